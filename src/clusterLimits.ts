@@ -32,6 +32,25 @@ export const clusterLimits = {
   directoryRepublishMs: 60_000,
   /** A change of the directory waits this long until all runners can read it. */
   directoryPublishedMs: 5_000,
+  // Followers
+  /** Followers of a partition: the default of a setting. */
+  followers: 1,
+  followersMax: 8,
+  /** Interval at which a follower looks for records of the owner. */
+  followIntervalMs: 100,
+  /** Interval at which it looks for changes of the tables of webhooks. */
+  followWebhooksMs: 1_000,
+  /** Interval at which a runner looks whether it is to follow. */
+  followCheckMs: 250,
+  /** A follower that is none any more goes on for this long: a late sign of life of a runner changes the followers for a moment. */
+  followOverMs: 10_000,
+  /** A follower goes first as long as it last had all records within this time. */
+  followerCaughtUpMs: 5_000,
+  /** How long other runners leave a partition without an owner to its followers. */
+  followerHeadStartMs: 2_000,
+  /** Time before a follower that failed is opened again: twice as long after each further failure, up to the maximum. */
+  followRetryMs: 10_000,
+  followRetryMsMax: 160_000,
   // Forwarding
   /** A request waits this long for an owner, and so many wait at once. */
   ownerWaitMs: 15_000,

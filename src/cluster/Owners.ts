@@ -1,6 +1,7 @@
 /**
- * The owner of each partition, as the fence has it: read at the start, when an owner notifies, when a runner refuses with
- * "not mine" (`renew`), and every `ownersReadMs`.
+ * The owner of each partition, as the fence has it, and the runners that are alive: read at the start, when an owner notifies,
+ * when a runner refuses with "not mine" (`renew`), and every `ownersReadMs`. With each reading goes how far this runner
+ * follows, for `laurel cluster status`.
  *
  * One session of PostgreSQL listens, reads, and holds the advisory lock of the runner's address: two runners with one address
  * would share one row of Effect Cluster's and get each other's requests. PostgreSQL ends a session that was silent for the
@@ -11,6 +12,7 @@ import pg from "pg"
 import { limits } from "../Limits.ts"
 import { cut } from "../storage/postgres/PgConnection.ts"
 import { ownerChannel } from "../storage/postgres/PgJournal.ts"
+import { tablePrefix } from "./status.ts"
 
 export interface Owner {
   /** The address of the runner, `host:port`. */
@@ -24,10 +26,29 @@ export interface OwnersOptions {
   readonly lockExpirationMs: number
 }
 
+/** How far this runner follows a partition. */
+export interface Follows {
+  readonly partition: number
+  readonly lastSequence: number
+  readonly behindSeconds: number
+}
+
 /** Another runner has this address. */
 export class AddressTaken extends Error {}
 
 const ownersText = "SELECT id, owner, epoch::float8 AS epoch FROM laurel_partition"
+// One in the future is of a dead runner: PostgreSQL's clock was set back.
+const runnersText = `SELECT address FROM ${tablePrefix}_runners
+WHERE abs(extract(epoch FROM now() AT TIME ZONE 'UTC' - last_heartbeat)) < $1::float8 / 1000
+ORDER BY machine_id`
+const followsText = `WITH former AS (
+  DELETE FROM laurel_follower WHERE runner = $1 AND partition <> ALL ($2::int[])
+)
+INSERT INTO laurel_follower (partition, runner, last, complete_at)
+SELECT partition, $1, last, now() - lag * interval '1 second'
+FROM unnest($2::int[], $3::bigint[], $4::float8[]) AS follows (partition, last, lag)
+ON CONFLICT (partition, runner) DO UPDATE SET last = EXCLUDED.last, complete_at = EXCLUDED.complete_at`
+const undefinedTable = "42P01"
 // Locks belong to the whole database, which may have clusters in other schemas.
 const lockText = `SELECT pg_try_advisory_lock(
   hashtextextended('laurel runner ' || $1 || ' ' || current_schema(), 0)
@@ -38,6 +59,11 @@ export class Owners {
   readonly #options: OwnersOptions
   readonly #waiting = new Set<() => void>()
   #owners = new Map<number, Owner>()
+  /** The addresses of the runners that gave a sign of life within the expiration, in the order in which they joined. */
+  runners: ReadonlyArray<string> = []
+  /** The partitions that this runner follows. */
+  follows: () => ReadonlyArray<Follows> = () => []
+  #hasFollowed = true
   #client: pg.Client | undefined
   #reading: Promise<void> | undefined
   #isOutdated = false
@@ -127,6 +153,8 @@ export class Owners {
       const { rows } = await this.#client!.query<{ id: number; owner: string; epoch: number }>(
         ownersText,
       )
+      this.runners = await this.#readRunners()
+      await this.#writeFollows()
       this.failure = undefined
       this.isAddressTaken = false
       const owners = new Map(rows.map(({ epoch, id, owner }) => [id, { address: owner, epoch }]))
@@ -140,6 +168,33 @@ export class Owners {
       this.failure = error instanceof Error ? error.message : String(error)
       this.#drop(this.#client)
     }
+  }
+
+  async #readRunners(): Promise<ReadonlyArray<string>> {
+    const { lockExpirationMs } = this.#options
+    try {
+      const { rows } = await this.#client!.query<{ address: string }>(runnersText, [
+        lockExpirationMs,
+      ])
+      return rows.map(({ address }) => address)
+    } catch (error) {
+      // Nobody has joined yet.
+      if ((error as { readonly code?: string }).code === undefinedTable) return []
+      throw error
+    }
+  }
+
+  async #writeFollows(): Promise<void> {
+    const follows = this.follows()
+    // A runner that was killed may have left rows.
+    if (follows.length === 0 && !this.#hasFollowed) return
+    await this.#client!.query(followsText, [
+      this.#options.address,
+      follows.map(({ partition }) => partition),
+      follows.map(({ lastSequence }) => lastSequence),
+      follows.map(({ behindSeconds }) => behindSeconds),
+    ])
+    this.#hasFollowed = follows.length > 0
   }
 
   async #connect(): Promise<void> {

@@ -1,6 +1,9 @@
 /**
  * A partition on this runner: opened once the runner has the partition's lock, closed when another runner has claimed it.
  *
+ * - **Following** (`Following.ts`), where the runner is one of the partition's followers: an engine that takes over what the
+ *   owner appends. Once the runner has the lock it is promoted, which costs only what it lacks. A follower that fails is closed
+ *   and opened again, `followRetryMs` later; one that cannot be promoted at once. Neither ends the process.
  * - **Serving** needs three things: the lock, an open engine, and ownership confirmed by the fence within a third of the
  *   lock's expiration, on a clock that only goes forward. A runner that was stopped for longer finds the last one out
  *   before it answers: no stale read. Nobody takes the partition over earlier: the runner's last sign of life is at most a
@@ -14,39 +17,30 @@
  * A check of the request as it arrives is enough: what it reads later is the state of that moment, or newer.
  */
 import { Cause, Deferred, Effect, Exit, Fiber, Scope, Semaphore } from "effect"
-import type { RequestHandler } from "../http/request/Exchange.ts"
 import { limits } from "../Limits.ts"
-
-/** What answers the requests of a partition. */
-export interface PartitionHandler extends RequestHandler {
-  /** Requests that wait for their reply. */
-  readonly inFlight: number
-  /** It refuses new requests. */
-  draining: boolean
-  /** Sets `draining`, and ends endless replies. */
-  readonly drain: () => void
-}
-
-export interface OpenedPartition {
-  readonly handler: PartitionHandler
-  readonly epoch: number
-  /** Asks the fence whether no other runner has claimed the partition since. */
-  readonly isOwner: Effect.Effect<boolean, unknown>
-  /** Ends when the fence has refused a write. */
-  readonly fenced: Effect.Effect<void>
-}
+import { Following } from "./Following.ts"
+import type { OpenedPartition, PartitionHandler, PreparedPartition } from "./PreparedPartition.ts"
 
 export interface PartitionOptions {
   readonly number: number
   readonly lockExpirationMs: number
-  /** Claims the partition and opens its engine. */
-  readonly open: Effect.Effect<OpenedPartition, unknown, Scope.Scope>
-  /** An opening failed for a reason that does not pass: the process is to end. */
+  /** Opens the engine of its copy. */
+  readonly prepare: Effect.Effect<PreparedPartition, unknown, Scope.Scope>
+  /** An opening by the owner failed. Returns whether for a reason that does not pass: the process is to end. */
   readonly onFailed: (cause: Cause.Cause<unknown>) => boolean
+  /** Whether this runner is one of the partition's followers. */
+  readonly isFollower: () => boolean
+}
+
+interface Follower {
+  readonly following: Following
+  readonly scope: Scope.Closeable
 }
 
 interface Held {
   readonly opened: OpenedPartition
+  /** Its engine was that of the follower. */
+  readonly followed: boolean
   readonly scope: Scope.Closeable
   readonly closed: Deferred.Deferred<void>
 }
@@ -58,6 +52,7 @@ export class Partition {
   readonly #confirmedMs: number
   #hasLock = false
   #held: Held | undefined
+  #follower: Follower | undefined
   #confirmedAt = Number.NEGATIVE_INFINITY
 
   private constructor(options: PartitionOptions, scope: Scope.Scope) {
@@ -73,6 +68,8 @@ export class Partition {
     Effect.gen(function* () {
       const partition = new Partition(options, yield* Effect.scope)
       yield* Effect.addFinalizer(() => partition.#close("the process ends"))
+      yield* Effect.addFinalizer(() => partition.#stopFollowing())
+      yield* Effect.forkScoped(partition.#keepFollowing)
       return partition
     })
 
@@ -82,6 +79,11 @@ export class Partition {
     return held !== undefined && this.#hasLock && this.#isConfirmed
       ? held.opened.handler
       : undefined
+  }
+
+  /** The follower of this runner. */
+  get following(): Following | undefined {
+    return this.#follower?.following
   }
 
   /** The epoch of the open engine. */
@@ -123,6 +125,7 @@ export class Partition {
     held.opened.handler.draining = false
     yield* this.#log(
       Effect.logInfo(isFrozen ? "The partition is served again" : "Serves the partition"),
+      { followed: held.followed },
     )
     yield* Deferred.await(held.closed)
   })
@@ -131,18 +134,101 @@ export class Partition {
     this.#changing,
     Effect.uninterruptibleMask((restore) =>
       Effect.gen({ self: this }, function* () {
-        const scope = yield* Scope.make()
         const startedAt = performance.now()
-        const opened = yield* restore(Scope.provide(this.#options.open, scope)).pipe(
-          Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))),
-        )
-        const held = { opened, scope, closed: Deferred.makeUnsafe<void>() }
+        const promoted = yield* this.#promote(restore)
+        const { opened, scope } = promoted ?? (yield* inScope(restore, this.#openAtOnce))
+        const followed = promoted !== undefined
+        const held = { opened, followed, scope, closed: Deferred.makeUnsafe<void>() }
         this.#held = held
         this.#confirmedAt = startedAt
         yield* Effect.forkIn(this.#watch(held), this.#scope)
       }),
     ),
   )
+
+  readonly #openAtOnce = Effect.suspend(() =>
+    Effect.flatMap(this.#options.prepare, ({ serve }) => serve),
+  )
+
+  /** Opens it by the follower; `undefined`: there is none, or it could not. */
+  #promote(restore: Restore) {
+    return Effect.gen({ self: this }, function* () {
+      const follower = this.#follower
+      if (follower === undefined) return undefined
+      const { following, scope } = follower
+      const promoted = yield* Effect.exit(restore(Scope.provide(following.promote, scope)))
+      this.#follower = undefined
+      if (Exit.isSuccess(promoted)) return { opened: promoted.value, scope }
+      yield* Scope.close(scope, promoted)
+      if (Cause.hasInterrupts(promoted.cause)) return yield* Effect.failCause(promoted.cause)
+      yield* this.#log(
+        Effect.logWarning("The follower could not take over; it is opened again", promoted.cause),
+      )
+      return undefined
+    })
+  }
+
+  /** Follows as long as this runner is a follower, and again after a failure. */
+  readonly #keepFollowing = Effect.gen({ self: this }, function* () {
+    let retryMs: number = limits.followRetryMs
+    while (true) {
+      const attempt = yield* Effect.exit(Semaphore.withPermit(this.#changing, this.#follow))
+      const follower = this.#follower
+      let failure: unknown = Exit.isFailure(attempt) ? attempt.cause : undefined
+      if (follower !== undefined) {
+        failure = yield* Effect.raceFirst(follower.following.run, this.#followingOver(follower))
+        if (follower.following.isCaughtUp) retryMs = limits.followRetryMs
+        yield* this.#stopFollowing(follower)
+      }
+      if (failure === undefined) {
+        yield* Effect.sleep(limits.followCheckMs)
+      } else {
+        yield* this.#log(Effect.logError("Following the owner failed", failure), {
+          nextAttemptInSeconds: retryMs / 1_000,
+        })
+        yield* Effect.sleep(retryMs)
+        retryMs = Math.min(retryMs * 2, limits.followRetryMsMax)
+      }
+    }
+  })
+
+  get #isFollower(): boolean {
+    return this.#held === undefined && this.#options.isFollower()
+  }
+
+  /** Opens the follower, where there is to be one. */
+  readonly #follow = Effect.uninterruptibleMask((restore) =>
+    Effect.gen({ self: this }, function* () {
+      if (!this.#isFollower || this.#follower !== undefined) return
+      const { opened, scope } = yield* inScope(restore, this.#options.prepare)
+      this.#follower = { following: new Following(opened), scope }
+      yield* this.#log(Effect.logInfo("Follows the owner"))
+    }),
+  )
+
+  /** Ends when the follower was promoted, or when this runner has been none for a while. */
+  readonly #followingOver = Effect.fnUntraced(function* (this: Partition, follower: Follower) {
+    let overMs = 0
+    while (this.#follower === follower) {
+      if (follower.following.isPromoting || this.#isFollower) overMs = 0
+      else overMs += limits.followCheckMs
+      if (overMs > limits.followOverMs) return
+      yield* Effect.sleep(limits.followCheckMs)
+    }
+  })
+
+  /** Closes the engine of a follower that was not promoted. */
+  #stopFollowing(follower = this.#follower): Effect.Effect<void> {
+    const stop = Effect.suspend(() => {
+      if (follower === undefined || this.#follower !== follower) return Effect.void
+      this.#follower = undefined
+      return Effect.andThen(
+        Scope.close(follower.scope, Exit.void),
+        this.#log(Effect.logInfo("Stopped following the owner")),
+      )
+    })
+    return Semaphore.withPermit(this.#changing, Effect.uninterruptible(stop))
+  }
 
   /** Confirms ownership again and again, until the fence tells of another owner. */
   readonly #watch = (held: Held): Effect.Effect<void> =>
@@ -221,3 +307,15 @@ export class Partition {
     })
   }
 }
+
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+/** Opens something in a scope of its own, which a failure or an interruption closes. */
+const inScope = <A, E>(restore: Restore, open: Effect.Effect<A, E, Scope.Scope>) =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    const opened = yield* restore(Scope.provide(open, scope)).pipe(
+      Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))),
+    )
+    return { opened, scope }
+  })

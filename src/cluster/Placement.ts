@@ -43,6 +43,8 @@ export interface PlacementOptions {
   /** The same on all runners, for ever. */
   readonly partitions: number
   readonly lockExpirationMs: number
+  /** Whether this runner may take a partition whose owner is gone: one that follows it goes first. */
+  readonly mayTake: (partition: number) => boolean
   /** Runs while this runner has the lock of a partition, 1 and up. */
   readonly run: (partition: number) => Effect.Effect<never, never, Scope.Scope>
 }
@@ -68,7 +70,7 @@ interface Presence {
 }
 
 /** The storage of runners and locks, in which a partition stays where it is until its owner is gone. */
-const staying = (lockExpirationMs: number, presence: Presence) =>
+const staying = ({ lockExpirationMs, mayTake }: PlacementOptions, presence: Presence) =>
   Layer.effect(
     RunnerStorage.RunnerStorage,
     Effect.gen(function* () {
@@ -84,7 +86,7 @@ const staying = (lockExpirationMs: number, presence: Presence) =>
       const free = (address: string, shards: ReadonlyArray<ShardId.ShardId>) =>
         Effect.map(taken(address), (rows) => {
           const ids = new Set(rows.map(({ id }) => id))
-          return shards.filter(({ id }) => !ids.has(id))
+          return shards.filter(({ id }) => !ids.has(id) && mayTake(id))
         })
       return RunnerStorage.RunnerStorage.of({
         ...storage,
@@ -120,7 +122,7 @@ const layerOf = (options: PlacementOptions, presence: Presence) => {
     entityMessagePollInterval: limits.clusterRetryMs,
     refreshAssignmentsInterval: Math.min(limits.clusterAssignmentsMs, lockExpirationMs / 3),
   })
-  const runners = staying(lockExpirationMs, presence).pipe(
+  const runners = staying(options, presence).pipe(
     Layer.provide(Layer.unwrap(runnerStorage)),
     Layer.provide(
       PgClient.layer({

@@ -10,12 +10,19 @@ export const observeCluster = (
   metrics: Metrics,
   owners: Owners,
   forwarder: Forwarder,
-  partitionOf: (number: number) => Pick<Partition, "handler">,
+  partitionOf: (number: number) => Pick<Partition, "handler" | "following">,
 ): void => {
   for (let number = 1; number <= limits.clusterPartitions; number++) {
     const labels = { partition: String(number) }
     const isServing = () => (partitionOf(number).handler === undefined ? 0 : 1)
     metrics.gauge("laurel_cluster_serving", isServing, labels)
+    const following = () => partitionOf(number).following
+    const isReady = () => (following()?.isCaughtUp === true ? 1 : 0)
+    metrics.gauge("laurel_cluster_following", isReady, labels)
+    const lagRecords = () => following()?.behindRecords ?? 0
+    metrics.gauge("laurel_cluster_follower_lag_records", lagRecords, labels)
+    const lagSeconds = () => following()?.behindSeconds ?? 0
+    metrics.gauge("laurel_cluster_follower_lag_seconds", lagSeconds, labels)
     metrics.gauge("laurel_cluster_epoch", () => owners.of(number)?.epoch ?? 0, labels)
   }
   const { outcomes } = forwarder

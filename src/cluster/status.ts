@@ -1,4 +1,4 @@
-/** What PostgreSQL knows of a cluster: its runners, and who owns each partition. Nothing is asked of the runners. */
+/** What PostgreSQL knows of a cluster: its runners, the owner and the followers of each partition. Nothing is asked of the runners. */
 import { Effect } from "effect"
 import type { InPostgres, PgConnection, PgFailure } from "../storage/postgres/PgConnection.ts"
 
@@ -20,9 +20,19 @@ export interface PartitionStatus {
   readonly records: number
 }
 
+export interface FollowerStatus {
+  readonly partition: number
+  readonly address: string
+  /** Records of the partition that it did not have a second ago or less. */
+  readonly behindRecords: number
+  /** Time since it last had all records. */
+  readonly lagSeconds: number
+}
+
 export interface ClusterStatus {
   readonly runners: ReadonlyArray<RunnerStatus>
   readonly partitions: ReadonlyArray<PartitionStatus>
+  readonly followers: ReadonlyArray<FollowerStatus>
 }
 
 const runnersText = `SELECT address,
@@ -31,6 +41,11 @@ FROM ${tablePrefix}_runners ORDER BY address`
 
 const partitionsText =
   "SELECT id, owner, epoch, since, last FROM laurel_partition ORDER BY laurel_partition.id"
+
+const followersText = `SELECT f.partition, f.runner, greatest(p.last - f.last, 0) AS behind,
+  extract(epoch FROM now() - f.complete_at)::float8 AS lag
+FROM laurel_follower f JOIN laurel_partition p ON p.id = f.partition
+ORDER BY f.partition, f.runner`
 
 const undefinedTable = "42P01"
 
@@ -48,6 +63,7 @@ export const readClusterStatus = (connection: PgConnection): InPostgres<ClusterS
   Effect.gen(function* () {
     const runners = yield* orNone(connection.run({ text: runnersText }))
     const partitions = yield* orNone(connection.run({ text: partitionsText }))
+    const followers = yield* orNone(connection.run({ text: followersText }))
     return {
       runners: runners.map(({ address, silent }) => ({
         address: String(address),
@@ -59,6 +75,12 @@ export const readClusterStatus = (connection: PgConnection): InPostgres<ClusterS
         epoch: Number(epoch),
         since: (since as Date).toISOString(),
         records: Number(last),
+      })),
+      followers: followers.map(({ behind, lag, partition, runner }) => ({
+        partition: Number(partition),
+        address: String(runner),
+        behindRecords: Number(behind),
+        lagSeconds: Math.max(0, Number(lag)),
       })),
     }
   })

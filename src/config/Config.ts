@@ -107,6 +107,12 @@ const settings = {
     duration(limits.lockExpirationMsMin, limits.lockExpirationMsMax),
     "Time without a sign of life after which another server takes over; the same on all servers of the cluster",
   ),
+  clusterFollowers: setting(
+    "LAUREL_CLUSTER_FOLLOWERS",
+    String(limits.followers),
+    wholeNumber(0, limits.followersMax),
+    "Servers of the cluster that keep the data in memory beside the owner, ready to take over; the same on all servers",
+  ),
   dataDirectory: setting("LAUREL_DATA_DIR", "./snapshots", folder, "Data directory"),
   durability: setting(
     "LAUREL_DURABILITY",

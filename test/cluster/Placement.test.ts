@@ -41,6 +41,7 @@ const join = async (port: number) => {
     address: { host: "127.0.0.1", port },
     partitions: 1,
     lockExpirationMs: 10_000,
+    mayTake: () => true,
     run: () => run,
   })
   await Effect.runPromise(Scope.provide(part, scope))
@@ -111,7 +112,8 @@ describe("Clusters", () => {
       const run = () => Effect.andThen(Deferred.succeed(has, undefined), Effect.never)
       const address = { host: "127.0.0.1", port: 1_001 }
       yield* openOwners({ url, address: "127.0.0.1:1001", lockExpirationMs })
-      yield* takePart({ url, address, partitions: 1, lockExpirationMs, run })
+      const mayTake = () => true
+      yield* takePart({ url, address, partitions: 1, lockExpirationMs, mayTake, run })
       yield* Deferred.await(has)
     })
 

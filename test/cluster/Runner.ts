@@ -16,6 +16,8 @@ export class Runner {
   readonly #settings: Readonly<Record<string, string>>
   /** For the next start. */
   trouble: Omit<Trouble, "settings"> = {}
+  /** Further settings, for the next start. */
+  more: Readonly<Record<string, string>> = {}
   process!: ServerProcess
 
   private constructor(
@@ -52,7 +54,10 @@ export class Runner {
 
   /** A command with its settings. */
   run(args: ReadonlyArray<string>, trouble: Omit<Trouble, "settings"> = {}): ServerProcess {
-    return new ServerProcess(args, this.directory, { ...trouble, settings: this.#settings })
+    return new ServerProcess(args, this.directory, {
+      ...trouble,
+      settings: { ...this.#settings, ...this.more },
+    })
   }
 
   get isRunning(): boolean {
@@ -83,6 +88,11 @@ export class Runner {
   /** Whether it serves the partition now. */
   async serves(): Promise<boolean> {
     return (await this.metric('laurel_cluster_serving{partition="1"}')) === 1
+  }
+
+  /** Whether it follows the owner, ready to take over. */
+  async follows(): Promise<boolean> {
+    return (await this.metric('laurel_cluster_following{partition="1"}')) === 1
   }
 
   /** The key that the first start of a cluster makes, where this runner made it. */
@@ -119,6 +129,10 @@ export const eventually = async <A>(
   }
   throw new Error(`Not within ${waitMs} ms: ${what}`)
 }
+
+/** Ends once the runner is ready to take over. */
+export const followed = (runner: Runner): Promise<boolean> =>
+  eventually("a follower", async () => (await runner.follows()) || undefined)
 
 /** The runner that serves. */
 export const ownerOf = (runners: ReadonlyArray<Runner>): Promise<Runner> =>

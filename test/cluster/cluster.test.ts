@@ -3,10 +3,16 @@
  * write, double none, and show no reader less than its callers have seen. `npm run torture -- --cluster` goes on from here.
  */
 import { setTimeout as delay } from "node:timers/promises"
+import { isDeepStrictEqual } from "node:util"
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type PartitionStatus, readClusterStatus } from "../../src/cluster/status.ts"
+import { PgConnection } from "../../src/storage/postgres/PgConnection.ts"
 import { Postgres } from "../storage/postgres/Postgres.ts"
+import type { End } from "../torture/ServerProcess.ts"
+import { waitMs } from "../waitMs.ts"
 import type { ClusterLoad } from "./ClusterLoad.ts"
-import { ownerOf, type Runner } from "./Runner.ts"
+import { eventually, followed, ownerOf, type Runner } from "./Runner.ts"
 import { type Cluster, startCluster } from "./startCluster.ts"
 
 const lockExpirationMs = 3_000
@@ -48,20 +54,41 @@ describe("A cluster of two runners", () => {
     await twin.remove()
   })
 
-  it("hands over at SIGTERM, and ends with 0", async () => {
+  /** The follower takes over with the engine that it has, and the former owner follows it. */
+  const endsOwner = async (signal: NodeJS.Signals): Promise<End> => {
     const owner = await ownerOf(cluster.runners)
-    expect(await owner.end("SIGTERM")).toBe(0)
+    const [other] = others(owner)
+    await followed(other!)
+    const end = await owner.end(signal)
     await load.progress(100)
+    expect(await other!.process.heard(/"Serves the partition".*"followed":true/)).toBe(true)
     await owner.start()
+    await followed(owner)
     expect(load.faults).toEqual([])
+    return end
+  }
+
+  it("hands over to the follower at SIGTERM, and ends with 0", async () => {
+    expect(await endsOwner("SIGTERM")).toBe(0)
   })
 
-  it("goes on after kill -9 of the owner", async () => {
-    const owner = await ownerOf(cluster.runners)
-    await owner.end("SIGKILL")
-    await load.progress(100)
-    await owner.start()
-    expect(load.faults).toEqual([])
+  it("goes on with the follower after kill -9 of the owner", async () => {
+    await endsOwner("SIGKILL")
+  })
+
+  it("says who owns and who follows, and how far", async () => {
+    const connection = new PgConnection({ url: postgres.urlOf("cluster") })
+    const runners = cluster.runners.map(({ internal }) => internal).sort()
+    const { followers } = await eventually("an owner and a follower", async () => {
+      const status = await Effect.runPromise(readClusterStatus(connection))
+      const [{ owner }] = status.partitions as [PartitionStatus]
+      const found = [owner, ...status.followers.map(({ address }) => address)].sort()
+      return isDeepStrictEqual(found, runners) ? status : undefined
+    })
+    await Effect.runPromise(connection.close)
+    expect(followers[0]).toMatchObject({ partition: 1 })
+    expect(followers[0]!.lagSeconds).toBeLessThan(waitMs / 1_000)
+    expect(followers[0]!.behindRecords).toBeLessThan(load.total)
   })
 
   it("goes on while its owner stands still, which answers nothing from before afterwards", async () => {

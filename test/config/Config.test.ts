@@ -33,6 +33,7 @@ describe("The configuration", () => {
       cluster: undefined,
       clusterAddress: "127.0.0.1:8082",
       clusterLockExpirationMs: 10_000,
+      clusterFollowers: 1,
       dataDirectory: "./snapshots",
       durability: "fsync",
       snapshotIntervalMs: 30_000,
@@ -326,6 +327,6 @@ describe("The configuration", () => {
 
   it("describes each of its settings with its default", () => {
     expect(describeSettings()).toContain("LAUREL_PORT=8080\n      Port of the API")
-    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(37)
+    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(38)
   })
 })

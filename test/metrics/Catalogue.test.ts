@@ -48,7 +48,10 @@ describe("The catalogue of metrics", () => {
         metrics: requests,
         partitionOf: () => 1,
       })
-      observeCluster(server.metrics, owners, forwarder, () => ({ handler: undefined }))
+      observeCluster(server.metrics, owners, forwarder, () => ({
+        handler: undefined,
+        following: undefined,
+      }))
       const text = await Effect.runPromise(
         Effect.scoped(Effect.map(observeProcess(server.metrics), () => server.metrics.text())),
       )

@@ -1,7 +1,12 @@
 /** `laurel cluster` */
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import type { ClusterStatus, PartitionStatus, RunnerStatus } from "../../cluster/status.ts"
+import type {
+  ClusterStatus,
+  FollowerStatus,
+  PartitionStatus,
+  RunnerStatus,
+} from "../../cluster/status.ts"
 import { countText } from "../output/Amounts.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { type Column, formatTable } from "../output/Table.ts"
@@ -29,8 +34,19 @@ const partitionColumns: ReadonlyArray<Column<PartitionStatus>> = [
   { title: "RECORDS", align: "right", text: ({ records }) => countText(records) },
 ]
 
-const textOf = ({ partitions, runners }: ClusterStatus): string =>
-  `${formatTable(runnerColumns, runners)}\n\n${formatTable(partitionColumns, partitions)}`
+const followerColumns: ReadonlyArray<Column<FollowerStatus>> = [
+  { title: "PARTITION", align: "right", text: ({ partition }) => String(partition) },
+  { title: "FOLLOWER", align: "left", text: ({ address }) => address },
+  { title: "BEHIND", align: "right", text: ({ behindRecords }) => countText(behindRecords) },
+  { title: "LAG", align: "right", text: ({ lagSeconds }) => `${lagSeconds.toFixed(1)} s` },
+]
+
+const textOf = ({ followers, partitions, runners }: ClusterStatus): string =>
+  [
+    formatTable(runnerColumns, runners),
+    formatTable(partitionColumns, partitions),
+    formatTable(followerColumns, followers),
+  ].join("\n\n")
 
 const status = Command.make(
   "status",
@@ -55,7 +71,7 @@ const status = Command.make(
   }),
 ).pipe(
   Command.withDescription(
-    "List the servers of the cluster and the owner of each partition, as PostgreSQL has them",
+    "List the servers of the cluster, and the owner and the followers of each partition, as PostgreSQL has them",
   ),
 )
 

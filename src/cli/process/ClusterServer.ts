@@ -7,12 +7,14 @@
  */
 import { Cause, Console, Deferred, Effect, Fiber, Result, type Scope } from "effect"
 import { observeCluster } from "../../cluster/clusterMetrics.ts"
+import { Followers } from "../../cluster/Followers.ts"
 import { noOwner } from "../../cluster/Forward.ts"
 import { Forwarder } from "../../cluster/Forwarder.ts"
 import { listenInternally } from "../../cluster/InternalPort.ts"
 import { AddressTaken, openOwners } from "../../cluster/Owners.ts"
-import { type OpenedPartition, Partition } from "../../cluster/Partition.ts"
+import { Partition } from "../../cluster/Partition.ts"
 import { takePart } from "../../cluster/Placement.ts"
+import type { OpenedPartition, PreparedPartition } from "../../cluster/PreparedPartition.ts"
 import { readSecret } from "../../cluster/secret.ts"
 import type { Config } from "../../config/Config.ts"
 import { splitAddress } from "../../config/SettingForms.ts"
@@ -35,7 +37,7 @@ import { welcomeText } from "../output/Welcome.ts"
 import { leaveArchiveSettings } from "./ArchiveSettings.ts"
 import { onlyPartition } from "./LoadConfig.ts"
 import { setupLink } from "./OpenDashboard.ts"
-import { openServices, watchData } from "./OpenServices.ts"
+import { prepareServices, watchData } from "./OpenServices.ts"
 import { keepServerFile, makeToken, reachable, realPath } from "./ServerFile.ts"
 
 export interface ClusterServerOptions {
@@ -59,6 +61,7 @@ export const serveInCluster = (
     const owners = yield* Effect.mapError(openOwners({ url, address, lockExpirationMs }), (error) =>
       ownersFailure(address, error),
     )
+    const followers = new Followers({ owners, address, count: config.clusterFollowers })
     const forwarder = new Forwarder({
       owners,
       secret,
@@ -66,7 +69,10 @@ export const serveInCluster = (
       watch: api.watch,
       partitionOf: () => onlyPartition,
     })
-    owners.onChange = () => forwarder.leaveFormerOwners()
+    owners.onChange = () => {
+      followers.ownerChanged()
+      forwarder.leaveFormerOwners()
+    }
     yield* Effect.addFinalizer(() => Effect.promise(() => forwarder.connections.close()))
     yield* Effect.addFinalizer(() => {
       forwarder.draining = true
@@ -88,19 +94,27 @@ export const serveInCluster = (
     )
 
     const failed = yield* Deferred.make<never, CommandFailed>()
-    const open = openPartition(options, adminOptions, adminUrl, (handler) => {
+    const prepare = preparePartition(options, adminOptions, adminUrl, (handler) => {
       admin.handler = handler ?? adminWithoutEngine
     })
+    const endsProcess = (cause: Cause.Cause<unknown>): boolean => {
+      const failure = commandFailure(cause)
+      if (failure !== undefined) Deferred.doneUnsafe(failed, Effect.fail(failure))
+      return failure !== undefined
+    }
     const partition = yield* Partition.make({
       number: onlyPartition,
       lockExpirationMs,
-      open,
-      onFailed: (cause) => {
-        const failure = commandFailure(cause)
-        if (failure !== undefined) Deferred.doneUnsafe(failed, Effect.fail(failure))
-        return failure !== undefined
-      },
+      prepare,
+      onFailed: endsProcess,
+      isFollower: () => followers.isFollower(onlyPartition),
     })
+    owners.follows = () => {
+      const { following } = partition
+      if (following === undefined) return []
+      const { behindSeconds, lastSequence } = following
+      return [{ partition: onlyPartition, behindSeconds, lastSequence }]
+    }
     observeCluster(metrics, owners, forwarder, () => partition)
 
     const handlerOf = (): RequestHandler => partition.handler ?? forwarder
@@ -120,6 +134,7 @@ export const serveInCluster = (
       address: { host: hostname, port },
       partitions: limits.clusterPartitions,
       lockExpirationMs,
+      mayTake: (number) => followers.mayTake(number, partition.following?.isCaughtUp === true),
       run: () => partition.run,
     })
     yield* Effect.addFinalizer(() => {
@@ -134,54 +149,58 @@ export const serveInCluster = (
     return yield* Deferred.await(failed)
   })
 
-/** Opens the partition with all that belongs to its data directory. */
-const openPartition = (
+/** Opens and recovers the partition; `serve` opens all that belongs to its data directory. */
+const preparePartition = (
   { api, config, metrics: whole, readiness }: ClusterServerOptions,
   adminOptions: AdminOptions,
   adminUrl: string,
   setAdmin: (handler: RequestHandler | undefined) => void,
-): Effect.Effect<OpenedPartition, unknown, Scope.Scope> =>
+): Effect.Effect<PreparedPartition, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const metrics = new Metrics(whole)
     yield* Effect.addFinalizer(() => Effect.sync(() => metrics.remove()))
     const fenced = yield* Deferred.make<void>()
     let fence: Pick<OpenedPartition, "epoch" | "isOwner"> | undefined
-    const opened = yield* openServices(config, metrics, readiness, {
+    const prepared = yield* prepareServices(config, metrics, readiness, {
       onClaimed: (claimed) => {
         fence = { epoch: claimed.epoch, isOwner: claimed.isOwner }
       },
       onFenced: () => Deferred.doneUnsafe(fenced, Effect.void),
     })
-    const { dashboard, operator, services, shownKey } = opened
-    const handler = yield* Effect.provide(
-      api.assemble({ pages: dashboard?.pages }, metrics),
-      services,
-    )
-    const adminHandler = yield* Effect.provide(
-      makeAdmin({ ...adminOptions, accounts: dashboard?.accounts }),
-      operator,
-    )
-    yield* Effect.acquireRelease(
-      Effect.sync(() => setAdmin(adminHandler)),
-      () => Effect.sync(() => setAdmin(undefined)),
-    )
-    const url = reachable(api.url)
-    const dashboardAt = yield* setupLink(config, url, dashboard)
-    yield* leaveArchiveSettings(config)
-    yield* keepServerFile(config.dataDirectory, {
-      pid: process.pid,
-      url,
-      adminUrl: reachable(adminUrl),
-      token: adminOptions.token,
-      startedAt: new Date().toISOString(),
-      directory: yield* Effect.promise(() => realPath(config.dataDirectory)),
+    const serve: Effect.Effect<OpenedPartition, unknown, Scope.Scope> = Effect.gen(function* () {
+      const opened = yield* prepared.serve
+      const { dashboard, operator, services, shownKey } = opened
+      const handler = yield* Effect.provide(
+        api.assemble({ pages: dashboard?.pages }, metrics),
+        services,
+      )
+      const adminHandler = yield* Effect.provide(
+        makeAdmin({ ...adminOptions, accounts: dashboard?.accounts }),
+        operator,
+      )
+      yield* Effect.acquireRelease(
+        Effect.sync(() => setAdmin(adminHandler)),
+        () => Effect.sync(() => setAdmin(undefined)),
+      )
+      const url = reachable(api.url)
+      const dashboardAt = yield* setupLink(config, url, dashboard)
+      yield* leaveArchiveSettings(config)
+      yield* keepServerFile(config.dataDirectory, {
+        pid: process.pid,
+        url,
+        adminUrl: reachable(adminUrl),
+        token: adminOptions.token,
+        startedAt: new Date().toISOString(),
+        directory: yield* Effect.promise(() => realPath(config.dataDirectory)),
+      })
+      yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl }))
+      const say = config.accessLog === "stdout" ? Console.error : Console.log
+      const welcome = { shown: shownKey, dashboard: dashboardAt, trialDirectory: undefined }
+      yield* say(welcomeText(url, welcome))
+      yield* watchData(config, metrics, opened)
+      return { handler, fenced: Deferred.await(fenced), ...fence! }
     })
-    yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl }))
-    const say = config.accessLog === "stdout" ? Console.error : Console.log
-    const welcome = { shown: shownKey, dashboard: dashboardAt, trialDirectory: undefined }
-    yield* say(welcomeText(url, welcome))
-    yield* watchData(config, metrics, opened)
-    return { handler, fenced: Deferred.await(fenced), ...fence! }
+    return { ...prepared, serve }
   })
 
 /** Loads what an owner needs before there is a partition to own: it would lengthen each first take-over. */

@@ -2,7 +2,7 @@
  * Everything below HTTP over a data directory: storage, engine, accounts; and what it means for the process
  * when one of them fails.
  */
-import { Cause, Clock, Context, Effect, type Scope } from "effect"
+import { Cause, Clock, Context, Deferred, Effect, type Scope } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import * as AccountsLive from "../../accounts/AccountsLive.ts"
 import type { ApiKeys } from "../../accounts/ApiKeys.ts"
@@ -11,7 +11,7 @@ import type { Config } from "../../config/Config.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import { Engine } from "../../engine/Engine.ts"
-import { makeEngine } from "../../engine/EngineLive.ts"
+import { recoverEngine } from "../../engine/EngineLive.ts"
 import type { RecoveryProgress, RecoveryReport } from "../../engine/recovery/Recovery.ts"
 import { readMark } from "../../engine/state/SnapshotMark.ts"
 import { refusedAtStart } from "../../engine/time/Clock.ts"
@@ -23,6 +23,7 @@ import { DiskError, isUnreadable } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import type { OpenedStorage } from "../../storage/durable/DurableStorage.ts"
 import { rebuildHint } from "../../storage/lmdb/environment.ts"
+import type { FollowProgress } from "../../storage/postgres/ClusterStorage.ts"
 import {
   Broken,
   Damaged,
@@ -75,16 +76,34 @@ export interface OpenObservers {
   readonly onFenced?: () => void
 }
 
-/** Opens and recovers the data directory of `config`; a last snapshot is taken when the scope closes. */
-export const openEngine = (
+/** An engine that was recovered and takes no commands yet. */
+export interface Prepared {
+  /** In a cluster: takes over what the owner has appended since. Fails with `NoSpace` while PostgreSQL does not answer. */
+  readonly look: Effect.Effect<void, StorageError | CommandFailed>
+  /** In a cluster: the last record that the engine has, and the last one that PostgreSQL had at the last look. */
+  readonly progress: () => FollowProgress
+  /** Ends when the engine cannot follow any more. */
+  readonly failed: Effect.Effect<Broken>
+  /** Makes this server the owner, and the engine take commands. A last snapshot is taken when the scope closes. */
+  readonly serve: Effect.Effect<Opened, CommandFailed, Scope.Scope>
+}
+
+/** Opens and recovers the data directory of `config`. */
+export const prepareEngine = (
   config: Config,
   observers: OpenObservers = {},
-): Effect.Effect<Opened, CommandFailed, Scope.Scope> =>
+): Effect.Effect<Prepared, CommandFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const context = yield* Effect.context<never>()
+    const failed = yield* Deferred.make<Broken>()
+    let isOwner = false
     const onBroken = (broken: Broken) => {
       if (broken.cause instanceof Fenced) {
         observers.onFenced?.()
+        return
+      }
+      if (opened.following !== undefined && !isOwner) {
+        Deferred.doneUnsafe(failed, Effect.succeed(broken))
         return
       }
       Effect.runSyncWith(context)(logBroken(broken))
@@ -97,12 +116,14 @@ export const openEngine = (
       beforeUse: (storage) => believeClock(storage, config.clockJumpMsMax),
       onFenced: observers.onFenced ?? (() => {}),
       shipped: observers.shipped,
-      ...(observers.onClaimed !== undefined && { onClaimed: observers.onClaimed }),
+      onClaimed: (fence) => {
+        isOwner = true
+        observers.onClaimed?.(fence)
+      },
     })
     const { storage } = opened
-    const since = (yield* readMark(storage)).journal[0]?.at
     let recovered!: RecoveryReport
-    const engine = yield* makeEngine({
+    const engine = yield* recoverEngine({
       durability: config.durability,
       snapshotIntervalMs: config.snapshotIntervalMs,
       residentUsersMax: config.residentUsersMax,
@@ -113,7 +134,52 @@ export const openEngine = (
       },
       onBroken,
     }).pipe(Effect.provideService(Storage, storage))
-    yield* Effect.addFinalizer(() => engine.drain)
+    yield* Effect.addFinalizer(() => (isOwner ? Effect.void : Effect.ignore(engine.leave)))
+    const serve = Effect.gen(function* () {
+      yield* opened.claim(engine.fold)
+      // From the claim on, a failure ends the process; one before it has ended a part of the engine alone.
+      if (Deferred.isDoneUnsafe(failed)) return yield* Effect.fail(yield* Deferred.await(failed))
+      const served = yield* engine.serve
+      yield* Effect.addFinalizer(() => served.drain)
+      return yield* serveEngine(config, observers, { opened, engine: served, recovered, onBroken })
+    })
+    return {
+      look: opened.following?.look(engine.fold) ?? Effect.void,
+      progress: opened.following?.progress ?? (() => ({ lastSequence: 0, seen: 0 })),
+      failed: Deferred.await(failed),
+      serve: Effect.mapError(serve, (error) => toCommandFailed(config, error)),
+    }
+  }).pipe(Effect.mapError((error) => toCommandFailed(config, error)))
+
+/** Opens the data directory of `config`; a last snapshot is taken when the scope closes. */
+export const openEngine = (
+  config: Config,
+  observers: OpenObservers = {},
+): Effect.Effect<Opened, CommandFailed, Scope.Scope> =>
+  Effect.flatMap(prepareEngine(config, observers), ({ serve }) => serve)
+
+const toCommandFailed = (
+  config: Config,
+  error: StorageError | Fenced | CommandFailed,
+): CommandFailed =>
+  error._tag === "CommandFailed" ? error : openFailure(config.dataDirectory, error)
+
+interface ServedEngine {
+  readonly opened: OpenedStorage
+  readonly engine: Engine["Service"]
+  readonly recovered: RecoveryReport
+  readonly onBroken: (broken: Broken) => void
+}
+
+/** Puts accounts, and later webhooks, on top of an engine that takes commands. */
+const serveEngine = (
+  config: Config,
+  observers: OpenObservers,
+  { engine, onBroken, opened, recovered }: ServedEngine,
+): Effect.Effect<Opened, CommandFailed | StorageError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { storage } = opened
+    const since = (yield* readMark(storage)).journal[0]?.at
     let restoredTo: number | undefined
     const ended = Effect.map(endSessions(engine), () => {
       restoredTo = storage.lastSequence
@@ -144,11 +210,7 @@ export const openEngine = (
     const { isChecked } = opened
     const source = { ...opened, since, now: engine.now }
     return { services, recovered, deliver, isChecked, onDamage, source }
-  }).pipe(
-    Effect.mapError((error) =>
-      error._tag === "CommandFailed" ? error : openFailure(config.dataDirectory, error),
-    ),
-  )
+  })
 
 /** After a restore nobody is signed in by a session that had ended, or invited by a link that was used. */
 const endSessions = (engine: Engine["Service"]): Effect.Effect<void, LaurelError> =>

@@ -26,11 +26,13 @@ import {
   type ArchiveSource,
   type OpenObservers,
   type OpenProgress,
-  openEngine,
+  type Prepared,
+  prepareEngine,
 } from "./OpenEngine.ts"
+import type { Shipping } from "./OpenShipments.ts"
 
-/** Opens them; `readiness` follows the progress. */
-export const openServices = Effect.fnUntraced(function* (
+/** Opens the data and recovers the engine; `serve` opens the rest. `readiness` follows the progress. */
+export const prepareServices = Effect.fnUntraced(function* (
   config: Config,
   metrics: Metrics,
   readiness: ReadinessState,
@@ -40,16 +42,40 @@ export const openServices = Effect.fnUntraced(function* (
   const host = yield* makeWorkerHost({ background: true, directory: config.dataDirectory })
   const place = bucketOf(config)
   const shipping = place && (yield* (yield* loadShipments).openShipments(config, place, metrics))
-  const progressLog = yield* Effect.forkChild(logProgress(readiness))
-  const { deliver, isChecked, onDamage, recovered, services, source } = yield* openEngine(config, {
-    metrics,
-    ...owning,
-    ...(shipping !== undefined && { shipped: shipping.shipped }),
-    onRecovering: (progress) => {
-      readiness.doing = sentenceOf(progress)
-    },
-  })
-  yield* Fiber.interrupt(progressLog)
+  const prepared = yield* withProgressLog(
+    readiness,
+    prepareEngine(config, {
+      metrics,
+      ...owning,
+      ...(shipping !== undefined && { shipped: shipping.shipped }),
+      onRecovering: (progress) => {
+        readiness.doing = sentenceOf(progress)
+      },
+    }),
+  )
+  const parts = { config, metrics, readiness, host, prepared, shipping }
+  return { ...prepared, serve: serveServices(parts) }
+})
+
+/** Opens all of it. */
+export const openServices = (config: Config, metrics: Metrics, readiness: ReadinessState) =>
+  Effect.flatMap(prepareServices(config, metrics, readiness), ({ serve }) => serve)
+
+interface ServiceParts {
+  readonly config: Config
+  readonly metrics: Metrics
+  readonly readiness: ReadinessState
+  readonly host: WorkerHost
+  readonly prepared: Prepared
+  readonly shipping: Shipping | undefined
+}
+
+const serveServices = Effect.fnUntraced(function* (parts: ServiceParts) {
+  const { config, host, metrics, prepared, readiness, shipping } = parts
+  const { deliver, isChecked, onDamage, recovered, services, source } = yield* withProgressLog(
+    readiness,
+    prepared.serve,
+  )
   yield* Effect.logInfo("Opened the data directory").pipe(
     Effect.annotateLogs({ directory: config.dataDirectory, ...recovered }),
   )
@@ -80,7 +106,7 @@ export const openServices = Effect.fnUntraced(function* (
 
 const loadShipments = Effect.promise(() => import("./OpenShipments.ts"))
 
-type Opened = Effect.Success<ReturnType<typeof openServices>>
+type Opened = Effect.Success<ReturnType<typeof serveServices>>
 
 /** Looks after the data while it is served: its size, and the integrity of its database. */
 export const watchData = Effect.fnUntraced(function* (
@@ -103,6 +129,17 @@ const sentenceOf = (progress: OpenProgress): string => {
     ? `Reading the journal from PostgreSQL: ${of} records.`
     : `Replaying the journal: ${of} records.`
 }
+
+const withProgressLog = <A, E, R>(
+  readiness: ReadinessState,
+  opening: Effect.Effect<A, E, R>,
+): Effect.Effect<A, E, R> =>
+  Effect.gen(function* () {
+    const log = yield* Effect.forkChild(logProgress(readiness))
+    const opened = yield* opening
+    yield* Fiber.interrupt(log)
+    return opened
+  })
 
 /** Says now and then what a long start is at; never ends. */
 const logProgress = (readiness: ReadinessState): Effect.Effect<never> =>

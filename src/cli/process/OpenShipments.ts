@@ -33,3 +33,5 @@ export const openShipments = Effect.fnUntraced(function* (
     }),
   }
 })
+
+export type Shipping = Effect.Success<ReturnType<typeof openShipments>>

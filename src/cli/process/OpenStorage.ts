@@ -11,7 +11,14 @@ import { type DiskError, isMissing } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../storage/durable/DurableStorage.ts"
 import { lineageName, removeLineage } from "../../storage/durable/LineageFile.ts"
-import { Broken, type Storage, type StorageError } from "../../storage/Storage.ts"
+import type { FollowProgress, Outdated } from "../../storage/postgres/ClusterStorage.ts"
+import type { Refused } from "../../storage/postgres/Patience.ts"
+import {
+  Broken,
+  type Storage,
+  type StorageError,
+  type StoredRecord,
+} from "../../storage/Storage.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { onlyPartition } from "./LoadConfig.ts"
 
@@ -40,11 +47,22 @@ interface StorageObservers {
   readonly onClaimed?: (fence: Fence) => void
 }
 
-type Opening = Effect.Effect<
-  DurableStorage.OpenedStorage,
-  StorageError | CommandFailed,
-  Scope.Scope
->
+/** Takes the next records of the journal, in order. */
+type Fold = (records: ReadonlyArray<StoredRecord>) => Effect.Effect<void, StorageError>
+
+/** A storage that was opened; it takes appends once `claim` has ended. */
+export interface Claimable extends DurableStorage.OpenedStorage {
+  /** Makes this server the only one that writes, once `fold` has taken all records that are not in the storage yet. */
+  readonly claim: (fold: Fold) => Effect.Effect<void, StorageError | CommandFailed>
+  /** In a cluster, before `claim`. */
+  readonly following?: {
+    /** `fold` takes the records that the owner has appended since. Fails with `NoSpace` while PostgreSQL does not answer. */
+    readonly look: (fold: Fold) => Effect.Effect<void, StorageError | CommandFailed>
+    readonly progress: () => FollowProgress
+  }
+}
+
+type Opening = Effect.Effect<Claimable, StorageError | CommandFailed, Scope.Scope>
 
 export const openStorage = (config: Config, observers: StorageObservers): Opening =>
   config.cluster === undefined
@@ -73,7 +91,7 @@ const openEmbedded = (
       yield* failed(removeLineage(nodeDisk, directory))
       yield* Effect.logInfo("The data directory has left its cluster, with all records that it has")
     }
-    return opened
+    return { ...opened, claim: () => Effect.void }
   })
 
 /** The directory of a cluster would look empty to a server without one. */
@@ -91,14 +109,14 @@ const openClustered = (
 ): Opening =>
   Effect.gen(function* () {
     const directory = config.dataDirectory
-    const [{ open }, { enterPartition }] = yield* Effect.promise(() =>
+    const [{ follow }, { enterPartition }] = yield* Effect.promise(() =>
       Promise.all([
         import("../../storage/postgres/ClusterStorage.ts"),
         import("../../storage/postgres/EnterPartition.ts"),
       ]),
     )
     yield* enterPartition(path.resolve(directory, "..", ".."), directory)
-    return yield* open({
+    const followed = yield* follow({
       url,
       directory,
       metrics,
@@ -112,11 +130,26 @@ const openClustered = (
       onCatchingUp: (done, total) => onRecovering({ stage: "catchUp", done, total }),
       onWaiting: (why) => onRecovering({ stage: "postgres", why }),
     })
-  }).pipe(
-    Effect.catchTag("Refused", ({ words }) =>
-      Effect.fail(commandFailed(exitCodes.configuration, words)),
-    ),
-  )
+    return {
+      ...followed,
+      claim: (fold: Fold) => toCommandFailed(followed.claim(fold)),
+      following: {
+        look: (fold: Fold) => toCommandFailed(followed.look(fold)),
+        progress: followed.progress,
+      },
+    }
+  }).pipe(toCommandFailed)
+
+const toCommandFailed = <A, E, R>(
+  opening: Effect.Effect<A, E, R>,
+): Effect.Effect<A, Exclude<E, Refused | Outdated> | CommandFailed, R> =>
+  Effect.mapError(opening, (error) => {
+    const { _tag, words } = error as Refused | Outdated
+    if (_tag === "Refused") return commandFailed(exitCodes.configuration, words)
+    // Another opening decides what is to be done.
+    if (_tag === "Outdated") return commandFailed(exitCodes.unavailable, words)
+    return error as Exclude<E, Refused | Outdated>
+  })
 
 /** Archives in the data directory alone would be lost with it. */
 const isKeptElsewhere = ({ archiveBucket, archiveDirectory }: Config): boolean =>

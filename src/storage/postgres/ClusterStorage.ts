@@ -5,25 +5,25 @@
  * - A record is acknowledged when PostgreSQL has it. The local files follow (`Mirror`), without a flush; they are flushed before
  *   snapshot entries that rest on them are written, and every `flushedMarkMs`. So the directory is never ahead of
  *   PostgreSQL, and its snapshot never ahead of its journal: archives, checks and exports work on it as on any other.
- * - A start compares the directory with PostgreSQL (`Lineage`) and catches up; then it claims the partition, reads
- *   what the owner before it still appended, and only then is open. A refused start claims nothing.
+ * - An opening compares the directory with PostgreSQL (`Lineage`). From then on it **follows**: `look` takes over what the
+ *   owner has appended since, and writes nothing to PostgreSQL. `claim` makes this server the owner: it catches up, claims
+ *   the partition, and takes over what the owner before it still appended. A refused claim changes nothing.
+ * - A copy that is `Outdated` cannot go on: PostgreSQL went back, or has deleted what the copy lacks. The next opening decides
+ *   about it.
  * - Another claim is noticed by the next append, and within `postgresCheckMs` without one: `onFenced`.
- * - An outage of PostgreSQL fails an append with `NoSpace`: nothing is acknowledged, the group commit repeats it. A start waits.
+ * - An outage of PostgreSQL fails an append with `NoSpace`: nothing is acknowledged, the group commit repeats it. A claim waits.
  * - PostgreSQL keeps what the newest archive but one does not have, so that one damaged archive loses nothing, and all that the
- *   local journal keeps.
+ *   owner's local journal keeps.
  * - The tables of webhooks, which the journal does not repeat, are in PostgreSQL under the same claim, and copied (`CopiedTables`).
  *
  * All state belongs to one partition; a process may have several.
  */
-import { randomUUID } from "node:crypto"
 import path from "node:path"
-import { Effect, Exit, Result, Scope, Stream } from "effect"
+import { Data, Effect, Result, Scope, Stream } from "effect"
 import { limits } from "../../Limits.ts"
-import { DiskError } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import * as DurableStorage from "../durable/DurableStorage.ts"
-import { readLineage, writeLineage } from "../durable/LineageFile.ts"
-import { scanJournal } from "../journal/JournalScan.ts"
+import { batchRecords } from "../Frames.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
 import {
   Broken,
@@ -31,19 +31,26 @@ import {
   NoSpace,
   Storage,
   type StorageError,
+  type StoredRecord,
   webhookTables,
 } from "../Storage.ts"
-import { CopiedTables, forgetMark } from "./CopiedTables.ts"
-import { decideLineage } from "./Lineage.ts"
-import { cutTornEnd, isRestored, moveAside } from "./LocalFiles.ts"
+import { CopiedTables } from "./CopiedTables.ts"
 import { Mirror } from "./Mirror.ts"
-import { type Patiently, Refused, waiting } from "./Patience.ts"
-import { damaged } from "./PgBatches.ts"
-import { type InPostgres, PgConnection, type PgFailure } from "./PgConnection.ts"
+import { openCopy } from "./OpenCopy.ts"
+import { type Refused, waiting } from "./Patience.ts"
+import { type ChainedBatch, damaged, endOf, toStorageError } from "./PgBatches.ts"
+import { PgConnection, type PgFailure } from "./PgConnection.ts"
 import { type PartitionState, PgJournal } from "./PgJournal.ts"
 import { inIndexOrder, PgTables } from "./PgTables.ts"
 import { migrate } from "./schema.ts"
 import { UnflushedDisk } from "./UnflushedDisk.ts"
+
+/** The copy is to be closed, and opened again: it is not on the way to where PostgreSQL is. */
+export class Outdated extends Data.TaggedError("Outdated")<{ readonly words: string }> {
+  override get message(): string {
+    return this.words
+  }
+}
 
 export interface ClusterStorageOptions<E = never> extends DurableStorage.DurableStorageOptions {
   /** `postgres://…` */
@@ -66,10 +73,30 @@ export interface ClusterStorageOptions<E = never> extends DurableStorage.Durable
 
 type Failure = StorageError | Refused
 
-export const open = Effect.fnUntraced(function* <E = never>(
+/** Takes the next records of the journal, in order. */
+export type Fold<E> = (records: ReadonlyArray<StoredRecord>) => Effect.Effect<void, E>
+
+/** How far a copy has followed. */
+export interface FollowProgress {
+  /** The last record that it has. */
+  readonly lastSequence: number
+  /** The last record that PostgreSQL had at the last look. */
+  readonly seen: number
+}
+
+export interface FollowedStorage<E = never> extends DurableStorage.OpenedStorage {
+  readonly progress: () => FollowProgress
+  /** Takes over what PostgreSQL has beyond the copy now. Fails with `NoSpace` while PostgreSQL does not answer. */
+  readonly look: <F>(fold: Fold<F>) => Effect.Effect<void, StorageError | Outdated | F>
+  /** Makes this server the owner: from then on the storage takes appends. An interruption leaves it to be closed. */
+  readonly claim: <F>(fold: Fold<F>) => Effect.Effect<void, Failure | Outdated | E | F>
+}
+
+/** Opens a copy that follows. */
+export const follow = Effect.fnUntraced(function* <E = never>(
   options: ClusterStorageOptions<E>,
-): Effect.fn.Return<DurableStorage.OpenedStorage, Failure | E, Scope.Scope> {
-  const { owner, partition, url } = options
+): Effect.fn.Return<FollowedStorage<E>, Failure, Scope.Scope> {
+  const { onWaiting, owner, partition, url } = options
   const directory = path.resolve(options.directory)
   const others = new PgConnection({ url })
   const appends = new PgConnection({ url })
@@ -82,47 +109,21 @@ export const open = Effect.fnUntraced(function* <E = never>(
     Effect.sync(() => new PgConnection({ url, session: inIndexOrder })),
     (connection) => connection.close,
   )
-  const patiently = waiting(options.onWaiting)
+  const patiently = waiting(onWaiting)
   yield* patiently(migrate(others))
   const unflushed = new UnflushedDisk(options.disk ?? nodeDisk)
   const { flush } = unflushed
   // The flushes that callers wait for are those of PostgreSQL.
   const local = { ...options, directory, disk: unflushed.disk, flush, metrics: undefined }
   const onFlushed = options.metrics && DurableStorage.flushesOf(options.metrics)
-  const opened = yield* openCopy(local, journal, patiently)
-  const { position, storage: files } = opened
-  const flushed = Effect.mapError(flush, (cause) => new Broken({ operation: "flush", cause }))
-  const writeFiles = (entries: Iterable<Entry>) =>
-    Effect.andThen(flushed, files.writeEntries(entries))
-  const webhooks = new CopiedTables(
-    { ...files, writeEntries: writeFiles },
-    new PgTables(tables, partition),
-  )
+  const { lineage, opened } = yield* openCopy(local, journal, patiently)
+  const { storage: files } = opened
+  const scope = yield* Effect.scope
 
-  const report = (total: number) => () => options.onCatchingUp?.(position().lastSequence, total)
-  const catchUp = (total: number) => follow(journal, opened, report(total), options.onWaiting)
-  const remote = yield* patiently(journal.read)
-  yield* catchUp(remote?.lastSequence ?? 0)
-  // Most of it before the claim, while another server still answers.
-  yield* patiently(webhooks.follow)
-  if (options.beforeClaim !== undefined) {
-    yield* options.beforeClaim({ ...files, lastSequence: position().lastSequence })
-  }
-  const end = yield* patiently(journal.claim(owner))
-  yield* catchUp(end.lastSequence)
-  if (!isSame(position(), end)) {
-    return yield* damaged(
-      `it ends with record ${position().lastSequence} instead of ${end.lastSequence}`,
-    )
-  }
-  yield* patiently(webhooks.claim(journal.epoch))
-  yield* patiently(webhooks.follow)
-  yield* Effect.addFinalizer(() => webhooks.settled)
-  yield* Effect.logInfo("Took the partition").pipe(
-    Effect.annotateLogs({ partition, epoch: journal.epoch, lastSequence: end.lastSequence }),
-  )
-
-  options.onClaimed?.(journal)
+  /** Where the copy ends; once this server is the owner, where it began to write. */
+  let end = opened.position()
+  let seen = end.lastSequence
+  let isOwner = false
   const mirror = new Mirror(files, end.lastSequence)
   yield* mirror.start
   yield* Effect.addFinalizer(() =>
@@ -130,11 +131,23 @@ export const open = Effect.fnUntraced(function* <E = never>(
       Effect.logWarning("The local copy is behind PostgreSQL; the next start catches up", error),
     ),
   )
-  yield* watch(journal, options.onFenced)
+  const flushed = Effect.mapError(flush, (cause) => new Broken({ operation: "flush", cause }))
+  const writeFiles = (entries: Iterable<Entry>) =>
+    Effect.andThen(flushed, files.writeEntries(entries))
+  const webhooks = new CopiedTables(
+    { ...files, writeEntries: writeFiles },
+    new PgTables(tables, partition),
+  )
+  /** What the owner writes to them rests on records that the files may not have yet. */
+  const followWebhooks = Effect.andThen(mirror.settled, webhooks.follow)
+  let webhooksFollowedAt = Number.NEGATIVE_INFINITY
   const storage = Storage.of({
     ...files,
-    lastSequence: end.lastSequence,
+    get lastSequence() {
+      return end.lastSequence
+    },
     append: (batch) => {
+      if (!isOwner) return notOwner
       if (mirror.failure !== undefined) return Effect.fail(mirror.failure)
       if (mirror.isFull) return Effect.fail(new NoSpace({ operation: "mirror" }))
       const startedAt = performance.now()
@@ -150,138 +163,133 @@ export const open = Effect.fnUntraced(function* <E = never>(
         ofWebhooks(entries) ? webhooks.write(entries) : writeFiles(entries),
       ),
     prune: (sequence, closeThrough) =>
-      Effect.andThen(files.prune(sequence, closeThrough), pruned(journal, options, sequence)),
+      Effect.andThen(
+        files.prune(sequence, closeThrough),
+        Effect.suspend(() => (isOwner ? pruned(journal, options, sequence) : Effect.void)),
+      ),
   })
-  return { ...opened, storage }
+
+  const add = Effect.fnUntraced(function* <F>(batches: ReadonlyArray<ChainedBatch>, fold: Fold<F>) {
+    for (const batch of batches) {
+      // Records that are folded are in the files, or on the way there: a full disk is waited for.
+      while (mirror.isFull && mirror.failure === undefined) yield* Effect.sleep(mirrorWaitMs)
+      if (mirror.failure !== undefined) return yield* mirror.failure
+      const records = batchRecords(batch, batch.firstSequence)
+      if (records === undefined) return yield* damaged(`record ${batch.firstSequence} is cut`)
+      mirror.add(batch)
+      end = endOf(batch)
+      yield* fold(records)
+    }
+  })
+
+  /** Takes over the batches up to `last`, which PostgreSQL has. */
+  const takeThrough = <F>(last: number, fold: Fold<F>): Effect.Effect<void, StorageError | F> =>
+    end.lastSequence >= last
+      ? Effect.void
+      : journal.readBatches(end).pipe(
+          Stream.takeUntil((batches) => endOf(batches.at(-1)!).lastSequence >= last),
+          Stream.runForEach((batches) => add(batches, fold)),
+        )
+
+  const look = Effect.fnUntraced(function* <F>(
+    fold: Fold<F>,
+  ): Effect.fn.Return<void, StorageError | Outdated | F> {
+    const failed = Effect.mapError((failure: PgFailure) => toStorageError("read", failure))
+    const remote = yield* failed(journal.read)
+    const why = outdatedBy({ ...end, lineage }, remote)
+    if (why !== undefined || remote === undefined) return yield* new Outdated({ words: why ?? "" })
+    seen = remote.lastSequence
+    yield* takeThrough(seen, fold)
+    if (performance.now() - webhooksFollowedAt < limits.followWebhooksMs) return
+    yield* Effect.catchTag(followWebhooks, "PgFailure", (failure) =>
+      Effect.fail(toStorageError("read", failure)),
+    )
+    webhooksFollowedAt = performance.now()
+  })
+
+  /** Repeats a call that reads from PostgreSQL until that answers. */
+  const onceItAnswers = <A, F>(call: Effect.Effect<A, F | StorageError>) =>
+    Effect.gen(function* () {
+      while (true) {
+        const result = yield* Effect.result(call)
+        if (Result.isSuccess(result)) return result.success
+        const error = result.failure
+        if (!(error instanceof NoSpace) || error.outage === undefined)
+          return yield* Effect.fail(error)
+        onWaiting?.(error.outage)
+        yield* Effect.sleep(limits.postgresCheckMs)
+      }
+    })
+
+  const claim = Effect.fnUntraced(function* <F>(
+    fold: Fold<F>,
+  ): Effect.fn.Return<void, Failure | Outdated | E | F> {
+    const total = (yield* patiently(journal.read))?.lastSequence ?? 0
+    const reported: Fold<F> = (records) =>
+      Effect.tap(fold(records), () =>
+        Effect.sync(() => options.onCatchingUp?.(end.lastSequence, total)),
+      )
+    yield* onceItAnswers(look(reported))
+    // Most of it before the claim, while another server still answers.
+    yield* patiently(followWebhooks)
+    if (options.beforeClaim !== undefined) yield* options.beforeClaim(storage)
+    const claimed = yield* patiently(journal.claim(owner))
+    yield* onceItAnswers(Effect.suspend(() => takeThrough(claimed.lastSequence, fold)))
+    if (!isSame(end, claimed)) {
+      return yield* damaged(
+        `it ends with record ${end.lastSequence} instead of ${claimed.lastSequence}`,
+      )
+    }
+    yield* patiently(webhooks.claim(journal.epoch))
+    yield* patiently(followWebhooks)
+    yield* Scope.addFinalizer(scope, webhooks.settled)
+    isOwner = true
+    yield* Effect.logInfo("Took the partition").pipe(
+      Effect.annotateLogs({
+        partition,
+        epoch: journal.epoch,
+        lastSequence: claimed.lastSequence,
+      }),
+    )
+    options.onClaimed?.(journal)
+    yield* Effect.provideService(watch(journal, options.onFenced), Scope.Scope, scope)
+  })
+
+  return {
+    ...opened,
+    storage,
+    progress: () => ({ lastSequence: end.lastSequence, seen }),
+    look,
+    claim,
+  }
 })
 
 /** Whether these are entries of webhooks, which are written by themselves, and never packed. */
 const ofWebhooks = (entries: Iterable<Entry>): entries is ReadonlyArray<Entry> =>
   Array.isArray(entries) && entries.some(({ table }) => webhookTables.includes(table))
 
-/** Opens the data directory as a copy of the partition, which is begun where there is none. */
-const openCopy = Effect.fnUntraced(function* (
-  options: DurableStorage.DurableStorageOptions,
-  journal: PgJournal,
-  patiently: Patiently,
-): Effect.fn.Return<DurableStorage.OpenedStorage, Failure, Scope.Scope> {
-  const { directory } = options
-  const onDisk = Effect.mapError((cause: DiskError) => new Broken({ operation: "open", cause }))
-  while (true) {
-    const scope = yield* Scope.fork(yield* Effect.scope)
-    const opened = yield* Scope.provide(openFiles(options), scope)
-    const lineage = yield* onDisk(readLineage(nodeDisk, directory))
-    const position = opened.position()
-    const remote = yield* patiently(journal.read)
-    const restored = yield* onDisk(isRestored(nodeDisk, directory))
-    const copy = { ...position, directory, lineage, isRestored: restored }
-    const link = yield* patiently(linkAt(journal, remote, position))
-    const decision = decideLineage(copy, remote, link)
-    if (decision.kind === "refuse") return yield* new Refused({ words: decision.why })
-    if (decision.kind === "discard") {
-      yield* Scope.close(scope, Exit.void)
-      const aside = yield* onDisk(moveAside(nodeDisk, directory))
-      yield* Effect.logWarning("The local copy was moved aside; PostgreSQL fills a new one").pipe(
-        Effect.annotateLogs({ why: decision.why, aside }),
-      )
-      continue
-    }
-    const own = remote?.lineage ?? randomUUID()
-    if (remote === undefined && !(yield* begin(journal, directory, own, patiently))) {
-      // Another server was faster.
-      yield* Scope.close(scope, Exit.void)
-      continue
-    }
-    if (lineage !== own) {
-      yield* forgetMark(opened.storage)
-      yield* onDisk(writeLineage(nodeDisk, directory, own))
-    }
-    return opened
-  }
-})
+const notOwner = Effect.fail(new Broken({ operation: "append", cause: new Error("not the owner") }))
 
-/** Opens the files; a torn end is cut off first where it keeps them from being opened. */
-const openFiles = (
-  options: DurableStorage.DurableStorageOptions,
-): Effect.Effect<DurableStorage.OpenedStorage, Broken, Scope.Scope> =>
-  Effect.gen(function* () {
-    const scope = yield* Scope.fork(yield* Effect.scope)
-    const opened = yield* Effect.result(Scope.provide(DurableStorage.open(options), scope))
-    if (Result.isSuccess(opened)) return opened.success
-    const error = opened.failure
-    yield* Scope.close(scope, Exit.void)
-    if (error.operation !== "open" || error.cause instanceof DiskError) return yield* error
-    const isCut = yield* Effect.orElseSucceed(cutTornEnd(nodeDisk, options.directory), () => false)
-    return yield* isCut ? DurableStorage.open(options) : error
-  })
+/** How long a batch from PostgreSQL waits for the local disk before it looks again. */
+const mirrorWaitMs = 10
 
-/** The checksum that PostgreSQL has where the copy ends. */
-const linkAt = (
-  journal: PgJournal,
+/** Why a copy that ends here cannot take over what PostgreSQL has; `undefined`: it can. */
+const outdatedBy = (
+  { checksum, lastSequence, lineage }: JournalPosition & { readonly lineage: string },
   remote: PartitionState | undefined,
-  { lastSequence }: JournalPosition,
-): InPostgres<number | undefined> => {
-  if (remote === undefined || lastSequence > remote.lastSequence) return Effect.undefined
-  if (lastSequence === remote.lastSequence) return Effect.succeed(remote.checksum)
-  return journal.checksumBefore(lastSequence + 1)
-}
-
-/** Makes the partition of what the directory has; false: there is one by now. */
-const begin = Effect.fnUntraced(function* (
-  journal: PgJournal,
-  directory: string,
-  lineage: string,
-  patiently: Patiently,
-): Effect.fn.Return<boolean, Failure> {
-  const options = { disk: nodeDisk, folder: path.join(directory, "journal") }
-  let records = 0
-  const uploaded = journal.create(lineage, (insert) =>
-    Effect.map(scanJournal(options, insert), (end) => {
-      records = end.lastSequence - (end.firstSequence ?? end.lastSequence + 1) + 1
-    }),
-  )
-  const isMade = yield* patiently(
-    uploaded.pipe(
-      Effect.as(true),
-      Effect.catch((error) => {
-        if (error._tag === "DiskError") return Effect.die(error)
-        return error.code === "23505" ? Effect.succeed(false) : Effect.fail(error)
-      }),
-    ),
-  )
-  if (isMade) {
-    yield* Effect.logInfo("Began the partition in PostgreSQL").pipe(
-      Effect.annotateLogs({ lineage, records }),
-    )
+): string | undefined => {
+  if (remote === undefined) return "PostgreSQL has no such partition any more"
+  if (remote.lineage !== lineage) return "PostgreSQL has the journal of another cluster"
+  if (remote.lastSequence < lastSequence) {
+    return `the copy has record ${lastSequence}, and PostgreSQL ends with ${remote.lastSequence}`
   }
-  return isMade
-})
-
-/** Appends to the files what PostgreSQL has beyond them. */
-const follow = (
-  journal: PgJournal,
-  { position, storage }: DurableStorage.OpenedStorage,
-  report: () => void,
-  onWaiting: ((why: string) => void) | undefined,
-): Effect.Effect<void, Failure> =>
-  Effect.gen(function* () {
-    while (true) {
-      const followed = Effect.suspend(() =>
-        Stream.runForEach(journal.readBatches(position()), (batches) =>
-          Effect.forEach(batches, (batch) => storage.append(batch), { discard: true }).pipe(
-            Effect.catchTag("Fenced", (fenced) => Effect.die(fenced)),
-            Effect.tap(() => Effect.sync(report)),
-          ),
-        ),
-      )
-      const result = yield* Effect.result(followed)
-      if (Result.isSuccess(result)) return
-      const error = result.failure
-      if (error._tag !== "NoSpace" || error.outage === undefined) return yield* error
-      onWaiting?.(error.outage)
-      yield* Effect.sleep(limits.postgresCheckMs)
-    }
-  })
+  if (remote.lastSequence === lastSequence) {
+    return remote.checksum === checksum ? undefined : "the copy's last record is not PostgreSQL's"
+  }
+  return remote.firstSequence > lastSequence + 1
+    ? `the copy ends with record ${lastSequence}, and PostgreSQL begins with ${remote.firstSequence}`
+    : undefined
+}
 
 /** Notices another owner without an append. */
 const watch = (

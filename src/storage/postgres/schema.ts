@@ -10,13 +10,14 @@
  * - `laurel_secret`: one row, the secret with which runners forward requests to each other.
  * - `laurel_tables`, `laurel_claims`, `laurel_entries`: the tables of webhooks; `PgTables.ts` describes them.
  * - `laurel_directory`: one row, the directory as of a record of partition 1, for all runners (`cluster/DirectoryTable.ts`).
+ * - `laurel_follower`: one row a follower of a partition, for people: its last record, and when it last had all of them.
  *
  * The head rows are changed by each append: room in their pages keeps that a change in place.
  */
 import { Effect } from "effect"
 import { type InPostgres, type PgConnection, PgFailure } from "./PgConnection.ts"
 
-export const schemaVersion = 4
+export const schemaVersion = 5
 
 /** From no tables to version 1, from version 1 to 2, and so on. */
 const migrations: ReadonlyArray<ReadonlyArray<string>> = [
@@ -77,6 +78,15 @@ const migrations: ReadonlyArray<ReadonlyArray<string>> = [
       sequence bigint NOT NULL,
       state bytea NOT NULL
     )`,
+  ],
+  [
+    `CREATE TABLE laurel_follower (
+      partition int NOT NULL,
+      runner text NOT NULL,
+      last bigint NOT NULL,
+      complete_at timestamptz NOT NULL,
+      PRIMARY KEY (partition, runner)
+    ) WITH (fillfactor = 50)`,
   ],
 ]
 

@@ -10,13 +10,17 @@ import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
 import { lineageName } from "../../../src/storage/durable/LineageFile.ts"
 import { compositeKey } from "../../../src/storage/Keys.ts"
-import { type ClusterStorageOptions, open } from "../../../src/storage/postgres/ClusterStorage.ts"
+import type {
+  ClusterStorageOptions,
+  Outdated,
+} from "../../../src/storage/postgres/ClusterStorage.ts"
 import type { Refused } from "../../../src/storage/postgres/Patience.ts"
 import { encodeValue } from "../../../src/storage/SealedValue.ts"
 import type { StorageError } from "../../../src/storage/Storage.ts"
 import { storageContract } from "../contract.ts"
 import { appendAll, expectRecords, numbered } from "../records.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
+import { open } from "./owned.ts"
 import { Postgres } from "./Postgres.ts"
 
 let server: Postgres
@@ -50,7 +54,7 @@ const within = <A>(
   more: Opening = {},
 ) => Effect.scoped(Effect.flatMap(opened(url, directory, more), (one) => use(one.storage, one)))
 
-const refusal = (opening: Effect.Effect<unknown, StorageError | Refused, Scope.Scope>) =>
+const refusal = (opening: Effect.Effect<unknown, StorageError | Refused | Outdated, Scope.Scope>) =>
   Effect.map(Effect.flip(Effect.scoped(opening)), (error) => {
     expect(error._tag).toBe("Refused")
     return error.message
@@ -76,7 +80,7 @@ storageContract(
   "ClusterStorage",
   Effect.gen(function* () {
     const [url, directory] = [yield* cluster, yield* temporaryFolder]
-    const failed = Effect.mapError((error: StorageError | Refused) => {
+    const failed = Effect.mapError((error: StorageError | Refused | Outdated) => {
       throw error
     })
     return { open: Effect.map(failed(opened(url, directory)), ({ storage }) => storage) }

@@ -1,0 +1,132 @@
+/**
+ * How long nobody can write after the owner of a cluster ends: from the signal to the reply to the first event that was sent
+ * since, at the server that takes over. Two servers and PostgreSQL on one machine; with a follower, and without.
+ */
+import { mkdir, rename, rm } from "node:fs/promises"
+import path from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { followed, ownerOf, Runner } from "../test/cluster/Runner.ts"
+import { Postgres } from "../test/storage/postgres/Postgres.ts"
+import { lessonDone, newEventId, userIdAt } from "./events.ts"
+import { fill } from "./fill.ts"
+import { type BenchLine, formatLine } from "./Line.ts"
+import { startLaurel } from "./laurel.ts"
+import { withTemporaryFolder } from "./millionUsers.ts"
+import type { BenchOptions } from "./options.ts"
+import { median } from "./statistics.ts"
+
+interface Fault {
+  readonly signal: "SIGKILL" | "SIGTERM"
+  readonly expirationMs: number
+  readonly goal: string
+}
+
+const faults: ReadonlyArray<Fault> = [
+  { signal: "SIGKILL", expirationMs: 10_000, goal: "≤ 12 s" },
+  { signal: "SIGKILL", expirationMs: 3_000, goal: "≤ 4 s" },
+  { signal: "SIGTERM", expirationMs: 3_000, goal: "≤ 1 s" },
+]
+
+const durable = { fsync: "on", full_page_writes: "on", shared_buffers: "128MB" }
+
+const partition = path.join("partitions", "1")
+/** Events one after another at a server, from the signal on; resolves with the time until the first is taken. */
+const writesAgainMs = async (url: string, key: string, signal: () => void): Promise<number> => {
+  const startedAt = performance.now()
+  signal()
+  while (true) {
+    const taken = await fetch(`${url}/v1/events`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ id: newEventId(), ...lessonDone(userIdAt(0)) }),
+      signal: AbortSignal.timeout(60_000),
+    }).then(
+      ({ status }) => status === 200 || status === 201,
+      () => false,
+    )
+    if (taken) return performance.now() - startedAt
+    await sleep(5)
+  }
+}
+
+/** Ends the owner `rounds` times, each time after the other one has caught up. */
+const measure = async (
+  runners: ReadonlyArray<Runner>,
+  key: string,
+  { signal }: Fault,
+  settings: Readonly<Record<string, string>>,
+  rounds: number,
+): Promise<ReadonlyArray<number>> => {
+  const measured: Array<number> = []
+  for (let round = 0; round < rounds; round++) {
+    const owner = await ownerOf(runners)
+    const other = runners.find((runner) => runner !== owner)!
+    if (settings.LAUREL_CLUSTER_FOLLOWERS !== "0") await followed(other)
+    measured.push(await writesAgainMs(other.url, key, () => owner.signal(signal)))
+    await owner.process.ended
+    await owner.start()
+  }
+  return measured
+}
+
+/** Measures the lines; about five minutes. */
+export const failover = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
+  withTemporaryFolder(async (folder) => {
+    const users = quick ? 10_000 : 1_000_000
+    const filled = await startLaurel({ directory: folder })
+    const { key } = filled.answer
+    await fill(filled.answer, users)
+    await filled.stop()
+    const postgres = await Postgres.make(durable)
+    const lines: Array<BenchLine> = []
+    const runners: Array<Runner> = []
+    try {
+      const url = await postgres.schema("failover")
+      const settingsOf = (expirationMs: number, followers: number) => ({
+        LAUREL_CLUSTER_LOCK_EXPIRATION: `${expirationMs} millis`,
+        LAUREL_CLUSTER_FOLLOWERS: String(followers),
+        LAUREL_SNAPSHOT_INTERVAL: "30 seconds",
+      })
+      for (let n = 0; n < 2; n++) runners.push(await Runner.make({ LAUREL_CLUSTER: url }))
+      await mkdir(path.join(runners[0]!.directory, "partitions"))
+      await rename(folder, path.join(runners[0]!.directory, partition))
+      for (const { expirationMs, goal, signal } of faults) {
+        const times: Array<ReadonlyArray<number>> = []
+        for (const followers of [0, 1]) {
+          const settings = settingsOf(expirationMs, followers)
+          for (const runner of runners) {
+            runner.more = settings
+            await runner.start()
+            await ownerOf(runners.slice(0, 1))
+          }
+          const fault = { signal, expirationMs, goal }
+          const rounds = quick ? 1 : 3
+          times.push(await measure(runners, key, fault, settings, rounds))
+          for (const runner of runners) await runner.end("SIGTERM")
+        }
+        const [without, within] = times as [ReadonlyArray<number>, ReadonlyArray<number>]
+        const seconds = (all: ReadonlyArray<number>) => all.map((ms) => ms / 1_000)
+        const value = median(seconds(within))
+        const reference = median(seconds(without))
+        lines.push({
+          question: `failover, ${users.toLocaleString("en-US")} users, ${signal}, ${expirationMs / 1_000} s expiration: writes again`,
+          value,
+          unit: "s",
+          reference: { name: "without a follower", value: reference, unit: "s" },
+          ratio: value / reference,
+          goal,
+          rounds: seconds(within),
+        })
+      }
+      return lines
+    } finally {
+      for (const runner of runners) await runner.remove()
+      await postgres.remove()
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+
+if (import.meta.main) {
+  const quick = process.argv.includes("--quick")
+  for (const line of await failover({ quick })) console.log(formatLine(line))
+}

@@ -1,0 +1,71 @@
+/**
+ * The followers of a partition: of the runners that are alive and do not own it, the `count` that joined first. Each runner
+ * finds the same ones by itself, and a runner that joins displaces none.
+ *
+ * Where the owner is gone, a follower that has caught up takes over; other runners wait `followerHeadStartMs` before they
+ * try.
+ */
+import { limits } from "../Limits.ts"
+import type { Owners } from "./Owners.ts"
+
+export interface FollowersOptions {
+  readonly owners: Pick<Owners, "of" | "runners">
+  /** Of this runner. */
+  readonly address: string
+  /** Of each partition. */
+  readonly count: number
+  /** Milliseconds, on a clock that only goes forward. */
+  readonly now?: () => number
+}
+
+/** A partition without an owner, as this runner has seen it. */
+interface Free {
+  readonly since: number
+  lastSeenAt: number
+}
+
+export class Followers {
+  readonly #options: FollowersOptions
+  readonly #now: () => number
+  readonly #free = new Map<number, Free>()
+
+  constructor(options: FollowersOptions) {
+    this.#options = options
+    this.#now = options.now ?? (() => performance.now())
+  }
+
+  /** Whether this runner is to follow. */
+  isFollower(partition: number): boolean {
+    const { address, count, owners } = this.#options
+    const owner = owners.of(partition)?.address ?? ""
+    // Nobody has owned the partition yet: there is nothing to follow.
+    if (owner === "" || owner === address) return false
+    const others = owners.runners.filter((runner) => runner !== owner)
+    return others.slice(0, count).includes(address)
+  }
+
+  /** Whether this runner may take the partition, whose owner is gone; asked again and again as long as it is. */
+  mayTake(partition: number, isCaughtUp: boolean): boolean {
+    const since = this.#freeSince(partition)
+    const { address, count, owners } = this.#options
+    const owner = owners.of(partition)?.address ?? ""
+    if (isCaughtUp || count === 0 || owner === "" || owner === address) return true
+    const isAlone = owners.runners.every((runner) => runner === address || runner === owner)
+    return isAlone || this.#now() - since >= limits.followerHeadStartMs
+  }
+
+  #freeSince(partition: number): number {
+    const now = this.#now()
+    const before = this.#free.get(partition)
+    // Not asked for a while: it had an owner in between.
+    const isNew = before === undefined || now - before.lastSeenAt > limits.followerHeadStartMs
+    const free = isNew ? { since: now, lastSeenAt: now } : before
+    free.lastSeenAt = now
+    this.#free.set(partition, free)
+    return free.since
+  }
+
+  ownerChanged(): void {
+    this.#free.clear()
+  }
+}

@@ -1,0 +1,34 @@
+/** What a runner opens for a partition: an engine that follows, and one that takes requests. */
+import type { Effect, Scope } from "effect"
+import type { RequestHandler } from "../http/request/Exchange.ts"
+import type { FollowProgress } from "../storage/postgres/ClusterStorage.ts"
+
+/** An engine that was recovered and takes no requests. */
+export interface PreparedPartition {
+  /** Takes over what the owner has appended since; fails with `NoSpace` while PostgreSQL does not answer. */
+  readonly look: Effect.Effect<void, unknown>
+  readonly progress: () => FollowProgress
+  /** Ends, with the cause, when the engine cannot follow any more. */
+  readonly failed: Effect.Effect<unknown>
+  /** Claims the partition, and takes requests. */
+  readonly serve: Effect.Effect<OpenedPartition, unknown, Scope.Scope>
+}
+
+/** What answers the requests of a partition. */
+export interface PartitionHandler extends RequestHandler {
+  /** Requests that wait for their reply. */
+  readonly inFlight: number
+  /** It refuses new requests. */
+  draining: boolean
+  /** Sets `draining`, and ends endless replies. */
+  readonly drain: () => void
+}
+
+export interface OpenedPartition {
+  readonly handler: PartitionHandler
+  readonly epoch: number
+  /** Asks the fence whether no other runner has claimed the partition since. */
+  readonly isOwner: Effect.Effect<boolean, unknown>
+  /** Ends when the fence has refused a write. */
+  readonly fenced: Effect.Effect<void>
+}

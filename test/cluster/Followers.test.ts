@@ -1,0 +1,90 @@
+/** The runners that follow a partition, and which of them may take it when its owner is gone. */
+import { beforeEach, describe, expect, it } from "vitest"
+import { Followers } from "../../src/cluster/Followers.ts"
+import type { Owner } from "../../src/cluster/Owners.ts"
+import { limits } from "../../src/Limits.ts"
+
+const owners = {
+  runners: [] as ReadonlyArray<string>,
+  owner: undefined as Owner | undefined,
+  of: (_partition: number) => owners.owner,
+}
+let now = 0
+const at = (address: string, count = 1) => new Followers({ owners, address, count, now: () => now })
+
+beforeEach(() => {
+  now = 1_000
+  owners.runners = ["a", "b", "c", "d"]
+  owners.owner = { address: "a", epoch: 3 }
+})
+
+describe("The followers of a partition", () => {
+  const following = (count?: number) =>
+    ["a", "b", "c", "d"].filter((address) => at(address, count).isFollower(1))
+
+  it("are the runners that joined first, without the owner", () => {
+    expect(following()).toEqual(["b"])
+    expect(following(2)).toEqual(["b", "c"])
+    expect(following(8)).toEqual(["b", "c", "d"])
+    expect(following(0)).toEqual([])
+    owners.owner = { address: "c", epoch: 4 }
+    expect(following()).toEqual(["a"])
+    // The owner has just gone: the follower stays the same.
+    owners.runners = ["a", "b", "d"]
+    expect(following()).toEqual(["a"])
+  })
+
+  it("are none where nobody has owned it yet, or the owner is alone", () => {
+    owners.owner = { address: "", epoch: 0 }
+    expect(following()).toEqual([])
+    owners.owner = undefined
+    expect(following()).toEqual([])
+    owners.owner = { address: "a", epoch: 1 }
+    owners.runners = ["a"]
+    expect(following()).toEqual([])
+  })
+})
+
+describe("A partition whose owner is gone", () => {
+  beforeEach(() => {
+    owners.runners = ["b", "c"]
+  })
+
+  it("is for a follower that has caught up, at once, and for others after its head start", () => {
+    expect(at("b").mayTake(1, true)).toBe(true)
+    const other = at("c")
+    expect(other.mayTake(1, false)).toBe(false)
+    now += limits.followerHeadStartMs - 1
+    expect(other.mayTake(1, false)).toBe(false)
+    now += 1
+    expect(other.mayTake(1, false)).toBe(true)
+  })
+
+  it("has each partition's head start counted by itself, and from the last time that it was free", () => {
+    const other = at("c")
+    expect(other.mayTake(1, false)).toBe(false)
+    now += limits.followerHeadStartMs
+    expect(other.mayTake(2, false)).toBe(false)
+    expect(other.mayTake(1, false)).toBe(true)
+    // It had an owner again, and loses that one.
+    other.ownerChanged()
+    expect(other.mayTake(1, false)).toBe(false)
+    // The same owner came back, and is gone later.
+    now += limits.followerHeadStartMs + 1
+    expect(other.mayTake(1, false)).toBe(false)
+  })
+
+  it("is for any runner at once where there is no follower to wait for", () => {
+    expect(at("c", 0).mayTake(1, false)).toBe(true)
+    owners.runners = ["c"]
+    expect(at("c").mayTake(1, false)).toBe(true)
+    // The row of the last owner may still be there.
+    owners.runners = ["a", "c"]
+    expect(at("c").mayTake(1, false)).toBe(true)
+    owners.runners = ["a", "b", "c"]
+    // It was the owner itself, before its restart.
+    expect(at("a").mayTake(1, false)).toBe(true)
+    owners.owner = { address: "", epoch: 0 }
+    expect(at("c").mayTake(1, false)).toBe(true)
+  })
+})

@@ -1,0 +1,203 @@
+/** A partition on a runner, over engines that are injected: its follower, and what becomes of it with the lock. */
+import { describe, expect, it } from "@effect/vitest"
+import { type Cause, Deferred, Effect, Fiber, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { Partition } from "../../src/cluster/Partition.ts"
+import type {
+  OpenedPartition,
+  PartitionHandler,
+  PreparedPartition,
+} from "../../src/cluster/PreparedPartition.ts"
+import { limits } from "../../src/Limits.ts"
+
+const handlerOf = (): PartitionHandler => {
+  const handler: PartitionHandler = {
+    handle: () => {},
+    inFlight: 0,
+    draining: false,
+    drain: () => {
+      handler.draining = true
+    },
+  } as unknown as PartitionHandler
+  return handler
+}
+
+/** How an engine that is prepared behaves. */
+interface Behaviour {
+  readonly open?: Effect.Effect<void, unknown>
+  readonly look?: Effect.Effect<void, unknown>
+  readonly failed?: Effect.Effect<unknown>
+  readonly serve?: Effect.Effect<void, unknown>
+}
+
+const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = []) {
+  const happened: Array<string> = []
+  const given = { isFollower: true, failures: [] as Array<Cause.Cause<unknown>> }
+  let prepared = 0
+  const prepare: Effect.Effect<PreparedPartition, unknown, Scope.Scope> = Effect.gen(function* () {
+    const number = ++prepared
+    const {
+      failed = Effect.never,
+      look = Effect.void,
+      open = Effect.void,
+      serve = Effect.void,
+    } = behaviours[number - 1] ?? {}
+    yield* open
+    happened.push(`opens ${number}`)
+    yield* Effect.addFinalizer(() => Effect.sync(() => happened.push(`closes ${number}`)))
+    const opened: OpenedPartition = {
+      handler: handlerOf(),
+      epoch: number,
+      isOwner: Effect.succeed(true),
+      fenced: Effect.never,
+    }
+    return {
+      look,
+      failed,
+      progress: () => ({ lastSequence: 0, seen: 0 }),
+      serve: Effect.andThen(
+        Effect.sync(() => happened.push(`serves ${number}`)),
+        Effect.as(serve, opened),
+      ),
+    }
+  })
+  const scope = yield* Scope.make()
+  const partition = yield* Scope.provide(
+    Partition.make({
+      number: 1,
+      lockExpirationMs: 300_000,
+      prepare,
+      onFailed: (cause) => {
+        given.failures.push(cause)
+        return false
+      },
+      isFollower: () => given.isFollower,
+    }),
+    scope,
+  )
+  /** With the lock, until the fiber is interrupted. */
+  const lock = Effect.forkChild(Effect.scoped(partition.run), { startImmediately: true })
+  return { partition, happened, given, lock, scope }
+})
+
+const settle = TestClock.adjust(limits.followCheckMs)
+
+describe("A partition that this runner follows", () => {
+  it.effect("is served by the engine that followed", () =>
+    Effect.gen(function* () {
+      const { given, happened, lock, partition } = yield* setUp()
+      yield* settle
+      expect(partition.following?.isCaughtUp).toBe(true)
+      expect([partition.handler, partition.epoch]).toEqual([undefined, undefined])
+      given.isFollower = false
+      yield* lock
+      yield* settle
+      expect(partition.handler?.draining).toBe(false)
+      expect([partition.epoch, partition.following]).toEqual([1, undefined])
+      yield* TestClock.adjust(2 * limits.followOverMs)
+      expect(happened).toEqual(["opens 1", "serves 1"])
+    }),
+  )
+
+  it.effect("is opened again, at once, where the follower cannot be promoted", () =>
+    Effect.gen(function* () {
+      const serve = Effect.fail("outdated")
+      const { given, happened, lock, partition } = yield* setUp([{ serve }])
+      yield* settle
+      yield* lock
+      yield* TestClock.adjust(0)
+      expect(partition.epoch).toBe(2)
+      expect(happened).toEqual(["opens 1", "serves 1", "closes 1", "opens 2", "serves 2"])
+      expect(given.failures).toEqual([])
+    }),
+  )
+
+  it.effect("is opened again for its owner where the follower stopped within a batch", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void, string>()
+      const { happened, lock, partition } = yield* setUp([{ look: Deferred.await(gate) }])
+      yield* settle
+      yield* lock
+      yield* Deferred.fail(gate, "a part of a batch")
+      yield* settle
+      expect(partition.epoch).toBe(2)
+      expect(happened).toEqual(["opens 1", "closes 1", "opens 2", "serves 2"])
+    }),
+  )
+
+  it.effect("is opened by its owner where the follower could not be opened", () =>
+    Effect.gen(function* () {
+      const damaged = { open: Effect.fail("its directory is damaged") }
+      const { given, happened, lock, partition } = yield* setUp([damaged, damaged])
+      yield* settle
+      expect(partition.following).toBe(undefined)
+      yield* lock
+      yield* TestClock.adjust(0)
+      expect(given.failures.length).toBe(1)
+      yield* TestClock.adjust(limits.clusterRetryMs)
+      expect([partition.epoch, given.failures.length]).toEqual([3, 1])
+      expect(happened).toEqual(["opens 3", "serves 3"])
+    }),
+  )
+
+  it.effect("is followed again after a failure, later each time, until it has caught up", () =>
+    Effect.gen(function* () {
+      const fails = { look: Effect.fail("behind what PostgreSQL keeps") }
+      const gate = yield* Deferred.make<unknown>()
+      const { happened, partition } = yield* setUp([
+        fails,
+        { look: Effect.never, failed: Effect.succeed("its disk failed") },
+        { failed: Deferred.await(gate) },
+      ])
+      yield* settle
+      expect(happened.splice(0)).toEqual(["opens 1", "closes 1"])
+      yield* TestClock.adjust(limits.followRetryMs - limits.followCheckMs)
+      expect(happened.splice(0)).toEqual(["opens 2", "closes 2"])
+      yield* TestClock.adjust(2 * limits.followRetryMs - 1)
+      expect(happened.splice(0)).toEqual([])
+      yield* TestClock.adjust(1)
+      expect(happened.splice(0)).toEqual(["opens 3"])
+      expect(partition.following?.isCaughtUp).toBe(true)
+      yield* Deferred.succeed(gate, "its disk failed")
+      yield* TestClock.adjust(limits.followRetryMs)
+      expect(happened).toEqual(["closes 3", "opens 4"])
+    }),
+  )
+
+  it.effect("is closed when another runner follows for a while, and with the process", () =>
+    Effect.gen(function* () {
+      const { given, happened, partition, scope } = yield* setUp()
+      yield* settle
+      given.isFollower = false
+      yield* TestClock.adjust(limits.followCheckMs)
+      given.isFollower = true
+      yield* TestClock.adjust(2 * limits.followOverMs)
+      expect(happened.splice(0)).toEqual(["opens 1"])
+      given.isFollower = false
+      yield* TestClock.adjust(limits.followOverMs - limits.followCheckMs)
+      expect(happened).toEqual([])
+      yield* TestClock.adjust(2 * limits.followCheckMs)
+      expect(partition.following).toBe(undefined)
+      given.isFollower = true
+      yield* settle
+      expect(happened).toEqual(["closes 1", "opens 2"])
+      yield* Scope.close(scope, yield* Effect.exit(Effect.void))
+      expect(happened).toEqual(["closes 1", "opens 2", "closes 2"])
+    }),
+  )
+
+  it.effect("is not opened twice: the owner waits for the follower that is being opened", () =>
+    Effect.gen(function* () {
+      const { happened, lock, partition } = yield* setUp()
+      const running = yield* lock
+      yield* settle
+      expect(happened).toEqual(["opens 1", "serves 1"])
+      expect(partition.following).toBe(undefined)
+      yield* Fiber.interrupt(running)
+      expect(partition.handler).toBe(undefined)
+      yield* lock
+      yield* settle
+      expect(happened).toEqual(["opens 1", "serves 1"])
+    }),
+  )
+})

@@ -1,0 +1,274 @@
+/** A copy that follows the owner in PostgreSQL: what it takes over, what makes it end, and its way to be the owner. */
+import { readdir } from "node:fs/promises"
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber, type Scope } from "effect"
+import { limits } from "../../../src/Limits.ts"
+import { type Disk, DiskError, type DiskFile } from "../../../src/storage/disk/Disk.ts"
+import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
+import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
+import { type ClusterStorageOptions, follow } from "../../../src/storage/postgres/ClusterStorage.ts"
+import type { StoredRecord } from "../../../src/storage/Storage.ts"
+import { expectRecords, numbered } from "../records.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
+import { Postgres } from "./Postgres.ts"
+
+let server: Postgres
+let schemas = 0
+beforeAll(async () => {
+  server = await Postgres.make()
+})
+afterAll(() => server.remove())
+
+const makeSchema = Effect.promise(() => server.schema(`follow_${++schemas}`))
+const query = (text: string) => Effect.promise(() => server.query(text, `follow_${schemas}`))
+
+/** A copy, and the records that it was given, in order. */
+const copyAt = Effect.fnUntraced(function* (
+  url: string,
+  directory: string,
+  more: Partial<ClusterStorageOptions> = {},
+) {
+  const opened = yield* follow({ url, directory, partition: 1, owner: directory, ...more })
+  const folded: Array<number> = []
+  const fold = (records: ReadonlyArray<StoredRecord>) =>
+    Effect.sync(() => {
+      folded.push(...records.map(({ sequence }) => sequence))
+    })
+  let last = 0
+  /** Appends batches of so many records, as the owner. */
+  const append = Effect.fnUntraced(function* (counts: ReadonlyArray<number>, padding = "") {
+    for (const count of counts) {
+      yield* opened.storage.append(numbered(last + 1, count, padding))
+      last += count
+    }
+    return last
+  })
+  const claim = Effect.tap(opened.claim(fold), () =>
+    Effect.sync(() => {
+      last = opened.storage.lastSequence
+    }),
+  )
+  return { ...opened, folded, look: opened.look(fold), claim, append }
+})
+
+const upTo = (last: number, first = 1) =>
+  Array.from({ length: last - first + 1 }, (_, index) => first + index)
+
+/** An owner with some records, and a copy that has them. */
+const pair = Effect.gen(function* () {
+  const url = yield* makeSchema
+  const [one, two] = [yield* temporaryFolder, yield* temporaryFolder]
+  const owner = yield* copyAt(url, one)
+  yield* owner.claim
+  yield* owner.append([2, 1])
+  const follower = yield* copyAt(url, two)
+  yield* follower.look
+  expect(follower.folded).toEqual([1, 2, 3])
+  return { url, one, two, owner, follower }
+})
+
+const outdated = <A, E extends { readonly _tag: string; readonly message: string }>(
+  look: Effect.Effect<A, E, Scope.Scope>,
+) =>
+  Effect.map(Effect.flip(look), (error) => {
+    expect(error._tag).toBe("Outdated")
+    return error.message
+  })
+
+describe("A copy that follows", () => {
+  it.live("takes over what the owner appends, and writes nothing to PostgreSQL", () =>
+    Effect.gen(function* () {
+      const { follower, one, owner } = yield* pair
+      const last = yield* owner.append(Array(2 * limits.postgresReadRows).fill(1))
+      expect(follower.progress()).toEqual({ lastSequence: 3, seen: 3 })
+      yield* follower.look
+      expect(follower.folded).toEqual(upTo(last))
+      expect(follower.progress()).toEqual({ lastSequence: last, seen: last })
+      yield* expectRecords(follower.storage, 1, last)
+      const refused = yield* Effect.flip(follower.storage.append(numbered(last + 1, 1)))
+      expect(refused).toMatchObject({ _tag: "Broken", cause: { message: "not the owner" } })
+      const before = yield* query("SELECT * FROM laurel_partition")
+      // Pruning is for its own files.
+      yield* follower.storage.writeEntries([])
+      yield* follower.storage.prune(last)
+      expect(yield* query("SELECT * FROM laurel_partition")).toEqual(before)
+      expect(before).toMatchObject([{ owner: one, epoch: "1", last: String(last) }])
+      yield* owner.append([1])
+    }),
+  )
+
+  it.live("is the owner after its claim, with all that was acknowledged under it", () =>
+    Effect.gen(function* () {
+      const { follower, owner, two } = yield* pair
+      let acknowledged = 3
+      const writer = yield* Effect.forkChild(
+        Effect.gen(function* () {
+          while (true) acknowledged = yield* owner.append([1])
+        }),
+      )
+      while (acknowledged < 40) yield* follower.look
+      yield* follower.claim
+      expect((yield* Effect.flip(Fiber.join(writer)))._tag).toBe("Fenced")
+      expect(follower.folded).toEqual(upTo(acknowledged))
+      yield* follower.append([2, 1])
+      yield* expectRecords(follower.storage, 1, acknowledged + 3)
+      const [row] = yield* query("SELECT epoch, owner FROM laurel_partition")
+      expect(row).toEqual({ epoch: "2", owner: two })
+    }),
+  )
+
+  it.live("is fenced out as any owner by the next one, and follows that one as a new copy", () =>
+    Effect.gen(function* () {
+      const { follower, owner, url } = yield* pair
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const third = yield* copyAt(url, yield* temporaryFolder)
+          yield* follower.claim
+          yield* follower.append([1])
+          yield* third.claim
+          yield* third.append([1])
+          for (const former of [owner, follower]) {
+            expect((yield* Effect.flip(former.append([1])))._tag).toBe("Fenced")
+          }
+          const again = yield* copyAt(url, yield* temporaryFolder)
+          yield* again.look
+          expect(again.folded).toEqual(upTo(5))
+        }),
+      )
+    }),
+  )
+
+  it.live("fails without PostgreSQL as an outage, and goes on where it was", () =>
+    Effect.gen(function* () {
+      const { follower, owner } = yield* pair
+      yield* Effect.promise(() => server.stop())
+      const failure = yield* Effect.flip(follower.look)
+      expect(failure).toMatchObject({ _tag: "NoSpace", outage: expect.any(String) })
+      yield* Effect.promise(() => server.start())
+      yield* owner.append([1]).pipe(Effect.retry({ while: ({ _tag }) => _tag === "NoSpace" }))
+      yield* follower.look
+      expect(follower.folded).toEqual([1, 2, 3, 4])
+    }),
+  )
+
+  it.live("ends where PostgreSQL does not have what it has, or not what it needs next", () =>
+    Effect.gen(function* () {
+      const { follower, owner } = yield* pair
+      yield* owner.append([1, 1])
+      yield* query("CREATE TABLE p AS SELECT * FROM laurel_partition")
+      const back = "DELETE FROM laurel_partition; INSERT INTO laurel_partition SELECT * FROM p"
+      const faults = [
+        ["UPDATE laurel_partition SET last = 2", "PostgreSQL ends with 2"],
+        ["UPDATE laurel_partition SET last = 3", "last record is not PostgreSQL's"],
+        ["UPDATE laurel_partition SET lineage = 'x'", "another cluster"],
+        ["DELETE FROM laurel_partition", "no such partition"],
+      ] as const
+      for (const [fault, words] of faults) {
+        yield* query(fault)
+        expect(yield* outdated(follower.look)).toContain(words)
+        expect(yield* outdated(follower.claim)).toContain(words)
+        yield* query(back)
+      }
+      // It lags behind what PostgreSQL keeps.
+      yield* query("DELETE FROM laurel_journal WHERE first <= 4")
+      expect(yield* outdated(follower.look)).toContain(
+        "ends with record 3, and PostgreSQL begins with 5",
+      )
+      expect(follower.folded).toEqual([1, 2, 3])
+      const [row] = yield* query("SELECT epoch FROM laurel_partition")
+      expect(row).toEqual({ epoch: "1" })
+    }),
+  )
+
+  it.live("ends at a row that is not as it was written, and claims nothing", () =>
+    Effect.gen(function* () {
+      const { follower, owner } = yield* pair
+      yield* owner.append([1, 1, 1])
+      yield* query("UPDATE laurel_journal SET frames = set_byte(frames, 9, 255) WHERE first = 5")
+      for (const call of [follower.look, follower.claim]) {
+        const error = yield* Effect.flip(call)
+        expect(error).toMatchObject({ _tag: "Broken", message: expect.stringContaining("damaged") })
+      }
+      const [row] = yield* query("SELECT epoch FROM laurel_partition")
+      expect(row).toEqual({ epoch: "1" })
+    }),
+  )
+
+  it.live("of another lineage is moved aside, and filled from PostgreSQL", () =>
+    Effect.gen(function* () {
+      const other = yield* temporaryFolder
+      const elsewhere = yield* makeSchema
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const owner = yield* copyAt(elsewhere, other)
+          yield* owner.claim
+          yield* owner.append([4, 3])
+        }),
+      )
+      const { url } = yield* pair
+      const copy = yield* copyAt(url, other)
+      yield* copy.look
+      expect(copy.folded).toEqual([1, 2, 3])
+      expect(yield* Effect.promise(() => readdir(other))).toContain("discarded-1")
+    }),
+  )
+})
+
+/** A disk whose journal takes nothing while it is full. */
+const fillingDisk = () => {
+  const state = { isFull: false }
+  const disk: Disk = {
+    ...nodeDisk,
+    open: (where, mode, how) =>
+      Effect.map(
+        nodeDisk.open(where, mode, how),
+        (file): DiskFile => ({
+          path: file.path,
+          read: (position, into) => file.read(position, into),
+          write: (position, pieces) =>
+            state.isFull
+              ? Effect.fail(new DiskError({ operation: "write", path: "", code: "ENOSPC" }))
+              : file.write(position, pieces),
+          truncate: (bytes) => file.truncate(bytes),
+          size: file.size,
+          sync: file.sync,
+          close: file.close,
+        }),
+      ),
+  }
+  return { state, disk }
+}
+
+describe("A full disk of a copy that follows", () => {
+  it.live("stops it when too much waits for the disk; with space it has all again", () =>
+    Effect.gen(function* () {
+      const url = yield* makeSchema
+      const [one, two] = [yield* temporaryFolder, yield* temporaryFolder]
+      const owner = yield* copyAt(url, one)
+      yield* owner.claim
+      const { disk, state } = fillingDisk()
+      const padding = "x".repeat(1_000_000)
+      const each = numbered(1, 1, padding).frames.length
+      const taken = Math.ceil(limits.mirrorPendingBytesMax / each)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const follower = yield* copyAt(url, two, { disk })
+          state.isFull = true
+          yield* owner.append(Array(taken + 2).fill(1), padding)
+          const look = Effect.retry(follower.look, { while: ({ _tag }) => _tag === "NoSpace" })
+          const looking = yield* Effect.forkChild(look)
+          while (follower.folded.length < taken) yield* Effect.sleep(5)
+          // Longer than the copy waits before it looks at the disk again.
+          yield* Effect.sleep(50)
+          expect(follower.progress()).toEqual({ lastSequence: taken, seen: taken + 2 })
+          expect(looking.pollUnsafe()).toBe(undefined)
+          state.isFull = false
+          yield* Fiber.join(looking)
+          expect(follower.folded).toEqual(upTo(taken + 2))
+        }),
+      )
+      const { position } = yield* DurableStorage.open({ directory: two })
+      expect(position().lastSequence).toBe(taken + 2)
+    }),
+  )
+})
