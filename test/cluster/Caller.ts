@@ -48,8 +48,11 @@ export const ask = async (
 }
 
 export interface Finding {
-  /** `stale`: less than was acknowledged, in a reply; `changed`: a repetition has another reply than the first. */
-  readonly kind: "lost" | "doubled" | "stale" | "changed" | "failed"
+  /**
+   * `stale`: less than was acknowledged, in a reply; `changed`: a repetition has another reply than the first, or a fold another
+   * board; `hook`: a webhook's message is missing, out of order, or another one than before.
+   */
+  readonly kind: "lost" | "doubled" | "stale" | "changed" | "hook" | "failed"
   readonly words: string
 }
 
@@ -68,6 +71,19 @@ export interface Callers {
 export interface Expected {
   readonly least: number
   readonly most: number
+}
+
+export const boardPath = "/v1/leaderboard?limit=100"
+
+export interface BoardEntry {
+  readonly userId: string
+  readonly xp: number
+}
+
+/** 0 where the user has none, or the board does not reach as far. */
+const xpOnBoard = (body: unknown, userId: string): number => {
+  const { entries } = body as { readonly entries: ReadonlyArray<BoardEntry> }
+  return entries.find((entry) => entry.userId === userId)?.xp ?? 0
 }
 
 const codeOf = ({ body }: Reply): string => (body as { readonly code?: string })?.code ?? "none"
@@ -120,10 +136,12 @@ abstract class Caller {
   protected async look(): Promise<void> {
     // What is on its way now may be in the reply or not.
     const { least } = this.expected
-    const { body } = await this.insist(`/v1/users/${this.userId}`)
-    const { xp } = body as { readonly xp: number }
+    const isBoard = this.number % 8 === 6
+    const path = isBoard ? boardPath : `/v1/users/${this.userId}`
+    const { body } = await this.insist(path)
+    const xp = isBoard ? xpOnBoard(body, this.userId) : (body as { readonly xp: number }).xp
     const { most } = this.expected
-    const words = `${this.userId} has ${xp} xp instead of ${least} to ${most}`
+    const words = `${this.userId} has ${xp} xp instead of ${least} to ${most} in ${path}`
     if (xp < least) this.callers.found({ kind: "stale", words })
     if (xp > most) this.callers.found({ kind: "doubled", words })
   }
@@ -134,13 +152,29 @@ interface EventReply {
   readonly duplicate: boolean
 }
 
-const recentMax = 200
+/** Acknowledged writes with what was answered: a sample of all. */
+class Sample {
+  readonly #writes: Array<readonly [name: string, answer: string]> = []
+
+  add(name: string, answer: string): void {
+    if (this.#writes.length < sampleMax) this.#writes.push([name, answer])
+    else this.#writes[Math.floor(Math.random() * sampleMax)] = [name, answer]
+  }
+
+  get any(): readonly [name: string, answer: string] | undefined {
+    return this.#writes[Math.floor(Math.random() * this.#writes.length)]
+  }
+}
+
+const sampleMax = 200
 
 /** Gives each write an id or an `Idempotency-Key`, and repeats it until it is acknowledged, sometimes also afterwards. */
 export class PatientCaller extends Caller {
   #xp = 0
-  /** Ids of acknowledged events, the caller's and Laurel's. */
-  readonly #recent: Array<readonly [id: string, eventId: string]> = []
+  /** Laurel's ids, by the caller's. */
+  readonly #events = new Sample()
+  /** Replies, by `Idempotency-Key`. */
+  readonly #rewards = new Sample()
 
   get expected(): Expected {
     return { least: this.#xp, most: this.#xp }
@@ -150,7 +184,8 @@ export class PatientCaller extends Caller {
     await this.#send()
     await this.look()
     if (this.number % 4 === 1) await this.#reward()
-    if (this.number % 4 === 3) await this.#repeat()
+    if (this.number % 4 === 2) await this.#repeatReward()
+    if (this.number % 4 === 3) await this.#repeatEvent()
   }
 
   async #send(): Promise<void> {
@@ -159,27 +194,33 @@ export class PatientCaller extends Caller {
     const { body } = await this.insist("/v1/events", { userId, action, id })
     const { eventId } = body as EventReply
     this.#acknowledge(eventId)
-    if (this.#recent.length < recentMax) this.#recent.push([id, eventId])
-    else this.#recent[Math.floor(Math.random() * recentMax)] = [id, eventId]
+    this.#events.add(id, eventId)
   }
 
   async #reward(): Promise<void> {
-    const { number, userId } = this
-    const path = `/v1/users/${userId}/rewards`
-    const body = { type: "xp", amount: 1 }
-    const key = `${userId}-reward-${number}`
-    const first = await this.insist(path, body, key)
-    this.#acknowledge((first.body as { readonly rewardId: string }).rewardId)
-    const again = await this.insist(path, body, key)
-    if (again.text === first.text && again.isReplayed) return
-    const words = `${key}: ${again.text} after ${first.text}, replayed: ${again.isReplayed}`
+    const key = `${this.userId}-reward-${this.number}`
+    const { body, text } = await this.#sendReward(key)
+    this.#acknowledge((body as { readonly rewardId: string }).rewardId)
+    this.#rewards.add(key, text)
+  }
+
+  #sendReward(key: string): Promise<Reply> {
+    return this.insist(`/v1/users/${this.userId}/rewards`, { type: "xp", amount: 1 }, key)
+  }
+
+  async #repeatReward(): Promise<void> {
+    const reward = this.#rewards.any
+    if (reward === undefined) return
+    const [key, text] = reward
+    const again = await this.#sendReward(key)
+    if (again.text === text && again.isReplayed) return
+    const words = `${key}: ${again.text} after ${text}, replayed: ${again.isReplayed}`
     this.callers.found({ kind: "changed", words })
   }
 
-  async #repeat(): Promise<void> {
-    const { userId } = this
-    const [id, eventId] = this.#recent[Math.floor(Math.random() * this.#recent.length)]!
-    const { body, text } = await this.insist("/v1/events", { userId, action, id })
+  async #repeatEvent(): Promise<void> {
+    const [id, eventId] = this.#events.any!
+    const { body, text } = await this.insist("/v1/events", { userId: this.userId, action, id })
     const again = body as EventReply
     if (again.eventId === eventId && again.duplicate) return
     this.callers.found({ kind: "changed", words: `${id}, acknowledged as ${eventId}: ${text}` })

@@ -5,7 +5,7 @@ import type { Random } from "../simulation/random.ts"
 import type { Postgres } from "../storage/postgres/Postgres.ts"
 import type { LinkState } from "./Link.ts"
 import type { Network } from "./Network.ts"
-import { Runner } from "./Runner.ts"
+import { ownerOf, Runner } from "./Runner.ts"
 import type { Cluster } from "./startCluster.ts"
 
 export interface Scene {
@@ -27,8 +27,8 @@ export interface Fault {
   readonly expirations?: number
   /** Takes it back. */
   readonly heal: (scene: Scene) => Promise<void> | void
-  /** What must be so for it to be possible. */
-  readonly needs?: (scene: Scene) => boolean
+  /** It needs file systems of its own. */
+  readonly needsMount?: true
 }
 
 type Role = "owner" | "other"
@@ -202,13 +202,29 @@ export const faults: Readonly<Record<string, Fault>> = {
     },
   },
   "the owner's disk full": {
-    needs: () => canMount,
+    needsMount: true,
     strike: ({ owner }) => tmpfs.fill(owner.directory),
     expirations: 1,
     heal: async ({ owner }) => {
       tmpfs.resize(owner.directory, "8g")
       // Where it was about to take over, it has ended.
       if (!owner.isRunning) await owner.start()
+    },
+  },
+  "the next owner's disk full": {
+    needsMount: true,
+    strike: async ({ cluster, other, owner }) => {
+      tmpfs.fill(other.directory)
+      await owner.end("SIGKILL")
+      const third = cluster.runners.filter(
+        (runner) => runner !== owner && runner !== other && runner.isRunning,
+      )
+      // The one without space cannot open the partition, and must not keep it.
+      if (third.length > 0) await ownerOf(third)
+    },
+    heal: async ({ other, owner }) => {
+      tmpfs.resize(other.directory, "8g")
+      await Promise.all([owner, other].map((runner) => runner.isRunning || runner.start()))
     },
   },
   "two runners with one address": {

@@ -69,8 +69,8 @@ export const reach = async (
       return {
         owner,
         other,
-        // It may fail with its server.
-        restore: async () => void (await archiving.ended),
+        // What makes it has the lowest priority of all, and is left to the next faults.
+        restore: async () => void (await archiving.end("SIGKILL")),
       }
     }
   }

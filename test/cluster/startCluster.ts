@@ -1,12 +1,7 @@
 /** Runners of one cluster with a key and a rule, and what is to be true of them after the load has ended. */
-import { action, ask } from "./Caller.ts"
+import { action, ask, type BoardEntry, boardPath } from "./Caller.ts"
 import { ClusterLoad, type LoadOptions } from "./ClusterLoad.ts"
 import { eventually, ownerOf, Runner } from "./Runner.ts"
-
-interface Entry {
-  readonly userId: string
-  readonly xp: number
-}
 
 type Settings = Readonly<Record<string, string>>
 
@@ -28,9 +23,10 @@ export class Cluster {
     return new ClusterLoad({ key: this.key, urls, callers, name: "user", ...more })
   }
 
-  /** `expectBoard`, also of a runner with an empty directory, which folds all of the journal. */
+  /** `expectBoard`, also of a runner with an empty directory, which folds all of the journal, and has the same board. */
   async expectExactlyOnce(load: ClusterLoad): Promise<void> {
     await this.expectBoard(load)
+    const board = await this.#boardOfPatient(load)
     const fresh = await Runner.make(this.settings)
     const running = this.runners.filter((runner) => runner.isRunning)
     try {
@@ -38,6 +34,9 @@ export class Cluster {
       await fresh.start()
       await ownerOf([fresh])
       await this.expectBoard(load, fresh)
+      const folded = await this.#boardOfPatient(load, fresh)
+      const words = `Folded: ${folded}, and before: ${board}`
+      if (folded !== board) load.found({ kind: "changed", words })
       await Promise.all(running.map((runner) => runner.start()))
     } finally {
       await fresh.end("SIGTERM")
@@ -63,10 +62,18 @@ export class Cluster {
     }
   }
 
+  /** In order; without the users that change although nobody calls: what was given up may still be done. */
+  async #boardOfPatient({ expected }: ClusterLoad, runner?: Runner): Promise<string> {
+    const { url } = runner ?? (await ownerOf(this.runners))
+    return [...(await this.#board(url))]
+      .filter(([userId]) => expected.get(userId)?.least === expected.get(userId)?.most)
+      .join(" ")
+  }
+
   async #board(url: string): Promise<ReadonlyMap<string, number>> {
     const { entries } = await eventually("the leaderboard", async () => {
-      const { body, status } = await ask(url, this.key, "/v1/leaderboard?limit=100")
-      return status === 200 ? (body as { readonly entries: ReadonlyArray<Entry> }) : undefined
+      const { body, status } = await ask(url, this.key, boardPath)
+      return status === 200 ? (body as { readonly entries: ReadonlyArray<BoardEntry> }) : undefined
     })
     return new Map(entries.map(({ userId, xp }) => [userId, xp]))
   }

@@ -29,6 +29,7 @@ export const tableOf = (struck: ReadonlyArray<Struck>): ReadonlyArray<Record<str
         lost: found("lost"),
         doubled: found("doubled"),
         stale: found("stale"),
+        hooks: found("hook"),
         other: found("changed", "failed"),
       }
     })

@@ -11,6 +11,7 @@ import { Postgres } from "../storage/postgres/Postgres.ts"
 import type { Finding } from "./Caller.ts"
 import type { ClusterLoad } from "./ClusterLoad.ts"
 import { canMount, faults, ownFileSystem, removeFileSystem, type Scene } from "./faults.ts"
+import { Inbox, inboxPaths } from "./Inbox.ts"
 import { type Moment, moments, reach } from "./moments.ts"
 import { Network } from "./Network.ts"
 import { eventually, ownerOf } from "./Runner.ts"
@@ -42,6 +43,8 @@ export interface Struck {
   readonly longestMs: number
   readonly acknowledged: number
   readonly refused: number
+  /** Messages of webhooks that came again. */
+  readonly again: number
   readonly findings: ReadonlyArray<Finding>
 }
 
@@ -52,6 +55,7 @@ interface Cell {
   readonly runners: number
 }
 
+const nothing = { longestMs: Number.NaN, acknowledged: 0, refused: 0, again: 0 }
 const callers = 8
 const foldEvery = 40
 /** A fault that nobody survives, such as one at both of two runners, is taken back after so many expirations. */
@@ -64,7 +68,9 @@ export const plan = ({
   runners,
   seed,
 }: ClusterTortureOptions): ReadonlyArray<Cell> => {
-  const names = Object.keys(faults).filter((name) => name.includes(only))
+  const names = Object.keys(faults).filter(
+    (name) => name.includes(only) && (canMount || faults[name]!.needsMount === undefined),
+  )
   return Array.from({ length: rounds }, (_, round) => {
     const random = new Random(seed + round)
     const cells = names.flatMap((fault) => moments.map((moment) => ({ fault, moment })))
@@ -86,20 +92,24 @@ class Arena {
   readonly network: Network
   readonly cluster: Cluster
   readonly load: ClusterLoad
+  readonly inbox: Inbox
   readonly #expirationMs: number
 
   private constructor(
     postgres: Postgres,
     network: Network,
     cluster: Cluster,
+    inbox: Inbox,
     expirationMs: number,
   ) {
     this.postgres = postgres
     this.network = network
     this.cluster = cluster
+    this.inbox = inbox
     this.#expirationMs = expirationMs
     const urls = () => cluster.runners.slice(0, this.#count).map(({ url }) => url)
-    this.load = cluster.load(callers, { urls, restMs: 20 })
+    this.load = cluster.load(callers, { urls, restMs: 50 })
+    inbox.onFound = (words) => this.load.found({ kind: "hook", words })
   }
 
   /** Runners that take part now. */
@@ -108,11 +118,15 @@ class Arena {
   static async make(expirationMs: number): Promise<Arena> {
     const postgres = await Postgres.make()
     const url = await postgres.schema("torture")
-    const settings = { LAUREL_CLUSTER_LOCK_EXPIRATION: `${expirationMs} millis` }
+    const settings = {
+      LAUREL_CLUSTER_LOCK_EXPIRATION: `${expirationMs} millis`,
+      ...Inbox.settings,
+    }
     const network = await Network.make(postgres, "torture", 3, settings)
     if (canMount) for (const runner of network.runners) ownFileSystem(runner)
     const cluster = await startRunners(network.runners, { ...settings, LAUREL_CLUSTER: url })
-    return new Arena(postgres, network, cluster, expirationMs)
+    const inbox = await Inbox.of(cluster)
+    return new Arena(postgres, network, cluster, inbox, expirationMs)
   }
 
   async setCount(count: number): Promise<void> {
@@ -129,13 +143,14 @@ class Arena {
     runners,
     seed,
   }: Cell & { readonly seed: number }): Promise<Struck> {
-    const { cluster, load, network, postgres } = this
+    const { cluster, inbox, load, network, postgres } = this
     const random = new Random(seed * 1_000_003 + number)
     const fault = faults[name]!
     await this.setCount(runners)
     load.resume()
     const acknowledged = load.total
     const refused = this.#refused
+    const { again } = inbox
     const findings = load.faults.length
     const { other, owner, restore } = await reach(moment, cluster, load, random)
     const expirationMs = this.#expirationMs
@@ -160,6 +175,7 @@ class Arena {
     await this.#everyoneServes()
     await load.pause()
     await cluster.expectBoard(load)
+    await inbox.expect("/steady", load)
     return {
       seed,
       number,
@@ -169,6 +185,7 @@ class Arena {
       longestMs: Math.round(longestMs),
       acknowledged: load.total - acknowledged,
       refused: this.#refused - refused,
+      again: inbox.again - again,
       findings: load.faults.slice(findings),
     }
   }
@@ -196,6 +213,7 @@ class Arena {
     const before = this.load.faults.length
     await this.load.pause()
     await this.cluster.expectExactlyOnce(this.load)
+    for (const path of inboxPaths) await this.inbox.expect(path, this.load)
     return this.load.faults.slice(before)
   }
 
@@ -209,6 +227,7 @@ class Arena {
     if (canMount) for (const runner of this.network.runners) removeFileSystem(runner)
     await this.network.close()
     await this.postgres.remove()
+    await this.inbox.close()
   }
 
   /** The ends of the logs of all runners. */
@@ -270,7 +289,7 @@ export const clusterTorture = async (
         const words = `${error}; ${arena.load.faultWords}`
         if (struck.at(-1)?.number !== cell.number) {
           const findings = [{ kind: "failed", words }] as const
-          note({ ...cell, seed, longestMs: Number.NaN, acknowledged: 0, refused: 0, findings })
+          note({ ...cell, ...nothing, seed, findings })
         }
         if (log !== undefined)
           appendFileSync(`${log}.${cell.number}.txt`, `${words}\n${arena.logs}`)
