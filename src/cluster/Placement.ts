@@ -13,7 +13,8 @@
  *   partition, and may ask for the lock of those alone whose last owner, as the fence has it, is gone (`free`). With more
  *   than one partition `free` is the place to spread them: by a share for each runner, and one move at a time to a runner
  *   whose data directory is complete.
- * - A runner is dead when its row is older than `lockExpirationMs`. Runners talk to each other through PostgreSQL alone: no
+ * - A runner is dead when its row is older than `lockExpirationMs`, or later than now by as much: PostgreSQL's clock was set
+ *   back, and nobody has renewed the row since. Runners talk to each other through PostgreSQL alone: no
  *   messages, no ping, so no port of Effect Cluster is open. `address` is a runner's name.
  *
  * A singleton whose effect fails is not run again until its shard moves, without a line in the log: `run` never fails.
@@ -77,12 +78,13 @@ const staying = ({ lockExpirationMs, mayTake }: PlacementOptions, presence: Pres
       const storage = yield* RunnerStorage.RunnerStorage
       const sql = yield* SqlClient.SqlClient
       const config = yield* ShardingConfig.ShardingConfig
-      const expirationSeconds = lockExpirationMs / 1_000
+      const expiration = sql`${lockExpirationMs / 1_000} * INTERVAL '1 second'`
       const taken = (address: string) =>
         PersistenceError.refail(sql<{ readonly id: number }>`
           SELECT p.id FROM laurel_partition p
           JOIN ${sql(`${tablePrefix}_runners`)} r ON r.address = p.owner
-          WHERE p.owner <> ${address} AND r.last_heartbeat > now() - ${expirationSeconds} * INTERVAL '1 second'`)
+          WHERE p.owner <> ${address}
+            AND r.last_heartbeat BETWEEN now() - ${expiration} AND now() + ${expiration}`)
       const free = (address: string, shards: ReadonlyArray<ShardId.ShardId>) =>
         Effect.map(taken(address), (rows) => {
           const ids = new Set(rows.map(({ id }) => id))
