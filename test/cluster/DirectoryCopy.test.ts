@@ -83,7 +83,7 @@ const until = (isSo: () => boolean) =>
     while (!isSo()) yield* Effect.sleep(5)
   })
 
-layer(Layer.effect(Server, postgres), { excludeTestServices: true, timeout: 60_000 })(
+layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
   "The directory of a cluster",
   (it) => {
     it.effect("is with each runner once its change was answered", () =>
