@@ -43,9 +43,9 @@ export const journalLimits = {
   /** Time that PostgreSQL has for each entry of a write, and each KiB of them, beyond `postgresAnswerMs`. */
   postgresEntryAnswerMs: 1,
   /** Changes of them of which removed entries are remembered, the interval of the removal of older ones, and its rows. */
-  tableChangesKept: 20_000,
+  tableChangesKept: 5_000,
   tablePruneChanges: 10,
-  tablePruneRows: 50_000,
+  tablePruneRows: 20_000,
   /** Owners whose changes are told apart. */
   tableClaimsKept: 1_000,
   /** Bytes in PostgreSQL that are not in the local files yet; beyond, writes are refused. */

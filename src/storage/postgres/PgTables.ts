@@ -104,13 +104,14 @@ export const changedText = `SELECT name, key, value, change FROM (
 const claimOfText = `SELECT id FROM laurel_claims WHERE partition = $1 AND first < $2
 ORDER BY epoch DESC LIMIT 1`
 
-const pruneText = `WITH head AS (
+/** The entries are found by their places alone: a second condition would make PostgreSQL look for each in all places. */
+export const pruneText = `WITH head AS (
   UPDATE laurel_tables SET kept = greatest(kept, $3::bigint) WHERE partition = $1 AND epoch = $2
-  RETURNING partition
+  RETURNING $3::bigint AS through
 )
-DELETE FROM laurel_entries e USING head
-WHERE e.partition = head.partition AND e.value IS NULL AND e.ctid = ANY (ARRAY(
-  SELECT ctid FROM laurel_entries WHERE partition = $1 AND value IS NULL AND change <= $3 LIMIT $4
+DELETE FROM laurel_entries WHERE ctid = ANY (ARRAY(
+  SELECT ctid FROM laurel_entries
+  WHERE partition = $1 AND value IS NULL AND change <= (SELECT through FROM head) LIMIT $4
 ))`
 
 export class PgTables {
@@ -239,8 +240,12 @@ export class PgTables {
   readonly prune: InPostgres<void> = Effect.suspend(() => {
     const below = this.#changes - limits.tableChangesKept
     if (below <= 0 || this.#changes % limits.tablePruneChanges !== 0) return Effect.void
-    const values = [this.#partition, this.#epoch, below, limits.tablePruneRows]
-    return Effect.asVoid(this.#connection.run({ name: "prune", text: pruneText, values }))
+    const { postgresEntryAnswerMs, tablePruneRows } = limits
+    const values = [this.#partition, this.#epoch, below, tablePruneRows]
+    const moreAnswerMs = tablePruneRows * postgresEntryAnswerMs
+    return Effect.asVoid(
+      this.#connection.run({ name: "prune", text: pruneText, values, moreAnswerMs }),
+    )
   })
 }
 

@@ -6,7 +6,12 @@ import { compositeKey, rangeOf } from "../../../src/storage/Keys.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { CopiedTables, forgetMark } from "../../../src/storage/postgres/CopiedTables.ts"
 import { PgConnection } from "../../../src/storage/postgres/PgConnection.ts"
-import { changedText, inIndexOrder, PgTables } from "../../../src/storage/postgres/PgTables.ts"
+import {
+  changedText,
+  inIndexOrder,
+  PgTables,
+  pruneText,
+} from "../../../src/storage/postgres/PgTables.ts"
 import { migrate } from "../../../src/storage/postgres/schema.ts"
 import {
   Broken,
@@ -365,32 +370,31 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTabl
     }),
   )
 
-  it.effect(
-    "a page of changes is read from the index, whatever PostgreSQL knows of the entries",
-    () =>
-      Effect.gen(function* () {
-        const { directory, url } = yield* prepared
-        const copied = yield* directory().open(1)
-        yield* copied.write(
-          Array.from({ length: 6_000 }, (_, number) => put(number, "x".repeat(500))),
+  it.effect("pages and the removal of old entries cost what they return, without statistics", () =>
+    Effect.gen(function* () {
+      const { directory, url } = yield* prepared
+      const copied = yield* directory().open(1)
+      const entries = Array.from({ length: 6_000 }, (_, number) => put(number, "x".repeat(500)))
+      yield* copied.write(entries)
+      yield* copied.write(Array.from({ length: 100 }, (_, number) => remove(number)))
+      const connection = new PgConnection({ url, answerMs, session: inIndexOrder })
+      const planOf = (text: string, values: ReadonlyArray<unknown>) =>
+        Effect.map(
+          connection.run({ text: `EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF) ${text}`, values }),
+          (lines) => lines.map((line) => line["QUERY PLAN"]).join("\n"),
         )
-        const connection = new PgConnection({ url, answerMs, session: inIndexOrder })
-        const values = [
-          1,
-          0,
-          "",
-          new Uint8Array(),
-          limits.postgresEntryRows,
-          limits.postgresEntryBytes,
-        ]
-        const text = `EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF) ${changedText}`
-        const lines = yield* connection.run({ text, values })
-        yield* connection.close
-        const plan = lines.map((line) => line["QUERY PLAN"]).join("\n")
-        expect(plan).toContain("laurel_entries_change")
-        expect(plan).toContain(`rows=${limits.postgresEntryRows}.00 loops=1`)
-        expect(plan).not.toContain("Sort")
-      }),
+      const { postgresEntryBytes, postgresEntryRows } = limits
+      const from = [1, 0, "", new Uint8Array()]
+      const page = yield* planOf(changedText, [...from, postgresEntryRows, postgresEntryBytes])
+      expect(page).toContain("using laurel_entries_change")
+      expect(page).not.toContain("Sort")
+      const pruned = yield* planOf(pruneText, [1, 1, 2, 60])
+      expect(pruned).toMatch(/Tid Scan on laurel_entries .*rows=60\.00/)
+      expect(pruned).toContain("using laurel_entries_removed")
+      const stale = yield* planOf(pruneText, [1, 2, 2, 60])
+      expect(stale).toMatch(/Tid Scan on laurel_entries .*rows=0\.00/)
+      yield* connection.close
+    }),
   )
 
   it.effect("a statement that asks for longer gets it, another one is cut", () =>
