@@ -63,7 +63,14 @@ export class Forward implements Dispatcher.DispatchHandler {
   #isBodyUsed = false
   #isEnded = false
 
-  constructor(forwarder: ForwardingRunner, exchange: Exchange, body: Body, partition: number) {
+  /** `more`: header fields for the owner, names and values in turn. */
+  constructor(
+    forwarder: ForwardingRunner,
+    exchange: Exchange,
+    body: Body,
+    partition: number,
+    more: ReadonlyArray<string> = [],
+  ) {
     this.#forwarder = forwarder
     this.#exchange = exchange
     this.#body = body
@@ -78,6 +85,7 @@ export class Forward implements Dispatcher.DispatchHandler {
       request.socket.remoteAddress ?? "",
       "x-request-id",
       requestId,
+      ...more,
     ])
   }
 

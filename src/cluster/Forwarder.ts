@@ -18,6 +18,7 @@ import { RequestWatch } from "../http/request/RequestWatch.ts"
 import { limits } from "../Limits.ts"
 import { Forward, type ForwardingRunner, type ForwardOutcome, noOwner } from "./Forward.ts"
 import { receiveBody } from "./ForwardedBody.ts"
+import { internalHeaders } from "./internalHeaders.ts"
 import { OwnerConnections } from "./OwnerConnections.ts"
 import type { Owner, Owners } from "./Owners.ts"
 
@@ -94,9 +95,18 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
       exchange.refuse(fault ?? badTarget)
       return
     }
+    this.#forward(exchange, this.#options.partitionOf(exchange))
+  }
+
+  /** Lets the admin server of a partition's owner answer; the caller has checked who asks. */
+  forwardAdmin(exchange: Exchange, partition: number): void {
+    this.#forward(exchange, partition, [internalHeaders.admin, "1"])
+  }
+
+  #forward(exchange: Exchange, partition: number, more: ReadonlyArray<string> = []): void {
     exchange.askForBody()
-    receiveBody(request, (body) => {
-      new Forward(this, exchange, body, this.#options.partitionOf(exchange)).begin()
+    receiveBody(exchange.request, (body) => {
+      new Forward(this, exchange, body, partition, more).begin()
     })
   }
 

@@ -17,6 +17,8 @@ export interface InternalPortOptions extends Address {
   readonly secret: string
   /** Who answers for a partition; `undefined`: not this runner, now. */
   readonly handlerOf: (partition: number) => RequestHandler | undefined
+  /** The same for operators' requests, whose token another runner has checked. */
+  readonly adminOf: (partition: number) => RequestHandler | undefined
   readonly graceMs: number
 }
 
@@ -29,7 +31,8 @@ export const listenInternally = (
   listener.handlerOf = (request: ServerRequest): RequestHandler => {
     const { headers } = request
     if (!isSecret(headers[internalHeaders.secret])) return stranger
-    const handler = options.handlerOf(Number(headers[internalHeaders.partition]))
+    const find = headers[internalHeaders.admin] === undefined ? options.handlerOf : options.adminOf
+    const handler = find(Number(headers[internalHeaders.partition]))
     if (handler === undefined) return notMine
     request.forwardedPeer = headers[internalHeaders.peer] as string | undefined
     return handler

@@ -8,6 +8,8 @@ export const internalHeaders = {
   /** The secret of the cluster. */
   secret: `${prefix}secret`,
   partition: `${prefix}partition`,
+  /** The request is for the owner's admin server; the sender has checked its token. */
+  admin: `${prefix}admin`,
   /** The address of the client's connection. */
   peer: `${prefix}peer`,
   /** In a reply: this runner is not the owner, and did nothing. */

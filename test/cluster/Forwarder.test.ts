@@ -24,21 +24,27 @@ afterEach(async () => {
   for (const end of ends.splice(0)) await end()
 })
 
+const nobody = {
+  draining: false,
+  watch: { tracing: false },
+  answered: () => {},
+  missed: () => {},
+}
+
 type Answer = (exchange: Exchange, request: IncomingMessage, response: ServerResponse) => void
 
 /** A runner that owns the partition, and how often it was asked. */
 const ownerThat = async (answer: Answer, handles: () => boolean = () => true) => {
-  const seen = { requests: 0 }
-  const handler: RequestHandler = {
-    draining: false,
-    watch: { tracing: false },
-    answered: () => {},
-    missed: () => {},
+  const seen = { requests: 0, admin: 0 }
+  const counting = (name: keyof typeof seen): RequestHandler => ({
+    ...nobody,
     handle: (exchange) => {
-      seen.requests++
+      seen[name]++
       answer(exchange, exchange.request, exchange.response)
     },
-  }
+  })
+  const api = counting("requests")
+  const admin = counting("admin")
   scope = await Effect.runPromise(Scope.make())
   const listener = await Effect.runPromise(
     Scope.provide(
@@ -47,7 +53,8 @@ const ownerThat = async (answer: Answer, handles: () => boolean = () => true) =>
         port: 0,
         secret,
         graceMs: 0,
-        handlerOf: (partition) => (partition === 1 && handles() ? handler : undefined),
+        handlerOf: (partition) => (partition === 1 && handles() ? api : undefined),
+        adminOf: (partition) => (partition === 1 && handles() ? admin : undefined),
       }),
       scope,
     ),
@@ -233,6 +240,29 @@ describe("A forwarded request", () => {
     request.destroy()
     await left
     expect(forwarder.outcomes).toMatchObject({ left: 1, answered: 0 })
+  })
+
+  it("to the admin server goes to that of the owner, which a client's header alone does not reach", async () => {
+    const owner = await ownerThat(echo)
+    const { forwarder, port } = await runnerThatKnows(new KnownOwners(owner.address))
+    const admin = new Listener(
+      { ...nobody, handle: (exchange) => forwarder.forwardAdmin(exchange, 1) },
+      limits,
+    )
+    await Effect.runPromise(listen(admin.server, { host: "127.0.0.1", port: 0 }))
+    ends.push(() => {
+      admin.server.closeAllConnections()
+      admin.server.close()
+    })
+    const { port: adminPort } = admin.server.address() as AddressInfo
+    const reply = await ask(adminPort, { method: "POST", path: "/admin/keys", body: "{}" })
+    expect([reply.status, JSON.parse(reply.body)]).toMatchObject([
+      201,
+      { url: "/admin/keys", address: "127.0.0.1", bytes: 2 },
+    ])
+    expect(owner.seen).toEqual({ requests: 0, admin: 1 })
+    await ask(port, { path: "/v1/x", headers: { "laurel-internal-admin": "1" } })
+    expect(owner.seen).toEqual({ requests: 1, admin: 1 })
   })
 
   it("waits for an owner, and is sent to the one that comes", async () => {

@@ -11,6 +11,7 @@ import { PgConnection } from "../../src/storage/postgres/PgConnection.ts"
 import { Postgres } from "../storage/postgres/Postgres.ts"
 import type { End } from "../torture/ServerProcess.ts"
 import { waitMs } from "../waitMs.ts"
+import { ask } from "./Caller.ts"
 import type { ClusterLoad } from "./ClusterLoad.ts"
 import { eventually, followed, ownerOf, type Runner } from "./Runner.ts"
 import { type Cluster, startCluster } from "./startCluster.ts"
@@ -45,6 +46,33 @@ describe("A cluster of two runners", () => {
     expect(
       await other!.metric('laurel_cluster_forwarded_requests_total{outcome="answered"}'),
     ).toBeGreaterThan(0)
+  })
+
+  it("takes commands beside each of them, or names the owner", async () => {
+    const owner = await ownerOf(cluster.runners)
+    const [other] = others(owner)
+    const command = async (...args: ReadonlyArray<string>) => {
+      const running = other!.run(args)
+      const code = await running.ended
+      return { code, stdout: running.stdout, stderr: running.stderr }
+    }
+    const made = await command(
+      "keys",
+      "create",
+      "--project",
+      "beside",
+      "--environment",
+      "sandbox",
+      "--json",
+    )
+    expect([made.code, made.stderr]).toEqual([0, ""])
+    const { key } = JSON.parse(made.stdout) as { readonly key: string }
+    expect((await ask(other!.url, key, "/v1/leaderboard")).status).toBe(200)
+    const verify = await command("snapshots", "verify")
+    expect([verify.code, verify.stderr]).toEqual([
+      1,
+      expect.stringContaining(`The server ${owner.internal} of the cluster owns the data`),
+    ])
   })
 
   it("refuses a runner with the address of another one", async () => {

@@ -87,7 +87,10 @@ describe("A cluster of one partition", () => {
       await temporaryFolder(),
       settings,
     )
-    expect([alone.code, alone.stderr]).toEqual([69, expect.stringContaining("beside its server")])
+    expect([alone.code, alone.stderr]).toEqual([
+      69,
+      expect.stringContaining("beside a running server"),
+    ])
     expect(await inside.stop()).toBe(0)
 
     const refused = await run(["serve"], folder)

@@ -8,7 +8,6 @@
 import { Cause, Console, Deferred, Effect, Fiber, Result, type Scope } from "effect"
 import { observeCluster } from "../../cluster/clusterMetrics.ts"
 import { Followers } from "../../cluster/Followers.ts"
-import { noOwner } from "../../cluster/Forward.ts"
 import { Forwarder } from "../../cluster/Forwarder.ts"
 import { listenInternally } from "../../cluster/InternalPort.ts"
 import { AddressTaken, openOwners } from "../../cluster/Owners.ts"
@@ -21,7 +20,6 @@ import { splitAddress } from "../../config/SettingForms.ts"
 import {
   type AdminOptions,
   listenAdmin,
-  makeAdmin,
   makeAdminWithoutEngine,
 } from "../../http/admin/AdminServer.ts"
 import type { RequestHandler } from "../../http/request/Exchange.ts"
@@ -29,16 +27,19 @@ import type { ReadinessState } from "../../http/server/Readiness.ts"
 import type { Listening } from "../../http/server/Server.ts"
 import { limits } from "../../Limits.ts"
 import { Metrics } from "../../metrics/Metrics.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { type InPostgres, PgConnection } from "../../storage/postgres/PgConnection.ts"
 import { migrate } from "../../storage/postgres/schema.ts"
 import { CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
+import { diskFailure } from "../output/JobWords.ts"
 import { listenFailure } from "../output/ListenFailure.ts"
 import { welcomeText } from "../output/Welcome.ts"
 import { leaveArchiveSettings } from "./ArchiveSettings.ts"
-import { onlyPartition } from "./LoadConfig.ts"
+import { type AdminHandlers, elsewhere, isOfDirectory, keepAdmin } from "./ClusterAdmin.ts"
+import { clusterDirectory, onlyPartition } from "./LoadConfig.ts"
 import { setupLink } from "./OpenDashboard.ts"
 import { prepareServices, watchData } from "./OpenServices.ts"
-import { keepServerFile, makeToken, reachable, realPath } from "./ServerFile.ts"
+import { keepServerFile, makeToken, reachable, realPath, type ServerFile } from "./ServerFile.ts"
 
 export interface ClusterServerOptions {
   readonly config: Config
@@ -79,24 +80,33 @@ export const serveInCluster = (
       return api.listener.close(config.shutdownGraceMs)
     })
 
+    const token = makeToken()
     const adminOptions = {
       host: config.adminHost,
       port: config.adminPort,
       hostNames: config.adminHostNames,
-      token: makeToken(),
+      token,
       metrics,
     }
-    const adminWithoutEngine = yield* makeAdminWithoutEngine(adminOptions, noOwner)
-    const admin = { handler: adminWithoutEngine }
+    const adminElsewhere = yield* makeAdminWithoutEngine(adminOptions, (exchange) => {
+      if (isOfDirectory(exchange)) exchange.refuse(elsewhere(owners.of(onlyPartition)))
+      else forwarder.forwardAdmin(exchange, onlyPartition)
+    })
+    const admin: AdminHandlers = {}
     const { url: adminUrl } = yield* Effect.mapError(
-      listenAdmin(adminOptions, () => admin.handler),
+      listenAdmin(adminOptions, () => admin.own ?? adminElsewhere),
       (error) => listenFailure("admin", config, error),
     )
+    const serverFile: ServerFile = {
+      pid: process.pid,
+      url: reachable(api.url),
+      adminUrl: reachable(adminUrl),
+      token,
+      startedAt: new Date().toISOString(),
+    }
 
     const failed = yield* Deferred.make<never, CommandFailed>()
-    const prepare = preparePartition(options, adminOptions, adminUrl, (handler) => {
-      admin.handler = handler ?? adminWithoutEngine
-    })
+    const prepare = preparePartition(options, adminOptions, serverFile, admin)
     const endsProcess = (cause: Cause.Cause<unknown>): boolean => {
       const failure = commandFailure(cause)
       if (failure !== undefined) Deferred.doneUnsafe(failed, Effect.fail(failure))
@@ -125,9 +135,15 @@ export const serveInCluster = (
       secret,
       graceMs: limits.adminGraceMs,
       handlerOf: (number) => (number === onlyPartition ? partition.handler : undefined),
+      adminOf: (number) =>
+        number === onlyPartition && partition.handler !== undefined ? admin.forOthers : undefined,
     }).pipe(Effect.mapError((error) => listenFailure("cluster", config, error)))
     api.listener.handlerOf = handlerOf
     readiness.phase = "ready"
+    // An owner alone needs more in it.
+    const folder = clusterDirectory(config)
+    yield* Effect.mapError(nodeDisk.makeFolder(folder), diskFailure)
+    yield* keepServerFileIn(folder, serverFile)
     yield* Fiber.join(loaded)
     yield* takePart({
       url,
@@ -149,12 +165,21 @@ export const serveInCluster = (
     return yield* Deferred.await(failed)
   })
 
+const keepServerFileIn = (
+  directory: string,
+  file: ServerFile,
+): Effect.Effect<void, CommandFailed, Scope.Scope> =>
+  Effect.flatMap(
+    Effect.promise(() => realPath(directory)),
+    (directory) => keepServerFile(directory, { ...file, directory }),
+  )
+
 /** Opens and recovers the partition; `serve` opens all that belongs to its data directory. */
 const preparePartition = (
   { api, config, metrics: whole, readiness }: ClusterServerOptions,
   adminOptions: AdminOptions,
-  adminUrl: string,
-  setAdmin: (handler: RequestHandler | undefined) => void,
+  serverFile: ServerFile,
+  admin: AdminHandlers,
 ): Effect.Effect<PreparedPartition, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const metrics = new Metrics(whole)
@@ -174,25 +199,12 @@ const preparePartition = (
         api.assemble({ pages: dashboard?.pages }, metrics),
         services,
       )
-      const adminHandler = yield* Effect.provide(
-        makeAdmin({ ...adminOptions, accounts: dashboard?.accounts }),
-        operator,
-      )
-      yield* Effect.acquireRelease(
-        Effect.sync(() => setAdmin(adminHandler)),
-        () => Effect.sync(() => setAdmin(undefined)),
-      )
-      const url = reachable(api.url)
+      const ofAdmin = { ...adminOptions, accounts: dashboard?.accounts }
+      yield* Effect.provide(keepAdmin(admin, ofAdmin), operator)
+      const { adminUrl, url } = serverFile
       const dashboardAt = yield* setupLink(config, url, dashboard)
       yield* leaveArchiveSettings(config)
-      yield* keepServerFile(config.dataDirectory, {
-        pid: process.pid,
-        url,
-        adminUrl: reachable(adminUrl),
-        token: adminOptions.token,
-        startedAt: new Date().toISOString(),
-        directory: yield* Effect.promise(() => realPath(config.dataDirectory)),
-      })
+      yield* keepServerFileIn(config.dataDirectory, serverFile)
       yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl }))
       const say = config.accessLog === "stdout" ? Console.error : Console.log
       const welcome = { shown: shownKey, dashboard: dashboardAt, trialDirectory: undefined }

@@ -18,15 +18,16 @@ import {
 } from "../output/ExitCode.ts"
 import { diskFailure } from "../output/JobWords.ts"
 import type { Asked } from "./AdminRequest.ts"
+import { serverFileFolder } from "./LoadConfig.ts"
 import { readServerFile, type ServerFile } from "./ServerFile.ts"
 
-/** Asks the running server of a data directory or, where none answers, runs `alone`. */
+/** Asks the running server of the data directory or, where none answers, runs `alone`. */
 export const besideOr = <A, R>(
-  directory: string,
+  config: Config,
   beside: (server: ServerFile) => Asked<A>,
   alone: Effect.Effect<A, CommandFailed, R>,
 ): Effect.Effect<A, CommandFailed, R> =>
-  Effect.flatMap(readServerFile(directory), (server) =>
+  Effect.flatMap(readServerFile(serverFileFolder(config)), (server) =>
     server === undefined
       ? alone
       : Effect.catchTags(beside(server), {
@@ -45,16 +46,16 @@ export const besideOr = <A, R>(
 
 /** `besideOr` with the directory locked while `alone` runs. */
 export const besideOrAlone = <A>(
-  { dataDirectory }: Config,
+  config: Config,
   beside: (server: ServerFile) => Asked<A>,
   alone: Effect.Effect<A, CommandFailed, Scope.Scope>,
 ): Effect.Effect<A, CommandFailed> =>
   besideOr(
-    dataDirectory,
+    config,
     beside,
     Effect.scoped(
       Effect.andThen(
-        Effect.andThen(requireData(dataDirectory), holdDirectory(dataDirectory)),
+        Effect.andThen(requireData(config.dataDirectory), holdDirectory(config.dataDirectory)),
         alone,
       ),
     ),

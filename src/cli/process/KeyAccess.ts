@@ -17,7 +17,7 @@ import {
 import { type AdminClient, makeAdminClient } from "./AdminClient.ts"
 import type { AdminUnavailable } from "./AdminRequest.ts"
 import { besideOr } from "./DataDirectory.ts"
-import { loadConfig } from "./LoadConfig.ts"
+import { loadConfig, serverFileFolder } from "./LoadConfig.ts"
 import { loggingLayer } from "./Logging.ts"
 import type { ServerFile } from "./ServerFile.ts"
 
@@ -62,7 +62,7 @@ export const reachOrOpen = <A>({ alone, beside, makes }: Access<A>) =>
     const directory = config.dataDirectory
     const opened = Effect.scoped(
       Effect.gen(function* () {
-        if (config.cluster !== undefined) return yield* besideServerOnly(directory)
+        if (config.cluster !== undefined) return yield* besideServerOnly(config)
         const isThere = yield* hasData(directory)
         if (!isThere && !makes) return yield* noData(directory)
         // The engine is most of the program, and not needed beside a server.
@@ -78,14 +78,14 @@ export const reachOrOpen = <A>({ alone, beside, makes }: Access<A>) =>
         )
       }),
     )
-    return yield* besideOr(directory, (server) => beside(server, config), opened)
+    return yield* besideOr(config, (server) => beside(server, config), opened)
   }).pipe(Effect.provide(loggingLayer()))
 
 /** Opening the data of a cluster would take it from the server that has it, on whichever machine. */
-const besideServerOnly = (directory: string): CommandFailed =>
+const besideServerOnly = (config: Config): CommandFailed =>
   commandFailed(
     exitCodes.unavailable,
-    `No server runs on ${path.resolve(directory)}. In a cluster, run this command beside its server.`,
+    `No server runs on ${serverFileFolder(config)}. In a cluster, run this command beside a running server.`,
   )
 
 const hasData = (directory: string): Effect.Effect<boolean> =>

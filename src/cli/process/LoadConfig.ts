@@ -1,4 +1,5 @@
 /** The configuration of this process, or the end of the command. */
+import path from "node:path"
 import { Effect, Result } from "effect"
 import { type Config, partitionIn, readConfig } from "../../config/Config.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
@@ -17,6 +18,14 @@ const inPartition = (config: Config): Config =>
   config.cluster === undefined
     ? config
     : { ...config, dataDirectory: partitionIn(config.dataDirectory, onlyPartition) }
+
+/** The directory of a server of the cluster, which has a data directory for each partition. */
+export const clusterDirectory = ({ dataDirectory }: Config): string =>
+  path.resolve(dataDirectory, "..", "..")
+
+/** Where the running server of a data directory keeps its file. */
+export const serverFileFolder = (config: Config): string =>
+  config.cluster === undefined ? config.dataDirectory : clusterDirectory(config)
 
 /** An embedded data directory becomes this one; 0 is for the directory of projects. */
 export const onlyPartition = 1

@@ -21,6 +21,7 @@ import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { Archives } from "../../engine/archive/Archives.ts"
 import { limits } from "../../Limits.ts"
 import { type Metrics, prometheusContentType, type ReadFailure } from "../../metrics/Metrics.ts"
+import { clientAddress } from "../request/ClientAddress.ts"
 import type { Exchange, RequestHandler } from "../request/Exchange.ts"
 import { bearerKey } from "../request/RequestParts.ts"
 import { type Address, Listener, listen, type ServeError } from "../server/Listener.ts"
@@ -33,7 +34,8 @@ import { hostCheck } from "./HostCheck.ts"
 export interface AdminOptions extends Address {
   /** Further host names under which it is asked. */
   readonly hostNames: ReadonlyArray<string>
-  readonly token: string
+  /** `undefined`: who asks was checked before. */
+  readonly token: string | undefined
   readonly metrics: Metrics
   /** Absent where the server has no dashboard. */
   readonly accounts?: AccountAdmin["Service"] | undefined
@@ -62,14 +64,18 @@ export const listenAdmin = Effect.fnUntraced(function* (
   return whereIs(listener.server.address() as AddressInfo, address.host)
 })
 
-/** The part of the admin server that needs no engine: `/metrics`. All else gets `refusal`. */
+/** The part of the admin server that needs no engine: `/metrics`. All else with the token goes to `pass`. */
 export const makeAdminWithoutEngine = (
   options: AdminOptions,
-  refusal: LaurelError,
+  pass: (exchange: Exchange) => void,
 ): Effect.Effect<RequestHandler> =>
-  Effect.map(Effect.context<never>(), (context) =>
-    adminHandler(options, Effect.runForkWith(context), (exchange) => exchange.refuse(refusal)),
-  )
+  Effect.map(Effect.context<never>(), (context) => {
+    const mayEnter = tokenCheck(options.token)
+    return adminHandler(options, Effect.runForkWith(context), (exchange) => {
+      if (mayEnter(exchange.request)) pass(exchange)
+      else exchange.refuse(unauthorized)
+    })
+  })
 
 /** Answers `/metrics`, refuses foreign hosts, and leaves the rest to `handle`. */
 const adminHandler = (
@@ -145,7 +151,7 @@ export const makeAdmin = (
         runFork(createArchive(archives, exchange))
         return
       }
-      const origin = { address: request.socket.remoteAddress ?? "", requestId: exchange.requestId }
+      const origin = { address: addressOf(request), requestId: exchange.requestId }
       const routed = Effect.provideService(route(exchange), RequestOrigin, origin)
       const answer = Effect.matchCauseEffect(routed, {
         onSuccess: (answered) => Effect.sync(() => reply(exchange, answered)),
@@ -155,6 +161,8 @@ export const makeAdmin = (
     }
     return adminHandler(options, runFork, handle)
   })
+
+const addressOf = clientAddress(undefined)
 
 const asksForArchive = ({ path, request }: Exchange): boolean =>
   request.method === "POST" && path === "/admin/archives"
@@ -191,7 +199,8 @@ const created = (key: Effect.Effect<CreatedKey, LaurelError>): Answer =>
   Effect.map(key, (body) => ({ status: 201, body }))
 
 /** Compares hashes, so that neither content nor length of the token shows in the time it takes. */
-const tokenCheck = (token: string): ((request: IncomingMessage) => boolean) => {
+const tokenCheck = (token: string | undefined): ((request: IncomingMessage) => boolean) => {
+  if (token === undefined) return () => true
   const digest = (text: string) => createHash("sha256").update(text).digest()
   const expected = digest(token)
   return (request) => {
