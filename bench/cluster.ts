@@ -5,6 +5,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import { limits } from "../src/Limits.ts"
 import { Postgres } from "../test/storage/postgres/Postgres.ts"
 import { fill } from "./fill.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
@@ -30,6 +31,8 @@ const startSubjects = async (postgres: Postgres, folder: string): Promise<Array<
   const settings = {
     LAUREL_CLUSTER: await postgres.schema("bench"),
     LAUREL_DATA_DIR: folder,
+    // It stands still while the other is measured, for less than this: else a round begins by getting its lock back.
+    LAUREL_CLUSTER_LOCK_EXPIRATION: `${limits.lockExpirationMsMax} millis`,
   }
   const clustered = await startLaurel({ directory, settings })
   const embedded = await startLaurel()
