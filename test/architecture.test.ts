@@ -244,6 +244,7 @@ describe("src/", () => {
     expect(importers.map((file) => relative(source, file))).toEqual([
       "cluster/Owners.ts",
       "storage/postgres/PgConnection.ts",
+      "storage/postgres/ServerCheck.ts",
     ])
     const placing = files.filter((file) =>
       importsOf(file).some((target) => /^(effect\/cluster|@effect\/sql-pg)/.test(target)),

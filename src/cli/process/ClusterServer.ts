@@ -28,7 +28,8 @@ import type { Listening } from "../../http/server/Server.ts"
 import { limits } from "../../Limits.ts"
 import { Metrics } from "../../metrics/Metrics.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import { type InPostgres, PgConnection } from "../../storage/postgres/PgConnection.ts"
+import { PgConnection } from "../../storage/postgres/PgConnection.ts"
+import { checkServer } from "../../storage/postgres/ServerCheck.ts"
 import { migrate } from "../../storage/postgres/schema.ts"
 import { CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure } from "../output/JobWords.ts"
@@ -240,12 +241,17 @@ const waitForPostgres = (
     let isTold = false
     while (true) {
       const connection = new PgConnection({ url })
-      const prepare: InPostgres<string> = Effect.andThen(
-        migrate(connection),
-        readSecret(connection),
-      )
+      const prepare = Effect.gen(function* () {
+        const risks = yield* checkServer(url)
+        yield* migrate(connection)
+        return { risks, secret: yield* readSecret(connection) }
+      })
       const prepared = yield* Effect.result(Effect.ensuring(prepare, connection.close))
-      if (Result.isSuccess(prepared)) return prepared.success
+      if (Result.isSuccess(prepared)) {
+        const { risks, secret } = prepared.success
+        for (const risk of risks) yield* Effect.logWarning(`PostgreSQL: ${risk}`)
+        return secret
+      }
       const { isOutage, isRefusal, words } = prepared.failure
       if (isRefusal || !isOutage) return yield* commandFailed(exitCodes.configuration, words)
       readiness.doing = `Waiting for PostgreSQL: ${words}.`

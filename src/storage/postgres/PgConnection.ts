@@ -59,7 +59,7 @@ export interface PgConnectionOptions {
 const outages = /^(08|53|57|58|40)|^25006$|^55P03$/
 const refusals = /^(28|3D)/
 
-const failureOf = (error: unknown): PgFailure => {
+export const failureOf = (error: unknown): PgFailure => {
   if (error instanceof pg.DatabaseError) {
     const code = error.code ?? "XX000"
     const isRefusal = refusals.test(code)
