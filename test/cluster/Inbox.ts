@@ -18,6 +18,8 @@ export const inboxPaths = ["/steady", "/failing"] as const
 type InboxPath = (typeof inboxPaths)[number]
 
 const refusals = 0.1
+/** About as long as a caller takes for a write: so a fault meets messages that wait for the one before. */
+const answerMs = 50
 
 interface XpEarned {
   readonly id: string
@@ -88,7 +90,7 @@ export class Inbox {
       response.writeHead(503).end()
       return
     }
-    response.writeHead(204).end()
+    setTimeout(() => response.writeHead(204).end(), answerMs)
     const name = `${path} ${received.headers["webhook-id"]}`
     const before = this.#bodies.get(name)
     if (before !== undefined) {
