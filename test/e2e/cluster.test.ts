@@ -107,5 +107,20 @@ describe("A cluster of one partition", () => {
       78,
       expect.stringContaining("no copy of this cluster"),
     ])
+
+    // It takes the place of what PostgreSQL has, while no server runs.
+    const install = () => run(["cluster", "install", "--yes"], folder, settings)
+    const elsewhere = await Server.start(await temporaryFolder(), settings)
+    const running = await install()
+    expect([running.code, running.stderr]).toEqual([
+      75,
+      expect.stringContaining(settings.LAUREL_CLUSTER_ADDRESS),
+    ])
+    expect(await elsewhere.stop()).toBe(0)
+    const installed = await install()
+    expect([installed.code, installed.stdout]).toEqual([0, expect.stringMatching(/^Installed \d+/)])
+    const back = await Server.start(await temporaryFolder(), settings)
+    expect((await send(back, "2")).body).toMatchObject({ duplicate: true })
+    expect(await totalOf(back, key)).toBe(3)
   })
 })

@@ -176,6 +176,11 @@ const restore = Effect.fnUntraced(function* (
   return { findings, keys, plan, replaced }
 })
 
+const tellCluster = ({ cluster }: Config): Effect.Effect<void> =>
+  cluster === undefined
+    ? Effect.void
+    : Console.error("PostgreSQL still has what was replaced: run `laurel cluster install`.")
+
 const findProject = Effect.fnUntraced(function* (directory: string, name: string) {
   yield* requireData(directory)
   const { id } = yield* withProgressBar((progress) =>
@@ -283,6 +288,7 @@ export const restoreSnapshot = Command.make(
       const id = Option.getOrUndefined(given.id)
       if (id?.startsWith("replaced-")) {
         const back = yield* Effect.scoped(takeBack(config.dataDirectory, id, yes))
+        yield* tellCluster(config)
         const { counts, sequence, sums } = back.findings
         const replaced = back.replaced ?? null
         const returnedKeys = back.keys
@@ -296,6 +302,7 @@ export const restoreSnapshot = Command.make(
       const name = Option.getOrUndefined(given.project)
       const restored = yield* Effect.scoped(restore(config, id, target, name, yes))
       const { findings, keys, plan, replaced } = restored
+      yield* tellCluster(config)
       if (json) {
         const { archive, at, lost, project, sequence, unknown } = plan
         return yield* Console.log(

@@ -39,6 +39,7 @@ const intentBytesMax = 4_096
 const replacedFolders = ["journal", "live"] as const
 
 const restoredName = "restored"
+const restoredBytesMax = 1_024
 
 const draftName = "restore.draft"
 
@@ -150,3 +151,20 @@ export const takeRestored = <E, R>(
     yield* disk.remove(path.join(directory, restoredName))
     yield* disk.syncFolder(directory)
   })
+
+/** Notes in the mark of a restore that a cluster has the restored data, as this lineage. */
+export const noteInstalled = (disk: Disk, directory: string, lineage: string): OnDisk<void> =>
+  Effect.flatMap(has(disk, directory, restoredName), (isThere) =>
+    isThere ? replaceFile(disk, directory, restoredName, lineage) : Effect.void,
+  )
+
+/** Whether the directory was restored since it was last open, and no cluster of this lineage has the restored data. */
+export const isRestoredAlone = (
+  disk: Disk,
+  directory: string,
+  lineage: string | undefined,
+): OnDisk<boolean> =>
+  readSmallFile(disk, path.join(directory, restoredName), restoredBytesMax).pipe(
+    Effect.map((text) => text !== lineage),
+    Effect.catchIf(isMissing, () => Effect.succeed(false)),
+  )

@@ -10,7 +10,7 @@
  *     ahead, or not on the chain, or of another lineage:
  *       with lineage                         moved aside, and filled from PostgreSQL (`discard`)
  *       without lineage                      refused: nothing says that PostgreSQL ever had its records
- *     restored, with lineage                 refused: PostgreSQL would undo the restore
+ *     restored, with lineage                 refused: PostgreSQL would undo the restore (`ReplacePartition.ts` makes it the partition)
  *
  * Only what PostgreSQL has was acknowledged, but after the loss of a standby or a backup that was restored, a directory
  * that is ahead is the last place of acknowledged records. So it is moved aside, not removed.
@@ -52,7 +52,7 @@ export const decideLineage = (
   }
   if (isRestored && lineage !== undefined) {
     return refuse(
-      `A restore has taken ${directory} to record ${lastSequence}, but PostgreSQL has records up to ${remote.lastSequence} and would undo the restore. To go back in time, begin a new cluster with this directory: remove ${directory}/${lineageName} and use an empty database. To catch up with PostgreSQL, remove that file alone.`,
+      `A restore has taken ${directory} to record ${lastSequence}, but PostgreSQL has records up to ${remote.lastSequence} and would undo the restore. To go back in time, stop all servers and run \`laurel cluster install\`. To catch up with PostgreSQL, remove ${directory}/${lineageName}.`,
     )
   }
   const before = `PostgreSQL begins with record ${remote.firstSequence}`
@@ -72,7 +72,7 @@ export const decideLineage = (
       : `its records up to ${lastSequence} are not those of PostgreSQL`
   if (lineage === undefined) {
     return refuse(
-      `${directory} is no copy of this cluster: ${why}. Start with an empty data directory to join the cluster, or with an empty database to begin one with this directory.`,
+      `${directory} is no copy of this cluster: ${why}. Start with an empty data directory to join the cluster. To replace all data of the cluster by those of this directory, stop all servers and run \`laurel cluster install\`.`,
     )
   }
   if (remote.firstSequence > 1) {

@@ -5,24 +5,17 @@
 import path from "node:path"
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
-import {
-  type Disk,
-  type DiskError,
-  isMissing,
-  type OnDisk,
-  removeTree,
-  withFile,
-} from "../disk/Disk.ts"
-import { lineageName } from "../durable/LineageFile.ts"
+import { isRestoredAlone } from "../archive/ArchiveSwap.ts"
+import { type Disk, type DiskError, type OnDisk, removeTree, withFile } from "../disk/Disk.ts"
+import { lineageName, readLineage } from "../durable/LineageFile.ts"
 import { scanJournal, segmentsIn } from "../journal/JournalScan.ts"
 import { Segment } from "../journal/Segment.ts"
 
-/** Whether a restore has replaced the data since it was last open. */
+/** Whether a restore has replaced the data since it was last open, which PostgreSQL does not have. */
 export const isRestored = (disk: Disk, directory: string): OnDisk<boolean> =>
-  Effect.map(namesIn(disk, directory), (names) => names.includes("restored"))
-
-const namesIn = (disk: Disk, folder: string): OnDisk<ReadonlyArray<string>> =>
-  Effect.catchIf(disk.list(folder), isMissing, () => Effect.succeed([]))
+  Effect.flatMap(readLineage(disk, directory), (lineage) =>
+    isRestoredAlone(disk, directory, lineage),
+  )
 
 /**
  * Cuts off what a power cut has left of unflushed writes at the end of the journal: whole batches can follow a gap there. All

@@ -23,7 +23,7 @@ import {
   readBatches,
   toStorageError,
 } from "./PgBatches.ts"
-import type { InPostgres, PgConnection, PgFailure } from "./PgConnection.ts"
+import type { InPostgres, PgConnection, PgFailure, Run } from "./PgConnection.ts"
 
 /** A partition as its row has it. */
 export interface PartitionState extends JournalPosition {
@@ -50,7 +50,21 @@ INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, 
 SELECT id, $2, $3, $4, $5, $6, $7 FROM head RETURNING count`
 
 const createText =
-  "INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum) VALUES ($1, $2, 0, '', 0, 0)"
+  "INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum) VALUES ($1, $2, $3, '', 0, 0)"
+
+// The row comes first: its lock keeps appends of an owner out.
+const removeTexts = [
+  "DELETE FROM laurel_partition WHERE id = $1 RETURNING epoch",
+  "DELETE FROM laurel_journal WHERE partition = $1",
+  "DELETE FROM laurel_tables WHERE partition = $1",
+  "DELETE FROM laurel_claims WHERE partition = $1",
+  "DELETE FROM laurel_entries WHERE partition = $1",
+  "DELETE FROM laurel_directory WHERE id = $1",
+]
+
+type Upload<E> = (
+  insert: (batches: ReadonlyArray<ChainedBatch>) => InPostgres<void>,
+) => Effect.Effect<unknown, E>
 
 const endText = "UPDATE laurel_partition SET last = $2, checksum = $3 WHERE id = $1"
 
@@ -121,18 +135,30 @@ export class PgJournal {
    * Makes the partition with the batches that `upload` inserts, in order: all or nothing. Fails with SQLSTATE 23505 where the
    * partition exists.
    */
-  readonly create = <E>(
+  readonly create = <E>(lineage: string, upload: Upload<E>): Effect.Effect<void, PgFailure | E> =>
+    this.#make(lineage, upload, () => Effect.succeed(0))
+
+  /** As `create`, in the place of all that PostgreSQL has of the partition; its owner is fenced. */
+  readonly replace = <E>(lineage: string, upload: Upload<E>): Effect.Effect<void, PgFailure | E> =>
+    this.#make(lineage, upload, (run) =>
+      Effect.map(
+        Effect.forEach(removeTexts, (text) => run({ text, values: [this.#options.partition] })),
+        ([removed]) => Number(removed?.[0]?.epoch ?? -1) + 1,
+      ),
+    )
+
+  readonly #make = <E>(
     lineage: string,
-    upload: (
-      insert: (batches: ReadonlyArray<ChainedBatch>) => InPostgres<void>,
-    ) => Effect.Effect<void, E>,
+    upload: Upload<E>,
+    epochOf: (run: Run) => InPostgres<number>,
   ): Effect.Effect<void, PgFailure | E> => {
     const { others, partition } = this.#options
     return others.transaction((run) =>
       Effect.gen(function* () {
         // A server that stands still in the midst of it must not hold the row for ever.
         yield* run({ text: "SET LOCAL idle_in_transaction_session_timeout = '60s'" })
-        yield* run({ text: createText, values: [partition, lineage] })
+        const epoch = yield* epochOf(run)
+        yield* run({ text: createText, values: [partition, lineage, epoch] })
         let end: JournalPosition = { lastSequence: 0, checksum: 0 }
         yield* upload((batches) => {
           const last = batches.at(-1)

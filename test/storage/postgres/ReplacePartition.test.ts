@@ -1,0 +1,154 @@
+/** A partition that a data directory replaces. */
+import { appendFile, cp, readdir, rm, truncate, writeFile } from "node:fs/promises"
+import path from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
+import { compositeKey } from "../../../src/storage/Keys.ts"
+
+import { replacePartition } from "../../../src/storage/postgres/ReplacePartition.ts"
+import { encodeValue } from "../../../src/storage/SealedValue.ts"
+import { appendAll, expectRecords, numbered } from "../records.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
+import { open } from "./owned.ts"
+import { Postgres } from "./Postgres.ts"
+
+let server: Postgres
+beforeAll(async () => {
+  server = await Postgres.make()
+})
+afterAll(() => server.remove())
+
+const opened = (url: string, directory: string) =>
+  open({ url, directory, partition: 1, owner: "test" })
+const replaced = (url: string, directory: string) =>
+  Effect.scoped(replacePartition({ url, partition: 1, directory }))
+
+const rowsOf = (schema: string) =>
+  Effect.promise(() =>
+    server.query(
+      `SELECT p.lineage, p.epoch, p.last, (SELECT count(*) FROM laurel_journal) AS batches,
+      (SELECT count(*) FROM laurel_entries) AS entries, (SELECT count(*) FROM laurel_directory) AS directories
+      FROM laurel_partition p`,
+      schema,
+    ),
+  )
+
+const delivery = (name: string) => ({
+  table: "deliveries" as const,
+  key: compositeKey(name),
+  value: encodeValue(name),
+})
+
+describe("A data directory in the place of a partition", () => {
+  it.live("fences the owner, takes all of it, and is followed by the other copies", () =>
+    Effect.gen(function* () {
+      const url = yield* Effect.promise(() => server.schema("replaced"))
+      const base = yield* temporaryFolder
+      const [one, two, back] = ["one", "two", "back"].map((name) => path.join(base, name)) as [
+        string,
+        string,
+        string,
+      ]
+      yield* Effect.scoped(
+        Effect.flatMap(opened(url, one), ({ storage }) =>
+          Effect.andThen(appendAll(storage, [2]), storage.writeEntries([delivery("first")])),
+        ),
+      )
+      // As a restore leaves it: earlier data, with the lineage that it has in the folder, and the mark.
+      yield* Effect.promise(() => cp(one, back, { recursive: true }))
+      yield* Effect.promise(() => writeFile(path.join(back, "restored"), ""))
+      yield* Effect.promise(() => cp(one, two, { recursive: true }))
+      const standing = yield* opened(url, one)
+      yield* appendAll(standing.storage, [1, 1])
+      yield* standing.storage.writeEntries([delivery("later")])
+      const query = (text: string) => Effect.promise(() => server.query(text, "replaced"))
+      yield* query("INSERT INTO laurel_directory VALUES (1, 2, 4, '')")
+      const refusal = yield* Effect.flip(Effect.scoped(opened(url, back)))
+      expect(refusal.message).toContain("run `laurel cluster install`")
+      const [before] = yield* rowsOf("replaced")
+
+      expect(yield* replaced(url, back)).toMatchObject({ lastSequence: 2 })
+      const [after] = yield* rowsOf("replaced")
+      expect(after).toMatchObject({ last: "2", batches: "1", entries: "0", directories: "0" })
+      expect(after!.lineage).not.toBe(before!.lineage)
+      expect(Number(after!.epoch)).toBe(Number(before!.epoch) + 1)
+      const late = yield* Effect.flip(standing.storage.append(numbered(5, 1)))
+      expect(late._tag).toBe("Fenced")
+      expect(
+        Exit.isFailure(yield* Effect.exit(standing.storage.writeEntries([delivery("x")]))),
+      ).toBe(true)
+
+      // The other copy goes first, and has records of its own before the restored one is opened.
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { storage } = yield* opened(url, two)
+          yield* expectRecords(storage, 1, 2)
+          yield* storage.append(numbered(3, 1))
+        }),
+      )
+      expect(yield* Effect.promise(() => readdir(two))).toContain("discarded-1")
+      yield* Effect.scoped(
+        Effect.flatMap(opened(url, back), ({ storage }) => expectRecords(storage, 1, 3)),
+      )
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("brings its deliveries, where it is opened first", () =>
+    Effect.gen(function* () {
+      const url = yield* Effect.promise(() => server.schema("deliveries"))
+      const [one, other] = [yield* temporaryFolder, yield* temporaryFolder]
+      yield* Effect.scoped(
+        Effect.flatMap(opened(url, one), ({ storage }) =>
+          Effect.andThen(appendAll(storage, [3]), storage.writeEntries([delivery("gone")])),
+        ),
+      )
+      // It never was a copy.
+      yield* Effect.scoped(
+        Effect.flatMap(DurableStorage.open({ directory: other }), ({ storage }) =>
+          Effect.andThen(appendAll(storage, [1]), storage.writeEntries([delivery("kept")])),
+        ),
+      )
+      yield* replaced(url, other)
+      yield* Effect.scoped(Effect.asVoid(opened(url, other)))
+      const third = yield* temporaryFolder
+      const { storage } = yield* opened(url, third)
+      yield* expectRecords(storage, 1, 1)
+      expect(yield* storage.readEntry("deliveries", compositeKey("kept"))).toBeDefined()
+      expect(yield* storage.readEntry("deliveries", compositeKey("gone"))).toBeUndefined()
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("changes nothing where it is damaged, or PostgreSQL fails in the midst of it", () =>
+    Effect.gen(function* () {
+      const url = yield* Effect.promise(() => server.schema("failed"))
+      const [one, other] = [yield* temporaryFolder, yield* temporaryFolder]
+      for (const [directory, counts] of [
+        [one, [2]],
+        [other, [1, 1, 1]],
+      ] as const) {
+        yield* Effect.scoped(
+          Effect.flatMap(DurableStorage.open({ directory }), ({ storage }) =>
+            appendAll(storage, counts),
+          ),
+        )
+      }
+      yield* Effect.scoped(Effect.asVoid(opened(url, one)))
+      const before = yield* rowsOf("failed")
+      const query = (text: string) => Effect.promise(() => server.query(text, "failed"))
+      yield* query("ALTER TABLE laurel_journal ADD CONSTRAINT broken CHECK (first < 3)")
+      expect(yield* Effect.flip(replaced(url, other))).toMatchObject({ _tag: "PgFailure" })
+      yield* query("ALTER TABLE laurel_journal DROP CONSTRAINT broken")
+      expect(yield* rowsOf("failed")).toEqual(before)
+
+      const segment = path.join(other, "journal", "00000000000000000001.segment")
+      yield* Effect.promise(() => truncate(segment, 40))
+      yield* Effect.promise(() => appendFile(segment, Buffer.alloc(400, 1)))
+      expect(yield* Effect.flip(replaced(url, other))).toMatchObject({ _tag: "Broken" })
+      expect(yield* rowsOf("failed")).toEqual(before)
+      yield* Effect.promise(() => rm(other, { recursive: true }))
+      const { storage } = yield* opened(url, one)
+      yield* expectRecords(storage, 1, 2)
+    }).pipe(Effect.scoped),
+  )
+})
