@@ -22,6 +22,10 @@ export const clusterLimits = {
   clusterLeaveMs: 3_000,
   /** Interval at which an owner asks the fence whether it still is. */
   confirmMs: 500,
+  /** A runner with the lock that does not serve gives it away after this time, or so many failures in a row. */
+  openingMs: 60_000,
+  openingMsMax: 960_000,
+  openingFailuresMax: 3,
   /** Requests in progress of a partition that is handed over have this long to finish. */
   handoverMs: 500,
   /** An engine whose lock was lost stays open for this long. */

@@ -37,10 +37,10 @@ export class Followers {
   /** Whether this runner is to follow. */
   isFollower(partition: number): boolean {
     const { address, count, owners } = this.#options
-    const owner = owners.of(partition)?.address ?? ""
+    const owner = owners.of(partition)
     // Nobody has owned the partition yet: there is nothing to follow.
-    if (owner === "" || owner === address) return false
-    const others = owners.runners.filter((runner) => runner !== owner)
+    if (owner === undefined || owner.epoch === 0 || owner.address === address) return false
+    const others = owners.runners.filter((runner) => runner !== owner.address)
     return others.slice(0, count).includes(address)
   }
 
@@ -48,10 +48,16 @@ export class Followers {
   mayTake(partition: number, isCaughtUp: boolean): boolean {
     const since = this.#freeSince(partition)
     const { address, count, owners } = this.#options
-    const owner = owners.of(partition)?.address ?? ""
-    if (isCaughtUp || count === 0 || owner === "" || owner === address) return true
-    const isAlone = owners.runners.every((runner) => runner === address || runner === owner)
-    return isAlone || this.#now() - since >= limits.followerHeadStartMs
+    const { address: owner, epoch } = owners.of(partition) ?? { address: "", epoch: 0 }
+    if (isCaughtUp || count === 0 || epoch === 0 || owner === address) return true
+    return this.isAlone(partition) || this.#now() - since >= limits.followerHeadStartMs
+  }
+
+  /** Whether no other runner is alive but the partition's owner of record, which is gone. */
+  isAlone(partition: number): boolean {
+    const { address, owners } = this.#options
+    const owner = owners.of(partition)?.address
+    return owners.runners.every((runner) => runner === address || runner === owner)
   }
 
   #freeSince(partition: number): number {

@@ -13,12 +13,14 @@
  *   back and the fence's epoch still its own, it goes on as if nothing had happened.
  * - The lock is given away before the engine is closed, which may take a while (the last snapshot). The fence makes that
  *   safe: the next owner's claim comes after all that this one has acknowledged, and nothing is acknowledged after the claim.
+ * - A runner that has the lock and cannot open the engine gives it away (`Opening.ts`), where another runner is alive.
  *
  * A check of the request as it arrives is enough: what it reads later is the state of that moment, or newer.
  */
 import { Cause, Deferred, Effect, Exit, Fiber, Scope, Semaphore } from "effect"
 import { limits } from "../Limits.ts"
 import { Following } from "./Following.ts"
+import { Opening } from "./Opening.ts"
 import type { OpenedPartition, PartitionHandler, PreparedPartition } from "./PreparedPartition.ts"
 
 export interface PartitionOptions {
@@ -54,6 +56,7 @@ export class Partition {
   #held: Held | undefined
   #follower: Follower | undefined
   #confirmedAt = Number.NEGATIVE_INFINITY
+  readonly opening = new Opening()
 
   private constructor(options: PartitionOptions, scope: Scope.Scope) {
     this.#options = options
@@ -101,12 +104,18 @@ export class Partition {
       Effect.sync(() => {
         this.#hasLock = true
       }),
-      () => this.freeze,
+      () =>
+        Effect.suspend(() => {
+          this.opening.lockLost()
+          return this.freeze
+        }),
     )
     while (true) {
+      this.opening.begins()
       const attempt = yield* Effect.exit(this.#serve)
       if (Exit.isFailure(attempt) && !Cause.hasInterruptsOnly(attempt.cause)) {
         if (this.#options.onFailed(attempt.cause)) return yield* Effect.never
+        this.opening.failed()
         yield* this.#log(
           Effect.logWarning("Opening a partition failed; the next attempt follows", attempt.cause),
         )
@@ -123,6 +132,7 @@ export class Partition {
     const held = this.#held
     if (held === undefined) return
     held.opened.handler.draining = false
+    this.opening.succeeded()
     yield* this.#log(
       Effect.logInfo(isFrozen ? "The partition is served again" : "Serves the partition"),
       { followed: held.followed },

@@ -13,6 +13,8 @@
  *   partition, and may ask for the lock of those alone whose last owner, as the fence has it, is gone (`free`). With more
  *   than one partition `free` is the place to spread them: by a share for each runner, and one move at a time to a runner
  *   whose data directory is complete.
+ * - A runner that has the lock and cannot serve gives it away (`givesAway`), for which it also ceases to be the owner in the
+ *   fence: others see nobody to wait for.
  * - A runner is dead when its row is older than `lockExpirationMs`, or later than now by as much: PostgreSQL's clock was set
  *   back, and nobody has renewed the row since. Runners talk to each other through PostgreSQL alone: no
  *   messages, no ping, so no port of Effect Cluster is open. `address` is a runner's name.
@@ -46,6 +48,9 @@ export interface PlacementOptions {
   readonly lockExpirationMs: number
   /** Whether this runner may take a partition whose owner is gone: one that follows it goes first. */
   readonly mayTake: (partition: number) => boolean
+  /** Whether this runner gives the lock of a partition away: it cannot serve it. */
+  readonly givesAway: (partition: number) => boolean
+  readonly gaveAway: (partition: number) => void
   /** Runs while this runner has the lock of a partition, 1 and up. */
   readonly run: (partition: number) => Effect.Effect<never, never, Scope.Scope>
 }
@@ -64,6 +69,8 @@ const runnerStorage = Effect.gen(function* () {
   return SqlRunnerStorage.layerWith({ prefix: `${row!.schema}.${tablePrefix}` })
 })
 
+const nameOfRunner = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}:${port}`
+
 /** Of this runner. */
 interface Presence {
   /** It takes no more partitions. */
@@ -71,10 +78,11 @@ interface Presence {
 }
 
 /** The storage of runners and locks, in which a partition stays where it is until its owner is gone. */
-const staying = ({ lockExpirationMs, mayTake }: PlacementOptions, presence: Presence) =>
+const staying = (options: PlacementOptions, presence: Presence) =>
   Layer.effect(
     RunnerStorage.RunnerStorage,
     Effect.gen(function* () {
+      const { gaveAway, givesAway, lockExpirationMs, mayTake } = options
       const storage = yield* RunnerStorage.RunnerStorage
       const sql = yield* SqlClient.SqlClient
       const config = yield* ShardingConfig.ShardingConfig
@@ -90,8 +98,35 @@ const staying = ({ lockExpirationMs, mayTake }: PlacementOptions, presence: Pres
           const ids = new Set(rows.map(({ id }) => id))
           return shards.filter(({ id }) => !ids.has(id) && mayTake(id))
         })
+      /** The partitions that this runner is giving away. */
+      const leaving = new Set<number>()
+      /** The fence may have this runner as the owner already: as long as it has, no other runner asks for the lock. */
+      const disown = (address: string, id: number) =>
+        PersistenceError.refail(
+          sql`UPDATE laurel_partition SET owner = '' WHERE id = ${id} AND owner = ${address}`,
+        )
       return RunnerStorage.RunnerStorage.of({
         ...storage,
+        // A lock that is not confirmed is released, once `run` has ended.
+        refresh: (address, shardIds) =>
+          Effect.gen(function* () {
+            const held = yield* storage.refresh(address, shardIds)
+            for (const { id } of held) {
+              if (leaving.has(id) || !givesAway(id)) continue
+              leaving.add(id)
+              gaveAway(id)
+              yield* Effect.logWarning(
+                "This runner cannot open a partition; it leaves the partition to the others",
+              ).pipe(Effect.annotateLogs({ partition: id }))
+            }
+            return held.filter(({ id }) => !leaving.has(id))
+          }),
+        release: (address, shard) =>
+          Effect.gen(function* () {
+            if (leaving.has(shard.id)) yield* disown(nameOfRunner(address), shard.id)
+            yield* storage.release(address, shard)
+            leaving.delete(shard.id)
+          }),
         getRunners: Effect.map(storage.getRunners, (runners) =>
           runners.filter(([{ address }]) =>
             Option.exists(config.runnerAddress, (own) => Equal.equals(own, address)),
@@ -103,7 +138,7 @@ const staying = ({ lockExpirationMs, mayTake }: PlacementOptions, presence: Pres
             // Effect Cluster pauses for a second after each answer: too long for callers that wait for a new owner. It ends
             // an attempt itself, and asks again, after a third of the expiration.
             while (!presence.isLeaving) {
-              const shards = yield* free(`${address.host}:${address.port}`, wanted)
+              const shards = yield* free(nameOfRunner(address), wanted)
               if (shards.length > 0) return yield* storage.acquire(address, shards)
               yield* Effect.sleep(limits.clusterAssignmentsMs)
             }

@@ -87,4 +87,14 @@ describe("A partition whose owner is gone", () => {
     owners.owner = { address: "", epoch: 0 }
     expect(at("c").mayTake(1, false)).toBe(true)
   })
+
+  it("is followed by the others where its runner gave it away, and is for those that caught up first", () => {
+    owners.runners = ["a", "b", "c"]
+    owners.owner = { address: "", epoch: 3 }
+    expect(["a", "b", "c"].filter((address) => at(address, 2).isFollower(1))).toEqual(["a", "b"])
+    expect([at("b").mayTake(1, true), at("c").mayTake(1, false)]).toEqual([true, false])
+    expect(at("a").isAlone(1)).toBe(false)
+    owners.runners = ["a"]
+    expect(at("a").isAlone(1)).toBe(true)
+  })
 })

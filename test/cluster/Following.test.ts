@@ -1,11 +1,12 @@
 /** A follower over a copy that is injected: what it makes of looks that fail, and when it may be promoted. */
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Fiber } from "effect"
-import { TestClock } from "effect/testing"
+
 import { Following } from "../../src/cluster/Following.ts"
 import type { OpenedPartition, PreparedPartition } from "../../src/cluster/PreparedPartition.ts"
 import { limits } from "../../src/Limits.ts"
 import { Broken, NoSpace } from "../../src/storage/Storage.ts"
+import { advance } from "./advance.ts"
 
 const opened = { epoch: 7 } as OpenedPartition
 const outage = new NoSpace({ operation: "read", outage: "no answer" })
@@ -38,10 +39,10 @@ describe("A follower", () => {
       const running = yield* Effect.forkChild(one.run, { startImmediately: true })
       expect([one.isCaughtUp, one.behindRecords, one.lastSequence]).toEqual([false, 3, 5])
       yield* Deferred.succeed(gate, undefined)
-      yield* TestClock.adjust(0)
+      yield* advance(0)
       expect(one.isCaughtUp).toBe(true)
       expect(one.behindSeconds).toBeLessThan(limits.followerCaughtUpMs / 1_000)
-      yield* TestClock.adjust(10 * limits.followIntervalMs)
+      yield* advance(10 * limits.followIntervalMs)
       expect(looks()).toBe(11)
       yield* Fiber.interrupt(running)
     }),
@@ -52,7 +53,7 @@ describe("A follower", () => {
       const { looks, one } = following([Effect.fail(outage), Effect.fail(outage)])
       const running = yield* Effect.forkChild(one.run, { startImmediately: true })
       expect([looks(), one.isCaughtUp]).toEqual([1, false])
-      yield* TestClock.adjust(2 * limits.followIntervalMs)
+      yield* advance(2 * limits.followIntervalMs)
       expect([looks(), one.isCaughtUp]).toEqual([3, true])
       expect(yield* one.promote.pipe(Effect.scoped)).toBe(opened)
       yield* Fiber.interrupt(running)
@@ -68,7 +69,7 @@ describe("A follower", () => {
       ]) {
         const { looks, one } = following([Effect.void, fault])
         const running = yield* Effect.forkChild(one.run, { startImmediately: true })
-        yield* TestClock.adjust(limits.followIntervalMs)
+        yield* advance(limits.followIntervalMs)
         const cause = yield* Fiber.join(running)
         expect(Cause.isCause(cause)).toBe(true)
         expect(looks()).toBe(2)
@@ -90,11 +91,11 @@ describe("A follower", () => {
       const promoting = yield* Effect.forkChild(Effect.scoped(one.promote), {
         startImmediately: true,
       })
-      yield* TestClock.adjust(1_000)
+      yield* advance(1_000)
       expect(Deferred.isDoneUnsafe(serving)).toBe(false)
       yield* Deferred.succeed(gate, undefined)
       expect(yield* Fiber.join(promoting)).toBe(opened)
-      yield* TestClock.adjust(1_000)
+      yield* advance(1_000)
       expect(looks()).toBe(1)
       yield* Fiber.interrupt(running)
     }),

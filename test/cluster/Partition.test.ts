@@ -1,7 +1,7 @@
 /** A partition on a runner, over engines that are injected: its follower, and what becomes of it with the lock. */
 import { describe, expect, it } from "@effect/vitest"
 import { type Cause, Deferred, Effect, Fiber, Scope } from "effect"
-import { TestClock } from "effect/testing"
+
 import { Partition } from "../../src/cluster/Partition.ts"
 import type {
   OpenedPartition,
@@ -9,6 +9,7 @@ import type {
   PreparedPartition,
 } from "../../src/cluster/PreparedPartition.ts"
 import { limits } from "../../src/Limits.ts"
+import { advance } from "./advance.ts"
 
 const handlerOf = (): PartitionHandler => {
   const handler: PartitionHandler = {
@@ -80,7 +81,42 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = []) {
   return { partition, happened, given, lock, scope }
 })
 
-const settle = TestClock.adjust(limits.followCheckMs)
+describe("A partition that its owner cannot open", () => {
+  it.effect("is overdue after some failures, and not once it is served", () =>
+    Effect.gen(function* () {
+      const fails = { serve: Effect.fail("no space") }
+      const { given, lock, partition } = yield* setUp([fails, fails, fails])
+      given.isFollower = false
+      yield* lock
+      yield* advance(0)
+      expect([given.failures.length, partition.opening.isOverdue]).toEqual([1, false])
+      for (let more = 1; more < limits.openingFailuresMax; more++) {
+        yield* advance(limits.clusterRetryMs)
+      }
+      expect([given.failures.length, partition.opening.isOverdue]).toEqual([3, true])
+      yield* advance(limits.clusterRetryMs)
+      expect([partition.epoch, partition.opening.isOverdue]).toEqual([4, false])
+    }),
+  )
+
+  it.effect("is let go in the midst of an opening, which closes all of it", () =>
+    Effect.gen(function* () {
+      const hangs = { serve: Effect.never }
+      const { given, happened, lock, partition } = yield* setUp([hangs])
+      given.isFollower = false
+      const running = yield* lock
+      yield* settle
+      yield* Fiber.interrupt(running)
+      expect(happened).toEqual(["opens 1", "serves 1", "closes 1"])
+      expect(partition.opening.isOverdue).toBe(false)
+      yield* lock
+      yield* settle
+      expect(partition.epoch).toBe(2)
+    }),
+  )
+})
+
+const settle = advance(limits.followCheckMs)
 
 describe("A partition that this runner follows", () => {
   it.effect("is served by the engine that followed", () =>
@@ -94,7 +130,7 @@ describe("A partition that this runner follows", () => {
       yield* settle
       expect(partition.handler?.draining).toBe(false)
       expect([partition.epoch, partition.following]).toEqual([1, undefined])
-      yield* TestClock.adjust(2 * limits.followOverMs)
+      yield* advance(2 * limits.followOverMs)
       expect(happened).toEqual(["opens 1", "serves 1"])
     }),
   )
@@ -105,7 +141,7 @@ describe("A partition that this runner follows", () => {
       const { given, happened, lock, partition } = yield* setUp([{ serve }])
       yield* settle
       yield* lock
-      yield* TestClock.adjust(0)
+      yield* advance(0)
       expect(partition.epoch).toBe(2)
       expect(happened).toEqual(["opens 1", "serves 1", "closes 1", "opens 2", "serves 2"])
       expect(given.failures).toEqual([])
@@ -132,9 +168,9 @@ describe("A partition that this runner follows", () => {
       yield* settle
       expect(partition.following).toBe(undefined)
       yield* lock
-      yield* TestClock.adjust(0)
+      yield* advance(0)
       expect(given.failures.length).toBe(1)
-      yield* TestClock.adjust(limits.clusterRetryMs)
+      yield* advance(limits.clusterRetryMs)
       expect([partition.epoch, given.failures.length]).toEqual([3, 1])
       expect(happened).toEqual(["opens 3", "serves 3"])
     }),
@@ -151,15 +187,15 @@ describe("A partition that this runner follows", () => {
       ])
       yield* settle
       expect(happened.splice(0)).toEqual(["opens 1", "closes 1"])
-      yield* TestClock.adjust(limits.followRetryMs - limits.followCheckMs)
+      yield* advance(limits.followRetryMs - limits.followCheckMs)
       expect(happened.splice(0)).toEqual(["opens 2", "closes 2"])
-      yield* TestClock.adjust(2 * limits.followRetryMs - 1)
+      yield* advance(2 * limits.followRetryMs - 1)
       expect(happened.splice(0)).toEqual([])
-      yield* TestClock.adjust(1)
+      yield* advance(1)
       expect(happened.splice(0)).toEqual(["opens 3"])
       expect(partition.following?.isCaughtUp).toBe(true)
       yield* Deferred.succeed(gate, "its disk failed")
-      yield* TestClock.adjust(limits.followRetryMs)
+      yield* advance(limits.followRetryMs)
       expect(happened).toEqual(["closes 3", "opens 4"])
     }),
   )
@@ -169,14 +205,14 @@ describe("A partition that this runner follows", () => {
       const { given, happened, partition, scope } = yield* setUp()
       yield* settle
       given.isFollower = false
-      yield* TestClock.adjust(limits.followCheckMs)
+      yield* advance(limits.followCheckMs)
       given.isFollower = true
-      yield* TestClock.adjust(2 * limits.followOverMs)
+      yield* advance(2 * limits.followOverMs)
       expect(happened.splice(0)).toEqual(["opens 1"])
       given.isFollower = false
-      yield* TestClock.adjust(limits.followOverMs - limits.followCheckMs)
+      yield* advance(limits.followOverMs - limits.followCheckMs)
       expect(happened).toEqual([])
-      yield* TestClock.adjust(2 * limits.followCheckMs)
+      yield* advance(2 * limits.followCheckMs)
       expect(partition.following).toBe(undefined)
       given.isFollower = true
       yield* settle

@@ -25,7 +25,7 @@ const query = (text: string) => postgres.query(text, "placement")
 /** What happened to the partition, in order. */
 const happened: Array<string> = []
 
-const join = async (port: number) => {
+const join = async (port: number, given?: { away: boolean; retry: boolean }) => {
   const scope = await Effect.runPromise(Scope.make())
   const claim = `INSERT INTO laurel_partition VALUES (1, 'x', 1, '127.0.0.1:${port}', 0, 0)
     ON CONFLICT (id) DO UPDATE SET epoch = laurel_partition.epoch + 1, owner = EXCLUDED.owner`
@@ -41,7 +41,11 @@ const join = async (port: number) => {
     address: { host: "127.0.0.1", port },
     partitions: 1,
     lockExpirationMs: 10_000,
-    mayTake: () => true,
+    mayTake: () => given?.retry ?? true,
+    givesAway: () => given?.away === true,
+    gaveAway: () => {
+      happened.push(`${port} cannot serve it`)
+    },
     run: () => run,
   })
   await Effect.runPromise(Scope.provide(part, scope))
@@ -78,7 +82,7 @@ describe("The partition", () => {
     await has(1_001)
     // By the hash of the addresses one of these many would have it.
     const others = [1_002, 1_003, 1_004, 1_005, 1_006, 1_007]
-    const leaves = await Promise.all(others.map(join))
+    const leaves = await Promise.all(others.map((port) => join(port)))
     await settled([1_001, ...others])
     expect(happened).toEqual(["1001 has it"])
 
@@ -112,6 +116,29 @@ describe("The partition", () => {
   })
 })
 
+describe("A partition that its runner cannot open", () => {
+  it("goes to another runner, although the fence had the first one as its owner", async () => {
+    happened.length = 0
+    const given = { away: false, retry: true }
+    const first = await join(1_001, given)
+    await has(1_001)
+    const second = await join(1_002)
+    await settled([1_001, 1_002])
+    expect(happened).toEqual(["1001 has it"])
+    given.away = true
+    given.retry = false
+    await has(1_002)
+    expect(happened).toEqual([
+      "1001 has it",
+      "1001 cannot serve it",
+      "1001 gave it away",
+      "1002 has it",
+    ])
+    await second()
+    await first()
+  })
+})
+
 describe("Clusters", () => {
   const lockExpirationMs = 3_000
 
@@ -124,8 +151,8 @@ describe("Clusters", () => {
       const run = () => Effect.andThen(Deferred.succeed(has, undefined), Effect.never)
       const address = { host: "127.0.0.1", port: 1_001 }
       yield* openOwners({ url, address: "127.0.0.1:1001", lockExpirationMs })
-      const mayTake = () => true
-      yield* takePart({ url, address, partitions: 1, lockExpirationMs, mayTake, run })
+      const part = { url, address, partitions: 1, lockExpirationMs, mayTake: () => true, run }
+      yield* takePart({ ...part, givesAway: () => false, gaveAway: () => {} })
       yield* Deferred.await(has)
     })
 

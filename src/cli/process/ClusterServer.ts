@@ -151,7 +151,11 @@ export const serveInCluster = (
       address: { host: hostname, port },
       partitions: limits.clusterPartitions,
       lockExpirationMs,
-      mayTake: (number) => followers.mayTake(number, partition.following?.isCaughtUp === true),
+      mayTake: (number) =>
+        (!partition.opening.pauses || followers.isAlone(number)) &&
+        followers.mayTake(number, partition.following?.isCaughtUp === true),
+      givesAway: (number) => partition.opening.isOverdue && !followers.isAlone(number),
+      gaveAway: () => partition.opening.gaveAway(),
       run: () => partition.run,
     })
     yield* Effect.addFinalizer(() => {

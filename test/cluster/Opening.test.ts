@@ -1,0 +1,58 @@
+/** How long a runner with the lock may take to serve, and how long it then leaves the partition to others. */
+import { expect, it } from "vitest"
+import { Opening } from "../../src/cluster/Opening.ts"
+import { limits } from "../../src/Limits.ts"
+
+const setUp = () => {
+  const clock = { now: 0 }
+  return { clock, opening: new Opening(() => clock.now) }
+}
+
+it("An opening is overdue after openingMs, on both sides of that time", () => {
+  const { clock, opening } = setUp()
+  expect(opening.isOverdue).toBe(false)
+  opening.begins()
+  clock.now = limits.openingMs - 1
+  // A further attempt with the same lock.
+  opening.begins()
+  expect(opening.isOverdue).toBe(false)
+  clock.now++
+  expect(opening.isOverdue).toBe(true)
+  opening.succeeded()
+  expect(opening.isOverdue).toBe(false)
+})
+
+it("An opening is overdue after openingFailuresMax failures in a row", () => {
+  const { opening } = setUp()
+  opening.begins()
+  for (let failure = 1; failure < limits.openingFailuresMax; failure++) opening.failed()
+  expect(opening.isOverdue).toBe(false)
+  opening.failed()
+  expect(opening.isOverdue).toBe(true)
+  opening.lockLost()
+  opening.begins()
+  expect(opening.isOverdue).toBe(false)
+})
+
+it("Two runners that cannot open pass the lock on ever more rarely, until one has served", () => {
+  const { clock, opening } = setUp()
+  const pauses: Array<number> = []
+  for (let round = 0; round < 6; round++) {
+    opening.begins()
+    for (let failure = 0; failure < limits.openingFailuresMax; failure++) opening.failed()
+    expect(opening.isOverdue).toBe(true)
+    opening.gaveAway()
+    opening.lockLost()
+    const since = clock.now
+    while (opening.pauses) clock.now += 1_000
+    pauses.push(clock.now - since)
+  }
+  const doubled = [1, 2, 4, 8, 16, 16].map((times) => times * limits.openingMs)
+  expect(pauses).toEqual(doubled)
+  expect(limits.openingMsMax).toBe(16 * limits.openingMs)
+  opening.begins()
+  opening.succeeded()
+  opening.begins()
+  clock.now += limits.openingMs
+  expect(opening.isOverdue).toBe(true)
+})

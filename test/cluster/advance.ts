@@ -1,0 +1,15 @@
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+
+/** Rounds of the event loop, more than fibers take until they wait for time or for the test. */
+const rounds = 50
+
+const quiet = Effect.promise(async () => {
+  for (let round = 0; round < rounds; round++) {
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+})
+
+/** Moves the time of the test: fibers wait before, and have gone on afterwards, however slow the machine is. */
+export const advance = (ms: number): Effect.Effect<void> =>
+  quiet.pipe(Effect.andThen(TestClock.adjust(ms)), Effect.andThen(quiet))
