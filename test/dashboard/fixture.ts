@@ -125,6 +125,7 @@ export const stillServer: ServerState = {
     databaseBytes: undefined,
     dataFreeBytes: undefined,
     archivesFreeBytes: undefined,
+    cluster: undefined,
     limits: [["Users in memory", "at most 1,000,000"]],
   }),
   archives: Effect.succeed([]),

@@ -54,6 +54,7 @@ export const makeServerState = Effect.fnUntraced(function* ({
       databaseBytes: bytes.database,
       dataFreeBytes: room.data?.free,
       archivesFreeBytes: room.archives?.free,
+      cluster: config.cluster === undefined ? undefined : yield* readCluster(config.cluster),
       limits: settingsInForce(config),
     }
     return state
@@ -91,6 +92,19 @@ export const makeServerState = Effect.fnUntraced(function* ({
     runbook: Effect.promise(() => readFile(runbook, "utf8").catch(() => undefined)),
   }
 })
+
+/** On a session of its own, since those of the server may be waiting. */
+const readCluster = (url: string): Effect.Effect<NonNullable<StateNow["cluster"]>> =>
+  Effect.gen(function* () {
+    const [{ readClusterStatus }, { PgConnection }] = yield* Effect.promise(() =>
+      Promise.all([
+        import("../../cluster/status.ts"),
+        import("../../storage/postgres/PgConnection.ts"),
+      ]),
+    )
+    const connection = new PgConnection({ url })
+    return yield* Effect.ensuring(readClusterStatus(connection), connection.close)
+  }).pipe(Effect.catchTag("PgFailure", ({ words }) => Effect.succeed({ failure: words })))
 
 const runbook = path.resolve(import.meta.dirname, "../../../snapshots/README.md")
 

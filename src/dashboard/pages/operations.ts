@@ -1,5 +1,6 @@
 /** The running server, for its owners: load, data on disk, archives, the settings in force. */
 import { Effect } from "effect"
+import type { ClusterStatus, PartitionStatus } from "../../cluster/status.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { noticeOf, redirectWithNotice } from "../request/notice.ts"
@@ -49,6 +50,53 @@ ${properties([
   ["Free for data", size(state.dataFreeBytes)],
   ["Free for archives", size(state.archivesFreeBytes)],
 ])}`
+
+const serverRows = ({ followers, partitions, runners }: ClusterStatus) =>
+  runners.map(({ address, silentSeconds }) => {
+    const owned = partitions.filter(({ owner }) => owner === address)
+    const followed = followers.filter((follower) => follower.address === address)
+    return [
+      html`<code>${address}</code>`,
+      `${duration(1_000 * silentSeconds)} ago`,
+      owned.map(({ partition }) => partition).join(", "),
+      followed.map(({ partition }) => partition).join(", "),
+    ]
+  })
+
+const followersOf = (
+  { followers }: ClusterStatus,
+  { partition }: PartitionStatus,
+): ReadonlyArray<string> =>
+  followers
+    .filter((follower) => follower.partition === partition)
+    .map(
+      ({ address, behindRecords, lagSeconds }) =>
+        `${address}: ${count(behindRecords)} records, ${duration(1_000 * lagSeconds)}`,
+    )
+
+const clusterSection = (cluster: NonNullable<StateNow["cluster"]>): Html => html`<h2>Cluster</h2>
+${
+  "failure" in cluster
+    ? alert(`The state of the cluster cannot be read. ${cluster.failure}`)
+    : html`<p class="hint">As PostgreSQL has it: the same as <code>laurel cluster status</code>.</p>
+${table(
+  "Servers",
+  ["Server", "Last sign of life", "Owns partition", "Follows partition"],
+  serverRows(cluster),
+)}
+${table(
+  "Partitions",
+  ["Partition", "Owner", "Epoch", "Since", "Records", "Behind, by follower"],
+  cluster.partitions.map((partition) => [
+    String(partition.partition),
+    partition.owner === "" ? "none" : html`<code>${partition.owner}</code>`,
+    count(partition.epoch),
+    time(Date.parse(partition.since)),
+    count(partition.records),
+    followersOf(cluster, partition).join("; ") || "no follower",
+  ]),
+)}`
+}`
 
 const archiveRow = (archive: ArchiveRow): ReadonlyArray<Content> => [
   html`<code>${archive.id}</code>`,
@@ -109,6 +157,7 @@ ${properties([
   ["Started", time(state.startedAt)],
 ])}
 ${loadSection(state)}
+${state.cluster !== undefined && clusterSection(state.cluster)}
 ${dataSection(state)}
 ${archivesSection(visit, state, archives)}
 <h2>Settings and limits in force</h2>

@@ -1,5 +1,6 @@
 /** The running server as its owners see it; made by the process that runs it. */
 import type { Effect } from "effect"
+import type { ClusterStatus } from "../../cluster/status.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { RecentState } from "../../metrics/RecentEvents.ts"
 
@@ -40,6 +41,8 @@ export interface StateNow {
   /** Free space for data, and for archives. */
   readonly dataFreeBytes: number | undefined
   readonly archivesFreeBytes: number | undefined
+  /** As PostgreSQL has it, or why that cannot be read; `undefined` without a cluster. */
+  readonly cluster: ClusterStatus | { readonly failure: string } | undefined
   /** Bounds and settings in force: name and value. */
   readonly limits: ReadonlyArray<readonly [name: string, value: string]>
 }

@@ -38,6 +38,16 @@ describe("The state of a server", () => {
         config: Result.getOrThrow(config),
         metrics,
       })
+      // Nothing listens there.
+      const away = { LAUREL_DATA_DIR: directory, LAUREL_CLUSTER: "postgres://u@127.0.0.1:1/x" }
+      const inCluster = yield* makeServerState({
+        archives,
+        config: Result.getOrThrow(readConfig(away).config),
+        metrics,
+      })
+      expect((yield* inCluster.read).cluster).toEqual({
+        failure: expect.stringContaining("ECONNREFUSED"),
+      })
       const before = yield* state.read
       expect(before).toMatchObject({
         usersInMemory: 20,
@@ -45,6 +55,7 @@ describe("The state of a server", () => {
         archiveAgeMs: undefined,
         shippedArchiveAgeMs: undefined,
         isOverloaded: false,
+        cluster: undefined,
       })
       expect(before.journalBytes).toBeGreaterThan(1_000)
       expect(before.databaseBytes).toBeGreaterThan(1_000)

@@ -82,6 +82,41 @@ describe("Operations", () => {
     expect(await textOf({ isDatabaseAway: true })).toContain("PostgreSQL does not answer")
   })
 
+  it("show the servers and partitions of a cluster, and nothing of one where there is none", async () => {
+    expect(await textOf()).not.toContain("Cluster")
+    const partition = { epoch: 7, since: "2026-11-22T09:00:00.000Z", records: 12_345 }
+    const text = await textOf({
+      cluster: {
+        runners: [
+          { address: "10.0.0.5:8082", silentSeconds: 0.25 },
+          { address: "10.0.0.6:8082", silentSeconds: 90 },
+        ],
+        partitions: [
+          { ...partition, partition: 1, owner: "10.0.0.5:8082" },
+          { ...partition, partition: 2, owner: "" },
+        ],
+        followers: [
+          { partition: 1, address: "10.0.0.6:8082", behindRecords: 1_234, lagSeconds: 3 },
+        ],
+      },
+    })
+    const cells = [...text.matchAll(/<tr>(<td.*?)<\/tr>/gs)].map(([, row]) =>
+      [...row!.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell]) => cell!.replace(/<[^>]*>/g, "")),
+    )
+    expect(cells.slice(0, 2)).toEqual([
+      ["10.0.0.5:8082", "250 ms ago", "1", ""],
+      ["10.0.0.6:8082", "90 s ago", "", "1"],
+    ])
+    const since = expect.stringContaining("2026")
+    expect(cells.slice(2, 4)).toEqual([
+      ["1", "10.0.0.5:8082", "7", since, "12,345", "10.0.0.6:8082: 1,234 records, 3 s"],
+      ["2", "none", "7", since, "12,345", "no follower"],
+    ])
+    expect(await textOf({ cluster: { failure: "No <connection>" } })).toContain(
+      "The state of the cluster cannot be read. No &lt;connection&gt;",
+    )
+  })
+
   it("list archives newest first, at most 100, and say how to restore one, without a button", async () => {
     const row = { sequence: 1_234, reason: "schedule", users: 20, bytes: 2_048 } as const
     archives = Effect.succeed(
