@@ -83,8 +83,10 @@ export class ClusterLoad implements Callers {
   }
 
   resume(): void {
+    // Callers that were not paused have waited since their last acknowledgement.
+    if (this.#paused === undefined) return
     this.#lastAt = performance.now()
-    this.#paused?.resolve()
+    this.#paused.resolve()
     this.#paused = undefined
   }
 
