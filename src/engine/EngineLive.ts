@@ -14,7 +14,7 @@ import type { EngineOptions } from "./EngineOptions.ts"
 import { EngineMetrics } from "./metrics/EngineMetrics.ts"
 import { Folding } from "./recovery/Folding.ts"
 import { dropClosedBoards, recover } from "./recovery/Recovery.ts"
-import { openState } from "./state/EngineState.ts"
+import { leaveShared, openState } from "./state/EngineState.ts"
 import { readMark } from "./state/SnapshotMark.ts"
 import { EngineTime } from "./time/EngineTime.ts"
 import { readLatestTime } from "./time/latestTime.ts"
@@ -46,6 +46,7 @@ export const recoverEngine = Effect.fnUntraced(function* (
   const time = new EngineTime(yield* readLatestTime(storage, mark.at, jumpMsMax))
   const { now } = time
   const state = yield* openState({ storage, mark, now }, options)
+  yield* Effect.addFinalizer(() => Effect.sync(() => leaveShared(state)))
 
   const report = yield* recover(state, (progress) => options.onRecovering?.(progress))
   options.onRecovered?.(report)

@@ -34,11 +34,12 @@ export const takeWrites = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Writes, never, Storage | Scope.Scope> {
   const scope = yield* Effect.scope
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  const { changed, erasures, idempotency, pending, storage } = state
+  const { changed, erasures, idempotency, pending, shared, storage } = state
   const pipeline = new CommitPipeline<CommitEntry>()
   const commit = yield* makeGroupCommit<CommitEntry>({
     durability,
     texts: pending.texts,
+    shared: shared.pendingBytes,
     onBroken,
     onWritten: pipeline.written,
     onStalled: pipeline.stalled,
@@ -46,7 +47,7 @@ export const takeWrites = Effect.fnUntraced(function* (
     isUrgent: ({ actor: { subject } }) =>
       actors.turns.othersWait("environment" in subject ? subject.environment : undefined),
   })
-  const feed = new Feed({ storage, commit, onBroken })
+  const feed = new Feed({ storage, commit, onBroken, shares: shared.feeds })
   const history = new UserHistory(state, commit)
   const intake = new Intake({ commit, changed })
   const actors = new ActorSystem({

@@ -26,7 +26,8 @@
  */
 import { Cause, Effect, Latch, Semaphore } from "effect"
 import { messageKindAt } from "../domain/message/Message.ts"
-import type { Feed, FeedEntry } from "../engine/commit/Feed.ts"
+import type { Feed } from "../engine/commit/Feed.ts"
+import type { FeedEntry } from "../engine/commit/FeedEntry.ts"
 import { limits } from "../Limits.ts"
 import type { Broken } from "../storage/Storage.ts"
 import { yieldToEventLoop } from "../storage/yieldToEventLoop.ts"

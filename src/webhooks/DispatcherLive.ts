@@ -5,7 +5,7 @@
  * flush writes all outcomes.
  */
 import { Clock, Effect, type Scope } from "effect"
-import type { FeedEntry } from "../engine/commit/Feed.ts"
+import type { FeedEntry } from "../engine/commit/FeedEntry.ts"
 import { Engine } from "../engine/Engine.ts"
 import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"

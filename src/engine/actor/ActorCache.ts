@@ -1,7 +1,7 @@
 /**
- * The users in memory. A doubly linked list through the actors, newest use first, gives the order of use at the cost
+ * The users of an engine in memory. A doubly linked list through the actors, newest use first, gives the order of use at the cost
  * of a few pointers. A user is evicted after `idlePassivateMs` without use, and beyond `residentUsersMax` the least
- * recently used first; the snapshot still has an evicted user.
+ * recently used first, of all engines that share that room (`Residents.ts`); the snapshot still has an evicted user.
  *
  * - Never evicted: an actor that runs, or has a record that the snapshot lacks, durable or not (`Actor.lastAppended`).
  * - Without room for a user no actor is made: `admit` refuses first. While a snapshot makes room, `residentUsersMax` may
@@ -14,11 +14,11 @@ import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
 import type { AnyActor } from "./Actor.ts"
 import type { Environment, Environments, UserActor } from "./Environments.ts"
+import type { Residents, ResidentUsers } from "./Residents.ts"
 import { overloaded } from "./refusals.ts"
 
 export interface ActorCacheOptions {
-  readonly residentUsersMax: number
-  readonly residentUsersOverrunMax: number
+  readonly residents: Residents
   readonly idlePassivateMs: number
   readonly now: () => number
   /** Everything up to this sequence is in the snapshot. */
@@ -36,7 +36,7 @@ export interface Room {
   readonly leave: () => void
 }
 
-export class ActorCache {
+export class ActorCache implements ResidentUsers {
   readonly #options: ActorCacheOptions
   readonly #touchEveryMs: number
   #newest: AnyActor | undefined
@@ -49,6 +49,16 @@ export class ActorCache {
   constructor(options: ActorCacheOptions) {
     this.#options = options
     this.#touchEveryMs = options.idlePassivateMs / 60
+    options.residents.join(this)
+  }
+
+  /** The engine is closed: its users leave memory with it. */
+  leave(): void {
+    this.#options.residents.leave(this)
+  }
+
+  get oldest(): AnyActor | undefined {
+    return this.#oldest
   }
 
   /** The actor of a user, which was used now; `undefined`: it is not in memory. */
@@ -78,9 +88,14 @@ export class ActorCache {
     return this.use(environment, userId) ?? this.add(environment, userId)
   }
 
-  /** Users who are resident, or have a promise to be. */
+  /** Users of all engines who are resident, or have a promise to be. */
   get occupied(): number {
-    return this.size + this.promised
+    return this.#options.residents.occupied
+  }
+
+  /** Grows with each snapshot of an engine, which allows evictions. */
+  get watermarks(): number {
+    return this.#options.residents.watermarks
   }
 
   /** Everything up to this sequence is in the snapshot: users without a later record can be evicted. */
@@ -90,25 +105,29 @@ export class ActorCache {
 
   /** Whether there is room for `count` more users without an eviction. */
   hasRoom(count: number): boolean {
-    return this.occupied + count <= this.#options.residentUsersMax
+    return this.occupied + count <= this.#options.residents.usersMax
   }
 
   /** Makes room for `count` more users by evictions; returns a refusal if there still is none. */
   admit(count = 1): LaurelError<"overloaded"> | undefined {
     if (this.hasRoom(count)) return undefined
-    const { residentUsersMax, residentUsersOverrunMax } = this.#options
-    const before = this.size
-    this.#evict(evictionsPerCall + evictionsPerUser * count, () => !this.hasRoom(count))
+    const { residents } = this.#options
+    const before = residents.size
+    residents.evict(evictionsPerCall + evictionsPerUser * count, () => !this.hasRoom(count))
     if (this.hasRoom(count)) return undefined
     // Where as many could go as come, the overrun ends by itself. Else they await a snapshot; until it stands, it is allowed.
-    if (before - this.size < count) this.askForSnapshot()
-    const most = residentUsersMax + residentUsersOverrunMax
+    if (before - residents.size < count) residents.askForSnapshots()
+    const most = residents.usersMax + residents.overrunMax
     return this.occupied + count > most ? overloaded : undefined
   }
 
-  /** Only a snapshot makes room. */
   askForSnapshot(): void {
     this.#options.onCrowded()
+  }
+
+  /** Only snapshots make room. */
+  askForSnapshots(): void {
+    this.#options.residents.askForSnapshots()
   }
 
   /** The actor was used. Its place is exact to a sixtieth of the time that it may be idle, so that a busy one costs nothing. */
@@ -147,20 +166,16 @@ export class ActorCache {
 
   /** Evicts users idle for too long, looking at no more than `actorsMax` actors. */
   sweep(actorsMax: number): void {
-    const before = this.#options.now() - this.#options.idlePassivateMs
-    this.#evict(
+    const { idlePassivateMs, now, residents } = this.#options
+    const before = now() - idlePassivateMs
+    residents.evict(
       actorsMax,
-      (actor) => actor.usedAt <= before || this.size > this.#options.residentUsersMax,
+      (actor) => actor.usedAt <= before || residents.size > residents.usersMax,
     )
   }
 
-  #evict(actorsMax: number, wanted: (actor: AnyActor) => boolean): void {
-    let actor = this.#oldest
-    for (let looked = 0; actor !== undefined && looked < actorsMax && wanted(actor); looked++) {
-      const { newer } = actor
-      if (this.#isEvictable(actor)) this.#forget(actor)
-      actor = newer
-    }
+  evict(actor: AnyActor): void {
+    if (this.#isEvictable(actor)) this.#forget(actor)
   }
 
   #isEvictable({ lastAppended, running }: AnyActor): boolean {

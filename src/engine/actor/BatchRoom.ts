@@ -33,7 +33,7 @@ interface Waiting {
   /** Opens when there may be room. */
   readonly woken: Latch.Latch
   /** How it was when memory had no room for the batch: `#isAsCrowded`. */
-  crowded: { readonly occupied: number; readonly watermark: number } | undefined
+  crowded: { readonly occupied: number; readonly watermarks: number } | undefined
 }
 
 const monotonicMs = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
@@ -142,15 +142,15 @@ export class BatchRoom {
     if (!actorCache.hasRoom(count)) {
       if (this.#isAsCrowded(waiting)) {
         // Asked for while one was being written, it was asked for in vain.
-        actorCache.askForSnapshot()
+        actorCache.askForSnapshots()
         return noRoom
       }
       newcomers = new Set(messages.map(({ userId }) => userId).filter((id) => !users.has(id))).size
       const before = actorCache.occupied
       if (actorCache.admit(newcomers) !== undefined) {
-        const { occupied, watermark } = actorCache
+        const { occupied, watermarks } = actorCache
         if (waiting !== undefined && occupied === before) {
-          waiting.crowded = { occupied, watermark }
+          waiting.crowded = { occupied, watermarks }
         }
         return noRoom
       }
@@ -178,8 +178,8 @@ export class BatchRoom {
    * users each time cost more than to apply them.
    */
   #isAsCrowded(waiting: Waiting | undefined): boolean {
-    const { occupied, watermark } = this.#options.actorCache
+    const { occupied, watermarks } = this.#options.actorCache
     const before = waiting?.crowded
-    return before !== undefined && occupied >= before.occupied && watermark === before.watermark
+    return before !== undefined && occupied >= before.occupied && watermarks === before.watermarks
   }
 }

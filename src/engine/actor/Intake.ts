@@ -5,8 +5,8 @@ import { type IntakeCode, overloaded, shuttingDown, storageUnavailable } from ".
 
 export interface IntakeOptions {
   readonly commit: { readonly stalled: boolean; readonly accepting: boolean }
-  /** `pending`: durable records that await a snapshot. */
-  readonly changed: { readonly pending: number }
+  /** `pendingOfAll`: durable records that await a snapshot, of all engines of the process. */
+  readonly changed: { readonly pendingOfAll: number }
 }
 
 export class Intake {
@@ -27,7 +27,7 @@ export class Intake {
     if (this.#closed) return shuttingDown
     const { changed, commit } = this.#options
     if (commit.stalled) return storageUnavailable
-    const full = !commit.accepting || changed.pending >= limits.snapshotPendingRecordsMax
+    const full = !commit.accepting || changed.pendingOfAll >= limits.snapshotPendingRecordsMax
     return full ? overloaded : undefined
   }
 }

@@ -12,76 +12,28 @@
  * event loop, from a plain array: a latch that synchronous code opens stays open for its waiters.
  */
 import { Data, Effect, Option, type Scope, Semaphore, Stream } from "effect"
-import { type Message, messageAt } from "../../domain/message/Message.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Storage, StoredRecord } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import { decodeRecord } from "../records/Codec.ts"
+import { FeedEntry } from "./FeedEntry.ts"
 
 /** The record is not in the journal any more: `first` is the oldest that is. */
 export class FeedGone extends Data.TaggedError("FeedGone")<{ readonly first: number }> {}
-
-/** A durable record, with the messages it makes. */
-export class FeedEntry {
-  readonly record: JournalRecord
-  /** Bytes of its text. */
-  readonly bytes: number
-  #messages: Array<Told | undefined> | undefined
-
-  constructor(record: JournalRecord, bytes: number) {
-    this.record = record
-    this.bytes = bytes
-  }
-
-  /** The message of the fact at `index`, made once for all readers that send it at about the same time. */
-  message(index: number): Told {
-    if (this.#messages === undefined) {
-      this.#messages = []
-      lately.told(this)
-    }
-    this.#messages[index] ??= told(messageAt(this.record, index))
-    return this.#messages[index]
-  }
-
-  /** Drops the messages; the next request makes them again. */
-  forget(): void {
-    this.#messages = undefined
-  }
-}
-
-/**
- * The records whose messages were made last. Others drop theirs: the ring keeps records for long, and texts as old as those would
- * be most of what the garbage collector moves.
- */
-class Lately {
-  readonly #entries: Array<FeedEntry | undefined> = new Array(limits.feedToldMax).fill(undefined)
-  #next = 0
-
-  told(entry: FeedEntry): void {
-    this.#entries[this.#next]?.forget()
-    this.#entries[this.#next] = entry
-    this.#next = (this.#next + 1) % limits.feedToldMax
-  }
-}
-
-// A memory of the last answers, not a state.
-const lately = new Lately()
-
-/** A message as it is sent. */
-export interface Told {
-  readonly id: string
-  /** The whole of it, JSON. */
-  readonly text: string
-}
-
-const told = (message: Message): Told => ({ id: message.id, text: JSON.stringify(message) })
 
 export interface Follower {
   /** The sequence of the next record that it gets. */
   readonly position: number
   /** The next records, at least one and at most `max`; waits for them. Not to be called twice at once. */
   readonly take: (max: number) => Effect.Effect<ReadonlyArray<FeedEntry>, FeedGone>
+}
+
+/** What the feeds of all engines of a process share: the bounds of the ring, and the readers of journals. */
+export class FeedShares {
+  readonly reading = Semaphore.makeUnsafe(limits.feedReadersMax)
+  /** Feeds that have followers: each has an equal share. */
+  followed = 0
 }
 
 export interface FeedOptions {
@@ -93,6 +45,8 @@ export interface FeedOptions {
     readonly written: Effect.Effect<void>
   }
   readonly onBroken: (cause: Broken) => void
+  /** Absent: this engine is alone. */
+  readonly shares?: FeedShares
   /** Other bounds of the ring than those in `Limits.ts`. */
   readonly recordsMax?: number
   readonly bytesMax?: number
@@ -100,7 +54,7 @@ export interface FeedOptions {
 
 export class Feed {
   readonly #options: FeedOptions
-  readonly #reading = Semaphore.makeUnsafe(limits.feedReadersMax)
+  readonly #shares: FeedShares
   /** Consecutive records, of which those before `#oldest` are gone. */
   #ring: Array<FeedEntry> = []
   #oldest = 0
@@ -113,6 +67,7 @@ export class Feed {
 
   constructor(options: FeedOptions) {
     this.#options = options
+    this.#shares = options.shares ?? new FeedShares()
   }
 
   /** The sequence of the last durable record. */
@@ -149,7 +104,7 @@ export class Feed {
   readonly follow = (sequence: number): Effect.Effect<Follower, never, Scope.Scope> =>
     Effect.acquireRelease(
       Effect.sync(() => {
-        this.#followers++
+        if (this.#followers++ === 0) this.#shares.followed++
         let position = Math.max(1, sequence)
         const follower: Follower = {
           get position() {
@@ -165,7 +120,9 @@ export class Feed {
       }),
       () =>
         Effect.sync(() => {
-          if (--this.#followers === 0) this.#clear()
+          if (--this.#followers > 0) return
+          this.#shares.followed--
+          this.#clear()
         }),
     )
 
@@ -313,15 +270,16 @@ export class Feed {
           return gone ? Effect.succeed([]) : Effect.never
         }),
       ),
-      (read) => Semaphore.withPermit(this.#reading, read),
+      (read) => Semaphore.withPermit(this.#shares.reading, read),
     )
   }
 
   #trim(): void {
     const { bytesMax = limits.feedBytesMax, recordsMax = limits.feedRecordsMax } = this.#options
+    const { followed } = this.#shares
     while (
-      this.#ring.length - this.#oldest > recordsMax ||
-      (this.#bytes > bytesMax && this.#ring.length - this.#oldest > 1)
+      this.#ring.length - this.#oldest > Math.max(1, recordsMax / followed) ||
+      (this.#bytes > bytesMax / followed && this.#ring.length - this.#oldest > 1)
     ) {
       this.#bytes -= this.#ring[this.#oldest]!.bytes
       this.#ring[this.#oldest++] = forgotten

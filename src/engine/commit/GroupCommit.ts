@@ -59,10 +59,17 @@ export interface GroupCommit<Entry> {
   readonly settled: Effect.Effect<boolean>
 }
 
+/** Bytes that are not durable yet, of all engines of the process. */
+export interface PendingBytes {
+  bytes: number
+}
+
 export interface GroupCommitOptions<Entry> {
   readonly durability: Durability
   /** Where the texts of records stay; the next one there is the one after the last of the storage. */
   readonly texts: RecordBuffer
+  /** Shared with other engines; absent: this one is alone. */
+  readonly shared?: PendingBytes
   /** Consecutive entries of one batch, in one turn of the event loop. */
   readonly onCommitted: (entries: ReadonlyArray<Entry>) => void
   /** Whether the record must not wait until the batch has more. */
@@ -98,7 +105,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
 ): Effect.fn.Return<GroupCommit<Entry>, never, Storage | Scope.Scope> {
   const storage = yield* Storage
   const clock = yield* Clock.Clock
-  const { texts } = options
+  const { shared = { bytes: 0 }, texts } = options
   let durableSequence = storage.lastSequence
   let pendingBytes = 0
   let stalled = false
@@ -107,6 +114,13 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
   const sealed: Array<Batch<Entry>> = []
   let flushing: Batch<Entry> | undefined
   let wake: (() => void) | undefined
+
+  // After the loop: nothing is on its way to the disk.
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      shared.bytes -= pendingBytes
+    }),
+  )
 
   const seal = () => {
     collecting.frames = texts.framesFrom(collecting.firstSequence)
@@ -135,7 +149,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
       return pendingBytes
     },
     get accepting() {
-      return pendingBytes < limits.commitPendingBytesMax
+      return shared.bytes < limits.commitPendingBytesMax
     },
     append(encoded, entry) {
       if (collecting.entries.length > 0 && !texts.hasRoom(encoded)) seal()
@@ -144,6 +158,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
       collecting.entries.push(entry)
       collecting.bytes += added
       pendingBytes += added
+      shared.bytes += added
       if (collecting.bytes >= limits.commitBatchBytesMax) seal()
       if (wake !== undefined) {
         wake()
@@ -302,6 +317,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
       const durationMs = performance.now() - startedAt
       options.onWritten?.(flushing.entries.length, flushing.bytes, durationMs)
       pendingBytes -= flushing.bytes
+      shared.bytes -= flushing.bytes
       if (options.durability === "fsync") yield* announce(flushing)
       const { writtenWaiters } = flushing
       flushing = undefined

@@ -5,20 +5,22 @@
  * A blocked Bloom filter (Putze, Sanders, Singler: Cache-, Hash- and Space-Efficient Bloom Filters, 2007):
  * an id sets `bitsPerId` bits within one block of 64 bytes, one cache line. At 12 bits of the filter an id
  * about one new id in a hundred is looked up in vain; beyond that more are, but a known id is never missed.
- * It is filled from the index after start; until it is, everything may be known.
+ * It is filled from the index after start; until it is, everything may be known. Engines of one process share the bits:
+ * the ids of others only make look-ups in vain more frequent.
  */
 export class BloomFilter {
   readonly #words: Uint32Array
   readonly #blocks: number
   #complete = false
 
-  /** `bytes` is rounded down to whole blocks of 64. */
-  constructor(bytes: number) {
-    this.#blocks = Math.max(1, Math.floor(bytes / blockBytes))
-    this.#words = new Uint32Array(this.#blocks * blockWords)
+  /** `size` is bytes, rounded down to whole blocks of 64, or another filter, whose bits it shares. */
+  constructor(size: number | BloomFilter) {
+    const isOwn = typeof size === "number"
+    this.#blocks = isOwn ? Math.max(1, Math.floor(size / blockBytes)) : size.#blocks
+    this.#words = isOwn ? new Uint32Array(this.#blocks * blockWords) : size.#words
   }
 
-  /** Every id that was stored before is in it now. */
+  /** Every id that was stored before is in it now. Says nothing about other filters with the same bits. */
   complete(): void {
     this.#complete = true
   }

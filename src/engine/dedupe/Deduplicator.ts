@@ -19,7 +19,8 @@ import type { IdIndex } from "./IdIndex.ts"
 
 export interface DeduplicatorOptions {
   readonly storage: Storage["Service"]
-  readonly filterBytes: number
+  /** The ids that are known; its bits may be those of other engines, too. */
+  readonly knownIds: BloomFilter
   readonly ids: IdIndex
   readonly erasures: Erasures
   readonly pending: PendingRecords
@@ -41,7 +42,7 @@ export class Deduplicator {
 
   constructor(options: DeduplicatorOptions) {
     this.#options = options
-    this.#filter = new BloomFilter(options.filterBytes)
+    this.#filter = new BloomFilter(options.knownIds)
   }
 
   /** Adds what the snapshot has to the filter. Until then, every name is looked up. */

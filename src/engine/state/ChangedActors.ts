@@ -1,6 +1,6 @@
 /**
  * The actors with durable records that await the next snapshot, each once, and how many records these are. Asks for a
- * snapshot when they are many.
+ * snapshot when those of all engines of the process are many, and this one has its share of them.
  */
 import { Effect, Latch } from "effect"
 import { limits } from "../../Limits.ts"
@@ -8,7 +8,14 @@ import type { AnyActor } from "../actor/Actor.ts"
 import type { RecordBuffer } from "../records/RecordBuffer.ts"
 import type { SnapshotMark } from "./SnapshotMark.ts"
 
+/** Of all engines of a process: their number, and their durable records that are in no snapshot. */
+export interface UnsnapshottedRecords {
+  count: number
+  engines: number
+}
+
 export class ChangedActors {
+  readonly #shared: UnsnapshottedRecords
   readonly #texts: RecordBuffer
   readonly #wanted = Latch.makeUnsafe(false)
   #actors: Array<AnyActor> = []
@@ -17,7 +24,13 @@ export class ChangedActors {
   #begun: number
   #bytes: number
 
-  constructor({ journal, watermark }: SnapshotMark, texts: RecordBuffer) {
+  constructor(
+    { journal, watermark }: SnapshotMark,
+    texts: RecordBuffer,
+    shared: UnsnapshottedRecords,
+  ) {
+    this.#shared = shared
+    shared.engines++
     this.#texts = texts
     this.#last = watermark
     this.#begun = watermark
@@ -34,6 +47,17 @@ export class ChangedActors {
     return this.#last - this.#begun
   }
 
+  /** `pending` of all engines of the process. */
+  get pendingOfAll(): number {
+    return this.#shared.count
+  }
+
+  /** The engine is closed. */
+  leave(): void {
+    this.#shared.count -= this.pending
+    this.#shared.engines--
+  }
+
   /** Bytes of durable records since the oldest mark of the journal. */
   get bytes(): number {
     return this.#bytes
@@ -41,11 +65,18 @@ export class ChangedActors {
 
   /** The next record is durable. */
   committed(actor: AnyActor, sequence: number): void {
+    this.#shared.count += sequence - this.#last
     this.#last = sequence
     this.#bytes += this.#texts.bytesOf(sequence)
     if (actor.lastDurable <= this.#begun) this.#actors.push(actor)
     actor.lastDurable = sequence
-    if (this.pending >= limits.snapshotRecordsMax) this.requestSnapshot()
+    if (this.#isDue) this.requestSnapshot()
+  }
+
+  /** There are too many records, and no fewer of this engine than of each on average. */
+  get #isDue(): boolean {
+    const { count, engines } = this.#shared
+    return count >= limits.snapshotRecordsMax && this.pending * engines >= count
   }
 
   /** Asks for a snapshot now. A request while one is being written asks for nothing. */
@@ -55,7 +86,7 @@ export class ChangedActors {
 
   /** Ends when a snapshot is asked for. */
   readonly requested: Effect.Effect<void> = Effect.suspend(() => {
-    if (this.pending >= limits.snapshotRecordsMax) return Effect.void
+    if (this.#isDue) return Effect.void
     this.#wanted.closeUnsafe()
     return this.#wanted.await
   })
@@ -64,6 +95,7 @@ export class ChangedActors {
   begin(): ReadonlyArray<AnyActor> {
     const actors = this.#actors
     this.#actors = []
+    this.#shared.count -= this.pending
     this.#begun = this.#last
     return actors
   }
@@ -71,6 +103,7 @@ export class ChangedActors {
   /** It failed: its actors await the next one, which begins at the watermark of the last that stands. */
   failed(actors: ReadonlyArray<AnyActor>, watermark: number): void {
     this.#actors = [...new Set([...actors, ...this.#actors])]
+    this.#shared.count += this.#begun - watermark
     this.#begun = watermark
   }
 }

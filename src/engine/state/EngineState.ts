@@ -5,7 +5,7 @@
 import { Effect, Latch } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
-import { ActorCache, overrunOf } from "../actor/ActorCache.ts"
+import { ActorCache } from "../actor/ActorCache.ts"
 import {
   type DirectoryActor,
   type Domain,
@@ -19,14 +19,14 @@ import { IdIndex } from "../dedupe/IdIndex.ts"
 import { Erasures } from "../erasure/Erasures.ts"
 import { PendingRecords } from "../records/PendingRecords.ts"
 import { ChangedActors } from "./ChangedActors.ts"
+import { SharedBounds, type SharedBoundsOptions } from "./SharedBounds.ts"
 import type { SnapshotMark } from "./SnapshotMark.ts"
 
-export interface StateOptions {
-  readonly residentUsersMax?: number
-  readonly residentUsersOverrunMax?: number
+export interface StateOptions extends SharedBoundsOptions {
   readonly idlePassivateMs?: number
-  readonly idFilterBytes?: number
   readonly domain?: Domain
+  /** Of all engines of the process, in place of those above; absent: this one is alone. */
+  readonly shared?: SharedBounds
 }
 
 /** Where a state begins: its storage, the mark of the snapshot there, and its clock (epoch milliseconds). */
@@ -47,6 +47,7 @@ export interface EngineState extends StateOrigin {
   readonly idempotency: IdempotencyKeys
   readonly changed: ChangedActors
   readonly actorCache: ActorCache
+  readonly shared: SharedBounds
   /** Opens when the agenda of an environment has something earlier than before. */
   readonly dueSooner: Latch.Latch
 }
@@ -65,13 +66,12 @@ export const openState = (
     const pending = new PendingRecords(mark.watermark)
     const next = () => pending.texts.nextSequence
     const idempotency = new IdempotencyKeys({ storage, now, erasures, next })
-    const filterBytes = options.idFilterBytes ?? limits.idFilterBytes
-    const deduplicator = new Deduplicator({ storage, filterBytes, ids, erasures, pending })
-    const changed = new ChangedActors(mark, pending.texts)
-    const residentUsersMax = options.residentUsersMax ?? limits.residentUsersMax
+    const shared = options.shared ?? new SharedBounds(options)
+    const { knownIds, residents } = shared
+    const deduplicator = new Deduplicator({ storage, knownIds, ids, erasures, pending })
+    const changed = new ChangedActors(mark, pending.texts, shared.unsnapshotted)
     const actorCache = new ActorCache({
-      residentUsersMax,
-      residentUsersOverrunMax: options.residentUsersOverrunMax ?? overrunOf(residentUsersMax),
+      residents,
       idlePassivateMs: options.idlePassivateMs ?? limits.idlePassivateMs,
       now,
       watermark: () => pending.watermark,
@@ -90,6 +90,13 @@ export const openState = (
       idempotency,
       changed,
       actorCache,
+      shared,
       dueSooner,
     }
   })
+
+/** The engine is closed: others have what it had of shared bounds. */
+export const leaveShared = ({ actorCache, changed }: EngineState): void => {
+  actorCache.leave()
+  changed.leave()
+}

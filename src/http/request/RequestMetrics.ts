@@ -73,22 +73,29 @@ export class RequestMetrics {
     return found
   }
 
+  /** A refused single event is a refused request; those of batches are counted in `EventMetrics`. */
+  observeRefusedEvents(): void {
+    const single = this.of("events.track")
+    const labels = { outcome: "refused" }
+    this.#metrics.readCounter("laurel_events_total", () => single.refused, labels)
+  }
+
   rateLimited(tier: RateLimitState["tier"]): void {
     this.#rateLimited.get(tier)?.increment()
   }
 }
 
-/** Events by outcome. A refused single event is a refused request. */
+/** Events by outcome, of one engine. */
 export class EventMetrics {
   readonly tracked: Counter
   readonly duplicates: Counter
   /** Members of batches. */
   refusedInBatches = 0
 
-  constructor(metrics: Metrics, refusedAlone: () => number) {
+  constructor(metrics: Metrics) {
     this.tracked = metrics.counter("laurel_events_total", { outcome: "tracked" })
     this.duplicates = metrics.counter("laurel_events_total", { outcome: "duplicate" })
-    const refused = () => refusedAlone() + this.refusedInBatches
+    const refused = () => this.refusedInBatches
     metrics.readCounter("laurel_events_total", refused, { outcome: "refused" })
   }
 }

@@ -100,6 +100,11 @@ export const listenHttp = Effect.fnUntraced(function* (
     listener.server.on("connection", ({ remoteAddress }) => remoteAddress)
   }
   serverMetrics.gauge("laurel_http_connections", () => listener.connections)
+  // Of all engines that answer here: they share the event loop and the memory.
+  const admission = new Admission(bounds, () => listener.connections)
+  const places = new StreamPlaces(bounds)
+  admission.observe(serverMetrics)
+  requestMetrics.observeRefusedEvents()
   yield* Effect.acquireRelease(listen(listener.server, options), () => listener.close(0))
 
   const assemble = Effect.fnUntraced(function* (
@@ -114,15 +119,14 @@ export const listenHttp = Effect.fnUntraced(function* (
 
     const ready: PlainHandler = () =>
       pipeline.draining ? shuttingDown : (notReady(readiness) ?? readyNow)
-    const singleEvents = requestMetrics.of("events.track")
-    const eventMetrics = new EventMetrics(metrics, () => singleEvents.refused)
+    const eventMetrics = new EventMetrics(metrics)
     const urls = options.webhookUrls ?? { allowed: new AllowedRanges([]), requireHttps: true }
     const webhooks = { deliveries: yield* DeliveryLog, urls }
     const hub = new StreamHub(engine.feed)
     yield* Effect.forkScoped(hub.run)
     const streams = {
       hub,
-      places: new StreamPlaces(bounds),
+      places,
       accounts,
       heartbeatMs: bounds.streamHeartbeatMs,
     }
@@ -130,7 +134,6 @@ export const listenHttp = Effect.fnUntraced(function* (
       Api,
       handlersOf(engine, webhooks, streams, eventMetrics, bounds.erasureMs),
     )
-    const admission = new Admission(bounds, () => listener.connections)
     const pipeline = new Pipeline({
       router: routerOf(
         operations,
@@ -153,7 +156,6 @@ export const listenHttp = Effect.fnUntraced(function* (
       streamStallMs: bounds.streamStallMs,
     })
     metrics.gauge("laurel_http_requests_in_flight", () => pipeline.inFlight)
-    admission.observe(metrics)
     return pipeline
   })
 

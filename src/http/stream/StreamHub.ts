@@ -11,7 +11,8 @@
 import { Cause, Effect } from "effect"
 import { type MessageName, messageKindAt } from "../../domain/message/Message.ts"
 import type { MessageKind } from "../../domain/message/MessageKind.ts"
-import type { Feed, FeedEntry } from "../../engine/commit/Feed.ts"
+import type { Feed } from "../../engine/commit/Feed.ts"
+import type { FeedEntry } from "../../engine/commit/FeedEntry.ts"
 import { limits } from "../../Limits.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 

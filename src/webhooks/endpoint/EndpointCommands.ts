@@ -2,7 +2,7 @@
 import { Effect, Schedule, Semaphore } from "effect"
 import { type MessageName, messageKindAt } from "../../domain/message/Message.ts"
 import type { DisabledReason } from "../../domain/project/Webhook.ts"
-import type { FeedEntry } from "../../engine/commit/Feed.ts"
+import type { FeedEntry } from "../../engine/commit/FeedEntry.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"

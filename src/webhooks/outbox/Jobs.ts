@@ -5,7 +5,7 @@
  */
 import { Effect, Semaphore } from "effect"
 import { messageKindAt } from "../../domain/message/Message.ts"
-import type { FeedEntry } from "../../engine/commit/Feed.ts"
+import type { FeedEntry } from "../../engine/commit/FeedEntry.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"

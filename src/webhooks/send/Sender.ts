@@ -14,7 +14,7 @@
  */
 import type { KeyObject } from "node:crypto"
 import { Client, type Dispatcher } from "undici"
-import type { Told } from "../../engine/commit/Feed.ts"
+import type { Told } from "../../engine/commit/FeedEntry.ts"
 import { limits } from "../../Limits.ts"
 import type { makeConnector } from "./Connector.ts"
 import { sign } from "./Signature.ts"

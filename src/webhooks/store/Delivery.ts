@@ -7,7 +7,7 @@ import { hash } from "node:crypto"
 import { factId, factNameOf, type MessageName, messageId } from "../../domain/message/Message.ts"
 import type { MessageKind } from "../../domain/message/MessageKind.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
-import type { FeedEntry } from "../../engine/commit/Feed.ts"
+import type { FeedEntry } from "../../engine/commit/FeedEntry.ts"
 import { asBuffer, compositeKey } from "../../storage/Keys.ts"
 
 export const deliveryStatuses = ["pending", "succeeded", "failed", "dropped"] as const

@@ -1,7 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
-import { Feed, FeedEntry, type Follower } from "../../../src/engine/commit/Feed.ts"
+import {
+  Feed,
+  type FeedOptions,
+  FeedShares,
+  type Follower,
+} from "../../../src/engine/commit/Feed.ts"
+import { FeedEntry } from "../../../src/engine/commit/FeedEntry.ts"
 import { encodeRecord } from "../../../src/engine/records/Codec.ts"
 import { limits } from "../../../src/Limits.ts"
 import { batchOf } from "../../../src/storage/Frames.ts"
@@ -20,7 +26,7 @@ const recordOf = (sequence: number): JournalRecord => ({
 })
 
 /** A feed over a journal that the test writes. */
-const open = (bounds: { readonly recordsMax?: number; readonly bytesMax?: number } = {}) => {
+const open = (bounds: Pick<FeedOptions, "bytesMax" | "recordsMax" | "shares"> = {}) => {
   const state = new MemoryStorage.MemoryState()
   const faults = new FaultyStorage.Faults()
   const storage = FaultyStorage.make(MemoryStorage.make({ state }), faults)
@@ -178,6 +184,29 @@ describe("The feed", () => {
       expect(yield* sequences(follower)).toEqual(upTo(1, 100))
       expect(reads()).toBe(1)
     }),
+  )
+
+  it.effect("shares its bounds with those of other engines that are followed", () =>
+    Effect.gen(function* () {
+      for (const bounds of [{ recordsMax: 10 }, { bytesMax: 1_500 }]) {
+        const shares = new FeedShares()
+        const [one, other] = [open({ ...bounds, shares }), open({ ...bounds, shares })]
+        const scope = yield* Scope.make()
+        /** Looks into the journal of a follower that takes eight new records at once. */
+        const looks = Effect.gen(function* () {
+          const before = one.reads()
+          const follower = yield* one.feed.follow(one.feed.head + 1)
+          yield* one.append(8)
+          yield* sequences(follower)
+          return one.reads() - before
+        })
+        expect(yield* looks).toBe(0)
+        yield* Scope.provide(other.feed.follow(1), scope)
+        expect(yield* looks).toBe(1)
+        yield* Scope.close(scope, Exit.void)
+        expect(yield* looks).toBe(0)
+      }
+    }).pipe(Effect.scoped),
   )
 
   it.effect("keeps nothing once nobody follows", () =>

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Latch } from "effect"
+import { Effect, Exit, Latch, Scope } from "effect"
 import { vi } from "vitest"
 import {
   type CommitWaiter,
   type Durability,
   makeGroupCommit,
+  type PendingBytes,
 } from "../../../src/engine/commit/GroupCommit.ts"
 import { RecordBuffer } from "../../../src/engine/records/RecordBuffer.ts"
 import { limits } from "../../../src/Limits.ts"
@@ -19,7 +20,10 @@ interface Entry {
 /** Waits also when the disk is full for long. */
 const patient = (committed: () => void): CommitWaiter => ({ committed, stalled: () => true })
 
-const open = Effect.fnUntraced(function* (durability: Durability = "fsync") {
+const open = Effect.fnUntraced(function* (
+  durability: Durability = "fsync",
+  shared: PendingBytes = { bytes: 0 },
+) {
   const gate = yield* Latch.make(true)
   const slices: Array<number> = []
   const state = new MemoryStorage.MemoryState()
@@ -37,6 +41,7 @@ const open = Effect.fnUntraced(function* (durability: Durability = "fsync") {
   const commit = yield* makeGroupCommit<Entry>({
     durability,
     texts,
+    shared,
     onCommitted: (entries) => {
       slices.push(entries.length)
       committed.push(...entries.map(({ name }) => name))
@@ -219,6 +224,28 @@ describe("Group commit", () => {
       yield* settled
       expect(commit.accepting).toBe(true)
       expect(Math.max(...batches)).toBe(4)
+    }),
+  )
+
+  it.effect("shares commitPendingBytesMax with other engines, until it is closed", () =>
+    Effect.gen(function* () {
+      const shared = { bytes: 0 }
+      const scope = yield* Scope.make()
+      const one = yield* Scope.provide(open("fsync", shared), scope)
+      const other = yield* open("fsync", shared)
+      yield* Latch.close(one.gate)
+      const text = "x".repeat(limits.commitBatchBytesMax / 4)
+      while (one.commit.accepting) one.append(text, "x")
+      expect(other.commit.accepting).toBe(false)
+      expect([one.commit.pendingBytes, other.commit.pendingBytes]).toEqual([shared.bytes, 0])
+      yield* Scope.close(scope, Exit.void)
+      expect(shared.bytes).toBe(0)
+      expect(other.commit.accepting).toBe(true)
+      other.append(text, "x")
+      expect(shared.bytes).toBe(other.commit.pendingBytes)
+      yield* other.settled
+      yield* yieldToEventLoop
+      expect(shared.bytes).toBe(other.commit.pendingBytes)
     }),
   )
 

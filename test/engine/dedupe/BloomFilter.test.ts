@@ -40,4 +40,16 @@ describe("The filter of known ids", () => {
     expect(hashText("a")).toBe(0xe40c292c)
     expect(hashText("foobar")).toBe(0xbf9cf968)
   })
+
+  it("is complete by itself where it shares the bits of another", () => {
+    const bits = new BloomFilter(1_024)
+    const [one, other] = [new BloomFilter(bits), new BloomFilter(bits)]
+    const [known, unknown] = [hashText("known"), hashText("unknown")]
+    other.add(known)
+    one.complete()
+    expect([one.mayHave(known), one.mayHave(unknown)]).toEqual([true, false])
+    expect([other.mayHave(known), other.mayHave(unknown)]).toEqual([true, true])
+    other.complete()
+    expect([other.mayHave(known), other.mayHave(unknown)]).toEqual([true, false])
+  })
 })

@@ -31,7 +31,7 @@ const applied: EventReply = {
 /** The answer to a batch of which the engine answers each event in this way. */
 const answerTo = (answers: ReadonlyArray<EventReply | LaurelError>) => {
   const engine = { askUsers: () => Effect.succeed(answers) } as unknown as Engine["Service"]
-  const metrics = new EventMetrics(new Metrics(), () => 0)
+  const metrics = new EventMetrics(new Metrics())
   const { handle } = eventHandlers(engine, metrics).trackBatch
   const payload = { root: "/events", events: answers.map(() => ({ userId: "u1", action: "A" })) }
   const caller = { environment: "prj_1:sandbox" } as Caller

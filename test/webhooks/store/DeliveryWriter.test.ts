@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { FeedEntry } from "../../../src/engine/commit/Feed.ts"
+import { FeedEntry } from "../../../src/engine/commit/FeedEntry.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
