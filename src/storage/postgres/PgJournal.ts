@@ -142,7 +142,13 @@ export class PgJournal {
   readonly replace = <E>(lineage: string, upload: Upload<E>): Effect.Effect<void, PgFailure | E> =>
     this.#make(lineage, upload, (run) =>
       Effect.map(
-        Effect.forEach(removeTexts, (text) => run({ text, values: [this.#options.partition] })),
+        Effect.forEach(removeTexts, (text) =>
+          run({
+            text,
+            values: [this.#options.partition],
+            moreAnswerMs: limits.postgresRemoveMs - limits.postgresAnswerMs,
+          }),
+        ),
         ([removed]) => Number(removed?.[0]?.epoch ?? -1) + 1,
       ),
     )

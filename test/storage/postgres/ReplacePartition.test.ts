@@ -3,9 +3,9 @@ import { appendFile, cp, readdir, rm, truncate, writeFile } from "node:fs/promis
 import path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
+import { limits } from "../../../src/Limits.ts"
 import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
 import { compositeKey } from "../../../src/storage/Keys.ts"
-
 import { replacePartition } from "../../../src/storage/postgres/ReplacePartition.ts"
 import { encodeValue } from "../../../src/storage/SealedValue.ts"
 import { appendAll, expectRecords, numbered } from "../records.ts"
@@ -117,6 +117,21 @@ describe("A data directory in the place of a partition", () => {
       expect(yield* storage.readEntry("deliveries", compositeKey("kept"))).toBeDefined()
       expect(yield* storage.readEntry("deliveries", compositeKey("gone"))).toBeUndefined()
     }).pipe(Effect.scoped),
+  )
+
+  it.live("waits while PostgreSQL removes the former journal", () =>
+    Effect.gen(function* () {
+      const url = yield* Effect.promise(() => server.schema("slow"))
+      const directory = yield* temporaryFolder
+      const use = Effect.flatMap(opened(url, directory), ({ storage }) => appendAll(storage, [1]))
+      yield* Effect.scoped(use)
+      const query = (text: string) => Effect.promise(() => server.query(text, "slow"))
+      const seconds = limits.postgresAnswerMs / 1_000 + 0.5
+      yield* query(`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN PERFORM pg_sleep(${seconds}); RETURN NULL; END'`)
+      yield* query("CREATE TRIGGER slow BEFORE DELETE ON laurel_journal EXECUTE FUNCTION wait()")
+      expect(yield* replaced(url, directory)).toMatchObject({ lastSequence: 1 })
+    }),
   )
 
   it.live("changes nothing where it is damaged, or PostgreSQL fails in the midst of it", () =>
