@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { nodeDisk } from "../../src/storage/disk/NodeDisk.ts"
 import { readFlushed } from "../../src/storage/journal/FlushedMark.ts"
+import { scanJournal } from "../../src/storage/journal/JournalScan.ts"
 import { commandEnd } from "../cli/commands.ts"
 import { Server, temporaryFolder } from "./program.ts"
 
@@ -16,11 +17,12 @@ describe("A journal of which the last acknowledged batch is damaged after a cras
     const server = await Server.start(folder, { LAUREL_SNAPSHOT_INTERVAL: "1 hour" })
     const key = await server.createKey()
     expect((await commandEnd(["snapshots", "create"], folder)).code).toBe(0)
-    const marked = () => Effect.runPromise(readFlushed(nodeDisk, journal))
-    const before = await marked()
     const sent = { userId: "u1", action: "ACKNOWLEDGED" }
     expect((await server.request(key, "POST", "/v1/events", sent)).status).toBe(200)
-    while ((await marked()) === before) await setTimeout(50)
+    const scan = scanJournal({ disk: nodeDisk, folder: journal }, () => Effect.void)
+    const { lastSequence } = await Effect.runPromise(scan)
+    const marked = () => Effect.runPromise(readFlushed(nodeDisk, journal))
+    while ((await marked()) < lastSequence) await setTimeout(50)
     await server.stop("SIGKILL")
 
     const [name] = (await readdir(journal)).filter((file) => /^\d+\.segment$/.test(file))
