@@ -55,6 +55,13 @@ export const clusterLimits = {
   /** Time before a follower that failed is opened again: twice as long after each further failure, up to the maximum. */
   followRetryMs: 10_000,
   followRetryMsMax: 160_000,
+  // Upgrade
+  /** A runner that was silent for less than this time counts where formats are raised: it may come back with its old version. */
+  formatWaitMs: 600_000,
+  /** The row of a runner that was silent for this long is removed. */
+  runnerForgottenMs: 86_400_000,
+  /** Requests are counted over this time for `laurel cluster status`. */
+  requestWindowMs: 60_000,
   // Forwarding
   /** A request waits this long for an owner, and so many wait at once. */
   ownerWaitMs: 15_000,

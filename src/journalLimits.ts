@@ -33,6 +33,8 @@ export const journalLimits = {
   /** A journal in PostgreSQL: deadlines of a connection and of a statement, and the interval of the check who owns it. */
   postgresConnectMs: 5_000,
   postgresAnswerMs: 5_000,
+  /** A change of the tables waits this long for one of them: appends wait behind it. */
+  postgresMigrateMs: 1_000,
   /** Deadline of the removal of a partition's journal, which may have millions of rows. */
   postgresRemoveMs: 1_800_000,
   postgresCheckMs: 1_000,

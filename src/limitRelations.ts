@@ -80,6 +80,14 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
     ].every((count) => Number.isInteger(Math.log2(count))) && limits.boardChunkSlotsMin >= 4,
     "chunk sizes and table counts are powers of two",
   )
+  holds(
+    limits.lockExpirationMsMax < limits.formatWaitMs,
+    "every runner that is alive counts where formats are raised",
+  )
+  holds(
+    limits.formatWaitMs < limits.runnerForgottenMs,
+    "the row of a runner stays as long as the runner counts",
+  )
 }
 
 checkLimits(all)

@@ -1,7 +1,7 @@
 /**
  * The owner of each partition, as the fence has it, and the runners that are alive: read at the start, when an owner notifies,
  * when a runner refuses with "not mine" (`renew`), and every `ownersReadMs`. With each reading goes how far this runner
- * follows, for `laurel cluster status`.
+ * follows, and its row (`RunnerRow.ts`).
  *
  * One session of PostgreSQL listens, reads, and holds the advisory lock of the runner's address: two runners with one address
  * would share one row of Effect Cluster's and get each other's requests. PostgreSQL ends a session that was silent for the
@@ -12,6 +12,7 @@ import pg from "pg"
 import { limits } from "../Limits.ts"
 import { cut } from "../storage/postgres/PgConnection.ts"
 import { ownerChannel } from "../storage/postgres/PgJournal.ts"
+import { RunnerRow } from "./RunnerRow.ts"
 import { tablePrefix } from "./status.ts"
 
 export interface Owner {
@@ -53,6 +54,8 @@ const undefinedTable = "42P01"
 const lockText = `SELECT pg_try_advisory_lock(
   hashtextextended('laurel runner ' || $1 || ' ' || current_schema(), 0)
 ) AS held`
+// What it writes is written again a second later: no write waits for a flush, or a standby.
+const relaxedText = "SET synchronous_commit = off"
 const timeoutText = `SELECT set_config(name, $1, false) FROM pg_settings WHERE name = 'idle_session_timeout'`
 
 export class Owners {
@@ -64,6 +67,7 @@ export class Owners {
   /** The partitions that this runner follows. */
   follows: () => ReadonlyArray<Follows> = () => []
   #hasFollowed = true
+  readonly row: RunnerRow
   #client: pg.Client | undefined
   #reading: Promise<void> | undefined
   #isOutdated = false
@@ -78,6 +82,7 @@ export class Owners {
 
   constructor(options: OwnersOptions) {
     this.#options = options
+    this.row = new RunnerRow(options.address)
   }
 
   of(partition: number): Owner | undefined {
@@ -155,6 +160,9 @@ export class Owners {
       )
       this.runners = await this.#readRunners()
       await this.#writeFollows()
+      await this.row.write(({ name, text, values }) =>
+        this.#client!.query({ name, text, values: [...(values ?? [])] }),
+      )
       this.failure = undefined
       this.isAddressTaken = false
       const owners = new Map(rows.map(({ epoch, id, owner }) => [id, { address: owner, epoch }]))
@@ -210,6 +218,7 @@ export class Owners {
     client.on("notification", () => void this.renew())
     try {
       await client.connect()
+      await client.query(relaxedText)
       await client.query(timeoutText, [String(Math.ceil(lockExpirationMs))])
       const { rows } = await client.query<{ held: boolean }>(lockText, [address])
       if (rows[0]?.held !== true) throw new AddressTaken(address)

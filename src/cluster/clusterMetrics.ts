@@ -5,6 +5,7 @@ import type { ForwardOutcome } from "./Forward.ts"
 import type { Forwarder } from "./Forwarder.ts"
 import type { Owners } from "./Owners.ts"
 import type { Partition } from "./Partition.ts"
+import type { RequestCounts } from "./RunnerRow.ts"
 
 export const observeCluster = (
   metrics: Metrics,
@@ -31,4 +32,12 @@ export const observeCluster = (
     metrics.readCounter("laurel_cluster_forwarded_requests_total", read, { outcome })
   }
   metrics.gauge("laurel_cluster_waiting_requests", () => forwarder.waiting)
+}
+
+/** Requests since the start, without those that ask whether the server is alive. */
+export const requestCounts = (metrics: Metrics): RequestCounts => {
+  const of = (operation: string) => metrics.value("laurel_http_requests_total", { operation })
+  const forwarded = of("forwarded")
+  const others = forwarded + of("/healthz") + of("/readyz")
+  return { answered: metrics.value("laurel_http_requests_total") - others, forwarded }
 }

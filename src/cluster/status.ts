@@ -10,6 +10,13 @@ export interface RunnerStatus {
   readonly address: string
   /** Seconds since its last sign of life. */
   readonly silentSeconds: number
+  /** The rest is unknown of a runner of an earlier version. */
+  readonly version: string | undefined
+  /** The newest format that it knows. */
+  readonly format: number | undefined
+  /** Requests of the last minute: those that it answered, also for others, and those that it forwarded. */
+  readonly answered: number | undefined
+  readonly forwarded: number | undefined
 }
 
 export interface PartitionStatus {
@@ -18,6 +25,8 @@ export interface PartitionStatus {
   readonly epoch: number
   readonly since: string
   readonly records: number
+  /** The format in force. */
+  readonly format: number
 }
 
 export interface FollowerStatus {
@@ -33,14 +42,20 @@ export interface ClusterStatus {
   readonly runners: ReadonlyArray<RunnerStatus>
   readonly partitions: ReadonlyArray<PartitionStatus>
   readonly followers: ReadonlyArray<FollowerStatus>
+  /** Of the requests of the last minute, 0 to 1; `undefined` without requests. */
+  readonly forwardedShare: number | undefined
 }
 
 const runnersText = `SELECT address,
   extract(epoch FROM now() AT TIME ZONE 'UTC' - last_heartbeat)::float8 AS silent
 FROM ${tablePrefix}_runners ORDER BY address`
 
-const partitionsText =
-  "SELECT id, owner, epoch, since, last FROM laurel_partition ORDER BY laurel_partition.id"
+const knownText = "SELECT address, version, format, answered, forwarded FROM laurel_runner"
+
+// Before a cluster is upgraded there is no column `format`.
+const partitionsText = `SELECT id, owner, epoch, since, last,
+  coalesce((to_jsonb(laurel_partition) ->> 'format')::int, 1) AS format
+FROM laurel_partition ORDER BY laurel_partition.id`
 
 const followersText = `SELECT f.partition, f.runner, greatest(p.last - f.last, 0) AS behind,
   extract(epoch FROM now() - f.complete_at)::float8 AS lag
@@ -59,22 +74,38 @@ const orNone = <A>(
     () => Effect.succeed([]),
   )
 
+const shareOf = (runners: ReadonlyArray<RunnerStatus>): number | undefined => {
+  const answered = runners.reduce((sum, runner) => sum + (runner.answered ?? 0), 0)
+  const forwarded = runners.reduce((sum, runner) => sum + (runner.forwarded ?? 0), 0)
+  return answered === 0 ? undefined : Math.min(1, forwarded / answered)
+}
+
 export const readClusterStatus = (connection: PgConnection): InPostgres<ClusterStatus> =>
   Effect.gen(function* () {
-    const runners = yield* orNone(connection.run({ text: runnersText }))
+    const seen = yield* orNone(connection.run({ text: runnersText }))
+    const known = yield* orNone(connection.run({ text: knownText }))
     const partitions = yield* orNone(connection.run({ text: partitionsText }))
     const followers = yield* orNone(connection.run({ text: followersText }))
-    return {
-      runners: runners.map(({ address, silent }) => ({
+    const runners = seen.map(({ address, silent }) => {
+      const row = known.find((other) => other.address === address)
+      return {
         address: String(address),
         silentSeconds: Math.max(0, Number(silent)),
-      })),
-      partitions: partitions.map(({ epoch, id, last, owner, since }) => ({
+        version: row && String(row.version),
+        format: row && Number(row.format),
+        answered: row && Number(row.answered),
+        forwarded: row && Number(row.forwarded),
+      }
+    })
+    return {
+      runners,
+      partitions: partitions.map(({ epoch, format, id, last, owner, since }) => ({
         partition: Number(id),
         owner: String(owner),
         epoch: Number(epoch),
         since: (since as Date).toISOString(),
         records: Number(last),
+        format: Number(format),
       })),
       followers: followers.map(({ behind, lag, partition, runner }) => ({
         partition: Number(partition),
@@ -82,5 +113,6 @@ export const readClusterStatus = (connection: PgConnection): InPostgres<ClusterS
         behindRecords: Number(behind),
         lagSeconds: Math.max(0, Number(lag)),
       })),
+      forwardedShare: shareOf(runners),
     }
   })

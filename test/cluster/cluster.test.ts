@@ -6,14 +6,17 @@ import { setTimeout as delay } from "node:timers/promises"
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { version } from "../../src/Build.ts"
 import { type PartitionStatus, readClusterStatus } from "../../src/cluster/status.ts"
+import { newestFormat } from "../../src/storage/postgres/formats.ts"
 import { PgConnection } from "../../src/storage/postgres/PgConnection.ts"
+import { migrate } from "../../src/storage/postgres/schema.ts"
 import { Postgres } from "../storage/postgres/Postgres.ts"
 import type { End } from "../torture/ServerProcess.ts"
 import { waitMs } from "../waitMs.ts"
 import { ask } from "./Caller.ts"
 import type { ClusterLoad } from "./ClusterLoad.ts"
-import { eventually, followed, ownerOf, type Runner } from "./Runner.ts"
+import { eventually, followed, ownerOf, Runner } from "./Runner.ts"
 import { type Cluster, startCluster } from "./startCluster.ts"
 
 const lockExpirationMs = 3_000
@@ -27,6 +30,8 @@ describe("A cluster of two runners", () => {
     postgres = await Postgres.make()
     const settings = { LAUREL_CLUSTER_LOCK_EXPIRATION: `${lockExpirationMs} millis` }
     cluster = await startCluster(await postgres.schema("cluster"), 2, settings)
+    // As if a server of a newer version had begun an upgrade: all starts below are beside it.
+    await postgres.query("UPDATE laurel_schema SET version = version + 1", "cluster")
     load = cluster.load(6)
   })
 
@@ -80,6 +85,21 @@ describe("A cluster of two runners", () => {
     await twin.remove()
   })
 
+  it("refuses a runner that does not know the format in force", async () => {
+    const url = await postgres.schema("newer")
+    const connection = new PgConnection({ url })
+    await Effect.runPromise(Effect.ensuring(migrate(connection), connection.close))
+    await postgres.query(
+      `INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum, format)
+      VALUES (1, 'lineage', 1, 'newer', 0, 0, ${newestFormat + 1})`,
+      "newer",
+    )
+    const old = await Runner.make({ LAUREL_CLUSTER: url })
+    await expect(old.start()).rejects.toThrow(/writes format .* made by a newer Laurel/)
+    expect(await old.process.ended).toBe(78)
+    await old.remove()
+  })
+
   /** The follower takes over with the engine that it has, and the former owner follows it. */
   const endsOwner = async (signal: NodeJS.Signals): Promise<End> => {
     const owner = await ownerOf(cluster.runners)
@@ -102,15 +122,18 @@ describe("A cluster of two runners", () => {
     await endsOwner("SIGKILL")
   })
 
-  it("says who owns and who follows, and how far", async () => {
+  it("says who owns and who follows, how far, with which version, and how many requests are forwarded", async () => {
     const connection = new PgConnection({ url: postgres.urlOf("cluster") })
     const runners = cluster.runners.map(({ internal }) => internal).sort()
-    const { followers } = await eventually("an owner and a follower", async () => {
+    const { followers, runners: listed } = await eventually("an owner and a follower", async () => {
       const status = await Effect.runPromise(readClusterStatus(connection))
       const [{ owner }] = status.partitions as [PartitionStatus]
       const found = [owner, ...status.followers.map(({ address }) => address)].sort()
-      return isDeepStrictEqual(found, runners) ? status : undefined
+      const share = status.forwardedShare ?? 0
+      return isDeepStrictEqual(found, runners) && share > 0 ? status : undefined
     })
+    const known = listed.map(({ format, version }) => ({ format, version }))
+    expect(known).toEqual(runners.map(() => ({ format: newestFormat, version })))
     await Effect.runPromise(connection.close)
     expect(followers[0]).toMatchObject({ partition: 1 })
     expect(followers[0]!.lagSeconds).toBeLessThan(waitMs / 1_000)

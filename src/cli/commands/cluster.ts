@@ -18,12 +18,23 @@ const json = Flag.Boolean("json").pipe(
   Flag.withDefault(false),
 )
 
+const countOrUnknown = (count: number | undefined): string =>
+  count === undefined ? "unknown" : countText(count)
+
 const runnerColumns: ReadonlyArray<Column<RunnerStatus>> = [
   { title: "SERVER", align: "left", text: ({ address }) => address },
   {
     title: "LAST SIGN OF LIFE",
     align: "right",
     text: ({ silentSeconds }) => `${silentSeconds.toFixed(1)} s ago`,
+  },
+  { title: "VERSION", align: "left", text: ({ version }) => version ?? "unknown" },
+  { title: "KNOWS FORMAT", align: "right", text: ({ format }) => countOrUnknown(format) },
+  { title: "ANSWERED IN 60 S", align: "right", text: ({ answered }) => countOrUnknown(answered) },
+  {
+    title: "FORWARDED IN 60 S",
+    align: "right",
+    text: ({ forwarded }) => countOrUnknown(forwarded),
   },
 ]
 
@@ -32,6 +43,7 @@ const partitionColumns: ReadonlyArray<Column<PartitionStatus>> = [
   { title: "OWNER", align: "left", text: ({ owner }) => (owner === "" ? "none" : owner) },
   { title: "EPOCH", align: "right", text: ({ epoch }) => countText(epoch) },
   { title: "SINCE", align: "left", text: ({ since }) => since },
+  { title: "FORMAT", align: "right", text: ({ format }) => String(format) },
   { title: "RECORDS", align: "right", text: ({ records }) => countText(records) },
 ]
 
@@ -42,9 +54,10 @@ const followerColumns: ReadonlyArray<Column<FollowerStatus>> = [
   { title: "LAG", align: "right", text: ({ lagSeconds }) => `${lagSeconds.toFixed(1)} s` },
 ]
 
-const textOf = ({ followers, partitions, runners }: ClusterStatus): string =>
+const textOf = ({ followers, forwardedShare: share, partitions, runners }: ClusterStatus): string =>
   [
     formatTable(runnerColumns, runners),
+    `Forwarded in 60 s: ${share === undefined ? "no requests" : `${(100 * share).toFixed(1)} % of the requests`}`,
     formatTable(partitionColumns, partitions),
     formatTable(followerColumns, followers),
   ].join("\n\n")

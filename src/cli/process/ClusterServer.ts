@@ -6,7 +6,7 @@
  * At the end of the process partitions are handed over first, then their engines are closed, then the addresses.
  */
 import { Cause, Console, Deferred, Effect, Fiber, Result, type Scope } from "effect"
-import { observeCluster } from "../../cluster/clusterMetrics.ts"
+import { observeCluster, requestCounts } from "../../cluster/clusterMetrics.ts"
 import { Followers } from "../../cluster/Followers.ts"
 import { Forwarder } from "../../cluster/Forwarder.ts"
 import { listenInternally } from "../../cluster/InternalPort.ts"
@@ -28,6 +28,7 @@ import type { Listening } from "../../http/server/Server.ts"
 import { limits } from "../../Limits.ts"
 import { Metrics } from "../../metrics/Metrics.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { checkFormat } from "../../storage/postgres/formats.ts"
 import { PgConnection } from "../../storage/postgres/PgConnection.ts"
 import { checkServer } from "../../storage/postgres/ServerCheck.ts"
 import { migrate } from "../../storage/postgres/schema.ts"
@@ -126,6 +127,7 @@ export const serveInCluster = (
       const { behindSeconds, lastSequence } = following
       return [{ partition: onlyPartition, behindSeconds, lastSequence }]
     }
+    owners.row.requests = () => requestCounts(metrics)
     observeCluster(metrics, owners, forwarder, () => partition)
 
     const handlerOf = (): RequestHandler => partition.handler ?? forwarder
@@ -248,6 +250,7 @@ const waitForPostgres = (
       const prepare = Effect.gen(function* () {
         const risks = yield* checkServer(url)
         yield* migrate(connection)
+        yield* checkFormat(connection)
         return { risks, secret: yield* readSecret(connection) }
       })
       const prepared = yield* Effect.result(Effect.ensuring(prepare, connection.close))

@@ -52,7 +52,7 @@ ${properties([
 ])}`
 
 const serverRows = ({ followers, partitions, runners }: ClusterStatus) =>
-  runners.map(({ address, silentSeconds }) => {
+  runners.map(({ address, answered, forwarded, silentSeconds, version }) => {
     const owned = partitions.filter(({ owner }) => owner === address)
     const followed = followers.filter((follower) => follower.address === address)
     return [
@@ -60,6 +60,9 @@ const serverRows = ({ followers, partitions, runners }: ClusterStatus) =>
       `${duration(1_000 * silentSeconds)} ago`,
       owned.map(({ partition }) => partition).join(", "),
       followed.map(({ partition }) => partition).join(", "),
+      version ?? unknown,
+      answered === undefined ? unknown : count(answered),
+      forwarded === undefined ? unknown : count(forwarded),
     ]
   })
 
@@ -74,6 +77,11 @@ const followersOf = (
         `${address}: ${count(behindRecords)} records, ${duration(1_000 * lagSeconds)}`,
     )
 
+const shareText = ({ forwardedShare: share }: ClusterStatus): string =>
+  share === undefined
+    ? "No requests in the last 60 s."
+    : `${(100 * share).toFixed(1)} % of the requests of the last 60 s were forwarded.`
+
 const clusterSection = (cluster: NonNullable<StateNow["cluster"]>): Html => html`<h2>Cluster</h2>
 ${
   "failure" in cluster
@@ -81,9 +89,18 @@ ${
     : html`<p class="hint">As PostgreSQL has it: the same as <code>laurel cluster status</code>.</p>
 ${table(
   "Servers",
-  ["Server", "Last sign of life", "Owns partition", "Follows partition"],
+  [
+    "Server",
+    "Last sign of life",
+    "Owns partition",
+    "Follows partition",
+    "Version",
+    "Answered in 60 s",
+    "Forwarded in 60 s",
+  ],
   serverRows(cluster),
 )}
+<p>${shareText(cluster)}</p>
 ${table(
   "Partitions",
   ["Partition", "Owner", "Epoch", "Since", "Records", "Behind, by follower"],

@@ -6,6 +6,7 @@ import { Effect, Option, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { encodeBatchHeader, type JournalPosition } from "../journal/SegmentFormat.ts"
 import { Broken, Damaged, type JournalBatch, NoSpace, type StorageError } from "../Storage.ts"
+import { formatRefusal } from "./formats.ts"
 import type { InPostgres, PgFailure, Run } from "./PgConnection.ts"
 
 /** A batch and its place in the chain of checksums. */
@@ -17,8 +18,10 @@ export interface ChainedBatch extends JournalBatch {
 const insertText = `INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, frames)
 VALUES ($1, $2, $3, 0, $4, $5, $6)`
 
-const readText = `SELECT first, count, previous, checksum, frames FROM laurel_journal
-WHERE partition = $1 AND first >= $2 ORDER BY first LIMIT $3`
+// The format is that of the same moment: no later record is among these.
+const readText = `SELECT first, count, previous, checksum, frames,
+  (SELECT format FROM laurel_partition WHERE id = $1) AS format
+FROM laurel_journal WHERE partition = $1 AND first >= $2 ORDER BY first LIMIT $3`
 
 /** A failure of PostgreSQL as one of the storage: what can pass is waited for. */
 export const toStorageError = (operation: string, failure: PgFailure): StorageError =>
@@ -65,6 +68,8 @@ const readSome = Effect.fnUntraced(function* (
   )
   let end = after
   const batches: Array<ChainedBatch> = []
+  const refusal = formatRefusal(rows[0])
+  if (refusal !== undefined) return yield* toStorageError("read", refusal)
   for (const row of rows) {
     const batch: ChainedBatch = {
       firstSequence: Number(row.first),

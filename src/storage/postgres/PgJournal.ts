@@ -16,6 +16,7 @@ import { Effect, Fiber, Semaphore, type Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { encodeBatchHeader, type JournalPosition } from "../journal/SegmentFormat.ts"
 import { Broken, Damaged, Fenced, type JournalBatch, type StorageError } from "../Storage.ts"
+import { formatRefusal, newestFormat } from "./formats.ts"
 import {
   type ChainedBatch,
   endOf,
@@ -50,7 +51,7 @@ INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, 
 SELECT id, $2, $3, $4, $5, $6, $7 FROM head RETURNING count`
 
 const createText =
-  "INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum) VALUES ($1, $2, $3, '', 0, 0)"
+  "INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum, format) VALUES ($1, $2, $3, '', 0, 0, $4)"
 
 // The row comes first: its lock keeps appends of an owner out.
 const removeTexts = [
@@ -68,7 +69,7 @@ type Upload<E> = (
 
 const endText = "UPDATE laurel_partition SET last = $2, checksum = $3 WHERE id = $1"
 
-const stateText = `SELECT p.lineage, p.epoch, p.owner, p.last, p.checksum,
+const stateText = `SELECT p.lineage, p.epoch, p.owner, p.last, p.checksum, p.format,
   coalesce((SELECT min(first) FROM laurel_journal WHERE partition = p.id), p.last + 1) AS first
 FROM laurel_partition p WHERE p.id = $1`
 
@@ -115,19 +116,23 @@ export class PgJournal {
     return this.#epoch
   }
 
-  /** The partition as it is now; `undefined`: there is none. */
+  /** The partition as it is now; `undefined`: there is none. Fails where this version does not know its format. */
   readonly read: InPostgres<PartitionState | undefined> = Effect.suspend(() =>
-    Effect.map(
+    Effect.flatMap(
       this.#options.others.run({ text: stateText, values: [this.#options.partition] }),
-      ([row]) =>
-        row && {
+      ([row]) => {
+        if (row === undefined) return Effect.undefined
+        const refusal = formatRefusal(row)
+        if (refusal !== undefined) return Effect.fail(refusal)
+        return Effect.succeed({
           lineage: String(row.lineage),
           epoch: Number(row.epoch),
           owner: String(row.owner),
           lastSequence: Number(row.last),
           checksum: Number(row.checksum),
           firstSequence: Number(row.first),
-        },
+        })
+      },
     ),
   )
 
@@ -164,7 +169,7 @@ export class PgJournal {
         // A server that stands still in the midst of it must not hold the row for ever.
         yield* run({ text: "SET LOCAL idle_in_transaction_session_timeout = '60s'" })
         const epoch = yield* epochOf(run)
-        yield* run({ text: createText, values: [partition, lineage, epoch] })
+        yield* run({ text: createText, values: [partition, lineage, epoch, newestFormat] })
         let end: JournalPosition = { lastSequence: 0, checksum: 0 }
         yield* upload((batches) => {
           const last = batches.at(-1)

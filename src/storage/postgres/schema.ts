@@ -1,26 +1,33 @@
 /**
  * The tables of a cluster, in the first schema of the session's `search_path`; made and brought up to date at a start.
  *
- * - `laurel_schema`: one row, the version of the tables. A newer one is refused.
+ * - `laurel_schema`: one row, the version of the tables.
  * - `laurel_partition`: one row a partition. `epoch` counts its owners: only the latest claim may append. `last` and
  *   `checksum` are the end of its journal. `lineage` tells journals apart that were begun independently. `since` is the
- *   time of the latest claim, for people.
+ *   time of the latest claim, for people. `format` is the format in force (`formats.ts`).
  * - `laurel_journal`: one row a batch of the group commit. `previous` and `checksum` chain the batches as in the segment files
  *   (`journal/SegmentFormat.ts`), so that a lost or changed row is found when it is read.
  * - `laurel_secret`: one row, the secret with which runners forward requests to each other.
  * - `laurel_tables`, `laurel_claims`, `laurel_entries`: the tables of webhooks; `PgTables.ts` describes them.
  * - `laurel_directory`: one row, the directory as of a record of partition 1, for all runners (`cluster/DirectoryTable.ts`).
  * - `laurel_follower`: one row a follower of a partition, for people: its last record, and when it last had all of them.
+ * - `laurel_runner`: one row a runner, with its version and the newest format that it knows (`cluster/RunnerRow.ts`).
+ *
+ * The first server of a newer version changes the tables while servers of older versions use them, and one of these may start
+ * again: tables of a newer version are used as they are. So a migration only adds: tables, indexes that are not unique, and
+ * columns that may be null or have a default. Columns and tables are never removed, renamed or changed in their meaning. What
+ * older servers must know of is a new format instead, which comes into force without them.
  *
  * The head rows are changed by each append: room in their pages keeps that a change in place.
  */
 import { Effect } from "effect"
-import { type InPostgres, type PgConnection, PgFailure } from "./PgConnection.ts"
+import { limits } from "../../Limits.ts"
+import type { InPostgres, PgConnection } from "./PgConnection.ts"
 
-export const schemaVersion = 5
+export const schemaVersion = 6
 
 /** From no tables to version 1, from version 1 to 2, and so on. */
-const migrations: ReadonlyArray<ReadonlyArray<string>> = [
+export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
   [
     `CREATE TABLE laurel_partition (
       id int PRIMARY KEY,
@@ -88,6 +95,17 @@ const migrations: ReadonlyArray<ReadonlyArray<string>> = [
       PRIMARY KEY (partition, runner)
     ) WITH (fillfactor = 50)`,
   ],
+  [
+    "ALTER TABLE laurel_partition ADD format int NOT NULL DEFAULT 1",
+    `CREATE TABLE laurel_runner (
+      address text PRIMARY KEY,
+      version text NOT NULL,
+      format int NOT NULL,
+      answered bigint NOT NULL,
+      forwarded bigint NOT NULL,
+      seen_at timestamptz NOT NULL DEFAULT now()
+    ) WITH (fillfactor = 50)`,
+  ],
 ]
 
 const undefinedTable = "42P01"
@@ -96,21 +114,13 @@ const lockNumber = 4_702_111_234
 
 const readVersion = { text: "SELECT version FROM laurel_schema" }
 
-const newer = (version: number): PgFailure =>
-  new PgFailure({
-    code: "newer",
-    words: `The database has tables of version ${version}, made by a newer Laurel; this one knows up to ${schemaVersion}`,
-    isOutage: false,
-    isRefusal: true,
-  })
-
-const checked = (version: number): InPostgres<boolean> =>
-  version > schemaVersion ? Effect.fail(newer(version)) : Effect.succeed(version === schemaVersion)
-
-/** Makes the tables, or changes them to this version. Needs no right to make tables where they are as they should be. */
+/**
+ * Makes the tables, or changes them to this version; those of a newer one stay. Needs no right to make tables where they are
+ * as they should be.
+ */
 export const migrate = (connection: PgConnection): InPostgres<void> =>
   connection.run(readVersion).pipe(
-    Effect.flatMap(([row]) => checked(Number(row?.version ?? 0))),
+    Effect.map(([row]) => Number(row?.version ?? 0) >= schemaVersion),
     Effect.catchIf(
       ({ code }) => code === undefinedTable,
       () => Effect.succeed(false),
@@ -125,7 +135,9 @@ const change = (connection: PgConnection): InPostgres<void> =>
       yield* run({ text: "CREATE TABLE IF NOT EXISTS laurel_schema (version int NOT NULL)" })
       const [row] = yield* run(readVersion)
       const version = Number(row?.version ?? 0)
-      if (yield* checked(version)) return
+      if (version >= schemaVersion) return
+      // The wait for a table makes appends wait behind it. PostgreSQL ends it as an outage, which the start waits for.
+      yield* run({ text: `SET LOCAL lock_timeout = ${limits.postgresMigrateMs}` })
       for (const text of migrations.slice(version).flat()) yield* run({ text })
       yield* run({ text: "DELETE FROM laurel_schema" })
       yield* run({ text: "INSERT INTO laurel_schema VALUES ($1)", values: [schemaVersion] })

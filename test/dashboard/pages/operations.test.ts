@@ -84,12 +84,26 @@ describe("Operations", () => {
 
   it("show the servers and partitions of a cluster, and nothing of one where there is none", async () => {
     expect(await textOf()).not.toContain("Cluster")
-    const partition = { epoch: 7, since: "2026-11-22T09:00:00.000Z", records: 12_345 }
+    const partition = { epoch: 7, since: "2026-11-22T09:00:00.000Z", records: 12_345, format: 1 }
     const text = await textOf({
       cluster: {
         runners: [
-          { address: "10.0.0.5:8082", silentSeconds: 0.25 },
-          { address: "10.0.0.6:8082", silentSeconds: 90 },
+          {
+            address: "10.0.0.5:8082",
+            silentSeconds: 0.25,
+            version: "1.1.0",
+            format: 1,
+            answered: 12_000,
+            forwarded: 0,
+          },
+          {
+            address: "10.0.0.6:8082",
+            silentSeconds: 90,
+            version: undefined,
+            format: undefined,
+            answered: undefined,
+            forwarded: undefined,
+          },
         ],
         partitions: [
           { ...partition, partition: 1, owner: "10.0.0.5:8082" },
@@ -98,15 +112,17 @@ describe("Operations", () => {
         followers: [
           { partition: 1, address: "10.0.0.6:8082", behindRecords: 1_234, lagSeconds: 3 },
         ],
+        forwardedShare: 0.1234,
       },
     })
     const cells = [...text.matchAll(/<tr>(<td.*?)<\/tr>/gs)].map(([, row]) =>
       [...row!.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell]) => cell!.replace(/<[^>]*>/g, "")),
     )
     expect(cells.slice(0, 2)).toEqual([
-      ["10.0.0.5:8082", "250 ms ago", "1", ""],
-      ["10.0.0.6:8082", "90 s ago", "", "1"],
+      ["10.0.0.5:8082", "250 ms ago", "1", "", "1.1.0", "12,000", "0"],
+      ["10.0.0.6:8082", "90 s ago", "", "1", "unknown", "unknown", "unknown"],
     ])
+    expect(text).toContain("12.3 % of the requests of the last 60 s were forwarded.")
     const since = expect.stringContaining("2026")
     expect(cells.slice(2, 4)).toEqual([
       ["1", "10.0.0.5:8082", "7", since, "12,345", "10.0.0.6:8082: 1,234 records, 3 s"],

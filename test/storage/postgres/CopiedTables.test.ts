@@ -442,6 +442,7 @@ BEGIN
   LOOP
     EXECUTE format('DROP TABLE %I', name);
   END LOOP;
+  ALTER TABLE laurel_partition DROP COLUMN format;
   UPDATE laurel_schema SET version = 2;
 END $$`
 
