@@ -69,7 +69,7 @@ const measure = async (
   return measured
 }
 
-/** Measures the lines; about five minutes. */
+/** Measures the lines; about seven minutes. */
 export const failover = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
   withTemporaryFolder(async (folder) => {
     const users = quick ? 10_000 : 1_000_000

@@ -11,6 +11,7 @@ import { compare, formatCompared } from "./compare.ts"
 import { dashboard } from "./dashboard.ts"
 import { definitions } from "./definitions.ts"
 import { disk } from "./disk.ts"
+import { failover } from "./failover.ts"
 import { forwarding } from "./forwarding.ts"
 import { growth } from "./growth.ts"
 import { hostile } from "./hostile.ts"
@@ -47,6 +48,7 @@ const short: Readonly<Record<string, Bench>> = {
   ...remote,
   core: oneCoreEvents,
   cluster,
+  failover,
   forwarding,
   cold,
   loading,
