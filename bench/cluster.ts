@@ -2,17 +2,17 @@
  * Single events of a server whose journal is in PostgreSQL, beside one that keeps it itself. PostgreSQL is on the same machine: the
  * network between them, and that of a standby, comes on top.
  */
-import { mkdir, mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { mkdir } from "node:fs/promises"
 import path from "node:path"
 import { limits } from "../src/Limits.ts"
-import { Postgres } from "../test/storage/postgres/Postgres.ts"
+import type { Postgres } from "../test/storage/postgres/Postgres.ts"
 import { fill } from "./fill.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { checkTotal, startLaurel } from "./laurel.ts"
 import type { BenchOptions } from "./options.ts"
 import { answeredBy, closedRounds, lineOf } from "./rounds.ts"
 import type { Subject } from "./subjects.ts"
+import { withPostgres } from "./withPostgres.ts"
 
 /** Connections, up to the most that no server sheds (`overloadConnectionsMin`), and the share of the embedded server's rate that is the goal. */
 const goals = [
@@ -20,9 +20,6 @@ const goals = [
   [64, 0.75],
   [256, 0.85],
 ] as const
-
-/** As in production. */
-export const durable = { fsync: "on", full_page_writes: "on", shared_buffers: "128MB" }
 
 const startSubjects = async (postgres: Postgres, folder: string): Promise<Array<Subject>> => {
   // Its key is made before it joins: its records are the first upload.
@@ -48,53 +45,50 @@ const startSubjects = async (postgres: Postgres, folder: string): Promise<Array<
 }
 
 /** Measures the lines; about three minutes. */
-export const cluster = async ({
+export const cluster = ({
   quick = false,
   seconds = quick ? 1 : 8,
-}: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> => {
-  const users = quick ? 10_000 : 100_000
-  const folder = await mkdtemp(path.join(tmpdir(), "laurel-bench-"))
-  const postgres = await Postgres.make(durable)
-  const subjects: Array<Subject> = []
-  try {
-    subjects.push(...(await startSubjects(postgres, folder)))
-    for (const { answer } of subjects) await fill(answer, users)
-    const counts = new Map(subjects.map((subject) => [subject, { answered: users, unread: 0 }]))
-    const lines: Array<BenchLine> = []
-    for (const [connections, goal] of goals) {
-      const work = { kind: "event", users, choice: "uniform", connections, seconds } as const
-      const warm = await closedRounds(subjects, 1, { ...work, seconds: quick ? 1 : 4 })
-      const measured = await closedRounds(subjects, quick ? 1 : 3, work)
-      const bench = `cluster, ${connections} connections`
-      lines.push(
-        lineOf(`${bench}: closed loop`, "/s", measured, ({ perSecond }) => perSecond, {
-          goal: `≥ ${goal}×`,
-        }),
-        lineOf(`${bench}: 99 % within`, "ms", measured, ({ report }) => report.p99Us / 1e3),
-        lineOf(
-          `${bench}: processor time, all threads and PostgreSQL`,
-          "µs/event",
-          measured,
-          ({ costUs }) => costUs,
-        ),
-      )
-      for (const subject of subjects) {
-        const count = counts.get(subject)!
-        const more = answeredBy(subject, work, warm, measured)
-        count.answered += more.answered
-        count.unread += more.unread
+}: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
+  withPostgres(async (postgres, folder) => {
+    const users = quick ? 10_000 : 100_000
+    const subjects: Array<Subject> = []
+    try {
+      subjects.push(...(await startSubjects(postgres, folder)))
+      for (const { answer } of subjects) await fill(answer, users)
+      const counts = new Map(subjects.map((subject) => [subject, { answered: users, unread: 0 }]))
+      const lines: Array<BenchLine> = []
+      for (const [connections, goal] of goals) {
+        const work = { kind: "event", users, choice: "uniform", connections, seconds } as const
+        const warm = await closedRounds(subjects, 1, { ...work, seconds: quick ? 1 : 4 })
+        const measured = await closedRounds(subjects, quick ? 1 : 3, work)
+        const bench = `cluster, ${connections} connections`
+        lines.push(
+          lineOf(`${bench}: closed loop`, "/s", measured, ({ perSecond }) => perSecond, {
+            goal: `≥ ${goal}×`,
+          }),
+          lineOf(`${bench}: 99 % within`, "ms", measured, ({ report }) => report.p99Us / 1e3),
+          lineOf(
+            `${bench}: processor time, all threads and PostgreSQL`,
+            "µs/event",
+            measured,
+            ({ costUs }) => costUs,
+          ),
+        )
+        for (const subject of subjects) {
+          const count = counts.get(subject)!
+          const more = answeredBy(subject, work, warm, measured)
+          count.answered += more.answered
+          count.unread += more.unread
+        }
       }
+      for (const subject of subjects) {
+        const { answered, unread } = counts.get(subject)!
+        await subject.check(answered, unread)
+      }
+      return lines
+    } finally {
+      for (const subject of subjects) await subject.stop()
     }
-    for (const subject of subjects) {
-      const { answered, unread } = counts.get(subject)!
-      await subject.check(answered, unread)
-    }
-    return lines
-  } finally {
-    for (const subject of subjects) await subject.stop()
-    await postgres.remove()
-    await rm(folder, { recursive: true, force: true })
-  }
-}
+  })
 
 if (import.meta.main) for (const line of await cluster()) console.log(formatLine(line))

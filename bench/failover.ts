@@ -2,18 +2,17 @@
  * How long nobody can write after the owner of a cluster ends: from the signal to the reply to the first event that was sent
  * since, at the server that takes over. Two servers and PostgreSQL on one machine; with a follower, and without.
  */
-import { mkdir, rename, rm } from "node:fs/promises"
+import { mkdir, rename } from "node:fs/promises"
 import path from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { followed, ownerOf, Runner } from "../test/cluster/Runner.ts"
-import { Postgres } from "../test/storage/postgres/Postgres.ts"
 import { lessonDone, newEventId, userIdAt } from "./events.ts"
 import { fill } from "./fill.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { startLaurel } from "./laurel.ts"
-import { withTemporaryFolder } from "./millionUsers.ts"
 import type { BenchOptions } from "./options.ts"
 import { median } from "./statistics.ts"
+import { withPostgres } from "./withPostgres.ts"
 
 interface Fault {
   readonly signal: "SIGKILL" | "SIGTERM"
@@ -27,9 +26,8 @@ const faults: ReadonlyArray<Fault> = [
   { signal: "SIGTERM", expirationMs: 3_000, goal: "≤ 1 s" },
 ]
 
-const durable = { fsync: "on", full_page_writes: "on", shared_buffers: "128MB" }
-
 const partition = path.join("partitions", "1")
+
 /** Events one after another at a server, from the signal on; resolves with the time until the first is taken. */
 const writesAgainMs = async (url: string, key: string, signal: () => void): Promise<number> => {
   const startedAt = performance.now()
@@ -71,13 +69,12 @@ const measure = async (
 
 /** Measures the lines; about seven minutes. */
 export const failover = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
-  withTemporaryFolder(async (folder) => {
+  withPostgres(async (postgres, folder) => {
     const users = quick ? 10_000 : 1_000_000
     const filled = await startLaurel({ directory: folder })
     const { key } = filled.answer
     await fill(filled.answer, users)
     await filled.stop()
-    const postgres = await Postgres.make(durable)
     const lines: Array<BenchLine> = []
     const runners: Array<Runner> = []
     try {
@@ -121,8 +118,6 @@ export const failover = ({ quick = false }: BenchOptions = {}): Promise<Readonly
       return lines
     } finally {
       for (const runner of runners) await runner.remove()
-      await postgres.remove()
-      await rm(folder, { recursive: true, force: true })
     }
   })
 

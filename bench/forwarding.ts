@@ -2,19 +2,18 @@
  * Requests at a server of a cluster that is not the owner, beside the same requests at the owner: two servers and PostgreSQL on this
  * machine. The processor time of all three counts in both, so the difference is what forwarding costs.
  */
-import { mkdir, mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { mkdir } from "node:fs/promises"
 import path from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { freePorts } from "../test/freePorts.ts"
-import { Postgres } from "../test/storage/postgres/Postgres.ts"
-import { durable } from "./cluster.ts"
+import type { Postgres } from "../test/storage/postgres/Postgres.ts"
 import { fill } from "./fill.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { checkTotal, serve, startLaurel } from "./laurel.ts"
 import type { BenchOptions } from "./options.ts"
 import { answeredBy, closedLines, closedRounds } from "./rounds.ts"
 import type { Subject } from "./subjects.ts"
+import { withPostgres } from "./withPostgres.ts"
 
 const schema = "forwarding"
 const forwardedGoal = "≤ 1.6×"
@@ -50,56 +49,53 @@ const isReady = async (port: number): Promise<boolean> =>
   (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.status === 200
 
 /** Measures the lines; about three minutes. */
-export const forwarding = async ({
+export const forwarding = ({
   quick = false,
   seconds = quick ? 1 : 8,
-}: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> => {
-  const users = quick ? 10_000 : 100_000
-  const folder = await mkdtemp(path.join(tmpdir(), "laurel-bench-"))
-  const postgres = await Postgres.make(durable)
-  const servers = await startServers(postgres, folder)
-  const { apiPort, other, owner } = servers
-  try {
-    await fill(owner.answer, users)
-    const nothing = () => {}
-    const both = (["forwarded", "at the owner"] as const).map((name, index): Subject => {
-      return {
-        name,
-        answer: index === 0 ? { ...owner.answer, port: apiPort } : owner.answer,
-        roots: [owner.pid, other.pid!, postgres.pid],
-        // They share all processes.
-        pause: nothing,
-        resume: nothing,
-        stop: async () => {},
-        check: async () => {},
+}: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
+  withPostgres(async (postgres, folder) => {
+    const users = quick ? 10_000 : 100_000
+    const servers = await startServers(postgres, folder)
+    const { apiPort, other, owner } = servers
+    try {
+      await fill(owner.answer, users)
+      const nothing = () => {}
+      const both = (["forwarded", "at the owner"] as const).map((name, index): Subject => {
+        return {
+          name,
+          answer: index === 0 ? { ...owner.answer, port: apiPort } : owner.answer,
+          roots: [owner.pid, other.pid!, postgres.pid],
+          // They share all processes.
+          pause: nothing,
+          resume: nothing,
+          stop: async () => {},
+          check: async () => {},
+        }
+      })
+      const lines: Array<BenchLine> = []
+      let answered = users
+      let unread = 0
+      for (const { bench, one, ...kind } of kinds) {
+        const work = { ...kind, users, choice: "uniform", seconds } as const
+        const warm = await closedRounds(both, 1, { ...work, seconds: quick ? 1 : 4 })
+        const measured = await closedRounds(both, quick ? 1 : 3, work)
+        const [cost, ...others] = closedLines(`forwarding, ${bench}`, one, measured)
+        lines.push({ ...cost!, goal: forwardedGoal }, ...others)
+        if (kind.kind !== "event") continue
+        for (const subject of both) {
+          const more = answeredBy(subject, work, warm, measured)
+          answered += more.answered
+          unread += more.unread
+        }
       }
-    })
-    const lines: Array<BenchLine> = []
-    let answered = users
-    let unread = 0
-    for (const { bench, one, ...kind } of kinds) {
-      const work = { ...kind, users, choice: "uniform", seconds } as const
-      const warm = await closedRounds(both, 1, { ...work, seconds: quick ? 1 : 4 })
-      const measured = await closedRounds(both, quick ? 1 : 3, work)
-      const [cost, ...others] = closedLines(`forwarding, ${bench}`, one, measured)
-      lines.push({ ...cost!, goal: forwardedGoal }, ...others)
-      if (kind.kind !== "event") continue
-      for (const subject of both) {
-        const more = answeredBy(subject, work, warm, measured)
-        answered += more.answered
-        unread += more.unread
-      }
+      await checkTotal(owner, answered, unread)
+      const [row] = await postgres.query("SELECT epoch::int FROM laurel_partition", schema)
+      if (row?.epoch !== 1) throw new Error("The owner changed")
+      return lines
+    } finally {
+      other.kill("SIGKILL")
+      await owner.stop()
     }
-    await checkTotal(owner, answered, unread)
-    const [row] = await postgres.query("SELECT epoch::int FROM laurel_partition", schema)
-    if (row?.epoch !== 1) throw new Error("The owner changed")
-    return lines
-  } finally {
-    other.kill("SIGKILL")
-    await owner.stop()
-    await postgres.remove()
-    await rm(folder, { recursive: true, force: true })
-  }
-}
+  })
 
 if (import.meta.main) for (const line of await forwarding()) console.log(formatLine(line))
