@@ -15,14 +15,9 @@ import {
   publishArchive,
   roomFor,
 } from "../../storage/archive/ArchiveCatalog.ts"
-import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
-import { manifestName } from "../../storage/archive/ArchiveManifest.ts"
-import {
-  decodePartList,
-  partListPath,
-  partName,
-  partsFolder,
-} from "../../storage/archive/PartList.ts"
+import { type Manifest, manifestName } from "../../storage/archive/ArchiveManifest.ts"
+import { decodePartList, partFile, partListPath } from "../../storage/archive/PartList.ts"
+import { sha256Of } from "../../storage/archive/SealedJson.ts"
 import type { Bucket } from "../../storage/bucket/Bucket.ts"
 import {
   type BucketArchive,
@@ -50,9 +45,10 @@ interface RemoteFile {
 export const fetchArchive: JobCode<"fetch"> = Effect.fnUntraced(function* (input, context) {
   const { archives, id } = input
   const bucket = yield* openShipped(context)
-  const { manifest, text, ...index } = yield* insistIndex(bucket, id)
+  const index = yield* insistIndex(bucket, id)
+  const { manifest, text } = index
   const faults = new FaultList()
-  const files = yield* filesIn(bucket, { manifest, text, ...index }, faults)
+  const files = yield* filesIn(bucket, index, faults)
   if (faults.count > 0) return yield* damaged(`Archive ${id} of the bucket: ${faults.summary}`)
   yield* nodeDisk.makeFolder(archives)
   const free = yield* nodeDisk.freeBytes(archives)
@@ -170,11 +166,11 @@ const partsIn = Effect.fnUntraced(function* (
     else bytes.push(piece.success)
   }
   const list = Buffer.concat(bytes)
-  const isRight = createHash("sha256").update(list).digest("hex") === file.sha256
+  const isRight = sha256Of(list) === file.sha256
   const parts = isRight ? decodePartList(list.toString()) : undefined
   if (parts === undefined) faults.add(`The file ${partListPath} has changed`)
   return (parts ?? []).map((part) => ({
-    path: `${partsFolder}/${partName(part)}`,
+    path: partFile(part),
     bytes: part.bytes,
     sha256: part.sha256,
   }))
@@ -228,7 +224,7 @@ const keptPiece = Effect.fnUntraced(function* (
   if (size <= position) return undefined
   const memory = Buffer.allocUnsafe(Math.min(limits.bucketPieceBytes, size - position))
   const bytes = memory.subarray(0, yield* file.read(position, memory))
-  const isRight = createHash("sha256").update(bytes).digest("hex") === pieceSum(name)
+  const isRight = sha256Of(bytes) === pieceSum(name)
   return isRight ? bytes : undefined
 })
 

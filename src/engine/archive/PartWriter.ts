@@ -15,7 +15,13 @@ import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { copyFile, describeFiles } from "../../storage/archive/Files.ts"
 import { PartBuilder, readSection, readSections } from "../../storage/archive/PartFile.ts"
-import { type Part, partName, partPath, partsFolder } from "../../storage/archive/PartList.ts"
+import {
+  type Part,
+  partFile,
+  partName,
+  partPath,
+  partsFolder,
+} from "../../storage/archive/PartList.ts"
 import { DiskError, isMissing, withFile } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { type KeyRange, rangeOf } from "../../storage/Keys.ts"
@@ -187,7 +193,7 @@ export class PartWriter {
       },
       catch: (error) => diskError("link", to, error),
     })
-    const name = `${partsFolder}/${partName(part)}`
+    const name = partFile(part)
     const linked: OnDiskPart = Effect.gen({ self: this }, function* () {
       const { mtimeMs, size } = yield* stat(from)
       if (size !== part.bytes) return undefined

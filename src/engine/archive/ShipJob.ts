@@ -12,12 +12,14 @@ import { limits } from "../../Limits.ts"
 import { isGood, type ListedArchive, listArchives } from "../../storage/archive/ArchiveCatalog.ts"
 import { readParts } from "../../storage/archive/ArchiveContents.ts"
 import {
+  byAge,
   encodeManifest,
   type Manifest,
   manifestBytesMax,
   manifestName,
 } from "../../storage/archive/ArchiveManifest.ts"
-import { partName, partsFolder } from "../../storage/archive/PartList.ts"
+import { partFile } from "../../storage/archive/PartList.ts"
+import { sha256Of } from "../../storage/archive/SealedJson.ts"
 import { type Bucket, openBucket } from "../../storage/bucket/Bucket.ts"
 import {
   archiveKey,
@@ -94,7 +96,7 @@ const ship = Effect.fnUntraced(function* (
     if (isThere) shipped.push(archive)
   }
   yield* context.ask("shipped")
-  const all = [...listed, ...shipped].sort((one, other) => one.at - other.at)
+  const all = [...listed, ...shipped].sort(byAge)
   const expired = expiredInBucket(all, retention)
   for (const archive of expired) yield* removeFromBucket(bucket, archive)
   yield* context.ask("pruned")
@@ -259,7 +261,7 @@ class Shipment {
     this: Shipment,
     bytes: Uint8Array,
   ): Effect.fn.Return<string, BucketError> {
-    const sha256 = createHash("sha256").update(bytes).digest("hex")
+    const sha256 = sha256Of(bytes)
     const found = this.#find(sha256, bytes.length)
     if (found !== undefined) return found
     const name = pieceName(sha256, this.#attempt)
@@ -286,10 +288,7 @@ const filesOf = Effect.fnUntraced(function* (
   manifest: Manifest,
 ): Effect.fn.Return<ReadonlyArray<ArchiveFile>, DiskError> {
   const parts = (yield* readParts(folder)) ?? []
-  return [
-    ...parts.map((part) => ({ ...part, path: `${partsFolder}/${partName(part)}` })),
-    ...manifest.files,
-  ]
+  return [...parts.map((part) => ({ ...part, path: partFile(part) })), ...manifest.files]
 })
 
 const readPieceOf = (file: DiskFile, position: number): Effect.Effect<Buffer, DiskError> =>

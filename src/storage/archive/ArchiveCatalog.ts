@@ -15,6 +15,7 @@ import {
   replaceFile,
 } from "../disk/Disk.ts"
 import {
+  byAge,
   decodeManifestText,
   decodeVerification,
   encodeVerification,
@@ -60,7 +61,7 @@ export const listArchives = Effect.fnUntraced(function* (
     const verification = yield* readVerification(disk, where)
     archives.push({ id: name, folder: where, ...parsed, manifest, verification })
   }
-  return archives.sort((one, other) => one.at - other.at || one.sequence - other.sequence)
+  return archives.sort(byAge)
 })
 
 const readManifest = (disk: Disk, where: string): Effect.Effect<Result.Result<Manifest, string>> =>

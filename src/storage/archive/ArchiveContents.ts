@@ -24,9 +24,9 @@ import { describeFiles, pathsIn } from "./Files.ts"
 import {
   decodePartList,
   type Part,
+  partFile,
   partListBytesMax,
   partListPath,
-  partName,
   partsFolder,
 } from "./PartList.ts"
 
@@ -65,7 +65,7 @@ export const checkFiles = Effect.fnUntraced(function* (
   const paths = yield* pathsIn(folder, ["live", archivedFolder, "journal", partsFolder])
   // A list that is not the manifest's shows as a file that has changed.
   for (const part of (yield* readParts(folder)) ?? []) {
-    known.set(`${partsFolder}/${partName(part)}`, part.sha256)
+    known.set(partFile(part), part.sha256)
   }
   for (const { path: name, sha256 } of yield* describeFiles(folder, paths, progress)) {
     const expected = known.get(name)

@@ -15,8 +15,8 @@
  * `<…>.removed` one in removal. `manifest.json` is `{ "sha256", "manifest" }`: the checksum is that of the
  * JSON text of `manifest`, without spaces.
  */
-import { createHash } from "node:crypto"
-import { Option, Result, Schema } from "effect"
+import { type Result, Schema } from "effect"
+import { openSealedJson, sealJson } from "./SealedJson.ts"
 
 export const manifestName = "manifest.json"
 export const verificationName = "verification.json"
@@ -58,33 +58,15 @@ export const Manifest = Schema.Struct({
 })
 export type Manifest = typeof Manifest.Type
 
-const Wrapped = Schema.fromJsonString(
-  Schema.Struct({ sha256: Schema.String, manifest: Schema.Unknown }),
-)
-
-const decodeWrapped = Schema.decodeUnknownOption(Wrapped)
 const decodeManifest = Schema.decodeUnknownOption(Manifest)
-
-const checksumOf = (manifest: unknown): string =>
-  createHash("sha256").update(JSON.stringify(manifest)).digest("hex")
 
 /** The text of `manifest.json`. */
 export const encodeManifest = (manifest: Manifest): string =>
-  `${JSON.stringify({ sha256: checksumOf(manifest), manifest }, null, 2)}\n`
+  `${JSON.stringify(sealJson("manifest", manifest), null, 2)}\n`
 
 /** Decodes a manifest, or returns its fault, in words that follow "The manifest". */
-export const decodeManifestText = (text: string): Result.Result<Manifest, string> => {
-  const wrapped = Option.getOrUndefined(decodeWrapped(text))
-  if (wrapped === undefined || wrapped.sha256 !== checksumOf(wrapped.manifest)) {
-    return Result.fail("is damaged")
-  }
-  const format = (wrapped.manifest as { readonly format?: unknown } | null)?.format
-  if (typeof format === "number" && format > archiveFormat) {
-    return Result.fail(`has format ${format}: it was written by a newer Laurel`)
-  }
-  const manifest = Option.getOrUndefined(decodeManifest(wrapped.manifest))
-  return manifest === undefined ? Result.fail("is not one of Laurel's") : Result.succeed(manifest)
-}
+export const decodeManifestText = (text: string): Result.Result<Manifest, string> =>
+  openSealedJson(text, "manifest", archiveFormat, decodeManifest)
 
 /** The result of a check of an archive. */
 const Verification = Schema.fromJsonString(
@@ -116,3 +98,9 @@ export const parseArchiveId = (
   const at = Date.parse(`${found[1]}:${found[2]}:${found[3]}`)
   return Number.isNaN(at) ? undefined : { at, sequence: Number(found[4]) }
 }
+
+/** The order of archives: oldest first. */
+export const byAge = (
+  one: { readonly at: number; readonly sequence: number },
+  other: { readonly at: number; readonly sequence: number },
+): number => one.at - other.at || one.sequence - other.sequence

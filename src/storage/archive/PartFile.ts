@@ -13,12 +13,12 @@
  * The reader trusts no length. It checks no checksum: the values have their own, and the file's is in the list of parts
  * (`PartList.ts`).
  */
-import { createHash } from "node:crypto"
 import fs from "node:fs"
 import { Result, Schema } from "effect"
 import { limits } from "../../Limits.ts"
 import { asBuffer } from "../Keys.ts"
 import type { StoredEntry } from "../Storage.ts"
+import { sha256Of } from "./SealedJson.ts"
 
 const formatVersion = 1
 const header = Buffer.concat([Buffer.from("LAURELP"), Buffer.of(formatVersion)])
@@ -99,7 +99,7 @@ export class PartBuilder {
     this.#bytes.set(text, this.#used)
     const end = this.#bytes.writeUInt32LE(text.length, this.#used + text.length)
     const bytes = this.#bytes.subarray(0, end)
-    return { bytes, sha256: createHash("sha256").update(bytes).digest("hex") }
+    return { bytes, sha256: sha256Of(bytes) }
   }
 
   #reserve(size: number): void {

@@ -51,6 +51,9 @@ export const decodePartList = (text: string): ReadonlyArray<Part> | undefined =>
 /** The name of a part in the folder of parts. */
 export const partName = ({ sha256 }: Pick<Part, "sha256">): string => `${sha256}.part`
 
+/** The path of a part within the folder of an archive. */
+export const partFile = (part: Pick<Part, "sha256">): string => `${partsFolder}/${partName(part)}`
+
 /** Where a part of the archive in `folder` is. */
 export const partPath = (folder: string, part: Pick<Part, "sha256">): string =>
-  path.join(folder, partsFolder, partName(part))
+  path.join(folder, partFile(part))

@@ -15,9 +15,14 @@
  * - A piece is deleted if it is older than `bucketKeptMs`, twice as long, and is named by no archive that was listed within that
  *   time. From then on no shipper will use the piece, so the deletion may be late, interrupted or repeated.
  */
-import { createHash } from "node:crypto"
-import { Effect, Option, Result, Schema } from "effect"
-import { decodeManifestText, type Manifest, parseArchiveId } from "../archive/ArchiveManifest.ts"
+import { Effect, Result, Schema } from "effect"
+import {
+  byAge,
+  decodeManifestText,
+  type Manifest,
+  parseArchiveId,
+} from "../archive/ArchiveManifest.ts"
+import { openSealedJson, sealJson, sha256Of } from "../archive/SealedJson.ts"
 import type { Bucket } from "./Bucket.ts"
 import type { BucketError } from "./bucketErrors.ts"
 
@@ -64,9 +69,7 @@ export const listBucketArchives = (
   bucket: Bucket,
 ): Effect.Effect<ReadonlyArray<BucketArchive>, BucketError> =>
   Effect.map(bucket.list(archivesPrefix), (objects) =>
-    objects
-      .flatMap(({ key }) => parseArchiveKey(key) ?? [])
-      .sort((one, other) => one.at - other.at || one.sequence - other.sequence),
+    objects.flatMap(({ key }) => parseArchiveKey(key) ?? []).sort(byAge),
   )
 
 const piece = Schema.String.check(Schema.isPattern(piecePattern))
@@ -83,14 +86,7 @@ const Content = Schema.Struct({
 })
 type Content = typeof Content.Type
 
-const Wrapped = Schema.fromJsonString(
-  Schema.Struct({ sha256: Schema.String, archive: Schema.Unknown }),
-)
-const decodeWrapped = Schema.decodeUnknownOption(Wrapped)
 const decodeContent = Schema.decodeUnknownOption(Content)
-
-const checksumOf = (content: unknown): string =>
-  createHash("sha256").update(JSON.stringify(content)).digest("hex")
 
 /** An archive's files and the pieces of each. */
 export interface BucketIndex extends Pick<Content, "files"> {
@@ -102,24 +98,16 @@ export interface BucketIndex extends Pick<Content, "files"> {
 /** The object that lists an archive. */
 export const encodeIndex = ({ files, text }: Pick<BucketIndex, "files" | "text">): Buffer => {
   const archive: Content = { format: 1, manifest: text, files }
-  return Buffer.from(JSON.stringify({ sha256: checksumOf(archive), archive }))
+  return Buffer.from(JSON.stringify(sealJson("archive", archive)))
 }
 
 /** Decodes such an object, or returns its fault, in words that follow "It". */
-export const decodeIndex = (bytes: Buffer): Result.Result<BucketIndex, string> => {
-  const wrapped = Option.getOrUndefined(decodeWrapped(bytes.toString()))
-  if (wrapped === undefined || wrapped.sha256 !== checksumOf(wrapped.archive)) {
-    return Result.fail("is damaged")
-  }
-  const format = (wrapped.archive as { readonly format?: unknown } | null)?.format
-  if (typeof format === "number" && format > 1) {
-    return Result.fail(`has format ${format}: it was written by a newer Laurel`)
-  }
-  const content = Option.getOrUndefined(decodeContent(wrapped.archive))
-  if (content === undefined) return Result.fail("is not one of Laurel's")
-  const { files, manifest: text } = content
-  return Result.map(decodeManifestText(text), (manifest) => ({ files, text, manifest }))
-}
+export const decodeIndex = (bytes: Buffer): Result.Result<BucketIndex, string> =>
+  Result.flatMap(
+    openSealedJson(bytes.toString(), "archive", 1, decodeContent),
+    ({ files, manifest: text }) =>
+      Result.map(decodeManifestText(text), (manifest) => ({ files, text, manifest })),
+  )
 
 /** Reads the index of an archive; its fault is a result, a failed request a failure. */
 export const readIndex = (
@@ -142,7 +130,7 @@ export const readPiece = (
 ): Effect.Effect<Result.Result<Buffer, string>, BucketError> =>
   bucket.get(`${piecesPrefix}${name}`).pipe(
     Effect.map((bytes) =>
-      createHash("sha256").update(bytes).digest("hex") === pieceSum(name)
+      sha256Of(bytes) === pieceSum(name)
         ? Result.succeed(bytes)
         : Result.fail(`the object ${piecesPrefix}${name} has changed`),
     ),
