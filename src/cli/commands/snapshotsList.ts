@@ -9,7 +9,7 @@ import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { bytesText, countText } from "../output/Amounts.ts"
 import { diskFailure } from "../output/JobWords.ts"
 import { type Column, formatTable } from "../output/Table.ts"
-import { archiveSettings, archivesIfAny, archivesOf } from "../process/ArchiveSettings.ts"
+import { archiveSettings, archivesHere, archivesOfBoth } from "../process/ArchiveSettings.ts"
 import { archivesInBucket } from "../process/BucketAccess.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
@@ -102,14 +102,12 @@ const inBoth = (
 ): ReadonlyArray<ArchiveDetails> => {
   const here = new Set(local.map(({ id }) => id))
   const there = new Set(remote?.map(({ id }) => id))
-  return [...local, ...(remote ?? []).filter(({ id }) => !here.has(id))]
-    .sort((one, other) => one.at - other.at || one.sequence - other.sequence)
-    .map((archive) =>
-      detailsOf(archive, {
-        isHere: here.has(archive.id),
-        inBucket: remote === undefined ? null : there.has(archive.id),
-      }),
-    )
+  return archivesOfBoth(local, remote ?? []).map((archive) =>
+    detailsOf(archive, {
+      isHere: here.has(archive.id),
+      inBucket: remote === undefined ? null : there.has(archive.id),
+    }),
+  )
 }
 
 const folders = Flag.Boolean("folders").pipe(
@@ -127,9 +125,7 @@ export const listSnapshots = Command.make(
       const config = yield* loadConfig
       const settings = yield* archiveSettings(config)
       const hasBucket = config.archiveBucket !== undefined
-      const local = yield* hasBucket
-        ? archivesIfAny(config, settings)
-        : archivesOf(config, settings)
+      const local = yield* archivesHere(config, settings)
       if (folders) {
         for (const { folder } of local) yield* Console.log(folder)
         return

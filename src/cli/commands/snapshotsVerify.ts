@@ -13,7 +13,7 @@ import { countText } from "../output/Amounts.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
 import { type Asked, askPosition } from "../process/AdminRequest.ts"
-import { archiveSettings, archivesIfAny, archivesOf } from "../process/ArchiveSettings.ts"
+import { archiveSettings, archivesHere } from "../process/ArchiveSettings.ts"
 import { runWithBucket } from "../process/BucketAccess.ts"
 import { besideOrAlone } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
@@ -63,9 +63,7 @@ const verifyArchive = Effect.fnUntraced(function* (config: Config, id: string, i
     return yield* commandFailed(exitCodes.usage, "--bucket needs LAUREL_ARCHIVE_BUCKET.")
   }
   const settings = yield* archiveSettings(config)
-  const archives = inBucket
-    ? []
-    : yield* place === undefined ? archivesOf(config, settings) : archivesIfAny(config, settings)
+  const archives = inBucket ? [] : yield* archivesHere(config, settings)
   const archive = archives.find((listed) => listed.id === id)
   if (archive === undefined && place !== undefined) {
     return yield* runWithBucket(place, "verifyBucket", { id })

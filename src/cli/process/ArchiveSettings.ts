@@ -10,6 +10,7 @@ import path from "node:path"
 import { Console, Effect, Option, Schema } from "effect"
 import { archivesIn, type Config, isGiven } from "../../config/Config.ts"
 import { type ListedArchive, listArchives } from "../../storage/archive/ArchiveCatalog.ts"
+import { byAge } from "../../storage/archive/ArchiveManifest.ts"
 import type { Retention } from "../../storage/archive/ArchiveRetention.ts"
 import { isMissing, readSmallFile, replaceFile } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
@@ -110,13 +111,22 @@ export const archivesOf = Effect.fnUntraced(function* (
   return yield* Effect.mapError(listArchives(nodeDisk, folder), diskFailure)
 })
 
-/** As `archivesOf`, for a command that has a bucket as well: a machine without any data has none. */
-export const archivesIfAny = (
+/** As `archivesOf`, for a command that can also use the bucket: with one, a machine without any data has no archives. */
+export const archivesHere = (
   config: Config,
   settings: ArchiveSettings,
 ): Effect.Effect<ReadonlyArray<ListedArchive>, CommandFailed> =>
   Effect.catchIf(
     archivesOf(config, settings),
-    ({ exitCode }) => exitCode === exitCodes.noData,
+    ({ exitCode }) => exitCode === exitCodes.noData && config.archiveBucket !== undefined,
     () => Effect.succeed([]),
   )
+
+/** The archives of this machine, and those that the bucket alone has, oldest first. */
+export const archivesOfBoth = (
+  here: ReadonlyArray<ListedArchive>,
+  inBucket: ReadonlyArray<ListedArchive>,
+): ReadonlyArray<ListedArchive> => {
+  const known = new Set(here.map(({ id }) => id))
+  return [...here, ...inBucket.filter(({ id }) => !known.has(id))].sort(byAge)
+}

@@ -5,7 +5,7 @@ import type { Config } from "../../config/Config.ts"
 import { isGood, type ListedArchive } from "../../storage/archive/ArchiveCatalog.ts"
 import { type BucketPlace, bucketName } from "../../storage/bucket/bucketErrors.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
-import { type ArchiveSettings, archivesIfAny, archivesOf } from "./ArchiveSettings.ts"
+import { type ArchiveSettings, archivesHere, archivesOfBoth } from "./ArchiveSettings.ts"
 import { archivesInBucket, runWithBucket } from "./BucketAccess.ts"
 
 type Listed = Effect.Effect<ReadonlyArray<ListedArchive>, CommandFailed>
@@ -21,14 +21,8 @@ export class RestoreSources {
   private constructor(config: Config, settings: ArchiveSettings, inBucket: Listed) {
     this.#place = bucketOf(config)
     this.#folder = settings.folder
-    this.#here =
-      this.#place === undefined ? archivesOf(config, settings) : archivesIfAny(config, settings)
-    this.#all = Effect.zipWith(this.#here, inBucket, (here, there) => {
-      const known = new Set(here.map(({ id }) => id))
-      return [...here, ...there.filter(({ id }) => !known.has(id))].sort(
-        (one, other) => one.at - other.at || one.sequence - other.sequence,
-      )
-    })
+    this.#here = archivesHere(config, settings)
+    this.#all = Effect.zipWith(this.#here, inBucket, archivesOfBoth)
   }
 
   static readonly make = (config: Config, settings: ArchiveSettings) =>
