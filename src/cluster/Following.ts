@@ -7,7 +7,7 @@
  */
 import { Effect, Exit, type Scope, Semaphore } from "effect"
 import { limits } from "../Limits.ts"
-import { NoSpace } from "../storage/Storage.ts"
+import { isOutage } from "../storage/Storage.ts"
 import type { OpenedPartition, PreparedPartition } from "./PreparedPartition.ts"
 
 export class Following {
@@ -92,6 +92,3 @@ export class Following {
     )
   })
 }
-
-const isOutage = (error: unknown): error is NoSpace =>
-  error instanceof NoSpace && error.outage !== undefined

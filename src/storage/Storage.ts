@@ -27,6 +27,10 @@ export class NoSpace extends Data.TaggedError("NoSpace")<{
     return this.outage ?? `No space: ${this.operation}`
   }
 }
+/** Whether a store on another machine does not answer. */
+export const isOutage = (error: unknown): error is NoSpace & { readonly outage: string } =>
+  error instanceof NoSpace && error.outage !== undefined
+
 export class Broken extends Data.TaggedError("Broken")<{
   readonly operation: string
   readonly cause: unknown

@@ -11,14 +11,13 @@ import { type DiskError, isMissing } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../storage/durable/DurableStorage.ts"
 import { lineageName, removeLineage } from "../../storage/durable/LineageFile.ts"
-import type { FollowProgress, Outdated } from "../../storage/postgres/ClusterStorage.ts"
+import type {
+  Fold as FoldOf,
+  FollowProgress,
+  Outdated,
+} from "../../storage/postgres/ClusterStorage.ts"
 import type { Refused } from "../../storage/postgres/Patience.ts"
-import {
-  Broken,
-  type Storage,
-  type StorageError,
-  type StoredRecord,
-} from "../../storage/Storage.ts"
+import { Broken, type Storage, type StorageError } from "../../storage/Storage.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { onlyPartition } from "./LoadConfig.ts"
 
@@ -47,8 +46,7 @@ interface StorageObservers {
   readonly onClaimed?: (fence: Fence) => void
 }
 
-/** Takes the next records of the journal, in order. */
-type Fold = (records: ReadonlyArray<StoredRecord>) => Effect.Effect<void, StorageError>
+type Fold = FoldOf<StorageError>
 
 /** A storage that was opened; it takes appends once `claim` has ended. */
 export interface Claimable extends DurableStorage.OpenedStorage {

@@ -19,7 +19,7 @@
  * All state belongs to one partition; a process may have several.
  */
 import path from "node:path"
-import { Data, Effect, Result, Scope, Stream } from "effect"
+import { Data, Effect, Scope, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import * as DurableStorage from "../durable/DurableStorage.ts"
@@ -207,20 +207,6 @@ export const follow = Effect.fnUntraced(function* <E = never>(
     webhooksFollowedAt = performance.now()
   })
 
-  /** Repeats a call that reads from PostgreSQL until that answers. */
-  const onceItAnswers = <A, F>(call: Effect.Effect<A, F | StorageError>) =>
-    Effect.gen(function* () {
-      while (true) {
-        const result = yield* Effect.result(call)
-        if (Result.isSuccess(result)) return result.success
-        const error = result.failure
-        if (!(error instanceof NoSpace) || error.outage === undefined)
-          return yield* Effect.fail(error)
-        onWaiting?.(error.outage)
-        yield* Effect.sleep(limits.postgresCheckMs)
-      }
-    })
-
   const claim = Effect.fnUntraced(function* <F>(
     fold: Fold<F>,
   ): Effect.fn.Return<void, Failure | Outdated | E | F> {
@@ -229,12 +215,12 @@ export const follow = Effect.fnUntraced(function* <E = never>(
       Effect.tap(fold(records), () =>
         Effect.sync(() => options.onCatchingUp?.(end.lastSequence, total)),
       )
-    yield* onceItAnswers(look(reported))
+    yield* patiently(look(reported))
     // Most of it before the claim, while another server still answers.
     yield* patiently(followWebhooks)
     if (options.beforeClaim !== undefined) yield* options.beforeClaim(storage)
     const claimed = yield* patiently(journal.claim(owner))
-    yield* onceItAnswers(Effect.suspend(() => takeThrough(claimed.lastSequence, fold)))
+    yield* patiently(Effect.suspend(() => takeThrough(claimed.lastSequence, fold)))
     if (!isSame(end, claimed)) {
       return yield* damaged(
         `it ends with record ${end.lastSequence} instead of ${claimed.lastSequence}`,

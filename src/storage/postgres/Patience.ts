@@ -1,8 +1,8 @@
-/** A start that waits for PostgreSQL, and the errors that end the wait. */
+/** Calls that wait for PostgreSQL, and the errors that end the wait. */
 import { Data, Effect, Result } from "effect"
 import { limits } from "../../Limits.ts"
-import { Broken, type StorageError } from "../Storage.ts"
-import type { PgFailure } from "./PgConnection.ts"
+import { Broken, isOutage } from "../Storage.ts"
+import { PgFailure } from "./PgConnection.ts"
 
 /** A start that an operator must decide about: nothing was changed. */
 export class Refused extends Data.TaggedError("Refused")<{ readonly words: string }> {
@@ -11,30 +11,40 @@ export class Refused extends Data.TaggedError("Refused")<{ readonly words: strin
   }
 }
 
-export type Patiently = <A, E extends StorageError = never>(
+export type Patiently = <A, E = never>(
   call: Effect.Effect<A, PgFailure | E>,
-) => Effect.Effect<A, StorageError | Refused>
+) => Effect.Effect<A, Exclude<E, PgFailure> | Broken | Refused>
 
-/** Repeats a call of a start until PostgreSQL answers; what only an operator can change ends the start. */
+/** Repeats a call until PostgreSQL answers. A failure that only an operator can change ends the start. */
 export const waiting = (onWaiting: ((why: string) => void) | undefined): Patiently => {
   let isTold = false
-  return (call) =>
+  return <A, E>(call: Effect.Effect<A, PgFailure | E>) =>
     Effect.gen(function* () {
       while (true) {
         const result = yield* Effect.result(call)
         if (Result.isSuccess(result)) return result.success
-        const failure: PgFailure | StorageError = result.failure
-        if (failure._tag !== "PgFailure") return yield* failure
-        if (failure.isRefusal) return yield* new Refused({ words: failure.words })
-        if (!failure.isOutage) return yield* new Broken({ operation: "open", cause: failure })
-        onWaiting?.(failure.words)
+        const why = yield* outageOf(result.failure)
+        onWaiting?.(why)
         if (!isTold) {
           isTold = true
           yield* Effect.logWarning("Waiting for PostgreSQL").pipe(
-            Effect.annotateLogs({ cause: failure.words }),
+            Effect.annotateLogs({ cause: why }),
           )
         }
         yield* Effect.sleep(limits.postgresCheckMs)
       }
     })
+}
+
+/** Why PostgreSQL does not answer; fails with a failure of another kind. */
+const outageOf = <E>(
+  failure: PgFailure | E,
+): Effect.Effect<string, Exclude<E, PgFailure> | Broken | Refused> => {
+  if (isOutage(failure)) return Effect.succeed(failure.outage)
+  if (!(failure instanceof PgFailure)) return Effect.fail(failure as Exclude<E, PgFailure>)
+  const { isRefusal, words } = failure
+  if (isRefusal) return Effect.fail(new Refused({ words }))
+  return failure.isOutage
+    ? Effect.succeed(words)
+    : Effect.fail(new Broken({ operation: "open", cause: failure }))
 }
