@@ -35,6 +35,8 @@ export const journalLimits = {
   postgresAnswerMs: 5_000,
   /** A change of the tables waits this long for one of them: appends wait behind it. */
   postgresMigrateMs: 1_000,
+  /** PostgreSQL ends a transaction whose server was silent for this long. */
+  postgresTransactionIdleMs: 60_000,
   /** Deadline of the removal of a partition's journal, which may have millions of rows. */
   postgresRemoveMs: 1_800_000,
   postgresCheckMs: 1_000,

@@ -28,6 +28,9 @@ export class PgFailure extends Data.TaggedError("PgFailure")<{
   }
 }
 
+/** The SQLSTATE of a table that does not exist. */
+export const undefinedTable = "42P01"
+
 export interface Statement {
   /** A named statement is prepared once for each connection. */
   readonly name?: string
@@ -81,6 +84,9 @@ export const cut = (client: pg.Client): void => {
   connection.stream.destroy()
 }
 
+/** A server that stands still within a transaction must not hold its rows for ever. */
+const idleBound = `SET LOCAL idle_in_transaction_session_timeout = ${limits.postgresTransactionIdleMs}`
+
 const flushing = `SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off'`
 
@@ -122,6 +128,7 @@ export class PgConnection {
         // On this session alone: another one would be outside the transaction.
         const run = this.#on(client)
         return run({ text: "BEGIN" }).pipe(
+          Effect.andThen(run({ text: idleBound })),
           Effect.andThen(use(run)),
           Effect.tap(run({ text: "COMMIT" })),
           Effect.onError(() => Effect.sync(() => this.#drop(client))),

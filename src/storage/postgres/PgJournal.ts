@@ -166,8 +166,6 @@ export class PgJournal {
     const { others, partition } = this.#options
     return others.transaction((run) =>
       Effect.gen(function* () {
-        // A server that stands still in the midst of it must not hold the row for ever.
-        yield* run({ text: "SET LOCAL idle_in_transaction_session_timeout = '60s'" })
         const epoch = yield* epochOf(run)
         yield* run({ text: createText, values: [partition, lineage, epoch, newestFormat] })
         let end: JournalPosition = { lastSequence: 0, checksum: 0 }

@@ -145,8 +145,6 @@ export class PgTables {
     this.#connection.transaction((run) =>
       Effect.gen({ self: this }, function* () {
         const partition = this.#partition
-        // A server that stands still in the midst of it must not hold the row for ever.
-        yield* run({ text: "SET LOCAL idle_in_transaction_session_timeout = '60s'" })
         const [made] = yield* run({ text: makeText, values: [partition, epoch] })
         if (made !== undefined) yield* upload((entries) => this.#upload(run, epoch, entries))
         const [taken] = yield* run({ text: takeText, values: [partition, epoch] })

@@ -22,7 +22,7 @@
  */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
-import type { InPostgres, PgConnection } from "./PgConnection.ts"
+import { type InPostgres, type PgConnection, undefinedTable } from "./PgConnection.ts"
 
 export const schemaVersion = 6
 
@@ -108,7 +108,6 @@ export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
   ],
 ]
 
-const undefinedTable = "42P01"
 /** Any number, the same in all versions: starts migrate one after another. */
 const lockNumber = 4_702_111_234
 
