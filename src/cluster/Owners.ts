@@ -10,10 +10,10 @@
 import { Effect, type Scope } from "effect"
 import pg from "pg"
 import { limits } from "../Limits.ts"
-import { cut } from "../storage/postgres/PgConnection.ts"
+import { cut, undefinedTable } from "../storage/postgres/PgConnection.ts"
 import { ownerChannel } from "../storage/postgres/PgJournal.ts"
 import { RunnerRow } from "./RunnerRow.ts"
-import { tablePrefix } from "./status.ts"
+import { silentSecondsText, tablePrefix } from "./status.ts"
 
 export interface Owner {
   /** The address of the runner, `host:port`. */
@@ -38,10 +38,8 @@ export interface Follows {
 export class AddressTaken extends Error {}
 
 const ownersText = "SELECT id, owner, epoch::float8 AS epoch FROM laurel_partition"
-// One in the future is of a dead runner: PostgreSQL's clock was set back.
 const runnersText = `SELECT address FROM ${tablePrefix}_runners
-WHERE abs(extract(epoch FROM now() AT TIME ZONE 'UTC' - last_heartbeat)) < $1::float8 / 1000
-ORDER BY machine_id`
+WHERE ${silentSecondsText} < $1::float8 / 1000 ORDER BY machine_id`
 const followsText = `WITH former AS (
   DELETE FROM laurel_follower WHERE runner = $1 AND partition <> ALL ($2::int[])
 )
@@ -49,7 +47,6 @@ INSERT INTO laurel_follower (partition, runner, last, complete_at)
 SELECT partition, $1, last, now() - lag * interval '1 second'
 FROM unnest($2::int[], $3::bigint[], $4::float8[]) AS follows (partition, last, lag)
 ON CONFLICT (partition, runner) DO UPDATE SET last = EXCLUDED.last, complete_at = EXCLUDED.complete_at`
-const undefinedTable = "42P01"
 // Locks belong to the whole database, which may have clusters in other schemas.
 const lockText = `SELECT pg_try_advisory_lock(
   hashtextextended('laurel runner ' || $1 || ' ' || current_schema(), 0)

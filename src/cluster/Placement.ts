@@ -37,7 +37,7 @@ import * as Singleton from "effect/cluster/Singleton"
 import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
 import * as SqlClient from "effect/sql/SqlClient"
 import { limits } from "../Limits.ts"
-import { tablePrefix } from "./status.ts"
+import { silentSecondsText, tablePrefix } from "./status.ts"
 
 export interface PlacementOptions {
   readonly url: string
@@ -86,13 +86,12 @@ const staying = (options: PlacementOptions, presence: Presence) =>
       const storage = yield* RunnerStorage.RunnerStorage
       const sql = yield* SqlClient.SqlClient
       const config = yield* ShardingConfig.ShardingConfig
-      const expiration = sql`${lockExpirationMs / 1_000} * INTERVAL '1 second'`
+      const silentSeconds = sql.literal(silentSecondsText)
       const taken = (address: string) =>
         PersistenceError.refail(sql<{ readonly id: number }>`
           SELECT p.id FROM laurel_partition p
           JOIN ${sql(`${tablePrefix}_runners`)} r ON r.address = p.owner
-          WHERE p.owner <> ${address}
-            AND r.last_heartbeat BETWEEN now() - ${expiration} AND now() + ${expiration}`)
+          WHERE p.owner <> ${address} AND ${silentSeconds} <= ${lockExpirationMs / 1_000}::float8`)
       const free = (address: string, shards: ReadonlyArray<ShardId.ShardId>) =>
         Effect.map(taken(address), (rows) => {
           const ids = new Set(rows.map(({ id }) => id))

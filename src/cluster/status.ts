@@ -1,6 +1,11 @@
 /** What PostgreSQL knows of a cluster: its runners, the owner and the followers of each partition. Nothing is asked of the runners. */
 import { Effect } from "effect"
-import type { InPostgres, PgConnection, PgFailure } from "../storage/postgres/PgConnection.ts"
+import {
+  type InPostgres,
+  PgConnection,
+  type PgFailure,
+  undefinedTable,
+} from "../storage/postgres/PgConnection.ts"
 
 /** Begins the names of Effect Cluster's tables. */
 export const tablePrefix = "laurel_cluster"
@@ -46,8 +51,14 @@ export interface ClusterStatus {
   readonly forwardedShare: number | undefined
 }
 
-const runnersText = `SELECT address,
-  extract(epoch FROM now() AT TIME ZONE 'UTC' - last_heartbeat)::float8 AS silent
+/**
+ * Seconds since the sign of life of a row of runners. One in the future is as old as it is early: PostgreSQL's clock was set
+ * back, and a runner that lives has renewed its row since.
+ */
+export const silentSecondsText =
+  "abs(extract(epoch FROM now() AT TIME ZONE 'UTC' - last_heartbeat))::float8"
+
+const runnersText = `SELECT address, ${silentSecondsText} AS silent
 FROM ${tablePrefix}_runners ORDER BY address`
 
 const knownText = "SELECT address, version, format, answered, forwarded FROM laurel_runner"
@@ -61,8 +72,6 @@ const followersText = `SELECT f.partition, f.runner, greatest(p.last - f.last, 0
   extract(epoch FROM now() - f.complete_at)::float8 AS lag
 FROM laurel_follower f JOIN laurel_partition p ON p.id = f.partition
 ORDER BY f.partition, f.runner`
-
-const undefinedTable = "42P01"
 
 /** Without its tables a cluster has nothing. */
 const orNone = <A>(
@@ -90,7 +99,7 @@ export const readClusterStatus = (connection: PgConnection): InPostgres<ClusterS
       const row = known.find((other) => other.address === address)
       return {
         address: String(address),
-        silentSeconds: Math.max(0, Number(silent)),
+        silentSeconds: Number(silent),
         version: row && String(row.version),
         format: row && Number(row.format),
         answered: row && Number(row.answered),
@@ -115,4 +124,11 @@ export const readClusterStatus = (connection: PgConnection): InPostgres<ClusterS
       })),
       forwardedShare: shareOf(runners),
     }
+  })
+
+/** Reads it on a session of its own. */
+export const clusterStatusAt = (url: string): InPostgres<ClusterStatus> =>
+  Effect.suspend(() => {
+    const connection = new PgConnection({ url })
+    return Effect.ensuring(readClusterStatus(connection), connection.close)
   })

@@ -3,7 +3,7 @@ import { Deferred, Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openOwners } from "../../src/cluster/Owners.ts"
 import { takePart } from "../../src/cluster/Placement.ts"
-import { readClusterStatus } from "../../src/cluster/status.ts"
+import { clusterStatusAt } from "../../src/cluster/status.ts"
 import { PgConnection } from "../../src/storage/postgres/PgConnection.ts"
 import { migrate } from "../../src/storage/postgres/schema.ts"
 import { Postgres } from "../storage/postgres/Postgres.ts"
@@ -169,8 +169,7 @@ describe("Clusters", () => {
       Effect.scoped(
         Effect.gen(function* () {
           yield* owning(url)
-          const connection = new PgConnection({ url })
-          const status = yield* Effect.ensuring(readClusterStatus(connection), connection.close)
+          const status = yield* clusterStatusAt(url)
           const text =
             "SELECT extract(epoch FROM now() AT TIME ZONE 'UTC' - last_heartbeat)::float8 AS age FROM laurel_cluster_runners"
           const [row] = yield* Effect.promise(() => postgres.query(text, "zone"))
@@ -180,5 +179,19 @@ describe("Clusters", () => {
     )
     expect(Math.abs(age)).toBeLessThan(600)
     expect(status.runners[0]!.silentSeconds).toBeLessThan(600)
+  })
+
+  it("count a sign of life in the future, from before PostgreSQL's clock was set back, as that old", async () => {
+    const url = await postgres.schema("future")
+    await postgres.query(
+      "CREATE TABLE laurel_cluster_runners (address text, last_heartbeat timestamp)",
+      "future",
+    )
+    await postgres.query(
+      "INSERT INTO laurel_cluster_runners VALUES ('lost', now() AT TIME ZONE 'UTC' + interval '1 hour')",
+      "future",
+    )
+    const { runners } = await Effect.runPromise(clusterStatusAt(url))
+    expect(runners[0]!.silentSeconds).toBeGreaterThan(3_000)
   })
 })

@@ -71,14 +71,8 @@ const status = Command.make(
       return yield* commandFailed(exitCodes.configuration, "LAUREL_CLUSTER is not set.")
     }
     // Other commands start sooner without them.
-    const [{ readClusterStatus }, { PgConnection }] = yield* Effect.promise(() =>
-      Promise.all([
-        import("../../cluster/status.ts"),
-        import("../../storage/postgres/PgConnection.ts"),
-      ]),
-    )
-    const connection = new PgConnection({ url })
-    const read = yield* Effect.ensuring(readClusterStatus(connection), connection.close).pipe(
+    const { clusterStatusAt } = yield* Effect.promise(() => import("../../cluster/status.ts"))
+    const read = yield* clusterStatusAt(url).pipe(
       Effect.mapError(({ words }) => commandFailed(exitCodes.unavailable, words)),
     )
     yield* Console.log(json ? JSON.stringify(read) : textOf(read))

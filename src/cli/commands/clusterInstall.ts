@@ -18,14 +18,8 @@ const yes = Flag.Boolean("yes").pipe(
 
 /** What PostgreSQL has, where no server runs; they are recognised by their signs of life. */
 const readStopped = Effect.fnUntraced(function* (config: Config, url: string) {
-  const [{ readClusterStatus }, { PgConnection }] = yield* Effect.promise(() =>
-    Promise.all([
-      import("../../cluster/status.ts"),
-      import("../../storage/postgres/PgConnection.ts"),
-    ]),
-  )
-  const connection = new PgConnection({ url })
-  const read = Effect.ensuring(readClusterStatus(connection), connection.close)
+  const { clusterStatusAt } = yield* Effect.promise(() => import("../../cluster/status.ts"))
+  const read = clusterStatusAt(url)
   const { partitions, runners } = yield* Effect.mapError(read, ({ words }) =>
     commandFailed(exitCodes.unavailable, words),
   )

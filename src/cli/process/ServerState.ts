@@ -96,14 +96,8 @@ export const makeServerState = Effect.fnUntraced(function* ({
 /** On a session of its own, since those of the server may be waiting. */
 const readCluster = (url: string): Effect.Effect<NonNullable<StateNow["cluster"]>> =>
   Effect.gen(function* () {
-    const [{ readClusterStatus }, { PgConnection }] = yield* Effect.promise(() =>
-      Promise.all([
-        import("../../cluster/status.ts"),
-        import("../../storage/postgres/PgConnection.ts"),
-      ]),
-    )
-    const connection = new PgConnection({ url })
-    return yield* Effect.ensuring(readClusterStatus(connection), connection.close)
+    const { clusterStatusAt } = yield* Effect.promise(() => import("../../cluster/status.ts"))
+    return yield* clusterStatusAt(url)
   }).pipe(Effect.catchTag("PgFailure", ({ words }) => Effect.succeed({ failure: words })))
 
 const runbook = path.resolve(import.meta.dirname, "../../../snapshots/README.md")
