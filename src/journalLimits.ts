@@ -48,11 +48,11 @@ export const journalLimits = {
   postgresEntryBytes: 4 * mebibyte,
   /** Time that PostgreSQL has for each entry of a write, and each KiB of them, beyond `postgresAnswerMs`. */
   postgresEntryAnswerMs: 1,
-  /** Changes of them of which removed entries are remembered, the interval of the removal of older ones, and its rows. */
+  /** Removed entries are remembered for this many changes of the tables; older ones are removed every so many changes, so many rows at once. */
   tableChangesKept: 5_000,
   tablePruneChanges: 10,
   tablePruneRows: 20_000,
-  /** Owners whose changes are told apart. */
+  /** Claims for which PostgreSQL keeps where they began, so that a copy can tell one owner's changes from another's. */
   tableClaimsKept: 1_000,
   /** Bytes in PostgreSQL that are not in the local files yet; beyond, writes are refused. */
   mirrorPendingBytesMax: 64 * mebibyte,

@@ -3,8 +3,8 @@
  * notification and at least every `directoryPollMs`.
  *
  * It stays readable while PostgreSQL does not answer or the row is damaged, but counts as current only for `staleMs` after the
- * begin of the last read that found it so, on a clock that only goes forward. Whoever authenticates by it refuses
- * requests once it is not current. So a revoked key is refused on all runners at most `staleMs` after its revocation was
+ * begin of the last read that found it so, on a clock that only goes forward. Requests are refused
+ * once the copy is not current. So a revoked key is refused on all runners at most `staleMs` after its revocation was
  * answered; usually after the notification.
  */
 import { Effect, Latch, type Scope } from "effect"

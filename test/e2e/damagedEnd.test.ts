@@ -10,7 +10,7 @@ import { scanJournal } from "../../src/storage/journal/JournalScan.ts"
 import { commandEnd } from "../cli/commands.ts"
 import { Server, temporaryFolder } from "./program.ts"
 
-describe("A journal of which the last acknowledged batch is damaged after a crash", () => {
+describe("A journal whose last acknowledged batch is damaged after a crash", () => {
   it("ends the start with 65, the check says so too, and a restore goes to the last whole record", async () => {
     const folder = await temporaryFolder()
     const journal = join(folder, "journal")

@@ -18,7 +18,7 @@ import { VirtualReceivers } from "./VirtualReceivers.ts"
 
 const url = "http://receiver.test/"
 
-/** A storage of which the tables of webhooks fail at will. */
+/** A storage whose webhook tables fail when a test says so. */
 const failing = (state: MemoryStorage.MemoryState) => {
   const storage = MemoryStorage.make({ state })
   const held = { failure: undefined as StorageError | undefined }

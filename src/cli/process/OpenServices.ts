@@ -149,6 +149,7 @@ const logProgress = (readiness: ReadinessState): Effect.Effect<never> =>
       yield* Effect.logInfo("Starting").pipe(Effect.annotateLogs({ doing: readiness.doing }))
     }
   })
+
 /** Archives on demand, and by the clock where that is configured. */
 const keepArchives = Effect.fnUntraced(function* (
   config: Config,

@@ -4,7 +4,7 @@
  * The client (`@bradenmacdonald/s3-lite-client`) signs each request with the SHA-256 of its body, so that the server refuses
  * bytes that changed on the way; the module is loaded when a bucket is opened. Requests have a deadline here, and are
  * repeated after failures that pass: an object is never appended to, so repeating any request is safe. No object is larger than
- * `bucketObjectBytesMax`, and whoever calls holds it in memory.
+ * `bucketObjectBytesMax`, and callers hold it in memory.
  */
 import type { S3Client } from "@bradenmacdonald/s3-lite-client"
 import { Effect } from "effect"

@@ -4,7 +4,7 @@
  *
  * - The owner writes to PostgreSQL first, then, in one transaction, entries and mark of the copy: what a reader finds is
  *   in PostgreSQL. A crash between both leaves the copy behind, and the next start catches up.
- * - Entries of a write that failed belong to the next one, whoever makes it: the mark never passes a change that the copy
+ * - Entries of a write that failed go with the next write, of any caller: the mark never passes a change that the copy
  *   does not have.
  * - `follow` brings a copy up to date, page by page; one that PostgreSQL cannot tell from others is removed first. In between the
  *   tables are those of no moment, so nobody may use them before the end.
