@@ -201,6 +201,8 @@ export const limits = {
   snapshotPendingRecordsMax: 1_000_000,
   /** A turn of the event loop that folds records of another server. */
   foldTurnMs: 5,
+  /** Folding waits this long where only snapshots of other engines of the process make room. */
+  foldRoomMs: 100,
   idempotencyPieceBytesMax: 1_600,
   journalRetentionMs: 7 * 86_400_000,
   /** Age at which a segment is closed, and the interval of heartbeat records of an idle server. */

@@ -4,7 +4,8 @@
  * whole or not.
  *
  * Memory is bounded as it is for a serving engine: users beyond `residentUsersMax` and records beyond
- * `snapshotPendingRecordsMax` wait until a snapshot has those before them.
+ * `snapshotPendingRecordsMax` wait until a snapshot has those before them. The bounds are those of all engines of the process:
+ * where a snapshot of this engine makes no room, folding waits for those of the others, which `admit` has asked for.
  */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
@@ -52,7 +53,7 @@ export class Folding {
 
   #hasRoom({ subject }: JournalRecord): boolean {
     const { actorCache, changed, environments } = this.#state
-    if (changed.pending >= limits.snapshotPendingRecordsMax) return false
+    if (changed.pendingOfAll >= limits.snapshotPendingRecordsMax) return false
     if (subject.actor !== "user") return true
     const isWarm = environments.userOf(subject.environment, subject.userId) !== undefined
     return isWarm || actorCache.admit() === undefined
@@ -60,9 +61,17 @@ export class Folding {
 
   /** A full disk is waited for: the journal elsewhere keeps the records. */
   get #makeRoom(): Effect.Effect<void, Broken> {
+    const { actorCache } = this.#state
+    const { watermarks } = actorCache
     return this.#snapshotter.take.pipe(
       Effect.catchTag("NoSpace", () => Effect.sleep(limits.noSpaceRetryMs)),
-      Effect.andThen(nextTurnOf("follow")),
+      Effect.andThen(
+        Effect.suspend(() =>
+          actorCache.watermarks === watermarks
+            ? Effect.sleep(limits.foldRoomMs)
+            : nextTurnOf("follow"),
+        ),
+      ),
     )
   }
 }

@@ -3,6 +3,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { type EngineOptions, recoverEngine } from "../../../src/engine/EngineLive.ts"
+import { SharedBounds } from "../../../src/engine/state/SharedBounds.ts"
+import { limits } from "../../../src/Limits.ts"
 import { batchOf } from "../../../src/storage/Frames.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { Broken, NoSpace, Storage, type StoredRecord } from "../../../src/storage/Storage.ts"
@@ -10,6 +12,7 @@ import { busy, found, seen } from "../archive/fixture.ts"
 import { event, once, reward, sandbox, startInMemory } from "../fixture.ts"
 
 const users = 12
+const nextTurn = Effect.promise(() => new Promise<void>((done) => setImmediate(done)))
 
 /** An engine on a copy of its own that has no record yet, and the records of the other one on their way to it. */
 const follower = Effect.fnUntraced(function* (
@@ -167,6 +170,40 @@ describe("An engine that folds another one's records", () => {
       expect(stoppedAt).toBeLessThan(state.lastSequence)
       isFull = false
       while (folding.pollUnsafe() === undefined) yield* TestClock.adjust(1_000)
+      const restarted = yield* startInMemory({ state })
+      expect(yield* answersOf(yield* two.serve)).toEqual(yield* answersOf(restarted.engine))
+      expect(two.broken).toEqual([])
+    }),
+  )
+
+  it.effect("waits, in pauses, where another engine of the process has all the room", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const owner = yield* startInMemory({ state }, { snapshotIntervalMs: hour })
+      yield* owning(owner, Effect.void)
+      const shared = new SharedBounds({ residentUsersMax: 3, residentUsersOverrunMax: 0 })
+      let asked = 0
+      const other = {
+        size: 3,
+        promised: 0,
+        oldest: undefined,
+        watermark: 0,
+        evict: () => {},
+        askForSnapshot: () => void asked++,
+      }
+      shared.residents.join(other)
+      const two = yield* follower({ snapshotIntervalMs: hour, shared })
+      const folding = yield* Effect.forkChild(two.takeOver(state, 7))
+      // The first attempt may have records of its own to write; the clock stands still meanwhile.
+      while (asked === 0) yield* nextTurn
+      for (let turn = 0; turn < 100; turn++) yield* nextTurn
+      expect(asked).toBeLessThanOrEqual(2)
+      yield* TestClock.adjust(10 * limits.foldRoomMs)
+      expect(asked).toBeGreaterThan(2)
+      expect(folding.pollUnsafe()).toBeUndefined()
+      other.size = 0
+      other.watermark++
+      while (folding.pollUnsafe() === undefined) yield* TestClock.adjust(limits.foldRoomMs)
       const restarted = yield* startInMemory({ state })
       expect(yield* answersOf(yield* two.serve)).toEqual(yield* answersOf(restarted.engine))
       expect(two.broken).toEqual([])
