@@ -14,6 +14,8 @@ export type DirectoryCommand =
   | KeyCommand
   /** Stores the secret for the hashes of all keys; once per data directory. */
   | { readonly kind: "createDirectory"; readonly hashSecret: string }
+  /** The data directory is that of this partition, not the first; nothing else happens to its directory. */
+  | { readonly kind: "beginPartition"; readonly partition: number }
   /** An empty record of an idle server, so that the journal advances and old segments can be pruned. */
   | { readonly kind: "heartbeat" }
 
@@ -22,7 +24,20 @@ export const decideDirectory = (
   command: DirectoryCommand,
   now: number,
 ): Decided => {
+  const { partition } = state
+  if (
+    partition !== undefined &&
+    command.kind !== "heartbeat" &&
+    command.kind !== "beginPartition"
+  ) {
+    return refuse(
+      "conflict",
+      `Partition ${partition} has no projects, keys and accounts of its own.`,
+    )
+  }
   switch (command.kind) {
+    case "beginPartition":
+      return beginPartition(state, command.partition)
     case "createDirectory":
       return state.hashSecret === null
         ? Result.succeed([{ kind: "directory.created", hashSecret: command.hashSecret }])
@@ -43,4 +58,16 @@ export const decideDirectory = (
     default:
       return decideAccounts(state, state.projects, command, now)
   }
+}
+
+const beginPartition = (state: DirectoryState, partition: number): Decided => {
+  if (state.partition === partition) return Result.succeed([])
+  if (state.partition !== undefined) {
+    return refuse("conflict", `The data is that of partition ${state.partition}.`)
+  }
+  const { accounts, hashSecret, keys, projects } = state
+  const isEmpty = hashSecret === null && accounts.size + keys.size + projects.size === 0
+  return isEmpty
+    ? Result.succeed([{ kind: "partition.begun", partition }])
+    : refuse("conflict", "The data has projects of its own: it is that of the first partition.")
 }

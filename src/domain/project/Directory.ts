@@ -99,6 +99,11 @@ export interface DirectoryState extends AccountsState {
   readonly hashSecret: string | null
   readonly projects: ReadonlyMap<string, Project>
   readonly keys: ReadonlyMap<string, ApiKey>
+  /**
+   * The partition of the cluster whose data directory this is, which has no projects and keys of its own: those are the first
+   * partition's. Absent: this is the first, or there is no cluster.
+   */
+  readonly partition?: number
 }
 
 export const emptyDirectory: DirectoryState = {

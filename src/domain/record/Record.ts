@@ -286,6 +286,7 @@ export type ProjectFact =
 export type DirectoryFact =
   | AccountFact
   | { readonly kind: "directory.created"; readonly hashSecret: string }
+  | { readonly kind: "partition.begun"; readonly partition: number }
   | { readonly kind: "project.created"; readonly project: Project }
   | { readonly kind: "project.renamed"; readonly projectId: string; readonly name: string }
   | { readonly kind: "project.archived" | "project.unarchived"; readonly projectId: string }

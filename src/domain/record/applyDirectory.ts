@@ -11,11 +11,14 @@ import {
 import type { FactOf, JournalRecord } from "./Record.ts"
 
 export const applyDirectory = (state: DirectoryState, record: JournalRecord): DirectoryState => {
-  let { hashSecret, projects, keys } = state
+  let { hashSecret, projects, keys, partition } = state
   for (const fact of record.facts) {
     switch (fact.kind) {
       case "directory.created":
         hashSecret = fact.hashSecret
+        break
+      case "partition.begun":
+        partition = fact.partition
         break
       case "project.created":
         projects = new Map(projects).set(fact.project.id, fact.project)
@@ -57,7 +60,15 @@ export const applyDirectory = (state: DirectoryState, record: JournalRecord): Di
     }
   }
   const people = applyAccountFacts(state, record.facts.filter(isAccountFact), record.at)
-  return { sequence: record.sequence, hashSecret, projects, keys, ...people }
+  const { sequence } = record
+  return {
+    sequence,
+    hashSecret,
+    projects,
+    keys,
+    ...(partition !== undefined && { partition }),
+    ...people,
+  }
 }
 
 type Keys = DirectoryState["keys"]

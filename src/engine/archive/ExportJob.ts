@@ -13,6 +13,7 @@ import { noAccounts } from "../../domain/accounts/Account.ts"
 import {
   type EnvironmentName,
   environmentId,
+  type Project,
   projectNamed,
 } from "../../domain/project/Directory.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
@@ -26,7 +27,7 @@ import { openValue, valueFault } from "../../storage/Values.ts"
 import { decodeRecord, encodeDirectory } from "../records/Codec.ts"
 import { exportFormat, type Line, valueForm } from "./ExportLines.ts"
 import { FaultList } from "./Findings.ts"
-import { damaged, durableEnd, type JobCode, JobFailed } from "./Jobs.ts"
+import { damaged, durableEnd, type ExportScope, type JobCode, JobFailed } from "./Jobs.ts"
 import { emptyRecord } from "./ProjectHistory.ts"
 import { SavedState } from "./SavedState.ts"
 
@@ -94,7 +95,9 @@ export const exportLines: JobCode<"export"> = Effect.fnUntraced(function* (input
     fault: faults.add,
     until: durableEnd(context),
   })
-  const environment = scope === null ? undefined : yield* environmentOf(saved, scope)
+  const exported = scope === null ? undefined : yield* projectOf(saved, scope)
+  const environment = exported && environmentId(exported.id, scope!.environment as EnvironmentName)
+  const shown = scope && { project: scope.project, environment: scope.environment }
   const { lastSequence, watermark } = saved
   const damage = damageOf(saved.tail.end)
   if (damage !== undefined) faults.add(faultText(damage))
@@ -102,12 +105,11 @@ export const exportLines: JobCode<"export"> = Effect.fnUntraced(function* (input
   const write = Effect.fnUntraced(function* (opened: DiskFile) {
     const writer = new Writer(opened)
     const createdAt = new Date(input.at).toISOString()
-    const header = { kind: "header", format: exportFormat, laurel, createdAt, scope } as const
-    writer.write({ ...header, watermark, sequence: lastSequence })
+    const header = { kind: "header", format: exportFormat, laurel, createdAt } as const
+    writer.write({ ...header, scope: shown, watermark, sequence: lastSequence })
     const total = saved.totalEntries
     for (const table of tables) {
-      if (environment !== undefined && table !== "meta")
-        addShared(writer, table, saved, environment)
+      if (exported !== undefined && table !== "meta") addShared(writer, table, saved, exported)
       for (const [key, value] of saved.entries(table)) {
         if (
           environment !== undefined &&
@@ -126,8 +128,7 @@ export const exportLines: JobCode<"export"> = Effect.fnUntraced(function* (input
         yield* writer.flush
         context.progress({ activity: "Exporting", done: counts.entries, total })
       }
-      if (environment !== undefined && table === "meta")
-        addShared(writer, table, saved, environment)
+      if (exported !== undefined && table === "meta") addShared(writer, table, saved, exported)
     }
     const from = Math.max(1, watermark)
     const until = lastSequence
@@ -164,31 +165,29 @@ export const exportLines: JobCode<"export"> = Effect.fnUntraced(function* (input
   return { ...counts, sequence: lastSequence }
 })
 
-const environmentOf = (
+const projectOf = (
   saved: SavedState,
-  { environment, project }: { readonly project: string; readonly environment: string },
-): Effect.Effect<string, JobFailed> => {
-  const found = projectNamed(saved.readDirectory(), project)
+  { known, project }: ExportScope,
+): Effect.Effect<Project, JobFailed> => {
+  const found = known ?? projectNamed(saved.readDirectory(), project)
   return found === undefined
     ? new JobFailed({ kind: "refused", detail: `There is no project ${project}` })
-    : Effect.succeed(environmentId(found.id, environment as EnvironmentName))
+    : Effect.succeed(found)
 }
 
 /** Shared entries that every environment needs; their keys sort before or after all others. */
-const addShared = (writer: Writer, table: Table, saved: SavedState, environment: string): void => {
+const addShared = (writer: Writer, table: Table, saved: SavedState, exported: Project): void => {
   if (table === "meta") {
     const json = { watermark: saved.watermark, at: 0, journal: [] }
     writer.write({ kind: "entry", table, key: ["snapshot"], json })
   } else if (table === "actors") {
-    const directory = saved.readDirectory()
-    const own = [...directory.projects]
-      .filter(([id]) => environment.startsWith(`${id}:`))
-      // The partitions of another cluster, or of none, are others.
-      .map(([id, { partition: _, ...project }]) => [id, project] as const)
+    // The partitions of another cluster, or of none, are others.
+    const { partition: _, ...project } = exported
+    const { sequence } = saved.readDirectory()
     const text = encodeDirectory({
-      ...directory,
+      sequence,
       hashSecret: null,
-      projects: new Map(own),
+      projects: new Map([[project.id, project]]),
       keys: new Map(),
       ...noAccounts,
     })

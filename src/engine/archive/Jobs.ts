@@ -3,6 +3,7 @@
  * can end their process. Inputs, answers and results are plain JSON.
  */
 import { Data, Effect, type Scope } from "effect"
+import type { Project } from "../../domain/project/Directory.ts"
 import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
 import type { Retention } from "../../storage/archive/ArchiveRetention.ts"
 import type { JournalPosition } from "../../storage/journal/SegmentFormat.ts"
@@ -84,7 +85,7 @@ export interface Jobs {
       /** Epoch milliseconds. */
       readonly at: number
       /** One environment; `null`: everything. */
-      readonly scope: { readonly project: string; readonly environment: string } | null
+      readonly scope: ExportScope | null
     }
     readonly result: {
       readonly entries: number
@@ -112,6 +113,14 @@ export interface Jobs {
     readonly input: { readonly folder: string }
     readonly result: Findings
   }
+}
+
+export interface ExportScope {
+  /** The project's name. */
+  readonly project: string
+  readonly environment: string
+  /** The project, where another partition than that of `folder` has it in its directory; absent: it is looked for there. */
+  readonly known?: Project
 }
 
 /** What a bucket got, and what it has now. */

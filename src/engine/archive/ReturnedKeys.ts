@@ -29,7 +29,8 @@ export const findReturnedKeys: JobCode<"returnedKeys"> = Effect.fnUntraced(funct
   const old = before.readDirectory()
   const now = after.readDirectory()
   if (faults[0] !== undefined) return yield* damaged(faults[0])
-  if (old.hashSecret !== now.hashSecret) return yield* otherDirectory
+  if (old.hashSecret !== now.hashSecret || old.partition !== now.partition)
+    return yield* otherDirectory
   const isLater = before.lastSequence >= after.lastSequence
   const found = [...now.keys.values()].flatMap((key) => {
     if (!isInForce(now, key, at)) return []

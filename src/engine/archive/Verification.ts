@@ -6,7 +6,8 @@
  *   finds a lost, stale or foreign page, value or record;
  * - sums: xp and points record by record, counts of users and quests, leaderboards;
  * - references: between callers' ids and records, and between kept answers and their expiry; environments
- *   and keys belong to existing projects, the tables of webhooks agree (`WebhookCheck.ts`).
+ *   and keys belong to existing projects, the tables of webhooks agree (`WebhookCheck.ts`). The projects of a partition
+ *   other than the first are in that one's data, and are not looked for.
  *
  * Of an archive in creation it checks what is new since the base (`Since`): each user whose state is another one is the
  * base's with the records since. What an archive is by then rests on the checks of those before it, back to the one that
@@ -256,16 +257,21 @@ class Check {
     if (typeof body === "string") this.fault(valueFault(table, key, body))
   }
 
-  /** Checks shared data: definitions and keys belong to projects. */
+  /** Checks shared data: definitions and keys belong to projects, in a partition that has any. */
   #checkShared(): Record<string, number> {
     const directory = this.#saved.readDirectory()
+    const { partition } = directory
     const projects = this.#saved.readProjects()
     const known = new Set<string>()
+    if (partition !== undefined && directory.projects.size + directory.keys.size > 0) {
+      this.fault(`Partition ${partition} has projects or keys of its own`)
+    }
     for (const { id } of directory.projects.values()) {
       for (const name of environmentNames) known.add(environmentId(id, name))
     }
     const environments = this.#environments.union(new Set(projects.keys()))
     for (const environment of environments) {
+      if (partition !== undefined) break
       if (!known.has(environment)) this.fault(`The environment ${environment} is of no project`)
     }
     for (const { id, projectId } of directory.keys.values()) {

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { Asker } from "../../../src/domain/accounts/AccountCommand.ts"
-import { decideDirectory } from "../../../src/domain/decide/Directory.ts"
+import { type DirectoryCommand, decideDirectory } from "../../../src/domain/decide/Directory.ts"
 import type { ProjectsCommand } from "../../../src/domain/decide/decideProjects.ts"
 import {
   type DirectoryState,
@@ -248,5 +248,48 @@ describe("Projects of the directory", () => {
       const stored = decodeDirectory(Buffer.from(encodeDirectory(renamed)))
       expect(stored.projects).toEqual(renamed.projects)
     })
+  })
+})
+
+describe("The directory of a partition other than the first", () => {
+  const decide = (state: DirectoryState, command: DirectoryCommand) =>
+    decideDirectory(state, command, now)
+  const begin = (state: DirectoryState, partition: number) =>
+    decide(state, { kind: "beginPartition", partition })
+  const facts = [{ kind: "partition.begun", partition: 3 }] as const
+  const record = {
+    sequence: 1,
+    at: now,
+    subject: { actor: "directory" },
+    cause: { kind: "heartbeat" },
+  }
+  const third = applyDirectory(emptyDirectory, { ...record, facts } as never)
+
+  it("is begun once, and stored", () => {
+    expect(begin(emptyDirectory, 3)).toEqual(Result.succeed(facts))
+    expect(third.partition).toBe(3)
+    expect(begin(third, 3)).toEqual(Result.succeed([]))
+    expect(decodeDirectory(Buffer.from(encodeDirectory(third)))).toEqual(third)
+    const heartbeat = { ...record, sequence: 2, facts: [] }
+    expect(applyDirectory(third, heartbeat as never)).toEqual({ ...third, sequence: 2 })
+  })
+
+  it("is no other partition's, and not one that has projects", () => {
+    expect(begin(third, 4)).toMatchObject({ failure: { code: "conflict" } })
+    expect(begin(peopled, 3)).toMatchObject({ failure: { code: "conflict" } })
+    const hashed = { ...emptyDirectory, hashSecret: "00" }
+    expect(begin(hashed, 3)).toMatchObject({ failure: { code: "conflict" } })
+  })
+
+  it("takes nothing else", () => {
+    const project = { id: "prj_1", name: "shop" }
+    for (const command of [
+      { kind: "createProject", by: "operator", project },
+      { kind: "createDirectory", hashSecret: "00" },
+      { kind: "gatherProjects", by: "operator" },
+    ] as const) {
+      expect(decide(third, command)).toMatchObject({ failure: { code: "conflict" } })
+    }
+    expect(decide(third, { kind: "heartbeat" })).toEqual(Result.succeed([]))
   })
 })

@@ -6,6 +6,7 @@ import type { AccountCommand } from "../../../src/domain/accounts/AccountCommand
 import { exportLines } from "../../../src/engine/archive/ExportJob.ts"
 import { importLines } from "../../../src/engine/archive/ImportJob.ts"
 import type { Input } from "../../../src/engine/archive/Jobs.ts"
+import { verifyLive } from "../../../src/engine/archive/VerifyJobs.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/WorkerHost.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { limits } from "../../../src/Limits.ts"
@@ -178,6 +179,31 @@ describe("An export", () => {
       yield* second.close()
       const unknown = yield* Effect.flip(exported(directory, { ...scope, project: "x" }))
       expect(unknown).toMatchObject({ kind: "refused", detail: "There is no project x" })
+    }),
+  )
+
+  it.live("of one environment of another partition has the project that the first one has", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryFolder
+      const host = yield* makeWorkerHost({ background: false })
+      const { close, engine } = yield* running({ directory, host })
+      yield* engine.askDirectory({ kind: "beginPartition", partition: 2 })
+      yield* engine.askProject(sandbox, rule("TAP", 5))
+      yield* busy(engine, users)
+      const before = yield* seen(engine, users)
+      yield* close()
+      const checked = yield* Effect.scoped(verifyLive({ directory }, alone))
+      expect(checked).toMatchObject({ faultCount: 0, counts: { users, environments: 1 } })
+      const scope = { project: "shop", environment: "sandbox" }
+      expect(yield* Effect.flip(exported(directory, scope))).toMatchObject({ kind: "refused" })
+      const known = { id: "prj_1", name: "shop", createdAt: 1, partition: 2 }
+      const { file, text } = yield* exported(directory, { ...scope, known })
+      expect(text).not.toContain("partition")
+      const { directory: copy, findings } = yield* imported(file)
+      expect(findings).toMatchObject({ faultCount: 0, counts: { projects: 1, users } })
+      const again = yield* running({ directory: copy, host })
+      expect(yield* seen(again.engine, users)).toEqual(before)
+      yield* again.close()
     }),
   )
 

@@ -149,6 +149,17 @@ describe("Keys that a restore brings back", () => {
       expect(yield* Effect.flip(compared(directory, other))).toMatchObject({
         detail: "The replaced data is of another data directory",
       })
+      const partitions = []
+      for (const partition of [2, 3]) {
+        const directory = yield* temporaryFolder
+        const { close, engine } = yield* running({ directory, host })
+        yield* engine.askDirectory({ kind: "beginPartition", partition })
+        yield* close()
+        partitions.push(directory)
+      }
+      const [two, three] = partitions as [string, string]
+      expect(yield* compared(two, two)).toEqual({ keys: [], count: 0 })
+      expect(yield* Effect.flip(compared(two, three))).toMatchObject({ kind: "refused" })
     }),
   )
 })
