@@ -1,10 +1,13 @@
 /**
  * The followers of a partition: of the runners that are alive and do not own it, the `count` that joined first. Each runner
- * finds the same ones by itself, and a runner that joins displaces none.
+ * finds the same ones by itself, and a runner that joins displaces none. With several partitions a hash of runner and
+ * partition orders the runners, so that those of one owner have different followers; a runner that joins displaces the
+ * followers of its part of the partitions.
  *
  * Where the owner is gone, a follower that has caught up takes over; other runners wait `followerHeadStartMs` before they
- * try.
+ * try, and so does one that has its share of the partitions already (`Shares.ts`).
  */
+import { hash } from "node:crypto"
 import { limits } from "../Limits.ts"
 import type { Owners } from "./Owners.ts"
 
@@ -14,6 +17,8 @@ export interface FollowersOptions {
   readonly address: string
   /** Of each partition. */
   readonly count: number
+  /** Of the cluster. */
+  readonly partitions?: number
   /** Milliseconds, on a clock that only goes forward. */
   readonly now?: () => number
 }
@@ -21,6 +26,8 @@ export interface FollowersOptions {
 /** A partition without an owner, as this runner has seen it. */
 interface Free {
   readonly since: number
+  /** Of its last owner. */
+  readonly epoch: number
   lastSeenAt: number
 }
 
@@ -41,16 +48,19 @@ export class Followers {
     // Nobody has owned the partition yet: there is nothing to follow.
     if (owner === undefined || owner.epoch === 0 || owner.address === address) return false
     const others = owners.runners.filter((runner) => runner !== owner.address)
-    return others.slice(0, count).includes(address)
+    return this.#inOrder(partition, others).slice(0, count).includes(address)
   }
 
-  /** Whether this runner may take the partition, whose owner is gone; asked again and again as long as it is. */
-  mayTake(partition: number, isCaughtUp: boolean): boolean {
-    const since = this.#freeSince(partition)
+  /**
+   * Whether this runner may take the partition, whose owner is gone; asked again and again as long as it is. `hasRoom`: it has
+   * less than its share of the partitions.
+   */
+  mayTake(partition: number, isCaughtUp: boolean, hasRoom = true): boolean {
     const { address, count, owners } = this.#options
     const { address: owner, epoch } = owners.of(partition) ?? { address: "", epoch: 0 }
-    if (isCaughtUp || count === 0 || epoch === 0 || owner === address) return true
-    return this.isAlone(partition) || this.#now() - since >= limits.followerHeadStartMs
+    const hasWaited = this.#now() - this.#freeSince(partition, epoch) >= limits.followerHeadStartMs
+    if (isCaughtUp || owner === address || hasWaited) return true
+    return hasRoom && (count === 0 || epoch === 0 || this.isAlone(partition))
   }
 
   /** Whether no other runner is alive but the partition's owner of record, which is gone. */
@@ -60,18 +70,23 @@ export class Followers {
     return owners.runners.every((runner) => runner === address || runner === owner)
   }
 
-  #freeSince(partition: number): number {
+  #inOrder(partition: number, runners: ReadonlyArray<string>): ReadonlyArray<string> {
+    const { partitions = 1 } = this.#options
+    if (partitions === 1) return runners
+    const placed = runners.map(
+      (runner) => [hash("sha1", `${partition} ${runner}`), runner] as const,
+    )
+    return placed.sort(([one], [other]) => (one < other ? -1 : 1)).map(([, runner]) => runner)
+  }
+
+  #freeSince(partition: number, epoch: number): number {
     const now = this.#now()
     const before = this.#free.get(partition)
-    // Not asked for a while: it had an owner in between.
-    const isNew = before === undefined || now - before.lastSeenAt > limits.followerHeadStartMs
-    const free = isNew ? { since: now, lastSeenAt: now } : before
+    // Another epoch, or not asked for a while: it had an owner in between.
+    const isNew = before?.epoch !== epoch || now - before.lastSeenAt > limits.followerHeadStartMs
+    const free = isNew ? { since: now, epoch, lastSeenAt: now } : before
     free.lastSeenAt = now
     this.#free.set(partition, free)
     return free.since
-  }
-
-  ownerChanged(): void {
-    this.#free.clear()
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The owner of each partition, as the fence has it, and the runners that are alive: read at the start, when an owner notifies,
  * when a runner refuses with "not mine" (`renew`), and every `ownersReadMs`. With each reading goes how far this runner
- * follows, and its row (`RunnerRow.ts`).
+ * follows, its row (`RunnerRow.ts`), and which followers have all records.
  *
  * One session of PostgreSQL listens, reads, and holds the advisory lock of the runner's address: two runners with one address
  * would share one row of Effect Cluster's and get each other's requests. PostgreSQL ends a session that was silent for the
@@ -47,6 +47,8 @@ INSERT INTO laurel_follower (partition, runner, last, complete_at)
 SELECT partition, $1, last, now() - lag * interval '1 second'
 FROM unnest($2::int[], $3::bigint[], $4::float8[]) AS follows (partition, last, lag)
 ON CONFLICT (partition, runner) DO UPDATE SET last = EXCLUDED.last, complete_at = EXCLUDED.complete_at`
+const caughtUpText = `SELECT partition, runner FROM laurel_follower
+WHERE complete_at > now() - $1::float8 / 1000 * interval '1 second'`
 // Locks belong to the whole database, which may have clusters in other schemas.
 const lockText = `SELECT pg_try_advisory_lock(
   hashtextextended('laurel runner ' || $1 || ' ' || current_schema(), 0)
@@ -65,6 +67,7 @@ export class Owners {
   follows: () => ReadonlyArray<Follows> = () => []
   #hasFollowed = true
   readonly row: RunnerRow
+  #caughtUp: ReadonlySet<string> = new Set()
   #client: pg.Client | undefined
   #reading: Promise<void> | undefined
   #isOutdated = false
@@ -84,6 +87,11 @@ export class Owners {
 
   of(partition: number): Owner | undefined {
     return this.#owners.get(partition)
+  }
+
+  /** Whether a runner follows a partition and had all of its records a moment ago. */
+  isCaughtUp(partition: number, address: string): boolean {
+    return this.#caughtUp.has(`${partition} ${address}`)
   }
 
   /** Ends with the next change of an owner, or after `ms`. */
@@ -160,6 +168,7 @@ export class Owners {
       await this.row.write(({ name, text, values }) =>
         this.#client!.query({ name, text, values: [...(values ?? [])] }),
       )
+      this.#caughtUp = await this.#readCaughtUp()
       this.failure = undefined
       this.isAddressTaken = false
       const owners = new Map(rows.map(({ epoch, id, owner }) => [id, { address: owner, epoch }]))
@@ -200,6 +209,14 @@ export class Owners {
       follows.map(({ behindSeconds }) => behindSeconds),
     ])
     this.#hasFollowed = follows.length > 0
+  }
+
+  async #readCaughtUp(): Promise<ReadonlySet<string>> {
+    const { rows } = await this.#client!.query<{ partition: number; runner: string }>(
+      caughtUpText,
+      [limits.followerCaughtUpMs],
+    )
+    return new Set(rows.map(({ partition, runner }) => `${partition} ${runner}`))
   }
 
   async #connect(): Promise<void> {

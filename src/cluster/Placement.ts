@@ -10,11 +10,10 @@
  * - A partition moves only when its owner is gone: the owner's row was removed, as at an end in order, or is older than
  *   `lockExpirationMs`. Effect Cluster itself would move it with each runner that joins or comes back, since the hash ring
  *   of all runners decides; each move is a pause for all callers. So each runner sees itself alone in the ring and wants every
- *   partition, and may ask for the lock of those alone whose last owner, as the fence has it, is gone (`free`). With more
- *   than one partition `free` is the place to spread them: by a share for each runner, and one move at a time to a runner
- *   whose data directory is complete.
+ *   partition, and may ask for the lock of those alone whose last owner, as the fence has it, is gone (`free`).
  * - A runner that has the lock and cannot serve gives it away (`givesAway`), for which it also ceases to be the owner in the
- *   fence: others see nobody to wait for.
+ *   fence: others see nobody to wait for. Where it gives it to a runner that has fewer partitions (`Shares.ts`), the
+ *   fence has that one as the owner, before it claims: all but that one wait.
  * - A runner is dead when its row is older than `lockExpirationMs`, or later than now by as much: PostgreSQL's clock was set
  *   back, and nobody has renewed the row since. Runners talk to each other through PostgreSQL alone: no
  *   messages, no ping, so no port of Effect Cluster is open. `address` is a runner's name.
@@ -46,14 +45,16 @@ export interface PlacementOptions {
   /** The same on all runners, for ever. */
   readonly partitions: number
   readonly lockExpirationMs: number
-  /** Whether this runner may take a partition whose owner is gone: one that follows it goes first. */
-  readonly mayTake: (partition: number) => boolean
-  /** Whether this runner gives the lock of a partition away: it cannot serve it. */
-  readonly givesAway: (partition: number) => boolean
-  readonly gaveAway: (partition: number) => void
+  /** Whether this runner, which has `held` others, may take a partition whose owner is gone: one that follows it goes first. */
+  readonly mayTake: (partition: number, held: number) => boolean
+  /** The runner to which this one gives the lock of a partition, `anyRunner` where it cannot serve it; `undefined`: it keeps it. */
+  readonly givesAway: (partition: number) => string | undefined
+  readonly gaveAway: (partition: number, heir: string) => void
   /** Runs while this runner has the lock of a partition, 1 and up. */
   readonly run: (partition: number) => Effect.Effect<never, never, Scope.Scope>
 }
+
+export const anyRunner = ""
 
 const nameOf = (sharding: Sharding.Sharding["Service"], partition: number): string => {
   for (let salt = 0; ; salt++) {
@@ -95,14 +96,23 @@ const staying = (options: PlacementOptions, presence: Presence) =>
       const free = (address: string, shards: ReadonlyArray<ShardId.ShardId>) =>
         Effect.map(taken(address), (rows) => {
           const ids = new Set(rows.map(({ id }) => id))
-          return shards.filter(({ id }) => !ids.has(id) && mayTake(id))
+          let count = holding.size
+          return shards.filter(({ id }) => {
+            const isFree = !ids.has(id) && mayTake(id, count)
+            if (isFree) count++
+            return isFree
+          })
         })
-      /** The partitions that this runner is giving away. */
-      const leaving = new Set<number>()
+      /** The partitions whose locks this runner has. */
+      const holding = new Set<number>()
+      /** The partitions that this runner is giving away, and to whom. */
+      const leaving = new Map<number, string>()
+      /** How often it gave one away. */
+      let given = 0
       /** The fence may have this runner as the owner already: as long as it has, no other runner asks for the lock. */
-      const disown = (address: string, id: number) =>
+      const disown = (address: string, id: number, heir: string) =>
         PersistenceError.refail(
-          sql`UPDATE laurel_partition SET owner = '' WHERE id = ${id} AND owner = ${address}`,
+          sql`UPDATE laurel_partition SET owner = ${heir} WHERE id = ${id} AND owner = ${address}`,
         )
       return RunnerStorage.RunnerStorage.of({
         ...storage,
@@ -111,21 +121,31 @@ const staying = (options: PlacementOptions, presence: Presence) =>
           Effect.gen(function* () {
             const held = yield* storage.refresh(address, shardIds)
             for (const { id } of held) {
-              if (leaving.has(id) || !givesAway(id)) continue
-              leaving.add(id)
-              gaveAway(id)
-              yield* Effect.logWarning(
-                "This runner cannot open a partition; it leaves the partition to the others",
-              ).pipe(Effect.annotateLogs({ partition: id }))
+              const heir = leaving.has(id) ? undefined : givesAway(id)
+              if (heir === undefined) continue
+              leaving.set(id, heir)
+              given++
+              gaveAway(id, heir)
+              yield* Effect.annotateLogs(leavingLine(heir), { partition: id })
             }
             return held.filter(({ id }) => !leaving.has(id))
           }),
         release: (address, shard) =>
           Effect.gen(function* () {
-            if (leaving.has(shard.id)) yield* disown(nameOfRunner(address), shard.id)
+            const heir = leaving.get(shard.id)
+            if (heir !== undefined) yield* disown(nameOfRunner(address), shard.id, heir)
             yield* storage.release(address, shard)
+            holding.delete(shard.id)
             leaving.delete(shard.id)
           }),
+        releaseAll: (address) =>
+          Effect.andThen(
+            storage.releaseAll(address),
+            Effect.sync(() => {
+              holding.clear()
+              leaving.clear()
+            }),
+          ),
         getRunners: Effect.map(storage.getRunners, (runners) =>
           runners.filter(([{ address }]) =>
             Option.exists(config.runnerAddress, (own) => Equal.equals(own, address)),
@@ -136,9 +156,15 @@ const staying = (options: PlacementOptions, presence: Presence) =>
             const wanted = [...shardIds]
             // Effect Cluster pauses for a second after each answer: too long for callers that wait for a new owner. It ends
             // an attempt itself, and asks again, after a third of the expiration.
-            while (!presence.isLeaving) {
+            // It releases what was given away once this has ended.
+            const before = given
+            while (!presence.isLeaving && given === before) {
               const shards = yield* free(nameOfRunner(address), wanted)
-              if (shards.length > 0) return yield* storage.acquire(address, shards)
+              if (shards.length > 0) {
+                const acquired = yield* storage.acquire(address, shards)
+                for (const { id } of acquired) holding.add(id)
+                return acquired
+              }
               yield* Effect.sleep(limits.clusterAssignmentsMs)
             }
             return []
@@ -146,6 +172,15 @@ const staying = (options: PlacementOptions, presence: Presence) =>
       })
     }),
   )
+
+const leavingLine = (heir: string): Effect.Effect<void> =>
+  heir === anyRunner
+    ? Effect.logWarning(
+        "This runner cannot open a partition; it leaves the partition to the others",
+      )
+    : Effect.annotateLogs(Effect.logInfo("This runner gives a partition to one that has fewer"), {
+        heir,
+      })
 
 const layerOf = (options: PlacementOptions, presence: Presence) => {
   const { address, lockExpirationMs, partitions, run, url } = options

@@ -67,7 +67,7 @@ describe("A partition whose owner is gone", () => {
     expect(other.mayTake(2, false)).toBe(false)
     expect(other.mayTake(1, false)).toBe(true)
     // It had an owner again, and loses that one.
-    other.ownerChanged()
+    owners.owner = { address: "d", epoch: 4 }
     expect(other.mayTake(1, false)).toBe(false)
     // The same owner came back, and is gone later.
     now += limits.followerHeadStartMs + 1
@@ -88,6 +88,18 @@ describe("A partition whose owner is gone", () => {
     expect(at("c").mayTake(1, false)).toBe(true)
   })
 
+  it("is for one that has its share already after the head start alone, unless that follows it", () => {
+    owners.runners = ["c"]
+    const alone = at("c")
+    expect(alone.mayTake(1, false, false)).toBe(false)
+    expect(alone.mayTake(1, true, false)).toBe(true)
+    owners.owner = { address: "", epoch: 0 }
+    expect(alone.mayTake(2, false, true)).toBe(true)
+    expect(alone.mayTake(2, false, false)).toBe(false)
+    now += limits.followerHeadStartMs
+    expect(alone.mayTake(2, false, false)).toBe(true)
+  })
+
   it("is followed by the others where its runner gave it away, and is for those that caught up first", () => {
     owners.runners = ["a", "b", "c"]
     owners.owner = { address: "", epoch: 3 }
@@ -96,5 +108,29 @@ describe("A partition whose owner is gone", () => {
     expect(at("a").isAlone(1)).toBe(false)
     owners.runners = ["a"]
     expect(at("a").isAlone(1)).toBe(true)
+  })
+})
+
+describe("The followers of many partitions", () => {
+  const partitions = 16
+  const followerOf = (partition: number) =>
+    owners.runners.filter((address) =>
+      new Followers({ owners, address, count: 1, partitions, now: () => now }).isFollower(
+        partition,
+      ),
+    )
+  const all = () => Array.from({ length: partitions }, (_, index) => followerOf(index + 1))
+
+  it("are several runners, and a runner that joins displaces only those that it replaces", () => {
+    owners.runners = ["a", "b", "c"]
+    const before = all()
+    expect(before.every((found) => found.length === 1 && found[0] !== "a")).toBe(true)
+    expect(new Set(before.flat())).toEqual(new Set(["b", "c"]))
+    owners.runners = ["a", "b", "c", "d"]
+    const after = all()
+    const changed = after.filter(([found], index) => found !== before[index]![0])
+    expect(changed.length).toBeGreaterThan(0)
+    expect(changed.length).toBeLessThan(partitions)
+    expect(new Set(changed.flat())).toEqual(new Set(["d"]))
   })
 })

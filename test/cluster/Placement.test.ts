@@ -2,7 +2,7 @@
 import { Deferred, Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openOwners } from "../../src/cluster/Owners.ts"
-import { takePart } from "../../src/cluster/Placement.ts"
+import { anyRunner, takePart } from "../../src/cluster/Placement.ts"
 import { clusterStatusAt } from "../../src/cluster/status.ts"
 import { PgConnection } from "../../src/storage/postgres/PgConnection.ts"
 import { migrate } from "../../src/storage/postgres/schema.ts"
@@ -25,7 +25,7 @@ const query = (text: string) => postgres.query(text, "placement")
 /** What happened to the partition, in order. */
 const happened: Array<string> = []
 
-const join = async (port: number, given?: { away: boolean; retry: boolean }) => {
+const join = async (port: number, given?: { away: string | undefined; retry: boolean }) => {
   const scope = await Effect.runPromise(Scope.make())
   const claim = `INSERT INTO laurel_partition VALUES (1, 'x', 1, '127.0.0.1:${port}', 0, 0)
     ON CONFLICT (id) DO UPDATE SET epoch = laurel_partition.epoch + 1, owner = EXCLUDED.owner`
@@ -42,9 +42,9 @@ const join = async (port: number, given?: { away: boolean; retry: boolean }) => 
     partitions: 1,
     lockExpirationMs: 10_000,
     mayTake: () => given?.retry ?? true,
-    givesAway: () => given?.away === true,
-    gaveAway: () => {
-      happened.push(`${port} cannot serve it`)
+    givesAway: () => given?.away,
+    gaveAway: (_, heir) => {
+      happened.push(heir === anyRunner ? `${port} cannot serve it` : `${port} gives it to ${heir}`)
     },
     run: () => run,
   })
@@ -119,13 +119,13 @@ describe("The partition", () => {
 describe("A partition that its runner cannot open", () => {
   it("goes to another runner, although the fence had the first one as its owner", async () => {
     happened.length = 0
-    const given = { away: false, retry: true }
+    const given = { away: undefined as string | undefined, retry: true }
     const first = await join(1_001, given)
     await has(1_001)
     const second = await join(1_002)
     await settled([1_001, 1_002])
     expect(happened).toEqual(["1001 has it"])
-    given.away = true
+    given.away = anyRunner
     given.retry = false
     await has(1_002)
     expect(happened).toEqual([
@@ -136,6 +136,33 @@ describe("A partition that its runner cannot open", () => {
     ])
     await second()
     await first()
+  })
+})
+
+describe("A partition that moves", () => {
+  it("goes to the runner that it is given to, while others would take it as well", async () => {
+    happened.length = 0
+    const given = { away: undefined as string | undefined, retry: true }
+    const first = await join(1_001, given)
+    await has(1_001)
+    const others = [1_002, 1_003, 1_004, 1_005]
+    const leaves = await Promise.all(others.map((port) => join(port)))
+    await settled([1_001, ...others])
+    given.away = "127.0.0.1:1004"
+    await has(1_004)
+    // Its former owner would take it again now.
+    given.away = undefined
+    await settled([1_001, ...others])
+    expect(happened).toEqual([
+      "1001 has it",
+      "1001 gives it to 127.0.0.1:1004",
+      "1001 gave it away",
+      "1004 has it",
+    ])
+    await Promise.all(
+      [first, ...leaves.filter((_, index) => others[index] !== 1_004)].map((leave) => leave()),
+    )
+    await leaves[others.indexOf(1_004)]!()
   })
 })
 
@@ -152,7 +179,7 @@ describe("Clusters", () => {
       const address = { host: "127.0.0.1", port: 1_001 }
       yield* openOwners({ url, address: "127.0.0.1:1001", lockExpirationMs })
       const part = { url, address, partitions: 1, lockExpirationMs, mayTake: () => true, run }
-      yield* takePart({ ...part, givesAway: () => false, gaveAway: () => {} })
+      yield* takePart({ ...part, givesAway: () => undefined, gaveAway: () => {} })
       yield* Deferred.await(has)
     })
 

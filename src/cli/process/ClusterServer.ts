@@ -12,8 +12,9 @@ import { Forwarder } from "../../cluster/Forwarder.ts"
 import { listenInternally } from "../../cluster/InternalPort.ts"
 import { AddressTaken, openOwners } from "../../cluster/Owners.ts"
 import { Partition } from "../../cluster/Partition.ts"
-import { takePart } from "../../cluster/Placement.ts"
+import { anyRunner, takePart } from "../../cluster/Placement.ts"
 import type { OpenedPartition, PreparedPartition } from "../../cluster/PreparedPartition.ts"
+import { Shares } from "../../cluster/Shares.ts"
 import { readSecret } from "../../cluster/secret.ts"
 import type { Config } from "../../config/Config.ts"
 import { splitAddress } from "../../config/SettingForms.ts"
@@ -64,7 +65,10 @@ export const serveInCluster = (
     const owners = yield* Effect.mapError(openOwners({ url, address, lockExpirationMs }), (error) =>
       ownersFailure(address, error),
     )
-    const followers = new Followers({ owners, address, count: config.clusterFollowers })
+    const { clusterPartitions: partitions } = limits
+    const count = config.clusterFollowers
+    const followers = new Followers({ owners, address, count, partitions })
+    const shares = new Shares({ owners, address, partitions })
     const forwarder = new Forwarder({
       owners,
       secret,
@@ -72,10 +76,7 @@ export const serveInCluster = (
       watch: api.watch,
       partitionOf: () => onlyPartition,
     })
-    owners.onChange = () => {
-      followers.ownerChanged()
-      forwarder.leaveFormerOwners()
-    }
+    owners.onChange = () => forwarder.leaveFormerOwners()
     yield* Effect.addFinalizer(() => Effect.promise(() => forwarder.connections.close()))
     yield* Effect.addFinalizer(() => {
       forwarder.draining = true
@@ -119,11 +120,12 @@ export const serveInCluster = (
       lockExpirationMs,
       prepare,
       onFailed: endsProcess,
-      isFollower: () => followers.isFollower(onlyPartition),
+      isFollower: () => followers.isFollower(onlyPartition) || shares.isHeir(onlyPartition),
     })
     owners.follows = () => {
-      const { following } = partition
-      if (following === undefined) return []
+      const { following, opening } = partition
+      // Nothing is moved to a runner that could not open it.
+      if (following === undefined || opening.pauses) return []
       const { behindSeconds, lastSequence } = following
       return [{ partition: onlyPartition, behindSeconds, lastSequence }]
     }
@@ -151,13 +153,21 @@ export const serveInCluster = (
     yield* takePart({
       url,
       address: { host: hostname, port },
-      partitions: limits.clusterPartitions,
+      partitions,
       lockExpirationMs,
-      mayTake: (number) =>
-        (!partition.opening.pauses || followers.isAlone(number)) &&
-        followers.mayTake(number, partition.following?.isCaughtUp === true),
-      givesAway: (number) => partition.opening.isOverdue && !followers.isAlone(number),
-      gaveAway: () => partition.opening.gaveAway(),
+      mayTake: (number, held) =>
+        // The owner of record is this runner where another one gave it the partition: nobody else takes it.
+        (!partition.opening.pauses ||
+          followers.isAlone(number) ||
+          owners.of(number)?.address === address) &&
+        followers.mayTake(number, partition.following?.isCaughtUp === true, held < shares.most),
+      givesAway: (number) =>
+        partition.opening.isOverdue && !followers.isAlone(number)
+          ? anyRunner
+          : shares.heirOf(number),
+      gaveAway: (_, heir) => {
+        if (heir === anyRunner) partition.opening.gaveAway()
+      },
       run: () => partition.run,
     })
     yield* Effect.addFinalizer(() => {

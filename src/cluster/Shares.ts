@@ -1,0 +1,96 @@
+/**
+ * Spreads the partitions over the runners that are alive: each has its share, and a runner that joins gets some of the
+ * others' partitions, one at a time.
+ *
+ * - The next move is a function of owners and runners alone: from the runner with the most partitions to the one with the
+ *   fewest, where they differ by two or more. So all runners find the same one without a message, and moves end.
+ * - The runner that is to get the partition follows it; the owner gives it away once that one has all records. A runner that cannot
+ *   follow gets nothing, and the partition stays where it is.
+ * - A move waits until owners and runners have stayed the same for `movePauseMs`: runners that come and go, as in a rolling
+ *   restart, cause few.
+ *
+ * Cost: a few comparisons for each partition and call.
+ */
+import { limits } from "../Limits.ts"
+import type { Owners } from "./Owners.ts"
+
+export interface SharesOptions {
+  readonly owners: Pick<Owners, "of" | "runners" | "isCaughtUp">
+  /** Of this runner. */
+  readonly address: string
+  readonly partitions: number
+  /** Milliseconds, on a clock that only goes forward. */
+  readonly now?: () => number
+}
+
+/** The addresses of two runners. */
+export interface Move {
+  readonly partition: number
+  readonly from: string
+  readonly to: string
+}
+
+export class Shares {
+  readonly #options: SharesOptions
+  readonly #now: () => number
+  #seen = ""
+  #seenAt = Number.NEGATIVE_INFINITY
+
+  constructor(options: SharesOptions) {
+    this.#options = options
+    this.#now = options.now ?? (() => performance.now())
+  }
+
+  /** How many partitions a runner takes where another one could take them as well. */
+  get most(): number {
+    const { owners, partitions } = this.#options
+    return Math.ceil(partitions / Math.max(1, owners.runners.length))
+  }
+
+  /** The next move; `undefined`: the shares are even, or not settled. */
+  get move(): Move | undefined {
+    const { owners, partitions } = this.#options
+    const { runners } = owners
+    const owned = new Map(runners.map((address): [string, Array<number>] => [address, []]))
+    const places: Array<string> = []
+    for (let partition = 1; partition <= partitions; partition++) {
+      const { address, epoch } = owners.of(partition) ?? { address: "", epoch: 0 }
+      places.push(`${address} ${epoch}`)
+      const of = owned.get(address)
+      // It has no owner: first of all it gets one.
+      if (of === undefined) return this.#settled("")
+      of.push(partition)
+    }
+    const sorted = [...owned].sort(([, one], [, other]) => one.length - other.length)
+    const [to, fewest] = sorted[0] ?? ["", []]
+    const [from, most] = sorted.at(-1) ?? ["", []]
+    const isEven = most.length - fewest.length < 2
+    // The first partition has the directory, and moves last.
+    const move = isEven ? undefined : { partition: most.at(-1)!, from, to }
+    return this.#settled([...runners, ...places].join(), move)
+  }
+
+  /** The runner to which this one gives a partition now; `undefined`: to none. */
+  heirOf(partition: number): string | undefined {
+    const { address, owners } = this.#options
+    const { move } = this
+    if (move?.partition !== partition || move.from !== address) return undefined
+    return owners.isCaughtUp(partition, move.to) ? move.to : undefined
+  }
+
+  /** Whether this runner is to follow a partition, which it gets next. */
+  isHeir(partition: number): boolean {
+    const { move } = this
+    return move?.partition === partition && move.to === this.#options.address
+  }
+
+  /** The move, if what it was found by has stayed the same long enough. */
+  #settled(seen: string, move?: Move): Move | undefined {
+    const now = this.#now()
+    if (seen === "" || seen !== this.#seen) {
+      this.#seen = seen
+      this.#seenAt = now
+    }
+    return now - this.#seenAt >= limits.movePauseMs ? move : undefined
+  }
+}
