@@ -52,6 +52,8 @@ export const takeWrites = Effect.fnUntraced(function* (
   const intake = new Intake({ commit, changed })
   const actors = new ActorSystem({
     ...state,
+    loads: shared.loads,
+    turns: shared.turns,
     commit,
     history,
     intake,
@@ -63,7 +65,7 @@ export const takeWrites = Effect.fnUntraced(function* (
     },
     metrics,
   })
-  yield* Effect.addFinalizer(() => Effect.sync(() => actors.turns.close()))
+  yield* Effect.addFinalizer(() => Effect.sync(() => actors.turns.drop(state.environments)))
   const batches = new BatchRoom({ ...state, actors, intake, metrics })
   const requests = new Requests(actors, batches, idempotency, onBroken)
 

@@ -18,43 +18,36 @@ import { EndpointCommands } from "./endpoint/EndpointCommands.ts"
 import { Erasures } from "./endpoint/Erasures.ts"
 import { Registry } from "./endpoint/Registry.ts"
 import { defaultSchedule, longestPause, type RetrySchedule } from "./endpoint/RetrySchedule.ts"
-import { Slots } from "./endpoint/Slots.ts"
 import { WebhookMetrics } from "./endpoint/WebhookMetrics.ts"
 import { Eraser } from "./outbox/Eraser.ts"
 import { Jobs } from "./outbox/Jobs.ts"
 import { OldestPending } from "./outbox/OldestPending.ts"
 import { Outbox } from "./outbox/Outbox.ts"
 import { Retention } from "./outbox/Retention.ts"
-import { AllowedRanges } from "./send/AddressGuard.ts"
-import { makeResolve, type Resolve } from "./send/Resolver.ts"
-import type { MessageSender } from "./send/Sender.ts"
-import { SenderThread } from "./send/SenderThread.ts"
+import {
+  makeSharedDelivery,
+  type SharedDelivery,
+  type SharedDeliveryOptions,
+} from "./SharedDelivery.ts"
 import { SteadyTime } from "./send/SteadyTime.ts"
 import { awaitSpace } from "./store/awaitSpace.ts"
 import { DeliveryStore } from "./store/DeliveryStore.ts"
 import { DeliveryWriter } from "./store/DeliveryWriter.ts"
 import { repairedEntry, repairTables } from "./store/TableRepair.ts"
 
-export interface WebhookOptions {
-  /** Ranges that are allowed though they are not public. */
-  readonly allowed?: AllowedRanges
+export interface WebhookOptions extends SharedDeliveryOptions {
+  /** Of all engines of the process, in place of those of `SharedDeliveryOptions`; absent: this dispatcher is alone. */
+  readonly shared?: SharedDelivery
   readonly schedule?: RetrySchedule
   readonly pendingMax?: number
   readonly logMax?: number
   readonly retentionMs?: number
-  readonly timeoutMs?: number
-  readonly attemptsAtOnceMax?: number
   readonly readyMax?: number
   readonly flushIntervalMs?: number
   readonly flushDeliveries?: number
   readonly shutdownGraceMs?: number
-  readonly resolve?: Resolve
-  /** Certificates that are trusted instead of the usual ones, in PEM. */
-  readonly trusted?: string
   readonly random?: () => number
   readonly metrics?: Metrics
-  /** In place of HTTP. */
-  readonly makeSender?: (url: string) => MessageSender
   readonly onBroken: (cause: Broken) => void
 }
 
@@ -70,10 +63,6 @@ export const make = Effect.fnUntraced(function* (
   const { now } = new SteadyTime(clock, engine.now)
   const schedule = options.schedule ?? defaultSchedule
   const retentionMs = options.retentionMs ?? limits.webhookRetentionMs
-  const host = {
-    allowed: options.allowed ?? new AllowedRanges([]),
-    resolve: options.resolve ?? makeResolve(),
-  }
   // Where it fails the storage is broken, and the process ends.
   const isErased = ({ record }: FeedEntry) =>
     Effect.orElseSucceed(engine.isErased(record), () => false)
@@ -83,7 +72,7 @@ export const make = Effect.fnUntraced(function* (
   const store = new DeliveryStore(storage)
   const writer = new DeliveryWriter({ ...options, storage, now })
   const erasures = new Erasures()
-  const slots = new Slots(options.attemptsAtOnceMax ?? limits.webhookAttemptsAtOnceMax)
+  const { host, makeSender, memory, slots } = options.shared ?? (yield* makeSharedDelivery(options))
   const metrics = new WebhookMetrics(options.metrics ?? new Metrics())
   const dispatcher = new Dispatcher({
     feed,
@@ -104,9 +93,9 @@ export const make = Effect.fnUntraced(function* (
     writer,
     slots,
     metrics,
-    memory: { deliveries: 0, bytes: 0 },
+    memory,
     erasures,
-    makeSender: options.makeSender ?? (yield* overHttp(options, host)),
+    makeSender,
     schedule,
     random: options.random ?? Math.random,
     readyMax: options.readyMax,
@@ -142,7 +131,7 @@ export const make = Effect.fnUntraced(function* (
   // Subscriptions.
   metrics.observe({
     pending: () => writer.pending,
-    inFlight: () => slots.inUse,
+    inFlight: () => registry.inFlight,
     lagRecords: () => outbox.lagRecords,
     erasuresWaiting: () => eraser.waiting,
     oldestPendingMs: () => oldest.ageMs,
@@ -219,19 +208,4 @@ export const make = Effect.fnUntraced(function* (
     }),
   )
   return deliveryLogOf({ writer, host, registry, store, feed, isErased, onBroken })
-})
-
-/** Makes senders in a thread of their own, which ends with the scope. */
-const overHttp = Effect.fnUntraced(function* (
-  { timeoutMs = limits.webhookTimeoutMs, trusted }: WebhookOptions,
-  { allowed, resolve }: { readonly allowed: AllowedRanges; readonly resolve: Resolve },
-) {
-  const run = Effect.runForkWith(yield* Effect.context<never>())
-  const thread = new SenderThread({
-    settings: { allowed: allowed.cidrs, timeoutMs, trusted },
-    resolve,
-    onFailure: (cause) => void run(Effect.logError("The webhook sender thread crashed", cause)),
-  })
-  yield* Effect.addFinalizer(() => Effect.promise(() => thread.close()))
-  return (url: string) => thread.sender(url)
 })

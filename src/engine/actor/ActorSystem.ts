@@ -13,7 +13,7 @@
  * A defect (a throw in decide or apply) is answered with `internal_error`, and the actor is restarted
  * (`Supervisor`). Nothing is replayed that could do the same again: what failed was never appended.
  */
-import { Effect, Result } from "effect"
+import { Effect, Result, type Semaphore } from "effect"
 import type { JournalRecord, Kept, UserCommand } from "../../domain/record/Record.ts"
 import type { Reference } from "../../domain/record/Reference.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
@@ -27,7 +27,7 @@ import { encodeRecord } from "../records/Codec.ts"
 import { type Actor, type AnyActor, failedTooOften } from "./Actor.ts"
 import type { ActorCache, Room } from "./ActorCache.ts"
 import { Answers, type CommitEntry } from "./Answers.ts"
-import { DecisionTurns } from "./DecisionTurns.ts"
+import type { DecisionTurns } from "./DecisionTurns.ts"
 import { type AnyEnvelope, type Envelope, type LogAnnotations, traceOf } from "./Envelope.ts"
 import type { Environments, UserActor } from "./Environments.ts"
 import type { Intake } from "./Intake.ts"
@@ -53,6 +53,8 @@ export interface ActorSystemOptions extends LoadParts {
   /** Runs the fiber of an actor. */
   readonly run: (effect: Effect.Effect<void>) => void
   readonly metrics: EngineMetrics
+  readonly loads: Semaphore.Semaphore
+  readonly turns: DecisionTurns
 }
 
 export class ActorSystem {
@@ -61,10 +63,11 @@ export class ActorSystem {
   /** Ends when all that was appended by now is durable: true; or when the disk has been full for too long: false. */
   readonly #committed: Effect.Effect<boolean>
   readonly answers: Answers
-  readonly turns = new DecisionTurns()
+  readonly turns: DecisionTurns
 
   constructor(options: ActorSystemOptions) {
     this.#options = options
+    this.turns = options.turns
     this.#committed = Effect.callback((resume) =>
       options.commit.afterCommit({
         committed: () => resume(Effect.succeed(true)),

@@ -1,5 +1,5 @@
 /**
- * How long users' commands may be decided in one turn of the event loop. Once what was decided in a turn took
+ * How long users' commands may be decided in one turn of the event loop, by all engines of the process. Once what was decided in a turn took
  * `decisionTurnWorkMax`, further commands wait for a later turn: those of one environment in the order in which they
  * came, and the environments in rotation, with the same work for each (deficit round robin). So a batch of events that
  * thousands of definitions concern gives way after each few of them, and the commands of another environment wait
@@ -92,9 +92,9 @@ export class DecisionTurns {
     )
   }
 
-  /** Drops what waits: the engine has ended. */
-  close(): void {
-    this.#waiting.clear()
+  /** Drops what waits of these environments: their engine has ended. */
+  drop(environments: Iterable<{ readonly id: string }>): void {
+    for (const { id } of environments) this.#waiting.delete(id)
   }
 
   #awaitEnd(): void {

@@ -17,11 +17,12 @@ export interface SupervisorOptions extends LoadParts {
   /** Epoch milliseconds that never go back. */
   readonly now: () => number
   readonly metrics: EngineMetrics
+  /** A permit for each actor that is loaded at once. */
+  readonly loads: Semaphore.Semaphore
 }
 
 export class Supervisor {
   readonly #options: SupervisorOptions
-  readonly #loads = Semaphore.makeUnsafe(limits.activationsConcurrentMax)
   /** Actors that wait for their state from disk. */
   loading = 0
 
@@ -42,7 +43,7 @@ export class Supervisor {
   load(actor: AnyActor): Effect.Effect<void, Broken> {
     return Effect.suspend(() => {
       this.loading++
-      return Semaphore.withPermit(this.#loads, loadActor(this.#options, actor)).pipe(
+      return Semaphore.withPermit(this.#options.loads, loadActor(this.#options, actor)).pipe(
         Effect.catchDefect((defect) => this.#failed(actor, defect)),
         Effect.ensuring(Effect.sync(() => this.loading--)),
       )

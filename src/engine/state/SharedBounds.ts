@@ -1,9 +1,11 @@
 /**
- * The bounds of memory that the engines of a process share: users in memory, records before the disk and before the
- * snapshot, records kept for streams, the filter of known ids. An engine alone has its own.
+ * The bounds that the engines of a process share: users in memory, records before the disk and before the snapshot, records
+ * kept for streams, the filter of known ids, loads of users at once, work in a turn of the event loop. An engine alone has its own.
  */
+import { Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
 import { overrunOf } from "../actor/ActorCache.ts"
+import { DecisionTurns } from "../actor/DecisionTurns.ts"
 import { Residents } from "../actor/Residents.ts"
 import { FeedShares } from "../commit/Feed.ts"
 import type { PendingBytes } from "../commit/GroupCommit.ts"
@@ -22,6 +24,8 @@ export class SharedBounds {
   readonly pendingBytes: PendingBytes = { bytes: 0 }
   readonly unsnapshotted: UnsnapshottedRecords = { count: 0, engines: 0 }
   readonly feeds = new FeedShares()
+  readonly loads = Semaphore.makeUnsafe(limits.activationsConcurrentMax)
+  readonly turns = new DecisionTurns()
 
   constructor(options: SharedBoundsOptions = {}) {
     const usersMax = options.residentUsersMax ?? limits.residentUsersMax

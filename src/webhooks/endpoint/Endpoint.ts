@@ -302,7 +302,10 @@ export class Endpoint implements Account {
       giveUp()
       this.#land(delivery)
     }
-    this.#shared.slots.forget(this.#wake)
+    const { slots } = this.#shared
+    slots.forget(this.#wake)
+    // It may have been woken for a slot that it takes no more.
+    slots.offer()
     this.closeSender()
   }
 

@@ -55,6 +55,13 @@ export class Registry {
     return this.#byNumber.size
   }
 
+  /** Attempts under way. */
+  get inFlight(): number {
+    let inFlight = 0
+    for (const endpoint of this) inFlight += endpoint.inFlight
+    return inFlight
+  }
+
   [Symbol.iterator](): IterableIterator<Endpoint> {
     return this.#byNumber.values()
   }

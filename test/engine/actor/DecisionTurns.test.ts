@@ -106,13 +106,13 @@ describe("Turns of decisions", () => {
     expect(othersWait()).toEqual([false, false, false])
   })
 
-  it("drop waiting commands when closed", () => {
+  it("drop waiting commands of an engine that ends, and of no other", () => {
     const { endTurn, turns } = bound(new Loop(10))
-    let decided = 0
-    turns.wait("a", () => decided++)
-    turns.close()
-    endTurn()
-    expect(decided).toBe(0)
+    const decided: Array<string> = []
+    for (const id of ["a", "b", "c"]) turns.wait(id, () => decided.push(id))
+    turns.drop([{ id: "a" }, { id: "c" }, { id: "d" }])
+    for (let turn = 0; turn < 3; turn++) endTurn()
+    expect(decided).toEqual(["b"])
   })
 })
 
