@@ -253,7 +253,10 @@ const settings = {
 }
 
 /** The configuration. Times are milliseconds. */
-export type Config = ValuesOf<typeof settings>
+export interface Config extends ValuesOf<typeof settings> {
+  /** In a cluster: the partition whose data directory and archives these are, in those of the process (`PartitionConfig.ts`). */
+  readonly partition?: { readonly number: number; readonly whole: Config }
+}
 
 export interface ConfigReading {
   /** The configuration, or one line for each fault. */
@@ -279,14 +282,14 @@ export const readConfig = (environment: Environment = process.env): ConfigReadin
     else if (secret) faults.push(`${variable} ${parsed.failure}.`)
     else faults.push(`${variable} is ${JSON.stringify(text)}: it ${parsed.failure}.`)
   }
-  if (faults.length === 0) faults.push(...bucketFaults(values as Config))
+  if (faults.length === 0) faults.push(...bucketFaults(values as unknown as Config))
   const known = new Set<string>(Object.values(settings).map(({ variable }) => variable))
   for (const variable of Object.values(commandVariables)) known.add(variable)
   const unknown = Object.keys(environment).filter(
     (variable) => variable.startsWith("LAUREL_") && !known.has(variable),
   )
   return {
-    config: faults.length === 0 ? Result.succeed(values as Config) : Result.fail(faults),
+    config: faults.length === 0 ? Result.succeed(values as unknown as Config) : Result.fail(faults),
     warnings: unknown
       .sort()
       .map((variable) => `${variable} is not a setting and has no effect; is it misspelt?`),
@@ -294,19 +297,15 @@ export const readConfig = (environment: Environment = process.env): ConfigReadin
 }
 
 /** Whether `environment` sets it. */
-export const isGiven = (name: keyof Config, environment: Environment = process.env): boolean =>
-  givenText(settings[name].variable, environment) !== undefined
+export const isGiven = (
+  name: keyof typeof settings,
+  environment: Environment = process.env,
+): boolean => givenText(settings[name].variable, environment) !== undefined
 
 const givenText = (variable: string, environment: Environment): string | undefined => {
   const text = environment[variable]?.trim()
   return text === "" ? undefined : text
 }
-
-/** The folder of the partition of a cluster in the data directory: a data directory of its own. */
-export const partitionIn = (dataDirectory: string, partition: number): string =>
-  path.join(dataDirectory, partitionsName, String(partition))
-
-export const partitionsName = "partitions"
 
 /** The folder of archives. */
 export const archivesIn = ({ archiveDirectory, dataDirectory }: Config): string =>

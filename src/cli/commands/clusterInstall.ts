@@ -3,12 +3,13 @@ import path from "node:path"
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import type { Config } from "../../config/Config.ts"
+import { firstPartition } from "../../config/PartitionConfig.ts"
 import { countText } from "../output/Amounts.ts"
 import { confirmation } from "../output/confirmation.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure } from "../output/JobWords.ts"
 import { requireData } from "../process/DataDirectory.ts"
-import { loadConfig, onlyPartition } from "../process/LoadConfig.ts"
+import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
 
 const yes = Flag.Boolean("yes").pipe(
@@ -27,7 +28,7 @@ const readStopped = Effect.fnUntraced(function* (config: Config, url: string) {
     ({ silentSeconds }) => silentSeconds * 1_000 <= config.clusterLockExpirationMs,
   )
   return alive.length === 0
-    ? partitions.find(({ partition }) => partition === onlyPartition)
+    ? partitions.find(({ partition }) => partition === firstPartition)
     : yield* commandFailed(
         exitCodes.inUse,
         `Stop all servers of the cluster first: ${alive.map(({ address }) => address).join(", ")}. One that was lost counts as running for ${config.clusterLockExpirationMs / 1_000} seconds.`,
@@ -45,7 +46,7 @@ const replace = (config: Config, url: string) =>
       )
       const directory = path.resolve(config.dataDirectory)
       yield* enterPartition(path.resolve(directory, "..", ".."), directory)
-      return yield* replacePartition({ url, partition: onlyPartition, directory })
+      return yield* replacePartition({ url, partition: firstPartition, directory })
     }),
   ).pipe(
     Effect.catchTags({

@@ -17,6 +17,7 @@ import type { OpenedPartition, PreparedPartition } from "../../cluster/PreparedP
 import { Shares } from "../../cluster/Shares.ts"
 import { readSecret } from "../../cluster/secret.ts"
 import type { Config } from "../../config/Config.ts"
+import { clusterDirectory, firstPartition } from "../../config/PartitionConfig.ts"
 import { splitAddress } from "../../config/SettingForms.ts"
 import {
   type AdminOptions,
@@ -39,10 +40,10 @@ import { listenFailure } from "../output/ListenFailure.ts"
 import { welcomeText } from "../output/Welcome.ts"
 import { leaveArchiveSettings } from "./ArchiveSettings.ts"
 import { type AdminHandlers, elsewhere, isOfDirectory, keepAdmin } from "./ClusterAdmin.ts"
-import { clusterDirectory, onlyPartition } from "./LoadConfig.ts"
 import { setupLink } from "./OpenDashboard.ts"
 import { prepareServices, watchData } from "./OpenServices.ts"
 import { keepServerFile, makeToken, reachable, realPath, type ServerFile } from "./ServerFile.ts"
+import { makeSharedParts, type SharedParts } from "./SharedParts.ts"
 
 export interface ClusterServerOptions {
   readonly config: Config
@@ -74,7 +75,7 @@ export const serveInCluster = (
       secret,
       metrics: api.requestMetrics,
       watch: api.watch,
-      partitionOf: () => onlyPartition,
+      partitionOf: () => firstPartition,
     })
     owners.onChange = () => forwarder.leaveFormerOwners()
     yield* Effect.addFinalizer(() => Effect.promise(() => forwarder.connections.close()))
@@ -92,8 +93,8 @@ export const serveInCluster = (
       metrics,
     }
     const adminElsewhere = yield* makeAdminWithoutEngine(adminOptions, (exchange) => {
-      if (isOfDirectory(exchange)) exchange.refuse(elsewhere(owners.of(onlyPartition)))
-      else forwarder.forwardAdmin(exchange, onlyPartition)
+      if (isOfDirectory(exchange)) exchange.refuse(elsewhere(owners.of(firstPartition)))
+      else forwarder.forwardAdmin(exchange, firstPartition)
     })
     const admin: AdminHandlers = {}
     const { url: adminUrl } = yield* Effect.mapError(
@@ -109,25 +110,26 @@ export const serveInCluster = (
     }
 
     const failed = yield* Deferred.make<never, CommandFailed>()
-    const prepare = preparePartition(options, adminOptions, serverFile, admin)
+    const shared = yield* makeSharedParts(config)
+    const prepare = preparePartition(options, adminOptions, serverFile, admin, shared)
     const endsProcess = (cause: Cause.Cause<unknown>): boolean => {
       const failure = commandFailure(cause)
       if (failure !== undefined) Deferred.doneUnsafe(failed, Effect.fail(failure))
       return failure !== undefined
     }
     const partition = yield* Partition.make({
-      number: onlyPartition,
+      number: firstPartition,
       lockExpirationMs,
       prepare,
       onFailed: endsProcess,
-      isFollower: () => followers.isFollower(onlyPartition) || shares.isHeir(onlyPartition),
+      isFollower: () => followers.isFollower(firstPartition) || shares.isHeir(firstPartition),
     })
     owners.follows = () => {
       const { following, opening } = partition
       // Nothing is moved to a runner that could not open it.
       if (following === undefined || opening.pauses) return []
       const { behindSeconds, lastSequence } = following
-      return [{ partition: onlyPartition, behindSeconds, lastSequence }]
+      return [{ partition: firstPartition, behindSeconds, lastSequence }]
     }
     owners.row.requests = () => requestCounts(metrics)
     observeCluster(metrics, owners, forwarder, () => partition)
@@ -139,9 +141,9 @@ export const serveInCluster = (
       port,
       secret,
       graceMs: limits.adminGraceMs,
-      handlerOf: (number) => (number === onlyPartition ? partition.handler : undefined),
+      handlerOf: (number) => (number === firstPartition ? partition.handler : undefined),
       adminOf: (number) =>
-        number === onlyPartition && partition.handler !== undefined ? admin.forOthers : undefined,
+        number === firstPartition && partition.handler !== undefined ? admin.forOthers : undefined,
     }).pipe(Effect.mapError((error) => listenFailure("cluster", config, error)))
     api.listener.handlerOf = handlerOf
     readiness.phase = "ready"
@@ -197,6 +199,7 @@ const preparePartition = (
   adminOptions: AdminOptions,
   serverFile: ServerFile,
   admin: AdminHandlers,
+  shared: SharedParts,
 ): Effect.Effect<PreparedPartition, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const metrics = new Metrics(whole)
@@ -208,6 +211,7 @@ const preparePartition = (
         fence = { epoch: claimed.epoch, isOwner: claimed.isOwner }
       },
       onFenced: () => Deferred.doneUnsafe(fenced, Effect.void),
+      shared,
     })
     const serve: Effect.Effect<OpenedPartition, unknown, Scope.Scope> = Effect.gen(function* () {
       const opened = yield* prepared.serve

@@ -1,7 +1,7 @@
 /** The configuration of this process, or the end of the command. */
-import path from "node:path"
 import { Effect, Result } from "effect"
-import { type Config, partitionIn, readConfig } from "../../config/Config.ts"
+import { type Config, readConfig } from "../../config/Config.ts"
+import { clusterDirectory, firstPartition, ofPartition } from "../../config/PartitionConfig.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 
 /** Reads the environment; warnings go to the standard error stream, faults end the command. */
@@ -13,19 +13,10 @@ export const loadConfig: Effect.Effect<Config, CommandFailed> = Effect.suspend((
     : Effect.fail(commandFailed(exitCodes.configuration, ...config.failure))
 })
 
-/** In a cluster of one partition, its data directory is that of the process and of every command. */
+/** In a cluster, the data directory of a command is that of the first partition. */
 const inPartition = (config: Config): Config =>
-  config.cluster === undefined
-    ? config
-    : { ...config, dataDirectory: partitionIn(config.dataDirectory, onlyPartition) }
-
-/** The directory of a server of the cluster, which has a data directory for each partition. */
-export const clusterDirectory = ({ dataDirectory }: Config): string =>
-  path.resolve(dataDirectory, "..", "..")
+  config.cluster === undefined ? config : ofPartition(config, firstPartition)
 
 /** Where the running server of a data directory keeps its file. */
 export const serverFileFolder = (config: Config): string =>
   config.cluster === undefined ? config.dataDirectory : clusterDirectory(config)
-
-/** An embedded data directory becomes this one; 0 is for the directory of projects. */
-export const onlyPartition = 1

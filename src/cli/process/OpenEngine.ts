@@ -6,7 +6,7 @@ import { Cause, Clock, Context, Deferred, Effect, type Scope } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import * as AccountsLive from "../../accounts/AccountsLive.ts"
 import type { ApiKeys } from "../../accounts/ApiKeys.ts"
-import type { Projects } from "../../accounts/Projects.ts"
+import { ProjectPartitions, type Projects } from "../../accounts/Projects.ts"
 import type { Config } from "../../config/Config.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
@@ -16,6 +16,7 @@ import type { RecoveryProgress, RecoveryReport } from "../../engine/recovery/Rec
 import { readMark } from "../../engine/state/SnapshotMark.ts"
 import { refusedAtStart } from "../../engine/time/Clock.ts"
 import { readLatestTime } from "../../engine/time/latestTime.ts"
+import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { takeRestored } from "../../storage/archive/ArchiveSwap.ts"
 import { isInUse } from "../../storage/disk/DirectoryLock.ts"
@@ -39,7 +40,9 @@ import * as DispatcherLive from "../../webhooks/DispatcherLive.ts"
 import { type CommandFailed, commandFailed, exitCodes, refused } from "../output/ExitCode.ts"
 import { unreadable } from "../output/JobWords.ts"
 import { type Fence, openStorage, type StorageProgress } from "./OpenStorage.ts"
+import { beginDirectory } from "./PartitionDirectory.ts"
 import { RestoredTo } from "./Restored.ts"
+import type { SharedParts } from "./SharedParts.ts"
 
 export interface Opened {
   readonly services: Context.Context<Engine | Accounts | ApiKeys | Projects>
@@ -74,6 +77,8 @@ export interface OpenObservers {
   readonly shipped?: ReadonlySet<string>
   /** In a cluster: another server has claimed the data. The engine is to be closed. */
   readonly onFenced?: () => void
+  /** In a cluster: of all engines of the process. */
+  readonly shared?: SharedParts
 }
 
 /** An engine that was recovered and takes no commands yet. */
@@ -128,7 +133,9 @@ export const prepareEngine = (
       snapshotIntervalMs: config.snapshotIntervalMs,
       residentUsersMax: config.residentUsersMax,
       clockJumpMsMax: config.clockJumpMsMax,
-      ...observers,
+      ...(observers.metrics !== undefined && { metrics: observers.metrics }),
+      ...(observers.onRecovering !== undefined && { onRecovering: observers.onRecovering }),
+      ...(observers.shared !== undefined && { shared: observers.shared.bounds }),
       onRecovered: (report) => {
         recovered = report
       },
@@ -179,6 +186,7 @@ const serveEngine = (
 ): Effect.Effect<Opened, CommandFailed | StorageError, Scope.Scope> =>
   Effect.gen(function* () {
     const { storage } = opened
+    yield* Effect.mapError(beginDirectory(config, engine), refused)
     const since = (yield* readMark(storage)).journal[0]?.at
     let restoredTo: number | undefined
     const ended = Effect.map(endSessions(engine), () => {
@@ -191,7 +199,13 @@ const serveEngine = (
           : new Broken({ operation: "open", cause: error }),
       ),
     )
-    const accounts = yield* Effect.provideService(AccountsLive.make, Engine, engine)
+    const accounts = yield* AccountsLive.make.pipe(
+      Effect.provideService(Engine, engine),
+      Effect.provideService(
+        ProjectPartitions,
+        config.cluster === undefined ? undefined : limits.clusterPartitions,
+      ),
+    )
     const services = Context.add(accounts, Engine, engine).pipe(Context.add(RestoredTo, restoredTo))
     const deliver = DispatcherLive.make({
       allowed: config.webhookAllowedRanges,
@@ -200,6 +214,7 @@ const serveEngine = (
       pendingMax: config.webhookPendingMax,
       logMax: config.webhookLogMax,
       ...(observers.metrics !== undefined && { metrics: observers.metrics }),
+      ...(observers.shared !== undefined && { shared: observers.shared.delivery }),
       onBroken,
     }).pipe(
       Effect.provide(Context.add(services, Storage, storage)),

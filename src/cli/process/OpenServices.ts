@@ -36,7 +36,7 @@ export const prepareServices = Effect.fnUntraced(function* (
   config: Config,
   metrics: Metrics,
   readiness: ReadinessState,
-  owning: Pick<OpenObservers, "onClaimed" | "onFenced"> = {},
+  owning: Pick<OpenObservers, "onClaimed" | "onFenced" | "shared"> = {},
 ) {
   // Before there is any state: see WorkerHost.
   const host = yield* makeWorkerHost({ background: true, directory: config.dataDirectory })

@@ -4,7 +4,13 @@
  */
 import path from "node:path"
 import { Effect, Result, type Scope } from "effect"
-import { archivesIn, type Config, partitionsName } from "../../config/Config.ts"
+import { archivesIn, type Config } from "../../config/Config.ts"
+import {
+  clusterDirectory,
+  firstPartition,
+  partitionNumber,
+  partitionsName,
+} from "../../config/PartitionConfig.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { listArchives } from "../../storage/archive/ArchiveCatalog.ts"
 import { type DiskError, isMissing } from "../../storage/disk/Disk.ts"
@@ -19,7 +25,6 @@ import type {
 import type { Refused } from "../../storage/postgres/Patience.ts"
 import { Broken, type Storage, type StorageError } from "../../storage/Storage.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
-import { onlyPartition } from "./LoadConfig.ts"
 
 /** Checked entries of the database, records caught up from PostgreSQL, or the wait for it. */
 export type StorageProgress =
@@ -97,7 +102,7 @@ const needsCluster = (directory: string): CommandFailed =>
   commandFailed(
     exitCodes.configuration,
     `The data directory ${directory} belongs to a cluster: set LAUREL_CLUSTER.`,
-    `To leave the cluster with all data, stop its servers in order and set LAUREL_DATA_DIR=${path.join(directory, partitionsName, String(onlyPartition))}.`,
+    `To leave the cluster with all data, stop its servers in order and set LAUREL_DATA_DIR=${path.join(directory, partitionsName, String(firstPartition))}.`,
   )
 
 const openClustered = (
@@ -107,18 +112,20 @@ const openClustered = (
 ): Opening =>
   Effect.gen(function* () {
     const directory = config.dataDirectory
+    const number = partitionNumber(config)
     const [{ follow }, { enterPartition }] = yield* Effect.promise(() =>
       Promise.all([
         import("../../storage/postgres/ClusterStorage.ts"),
         import("../../storage/postgres/EnterPartition.ts"),
       ]),
     )
-    yield* enterPartition(path.resolve(directory, "..", ".."), directory)
+    if (number === firstPartition) yield* enterPartition(clusterDirectory(config), directory)
+    else yield* makePartitionFolder(directory)
     const followed = yield* follow({
       url,
       directory,
       metrics,
-      partition: onlyPartition,
+      partition: number,
       owner: config.clusterAddress,
       ...(onClaimed !== undefined && { onClaimed }),
       ...(isKeptElsewhere(config) && { archives: archivePositions(config, shipped) }),
@@ -137,6 +144,13 @@ const openClustered = (
       },
     }
   }).pipe(toCommandFailed)
+
+/** What was there without a cluster is the first partition's. */
+const makePartitionFolder = (directory: string): Effect.Effect<void, Broken> =>
+  Effect.mapError(
+    nodeDisk.makeFolder(directory),
+    (cause) => new Broken({ operation: "open", cause }),
+  )
 
 const toCommandFailed = <A, E, R>(
   opening: Effect.Effect<A, E, R>,

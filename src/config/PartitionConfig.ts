@@ -1,0 +1,42 @@
+/**
+ * The configuration of a partition: its data directory is a folder in that of the cluster. The archives of the first partition
+ * are where they are without a cluster; those of another have a folder of their own there, and a prefix in the bucket.
+ */
+import path from "node:path"
+import type { Config } from "./Config.ts"
+
+export const partitionsName = "partitions"
+
+/** An embedded data directory becomes this one, which has the directory of accounts, keys and projects. */
+export const firstPartition = 1
+
+const partitionIn = (folder: string, number: number): string =>
+  path.join(folder, partitionsName, String(number))
+
+/** `config` is that of the process, or of any partition. */
+export const ofPartition = (config: Config, number: number): Config => {
+  const whole = config.partition?.whole ?? config
+  const { archiveBucket, archiveDirectory, dataDirectory } = whole
+  const own = {
+    ...whole,
+    dataDirectory: partitionIn(dataDirectory, number),
+    partition: { number, whole },
+  }
+  if (number === firstPartition) return own
+  return {
+    ...own,
+    archiveDirectory: archiveDirectory === "" ? "" : partitionIn(archiveDirectory, number),
+    archiveBucket: archiveBucket && {
+      ...archiveBucket,
+      prefix: `${archiveBucket.prefix}${partitionsName}/${number}/`,
+    },
+  }
+}
+
+/** The partition of a configuration; the first one without a cluster. */
+export const partitionNumber = ({ partition }: Config): number =>
+  partition?.number ?? firstPartition
+
+/** The directory of a server of the cluster, which has a data directory for each partition. */
+export const clusterDirectory = ({ dataDirectory, partition }: Config): string =>
+  path.resolve(partition?.whole.dataDirectory ?? dataDirectory)
