@@ -1,0 +1,90 @@
+/**
+ * The partition that answers a request: that of the project of its key or token, or of the project that a page names; the first
+ * one for everything else, also for what names none. Chosen before there is a handler, by the copy of the directory, so
+ * that the other partitions answer while the first has no owner.
+ *
+ * It decides nothing else: the partition's owner authenticates the request. A project stays in its partition, so a copy that
+ * lags knows a project or it does not, and never another partition of it.
+ *
+ * Cost: a key is hashed once for each connection that repeats it; the index is made again when keys or projects change.
+ */
+import type { IncomingMessage } from "node:http"
+import type { Socket } from "node:net"
+import { KeyIndex } from "../accounts/KeyIndex.ts"
+import { KeyUses } from "../accounts/KeyUses.ts"
+import {
+  type DirectoryState,
+  environmentNames,
+  partitionOf,
+  projectNamed,
+} from "../domain/project/Directory.ts"
+import { bearerKey } from "../http/request/RequestParts.ts"
+import { directoryPartition } from "./DirectoryTable.ts"
+
+export interface PartitionRouterOptions {
+  /** The copy of the directory, as of now. */
+  readonly directory: () => DirectoryState
+  /** The path under which pages lie. */
+  readonly pages: string
+}
+
+export type RoutedRequest = Pick<IncomingMessage, "headers" | "socket" | "url">
+
+interface Remembered {
+  readonly header: string
+  readonly index: KeyIndex
+  readonly partition: number
+}
+
+type Indexed = Pick<DirectoryState, "hashSecret" | "keys" | "projects">
+
+/** Whether a key has expired is for the partition's owner to say: there is no clock here. */
+const atAnyTime = 0
+
+export class PartitionRouter {
+  readonly #options: PartitionRouterOptions
+  readonly #page: RegExp
+  readonly #remembered = new WeakMap<Socket, Remembered>()
+  #indexed: Indexed | undefined
+  #index: KeyIndex | undefined
+
+  constructor(options: PartitionRouterOptions) {
+    this.#options = options
+    this.#page = new RegExp(
+      `^${options.pages}/([a-z0-9-]+)/(?:${environmentNames.join("|")})(?:[/?]|$)`,
+    )
+  }
+
+  of({ headers, socket, url = "" }: RoutedRequest): number {
+    const state = this.#options.directory()
+    const [, name] = this.#page.exec(url) ?? []
+    if (name !== undefined) return partitionOf(projectNamed(state, name) ?? {})
+    const header = headers.authorization
+    if (header === undefined) return directoryPartition
+    const index = this.#indexOf(state)
+    const remembered = this.#remembered.get(socket)
+    if (remembered?.header === header && remembered.index === index) return remembered.partition
+    const partition = this.#ofKey(state, index, header)
+    this.#remembered.set(socket, { header, index, partition })
+    return partition
+  }
+
+  #ofKey({ projects }: DirectoryState, index: KeyIndex, header: string): number {
+    const key = bearerKey(header)
+    const caller = key === undefined ? undefined : index.find(key, atAnyTime)
+    return partitionOf((caller && projects.get(caller.projectId)) ?? {})
+  }
+
+  #indexOf(state: DirectoryState): KeyIndex {
+    const indexed = this.#indexed
+    const isSame =
+      indexed?.keys === state.keys &&
+      indexed.projects === state.projects &&
+      indexed.hashSecret === state.hashSecret
+    if (!isSame || this.#index === undefined) {
+      this.#indexed = state
+      this.#index = new KeyIndex(state, new KeyUses(), atAnyTime)
+    }
+    return this.#index
+  }
+}

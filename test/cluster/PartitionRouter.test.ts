@@ -1,0 +1,106 @@
+/** Which partition answers a request. */
+
+import { createSecretKey } from "node:crypto"
+import type { Socket } from "node:net"
+import { beforeEach, describe, expect, it } from "vitest"
+import { hashKeyText } from "../../src/accounts/KeyIndex.ts"
+import { makeKeyText } from "../../src/accounts/KeyText.ts"
+import { UserTokens } from "../../src/accounts/UserTokens.ts"
+import { PartitionRouter } from "../../src/cluster/PartitionRouter.ts"
+import {
+  type ApiKey,
+  type DirectoryState,
+  emptyDirectory,
+} from "../../src/domain/project/Directory.ts"
+
+const secret = "ab".repeat(32)
+const now = 1_000_000
+const texts = { first: makeKeyText("sandbox"), third: makeKeyText("production") }
+
+const keyOf = (id: string, projectId: string, text: string): [string, ApiKey] => [
+  id,
+  {
+    id,
+    projectId,
+    environment: "sandbox",
+    scope: "full",
+    tier: "enterprise",
+    requestsPerMinute: null,
+    hash: hashKeyText(secret, text),
+    hint: "lk_",
+    createdAt: 0,
+    revokedAt: null,
+  },
+]
+
+const full: DirectoryState = {
+  ...emptyDirectory,
+  sequence: 1,
+  hashSecret: secret,
+  projects: new Map([
+    ["prj_1", { id: "prj_1", name: "shop", createdAt: 0 }],
+    ["prj_3", { id: "prj_3", name: "mall", createdAt: 0, partition: 3 }],
+  ]),
+  keys: new Map([keyOf("key_1", "prj_1", texts.first), keyOf("key_3", "prj_3", texts.third)]),
+}
+
+let state: DirectoryState
+const router = () => new PartitionRouter({ directory: () => state, pages: "/dashboard" })
+const socket = () => ({}) as Socket
+const ofKey = (found: PartitionRouter, key: string, over = socket()) =>
+  found.of({ headers: { authorization: `Bearer ${key}` }, socket: over, url: "/v1/events" })
+const ofPath = (url: string) => router().of({ headers: {}, socket: socket(), url })
+
+beforeEach(() => {
+  state = full
+})
+
+describe("A request's partition", () => {
+  it("is that of the project of its key", () => {
+    const found = router()
+    expect([ofKey(found, texts.first), ofKey(found, texts.third)]).toEqual([1, 3])
+    expect(ofKey(found, makeKeyText("sandbox"))).toBe(1)
+    expect(found.of({ headers: { authorization: "Basic x" }, socket: socket() })).toBe(1)
+    expect(found.of({ headers: {}, socket: socket(), url: "/v1/events" })).toBe(1)
+  })
+
+  it("is that of the project of the key that made its token", () => {
+    const tokens = new UserTokens(createSecretKey(Buffer.from(secret, "hex")))
+    const wish = { keyId: "key_3", userId: "ada", expiresAt: now + 60_000 }
+    expect(ofKey(router(), tokens.make(wish, now))).toBe(3)
+    expect(ofKey(router(), tokens.make({ ...wish, keyId: "key_9" }, now))).toBe(1)
+    // The owner refuses it.
+    expect(ofKey(router(), tokens.make({ ...wish, expiresAt: 1_000 }, 0))).toBe(3)
+  })
+
+  it("is that of the project of its page", () => {
+    expect(ofPath("/dashboard/mall/production")).toBe(3)
+    expect(ofPath("/dashboard/mall/sandbox/users?limit=5")).toBe(3)
+    expect(ofPath("/dashboard/mall/sandbox?x=1")).toBe(3)
+    expect(ofPath("/dashboard/shop/sandbox")).toBe(1)
+    for (const path of [
+      "/dashboard",
+      "/dashboard/mall",
+      "/dashboard/mall/sandboxes",
+      "/dashboard/gone/sandbox",
+      "/other/mall/sandbox",
+      "/dashboard/projects/prj_3/rename",
+    ]) {
+      expect([path, ofPath(path)]).toEqual([path, 1])
+    }
+  })
+
+  it("follows the directory, on a connection that is known, too", () => {
+    const [found, over] = [router(), socket()]
+    state = { ...full, keys: new Map() }
+    expect(ofKey(found, texts.third, over)).toBe(1)
+    state = full
+    expect(ofKey(found, texts.third, over)).toBe(3)
+    // A heartbeat changes nothing.
+    state = { ...full, sequence: 2 }
+    expect(ofKey(found, texts.third, over)).toBe(3)
+    expect(ofKey(found, texts.first, over)).toBe(1)
+    state = emptyDirectory
+    expect(ofKey(found, texts.third, over)).toBe(1)
+  })
+})
