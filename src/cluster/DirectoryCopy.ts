@@ -59,6 +59,9 @@ export class DirectoryCopy {
     return performance.now() - this.#currentAt < this.#staleMs
   }
 
+  /** Ends with the next state. */
+  readonly changed: Effect.Effect<void> = Effect.suspend(() => this.#moved.await)
+
   /** Ends when the copy has the directory's record of this sequence, which is published. */
   readonly has = (sequence: number): Effect.Effect<void, LaurelError> =>
     Effect.gen({ self: this }, function* () {

@@ -22,7 +22,7 @@ export interface DirectoryPublisherOptions {
 
 interface Waiting {
   readonly sequence: number
-  readonly done: Deferred.Deferred<void, LaurelError>
+  readonly done: Deferred.Deferred<number, LaurelError>
 }
 
 const monotonicMs = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
@@ -71,11 +71,14 @@ export class DirectoryPublisher {
     for (const { done } of this.#waiting) Deferred.doneUnsafe(done, Effect.fail(outcomeUnknown))
   })
 
-  /** Ends when the record of this sequence, which is durable, is published. */
-  readonly published = (sequence: number): Effect.Effect<void, LaurelError> =>
+  /**
+   * Ends when the record of this sequence, which is durable, is published; returns the record as of which the row is, which is an
+   * earlier one where nothing has changed since.
+   */
+  readonly published = (sequence: number): Effect.Effect<number, LaurelError> =>
     Effect.suspend(() => {
       if (this.#isFenced) return Effect.fail(outcomeUnknown)
-      const waiting = { sequence, done: Deferred.makeUnsafe<void, LaurelError>() }
+      const waiting = { sequence, done: Deferred.makeUnsafe<number, LaurelError>() }
       this.#waiting.push(waiting)
       this.#wanted.openUnsafe()
       return Deferred.await(waiting.done).pipe(
@@ -103,7 +106,8 @@ export class DirectoryPublisher {
 
   #answer(sequence: number): void {
     for (const waiting of this.#waiting) {
-      if (waiting.sequence <= sequence) Deferred.doneUnsafe(waiting.done, Effect.void)
+      if (waiting.sequence > sequence) continue
+      Deferred.doneUnsafe(waiting.done, Effect.succeed(this.#last!.sequence))
     }
   }
 }

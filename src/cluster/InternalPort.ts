@@ -19,6 +19,8 @@ export interface InternalPortOptions extends Address {
   readonly handlerOf: (partition: number) => RequestHandler | undefined
   /** The same for operators' requests, whose token another runner has checked. */
   readonly adminOf: (partition: number) => RequestHandler | undefined
+  /** Who carries out other runners' commands to the directory (`DirectoryCommands.ts`). */
+  readonly directoryOf: () => RequestHandler | undefined
   readonly graceMs: number
 }
 
@@ -31,8 +33,7 @@ export const listenInternally = (
   listener.handlerOf = (request: ServerRequest): RequestHandler => {
     const { headers } = request
     if (!isSecret(headers[internalHeaders.secret])) return stranger
-    const find = headers[internalHeaders.admin] === undefined ? options.handlerOf : options.adminOf
-    const handler = find(Number(headers[internalHeaders.partition]))
+    const handler = handlerFor(options, headers)
     if (handler === undefined) return notMine
     request.forwardedPeer = headers[internalHeaders.peer] as string | undefined
     return handler
@@ -40,6 +41,15 @@ export const listenInternally = (
   return Effect.acquireRelease(Effect.as(listen(listener.server, options), listener), () =>
     listener.close(options.graceMs),
   )
+}
+
+const handlerFor = (
+  { adminOf, directoryOf, handlerOf }: InternalPortOptions,
+  headers: ServerRequest["headers"],
+): RequestHandler | undefined => {
+  if (headers[internalHeaders.directory] !== undefined) return directoryOf()
+  const find = headers[internalHeaders.admin] === undefined ? handlerOf : adminOf
+  return find(Number(headers[internalHeaders.partition]))
 }
 
 const refusing = (refuse: (exchange: Exchange) => void): RequestHandler => ({

@@ -10,6 +10,8 @@ export const internalHeaders = {
   partition: `${prefix}partition`,
   /** The request is for the owner's admin server; the sender has checked its token. */
   admin: `${prefix}admin`,
+  /** The request is a command to the directory. */
+  directory: `${prefix}directory`,
   /** The address of the client's connection. */
   peer: `${prefix}peer`,
   /** In a reply: this runner is not the owner, and did nothing. */

@@ -86,6 +86,22 @@ const until = (isSo: () => boolean) =>
 layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
   "The directory of a cluster",
   (it) => {
+    it.effect("is published as of an earlier record, where nothing has changed since", () =>
+      Effect.gen(function* () {
+        const { connection } = yield* prepared
+        let state = stateAt(1)
+        const read = Effect.sync(() => state)
+        const publisher = new DirectoryPublisher({ connection, epoch: 1, read })
+        yield* Effect.forkScoped(publisher.run)
+        const published = (sequence: number) => Effect.retry(publisher.published(sequence), forever)
+        expect(yield* published(1)).toBe(1)
+        state = { ...state, sequence: 2 }
+        expect(yield* published(2)).toBe(1)
+        state = stateAt(3)
+        expect(yield* published(3)).toBe(3)
+      }),
+    )
+
     it.effect("is with each runner once its change was answered", () =>
       Effect.gen(function* () {
         const { connection, url } = yield* prepared

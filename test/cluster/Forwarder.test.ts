@@ -55,6 +55,7 @@ const ownerThat = async (answer: Answer, handles: () => boolean = () => true) =>
         graceMs: 0,
         handlerOf: (partition) => (partition === 1 && handles() ? api : undefined),
         adminOf: (partition) => (partition === 1 && handles() ? admin : undefined),
+        directoryOf: () => undefined,
       }),
       scope,
     ),

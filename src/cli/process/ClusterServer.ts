@@ -144,6 +144,8 @@ export const serveInCluster = (
       handlerOf: (number) => (number === firstPartition ? partition.handler : undefined),
       adminOf: (number) =>
         number === firstPartition && partition.handler !== undefined ? admin.forOthers : undefined,
+      // With one partition nobody asks.
+      directoryOf: () => undefined,
     }).pipe(Effect.mapError((error) => listenFailure("cluster", config, error)))
     api.listener.handlerOf = handlerOf
     readiness.phase = "ready"

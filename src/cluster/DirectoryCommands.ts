@@ -1,0 +1,149 @@
+/**
+ * Commands to the directory from runners that do not own partition 1: posted to its owner's internal port, which answers once the
+ * change is published; the sender answers its own caller once its copy has it.
+ *
+ * A command is sent again only where it surely was not carried out: the owner refused the connection, or is none any more. After
+ * a lost answer the outcome is unknown: keys would be made twice.
+ */
+import { Cause, Effect, Exit, Result } from "effect"
+import type { DirectoryCommand } from "../domain/decide/Directory.ts"
+import type { JournalRecord } from "../domain/record/Record.ts"
+import type { LaurelError } from "../domain/values/Errors.ts"
+import { laurelError } from "../domain/values/Errors.ts"
+import { outcomeUnknown } from "../engine/actor/refusals.ts"
+import { parseBody, readBody } from "../http/body/Body.ts"
+import type { RequestHandler } from "../http/request/Exchange.ts"
+import { limits } from "../Limits.ts"
+import type { DirectoryCopy } from "./DirectoryCopy.ts"
+import { directoryPartition } from "./DirectoryTable.ts"
+import { noOwner } from "./Forward.ts"
+import { internalHeaders } from "./internalHeaders.ts"
+import type { OwnerConnections } from "./OwnerConnections.ts"
+import type { Owners } from "./Owners.ts"
+
+/** A change that all runners can read. */
+export interface PublishedChange {
+  readonly record: JournalRecord
+  /** The record as of which the directory is published. */
+  readonly published: number
+}
+
+type Reply = { readonly change: PublishedChange } | { readonly refusal: LaurelError }
+
+/** Carries out commands of other runners, which the internal port lets in. */
+export const directoryHandler = (
+  ask: (command: DirectoryCommand) => Effect.Effect<PublishedChange, LaurelError>,
+): Effect.Effect<RequestHandler> =>
+  Effect.map(Effect.context<never>(), (context) => {
+    const runFork = Effect.runForkWith(context)
+    return {
+      draining: false,
+      watch: { tracing: false },
+      answered: () => {},
+      missed: () => {},
+      handle: (exchange) => {
+        const reply = (body: Reply) => exchange.reply(200, "application/json", JSON.stringify(body))
+        exchange.askForBody()
+        readBody(exchange.request, limits.bodyBytesMax, (body) => {
+          const command = Result.flatMap(body, parseBody)
+          if (Result.isFailure(command)) {
+            exchange.refuse(command.failure)
+            return
+          }
+          const answer = Effect.exit(ask(command.success as DirectoryCommand)).pipe(
+            Effect.flatMap((exit) => {
+              if (Exit.isSuccess(exit)) return Effect.sync(() => reply({ change: exit.value }))
+              const refused = Cause.findError(exit.cause)
+              if (Result.isSuccess(refused)) {
+                return Effect.sync(() => reply({ refusal: refused.success }))
+              }
+              exchange.refuse(defect)
+              return Effect.logError("A command to the directory failed", exit.cause)
+            }),
+          )
+          runFork(answer)
+        })
+      },
+    }
+  })
+
+const defect = laurelError("internal_error", "The command to the directory failed.")
+
+export interface DirectoryCommandsOptions {
+  readonly owners: Pick<Owners, "of" | "renew" | "changed">
+  readonly connections: OwnerConnections
+  readonly secret: string
+  readonly copy: Pick<DirectoryCopy, "has">
+}
+
+/** Nothing was carried out. */
+class NotTaken extends Error {}
+
+const notSent = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"])
+
+export class DirectoryCommands {
+  readonly #options: DirectoryCommandsOptions
+
+  constructor(options: DirectoryCommandsOptions) {
+    this.#options = options
+  }
+
+  /** Asks the owner of partition 1, and ends once the copy here has the change. */
+  readonly ask = (command: DirectoryCommand): Effect.Effect<JournalRecord, LaurelError> =>
+    Effect.gen({ self: this }, function* () {
+      const reply = yield* this.#post(JSON.stringify(command))
+      if ("refusal" in reply) return yield* Effect.fail(reply.refusal)
+      const { published, record } = reply.change
+      yield* this.#options.copy.has(published)
+      return record
+    })
+
+  #post(body: string): Effect.Effect<Reply, LaurelError> {
+    return Effect.gen({ self: this }, function* () {
+      const { owners } = this.#options
+      const deadline = performance.now() + limits.ownerWaitMs
+      while (performance.now() < deadline) {
+        const owner = owners.of(directoryPartition)
+        if (owner !== undefined && owner.address !== "") {
+          const sent = yield* Effect.result(
+            Effect.tryPromise({
+              try: (signal) => this.#send(owner.address, body, signal),
+              catch: (error) => error,
+            }),
+          )
+          if (Result.isSuccess(sent)) return sent.success
+          if (!(sent.failure instanceof NotTaken)) return yield* Effect.fail(outcomeUnknown)
+          void owners.renew()
+        }
+        yield* Effect.promise(() => owners.changed(limits.ownerAvoidedMs))
+      }
+      return yield* Effect.fail(noOwner)
+    })
+  }
+
+  /** Fails with `NotTaken` where the owner did nothing. */
+  async #send(address: string, body: string, signal: AbortSignal): Promise<Reply> {
+    const { connections, secret } = this.#options
+    try {
+      const reply = await connections.to(address, false).request({
+        path: "/",
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          [internalHeaders.secret]: secret,
+          [internalHeaders.partition]: String(directoryPartition),
+          [internalHeaders.directory]: "1",
+        },
+        body,
+        signal,
+        headersTimeout: 2 * limits.directoryPublishedMs,
+      })
+      const text = await reply.body.text()
+      if (reply.headers[internalHeaders.notOwner] !== undefined) throw new NotTaken()
+      if (reply.statusCode !== 200) throw new Error(`status ${reply.statusCode}`)
+      return JSON.parse(text) as Reply
+    } catch (error) {
+      throw notSent.has((error as { readonly code?: string }).code ?? "") ? new NotTaken() : error
+    }
+  }
+}
