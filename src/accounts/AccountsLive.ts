@@ -1,7 +1,8 @@
 /**
  * Accounts from the engine's directory. The durable directory is the truth; the index of keys and the rate
  * limit windows are made from it at start and after each change, before the change is answered. A change
- * whose outcome was unknown (the disk was full) may become durable later: a check every second finds it.
+ * whose outcome was unknown (the disk was full) may become durable later: a check every second finds it. In a cluster of
+ * several partitions the engine's directory may be a copy, whose changes are found when they come.
  */
 import { Context, Effect, Layer, Semaphore } from "effect"
 import type { Asker } from "../domain/accounts/AccountCommand.ts"
@@ -27,6 +28,7 @@ import { hashKeyText, KeyIndex } from "./KeyIndex.ts"
 import { keyHint, makeKeyText } from "./KeyText.ts"
 import { KeyUses } from "./KeyUses.ts"
 import { makeId } from "./makeId.ts"
+import { keysOf, OwnPartition } from "./OwnPartition.ts"
 import { ProjectPartitions, Projects } from "./Projects.ts"
 import { RateLimits } from "./RateLimits.ts"
 
@@ -66,17 +68,18 @@ export const make = Effect.gen(function* () {
   const engine = yield* Engine
   const { now } = engine
   const partitions = yield* ProjectPartitions
+  const own = yield* OwnPartition
   const changing = yield* Semaphore.make(1)
   const rateLimits = new RateLimits()
   const uses = new KeyUses()
   let directory = yield* engine.readDirectory
-  let index = new KeyIndex(directory, uses, now())
+  let index = new KeyIndex(keysOf(own, directory), uses, now())
   let version = 0
   let usesRecordedAt = now()
   rateLimits.load(directory)
 
   const renewIndex = () => {
-    index = new KeyIndex(directory, uses, now())
+    index = new KeyIndex(keysOf(own, directory), uses, now())
     version++
   }
 
@@ -109,7 +112,7 @@ export const make = Effect.gen(function* () {
   yield* Effect.forkScoped(
     Effect.gen(function* () {
       while (true) {
-        yield* Effect.sleep(limits.directoryCheckMs)
+        yield* Effect.raceFirst(Effect.sleep(limits.directoryCheckMs), own?.changed ?? Effect.never)
         yield* refresh
         if (now() - usesRecordedAt >= limits.keyUseFlushMs) yield* recordUses
       }

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Exit, Scope } from "effect"
+import { Context, Effect, Exit, Latch, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { Accounts } from "../../src/accounts/Accounts.ts"
 import { make } from "../../src/accounts/AccountsLive.ts"
 import { ApiKeys, type KeyRequest } from "../../src/accounts/ApiKeys.ts"
 import { makeKeyText } from "../../src/accounts/KeyText.ts"
+import { OwnPartition } from "../../src/accounts/OwnPartition.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
 import { laurelError } from "../../src/domain/values/Errors.ts"
 import { Engine } from "../../src/engine/Engine.ts"
@@ -422,5 +423,50 @@ describe("A rotated key", () => {
       ])
       expect((yield* Effect.flip(keys.rotate("key_x", "0"))).code).toBe("key_not_found")
     }),
+  )
+})
+
+describe("Accounts of a partition", () => {
+  it.effect("know the keys of its own projects, of a directory that another runner changes", () =>
+    Effect.gen(function* () {
+      const { keys, engine } = yield* startAccounts()
+      const create = (name: string) =>
+        engine.askDirectory({
+          kind: "createProject",
+          by: "operator",
+          project: { id: `prj_${name}`, name },
+          partitions: 2,
+        })
+      yield* create("one")
+      yield* create("two")
+      const first = yield* keys.create({ ...wish, project: "one" })
+      const state = { directory: yield* engine.readDirectory }
+      let changed = Latch.makeUnsafe(false)
+      const copied = { ...engine, readDirectory: Effect.sync(() => state.directory) }
+      const accountsOf = (number: number) =>
+        Effect.map(
+          make.pipe(
+            Effect.provideService(Engine, copied),
+            Effect.provideService(OwnPartition, {
+              number,
+              changed: Effect.suspend(() => changed.await),
+            }),
+          ),
+          (context) => Context.get(context, Accounts),
+        )
+      const [one, two] = [yield* accountsOf(1), yield* accountsOf(2)]
+      const known = (key: string) =>
+        [one, two].map((accounts) => accounts.authenticate(key) !== undefined)
+      expect(known(first.key)).toEqual([true, false])
+      const second = yield* keys.create({ ...wish, project: "two" })
+      expect(known(second.key)).toEqual([false, false])
+      state.directory = yield* engine.readDirectory
+      const opened = changed
+      changed = Latch.makeUnsafe(false)
+      opened.openUnsafe()
+      // Their clock stands still.
+      for (let turn = 0; turn < 10; turn++) yield* Effect.yieldNow
+      expect(known(second.key)).toEqual([false, true])
+    }).pipe(Effect.scoped),
   )
 })
