@@ -5,30 +5,25 @@
  *
  * At the end of the process partitions are handed over first, then their engines are closed, then the addresses.
  */
-import { Cause, Console, Deferred, Effect, Fiber, Result, type Scope } from "effect"
+import { Cause, Deferred, Effect, Fiber, Result, type Scope } from "effect"
 import { observeCluster, requestCounts } from "../../cluster/clusterMetrics.ts"
 import { Followers } from "../../cluster/Followers.ts"
 import { Forwarder } from "../../cluster/Forwarder.ts"
 import { listenInternally } from "../../cluster/InternalPort.ts"
 import { AddressTaken, openOwners } from "../../cluster/Owners.ts"
 import { Partition } from "../../cluster/Partition.ts"
-import { anyRunner, takePart } from "../../cluster/Placement.ts"
-import type { OpenedPartition, PreparedPartition } from "../../cluster/PreparedPartition.ts"
+import { PartitionRouter, type RoutedRequest } from "../../cluster/PartitionRouter.ts"
+import { Partitions } from "../../cluster/Partitions.ts"
+import { takePart } from "../../cluster/Placement.ts"
 import { Shares } from "../../cluster/Shares.ts"
 import { readSecret } from "../../cluster/secret.ts"
 import type { Config } from "../../config/Config.ts"
 import { clusterDirectory, firstPartition } from "../../config/PartitionConfig.ts"
 import { splitAddress } from "../../config/SettingForms.ts"
-import {
-  type AdminOptions,
-  listenAdmin,
-  makeAdminWithoutEngine,
-} from "../../http/admin/AdminServer.ts"
-import type { RequestHandler } from "../../http/request/Exchange.ts"
+import { dashboardPrefix } from "../../dashboard/prefix.ts"
+import { listenAdmin, makeAdminWithoutEngine } from "../../http/admin/AdminServer.ts"
 import type { ReadinessState } from "../../http/server/Readiness.ts"
-import type { Listening } from "../../http/server/Server.ts"
 import { limits } from "../../Limits.ts"
-import { Metrics } from "../../metrics/Metrics.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { checkFormat } from "../../storage/postgres/formats.ts"
 import { PgConnection } from "../../storage/postgres/PgConnection.ts"
@@ -37,22 +32,15 @@ import { migrate } from "../../storage/postgres/schema.ts"
 import { CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure } from "../output/JobWords.ts"
 import { listenFailure } from "../output/ListenFailure.ts"
-import { welcomeText } from "../output/Welcome.ts"
-import { leaveArchiveSettings } from "./ArchiveSettings.ts"
-import { type AdminHandlers, elsewhere, isOfDirectory, keepAdmin } from "./ClusterAdmin.ts"
-import { setupLink } from "./OpenDashboard.ts"
-import { prepareServices, watchData } from "./OpenServices.ts"
-import { keepServerFile, makeToken, reachable, realPath, type ServerFile } from "./ServerFile.ts"
-import { makeSharedParts, type SharedParts } from "./SharedParts.ts"
-
-export interface ClusterServerOptions {
-  readonly config: Config
-  /** The address of PostgreSQL. */
-  readonly url: string
-  readonly metrics: Metrics
-  readonly readiness: ReadinessState
-  readonly api: Listening
-}
+import { type AdminHandlers, elsewhere, isOfDirectory } from "./ClusterAdmin.ts"
+import { type ClusterDirectory, openClusterDirectory } from "./ClusterDirectory.ts"
+import {
+  type ClusterServerOptions,
+  keepServerFileIn,
+  preparePartition,
+} from "./PreparePartition.ts"
+import { makeToken, reachable, type ServerFile } from "./ServerFile.ts"
+import { makeSharedParts } from "./SharedParts.ts"
 
 /** Runs until it is interrupted; fails where this runner can serve no partition. */
 export const serveInCluster = (
@@ -75,8 +63,17 @@ export const serveInCluster = (
       secret,
       metrics: api.requestMetrics,
       watch: api.watch,
-      partitionOf: () => firstPartition,
+      partitionOf: ({ request }) => partitionOf(request),
     })
+    // With one partition nothing is copied or routed.
+    const directory =
+      partitions === 1
+        ? undefined
+        : yield* openClusterDirectory({
+            ...{ url, secret, owners, lockExpirationMs },
+            connections: forwarder.connections,
+          })
+    const partitionOf = routing(directory)
     owners.onChange = () => forwarder.leaveFormerOwners()
     yield* Effect.addFinalizer(() => Effect.promise(() => forwarder.connections.close()))
     yield* Effect.addFinalizer(() => {
@@ -111,43 +108,50 @@ export const serveInCluster = (
 
     const failed = yield* Deferred.make<never, CommandFailed>()
     const shared = yield* makeSharedParts(config)
-    const prepare = preparePartition(options, adminOptions, serverFile, admin, shared)
+    const inServer = { server: options, adminOptions, serverFile, shared, directory }
     const endsProcess = (cause: Cause.Cause<unknown>): boolean => {
       const failure = commandFailure(cause)
       if (failure !== undefined) Deferred.doneUnsafe(failed, Effect.fail(failure))
       return failure !== undefined
     }
-    const partition = yield* Partition.make({
-      number: firstPartition,
-      lockExpirationMs,
-      prepare,
-      onFailed: endsProcess,
-      isFollower: () => followers.isFollower(firstPartition) || shares.isHeir(firstPartition),
+    const numbers = Array.from({ length: partitions }, (_, index) => index + 1)
+    const all = yield* Effect.forEach(numbers, (number) =>
+      Partition.make({
+        number,
+        lockExpirationMs,
+        prepare: preparePartition({
+          ...inServer,
+          number,
+          // Accounts, keys and archives of the first partition; the others have no operators.
+          admin: number === firstPartition ? admin : {},
+        }),
+        onFailed: endsProcess,
+        isFollower: () => followers.isFollower(number) || shares.isHeir(number),
+      }),
+    )
+    const here = new Partitions(all, {
+      ...{ owners, followers, shares, address },
+      mayAnswer: (number) => number === firstPartition || directory?.copy.isCurrent === true,
     })
-    owners.follows = () => {
-      const { following, opening } = partition
-      // Nothing is moved to a runner that could not open it.
-      if (following === undefined || opening.pauses) return []
-      const { behindSeconds, lastSequence } = following
-      return [{ partition: firstPartition, behindSeconds, lastSequence }]
-    }
+    owners.follows = () => here.follows
     owners.row.requests = () => requestCounts(metrics)
-    observeCluster(metrics, owners, forwarder, () => partition)
+    observeCluster(metrics, owners, forwarder, (number) => here.of(number))
 
-    const handlerOf = (): RequestHandler => partition.handler ?? forwarder
     const { hostname, port } = splitAddress(address)
     yield* listenInternally({
       host: hostname.replace(/^\[|\]$/g, ""),
       port,
       secret,
       graceMs: limits.adminGraceMs,
-      handlerOf: (number) => (number === firstPartition ? partition.handler : undefined),
+      handlerOf: (number) => here.handlerOf(number),
       adminOf: (number) =>
-        number === firstPartition && partition.handler !== undefined ? admin.forOthers : undefined,
-      // With one partition nobody asks.
-      directoryOf: () => undefined,
+        number === firstPartition && here.handlerOf(number) !== undefined
+          ? admin.forOthers
+          : undefined,
+      directoryOf: () =>
+        here.handlerOf(firstPartition) === undefined ? undefined : directory?.handler(),
     }).pipe(Effect.mapError((error) => listenFailure("cluster", config, error)))
-    api.listener.handlerOf = handlerOf
+    api.listener.handlerOf = (request) => here.handlerOf(partitionOf(request)) ?? forwarder
     readiness.phase = "ready"
     // An owner alone needs more in it.
     const folder = clusterDirectory(config)
@@ -159,26 +163,16 @@ export const serveInCluster = (
       address: { host: hostname, port },
       partitions,
       lockExpirationMs,
-      mayTake: (number, held) =>
-        // The owner of record is this runner where another one gave it the partition: nobody else takes it.
-        (!partition.opening.pauses ||
-          followers.isAlone(number) ||
-          owners.of(number)?.address === address) &&
-        followers.mayTake(number, partition.following?.isCaughtUp === true, held < shares.most),
-      givesAway: (number) =>
-        partition.opening.isOverdue && !followers.isAlone(number)
-          ? anyRunner
-          : shares.heirOf(number),
-      gaveAway: (_, heir) => {
-        if (heir === anyRunner) partition.opening.gaveAway()
-      },
-      run: () => partition.run,
+      mayTake: here.mayTake,
+      givesAway: here.givesAway,
+      gaveAway: here.gaveAway,
+      run: here.run,
     })
     yield* Effect.addFinalizer(() => {
       forwarder.isStopping = true
       readiness.phase = "stopping"
       // Before the others see that this runner leaves: then they find the lock free.
-      return partition.freeze
+      return here.freeze
     })
     yield* Effect.logInfo("Joined the cluster").pipe(
       Effect.annotateLogs({ url: api.url, adminUrl, address }),
@@ -186,57 +180,15 @@ export const serveInCluster = (
     return yield* Deferred.await(failed)
   })
 
-const keepServerFileIn = (
-  directory: string,
-  file: ServerFile,
-): Effect.Effect<void, CommandFailed, Scope.Scope> =>
-  Effect.flatMap(
-    Effect.promise(() => realPath(directory)),
-    (directory) => keepServerFile(directory, { ...file, directory }),
-  )
-
-/** Opens and recovers the partition; `serve` opens all that belongs to its data directory. */
-const preparePartition = (
-  { api, config, metrics: whole, readiness }: ClusterServerOptions,
-  adminOptions: AdminOptions,
-  serverFile: ServerFile,
-  admin: AdminHandlers,
-  shared: SharedParts,
-): Effect.Effect<PreparedPartition, unknown, Scope.Scope> =>
-  Effect.gen(function* () {
-    const metrics = new Metrics(whole)
-    yield* Effect.addFinalizer(() => Effect.sync(() => metrics.remove()))
-    const fenced = yield* Deferred.make<void>()
-    let fence: Pick<OpenedPartition, "epoch" | "isOwner"> | undefined
-    const prepared = yield* prepareServices(config, metrics, readiness, {
-      onClaimed: (claimed) => {
-        fence = { epoch: claimed.epoch, isOwner: claimed.isOwner }
-      },
-      onFenced: () => Deferred.doneUnsafe(fenced, Effect.void),
-      shared,
-    })
-    const serve: Effect.Effect<OpenedPartition, unknown, Scope.Scope> = Effect.gen(function* () {
-      const opened = yield* prepared.serve
-      const { dashboard, operator, services, shownKey } = opened
-      const handler = yield* Effect.provide(
-        api.assemble({ pages: dashboard?.pages }, metrics),
-        services,
-      )
-      const ofAdmin = { ...adminOptions, accounts: dashboard?.accounts }
-      yield* Effect.provide(keepAdmin(admin, ofAdmin), operator)
-      const { adminUrl, url } = serverFile
-      const dashboardAt = yield* setupLink(config, url, dashboard)
-      yield* leaveArchiveSettings(config)
-      yield* keepServerFileIn(config.dataDirectory, serverFile)
-      yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl }))
-      const say = config.accessLog === "stdout" ? Console.error : Console.log
-      const welcome = { shown: shownKey, dashboard: dashboardAt, trialDirectory: undefined }
-      yield* say(welcomeText(url, welcome))
-      yield* watchData(config, metrics, opened)
-      return { handler, fenced: Deferred.await(fenced), ...fence! }
-    })
-    return { ...prepared, serve }
+/** The partition of a request; the first one where there is no other. */
+const routing = (directory: ClusterDirectory | undefined) => {
+  if (directory === undefined) return () => firstPartition
+  const router = new PartitionRouter({
+    directory: () => directory.copy.state,
+    pages: dashboardPrefix,
   })
+  return (request: RoutedRequest) => router.of(request)
+}
 
 /** Loads what an owner needs before there is a partition to own: it would lengthen each first take-over. */
 const loadModules = ({ dashboard }: Config): Effect.Effect<void> =>

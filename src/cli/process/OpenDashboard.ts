@@ -7,6 +7,7 @@ import type { Accounts } from "../../accounts/Accounts.ts"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { Projects } from "../../accounts/Projects.ts"
 import type { Config } from "../../config/Config.ts"
+import { firstPartition, partitionNumber } from "../../config/PartitionConfig.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Archives } from "../../engine/archive/Archives.ts"
 import { Engine } from "../../engine/Engine.ts"
@@ -58,7 +59,9 @@ export const openDashboard = Effect.fnUntraced(function* (
     publicUrl,
     insecure,
   })
-  return { accounts: admin, keys: operatorKeys, pages, setupToken: yield* people.setUp }
+  const isFirst = partitionNumber(config) === firstPartition
+  const setupToken = isFirst ? yield* people.setUp : undefined
+  return { accounts: admin, keys: operatorKeys, pages, setupToken }
 })
 
 const fileName = "setup-link"

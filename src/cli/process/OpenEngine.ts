@@ -6,6 +6,7 @@ import { Cause, Clock, Context, Deferred, Effect, type Scope } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import * as AccountsLive from "../../accounts/AccountsLive.ts"
 import type { ApiKeys } from "../../accounts/ApiKeys.ts"
+import { OwnPartition } from "../../accounts/OwnPartition.ts"
 import { ProjectPartitions, type Projects } from "../../accounts/Projects.ts"
 import type { Config } from "../../config/Config.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
@@ -42,7 +43,7 @@ import { unreadable } from "../output/JobWords.ts"
 import { type Fence, openStorage, type StorageProgress } from "./OpenStorage.ts"
 import { beginDirectory } from "./PartitionDirectory.ts"
 import { RestoredTo } from "./Restored.ts"
-import type { SharedParts } from "./SharedParts.ts"
+import type { SharedDirectory, SharedParts } from "./SharedParts.ts"
 
 export interface Opened {
   readonly services: Context.Context<Engine | Accounts | ApiKeys | Projects>
@@ -79,6 +80,8 @@ export interface OpenObservers {
   readonly onFenced?: () => void
   /** In a cluster: of all engines of the process. */
   readonly shared?: SharedParts
+  /** In a cluster of several partitions: how this one's engine takes part in the directory that they share. */
+  readonly directory?: SharedDirectory
 }
 
 /** An engine that was recovered and takes no commands yet. */
@@ -199,14 +202,17 @@ const serveEngine = (
           : new Broken({ operation: "open", cause: error }),
       ),
     )
+    const { directory } = observers
+    const own = yield* directory?.join(engine) ?? Effect.succeed(engine)
     const accounts = yield* AccountsLive.make.pipe(
-      Effect.provideService(Engine, engine),
+      Effect.provideService(Engine, own),
+      Effect.provideService(OwnPartition, directory?.own),
       Effect.provideService(
         ProjectPartitions,
         config.cluster === undefined ? undefined : limits.clusterPartitions,
       ),
     )
-    const services = Context.add(accounts, Engine, engine).pipe(Context.add(RestoredTo, restoredTo))
+    const services = Context.add(accounts, Engine, own).pipe(Context.add(RestoredTo, restoredTo))
     const deliver = DispatcherLive.make({
       allowed: config.webhookAllowedRanges,
       schedule: config.webhookRetrySchedule,

@@ -6,6 +6,7 @@ import { Context, Effect, Fiber } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { bucketOf } from "../../config/BucketSettings.ts"
 import { archivesIn, type Config, retentionOf } from "../../config/Config.ts"
+import { firstPartition, partitionNumber } from "../../config/PartitionConfig.ts"
 import { ArchiveMetrics } from "../../engine/archive/ArchiveMetrics.ts"
 import {
   Archives,
@@ -36,7 +37,7 @@ export const prepareServices = Effect.fnUntraced(function* (
   config: Config,
   metrics: Metrics,
   readiness: ReadinessState,
-  owning: Pick<OpenObservers, "onClaimed" | "onFenced" | "shared"> = {},
+  owning: Pick<OpenObservers, "directory" | "onClaimed" | "onFenced" | "shared"> = {},
 ) {
   // Before there is any state: see WorkerHost.
   const host = yield* makeWorkerHost({ background: true, directory: config.dataDirectory })
@@ -88,7 +89,7 @@ const serveServices = Effect.fnUntraced(function* (parts: ServiceParts) {
   // The operator's changes to keys are logged where a dashboard runs.
   const operator =
     dashboard === undefined ? services : Context.add(services, ApiKeys, dashboard.keys)
-  const demoKey = yield* Effect.provide(createDemoKey, operator)
+  const demoKey = isFirst(config) ? yield* Effect.provide(createDemoKey, operator) : undefined
   const shownKey =
     demoKey === undefined ? undefined : yield* showOrKeep(config.dataDirectory, demoKey)
   const deliveries = yield* deliver
@@ -103,6 +104,9 @@ const serveServices = Effect.fnUntraced(function* (parts: ServiceParts) {
     watched,
   }
 })
+
+/** The other partitions of a cluster have no accounts, keys and projects of their own. */
+const isFirst = (config: Config): boolean => partitionNumber(config) === firstPartition
 
 const loadShipments = Effect.promise(() => import("./OpenShipments.ts"))
 

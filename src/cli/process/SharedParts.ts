@@ -1,12 +1,21 @@
 /** What the engines of the partitions of a process share. */
 import { Effect, type Scope } from "effect"
+import type { Partitioned } from "../../accounts/OwnPartition.ts"
 import type { Config } from "../../config/Config.ts"
+import type { Engine } from "../../engine/Engine.ts"
 import { SharedBounds } from "../../engine/state/SharedBounds.ts"
 import { makeSharedDelivery, type SharedDelivery } from "../../webhooks/SharedDelivery.ts"
 
 export interface SharedParts {
   readonly bounds: SharedBounds
   readonly delivery: SharedDelivery
+}
+
+/** The directory of accounts, keys and projects that the partitions of a cluster share. */
+export interface SharedDirectory {
+  readonly own: Partitioned
+  /** The engine with the shared directory in place of its own; the first partition's begins to publish, until the scope closes. */
+  readonly join: (engine: Engine["Service"]) => Effect.Effect<Engine["Service"], never, Scope.Scope>
 }
 
 /** For the engines of all partitions of a process, until the scope closes. */

@@ -1,0 +1,100 @@
+/** A partition of a cluster on one server: all that belongs to its data directory, opened while the server follows or owns it. */
+import { Console, Deferred, Effect, type Scope } from "effect"
+import type { OpenedPartition, PreparedPartition } from "../../cluster/PreparedPartition.ts"
+import type { Config } from "../../config/Config.ts"
+import { firstPartition, ofPartition } from "../../config/PartitionConfig.ts"
+import type { AdminOptions } from "../../http/admin/AdminServer.ts"
+import type { ReadinessState } from "../../http/server/Readiness.ts"
+import type { Listening } from "../../http/server/Server.ts"
+import { Metrics } from "../../metrics/Metrics.ts"
+import type { CommandFailed } from "../output/ExitCode.ts"
+import { welcomeText } from "../output/Welcome.ts"
+import { leaveArchiveSettings } from "./ArchiveSettings.ts"
+import { type AdminHandlers, keepAdmin } from "./ClusterAdmin.ts"
+import type { ClusterDirectory } from "./ClusterDirectory.ts"
+import { setupLink } from "./OpenDashboard.ts"
+import { prepareServices, watchData } from "./OpenServices.ts"
+import { keepServerFile, realPath, type ServerFile } from "./ServerFile.ts"
+import type { SharedParts } from "./SharedParts.ts"
+
+export interface ClusterServerOptions {
+  readonly config: Config
+  /** The address of PostgreSQL. */
+  readonly url: string
+  readonly metrics: Metrics
+  readonly readiness: ReadinessState
+  readonly api: Listening
+}
+
+export interface PartitionOfServer {
+  /** 1 and up. */
+  readonly number: number
+  readonly server: ClusterServerOptions
+  readonly adminOptions: AdminOptions
+  readonly serverFile: ServerFile
+  readonly admin: AdminHandlers
+  readonly shared: SharedParts
+  /** Where there are several partitions. */
+  readonly directory: ClusterDirectory | undefined
+}
+
+/** Opens and recovers the partition; `serve` opens all that belongs to its data directory. */
+export const preparePartition = ({
+  admin,
+  adminOptions,
+  directory,
+  number,
+  server,
+  serverFile,
+  shared,
+}: PartitionOfServer): Effect.Effect<PreparedPartition, unknown, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { api, metrics: whole, readiness } = server
+    const config = ofPartition(server.config, number)
+    const metrics = new Metrics(whole)
+    yield* Effect.addFinalizer(() => Effect.sync(() => metrics.remove()))
+    const fenced = yield* Deferred.make<void>()
+    let fence: Pick<OpenedPartition, "epoch" | "isOwner"> | undefined
+    const prepared = yield* prepareServices(config, metrics, readiness, {
+      onClaimed: (claimed) => {
+        fence = { epoch: claimed.epoch, isOwner: claimed.isOwner }
+      },
+      onFenced: () => Deferred.doneUnsafe(fenced, Effect.void),
+      shared,
+      ...(directory !== undefined && { directory: directory.of(number, () => fence!.epoch) }),
+    })
+    const serve: Effect.Effect<OpenedPartition, unknown, Scope.Scope> = Effect.gen(function* () {
+      const opened = yield* prepared.serve
+      const { dashboard, operator, services, shownKey } = opened
+      const handler = yield* Effect.provide(
+        api.assemble({ pages: dashboard?.pages }, metrics),
+        services,
+      )
+      const ofAdmin = { ...adminOptions, accounts: dashboard?.accounts }
+      yield* Effect.provide(keepAdmin(admin, ofAdmin), operator)
+      yield* leaveArchiveSettings(config)
+      yield* keepServerFileIn(config.dataDirectory, serverFile)
+      yield* Effect.logInfo("Ready").pipe(
+        Effect.annotateLogs({ url: api.url, adminUrl: serverFile.adminUrl, partition: number }),
+      )
+      if (number === firstPartition) {
+        const { url } = serverFile
+        const dashboardAt = yield* setupLink(config, url, dashboard)
+        const say = config.accessLog === "stdout" ? Console.error : Console.log
+        const welcome = { shown: shownKey, dashboard: dashboardAt, trialDirectory: undefined }
+        yield* say(welcomeText(url, welcome))
+      }
+      yield* watchData(config, metrics, opened)
+      return { handler, fenced: Deferred.await(fenced), ...fence! }
+    })
+    return { ...prepared, serve }
+  })
+
+export const keepServerFileIn = (
+  directory: string,
+  file: ServerFile,
+): Effect.Effect<void, CommandFailed, Scope.Scope> =>
+  Effect.flatMap(
+    Effect.promise(() => realPath(directory)),
+    (directory) => keepServerFile(directory, { ...file, directory }),
+  )
