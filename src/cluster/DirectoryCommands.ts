@@ -91,18 +91,20 @@ export class DirectoryCommands {
   /** Asks the owner of partition 1, and ends once the copy here has the change. */
   readonly ask = (command: DirectoryCommand): Effect.Effect<JournalRecord, LaurelError> =>
     Effect.gen({ self: this }, function* () {
-      const reply = yield* this.#post(JSON.stringify(command))
+      // An engine that closes notes the last uses of keys: they are not worth a wait, at the end of the cluster for nobody.
+      const waitMs = command.kind === "useKeys" ? 0 : limits.ownerWaitMs
+      const reply = yield* this.#post(JSON.stringify(command), waitMs)
       if ("refusal" in reply) return yield* Effect.fail(reply.refusal)
       const { published, record } = reply.change
       yield* this.#options.copy.has(published)
       return record
     })
 
-  #post(body: string): Effect.Effect<Reply, LaurelError> {
+  #post(body: string, waitMs: number): Effect.Effect<Reply, LaurelError> {
     return Effect.gen({ self: this }, function* () {
       const { owners } = this.#options
-      const deadline = performance.now() + limits.ownerWaitMs
-      while (performance.now() < deadline) {
+      const deadline = performance.now() + waitMs
+      while (true) {
         const owner = owners.of(directoryPartition)
         if (owner !== undefined && owner.address !== "") {
           const sent = yield* Effect.result(
@@ -115,9 +117,9 @@ export class DirectoryCommands {
           if (!(sent.failure instanceof NotTaken)) return yield* Effect.fail(outcomeUnknown)
           void owners.renew()
         }
+        if (performance.now() >= deadline) return yield* Effect.fail(noOwner)
         yield* Effect.promise(() => owners.changed(limits.ownerAvoidedMs))
       }
-      return yield* Effect.fail(noOwner)
     })
   }
 

@@ -123,6 +123,19 @@ describe("A command to the directory", () => {
     }).pipe(Effect.scoped),
   )
 
+  it.live("that notes uses of keys waits for no owner", () =>
+    Effect.gen(function* () {
+      const { commands, owners } = yield* sender()
+      const command: DirectoryCommand = { kind: "useKeys", used: [["key_1", 1]] }
+      const former = { address: yield* port(() => undefined), epoch: 1 }
+      for (const owner of [undefined, former]) {
+        owners.owner = owner
+        expect(yield* Effect.flip(commands.ask(command))).toMatchObject({ code: "starting" })
+      }
+      expect(owners.waits).toBe(0)
+    }).pipe(Effect.scoped),
+  )
+
   it.live("is not sent again once it may have been carried out", () =>
     Effect.gen(function* () {
       let requests = 0

@@ -54,7 +54,7 @@ export const serveInCluster = (
     const owners = yield* Effect.mapError(openOwners({ url, address, lockExpirationMs }), (error) =>
       ownersFailure(address, error),
     )
-    const { clusterPartitions: partitions } = limits
+    const partitions: number = limits.clusterPartitions
     const count = config.clusterFollowers
     const followers = new Followers({ owners, address, count, partitions })
     const shares = new Shares({ owners, address, partitions })
