@@ -171,7 +171,7 @@ export const make = Effect.gen(function* () {
       projectId: makeId("prj"),
       projectName: project,
       inProject,
-      partitions,
+      partitions: partitions(),
       key: {
         ...made,
         ...wish,
@@ -221,7 +221,7 @@ export const make = Effect.gen(function* () {
   const projects = Projects.of({
     create: (by, name) => {
       const project = { id: makeId("prj"), name }
-      return ask({ kind: "createProject", by, project, partitions })
+      return ask({ kind: "createProject", by, project, partitions: partitions() })
     },
     rename: (by, projectId, name) => ask({ kind: "renameProject", by, projectId, name }),
     archive: (by, projectId) => ask({ kind: "archiveProject", by, projectId }),

@@ -3,10 +3,10 @@ import { Context, type Effect } from "effect"
 import type { Asker } from "../domain/accounts/AccountCommand.ts"
 import type { LaurelError } from "../domain/values/Errors.ts"
 
-/** The partitions of the cluster among which new projects are spread; `undefined` without a cluster. */
-export const ProjectPartitions = Context.Reference<number | undefined>(
+/** The number of partitions among which new projects are spread now; `undefined` without a cluster. */
+export const ProjectPartitions = Context.Reference<() => number | undefined>(
   "accounts/ProjectPartitions",
-  { defaultValue: () => undefined },
+  { defaultValue: () => () => undefined },
 )
 
 export class Projects extends Context.Service<

@@ -104,13 +104,13 @@ export const prepareEngine = (
   Effect.gen(function* () {
     const context = yield* Effect.context<never>()
     const failed = yield* Deferred.make<Broken>()
-    let isOwner = false
+    let fence: Fence | undefined
     const onBroken = (broken: Broken) => {
       if (broken.cause instanceof Fenced) {
         observers.onFenced?.()
         return
       }
-      if (opened.following !== undefined && !isOwner) {
+      if (opened.following !== undefined && fence === undefined) {
         Deferred.doneUnsafe(failed, Effect.succeed(broken))
         return
       }
@@ -124,9 +124,9 @@ export const prepareEngine = (
       beforeUse: (storage) => believeClock(storage, config.clockJumpMsMax),
       onFenced: observers.onFenced ?? (() => {}),
       shipped: observers.shipped,
-      onClaimed: (fence) => {
-        isOwner = true
-        observers.onClaimed?.(fence)
+      onClaimed: (claimed) => {
+        fence = claimed
+        observers.onClaimed?.(claimed)
       },
     })
     const { storage } = opened
@@ -144,14 +144,22 @@ export const prepareEngine = (
       },
       onBroken,
     }).pipe(Effect.provideService(Storage, storage))
-    yield* Effect.addFinalizer(() => (isOwner ? Effect.void : Effect.ignore(engine.leave)))
+    yield* Effect.addFinalizer(() =>
+      fence === undefined ? Effect.ignore(engine.leave) : Effect.void,
+    )
     const serve = Effect.gen(function* () {
       yield* opened.claim(engine.fold)
       // From the claim on, a failure ends the process; one before it has ended a part of the engine alone.
       if (Deferred.isDoneUnsafe(failed)) return yield* Effect.fail(yield* Deferred.await(failed))
       const served = yield* engine.serve
       yield* Effect.addFinalizer(() => served.drain)
-      return yield* serveEngine(config, observers, { opened, engine: served, recovered, onBroken })
+      return yield* serveEngine(config, observers, {
+        opened,
+        fence,
+        engine: served,
+        recovered,
+        onBroken,
+      })
     })
     return {
       look: opened.following?.look(engine.fold) ?? Effect.void,
@@ -176,6 +184,8 @@ const toCommandFailed = (
 
 interface ServedEngine {
   readonly opened: OpenedStorage
+  /** In a cluster. */
+  readonly fence: Fence | undefined
   readonly engine: Engine["Service"]
   readonly recovered: RecoveryReport
   readonly onBroken: (broken: Broken) => void
@@ -185,7 +195,7 @@ interface ServedEngine {
 const serveEngine = (
   config: Config,
   observers: OpenObservers,
-  { engine, onBroken, opened, recovered }: ServedEngine,
+  { engine, fence, onBroken, opened, recovered }: ServedEngine,
 ): Effect.Effect<Opened, CommandFailed | StorageError, Scope.Scope> =>
   Effect.gen(function* () {
     const { storage } = opened
@@ -207,9 +217,8 @@ const serveEngine = (
     const accounts = yield* AccountsLive.make.pipe(
       Effect.provideService(Engine, own),
       Effect.provideService(OwnPartition, directory?.own),
-      Effect.provideService(
-        ProjectPartitions,
-        config.cluster === undefined ? undefined : limits.clusterPartitions,
+      Effect.provideService(ProjectPartitions, () =>
+        fence?.spreadsProjects === true ? limits.clusterPartitions : undefined,
       ),
     )
     const services = Context.add(accounts, Engine, own).pipe(Context.add(RestoredTo, restoredTo))

@@ -34,6 +34,8 @@ export type StorageProgress =
 /** The claim of an owner. */
 export interface Fence {
   readonly epoch: number
+  /** Whether all servers of the cluster know that a project may be in any partition. */
+  readonly spreadsProjects: boolean
   /** Asks PostgreSQL whether no other server has claimed the data since. */
   readonly isOwner: Effect.Effect<boolean, unknown>
 }

@@ -16,7 +16,7 @@ import { Effect, Fiber, Semaphore, type Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { encodeBatchHeader, type JournalPosition } from "../journal/SegmentFormat.ts"
 import { Broken, Damaged, Fenced, type JournalBatch, type StorageError } from "../Storage.ts"
-import { formatRefusal, newestFormat } from "./formats.ts"
+import { formatRefusal, newestFormat, spreadFormat } from "./formats.ts"
 import {
   type ChainedBatch,
   endOf,
@@ -51,7 +51,7 @@ INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, 
 SELECT id, $2, $3, $4, $5, $6, $7 FROM head RETURNING count`
 
 const createText =
-  "INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum, format) VALUES ($1, $2, $3, '', 0, 0, $4)"
+  "INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum, format) VALUES ($1, $2, $3, '', 0, 0, least($4, (SELECT min(format) FROM laurel_partition)))"
 
 // The row comes first: its lock keeps appends of an owner out.
 const removeTexts = [
@@ -78,9 +78,9 @@ export const ownerChannel = "laurel_owner"
 
 const claimText = `WITH claimed AS (
   UPDATE laurel_partition SET epoch = epoch + 1, owner = $2, since = now() WHERE id = $1
-  RETURNING epoch, last, checksum
+  RETURNING epoch, last, checksum, format
 )
-SELECT epoch, last, checksum, pg_notify('${ownerChannel}', $1::text) FROM claimed`
+SELECT epoch, last, checksum, format, pg_notify('${ownerChannel}', $1::text) FROM claimed`
 
 const settleText = `SELECT p.epoch, p.last, j.epoch AS row_epoch, j.checksum AS row_checksum
 FROM laurel_partition p LEFT JOIN laurel_journal j ON j.partition = p.id AND j.first = $2
@@ -100,6 +100,7 @@ export class PgJournal {
   readonly #options: PgJournalOptions
   readonly #appending = Semaphore.makeUnsafe(1)
   #epoch = 0
+  #format = 0
   #lastSequence = 0
   #checksum = 0
 
@@ -114,6 +115,11 @@ export class PgJournal {
 
   get epoch(): number {
     return this.#epoch
+  }
+
+  /** Whether the format in force, as of the claim or the last `isOwner`, lets a project be in any partition. */
+  get spreadsProjects(): boolean {
+    return this.#format >= spreadFormat
   }
 
   /** The partition as it is now; `undefined`: there is none. Fails where this version does not know its format. */
@@ -187,6 +193,7 @@ export class PgJournal {
       ([row]) =>
         Effect.sync(() => {
           this.#epoch = Number(row?.epoch)
+          this.#format = Number(row?.format)
           this.#lastSequence = Number(row?.last)
           this.#checksum = Number(row?.checksum)
           return this.position
@@ -196,11 +203,11 @@ export class PgJournal {
   /** Whether no other server has claimed the partition since. */
   readonly isOwner: InPostgres<boolean> = Effect.suspend(() => {
     const { others, partition } = this.#options
-    const text = "SELECT epoch FROM laurel_partition WHERE id = $1"
-    return Effect.map(
-      others.run({ name: "owner", text, values: [partition] }),
-      ([row]) => Number(row?.epoch) === this.#epoch,
-    )
+    const text = "SELECT epoch, format FROM laurel_partition WHERE id = $1"
+    return Effect.map(others.run({ name: "owner", text, values: [partition] }), ([row]) => {
+      this.#format = Number(row?.format ?? 0)
+      return Number(row?.epoch) === this.#epoch
+    })
   })
 
   /** Appends; `onAppended` is called with it, in the order of the journal. */

@@ -21,7 +21,10 @@ import {
 } from "./PgConnection.ts"
 
 /** The newest format that this version knows. */
-export const newestFormat = 1
+export const newestFormat = 2
+
+/** Since this format a project may be in any partition. A version that knows only format 1 answers for partition 1 alone. */
+export const spreadFormat = 2
 
 /** The refusal of a row whose column `format` has one that this version does not know; `undefined`: it knows it. */
 export const formatRefusal = (row: Rows[number] | undefined): PgFailure | undefined => {

@@ -6,7 +6,12 @@ import { RecentRequests, RunnerRow } from "../../../src/cluster/RunnerRow.ts"
 import { readClusterStatus } from "../../../src/cluster/status.ts"
 import { limits } from "../../../src/Limits.ts"
 import { follow } from "../../../src/storage/postgres/ClusterStorage.ts"
-import { checkFormat, newestFormat, raiseFormat } from "../../../src/storage/postgres/formats.ts"
+import {
+  checkFormat,
+  newestFormat,
+  raiseFormat,
+  spreadFormat,
+} from "../../../src/storage/postgres/formats.ts"
 import { PgConnection, type Statement } from "../../../src/storage/postgres/PgConnection.ts"
 import { PgJournal } from "../../../src/storage/postgres/PgJournal.ts"
 import { migrate, migrations, schemaVersion } from "../../../src/storage/postgres/schema.ts"
@@ -202,6 +207,48 @@ describe("The format in force", () => {
       })
     },
   )
+})
+
+describe("Projects", () => {
+  const journalOf = (partition: number) =>
+    new PgJournal({ appends: connection, others: connection, partition })
+  const make = (journal: PgJournal) =>
+    Effect.runPromise(journal.create("lineage", () => Effect.void))
+
+  it("are spread over partitions once all runners know that", async () => {
+    await inSchema(async () => {
+      await partitionIn(spreadFormat - 1)
+      const first = journalOf(1)
+      await Effect.runPromise(first.claim("new"))
+      expect(first.spreadsProjects).toBe(false)
+      await runner("old", spreadFormat - 1)
+      await runner("new", spreadFormat)
+      await raised()
+      expect(await Effect.runPromise(first.isOwner)).toBe(true)
+      expect(first.spreadsProjects).toBe(false)
+      await query(`UPDATE laurel_runner SET format = ${spreadFormat}`)
+      await raised()
+      expect(await Effect.runPromise(first.isOwner)).toBe(true)
+      expect(first.spreadsProjects).toBe(true)
+    })
+  })
+
+  it("are spread at once in a new cluster; a partition made later has the format in force", async () => {
+    await inSchema(async () => {
+      await Effect.runPromise(migrate(connection))
+      await make(journalOf(1))
+      const first = journalOf(1)
+      await Effect.runPromise(first.claim("new"))
+      expect(first.spreadsProjects).toBe(true)
+      await query("UPDATE laurel_partition SET format = 1")
+      await make(journalOf(2))
+      const formats = await query("SELECT id, format FROM laurel_partition ORDER BY id")
+      expect(formats).toEqual([
+        { id: 1, format: 1 },
+        { id: 2, format: 1 },
+      ])
+    })
+  })
 })
 
 /** Repeats what a busy machine answers late, as the product does. */
