@@ -64,11 +64,15 @@ export class KeyIndex {
   /** The caller whose key or token this is, `undefined` if it is none in force. */
   find(text: string, now: number): Caller | undefined {
     if (looksLikeToken(text)) return this.#ofToken(text, now)
-    if (this.#secret === undefined || !isKeyText(text)) return undefined
-    const asked = hash(this.#secret, text)
-    const found = this.#keys.get(asked.toString("hex"))
-    if (found === undefined || !timingSafeEqual(found.hash, asked)) return undefined
-    return found.expiresAt > now ? found.caller : undefined
+    const found = this.#keyOf(text)
+    return found !== undefined && found.expiresAt > now ? found.caller : undefined
+  }
+
+  /** The project of a key, or of the key that made a token; both may have expired. */
+  projectOf(text: string): string | undefined {
+    const keyId = this.#tokens?.readAnyTime(text)?.keyId
+    const key = keyId === undefined ? this.#keyOf(text) : this.#keysById.get(keyId)
+    return key?.caller.projectId
   }
 
   /** A token of the caller's key, which ends no later than that; `undefined` unless it is a secret key in force. */
@@ -83,6 +87,13 @@ export class KeyIndex {
     const endsAt = Math.min(now + seconds * 1_000, key.expiresAt)
     const expiresAt = Math.floor(endsAt / 1_000) * 1_000
     return { token: this.#tokens!.make({ keyId, userId, expiresAt }, now), expiresAt }
+  }
+
+  #keyOf(text: string): IndexedKey | undefined {
+    if (this.#secret === undefined || !isKeyText(text)) return undefined
+    const asked = hash(this.#secret, text)
+    const found = this.#keys.get(asked.toString("hex"))
+    return found !== undefined && timingSafeEqual(found.hash, asked) ? found : undefined
   }
 
   #ofToken(text: string, now: number): Caller | undefined {

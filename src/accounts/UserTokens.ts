@@ -46,6 +46,15 @@ export class UserTokens {
 
   /** The claims of a token; `undefined` for a text that is none of this directory, or has expired at `now`. */
   read(text: string, now: number): UserToken | undefined {
+    const token = this.readAnyTime(text)
+    if (token === undefined) return undefined
+    // One with more time left than any may have was made before the clock was set back.
+    const leftMs = token.expiresAt - now
+    return leftMs > 0 && leftMs <= limits.userTokenSecondsMax * 1_000 ? token : undefined
+  }
+
+  /** `read` of a token that may have expired. */
+  readAnyTime(text: string): UserToken | undefined {
     const end = text.length - signatureCharacters - 1
     if (text.length > limits.userTokenCharactersMax || end <= header.length) return undefined
     if (text[end] !== "." || !looksLikeToken(text)) return undefined
@@ -54,11 +63,7 @@ export class UserTokens {
       return undefined
     }
     const claims = JSON.parse(Buffer.from(text.slice(header.length, end), "base64url").toString())
-    const expiresAt = claims.exp * 1_000
-    // One with more time left than any may have was made before the clock was set back.
-    const leftMs = expiresAt - now
-    if (leftMs <= 0 || leftMs > limits.userTokenSecondsMax * 1_000) return undefined
-    return { keyId: claims.iss, userId: claims.sub, expiresAt }
+    return { keyId: claims.iss, userId: claims.sub, expiresAt: claims.exp * 1_000 }
   }
 
   #signature(signed: string): string {

@@ -71,8 +71,8 @@ export class PartitionRouter {
 
   #ofKey({ projects }: DirectoryState, index: KeyIndex, header: string): number {
     const key = bearerKey(header)
-    const caller = key === undefined ? undefined : index.find(key, atAnyTime)
-    return partitionOf((caller && projects.get(caller.projectId)) ?? {})
+    const id = key === undefined ? undefined : index.projectOf(key)
+    return partitionOf((id === undefined ? undefined : projects.get(id)) ?? {})
   }
 
   #indexOf(state: DirectoryState): KeyIndex {

@@ -69,6 +69,8 @@ describe("A request's partition", () => {
     const wish = { keyId: "key_3", userId: "ada", expiresAt: now + 60_000 }
     expect(ofKey(router(), tokens.make(wish, now))).toBe(3)
     expect(ofKey(router(), tokens.make({ ...wish, keyId: "key_9" }, now))).toBe(1)
+    const later = Date.UTC(2100, 0, 1)
+    expect(ofKey(router(), tokens.make({ ...wish, expiresAt: later }, now))).toBe(3)
     // The owner refuses it.
     expect(ofKey(router(), tokens.make({ ...wish, expiresAt: 1_000 }, 0))).toBe(3)
   })
