@@ -4,22 +4,13 @@
  */
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
-import { type Reply, root, run, Server, temporaryFolder } from "../e2e/program.ts"
+import { type Reply, run, Server, temporaryFolder } from "../e2e/program.ts"
 import { answer, Receiver } from "../webhooks/Receiver.ts"
-import { execute } from "./tools.ts"
+import { checkedOut } from "./checkedOut.ts"
 
 /** Before the journal of webhooks, undo, packed values, accounts; and the commit before the present one. */
 const commits = ["d50e0e4", "HEAD~1"]
 const userIds = ["ada", "bob", "eve", "zoe"]
-
-const checkedOut = async (commit: string): Promise<string> => {
-  const folder = await temporaryFolder()
-  await execute("sh", ["-ec", `git archive ${commit} | tar -x -C "$1"`, "sh", folder], {
-    cwd: root,
-  })
-  await execute("npm", ["ci", "--omit=dev"], { cwd: folder })
-  return folder
-}
 
 /** One of everything that the older commit knows. */
 const use = async (server: Server, key: string, receiver: Receiver): Promise<void> => {

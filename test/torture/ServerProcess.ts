@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import type { ClockPlan, Detours, Plan } from "./hook.ts"
 
-const main = resolve(import.meta.dirname, "../../src/main.ts")
+const present = resolve(import.meta.dirname, "../..")
 const hook = resolve(import.meta.dirname, "hook.ts")
 
 /** The faults injected into a server. */
@@ -12,6 +12,8 @@ export interface Trouble {
   readonly plan?: Plan
   readonly clock?: ClockPlan
   readonly detours?: Detours
+  /** The folder with the sources; without it the present ones. */
+  readonly sources?: string
   /** More settings. */
   readonly settings?: Readonly<Record<string, string>>
 }
@@ -30,10 +32,10 @@ export class ServerProcess {
   constructor(
     args: ReadonlyArray<string>,
     directory: string,
-    { clock, detours, plan, settings }: Trouble = {},
+    { clock, detours, plan, settings, sources = present }: Trouble = {},
   ) {
     const troubled = plan !== undefined || clock !== undefined || detours !== undefined
-    this.process = spawn(process.execPath, [main, ...args], {
+    this.process = spawn(process.execPath, [join(sources, "src/main.ts"), ...args], {
       // The last one is for messages to the hook.
       stdio: ["ignore", "pipe", "pipe", ...(clock !== undefined ? (["ipc"] as const) : [])],
       env: {
