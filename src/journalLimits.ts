@@ -33,6 +33,12 @@ export const journalLimits = {
   /** A journal in PostgreSQL: deadlines of a connection and of a statement, and the interval of the check who owns it. */
   postgresConnectMs: 5_000,
   postgresAnswerMs: 5_000,
+  /**
+   * Sessions that the partitions of a process share, for appends and for all else. With one for checks and at most five of the
+   * runner (owners, directory, placement), a process has twelve: eight runners fit in PostgreSQL's default of 100.
+   */
+  postgresAppendSessions: 3,
+  postgresOtherSessions: 3,
   /** A change of the tables waits this long for one of them: appends wait behind it. */
   postgresMigrateMs: 1_000,
   /** PostgreSQL ends a transaction whose server was silent for this long. */

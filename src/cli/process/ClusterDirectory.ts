@@ -11,7 +11,7 @@ import type { OwnerConnections } from "../../cluster/OwnerConnections.ts"
 import type { Owners } from "../../cluster/Owners.ts"
 import { firstPartition } from "../../config/PartitionConfig.ts"
 import type { RequestHandler } from "../../http/request/Exchange.ts"
-import { PgConnection } from "../../storage/postgres/PgConnection.ts"
+import type { Sessions } from "../../storage/postgres/PgConnection.ts"
 import type { SharedDirectory } from "./SharedParts.ts"
 
 export interface ClusterDirectoryOptions {
@@ -19,6 +19,7 @@ export interface ClusterDirectoryOptions {
   readonly secret: string
   readonly owners: Pick<Owners, "of" | "renew" | "changed">
   readonly connections: OwnerConnections
+  readonly sessions: Sessions
   readonly lockExpirationMs: number
 }
 
@@ -34,7 +35,7 @@ export interface ClusterDirectory {
 export const openClusterDirectory = Effect.fnUntraced(function* (
   options: ClusterDirectoryOptions,
 ): Effect.fn.Return<ClusterDirectory, never, Scope.Scope> {
-  const { lockExpirationMs, url } = options
+  const { lockExpirationMs, sessions, url } = options
   // The bound that owners have.
   const copy = yield* DirectoryCopy.open({ url, staleMs: lockExpirationMs / 3 })
   const commands = new DirectoryCommands({ ...options, copy })
@@ -42,11 +43,11 @@ export const openClusterDirectory = Effect.fnUntraced(function* (
 
   const publish = (epoch: number): SharedDirectory["join"] =>
     Effect.fnUntraced(function* (engine) {
-      const connection = yield* Effect.acquireRelease(
-        Effect.sync(() => new PgConnection({ url })),
-        (opened) => opened.close,
-      )
-      const publisher = new DirectoryPublisher({ connection, epoch, read: engine.readDirectory })
+      const publisher = new DirectoryPublisher({
+        connection: sessions,
+        epoch,
+        read: engine.readDirectory,
+      })
       yield* Effect.forkScoped(publisher.run)
       const own = yield* directoryHandler(askPublished(engine, publisher))
       yield* Effect.acquireRelease(

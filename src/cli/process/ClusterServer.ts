@@ -55,6 +55,7 @@ export const serveInCluster = (
       ownersFailure(address, error),
     )
     const partitions: number = limits.clusterPartitions
+    const shared = yield* makeSharedParts(config, url)
     const count = config.clusterFollowers
     const followers = new Followers({ owners, address, count, partitions })
     const shares = new Shares({ owners, address, partitions })
@@ -71,6 +72,7 @@ export const serveInCluster = (
         ? undefined
         : yield* openClusterDirectory({
             ...{ url, secret, owners, lockExpirationMs },
+            sessions: shared.sessions.others,
             connections: forwarder.connections,
           })
     const partitionOf = routing(directory)
@@ -107,7 +109,6 @@ export const serveInCluster = (
     }
 
     const failed = yield* Deferred.make<never, CommandFailed>()
-    const shared = yield* makeSharedParts(config)
     const inServer = { server: options, adminOptions, serverFile, shared, directory }
     const endsProcess = (cause: Cause.Cause<unknown>): boolean => {
       const failure = commandFailure(cause)

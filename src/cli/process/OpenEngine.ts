@@ -124,6 +124,7 @@ export const prepareEngine = (
       beforeUse: (storage) => believeClock(storage, config.clockJumpMsMax),
       onFenced: observers.onFenced ?? (() => {}),
       shipped: observers.shipped,
+      sessions: observers.shared?.sessions,
       onClaimed: (claimed) => {
         fence = claimed
         observers.onClaimed?.(claimed)

@@ -23,6 +23,7 @@ import type {
   Outdated,
 } from "../../storage/postgres/ClusterStorage.ts"
 import type { Refused } from "../../storage/postgres/Patience.ts"
+import type { PgSessions } from "../../storage/postgres/PgSessions.ts"
 import { Broken, type Storage, type StorageError } from "../../storage/Storage.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 
@@ -51,6 +52,8 @@ interface StorageObservers {
   /** The ids of the archives that are in the bucket; `undefined` without a bucket. */
   readonly shipped: ReadonlySet<string> | undefined
   readonly onClaimed?: (fence: Fence) => void
+  /** In a cluster: those of the process; `undefined`: the storage has its own. */
+  readonly sessions: PgSessions | undefined
 }
 
 type Fold = FoldOf<StorageError>
@@ -110,7 +113,7 @@ const needsCluster = (directory: string): CommandFailed =>
 const openClustered = (
   config: Config,
   url: string,
-  { beforeUse, metrics, onClaimed, onFenced, onRecovering, shipped }: StorageObservers,
+  { beforeUse, metrics, onClaimed, onFenced, onRecovering, sessions, shipped }: StorageObservers,
 ): Opening =>
   Effect.gen(function* () {
     const directory = config.dataDirectory
@@ -130,6 +133,7 @@ const openClustered = (
       partition: number,
       owner: config.clusterAddress,
       ...(onClaimed !== undefined && { onClaimed }),
+      ...(sessions !== undefined && { sessions }),
       ...(isKeptElsewhere(config) && { archives: archivePositions(config, shipped) }),
       beforeClaim: beforeUse,
       onFenced,

@@ -4,11 +4,13 @@ import type { Partitioned } from "../../accounts/OwnPartition.ts"
 import type { Config } from "../../config/Config.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { SharedBounds } from "../../engine/state/SharedBounds.ts"
+import { openSessions, type PgSessions } from "../../storage/postgres/PgSessions.ts"
 import { makeSharedDelivery, type SharedDelivery } from "../../webhooks/SharedDelivery.ts"
 
 export interface SharedParts {
   readonly bounds: SharedBounds
   readonly delivery: SharedDelivery
+  readonly sessions: PgSessions
 }
 
 /** The directory of accounts, keys and projects that the partitions of a cluster share. */
@@ -18,9 +20,14 @@ export interface SharedDirectory {
   readonly join: (engine: Engine["Service"]) => Effect.Effect<Engine["Service"], never, Scope.Scope>
 }
 
-/** For the engines of all partitions of a process, until the scope closes. */
-export const makeSharedParts = (config: Config): Effect.Effect<SharedParts, never, Scope.Scope> =>
-  Effect.map(makeSharedDelivery({ allowed: config.webhookAllowedRanges }), (delivery) => ({
+/** For the engines of all partitions of a process, until the scope closes. `url`: of PostgreSQL. */
+export const makeSharedParts = Effect.fnUntraced(function* (
+  config: Config,
+  url: string,
+): Effect.fn.Return<SharedParts, never, Scope.Scope> {
+  return {
     bounds: new SharedBounds({ residentUsersMax: config.residentUsersMax }),
-    delivery,
-  }))
+    delivery: yield* makeSharedDelivery({ allowed: config.webhookAllowedRanges }),
+    sessions: yield* openSessions({ url }),
+  }
+})

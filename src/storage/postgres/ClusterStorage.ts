@@ -39,9 +39,10 @@ import { Mirror } from "./Mirror.ts"
 import { openCopy } from "./OpenCopy.ts"
 import { type Refused, waiting } from "./Patience.ts"
 import { type ChainedBatch, damaged, endOf, toStorageError } from "./PgBatches.ts"
-import { PgConnection, type PgFailure } from "./PgConnection.ts"
+import type { PgFailure } from "./PgConnection.ts"
 import { type PartitionState, PgJournal } from "./PgJournal.ts"
-import { inIndexOrder, PgTables } from "./PgTables.ts"
+import { openSessions, type PgSessions } from "./PgSessions.ts"
+import { PgTables } from "./PgTables.ts"
 import { migrate } from "./schema.ts"
 import { UnflushedDisk } from "./UnflushedDisk.ts"
 
@@ -53,9 +54,11 @@ export class Outdated extends Data.TaggedError("Outdated")<{ readonly words: str
 }
 
 export interface ClusterStorageOptions<E = never> extends DurableStorage.DurableStorageOptions {
+  readonly partition: number
   /** `postgres://…` */
   readonly url: string
-  readonly partition: number
+  /** Those of the process; without them the partition has its own. */
+  readonly sessions?: PgSessions
   /** The address at which other runners reach this one. */
   readonly owner: string
   /** This server is the owner from now on. `isOwner` asks whether no other one has claimed the partition since. */
@@ -98,19 +101,11 @@ export const follow = Effect.fnUntraced(function* <E = never>(
 ): Effect.fn.Return<FollowedStorage<E>, Failure, Scope.Scope> {
   const { onWaiting, owner, partition, url } = options
   const directory = path.resolve(options.directory)
-  const others = new PgConnection({ url })
-  const appends = new PgConnection({ url })
-  const journal = yield* Effect.acquireRelease(
-    Effect.sync(() => new PgJournal({ appends, others, partition })),
-    (opened) => opened.close,
-  )
-  // Their writes may be large: no check of the owner waits for them.
-  const tables = yield* Effect.acquireRelease(
-    Effect.sync(() => new PgConnection({ url, session: inIndexOrder })),
-    (connection) => connection.close,
-  )
+  const sessions = options.sessions ?? (yield* openSessions({ url }))
+  const journal = new PgJournal({ sessions, partition })
+  yield* Effect.addFinalizer(() => journal.settled)
   const patiently = waiting(onWaiting)
-  yield* patiently(migrate(others))
+  yield* patiently(migrate(sessions.others))
   const unflushed = new UnflushedDisk(options.disk ?? nodeDisk)
   const { flush } = unflushed
   // The flushes that callers wait for are those of PostgreSQL.
@@ -136,7 +131,7 @@ export const follow = Effect.fnUntraced(function* <E = never>(
     Effect.andThen(flushed, files.writeEntries(entries))
   const webhooks = new CopiedTables(
     { ...files, writeEntries: writeFiles },
-    new PgTables(tables, partition),
+    new PgTables(sessions.others, partition),
   )
   /** What the owner writes to them rests on records that the files may not have yet. */
   const followWebhooks = Effect.andThen(mirror.settled, webhooks.follow)

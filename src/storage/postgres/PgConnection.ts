@@ -90,6 +90,9 @@ const idleBound = `SET LOCAL idle_in_transaction_session_timeout = ${limits.post
 const flushing = `SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off'`
 
+/** What a call borrows: this connection, or one of several (`PgPool.ts`). */
+export type Sessions = Pick<PgConnection, "run" | "transaction">
+
 export class PgConnection {
   readonly #url: string
   readonly #answerMs: number
@@ -135,6 +138,11 @@ export class PgConnection {
         )
       }),
     )
+
+  /** Ends the session without an answer to what it runs; a later statement connects again. */
+  cut(): void {
+    if (this.#client !== undefined) this.#drop(this.#client)
+  }
 
   /** Ends the session; later statements fail. */
   readonly close: Effect.Effect<void> = Effect.promise(async () => {

@@ -24,7 +24,8 @@ import {
   readBatches,
   toStorageError,
 } from "./PgBatches.ts"
-import type { InPostgres, PgConnection, PgFailure, Run } from "./PgConnection.ts"
+import type { InPostgres, PgFailure, Run } from "./PgConnection.ts"
+import type { PgSessions } from "./PgSessions.ts"
 
 /** A partition as its row has it. */
 export interface PartitionState extends JournalPosition {
@@ -36,9 +37,8 @@ export interface PartitionState extends JournalPosition {
 }
 
 export interface PgJournalOptions {
-  /** A session for appends alone, and one for all else. */
-  readonly appends: PgConnection
-  readonly others: PgConnection
+  /** Shared with other partitions. */
+  readonly sessions: PgSessions
   readonly partition: number
 }
 
@@ -68,10 +68,6 @@ type Upload<E> = (
 ) => Effect.Effect<unknown, E>
 
 const endText = "UPDATE laurel_partition SET last = $2, checksum = $3 WHERE id = $1"
-
-const stateText = `SELECT p.lineage, p.epoch, p.owner, p.last, p.checksum, p.format,
-  coalesce((SELECT min(first) FROM laurel_journal WHERE partition = p.id), p.last + 1) AS first
-FROM laurel_partition p WHERE p.id = $1`
 
 /** Tells the others: they ask the owner for what they do not have. */
 export const ownerChannel = "laurel_owner"
@@ -124,22 +120,19 @@ export class PgJournal {
 
   /** The partition as it is now; `undefined`: there is none. Fails where this version does not know its format. */
   readonly read: InPostgres<PartitionState | undefined> = Effect.suspend(() =>
-    Effect.flatMap(
-      this.#options.others.run({ text: stateText, values: [this.#options.partition] }),
-      ([row]) => {
-        if (row === undefined) return Effect.undefined
-        const refusal = formatRefusal(row)
-        if (refusal !== undefined) return Effect.fail(refusal)
-        return Effect.succeed({
-          lineage: String(row.lineage),
-          epoch: Number(row.epoch),
-          owner: String(row.owner),
-          lastSequence: Number(row.last),
-          checksum: Number(row.checksum),
-          firstSequence: Number(row.first),
-        })
-      },
-    ),
+    Effect.flatMap(this.#options.sessions.rows.state(this.#options.partition), (row) => {
+      if (row === undefined) return Effect.undefined
+      const refusal = formatRefusal(row)
+      if (refusal !== undefined) return Effect.fail(refusal)
+      return Effect.succeed({
+        lineage: String(row.lineage),
+        epoch: Number(row.epoch),
+        owner: String(row.owner),
+        lastSequence: Number(row.last),
+        checksum: Number(row.checksum),
+        firstSequence: Number(row.first),
+      })
+    }),
   )
 
   /**
@@ -169,8 +162,8 @@ export class PgJournal {
     upload: Upload<E>,
     epochOf: (run: Run) => InPostgres<number>,
   ): Effect.Effect<void, PgFailure | E> => {
-    const { others, partition } = this.#options
-    return others.transaction((run) =>
+    const { partition, sessions } = this.#options
+    return sessions.others.transaction((run) =>
       Effect.gen(function* () {
         const epoch = yield* epochOf(run)
         yield* run({ text: createText, values: [partition, lineage, epoch, newestFormat] })
@@ -188,8 +181,10 @@ export class PgJournal {
   /** Makes this server the owner; where the journal ends then. */
   readonly claim = (owner: string): InPostgres<JournalPosition> =>
     Effect.flatMap(
-      // On the session of appends: the next one can only be after it.
-      this.#options.appends.run({ text: claimText, values: [this.#options.partition, owner] }),
+      this.#options.sessions.appends.run({
+        text: claimText,
+        values: [this.#options.partition, owner],
+      }),
       ([row]) =>
         Effect.sync(() => {
           this.#epoch = Number(row?.epoch)
@@ -201,14 +196,12 @@ export class PgJournal {
     )
 
   /** Whether no other server has claimed the partition since. */
-  readonly isOwner: InPostgres<boolean> = Effect.suspend(() => {
-    const { others, partition } = this.#options
-    const text = "SELECT epoch, format FROM laurel_partition WHERE id = $1"
-    return Effect.map(others.run({ name: "owner", text, values: [partition] }), ([row]) => {
+  readonly isOwner: InPostgres<boolean> = Effect.suspend(() =>
+    Effect.map(this.#options.sessions.rows.epoch(this.#options.partition), (row) => {
       this.#format = Number(row?.format ?? 0)
       return Number(row?.epoch) === this.#epoch
-    })
-  })
+    }),
+  )
 
   /** Appends; `onAppended` is called with it, in the order of the journal. */
   readonly append = (
@@ -236,10 +229,10 @@ export class PgJournal {
     }
     const previous = this.#checksum
     const { checksum } = encodeBatchHeader(batch, previous)
-    const { appends, partition } = this.#options
+    const { partition, sessions } = this.#options
     const values = [partition, firstSequence, count, this.#epoch, previous, checksum, frames]
     const rows = yield* Effect.mapError(
-      appends.run({ name: "append", text: appendText, values }),
+      sessions.appends.run({ name: "append", text: appendText, values }),
       (failure) => toStorageError("append", failure),
     )
     if (rows.length === 0) yield* this.#settle(firstSequence, checksum)
@@ -254,9 +247,11 @@ export class PgJournal {
     firstSequence: number,
     checksum: number,
   ): Effect.fn.Return<void, StorageError | Fenced> {
-    const { appends, partition } = this.#options
+    const { partition, sessions } = this.#options
     const run = (text: string, values: ReadonlyArray<unknown>) =>
-      Effect.mapError(appends.run({ text, values }), (failure) => toStorageError("append", failure))
+      Effect.mapError(sessions.appends.run({ text, values }), (failure) =>
+        toStorageError("append", failure),
+      )
     const [row] = yield* run(settleText, [partition, firstSequence])
     if (Number(row?.row_epoch) === this.#epoch && Number(row?.row_checksum) === checksum) {
       yield* run(confirmText, [partition])
@@ -277,12 +272,12 @@ export class PgJournal {
   readonly readBatches = (
     after: JournalPosition,
   ): Stream.Stream<ReadonlyArray<ChainedBatch>, StorageError> =>
-    readBatches(this.#options.others.run, this.#options.partition, after)
+    readBatches(this.#options.sessions.others.run, this.#options.partition, after)
 
   /** The checksum that the batch which begins with `sequence` follows; `undefined`: no batch begins there. */
   readonly checksumBefore = (sequence: number): InPostgres<number | undefined> =>
     Effect.map(
-      this.#options.others.run({
+      this.#options.sessions.others.run({
         text: previousText,
         values: [this.#options.partition, sequence],
       }),
@@ -291,22 +286,17 @@ export class PgJournal {
 
   /** Removes batches that hold only records below `sequence`. A server that is no longer the owner removes nothing. */
   readonly prune = (sequence: number): InPostgres<void> => {
-    const { others, partition } = this.#options
+    const { partition, sessions } = this.#options
     const rows = limits.postgresPruneRows
     return Effect.gen({ self: this }, function* () {
       while (true) {
         const values = [partition, sequence, rows, this.#epoch]
-        const removed = yield* others.run({ name: "prune", text: pruneText, values })
+        const removed = yield* sessions.others.run({ name: "prune", text: pruneText, values })
         if (removed.length < rows) return
       }
     })
   }
 
-  /** Ends both sessions after the append in flight. */
-  readonly close: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.andThen(
-      Semaphore.withPermit(this.#appending, this.#options.appends.close),
-      this.#options.others.close,
-    ),
-  )
+  /** Ends when no append is under way. */
+  readonly settled: Effect.Effect<void> = Semaphore.withPermit(this.#appending, Effect.void)
 }

@@ -19,7 +19,7 @@ import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { Broken, Damaged, type Entry, Fenced, type StorageError, type Table } from "../Storage.ts"
 import { toStorageError } from "./PgBatches.ts"
-import type { InPostgres, PgConnection, PgFailure, Run, Statement } from "./PgConnection.ts"
+import type { InPostgres, PgFailure, Run, Sessions, Statement } from "./PgConnection.ts"
 
 /** How far a copy follows: the last change that it has whole, and the claim that made it. */
 export interface CopyMark {
@@ -86,7 +86,7 @@ FROM laurel_tables t LEFT JOIN laurel_claims c ON c.partition = $1 AND c.id = $2
 WHERE t.partition = $1`
 
 /**
- * For the connection: pages of changes are read in the order of the index. Where PostgreSQL does not know yet how many
+ * For the sessions: pages of changes are read in the order of the index. Where PostgreSQL does not know yet how many
  * entries there are, it would sort all that are left for each page.
  */
 export const inIndexOrder = "SET enable_sort = off"
@@ -115,15 +115,15 @@ DELETE FROM laurel_entries WHERE ctid = ANY (ARRAY(
 ))`
 
 export class PgTables {
-  readonly #connection: PgConnection
+  readonly #sessions: Sessions
   readonly #partition: number
   /** Random: epochs come back after PostgreSQL lost some. */
   readonly #claim = randomUUID()
   #epoch = 0
   #changes = 0
 
-  constructor(connection: PgConnection, partition: number) {
-    this.#connection = connection
+  constructor(sessions: Sessions, partition: number) {
+    this.#sessions = sessions
     this.#partition = partition
   }
 
@@ -142,7 +142,7 @@ export class PgTables {
       write: (entries: ReadonlyArray<Entry>) => InPostgres<void>,
     ) => Effect.Effect<void, PgFailure | StorageError>,
   ): Effect.Effect<void, PgFailure | StorageError> =>
-    this.#connection.transaction((run) =>
+    this.#sessions.transaction((run) =>
       Effect.gen({ self: this }, function* () {
         const partition = this.#partition
         const [made] = yield* run({ text: makeText, values: [partition, epoch] })
@@ -170,7 +170,7 @@ export class PgTables {
   /** Where a copy with this mark goes on: `undefined` without tables, `allChanges` where it is to be begun again. */
   readonly placeOf = (mark: CopyMark | undefined): InPostgres<ChangePlace | undefined> =>
     Effect.map(
-      this.#connection.run({ text: markText, values: [this.#partition, mark?.claim ?? ""] }),
+      this.#sessions.run({ text: markText, values: [this.#partition, mark?.claim ?? ""] }),
       ([row]) => {
         if (row === undefined) return undefined
         if (mark === undefined || row.first === null) return allChanges
@@ -183,7 +183,7 @@ export class PgTables {
   /** Some of the entries behind a place; none: a copy that has all before has all. */
   readonly changedAfter = (place: ChangePlace): InPostgres<ChangedEntries> =>
     Effect.gen({ self: this }, function* () {
-      const { run } = this.#connection
+      const { run } = this.#sessions
       const { postgresEntryBytes: bytes, postgresEntryRows: rows } = limits
       const { change, key, table } = place
       const values = [this.#partition, change, table, key, rows, bytes]
@@ -211,9 +211,7 @@ export class PgTables {
     repeated: boolean,
   ): Effect.fn.Return<void, StorageError> {
     const run = (statement: Statement) =>
-      Effect.mapError(this.#connection.run(statement), (failure) =>
-        toStorageError("write", failure),
-      )
+      Effect.mapError(this.#sessions.run(statement), (failure) => toStorageError("write", failure))
     const columns = columnsOf(entries)
     const moreAnswerMs = timeFor(entries)
     while (true) {
@@ -242,7 +240,7 @@ export class PgTables {
     const values = [this.#partition, this.#epoch, below, tablePruneRows]
     const moreAnswerMs = tablePruneRows * postgresEntryAnswerMs
     return Effect.asVoid(
-      this.#connection.run({ name: "prune", text: pruneText, values, moreAnswerMs }),
+      this.#sessions.run({ name: "prune tables", text: pruneText, values, moreAnswerMs }),
     )
   })
 }

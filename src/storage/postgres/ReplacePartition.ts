@@ -21,8 +21,9 @@ import { writeLineage } from "../durable/LineageFile.ts"
 import { scanJournal } from "../journal/JournalScan.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
 import type { StorageError } from "../Storage.ts"
-import { PgConnection, type PgFailure } from "./PgConnection.ts"
+import type { PgFailure } from "./PgConnection.ts"
 import { PgJournal } from "./PgJournal.ts"
+import { openSessions } from "./PgSessions.ts"
 import { migrate } from "./schema.ts"
 
 export interface ReplaceOptions {
@@ -46,12 +47,9 @@ export const replacePartition = ({
   Effect.gen(function* () {
     // Recovers the directory, and checks it: damaged data replaces nothing.
     const { position } = yield* DurableStorage.open({ directory })
-    const others = new PgConnection({ url })
-    const journal = yield* Effect.acquireRelease(
-      Effect.sync(() => new PgJournal({ appends: others, others, partition })),
-      (opened) => opened.close,
-    )
-    yield* migrate(others)
+    const sessions = yield* openSessions({ url })
+    const journal = new PgJournal({ sessions, partition })
+    yield* migrate(sessions.others)
     const lineage = randomUUID()
     const options = { disk: nodeDisk, folder: path.join(directory, "journal") }
     yield* journal.replace(lineage, (insert) => scanJournal(options, insert))

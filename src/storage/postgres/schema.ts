@@ -22,7 +22,7 @@
  */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
-import { type InPostgres, type PgConnection, undefinedTable } from "./PgConnection.ts"
+import { type InPostgres, type Sessions, undefinedTable } from "./PgConnection.ts"
 
 export const schemaVersion = 6
 
@@ -117,18 +117,18 @@ const readVersion = { text: "SELECT version FROM laurel_schema" }
  * Makes the tables, or changes them to this version; those of a newer one stay. Needs no right to make tables where they are
  * as they should be.
  */
-export const migrate = (connection: PgConnection): InPostgres<void> =>
-  connection.run(readVersion).pipe(
+export const migrate = (sessions: Sessions): InPostgres<void> =>
+  sessions.run(readVersion).pipe(
     Effect.map(([row]) => Number(row?.version ?? 0) >= schemaVersion),
     Effect.catchIf(
       ({ code }) => code === undefinedTable,
       () => Effect.succeed(false),
     ),
-    Effect.flatMap((isCurrent) => (isCurrent ? Effect.void : change(connection))),
+    Effect.flatMap((isCurrent) => (isCurrent ? Effect.void : change(sessions))),
   )
 
-const change = (connection: PgConnection): InPostgres<void> =>
-  connection.transaction((run) =>
+const change = (sessions: Sessions): InPostgres<void> =>
+  sessions.transaction((run) =>
     Effect.gen(function* () {
       yield* run({ text: `SELECT pg_advisory_xact_lock(${lockNumber})` })
       yield* run({ text: "CREATE TABLE IF NOT EXISTS laurel_schema (version int NOT NULL)" })

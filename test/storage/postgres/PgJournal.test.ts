@@ -6,6 +6,7 @@ import { encodeBatchHeader } from "../../../src/storage/journal/SegmentFormat.ts
 import type { ChainedBatch } from "../../../src/storage/postgres/PgBatches.ts"
 import { type InPostgres, PgConnection } from "../../../src/storage/postgres/PgConnection.ts"
 import { PgJournal } from "../../../src/storage/postgres/PgJournal.ts"
+import { openSessions } from "../../../src/storage/postgres/PgSessions.ts"
 import { migrate, schemaVersion } from "../../../src/storage/postgres/schema.ts"
 import type { JournalBatch } from "../../../src/storage/Storage.ts"
 import { numbered } from "../records.ts"
@@ -24,16 +25,9 @@ let schemas = 0
 
 /** A journal over the address, closed with the scope. */
 const journalOn = (url: string, answerMs: number = limits.postgresAnswerMs) =>
-  Effect.acquireRelease(
-    Effect.sync(
-      () =>
-        new PgJournal({
-          appends: new PgConnection({ url, answerMs }),
-          others: new PgConnection({ url, answerMs }),
-          partition: 1,
-        }),
-    ),
-    (journal) => journal.close,
+  Effect.map(
+    openSessions({ url, answerMs }),
+    (sessions) => new PgJournal({ sessions, partition: 1 }),
   )
 
 /** A schema with an empty partition 1. */

@@ -12,8 +12,10 @@ import {
   raiseFormat,
   spreadFormat,
 } from "../../../src/storage/postgres/formats.ts"
+import { PartitionRows } from "../../../src/storage/postgres/PartitionRows.ts"
 import { PgConnection, type Statement } from "../../../src/storage/postgres/PgConnection.ts"
 import { PgJournal } from "../../../src/storage/postgres/PgJournal.ts"
+import type { PgSessions } from "../../../src/storage/postgres/PgSessions.ts"
 import { migrate, migrations, schemaVersion } from "../../../src/storage/postgres/schema.ts"
 import { numbered } from "../records.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
@@ -39,6 +41,13 @@ const inSchema = async <A>(use: (url: string) => Promise<A>): Promise<A> => {
     await Effect.runPromise(connection.close)
   }
 }
+
+/** One session for all. */
+const only = (session: PgConnection): PgSessions => ({
+  appends: session,
+  rows: new PartitionRows(session),
+  others: session,
+})
 
 const run = (statement: Statement) => Effect.runPromise(connection.run(statement))
 const query = (text: string) => run({ text })
@@ -195,7 +204,7 @@ describe("The format in force", () => {
     async (by) => {
       await inSchema(async () => {
         await partitionIn(newestFormat + by)
-        const journal = new PgJournal({ appends: connection, others: connection, partition: 1 })
+        const journal = new PgJournal({ sessions: only(connection), partition: 1 })
         for (const check of [checkFormat(connection), journal.read]) {
           const result = await Effect.runPromise(Effect.result(check))
           expect(Result.isFailure(result)).toBe(by > 0)
@@ -210,8 +219,7 @@ describe("The format in force", () => {
 })
 
 describe("Projects", () => {
-  const journalOf = (partition: number) =>
-    new PgJournal({ appends: connection, others: connection, partition })
+  const journalOf = (partition: number) => new PgJournal({ sessions: only(connection), partition })
   const make = (journal: PgJournal) =>
     Effect.runPromise(journal.create("lineage", () => Effect.void))
 
@@ -284,7 +292,7 @@ describe("A copy that follows", () => {
           }),
         )
         expect(failure._tag).toBe("Broken")
-        const journal = new PgJournal({ appends: connection, others: connection, partition: 1 })
+        const journal = new PgJournal({ sessions: only(connection), partition: 1 })
         // A look that was under way when the format was raised.
         const records = Stream.runDrain(journal.readBatches({ lastSequence: 0, checksum: 0 }))
         expect(yield* Effect.flip(records)).toMatchObject({ cause: { isRefusal: true } })

@@ -1,0 +1,59 @@
+/**
+ * Reads of the partitions' rows, for all partitions of a process: one statement answers the reads of one turn of the event loop, and
+ * those that were asked for while an earlier statement was under way. So each answer is from a statement that began after its call:
+ * who asks whether it owns a partition may rely on the time of its call.
+ */
+import { Deferred, Effect, Exit } from "effect"
+import type { InPostgres, PgConnection, PgFailure, Rows } from "./PgConnection.ts"
+
+type Row = Rows[number]
+
+/** A row of a partition; `undefined`: there is none. */
+type Read = (partition: number) => InPostgres<Row | undefined>
+
+const stateText = `SELECT p.id, p.lineage, p.epoch, p.owner, p.last, p.checksum, p.format,
+  coalesce((SELECT min(first) FROM laurel_journal WHERE partition = p.id), p.last + 1) AS first
+FROM laurel_partition p WHERE p.id = ANY ($1::int[])`
+
+const epochText = "SELECT id, epoch, format FROM laurel_partition WHERE id = ANY ($1::int[])"
+
+export class PartitionRows {
+  /** Lineage, epoch, owner, end, format, and the first record that is kept. */
+  readonly state: Read
+  /** Epoch and format alone. */
+  readonly epoch: Read
+
+  constructor({ run }: Pick<PgConnection, "run">) {
+    this.state = gathered((ids) => run({ name: "states", text: stateText, values: [ids] }))
+    this.epoch = gathered((ids) => run({ name: "epochs", text: epochText, values: [ids] }))
+  }
+}
+
+const gathered = (read: (ids: ReadonlyArray<number>) => InPostgres<Rows>): Read => {
+  let asked = new Map<number, Deferred.Deferred<Row | undefined, PgFailure>>()
+  let isReading = false
+  const answer = Effect.gen(function* () {
+    // All calls of this turn.
+    yield* Effect.yieldNow
+    while (true) {
+      const calls = asked
+      if (calls.size === 0) break
+      asked = new Map()
+      const found = yield* Effect.exit(read([...calls.keys()]))
+      for (const [id, call] of calls) {
+        const rowOf = (rows: Rows) => rows.find((row) => Number(row.id) === id)
+        Deferred.doneUnsafe(call, Exit.map(found, rowOf))
+      }
+    }
+    isReading = false
+  })
+  return (partition) =>
+    Effect.suspend(() => {
+      const call = asked.get(partition) ?? Deferred.makeUnsafe<Row | undefined, PgFailure>()
+      asked.set(partition, call)
+      const wait = Deferred.await(call)
+      if (isReading) return wait
+      isReading = true
+      return Effect.andThen(Effect.forkDetach(answer), wait)
+    })
+}

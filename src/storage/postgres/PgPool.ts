@@ -1,0 +1,97 @@
+/**
+ * Sessions of PostgreSQL for calls that need any one of them.
+ *
+ * - A call or a transaction borrows a session. Without a free one it waits its turn, and fails after `answerMs` as if PostgreSQL
+ *   had not answered; its statement was not sent. From the turn on, the deadlines of `PgConnection` count.
+ * - An interrupted call cuts its session: the next one does not wait for an answer that nobody needs.
+ * - A session connects when a call needs one more. The one that was used last goes first, with its prepared statements.
+ */
+import { Effect, Exit } from "effect"
+import { limits } from "../../Limits.ts"
+import {
+  type InPostgres,
+  PgConnection,
+  type PgConnectionOptions,
+  PgFailure,
+  type Run,
+  type Sessions,
+} from "./PgConnection.ts"
+
+export interface PgPoolOptions extends PgConnectionOptions {
+  readonly sessions: number
+}
+
+export class PgPool implements Sessions {
+  readonly #all: ReadonlyArray<PgConnection>
+  readonly #free: Array<PgConnection>
+  /** In the order of the calls. */
+  readonly #waiting = new Set<(session: PgConnection) => void>()
+  readonly #waitMs: number
+
+  constructor({ sessions, ...options }: PgPoolOptions) {
+    this.#all = Array.from({ length: sessions }, () => new PgConnection(options))
+    this.#free = [...this.#all]
+    this.#waitMs = options.answerMs ?? limits.postgresAnswerMs
+  }
+
+  readonly run: Run = (statement) => this.#borrow((session) => session.run(statement))
+
+  readonly transaction: PgConnection["transaction"] = (use) =>
+    this.#borrow((session) => session.transaction(use))
+
+  /** Ends all sessions; later calls fail. */
+  readonly close: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.forEach(this.#all, (session) => session.close, {
+      concurrency: "unbounded",
+      discard: true,
+    }),
+  )
+
+  #borrow<A, E>(
+    use: (session: PgConnection) => Effect.Effect<A, E>,
+  ): Effect.Effect<A, E | PgFailure> {
+    return Effect.suspend(() => {
+      // Outside of the call, which may be interrupted in the moment in which it gets one.
+      let lent: PgConnection | undefined
+      const take: InPostgres<PgConnection> = Effect.suspend(() => {
+        lent = this.#free.pop()
+        return lent === undefined ? this.#turn((session) => (lent = session)) : Effect.succeed(lent)
+      })
+      return Effect.onExit(Effect.flatMap(take, use), (exit) =>
+        Effect.sync(() => {
+          if (lent === undefined) return
+          if (Exit.hasInterrupts(exit)) lent.cut()
+          this.#giveBack(lent)
+        }),
+      )
+    })
+  }
+
+  #turn(lend: (session: PgConnection) => void): InPostgres<PgConnection> {
+    return Effect.callback((resume) => {
+      const take = (session: PgConnection): void => {
+        leave()
+        lend(session)
+        resume(Effect.succeed(session))
+      }
+      const leave = (): void => {
+        clearTimeout(timer)
+        this.#waiting.delete(take)
+      }
+      const timer = setTimeout(() => {
+        leave()
+        const words = `no session of PostgreSQL was free within ${this.#waitMs} ms`
+        const code = "timeout"
+        resume(Effect.fail(new PgFailure({ code, words, isOutage: true, isRefusal: false })))
+      }, this.#waitMs)
+      this.#waiting.add(take)
+      return Effect.sync(leave)
+    })
+  }
+
+  #giveBack(session: PgConnection): void {
+    const [next] = this.#waiting
+    if (next === undefined) this.#free.push(session)
+    else next(session)
+  }
+}

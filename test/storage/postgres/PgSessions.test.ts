@@ -1,0 +1,238 @@
+/** The sessions that the partitions of a process share, against a real PostgreSQL. */
+import { expect, layer } from "@effect/vitest"
+import { Context, Deferred, Effect, Fiber, Layer } from "effect"
+import { limits } from "../../../src/Limits.ts"
+import { PartitionRows } from "../../../src/storage/postgres/PartitionRows.ts"
+import {
+  type Run,
+  type Sessions,
+  type Statement,
+  undefinedTable,
+} from "../../../src/storage/postgres/PgConnection.ts"
+import { PgJournal } from "../../../src/storage/postgres/PgJournal.ts"
+import { PgPool } from "../../../src/storage/postgres/PgPool.ts"
+import { openSessions } from "../../../src/storage/postgres/PgSessions.ts"
+import { allChanges, PgTables } from "../../../src/storage/postgres/PgTables.ts"
+import { migrate } from "../../../src/storage/postgres/schema.ts"
+import { numbered } from "../records.ts"
+import { type Postgres, postgres } from "./Postgres.ts"
+
+class Server extends Context.Service<Server, Postgres>()("test/Postgres") {}
+
+let schemas = 0
+
+const poolOf = (sessions: number, answerMs: number = limits.postgresAnswerMs) =>
+  Effect.gen(function* () {
+    const server = yield* Server
+    const url = server.urlOf(`sessions_${++schemas}`)
+    return yield* Effect.acquireRelease(
+      Effect.sync(() => new PgPool({ url, answerMs, sessions })),
+      (pool) => pool.close,
+    )
+  })
+
+const processOf = (run: Run) =>
+  Effect.map(run({ text: "SELECT pg_backend_pid() AS pid" }), ([row]) => Number(row!.pid))
+
+/** Takes a session until `released`. */
+const hold = Effect.fnUntraced(function* (pool: Sessions) {
+  const taken = yield* Deferred.make<number>()
+  const released = yield* Deferred.make<void>()
+  const take = pool.transaction((run) =>
+    Effect.gen(function* () {
+      yield* Deferred.succeed(taken, yield* processOf(run))
+      yield* Deferred.await(released)
+    }),
+  )
+  // On a busy machine PostgreSQL may answer late.
+  const holder = yield* Effect.forkChild(Effect.retry(take, { while: ({ isOutage }) => isOutage }))
+  const pid = yield* Deferred.await(taken)
+  const release = Effect.andThen(Deferred.succeed(released, undefined), Fiber.join(holder))
+  return { pid, release }
+})
+
+layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
+  "The sessions of a process",
+  (it) => {
+    it.effect("are as many for any partitions, and have one text under each name", () =>
+      Effect.gen(function* () {
+        const server = yield* Server
+        const url = yield* Effect.promise(() => server.schema(`shared_${++schemas}`))
+        const sessions = yield* openSessions({ url })
+        yield* migrate(sessions.others)
+        const numbers = Array.from({ length: 16 }, (_, index) => index + 1)
+        const use = (partition: number) =>
+          Effect.gen(function* () {
+            const journal = new PgJournal({ sessions, partition })
+            const tables = new PgTables(sessions.others, partition)
+            yield* journal.create("lineage", () => Effect.void)
+            yield* journal.claim("owner")
+            yield* journal.append(numbered(1, partition))
+            yield* tables.claim(journal.epoch, () => Effect.void)
+            for (let write = 1; write <= 2 * limits.tablePruneChanges; write++) {
+              yield* tables.write([], false)
+            }
+            yield* journal.append(numbered(partition + 1, 1))
+            yield* journal.prune(1)
+            yield* tables.changedAfter(allChanges)
+            expect(yield* journal.isOwner).toBe(true)
+            return yield* journal.read
+          })
+        const states = yield* Effect.forEach(numbers, use, { concurrency: "unbounded" })
+        expect(states.map((state) => state?.lastSequence)).toEqual(numbers.map((one) => one + 1))
+        const [connected] = yield* Effect.promise(() =>
+          server.query(
+            "SELECT count(*)::int AS sessions FROM pg_stat_activity WHERE application_name = 'laurel'",
+          ),
+        )
+        const { postgresAppendSessions, postgresOtherSessions } = limits
+        expect(connected!.sessions).toBeLessThanOrEqual(
+          postgresAppendSessions + 1 + postgresOtherSessions,
+        )
+      }),
+    )
+
+    it.effect("keep some for appends, and one for who asks for the owner", () =>
+      Effect.gen(function* () {
+        const server = yield* Server
+        const url = yield* Effect.promise(() => server.schema(`reserved_${++schemas}`))
+        const sessions = yield* openSessions({ url })
+        yield* migrate(sessions.others)
+        const journal = new PgJournal({ sessions, partition: 1 })
+        yield* journal.create("lineage", () => Effect.void)
+        const held = yield* Effect.forEach(
+          Array.from({ length: limits.postgresOtherSessions }),
+          () => hold(sessions.others),
+        )
+        yield* journal.claim("owner")
+        yield* journal.append(numbered(1, 1))
+        expect(yield* journal.isOwner).toBe(true)
+        yield* Effect.forEach(held, ({ release }) => release)
+      }),
+    )
+
+    it.effect("a call without a free one waits its turn", () =>
+      Effect.gen(function* () {
+        const pool = yield* poolOf(2)
+        const held = [yield* hold(pool), yield* hold(pool)] as const
+        const calls = yield* Effect.forkChild(
+          Effect.forEach([1, 2, 3], () => processOf(pool.run), { concurrency: "unbounded" }),
+          { startImmediately: true },
+        )
+        yield* held[1].release
+        // The other session is still taken.
+        expect(yield* Fiber.join(calls)).toEqual([held[1].pid, held[1].pid, held[1].pid])
+        yield* held[0].release
+      }),
+    )
+
+    it.effect(
+      "a call without a free one fails as an outage when none is free in time, and takes none then",
+      () =>
+        Effect.gen(function* () {
+          const pool = yield* poolOf(1, 500)
+          const held = yield* hold(pool)
+          const failure = yield* Effect.flip(pool.run({ text: "SELECT 1" }))
+          expect(failure).toMatchObject({ code: "timeout", isOutage: true })
+          expect(failure.words).toContain("no session of PostgreSQL was free")
+          yield* held.release
+          yield* Effect.retry(processOf(pool.run), { while: ({ isOutage }) => isOutage })
+        }),
+    )
+
+    it.effect("a call without a free one takes none either when it is interrupted", () =>
+      Effect.gen(function* () {
+        const pool = yield* poolOf(1)
+        const held = yield* hold(pool)
+        const waiting = yield* Effect.forkChild(pool.run({ text: "SELECT 1" }), {
+          startImmediately: true,
+        })
+        yield* Fiber.interrupt(waiting)
+        yield* held.release
+        expect(yield* processOf(pool.run)).toBe(held.pid)
+      }),
+    )
+
+    it.effect(
+      "a call that is interrupted leaves its session to the next one, which does not wait for its answer",
+      () =>
+        Effect.gen(function* () {
+          const server = yield* Server
+          const pool = yield* poolOf(1)
+          const first = yield* processOf(pool.run)
+          const slow = yield* Effect.forkChild(
+            pool.run({ text: "SELECT pg_sleep(3600)", moreAnswerMs: 3_600_000 }),
+            { startImmediately: true },
+          )
+          const sleeping = `SELECT FROM pg_stat_activity WHERE pid = ${first} AND query LIKE '%pg_sleep%'`
+          while ((yield* Effect.promise(() => server.query(sleeping))).length === 0);
+          yield* Fiber.interrupt(slow)
+          const next = yield* processOf(pool.run)
+          expect(next).not.toBe(first)
+          expect(yield* processOf(pool.run)).toBe(next)
+        }),
+    )
+
+    it.effect(
+      "reads of partitions' rows of one turn are one statement, and one that comes later has what was written before",
+      () =>
+        Effect.gen(function* () {
+          const server = yield* Server
+          const name = `rows_${++schemas}`
+          const url = yield* Effect.promise(() => server.schema(name))
+          const { others } = yield* openSessions({ url })
+          yield* migrate(others)
+          yield* others.run({
+            text: `INSERT INTO laurel_partition
+        SELECT number, 'lineage', number, 'owner', 0, 0 FROM generate_series(1, 3) AS number`,
+          })
+          const sent: Array<Statement> = []
+          const answered = yield* Deferred.make<void>()
+          const began = yield* Deferred.make<void>()
+          const rows = new PartitionRows({
+            run: (statement) => {
+              sent.push(statement)
+              const answer = others.run(statement)
+              if (sent.length > 1) return answer
+              return answer.pipe(
+                Effect.tap(() => Deferred.succeed(began, undefined)),
+                Effect.tap(() => Deferred.await(answered)),
+              )
+            },
+          })
+          const epochs = (...partitions: ReadonlyArray<number>) =>
+            Effect.forkChild(
+              Effect.forEach(
+                partitions,
+                (partition) => Effect.map(rows.epoch(partition), (row) => row && Number(row.epoch)),
+                { concurrency: "unbounded" },
+              ),
+              { startImmediately: true },
+            )
+          const early = yield* epochs(1, 2, 4, 2)
+          yield* Deferred.await(began)
+          yield* others.run({ text: "UPDATE laurel_partition SET epoch = epoch + 10" })
+          const late = yield* epochs(2, 3)
+          yield* Deferred.succeed(answered, undefined)
+          expect(yield* Fiber.join(early)).toEqual([1, 2, undefined, 2])
+          expect(yield* Fiber.join(late)).toEqual([12, 13])
+          expect(sent.map(({ values }) => values)).toEqual([[[1, 2, 4]], [[2, 3]]])
+        }),
+    )
+
+    it.effect(
+      "reads of partitions' rows fail alone where PostgreSQL fails, and succeed again",
+      () =>
+        Effect.gen(function* () {
+          const server = yield* Server
+          const url = yield* Effect.promise(() => server.schema(`failing_${++schemas}`))
+          const { others, rows } = yield* openSessions({ url })
+          const both = [rows.epoch(1), rows.epoch(2)]
+          const failures = yield* Effect.forEach(both, Effect.flip, { concurrency: "unbounded" })
+          expect(failures.map(({ code }) => code)).toEqual([undefinedTable, undefinedTable])
+          yield* migrate(others)
+          expect(yield* rows.epoch(1)).toBe(undefined)
+        }),
+    )
+  },
+)
