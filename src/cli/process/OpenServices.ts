@@ -15,7 +15,7 @@ import {
   newestArchiveAt,
 } from "../../engine/archive/Archives.ts"
 import { watchDatabase } from "../../engine/archive/DatabaseWatch.ts"
-import { makeWorkerHost, type WorkerHost } from "../../engine/archive/WorkerHost.ts"
+import type { WorkerHost } from "../../engine/archive/WorkerHost.ts"
 import type { ReadinessState } from "../../http/server/Readiness.ts"
 import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
@@ -30,6 +30,7 @@ import {
   type Prepared,
   prepareEngine,
 } from "./OpenEngine.ts"
+import { openHosts } from "./OpenHosts.ts"
 import type { Shipping } from "./OpenShipments.ts"
 
 /** Opens the data and recovers the engine; `serve` opens the rest. `readiness` follows the progress. */
@@ -39,10 +40,11 @@ export const prepareServices = Effect.fnUntraced(function* (
   readiness: ReadinessState,
   owning: Pick<OpenObservers, "directory" | "onClaimed" | "onFenced" | "shared"> = {},
 ) {
-  // Before there is any state: see WorkerHost.
-  const host = yield* makeWorkerHost({ background: true, directory: config.dataDirectory })
+  const hosts = owning.shared?.hosts ?? (yield* openHosts(config, [config.dataDirectory]))
+  const { data: host, shipments } = hosts
   const place = bucketOf(config)
-  const shipping = place && (yield* (yield* loadShipments).openShipments(config, place, metrics))
+  const shipping =
+    place && shipments && (yield* loadShipments).openShipments(config, place, shipments, metrics)
   const prepared = yield* withProgressLog(
     readiness,
     prepareEngine(config, {

@@ -2,18 +2,17 @@
 import { Effect } from "effect"
 import { archivesIn, type Config, retentionOf } from "../../config/Config.ts"
 import { ShipmentMetrics, Shipments } from "../../engine/archive/Shipments.ts"
-import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
+import type { WorkerHost } from "../../engine/archive/WorkerHost.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import type { BucketPlace } from "../../storage/bucket/bucketErrors.ts"
 import type { ArchiveSource } from "./OpenEngine.ts"
 
-/** Prepares it, before the server has any state: see `WorkerHost`. */
-export const openShipments = Effect.fnUntraced(function* (
+export const openShipments = (
   config: Config,
   place: BucketPlace,
+  host: WorkerHost,
   metrics: Metrics,
-) {
-  const host = yield* makeWorkerHost({ background: true })
+) => {
   const shipped = new Set<string>()
   return {
     /** The ids of the archives that the bucket has, as far as is known. */
@@ -32,6 +31,6 @@ export const openShipments = Effect.fnUntraced(function* (
       return shipments.wake
     }),
   }
-})
+}
 
-export type Shipping = Effect.Success<ReturnType<typeof openShipments>>
+export type Shipping = ReturnType<typeof openShipments>

@@ -2,15 +2,19 @@
 import { Effect, type Scope } from "effect"
 import type { Partitioned } from "../../accounts/OwnPartition.ts"
 import type { Config } from "../../config/Config.ts"
+import { ofPartition } from "../../config/PartitionConfig.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { SharedBounds } from "../../engine/state/SharedBounds.ts"
+import { limits } from "../../Limits.ts"
 import { openSessions, type PgSessions } from "../../storage/postgres/PgSessions.ts"
 import { makeSharedDelivery, type SharedDelivery } from "../../webhooks/SharedDelivery.ts"
+import { type Hosts, openHosts } from "./OpenHosts.ts"
 
 export interface SharedParts {
   readonly bounds: SharedBounds
   readonly delivery: SharedDelivery
   readonly sessions: PgSessions
+  readonly hosts: Hosts
 }
 
 /** The directory of accounts, keys and projects that the partitions of a cluster share. */
@@ -25,7 +29,10 @@ export const makeSharedParts = Effect.fnUntraced(function* (
   config: Config,
   url: string,
 ): Effect.fn.Return<SharedParts, never, Scope.Scope> {
+  const numbers = Array.from({ length: limits.clusterPartitions }, (_, index) => index + 1)
+  const directories = numbers.map((number) => ofPartition(config, number).dataDirectory)
   return {
+    hosts: yield* openHosts(config, directories),
     bounds: new SharedBounds({ residentUsersMax: config.residentUsersMax }),
     delivery: yield* makeSharedDelivery({ allowed: config.webhookAllowedRanges }),
     sessions: yield* openSessions({ url }),

@@ -45,8 +45,8 @@ export interface WorkerHost {
 export interface WorkerHostOptions {
   /** Run jobs with low priority. */
   readonly background: boolean
-  /** The host's open data directory: if the host dies of damage in it, the shell reports the damage. */
-  readonly directory?: string
+  /** The host's open data directories: if the host dies of damage in one, the shell reports the damage. */
+  readonly directories?: ReadonlyArray<string>
 }
 
 const worker = fileURLToPath(new URL("worker.ts", import.meta.url))
@@ -87,8 +87,9 @@ export const makeWorkerHost = (
     }
   })
 
-const start = ({ background, directory = "" }: WorkerHostOptions): ChildProcess => {
-  const child = spawn(shell, ["-c", loop, process.execPath, worker, crashReport, directory], {
+const start = ({ background, directories }: WorkerHostOptions): ChildProcess => {
+  const reported = directories === undefined ? "" : JSON.stringify(directories)
+  const child = spawn(shell, ["-c", loop, process.execPath, worker, crashReport, reported], {
     stdio: ["pipe", "pipe", "inherit", "pipe"],
     detached: true,
   })
