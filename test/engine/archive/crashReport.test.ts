@@ -45,7 +45,7 @@ it.effect("names the damaged database among several, and passes by one that is n
       await writeFile(dataFile(other.folder), bytes)
     })
     const report = reportOf(directories)
-    expect(report).toContain(`The database ${other.folder} is damaged`)
+    expect(report).toContain(`The database ${dataFile(other.folder)} is damaged`)
     expect(report).not.toContain(whole.folder)
   }),
 )
