@@ -26,6 +26,7 @@ import { type Table, tables } from "../../storage/Storage.ts"
 import { openValue, valueFault } from "../../storage/Values.ts"
 import { decodeRecord, encodeDirectory } from "../records/Codec.ts"
 import { exportFormat, type Line, valueForm } from "./ExportLines.ts"
+import { environmentAt } from "./environmentAt.ts"
 import { FaultList } from "./Findings.ts"
 import { damaged, durableEnd, type ExportScope, type JobCode, JobFailed } from "./Jobs.ts"
 import { emptyRecord } from "./ProjectHistory.ts"
@@ -71,19 +72,6 @@ class Writer {
     this.#position += bytes.length
     return this.#file.write(at, [bytes])
   })
-}
-
-/** Index of the environment among a key's parts; missing tables belong to no environment. */
-const environmentAt: Partial<Record<Table, number>> = {
-  meta: 1,
-  actors: 1,
-  users: 0,
-  history: 0,
-  eventIds: 0,
-  idempotency: 0,
-  batches: 0,
-  expiry: 1,
-  boards: 1,
 }
 
 export const exportLines: JobCode<"export"> = Effect.fnUntraced(function* (input, context) {

@@ -98,6 +98,25 @@ export interface Jobs {
     readonly input: { readonly directory: string; readonly file: string }
     readonly result: Findings & { readonly sequence: number }
   }
+  /** Builds a data directory of all projects of a cluster, in a draft. */
+  readonly gather: {
+    readonly input: {
+      readonly directory: string
+      /** The data directories of the partitions, that of the first one first; all were closed in order. */
+      readonly folders: ReadonlyArray<string>
+      /** Epoch milliseconds. */
+      readonly at: number
+      /** Drop messages to webhooks that were not sent yet. */
+      readonly dropPending: boolean
+    }
+    readonly result: Findings & {
+      readonly sequence: number
+      /** Environments of no project of the cluster, which were left out. */
+      readonly left: number
+      /** Messages to webhooks that were dropped. */
+      readonly dropped: number
+    }
+  }
   /** Checks a data directory. */
   readonly verifyLive: {
     readonly input: { readonly directory: string }
@@ -201,6 +220,7 @@ export interface JobProgress {
     | "Hashing"
     | "Exporting"
     | "Importing"
+    | "Gathering"
     | "Replaying"
     | "Sending"
     | "Fetching"

@@ -2,6 +2,7 @@
 import { makeArchive } from "./ArchiveJob.ts"
 import { exportLines } from "./ExportJob.ts"
 import { fetchArchive, verifyInBucket } from "./FetchJob.ts"
+import { gatherPartitions } from "./GatherJob.ts"
 import { importLines } from "./ImportJob.ts"
 import type { JobCode, JobName } from "./Jobs.ts"
 import { findProject } from "./ProjectJob.ts"
@@ -21,6 +22,7 @@ export const jobs: { readonly [Name in JobName]: JobCode<Name> } = {
   project: findProject,
   export: exportLines,
   import: importLines,
+  gather: gatherPartitions,
   scan: scanDatabase,
   verifyLive,
   verifyArchive,

@@ -1,0 +1,199 @@
+/**
+ * Builds one data directory of all projects of a cluster in `restore.draft` (`ArchiveSwap`), from one of each partition that has
+ * projects. Those were closed in order, so that their snapshots have everything; they are not changed.
+ *
+ * - An entry belongs to an environment, an environment to a project, and a project to one partition: the entries of all
+ *   partitions are put beside each other as they are. Records keep their numbers, which are in the ids that callers have; one
+ *   environment has each number once. Environments of no project, or of another partition's, are left out.
+ * - The journal begins after the highest number of all, with the record that says that all projects are here. So it lacks the
+ *   records of which messages to webhooks were not sent yet: those are dropped, where the caller allows that.
+ * - A webhook is numbered by the record that created it. Where two have the same number, one gets another.
+ * - No entry may be lost or replace another: each table has as many as were written. Then the whole is checked like an archive.
+ */
+import path from "node:path"
+import { Effect, type Scope } from "effect"
+import { partitionOf } from "../../domain/project/Directory.ts"
+import { applyDirectory } from "../../domain/record/applyDirectory.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
+import { roomFor } from "../../storage/archive/ArchiveCatalog.ts"
+import { draftIn } from "../../storage/archive/ArchiveSwap.ts"
+import { removeTree, withFile } from "../../storage/disk/Disk.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { batchOf } from "../../storage/Frames.ts"
+import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
+import { compositeKey } from "../../storage/Keys.ts"
+import { openReader } from "../../storage/lmdb/LmdbReader.ts"
+import { openLmdbStore } from "../../storage/lmdb/LmdbStore.ts"
+import { type Entry, NoSpace, type Table, tables } from "../../storage/Storage.ts"
+import { encodeValue } from "../../storage/Values.ts"
+import { encodeDirectory, encodeRecord } from "../records/Codec.ts"
+import { type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
+import { FaultList } from "./Findings.ts"
+import { type GatheredPartition, openGathered, pendingIn } from "./GatheredPartition.ts"
+import { damaged, type JobCode, type JobContext, JobFailed, type ResultOf } from "./Jobs.ts"
+import { verify } from "./Verification.ts"
+import { webhookTablesKey } from "./WebhookCheck.ts"
+
+const sliceEntries = 5_000
+const sliceBytes = 4 * 1_048_576
+
+export const gatherPartitions: JobCode<"gather"> = Effect.fnUntraced(function* (input, context) {
+  const draft = draftIn(input.directory)
+  yield* removeTree(nodeDisk, draft)
+  return yield* Effect.onError(fill(input, draft, context), () =>
+    Effect.ignore(removeTree(nodeDisk, draft)),
+  )
+})
+
+type Gathering = Parameters<JobCode<"gather">>[0]
+
+const fill = Effect.fnUntraced(function* (
+  { at, directory, dropPending, folders }: Gathering,
+  draft: string,
+  context: JobContext,
+): Effect.fn.Return<ResultOf<"gather">, unknown, Scope.Scope> {
+  const faults = new FaultList()
+  const all = yield* Effect.forEach(folders, (folder) => openGathered(folder, faults.add))
+  const whole = all[0]!.saved.readDirectory()
+  for (const one of all) one.choose(whole.projects.values())
+  if (faults.count > 0) return yield* damaged(faults.summary)
+  const missing = [...whole.projects.values()].find(
+    (project) => !all.some(({ number }) => number === partitionOf(project)),
+  )
+  if (missing !== undefined) {
+    return yield* refused(`The data directory of partition ${partitionOf(missing)} is missing`)
+  }
+  const waiting = yield* Effect.forEach(all, pendingIn)
+  const pending = waiting.reduce((sum, each) => sum + each, 0)
+  if (pending > 0 && !dropPending) {
+    return yield* refused(
+      `${pending} messages to webhooks wait to be sent, and would be dropped. Start the servers until they are sent, or drop them with --drop-pending`,
+    )
+  }
+  const sizes = yield* Effect.forEach(folders, (folder) =>
+    withFile(nodeDisk, path.join(folder, "live", "data.mdb"), "read", ({ size }) => size),
+  )
+  const free = yield* nodeDisk.freeBytes(directory)
+  const bytes = sizes.reduce((sum, size) => sum + size, 0)
+  if (free < roomFor(bytes)) return yield* new NoSpace({ operation: "gather" })
+
+  const sequence = numberAnew(all) + 1
+  const latest = Math.max(...all.map(({ saved }) => saved.tail.lastAt ?? 0))
+  const record: JournalRecord = {
+    sequence,
+    at: Math.max(at, latest),
+    subject: { actor: "directory" },
+    cause: { kind: "request" },
+    facts: [{ kind: "projects.gathered" }],
+  }
+  const own: ReadonlyArray<Entry> = [
+    entry("meta", snapshotKey, markAt(record)),
+    {
+      table: "actors",
+      key: compositeKey("directory"),
+      value: encodeValue(encodeDirectory(applyDirectory(whole, record))),
+    },
+    entry("outbox", compositeKey("cursor"), sequence),
+    // Else the next start repairs the tables of webhooks first.
+    ...(all.every((one) => one.isRepaired) ? [entry("outbox", webhookTablesKey, 1)] : []),
+  ]
+  yield* writeLive(path.join(draft, "live"), all, own, context)
+  yield* writeJournal(path.join(draft, "journal"), record)
+  for (const name of ["live", "journal", "."]) yield* nodeDisk.syncFolder(path.join(draft, name))
+  const { faults: found, findings } = yield* Effect.scoped(verify({ folder: draft }, context))
+  // LMDB leaves it beside an opened database.
+  yield* removeTree(nodeDisk, path.join(draft, "live", "lock.mdb"))
+  if (found.count > 0) {
+    return yield* damaged(`The gathered data would fail its check: ${found.summary}`)
+  }
+  const left = all.reduce((sum, { foreign }) => sum + foreign.size, 0)
+  return { ...findings, sequence, left, dropped: pending }
+})
+
+const refused = (detail: string) => new JobFailed({ kind: "refused", detail })
+
+const entry = (table: Table, key: Uint8Array, json: unknown): Entry => ({
+  table,
+  key,
+  value: encodeValue(JSON.stringify(json)),
+})
+
+const markAt = ({ at, sequence }: JournalRecord): SnapshotMark => ({
+  watermark: sequence,
+  at,
+  journal: [{ sequence, at, bytes: 0 }],
+})
+
+/** Gives webhooks numbers of which each is there once; returns the highest number of a record or webhook. */
+const numberAnew = (all: ReadonlyArray<GatheredPartition>): number => {
+  let highest = Math.max(...all.map(({ saved }) => saved.lastSequence))
+  const taken = new Set<number>()
+  for (const { numbers } of all) {
+    for (const number of numbers.keys()) {
+      if (taken.has(number)) numbers.set(number, ++highest)
+      taken.add(number)
+    }
+  }
+  return highest
+}
+
+const writeLive = Effect.fnUntraced(function* (
+  live: string,
+  all: ReadonlyArray<GatheredPartition>,
+  own: ReadonlyArray<Entry>,
+  { progress }: JobContext,
+): Effect.fn.Return<void, unknown> {
+  const total = all.reduce((sum, { saved }) => sum + saved.totalEntries, 0)
+  const written = new Map<Table, number>()
+  let done = 0
+  const entries = function* (): Generator<Entry> {
+    yield* own
+    for (const one of all) {
+      for (const table of tables) {
+        for (const stored of one.saved.entries(table)) {
+          done++
+          const kept = one.keeps(table, stored)
+          if (kept !== undefined) yield { table, key: kept[0], value: kept[1] }
+        }
+      }
+    }
+  }
+  yield* nodeDisk.makeFolder(live)
+  yield* Effect.scoped(
+    Effect.gen(function* () {
+      const { writeEntries } = yield* openLmdbStore({ folder: live })
+      let slice: Array<Entry> = []
+      let bytes = 0
+      for (const each of entries()) {
+        written.set(each.table, (written.get(each.table) ?? 0) + 1)
+        slice.push(each)
+        bytes += each.key.length + each.value!.length
+        if (slice.length < sliceEntries && bytes < sliceBytes) continue
+        yield* writeEntries(slice)
+        progress({ activity: "Gathering", done, total })
+        slice = []
+        bytes = 0
+      }
+      yield* writeEntries(slice)
+    }),
+  )
+  yield* Effect.scoped(
+    Effect.flatMap(openReader(live), (reader) =>
+      Effect.forEach(tables, (table) => {
+        const [count, expected] = [reader.count(table), written.get(table) ?? 0]
+        return count === expected
+          ? Effect.void
+          : damaged(`The table ${table} has ${count} entries, ${expected} were written`)
+      }),
+    ),
+  )
+})
+
+const writeJournal = (folder: string, record: JournalRecord) =>
+  Effect.gen(function* () {
+    yield* nodeDisk.makeFolder(folder)
+    const after = { lastSequence: record.sequence - 1, checksum: 0 }
+    const writer = new SegmentWriter({ disk: nodeDisk, folder, after })
+    yield* writer.write(batchOf(record.sequence, [Buffer.from(encodeRecord(record))]))
+    yield* writer.end
+  })
