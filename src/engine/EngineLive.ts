@@ -5,6 +5,7 @@
  * (`commit/CommitPipeline.ts`). All state above the storage lives in this scope.
  */
 import { Effect, type Scope } from "effect"
+import type { DirectoryState } from "../domain/project/Directory.ts"
 import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"
 import { Storage, type StorageError } from "../storage/Storage.ts"
@@ -29,6 +30,8 @@ export type { EngineOptions } from "./EngineOptions.ts"
 export interface RecoveredEngine {
   /** Folds the next records of the journal, which another server wrote; one call at a time. */
   readonly fold: Folding["fold"]
+  /** The directory as of the last record that was folded. */
+  readonly directory: () => DirectoryState
   /** Takes the last snapshot of an engine that never served. */
   readonly leave: Effect.Effect<void, StorageError>
   /** Takes commands from now on: the storage has no record that was not folded, and takes appends. */
@@ -66,6 +69,7 @@ export const recoverEngine = Effect.fnUntraced(function* (
 
   return {
     fold: folding.fold,
+    directory: () => state.directory.durable,
     leave: upkeep.snapshotter.take,
     serve,
   }

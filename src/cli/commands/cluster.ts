@@ -11,6 +11,7 @@ import { countText } from "../output/Amounts.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { type Column, formatTable } from "../output/Table.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
+import { gatherCluster } from "./clusterGather.ts"
 import { installCluster } from "./clusterInstall.ts"
 
 const json = Flag.Boolean("json").pipe(
@@ -84,6 +85,6 @@ const status = Command.make(
 )
 
 export const cluster = Command.make("cluster").pipe(
-  Command.withDescription("Look at a cluster, or replace its data"),
-  Command.withSubcommands([status, installCluster]),
+  Command.withDescription("Look at a cluster, replace its data, or leave it with all of them"),
+  Command.withSubcommands([status, installCluster, gatherCluster]),
 )

@@ -11,29 +11,12 @@ import { diskFailure } from "../output/JobWords.ts"
 import { requireData } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
+import { readStopped } from "../process/StoppedCluster.ts"
 
 const yes = Flag.Boolean("yes").pipe(
   Flag.withDescription("Replace without asking"),
   Flag.withDefault(false),
 )
-
-/** What PostgreSQL has, where no server runs; they are recognised by their signs of life. */
-const readStopped = Effect.fnUntraced(function* (config: Config, url: string) {
-  const { clusterStatusAt } = yield* Effect.promise(() => import("../../cluster/status.ts"))
-  const read = clusterStatusAt(url)
-  const { partitions, runners } = yield* Effect.mapError(read, ({ words }) =>
-    commandFailed(exitCodes.unavailable, words),
-  )
-  const alive = runners.filter(
-    ({ silentSeconds }) => silentSeconds * 1_000 <= config.clusterLockExpirationMs,
-  )
-  return alive.length === 0
-    ? partitions.find(({ partition }) => partition === firstPartition)
-    : yield* commandFailed(
-        exitCodes.inUse,
-        `Stop all servers of the cluster first: ${alive.map(({ address }) => address).join(", ")}. One that was lost counts as running for ${config.clusterLockExpirationMs / 1_000} seconds.`,
-      )
-})
 
 const replace = (config: Config, url: string) =>
   Effect.scoped(
@@ -71,7 +54,8 @@ const install = Effect.fnUntraced(function* (yes: boolean) {
     return yield* commandFailed(exitCodes.configuration, "LAUREL_CLUSTER is not set.")
   }
   yield* requireData(dataDirectory)
-  const remote = yield* readStopped(config, url)
+  const { partitions } = yield* readStopped(config, url)
+  const remote = partitions.find(({ partition }) => partition === firstPartition)
   yield* Console.error(
     remote === undefined
       ? `PostgreSQL has no data yet. It will get those of ${dataDirectory}.`

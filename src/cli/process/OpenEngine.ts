@@ -41,7 +41,7 @@ import * as DispatcherLive from "../../webhooks/DispatcherLive.ts"
 import { type CommandFailed, commandFailed, exitCodes, refused } from "../output/ExitCode.ts"
 import { unreadable } from "../output/JobWords.ts"
 import { type Fence, openStorage, type StorageProgress } from "./OpenStorage.ts"
-import { beginDirectory } from "./PartitionDirectory.ts"
+import { beginDirectory, misplaced } from "./PartitionDirectory.ts"
 import { RestoredTo } from "./Restored.ts"
 import type { SharedDirectory, SharedParts } from "./SharedParts.ts"
 
@@ -149,6 +149,8 @@ export const prepareEngine = (
       fence === undefined ? Effect.ignore(engine.leave) : Effect.void,
     )
     const serve = Effect.gen(function* () {
+      const fault = misplaced(config, engine.directory())
+      if (fault !== undefined) return yield* commandFailed(exitCodes.refused, fault)
       yield* opened.claim(engine.fold)
       // From the claim on, a failure ends the process; one before it has ended a part of the engine alone.
       if (Deferred.isDoneUnsafe(failed)) return yield* Effect.fail(yield* Deferred.await(failed))

@@ -94,12 +94,12 @@ const openEmbedded = (
       onChecking: (done, total) => onRecovering({ stage: "entries", done, total }),
     })
     yield* beforeUse(opened.storage)
-    if (names.includes(lineageName)) {
+    const leave = Effect.gen(function* () {
       // It gets records that PostgreSQL does not have: a cluster must not take it for a copy that went wrong.
       yield* failed(removeLineage(nodeDisk, directory))
       yield* Effect.logInfo("The data directory has left its cluster, with all records that it has")
-    }
-    return { ...opened, claim: () => Effect.void }
+    })
+    return { ...opened, claim: () => (names.includes(lineageName) ? leave : Effect.void) }
   })
 
 /** The directory of a cluster would look empty to a server without one. */
@@ -107,7 +107,7 @@ const needsCluster = (directory: string): CommandFailed =>
   commandFailed(
     exitCodes.configuration,
     `The data directory ${directory} belongs to a cluster: set LAUREL_CLUSTER.`,
-    `To leave the cluster with all data, stop its servers in order and set LAUREL_DATA_DIR=${path.join(directory, partitionsName, String(firstPartition))}.`,
+    `To leave the cluster with all data, stop its servers in order. Where all projects are in partition 1, set LAUREL_DATA_DIR=${path.join(directory, partitionsName, String(firstPartition))}; otherwise run \`laurel cluster gather DIRECTORY\` with LAUREL_CLUSTER set.`,
   )
 
 const openClustered = (

@@ -2,34 +2,35 @@
 import { Effect } from "effect"
 import type { Config } from "../../config/Config.ts"
 import { firstPartition, partitionNumber } from "../../config/PartitionConfig.ts"
-import { partitionOf } from "../../domain/project/Directory.ts"
-import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { type DirectoryState, partitionOf } from "../../domain/project/Directory.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Engine } from "../../engine/Engine.ts"
 
-/**
- * Says in the directory which partition this is, where that is not the first. A data directory without a cluster has all of its
- * projects itself, whatever partitions they had.
- */
+const namesShown = 5
+
+/** Why the data cannot be served with this configuration; `undefined`: it can. Decided before anything is written. */
+export const misplaced = (
+  config: Config,
+  { partition, projects }: DirectoryState,
+): string | undefined => {
+  if (partition !== undefined && partitionNumber(config) === firstPartition) {
+    return `This is the data directory of partition ${partition} of a cluster. Its projects and keys are in that of partition 1.`
+  }
+  if (config.cluster !== undefined) return undefined
+  const elsewhere = [...projects.values()].filter((each) => partitionOf(each) !== firstPartition)
+  if (elsewhere.length === 0) return undefined
+  const names = elsewhere.slice(0, namesShown).map(({ name }) => name)
+  const more = elsewhere.length > namesShown ? ` and ${elsewhere.length - namesShown} more` : ""
+  return `This is the data directory of partition 1 of a cluster. The data of ${names.join(", ")}${more} are in other partitions. With LAUREL_CLUSTER set, \`laurel cluster gather DIRECTORY\` makes a data directory of all projects.`
+}
+
+/** Says in the directory which partition this is, where that is not the first. */
 export const beginDirectory = (
   config: Config,
   engine: Engine["Service"],
-): Effect.Effect<void, LaurelError> =>
-  Effect.gen(function* () {
-    const { partition, projects } = yield* engine.readDirectory
-    const number = partitionNumber(config)
-    if (number !== firstPartition) {
-      yield* engine.askDirectory({ kind: "beginPartition", partition: number })
-    } else if (partition !== undefined) {
-      return yield* Effect.fail(
-        laurelError(
-          "conflict",
-          `This is the data directory of partition ${partition} of a cluster. Its projects and keys are in that of partition 1.`,
-        ),
-      )
-    } else if (
-      config.cluster === undefined &&
-      [...projects.values()].some((project) => partitionOf(project) !== firstPartition)
-    ) {
-      yield* engine.askDirectory({ kind: "gatherProjects", by: "operator" })
-    }
-  })
+): Effect.Effect<void, LaurelError> => {
+  const partition = partitionNumber(config)
+  return partition === firstPartition
+    ? Effect.void
+    : Effect.asVoid(engine.askDirectory({ kind: "beginPartition", partition }))
+}

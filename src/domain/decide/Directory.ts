@@ -53,7 +53,6 @@ export const decideDirectory = (
     case "renameProject":
     case "archiveProject":
     case "unarchiveProject":
-    case "gatherProjects":
       return decideProjects(state, command, now)
     default:
       return decideAccounts(state, state.projects, command, now)

@@ -30,8 +30,6 @@ export type ProjectsCommand =
   /** Its keys are refused until it is unarchived; nothing is deleted. The asking session must be confirmed. */
   | { readonly kind: "archiveProject"; readonly by: Asker; readonly projectId: string }
   | { readonly kind: "unarchiveProject"; readonly by: Asker; readonly projectId: string }
-  /** All projects are in the first partition: the data directory has left its cluster. */
-  | { readonly kind: "gatherProjects"; readonly by: "operator" }
 
 /** Partitions of the cluster; absent without one. */
 type Partitions = number | undefined
@@ -54,10 +52,6 @@ const decide = (state: DirectoryState, command: ProjectsCommand, now: number): D
     return Result.map(newProject(state, project, partitions, now), (made) => [
       { kind: "project.created", project: made },
     ])
-  }
-  if (command.kind === "gatherProjects") {
-    const isOne = [...state.projects.values()].every((project) => partitionOf(project) === 1)
-    return Result.succeed(isOne ? [] : [{ kind: "projects.gathered" }])
   }
   const { projectId } = command
   const project = state.projects.get(projectId)

@@ -290,6 +290,7 @@ export type DirectoryFact =
   | { readonly kind: "project.created"; readonly project: Project }
   | { readonly kind: "project.renamed"; readonly projectId: string; readonly name: string }
   | { readonly kind: "project.archived" | "project.unarchived"; readonly projectId: string }
+  /** All projects are in the first partition: their data has left the cluster. */
   | { readonly kind: "projects.gathered" }
   | { readonly kind: "key.created"; readonly key: ApiKey }
   | { readonly kind: "key.revoked"; readonly keyId: string }

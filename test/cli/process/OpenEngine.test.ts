@@ -5,8 +5,9 @@ import { exitCodes } from "../../../src/cli/output/ExitCode.ts"
 import { openEngine } from "../../../src/cli/process/OpenEngine.ts"
 import { readConfig } from "../../../src/config/Config.ts"
 import { ofPartition } from "../../../src/config/PartitionConfig.ts"
-import { partitionOf } from "../../../src/domain/project/Directory.ts"
 import { Engine } from "../../../src/engine/Engine.ts"
+import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
+import { readLineage, writeLineage } from "../../../src/storage/durable/LineageFile.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 
 const configIn = (LAUREL_DATA_DIR: string) =>
@@ -16,9 +17,10 @@ const opened = (config: ReturnType<typeof configIn>) =>
   Effect.map(openEngine(config), ({ services }) => Context.get(services, Engine))
 
 describe("An opened data directory", () => {
-  it.live("without a cluster has all projects itself, whatever partitions they had", () =>
+  it.live("without a cluster has all projects itself, or is not opened, and stays a copy", () =>
     Effect.gen(function* () {
-      const config = configIn(yield* temporaryFolder)
+      const directory = yield* temporaryFolder
+      const config = configIn(directory)
       const create = (name: string) =>
         ({
           kind: "createProject",
@@ -26,24 +28,21 @@ describe("An opened data directory", () => {
           project: { id: name, name },
           partitions: 2,
         }) as const
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const engine = yield* opened(config)
-          for (const name of ["one", "two"]) yield* engine.askDirectory(create(name))
-          const { projects } = yield* engine.readDirectory
-          expect([...projects.values()].map(partitionOf)).toEqual([1, 2])
-        }),
-      )
-      const sequences = []
-      for (let start = 0; start < 2; start++) {
-        const { projects, sequence } = yield* Effect.scoped(
-          Effect.flatMap(opened(config), ({ readDirectory }) => readDirectory),
+      const startsWith = (name: string) =>
+        Effect.scoped(
+          Effect.flatMap(opened(config), ({ askDirectory }) => askDirectory(create(name))),
         )
-        expect([...projects.values()].map(partitionOf)).toEqual([1, 1])
-        sequences.push(sequence)
-      }
-      // Once.
-      expect(sequences[1]).toBe(sequences[0])
+      yield* startsWith("one")
+      yield* writeLineage(nodeDisk, directory, "cluster")
+      yield* startsWith("two")
+      // The last record has left the cluster.
+      expect(yield* readLineage(nodeDisk, directory)).toBeUndefined()
+      yield* writeLineage(nodeDisk, directory, "cluster")
+      const failure = yield* Effect.flip(startsWith("three"))
+      expect(failure).toMatchObject({ _tag: "CommandFailed", exitCode: exitCodes.refused })
+      expect(JSON.stringify(failure)).toContain("two are in other partitions")
+      expect(JSON.stringify(failure)).toContain("laurel cluster gather")
+      expect(yield* readLineage(nodeDisk, directory)).toBe("cluster")
     }),
   )
 

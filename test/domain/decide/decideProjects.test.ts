@@ -226,15 +226,20 @@ describe("Projects of the directory", () => {
     })
 
     it("are gathered in the first when the data directory has left it", () => {
-      const gather: ProjectsCommand = { kind: "gatherProjects", by: "operator" }
-      const gathered = after(spread(1, 2), gather)
+      const facts = [{ kind: "projects.gathered" }] as const
+      const gathered = applyDirectory(spread(1, 2), {
+        sequence: 4,
+        at: now,
+        subject: { actor: "directory" },
+        cause: { kind: "request" },
+        facts,
+      })
       expect(partitionsOf(gathered)).toEqual([1, 1, 1])
       expect(gathered.projects.get("prj_2_1")).toEqual({
         id: "prj_2_1",
         name: "prj-2-1",
         createdAt: 0,
       })
-      expect(Result.getOrThrow(decideDirectory(gathered, gather, now))).toEqual([])
     })
 
     it("keep their partition with a new name, and in the snapshot", () => {
@@ -286,7 +291,6 @@ describe("The directory of a partition other than the first", () => {
     for (const command of [
       { kind: "createProject", by: "operator", project },
       { kind: "createDirectory", hashSecret: "00" },
-      { kind: "gatherProjects", by: "operator" },
     ] as const) {
       expect(decide(third, command)).toMatchObject({ failure: { code: "conflict" } })
     }
