@@ -83,7 +83,7 @@ export const make = Effect.gen(function* () {
     version++
   }
 
-  const refresh = Effect.map(engine.readDirectory, (changed) => {
+  const adopt = (changed: DirectoryState): void => {
     const { hashSecret, keys, projects } = directory
     directory = changed
     // Sessions and accounts change more often than keys and projects.
@@ -92,7 +92,8 @@ export const make = Effect.gen(function* () {
     uses.retain(changed.keys)
     renewIndex()
     rateLimits.load(changed)
-  })
+  }
+  const refresh = Effect.map(engine.readDirectory, adopt)
 
   /** A change runs to its end also without its caller, so that the index follows the journal. */
   const change = <A>(effect: Effect.Effect<A, LaurelError>): Effect.Effect<A, LaurelError> =>
@@ -129,7 +130,13 @@ export const make = Effect.gen(function* () {
   }
 
   const accounts = Accounts.of({
-    authenticate: (text) => index.find(text, now()),
+    authenticate: (text) => {
+      const found = index.find(text, now())
+      const latest = own?.latest?.() ?? directory
+      if (found !== undefined || latest === directory) return found
+      adopt(latest)
+      return index.find(text, now())
+    },
     makeToken: (caller, userId, seconds) => index.makeToken(caller, userId, seconds, now()),
     isInForce: ({ accountId, expiresAt, keyId }) => {
       // Pages look after the session and the project of an account themselves.

@@ -10,6 +10,8 @@ export interface Partitioned {
   readonly number: number
   /** Ends with the next change of the directory, which another runner made. */
   readonly changed: Effect.Effect<void>
+  /** The directory, where another runner changes it. */
+  readonly latest?: () => DirectoryState
 }
 
 /** `undefined` without several partitions. */

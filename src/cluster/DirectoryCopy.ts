@@ -29,6 +29,8 @@ export class DirectoryCopy {
   readonly #notified = Latch.makeUnsafe(false)
   /** Opens with the next state. */
   #moved = Latch.makeUnsafe(false)
+  /** Opens with the next read that finds the copy current. */
+  #read = Latch.makeUnsafe(false)
   #place = nowhere
   #currentAt = Number.NEGATIVE_INFINITY
   /** The latest one that was read whole; an empty one before the first. */
@@ -62,6 +64,13 @@ export class DirectoryCopy {
   /** Ends with the next state. */
   readonly changed: Effect.Effect<void> = Effect.suspend(() => this.#moved.await)
 
+  /** Ends when a read that began after the call has found the copy current; reads at once. */
+  readonly renewed: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
+    const askedAt = performance.now()
+    this.#notified.openUnsafe()
+    while (this.#currentAt < askedAt) yield* this.#read.await
+  })
+
   /** Ends when the copy has the directory's record of this sequence, which is published. */
   readonly has = (sequence: number): Effect.Effect<void, LaurelError> =>
     Effect.gen({ self: this }, function* () {
@@ -81,7 +90,7 @@ export class DirectoryCopy {
     while (true) {
       this.#notified.closeUnsafe()
       const wasCurrent = this.failure === undefined
-      yield* this.#read
+      yield* this.#readRow
       if (wasCurrent && this.failure !== undefined) {
         yield* Effect.logWarning("The copy of the directory is not current").pipe(
           Effect.annotateLogs({ failure: this.failure }),
@@ -91,7 +100,7 @@ export class DirectoryCopy {
     }
   })
 
-  readonly #read: Effect.Effect<void> = Effect.suspend(() => {
+  readonly #readRow: Effect.Effect<void> = Effect.suspend(() => {
     const askedAt = performance.now()
     return Effect.match(this.#connection.run(readStatement(this.#place)), {
       onFailure: ({ words }) => {
@@ -109,12 +118,16 @@ export class DirectoryCopy {
     }
     this.failure = undefined
     this.#currentAt = askedAt
-    // It is the one of the last read.
-    if (state === null) return
-    this.state = state as DirectoryState
-    this.#place = { epoch: Number(row!.epoch), sequence: Number(row!.sequence) }
-    const moved = this.#moved
-    this.#moved = Latch.makeUnsafe(false)
-    moved.openUnsafe()
+    // `null`: it is the one of the last read.
+    if (state !== null) {
+      this.state = state as DirectoryState
+      this.#place = { epoch: Number(row!.epoch), sequence: Number(row!.sequence) }
+      const moved = this.#moved
+      this.#moved = Latch.makeUnsafe(false)
+      moved.openUnsafe()
+    }
+    const read = this.#read
+    this.#read = Latch.makeUnsafe(false)
+    read.openUnsafe()
   }
 }

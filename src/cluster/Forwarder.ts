@@ -27,8 +27,8 @@ export interface ForwarderOptions {
   readonly secret: string
   readonly metrics: RequestMetrics
   readonly watch?: RequestWatch
-  /** The partition of a request. */
-  readonly partitionOf: (exchange: Exchange) => number
+  /** The partition of a request; rejects where it cannot be found. */
+  readonly partitionOf: (exchange: Exchange) => number | Promise<number>
 }
 
 export class Forwarder implements RequestHandler, ForwardingRunner {
@@ -95,7 +95,14 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
       exchange.refuse(fault ?? badTarget)
       return
     }
-    this.#forward(exchange, this.#options.partitionOf(exchange))
+    const partition = this.#options.partitionOf(exchange)
+    if (typeof partition === "number") this.#forward(exchange, partition)
+    else {
+      partition.then(
+        (found) => this.#forward(exchange, found),
+        () => exchange.refuse(noOwner),
+      )
+    }
   }
 
   /** Lets the admin server of a partition's owner answer; the caller has checked who asks. */

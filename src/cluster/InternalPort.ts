@@ -16,7 +16,7 @@ import { internalHeaders } from "./internalHeaders.ts"
 export interface InternalPortOptions extends Address {
   readonly secret: string
   /** Who answers for a partition; `undefined`: not this runner, now. */
-  readonly handlerOf: (partition: number) => RequestHandler | undefined
+  readonly handlerOf: (partition: number, request: ServerRequest) => RequestHandler | undefined
   /** The same for operators' requests, whose token another runner has checked. */
   readonly adminOf: (partition: number) => RequestHandler | undefined
   /** Who carries out other runners' commands to the directory (`DirectoryCommands.ts`). */
@@ -33,7 +33,7 @@ export const listenInternally = (
   listener.handlerOf = (request: ServerRequest): RequestHandler => {
     const { headers } = request
     if (!isSecret(headers[internalHeaders.secret])) return stranger
-    const handler = handlerFor(options, headers)
+    const handler = handlerFor(options, request)
     if (handler === undefined) return notMine
     request.forwardedPeer = headers[internalHeaders.peer] as string | undefined
     return handler
@@ -45,11 +45,14 @@ export const listenInternally = (
 
 const handlerFor = (
   { adminOf, directoryOf, handlerOf }: InternalPortOptions,
-  headers: ServerRequest["headers"],
+  request: ServerRequest,
 ): RequestHandler | undefined => {
+  const { headers } = request
   if (headers[internalHeaders.directory] !== undefined) return directoryOf()
-  const find = headers[internalHeaders.admin] === undefined ? handlerOf : adminOf
-  return find(Number(headers[internalHeaders.partition]))
+  const partition = Number(headers[internalHeaders.partition])
+  return headers[internalHeaders.admin] === undefined
+    ? handlerOf(partition, request)
+    : adminOf(partition)
 }
 
 const refusing = (refuse: (exchange: Exchange) => void): RequestHandler => ({

@@ -1,6 +1,6 @@
 /**
  * The partition that answers a request: that of the project of its key or token, or of the project that a page names; the first
- * one for everything else, also for what names none. Chosen before there is a handler, by the copy of the directory, so
+ * one for a request that names none. Chosen before there is a handler, by the copy of the directory, so
  * that the other partitions answer while the first has no owner.
  *
  * It decides nothing else: the partition's owner authenticates the request. A project stays in its partition, so a copy that
@@ -15,6 +15,7 @@ import { KeyUses } from "../accounts/KeyUses.ts"
 import {
   type DirectoryState,
   environmentNames,
+  type Project,
   partitionOf,
   projectNamed,
 } from "../domain/project/Directory.ts"
@@ -38,6 +39,9 @@ interface Remembered {
 
 type Indexed = Pick<DirectoryState, "hashSecret" | "keys" | "projects">
 
+const partitionIn = (project: Project | undefined): number | undefined =>
+  project && partitionOf(project)
+
 /** Whether a key has expired is for the partition's owner to say: there is no clock here. */
 const atAnyTime = 0
 
@@ -55,24 +59,22 @@ export class PartitionRouter {
     )
   }
 
-  of({ headers, socket, url = "" }: RoutedRequest): number {
+  /** `undefined`: the copy does not know the key, the token, or the project of the page. */
+  of({ headers, socket, url = "" }: RoutedRequest): number | undefined {
     const state = this.#options.directory()
     const [, name] = this.#page.exec(url) ?? []
-    if (name !== undefined) return partitionOf(projectNamed(state, name) ?? {})
+    if (name !== undefined) return partitionIn(projectNamed(state, name))
     const header = headers.authorization
     if (header === undefined) return directoryPartition
     const index = this.#indexOf(state)
     const remembered = this.#remembered.get(socket)
     if (remembered?.header === header && remembered.index === index) return remembered.partition
-    const partition = this.#ofKey(state, index, header)
-    this.#remembered.set(socket, { header, index, partition })
-    return partition
-  }
-
-  #ofKey({ projects }: DirectoryState, index: KeyIndex, header: string): number {
     const key = bearerKey(header)
-    const id = key === undefined ? undefined : index.projectOf(key)
-    return partitionOf((id === undefined ? undefined : projects.get(id)) ?? {})
+    if (key === undefined) return directoryPartition
+    const id = index.projectOf(key)
+    const partition = id === undefined ? undefined : partitionIn(state.projects.get(id))
+    if (partition !== undefined) this.#remembered.set(socket, { header, index, partition })
+    return partition
   }
 
   #indexOf(state: DirectoryState): KeyIndex {

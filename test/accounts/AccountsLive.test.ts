@@ -450,6 +450,7 @@ describe("Accounts of a partition", () => {
             Effect.provideService(OwnPartition, {
               number,
               changed: Effect.suspend(() => changed.await),
+              ...(number === 2 && { latest: () => state.directory }),
             }),
           ),
           (context) => Context.get(context, Accounts),
@@ -461,12 +462,16 @@ describe("Accounts of a partition", () => {
       const second = yield* keys.create({ ...wish, project: "two" })
       expect(known(second.key)).toEqual([false, false])
       state.directory = yield* engine.readDirectory
+      // One that is not known yet is looked for at once.
+      expect(known(second.key)).toEqual([false, true])
+      const third = yield* keys.create({ ...wish, project: "one" })
+      state.directory = yield* engine.readDirectory
       const opened = changed
       changed = Latch.makeUnsafe(false)
       opened.openUnsafe()
       // Their clock stands still.
       for (let turn = 0; turn < 10; turn++) yield* Effect.yieldNow
-      expect(known(second.key)).toEqual([false, true])
+      expect(known(third.key)).toEqual([true, false])
     }).pipe(Effect.scoped),
   )
 })

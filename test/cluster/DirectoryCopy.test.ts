@@ -125,6 +125,25 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
       }),
     )
 
+    it.effect("is read again for whoever asks, also where nothing has changed", () =>
+      Effect.gen(function* () {
+        const { connection, query, url } = yield* prepared
+        const copy = yield* DirectoryCopy.open({ url, staleMs: neverMs })
+        const first = yield* Effect.forkScoped(copy.renewed, { startImmediately: true })
+        yield* until(() => copy.failure === "The published directory is not there")
+        expect(first.pollUnsafe()).toBeUndefined()
+        yield* connection.run(writeStatement(1, stateAt(1)))
+        yield* Fiber.join(first)
+        expect(copy.state).toEqual(stateAt(1))
+        yield* copy.renewed
+        // Nobody notifies of it.
+        const value = Buffer.from(encodeValue('{"projects":[],"keys":[]}')).toString("hex")
+        yield* query(`UPDATE laurel_directory SET sequence = 2, state = '\\x${value}'`)
+        yield* copy.renewed
+        expect(copy.state.projects.size).toBe(0)
+      }),
+    )
+
     it.effect("is written when something changed, not after a heartbeat", () =>
       Effect.gen(function* () {
         const { connection, query } = yield* prepared

@@ -72,7 +72,7 @@ export const openClusterDirectory = Effect.fnUntraced(function* (
             join: (engine) => Effect.suspend(() => publish(epoch())(engine)),
           }
         : {
-            own: { number, changed: copy.changed },
+            own: { number, changed: copy.changed, latest: () => copy.state },
             join: (engine) => Effect.succeed(copying(engine, copy, commands)),
           },
   }

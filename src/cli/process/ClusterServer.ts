@@ -12,9 +12,10 @@ import { Forwarder } from "../../cluster/Forwarder.ts"
 import { listenInternally } from "../../cluster/InternalPort.ts"
 import { AddressTaken, openOwners } from "../../cluster/Owners.ts"
 import { Partition } from "../../cluster/Partition.ts"
-import { PartitionRouter, type RoutedRequest } from "../../cluster/PartitionRouter.ts"
+import { PartitionRouter } from "../../cluster/PartitionRouter.ts"
 import { Partitions } from "../../cluster/Partitions.ts"
 import { takePart } from "../../cluster/Placement.ts"
+import { Routing } from "../../cluster/Routing.ts"
 import { Shares } from "../../cluster/Shares.ts"
 import { readSecret } from "../../cluster/secret.ts"
 import type { Config } from "../../config/Config.ts"
@@ -64,7 +65,7 @@ export const serveInCluster = (
       secret,
       metrics: api.requestMetrics,
       watch: api.watch,
-      partitionOf: ({ request }) => partitionOf(request),
+      partitionOf: ({ request }) => routing?.find(request) ?? firstPartition,
     })
     // With one partition nothing is copied or routed.
     const directory =
@@ -75,7 +76,7 @@ export const serveInCluster = (
             sessions: shared.sessions.others,
             connections: forwarder.connections,
           })
-    const partitionOf = routing(directory)
+    const routing = directory && routingBy(directory)
     owners.onChange = () => forwarder.leaveFormerOwners()
     yield* Effect.addFinalizer(() => Effect.promise(() => forwarder.connections.close()))
     yield* Effect.addFinalizer(() => {
@@ -144,7 +145,10 @@ export const serveInCluster = (
       port,
       secret,
       graceMs: limits.adminGraceMs,
-      handlerOf: (number) => here.handlerOf(number),
+      handlerOf: (number, request) => {
+        const handler = here.handlerOf(number)
+        return handler && (routing?.atOwner(number, handler, request) ?? handler)
+      },
       adminOf: (number) =>
         number === firstPartition && here.handlerOf(number) !== undefined
           ? admin.forOthers
@@ -152,7 +156,10 @@ export const serveInCluster = (
       directoryOf: () =>
         here.handlerOf(firstPartition) === undefined ? undefined : directory?.handler(),
     }).pipe(Effect.mapError((error) => listenFailure("cluster", config, error)))
-    api.listener.handlerOf = (request) => here.handlerOf(partitionOf(request)) ?? forwarder
+    api.listener.handlerOf = (request) => {
+      const number = routing === undefined ? firstPartition : routing.known(request)
+      return (number === undefined ? undefined : here.handlerOf(number)) ?? forwarder
+    }
     readiness.phase = "ready"
     // An owner alone needs more in it.
     const folder = clusterDirectory(config)
@@ -181,15 +188,8 @@ export const serveInCluster = (
     return yield* Deferred.await(failed)
   })
 
-/** The partition of a request; the first one where there is no other. */
-const routing = (directory: ClusterDirectory | undefined) => {
-  if (directory === undefined) return () => firstPartition
-  const router = new PartitionRouter({
-    directory: () => directory.copy.state,
-    pages: dashboardPrefix,
-  })
-  return (request: RoutedRequest) => router.of(request)
-}
+const routingBy = ({ copy }: ClusterDirectory): Routing =>
+  new Routing(new PartitionRouter({ directory: () => copy.state, pages: dashboardPrefix }), copy)
 
 /** Loads what an owner needs before there is a partition to own: it would lengthen each first take-over. */
 const loadModules = ({ dashboard }: Config): Effect.Effect<void> =>

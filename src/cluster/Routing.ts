@@ -1,0 +1,63 @@
+/**
+ * Requests whose key, token or page the copy of the directory does not know: it may be new, or the copy was not read yet, as at
+ * the start of a runner. So they wait until the copy was read again, once, before the router's word counts: here before
+ * they are sent to the owner of a partition, and at the owner, whose copy may be older than that of the sender.
+ *
+ * A stranger with unknown keys makes the runner read the copy's place in PostgreSQL again and again, one read at a time.
+ */
+import { Effect } from "effect"
+import type { RequestHandler } from "../http/request/Exchange.ts"
+import { limits } from "../Limits.ts"
+import type { DirectoryCopy } from "./DirectoryCopy.ts"
+import { directoryPartition } from "./DirectoryTable.ts"
+import { noOwner } from "./Forward.ts"
+import type { PartitionRouter, RoutedRequest } from "./PartitionRouter.ts"
+
+export class Routing {
+  readonly #router: Pick<PartitionRouter, "of">
+  readonly #copy: Pick<DirectoryCopy, "renewed">
+
+  constructor(router: Pick<PartitionRouter, "of">, copy: Pick<DirectoryCopy, "renewed">) {
+    this.#router = router
+    this.#copy = copy
+  }
+
+  /** The partition of a request, as far as the copy knows. */
+  known(request: RoutedRequest): number | undefined {
+    return this.#router.of(request)
+  }
+
+  /** The partition of a request, also of one that no project is for; rejects with `noOwner` where the copy cannot be read. */
+  find(request: RoutedRequest): number | Promise<number> {
+    return (
+      this.known(request) ?? this.#renewed().then(() => this.known(request) ?? directoryPartition)
+    )
+  }
+
+  /** `handler` of a partition, for a request that another runner found to be for it. */
+  atOwner(partition: number, handler: RequestHandler, request: RoutedRequest): RequestHandler {
+    // The first partition's owner has the directory itself.
+    if (partition === directoryPartition || this.known(request) !== undefined) return handler
+    return {
+      draining: false,
+      watch: handler.watch,
+      answered: (exchange, status) => handler.answered(exchange, status),
+      missed: (exchange) => handler.missed(exchange),
+      handle: (exchange) => {
+        void this.#renewed().then(
+          () => handler.handle(exchange),
+          () => exchange.refuse(noOwner),
+        )
+      },
+    }
+  }
+
+  #renewed(): Promise<void> {
+    return Effect.runPromise(
+      Effect.timeoutOrElse(this.#copy.renewed, {
+        duration: limits.ownerWaitMs,
+        orElse: () => Effect.fail(noOwner),
+      }),
+    )
+  }
+}

@@ -1,0 +1,64 @@
+/** Requests that the copy of the directory does not know yet. */
+import type { Socket } from "node:net"
+import { Effect, Latch } from "effect"
+import { describe, expect, it } from "vitest"
+import { Routing } from "../../src/cluster/Routing.ts"
+import type { Exchange, RequestHandler } from "../../src/http/request/Exchange.ts"
+
+const request = { headers: {}, socket: {} as Socket, url: "/v1/events" }
+
+/** A copy that learns `partition` with the next read. */
+const routingTo = (partition: number | undefined) => {
+  const read = Latch.makeUnsafe(false)
+  const found = { of: undefined as number | undefined, reads: 0 }
+  const renewed = Effect.suspend(() => {
+    found.reads++
+    return read.await
+  })
+  const routing = new Routing({ of: () => found.of }, { renewed })
+  const learn = () => {
+    found.of = partition
+    read.openUnsafe()
+  }
+  return { found, learn, routing }
+}
+
+describe("A request whose key the copy does not know", () => {
+  it("is routed once the copy was read again", async () => {
+    const { found, learn, routing } = routingTo(3)
+    const partition = routing.find(request)
+    expect(partition).toBeInstanceOf(Promise)
+    learn()
+    expect(await partition).toBe(3)
+    expect(routing.find(request)).toBe(3)
+    expect(found.reads).toBe(1)
+  })
+
+  it("is for the first partition where nobody knows it", async () => {
+    const { learn, routing } = routingTo(undefined)
+    const partition = routing.find(request)
+    learn()
+    expect(await partition).toBe(1)
+  })
+
+  it("waits at the owner that another runner chose, too", async () => {
+    const { learn, routing } = routingTo(3)
+    const handled: Array<Exchange> = []
+    const handler: RequestHandler = {
+      draining: false,
+      watch: { tracing: false },
+      answered: () => {},
+      missed: () => {},
+      handle: (exchange) => handled.push(exchange),
+    }
+    expect(routing.atOwner(1, handler, request)).toBe(handler)
+    const waiting = routing.atOwner(3, handler, request)
+    const exchange = {} as Exchange
+    waiting.handle(exchange)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(handled).toEqual([])
+    learn()
+    await expect.poll(() => handled).toEqual([exchange])
+    expect(routing.atOwner(3, handler, request)).toBe(handler)
+  })
+})
