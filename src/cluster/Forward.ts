@@ -61,6 +61,8 @@ export class Forward implements Dispatcher.DispatchHandler {
   #attempts = 0
   /** A stream can be read once. */
   #isBodyUsed = false
+  /** Its reply is a stream of events. */
+  #isEndless = false
   #isEnded = false
 
   /** `more`: header fields for the owner, names and values in turn. */
@@ -173,9 +175,12 @@ export class Forward implements Dispatcher.DispatchHandler {
       if (value !== undefined && passesOn(name, connection)) passed[name] = value
     }
     metrics?.answered(status, performance.now() - startedAt)
+    if (this.#forwarder.draining) passed.connection = "close"
     response.writeHead(status, passed)
     // A stream may be silent for a while.
     if (passed["content-length"] === undefined) response.flushHeaders()
+    this.#isEndless = String(passed["content-type"]).startsWith("text/event-stream")
+    if (this.#forwarder.draining) this.drain()
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
@@ -230,6 +235,14 @@ export class Forward implements Dispatcher.DispatchHandler {
   #again(): void {
     if (this.#isBodyUsed) this.#refuse(this.#isRefused ? noOwner : outcomeUnknown, "refused")
     else void this.#wait()
+  }
+
+  /** Ends an endless reply, in good order. */
+  drain(): void {
+    if (!this.#isEndless || this.#isEnded) return
+    this.#exchange.response.end()
+    this.#end("answered")
+    this.#controller?.abort(new Error("this runner ends"))
   }
 
   /** Its owner is none any more. */

@@ -42,7 +42,6 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
     unknown: 0,
     left: 0,
   }
-  /** Each reply ends its connection, and no request waits for an owner. */
   draining = false
   /** The process will end: proxies in front send elsewhere. */
   isStopping = false
@@ -62,6 +61,12 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
   /** Requests that were sent to an owner and are not finished. */
   get inProgress(): number {
     return this.#sent.size
+  }
+
+  /** From now on each reply ends its connection, and no request waits for an owner; endless replies end. */
+  drain(): void {
+    this.draining = true
+    for (const forward of [...this.#sent]) forward.drain()
   }
 
   answered(exchange: Exchange, status: number): void {

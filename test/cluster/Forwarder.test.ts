@@ -243,6 +243,30 @@ describe("A forwarded request", () => {
     expect(forwarder.outcomes).toMatchObject({ left: 1, answered: 0 })
   })
 
+  it("ends its connection where its runner ends, and at once where its reply has no end", async () => {
+    const owner = await ownerThat((exchange, request, response) => {
+      if (request.url !== "/v1/stream") return echo(exchange, request, response)
+      response.writeHead(200, { "Content-Type": "text/event-stream" })
+      response.write("data: 1\n\n")
+    })
+    const { forwarder, port } = await runnerThatKnows(new KnownOwners(owner.address))
+    const agent = new http.Agent({ keepAlive: true })
+    ends.push(() => agent.destroy())
+    const first = await ask(port, { agent, path: "/v1/users/ada" })
+    expect(first.headers.connection).toBe("keep-alive")
+    const headers = { accept: "text/event-stream" }
+    const open = http.get({ host: "127.0.0.1", port, path: "/v1/stream", headers })
+    const [reply] = (await once(open, "response")) as [IncomingMessage]
+    await once(reply, "data")
+    forwarder.drain()
+    await once(reply.resume(), "end")
+    const last = await ask(port, { agent, path: "/v1/users/ada" })
+    expect([last.status, last.headers.connection]).toEqual([201, "close"])
+    const late = await ask(port, { path: "/v1/stream", headers })
+    expect(late.status).toBe(200)
+    expect(forwarder.inProgress).toBe(0)
+  })
+
   it("to the admin server goes to that of the owner, which a client's header alone does not reach", async () => {
     const owner = await ownerThat(echo)
     const { forwarder, port } = await runnerThatKnows(new KnownOwners(owner.address))

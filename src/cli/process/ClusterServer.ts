@@ -80,7 +80,7 @@ export const serveInCluster = (
     owners.onChange = () => forwarder.leaveFormerOwners()
     yield* Effect.addFinalizer(() => Effect.promise(() => forwarder.connections.close()))
     yield* Effect.addFinalizer(() => {
-      forwarder.draining = true
+      forwarder.drain()
       return api.listener.close(config.shutdownGraceMs)
     })
 
