@@ -110,7 +110,6 @@ export const limits = {
   // Accounts
   projectsMax: 1_000,
   rateLimitWindowMs: 60_000,
-  directoryCheckMs: 1_000,
   requestsPerMinuteMax: 1_000_000_000,
 
   // Actors, and lists of users

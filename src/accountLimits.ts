@@ -11,6 +11,8 @@ export const accountLimits = {
   keyCidrsMax: 20,
   /** Interval of the records that say when keys were last used, and the time for the last of them at an orderly end. */
   keyUseFlushMs: 3_600_000,
+  /** Interval at which a record is tried, once that time is over. */
+  keyUseCheckMs: 1_000,
   keyUseLastFlushMs: 2_000,
   /** Lifetimes of user tokens; a token has the longest user id, escaped. */
   userTokenSecondsMin: 60,

@@ -1,8 +1,7 @@
 /**
- * Accounts from the engine's directory. The durable directory is the truth; the index of keys and the rate
- * limit windows are made from it at start and after each change, before the change is answered. A change
- * whose outcome was unknown (the disk was full) may become durable later: a check every second finds it. In a cluster of
- * several partitions the engine's directory may be a copy, whose changes are found when they come.
+ * Accounts from the engine's directory, the durable one, which is the truth; in a cluster of several partitions it may be a copy
+ * that others change. The index of keys and the windows of rate limits follow it: whoever asks finds out whether
+ * it has changed, by its identity, so that a key ends for all requests that come after.
  */
 import { Context, Effect, Layer, Semaphore } from "effect"
 import type { Asker } from "../domain/accounts/AccountCommand.ts"
@@ -72,7 +71,7 @@ export const make = Effect.gen(function* () {
   const changing = yield* Semaphore.make(1)
   const rateLimits = new RateLimits()
   const uses = new KeyUses()
-  let directory = yield* engine.readDirectory
+  let directory = engine.directoryNow()
   let index = new KeyIndex(keysOf(own, directory), uses, now())
   let version = 0
   let usesRecordedAt = now()
@@ -83,38 +82,42 @@ export const make = Effect.gen(function* () {
     version++
   }
 
-  const adopt = (changed: DirectoryState): void => {
+  /** The directory as it is now; the index of keys follows. */
+  const latest = (): DirectoryState => {
+    const changed = engine.directoryNow()
+    if (changed === directory) return directory
     const { hashSecret, keys, projects } = directory
     directory = changed
     // Sessions and accounts change more often than keys and projects.
     const same = changed.keys === keys && changed.projects === projects
-    if (same && changed.hashSecret === hashSecret) return
+    if (same && changed.hashSecret === hashSecret) return directory
     uses.retain(changed.keys)
     renewIndex()
     rateLimits.load(changed)
+    return directory
   }
-  const refresh = Effect.map(engine.readDirectory, adopt)
 
-  /** A change runs to its end also without its caller, so that the index follows the journal. */
+  /** A change runs to its end also without its caller, one at a time. */
   const change = <A>(effect: Effect.Effect<A, LaurelError>): Effect.Effect<A, LaurelError> =>
     Effect.uninterruptible(Semaphore.withPermit(changing, effect))
 
-  /** Records the last uses of all keys, if there is any; where the storage takes no writes, another time. */
+  /**
+   * Records the last uses of all keys, if there is any; where the storage takes no writes, another time. No change waits for it:
+   * in a cluster the directory may be another server's, which may be away.
+   */
   const recordUses = Effect.suspend(() => {
-    const used = uses.unrecorded(directory.keys)
-    const asked = engine.askDirectory({ kind: "useKeys", used })
+    const used = uses.unrecorded(latest().keys)
     if (used.length === 0) return Effect.void
-    const recorded = Effect.sync(() => {
+    const asked = Effect.map(engine.askDirectory({ kind: "useKeys", used }), () => {
       usesRecordedAt = now()
     })
-    return Effect.ignore(change(Effect.andThen(asked, Effect.andThen(refresh, recorded))))
+    return Effect.ignore(asked)
   })
 
   yield* Effect.forkScoped(
     Effect.gen(function* () {
       while (true) {
-        yield* Effect.raceFirst(Effect.sleep(limits.directoryCheckMs), own?.changed ?? Effect.never)
-        yield* refresh
+        yield* Effect.sleep(limits.keyUseCheckMs)
         if (now() - usesRecordedAt >= limits.keyUseFlushMs) yield* recordUses
       }
     }),
@@ -131,14 +134,15 @@ export const make = Effect.gen(function* () {
 
   const accounts = Accounts.of({
     authenticate: (text) => {
-      const found = index.find(text, now())
-      const latest = own?.latest?.() ?? directory
-      if (found !== undefined || latest === directory) return found
-      adopt(latest)
+      latest()
       return index.find(text, now())
     },
-    makeToken: (caller, userId, seconds) => index.makeToken(caller, userId, seconds, now()),
+    makeToken: (caller, userId, seconds) => {
+      latest()
+      return index.makeToken(caller, userId, seconds, now())
+    },
     isInForce: ({ accountId, expiresAt, keyId }) => {
+      const directory = latest()
       // Pages look after the session and the project of an account themselves.
       if (accountId !== undefined) return directory.accounts.has(accountId)
       if (expiresAt !== undefined && expiresAt <= now()) return false
@@ -146,6 +150,7 @@ export const make = Effect.gen(function* () {
       return key !== undefined && isKeyInForce(key, now()) && !isArchived(directory, key)
     },
     get version() {
+      latest()
       if (now() >= index.nextExpiryAt) renewIndex()
       return version
     },
@@ -160,11 +165,11 @@ export const make = Effect.gen(function* () {
     return { text, id: makeId("key"), hash, hint: keyHint(text) }
   })
 
-  const created = Effect.fnUntraced(function* ({ id, text }: { id: string; text: string }) {
-    yield* refresh
-    const key = directory.keys.get(id)!
-    return { key: text, ...shownKey(key, directory.projects.get(key.projectId)!.name) }
-  })
+  const created = ({ id, text }: { id: string; text: string }): CreatedKey => {
+    const { keys, projects } = latest()
+    const key = keys.get(id)!
+    return { key: text, ...shownKey(key, projects.get(key.projectId)!.name) }
+  }
 
   const create = Effect.fnUntraced(function* (
     request: KeyRequest & { readonly inProject?: string },
@@ -187,7 +192,7 @@ export const make = Effect.gen(function* () {
         ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
       },
     })
-    return yield* created({ ...made, text })
+    return created({ ...made, text })
   })
 
   const rotate = Effect.fnUntraced(function* (
@@ -195,36 +200,35 @@ export const make = Effect.gen(function* () {
     overlap: RotationOverlap,
     by: Asker,
   ): Effect.fn.Return<CreatedKey, LaurelError> {
-    const old = (yield* engine.readDirectory).keys.get(keyId)
+    const old = latest().keys.get(keyId)
     if (old === undefined) return yield* Effect.fail(keyNotFound)
     const { text, ...key } = yield* newText(old.environment, old.kind)
     yield* engine.askDirectory({ kind: "rotateKey", by, keyId, overlap, key })
-    return yield* created({ ...key, text })
+    return created({ ...key, text })
   })
 
   const listed = (keys: Array<ApiKey>): ReadonlyArray<KeyDetails> =>
     keys
       .sort((one, other) => one.createdAt - other.createdAt)
-      .map((key) => keyDetails(directory, key, uses.lastUsedAt(key), now()))
+      .map((key) => keyDetails(latest(), key, uses.lastUsedAt(key), now()))
 
   const apiKeys = ApiKeys.of({
     create: (request, by = "operator") => change(create(request, by)),
-    list: Effect.sync(() => listed([...directory.keys.values()])),
+    list: Effect.sync(() => listed([...latest().keys.values()])),
     listOf: (projectId, environment) =>
       Effect.sync(() =>
         listed(
-          [...directory.keys.values()].filter(
+          [...latest().keys.values()].filter(
             (key) => key.projectId === projectId && key.environment === environment,
           ),
         ),
       ),
     rotate: (keyId, overlap, by = "operator") => change(rotate(keyId, overlap, by)),
     revoke: (keyId, by = "operator") =>
-      change(Effect.andThen(engine.askDirectory({ kind: "revokeKey", by, keyId }), refresh)),
+      change(Effect.asVoid(engine.askDirectory({ kind: "revokeKey", by, keyId }))),
   })
 
-  const ask = (command: ProjectsCommand) =>
-    change(Effect.andThen(engine.askDirectory(command), refresh))
+  const ask = (command: ProjectsCommand) => change(Effect.asVoid(engine.askDirectory(command)))
   const projects = Projects.of({
     create: (by, name) => {
       const project = { id: makeId("prj"), name }

@@ -61,9 +61,6 @@ export class DirectoryCopy {
     return performance.now() - this.#currentAt < this.#staleMs
   }
 
-  /** Ends with the next state. */
-  readonly changed: Effect.Effect<void> = Effect.suspend(() => this.#moved.await)
-
   /** Ends when a read that began after the call has found the copy current; reads at once. */
   readonly renewed: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
     const askedAt = performance.now()

@@ -41,5 +41,6 @@ export const copying = (
 ): EngineService => ({
   ...engine,
   readDirectory: Effect.sync(() => copy.state),
+  directoryNow: () => copy.state,
   askDirectory: commands.ask,
 })

@@ -146,6 +146,8 @@ export interface EngineReads {
   /** Events of each of the last minutes, oldest first; the last is the current one. Known since the start only. */
   readonly readActivity: (environment: string) => Effect.Effect<ReadonlyArray<number>>
   readonly readDirectory: Effect.Effect<DirectoryState>
+  /** The same at once. */
+  readonly directoryNow: () => DirectoryState
   /** A page of the board of a window, by rank. */
   readonly readBoard: (
     environment: string,

@@ -124,6 +124,7 @@ const readsOf = (
     listUsers: (environment, query) =>
       Effect.mapError(userList.read(environments.of(environment), query), broken),
     readDirectory: Effect.sync(() => directory.durable),
+    directoryNow: () => directory.durable,
     readBoard: (environment, query) =>
       Effect.suspend(() => boardReader.read(environments.of(environment), query)),
     readRank: (environment, userId) =>

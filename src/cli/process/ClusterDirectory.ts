@@ -68,11 +68,11 @@ export const openClusterDirectory = Effect.fnUntraced(function* (
     of: (number, epoch) =>
       number === firstPartition
         ? {
-            own: { number, changed: Effect.never },
+            own: number,
             join: (engine) => Effect.suspend(() => publish(epoch())(engine)),
           }
         : {
-            own: { number, changed: copy.changed, latest: () => copy.state },
+            own: number,
             join: (engine) => Effect.succeed(copying(engine, copy, commands)),
           },
   }

@@ -1,6 +1,5 @@
 /** What the engines of the partitions of a process share. */
 import { Effect, type Scope } from "effect"
-import type { Partitioned } from "../../accounts/OwnPartition.ts"
 import type { Config } from "../../config/Config.ts"
 import { ofPartition } from "../../config/PartitionConfig.ts"
 import type { Engine } from "../../engine/Engine.ts"
@@ -19,7 +18,8 @@ export interface SharedParts {
 
 /** The directory of accounts, keys and projects that the partitions of a cluster share. */
 export interface SharedDirectory {
-  readonly own: Partitioned
+  /** The partition. */
+  readonly own: number
   /** The engine with the shared directory in place of its own; the first partition's begins to publish, until the scope closes. */
   readonly join: (engine: Engine["Service"]) => Effect.Effect<Engine["Service"], never, Scope.Scope>
 }
