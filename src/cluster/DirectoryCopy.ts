@@ -13,14 +13,12 @@ import type { LaurelError } from "../domain/values/Errors.ts"
 import { outcomeUnknown } from "../engine/actor/refusals.ts"
 import { limits } from "../Limits.ts"
 import { PgConnection, type Rows } from "../storage/postgres/PgConnection.ts"
-import { type DirectoryPlace, directoryChannel, readStatement, stateOf } from "./DirectoryTable.ts"
+import { directoryChannel, nowhere, readStatement, stateOf } from "./DirectoryTable.ts"
 
 export interface DirectoryCopyOptions {
   readonly url: string
   readonly staleMs: number
 }
-
-const nowhere: DirectoryPlace = { epoch: -1, sequence: -1 }
 
 export class DirectoryCopy {
   readonly #connection: PgConnection

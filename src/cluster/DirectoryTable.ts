@@ -4,9 +4,17 @@
  *
  * A row of a later owner stays: the write of an earlier one finds a newer epoch there, or in the fence.
  */
+
+import { Effect } from "effect"
 import type { DirectoryState } from "../domain/project/Directory.ts"
 import { decodeDirectory, encodeDirectory } from "../engine/records/Codec.ts"
-import type { Statement } from "../storage/postgres/PgConnection.ts"
+import {
+  type InPostgres,
+  PgFailure,
+  type Run,
+  type Statement,
+  undefinedTable,
+} from "../storage/postgres/PgConnection.ts"
 import { encodeValue, openValue } from "../storage/SealedValue.ts"
 
 export const directoryPartition = 1
@@ -60,3 +68,22 @@ export const stateOf = (value: Uint8Array): DirectoryState | string => {
     return "is no directory"
   }
 }
+
+/** Before all rows. */
+export const nowhere: DirectoryPlace = { epoch: -1, sequence: -1 }
+
+/** The directory as it was published last; `undefined`: it never was. For whoever follows it no further. */
+export const readDirectory = (run: Run): InPostgres<DirectoryState | undefined> =>
+  run(readStatement(nowhere)).pipe(
+    Effect.catchIf(
+      ({ code }) => code === undefinedTable,
+      () => Effect.succeed([]),
+    ),
+    Effect.flatMap(([row]) => {
+      if (row === undefined) return Effect.undefined
+      const state = stateOf(row.state as Uint8Array)
+      if (typeof state !== "string") return Effect.succeed(state)
+      const words = `The directory in PostgreSQL ${state}`
+      return new PgFailure({ code: "damaged", words, isOutage: false, isRefusal: false })
+    }),
+  )

@@ -1,11 +1,13 @@
 /** What PostgreSQL knows of a cluster: its runners, the owner and the followers of each partition. Nothing is asked of the runners. */
 import { Effect } from "effect"
+import { partitionOf } from "../domain/project/Directory.ts"
 import {
   type InPostgres,
   PgConnection,
   type PgFailure,
   undefinedTable,
 } from "../storage/postgres/PgConnection.ts"
+import { readDirectory } from "./DirectoryTable.ts"
 
 /** Begins the names of Effect Cluster's tables. */
 export const tablePrefix = "laurel_cluster"
@@ -32,6 +34,8 @@ export interface PartitionStatus {
   readonly records: number
   /** The format in force. */
   readonly format: number
+  /** The names of the projects in it that are in use, in order; `undefined`: it is not known which are. */
+  readonly projects: ReadonlyArray<string> | undefined
 }
 
 export interface FollowerStatus {
@@ -83,6 +87,27 @@ const orNone = <A>(
     () => Effect.succeed([]),
   )
 
+/** The names of the projects in use, by partition. A directory that cannot be read hides nothing else. */
+const projectsByPartition = (
+  connection: PgConnection,
+): InPostgres<ReadonlyMap<number, ReadonlyArray<string>> | undefined> =>
+  readDirectory(connection.run).pipe(
+    Effect.catchIf(
+      ({ isOutage }) => !isOutage,
+      () => Effect.undefined,
+    ),
+    Effect.map((directory) => {
+      if (directory === undefined) return undefined
+      const inUse = [...directory.projects.values()].filter((each) => each.archivedAt === undefined)
+      const names = new Map<number, Array<string>>()
+      for (const project of inUse) {
+        const partition = partitionOf(project)
+        names.set(partition, [...(names.get(partition) ?? []), project.name].sort())
+      }
+      return names
+    }),
+  )
+
 const shareOf = (runners: ReadonlyArray<RunnerStatus>): number | undefined => {
   const answered = runners.reduce((sum, runner) => sum + (runner.answered ?? 0), 0)
   const forwarded = runners.reduce((sum, runner) => sum + (runner.forwarded ?? 0), 0)
@@ -95,6 +120,7 @@ export const readClusterStatus = (connection: PgConnection): InPostgres<ClusterS
     const known = yield* orNone(connection.run({ text: knownText }))
     const partitions = yield* orNone(connection.run({ text: partitionsText }))
     const followers = yield* orNone(connection.run({ text: followersText }))
+    const projects = yield* projectsByPartition(connection)
     const runners = seen.map(({ address, silent }) => {
       const row = known.find((other) => other.address === address)
       return {
@@ -115,6 +141,7 @@ export const readClusterStatus = (connection: PgConnection): InPostgres<ClusterS
         since: (since as Date).toISOString(),
         records: Number(last),
         format: Number(format),
+        projects: projects && (projects.get(Number(id)) ?? []),
       })),
       followers: followers.map(({ behind, lag, partition, runner }) => ({
         partition: Number(partition),

@@ -7,7 +7,8 @@ import type {
   PartitionStatus,
   RunnerStatus,
 } from "../../cluster/status.ts"
-import { countText } from "../output/Amounts.ts"
+import { limits } from "../../Limits.ts"
+import { countText, rangesText } from "../output/Amounts.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { type Column, formatTable } from "../output/Table.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
@@ -22,12 +23,35 @@ const json = Flag.Boolean("json").pipe(
 const countOrUnknown = (count: number | undefined): string =>
   count === undefined ? "unknown" : countText(count)
 
-const runnerColumns: ReadonlyArray<Column<RunnerStatus>> = [
+/** "3" where there is one, "16: 1-4, 6" where there are several. */
+const partitionsText = (numbers: ReadonlyArray<number>): string =>
+  numbers.length < 2 ? numbers.join() : `${numbers.length}: ${rangesText(numbers)}`
+
+const runnerColumns = ({
+  followers,
+  partitions,
+}: ClusterStatus): ReadonlyArray<Column<RunnerStatus>> => [
   { title: "SERVER", align: "left", text: ({ address }) => address },
   {
     title: "LAST SIGN OF LIFE",
     align: "right",
     text: ({ silentSeconds }) => `${silentSeconds.toFixed(1)} s ago`,
+  },
+  {
+    title: "OWNS",
+    align: "left",
+    text: ({ address }) =>
+      partitionsText(
+        partitions.filter(({ owner }) => owner === address).map(({ partition }) => partition),
+      ),
+  },
+  {
+    title: "FOLLOWS",
+    align: "left",
+    text: ({ address }) =>
+      partitionsText(
+        followers.filter((each) => each.address === address).map(({ partition }) => partition),
+      ),
   },
   { title: "VERSION", align: "left", text: ({ version }) => version ?? "unknown" },
   { title: "KNOWS FORMAT", align: "right", text: ({ format }) => countOrUnknown(format) },
@@ -39,29 +63,55 @@ const runnerColumns: ReadonlyArray<Column<RunnerStatus>> = [
   },
 ]
 
-const partitionColumns: ReadonlyArray<Column<PartitionStatus>> = [
+const partitionColumns = ({ followers }: ClusterStatus): ReadonlyArray<Column<PartitionStatus>> => [
   { title: "PARTITION", align: "right", text: ({ partition }) => String(partition) },
   { title: "OWNER", align: "left", text: ({ owner }) => (owner === "" ? "none" : owner) },
   { title: "EPOCH", align: "right", text: ({ epoch }) => countText(epoch) },
   { title: "SINCE", align: "left", text: ({ since }) => since },
   { title: "FORMAT", align: "right", text: ({ format }) => String(format) },
   { title: "RECORDS", align: "right", text: ({ records }) => countText(records) },
+  {
+    title: "FOLLOWERS (RECORDS BEHIND, LAG)",
+    align: "left",
+    text: ({ partition }) =>
+      followers
+        .filter((each) => each.partition === partition)
+        .map(followerText)
+        .join(", ") || "none",
+  },
+  { title: "PROJECTS", align: "left", text: ({ projects }) => namesText(projects) },
 ]
 
-const followerColumns: ReadonlyArray<Column<FollowerStatus>> = [
-  { title: "PARTITION", align: "right", text: ({ partition }) => String(partition) },
-  { title: "FOLLOWER", align: "left", text: ({ address }) => address },
-  { title: "BEHIND", align: "right", text: ({ behindRecords }) => countText(behindRecords) },
-  { title: "LAG", align: "right", text: ({ lagSeconds }) => `${lagSeconds.toFixed(1)} s` },
-]
+const followerText = ({ address, behindRecords, lagSeconds }: FollowerStatus): string =>
+  `${address} (${countText(behindRecords)}, ${lagSeconds.toFixed(1)} s)`
 
-const textOf = ({ followers, forwardedShare: share, partitions, runners }: ClusterStatus): string =>
-  [
-    formatTable(runnerColumns, runners),
+const namesMax = 4
+
+const namesText = (names: ReadonlyArray<string> | undefined): string => {
+  if (names === undefined) return "unknown"
+  const more = names.length - namesMax
+  return `${names.slice(0, namesMax).join(", ")}${more > 0 ? ` and ${countText(more)} more` : ""}`
+}
+
+/** Those that no server has opened yet have no row. */
+const unopenedText = ({ partitions, runners }: ClusterStatus): ReadonlyArray<string> => {
+  const opened = new Set(partitions.map(({ partition }) => partition))
+  const all = Array.from({ length: limits.clusterPartitions }, (_, index) => index + 1)
+  const unopened = all.filter((number) => !opened.has(number))
+  return runners.length === 0 || unopened.length === 0
+    ? []
+    : [`Not opened by any server yet: partition ${rangesText(unopened)}.`]
+}
+
+export const statusText = (status: ClusterStatus): string => {
+  const { forwardedShare: share, partitions, runners } = status
+  return [
+    formatTable(runnerColumns(status), runners),
     `Forwarded in 60 s: ${share === undefined ? "no requests" : `${(100 * share).toFixed(1)} % of the requests`}`,
-    formatTable(partitionColumns, partitions),
-    formatTable(followerColumns, followers),
+    formatTable(partitionColumns(status), partitions),
+    ...unopenedText(status),
   ].join("\n\n")
+}
 
 const status = Command.make(
   "status",
@@ -76,11 +126,11 @@ const status = Command.make(
     const read = yield* clusterStatusAt(url).pipe(
       Effect.mapError(({ words }) => commandFailed(exitCodes.unavailable, words)),
     )
-    yield* Console.log(json ? JSON.stringify(read) : textOf(read))
+    yield* Console.log(json ? JSON.stringify(read) : statusText(read))
   }),
 ).pipe(
   Command.withDescription(
-    "List the servers of the cluster, and the owner and the followers of each partition, as PostgreSQL has them",
+    "List the servers of the cluster, and the owner, the followers and the projects of each partition, as PostgreSQL has them",
   ),
 )
 

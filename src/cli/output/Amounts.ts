@@ -18,3 +18,14 @@ export const countText = (value: number): string => value.toLocaleString("en-US"
 /** A number of things: `1 record`, `2 records`. */
 export const amountOf = (count: number, thing: string): string =>
   `${countText(count)} ${thing}${count === 1 ? "" : "s"}`
+
+/** Numbers in ascending order, neighbours as ranges: `1-4, 6`. */
+export const rangesText = (numbers: ReadonlyArray<number>): string => {
+  const ranges: Array<[first: number, last: number]> = []
+  for (const number of numbers) {
+    const last = ranges.at(-1)
+    if (last !== undefined && last[1] === number - 1) last[1] = number
+    else ranges.push([number, number])
+  }
+  return ranges.map(([first, last]) => (first === last ? first : `${first}-${last}`)).join(", ")
+}
