@@ -1,7 +1,7 @@
 /**
- * The partition that answers a request: that of the project of its key or token, or of the project that a page names; the first
- * one for a request that names none. Chosen before there is a handler, by the copy of the directory, so
- * that the other partitions answer while the first has no owner.
+ * The partition that answers a request: that of the project of its key or token, or of the project that a page names, or the one
+ * that the page Operations is asked for; the first one for a request that names none. Chosen before there is a handler, by the copy
+ * of the directory, so that the other partitions answer while the first has no owner.
  *
  * It decides nothing else: the partition's owner authenticates the request. A project stays in its partition, so a copy that
  * lags knows a project or it does not, and never another partition of it.
@@ -27,6 +27,7 @@ export interface PartitionRouterOptions {
   readonly directory: () => DirectoryState
   /** The path under which pages lie. */
   readonly pages: string
+  readonly partitions: number
 }
 
 export type RoutedRequest = Pick<IncomingMessage, "headers" | "socket" | "url">
@@ -48,6 +49,7 @@ const atAnyTime = 0
 export class PartitionRouter {
   readonly #options: PartitionRouterOptions
   readonly #page: RegExp
+  readonly #operations: RegExp
   readonly #remembered = new WeakMap<Socket, Remembered>()
   #indexed: Indexed | undefined
   #index: KeyIndex | undefined
@@ -57,6 +59,9 @@ export class PartitionRouter {
     this.#page = new RegExp(
       `^${options.pages}/([a-z0-9-]+)/(?:${environmentNames.join("|")})(?:[/?]|$)`,
     )
+    this.#operations = new RegExp(
+      `^${options.pages}/operations(?:/archives)?\\?(?:[^#]*&)?partition=([1-9]\\d*)(?:&|$)`,
+    )
   }
 
   /** `undefined`: the copy does not know the key, the token, or the project of the page. */
@@ -64,6 +69,10 @@ export class PartitionRouter {
     const state = this.#options.directory()
     const [, name] = this.#page.exec(url) ?? []
     if (name !== undefined) return partitionIn(projectNamed(state, name))
+    const [, number] = this.#operations.exec(url) ?? []
+    if (number !== undefined) {
+      return Number(number) <= this.#options.partitions ? Number(number) : directoryPartition
+    }
     const header = headers.authorization
     if (header === undefined) return directoryPartition
     const index = this.#indexOf(state)

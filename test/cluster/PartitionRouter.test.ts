@@ -45,7 +45,8 @@ const full: DirectoryState = {
 }
 
 let state: DirectoryState
-const router = () => new PartitionRouter({ directory: () => state, pages: "/dashboard" })
+const router = () =>
+  new PartitionRouter({ directory: () => state, pages: "/dashboard", partitions: 16 })
 const socket = () => ({}) as Socket
 const ofKey = (found: PartitionRouter, key: string, over = socket()) =>
   found.of({ headers: { authorization: `Bearer ${key}` }, socket: over, url: "/v1/events" })
@@ -90,6 +91,22 @@ describe("A request's partition", () => {
       expect([path, ofPath(path)]).toEqual([path, 1])
     }
     expect(ofPath("/dashboard/gone/sandbox")).toBeUndefined()
+  })
+
+  it("is that which the page Operations is asked for", () => {
+    expect(ofPath("/dashboard/operations?partition=3")).toBe(3)
+    expect(ofPath("/dashboard/operations?done=x&partition=16")).toBe(16)
+    expect(ofPath("/dashboard/operations/archives?partition=2&done=x")).toBe(2)
+    for (const path of [
+      "/dashboard/operations",
+      "/dashboard/operations?partition=17",
+      "/dashboard/operations?partition=0",
+      "/dashboard/operations?partition=3x",
+      "/dashboard/operations?xpartition=3",
+      "/dashboard/log?partition=3",
+    ]) {
+      expect([path, ofPath(path)]).toEqual([path, 1])
+    }
   })
 
   it("follows the directory, on a connection that is known, too", () => {

@@ -126,6 +126,7 @@ export const stillServer: ServerState = {
     dataFreeBytes: undefined,
     archivesFreeBytes: undefined,
     cluster: undefined,
+    place: undefined,
     limits: [["Users in memory", "at most 1,000,000"]],
   }),
   archives: Effect.succeed([]),

@@ -189,7 +189,14 @@ export const serveInCluster = (
   })
 
 const routingBy = ({ copy }: ClusterDirectory): Routing =>
-  new Routing(new PartitionRouter({ directory: () => copy.state, pages: dashboardPrefix }), copy)
+  new Routing(
+    new PartitionRouter({
+      directory: () => copy.state,
+      pages: dashboardPrefix,
+      partitions: limits.clusterPartitions,
+    }),
+    copy,
+  )
 
 /** Loads what an owner needs before there is a partition to own: it would lengthen each first take-over. */
 const loadModules = ({ dashboard }: Config): Effect.Effect<void> =>

@@ -4,6 +4,7 @@ import path from "node:path"
 import { Effect, Result, type Scope } from "effect"
 import { version } from "../../Build.ts"
 import { archivesIn, type Config } from "../../config/Config.ts"
+import { partitionNumber } from "../../config/PartitionConfig.ts"
 import type { ArchiveRow, ServerState, StateNow } from "../../dashboard/request/ServerState.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { Archives } from "../../engine/archive/Archives.ts"
@@ -55,6 +56,10 @@ export const makeServerState = Effect.fnUntraced(function* ({
       dataFreeBytes: room.data?.free,
       archivesFreeBytes: room.archives?.free,
       cluster: config.cluster === undefined ? undefined : yield* readCluster(config.cluster),
+      place:
+        config.cluster !== undefined && limits.clusterPartitions > 1
+          ? { partition: partitionNumber(config), address: config.clusterAddress }
+          : undefined,
       limits: settingsInForce(config),
     }
     return state

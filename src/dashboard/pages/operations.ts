@@ -37,7 +37,12 @@ ${properties([
   ["Memory", bytes(state.memoryBytes)],
 ])}`
 
-const dataSection = (state: StateNow): Html => html`<h2>Data</h2>
+/** Says whose data it is, where there are several partitions. */
+const ofPlace = ({ place }: StateNow): string =>
+  place === undefined ? "" : ` of partition ${place.partition}`
+
+const dataSection = (state: StateNow): Html => html`<h2>Data${ofPlace(state)}</h2>
+${state.place !== undefined && html`<p class="hint">Sizes are those of the partition. Ages are those of the partition of this server that has the oldest snapshot or archive.</p>`}
 ${properties([
   ["Newest snapshot", age(state.snapshotAgeMs)],
   ["Records after it", count(state.recordsAfterSnapshot)],
@@ -82,7 +87,26 @@ const shareText = ({ forwardedShare: share }: ClusterStatus): string =>
     ? "No requests in the last 60 s."
     : `${(100 * share).toFixed(1)} % of the requests of the last 60 s were forwarded.`
 
-const clusterSection = (cluster: NonNullable<StateNow["cluster"]>): Html => html`<h2>Cluster</h2>
+/** To the page of the partition's owner, which alone has its archives. */
+const partitionLink = (
+  prefix: string,
+  { partition }: PartitionStatus,
+  { place }: StateNow,
+): Content => {
+  if (place === undefined) return String(partition)
+  return place.partition === partition
+    ? `${partition} (shown here)`
+    : html`<a href="${operationsPath(prefix, partition)}">${partition}</a>`
+}
+
+const operationsPath = (prefix: string, partition: number | undefined, below = ""): string =>
+  `${prefix}/operations${below}${partition === undefined ? "" : `?partition=${partition}`}`
+
+const clusterSection = (
+  prefix: string,
+  state: StateNow,
+  cluster: NonNullable<StateNow["cluster"]>,
+): Html => html`<h2>Cluster</h2>
 ${
   "failure" in cluster
     ? alert(`The state of the cluster cannot be read. ${cluster.failure}`)
@@ -103,14 +127,15 @@ ${table(
 <p>${shareText(cluster)}</p>
 ${table(
   "Partitions",
-  ["Partition", "Owner", "Epoch", "Since", "Records", "Behind, by follower"],
+  ["Partition", "Owner", "Epoch", "Since", "Records", "Behind, by follower", "Projects"],
   cluster.partitions.map((partition) => [
-    String(partition.partition),
+    partitionLink(prefix, partition, state),
     partition.owner === "" ? "none" : html`<code>${partition.owner}</code>`,
     count(partition.epoch),
     time(Date.parse(partition.since)),
     count(partition.records),
     followersOf(cluster, partition).join("; ") || "no follower",
+    partition.projects === undefined ? unknown : count(partition.projects.length),
   ]),
 )}`
 }`
@@ -131,7 +156,8 @@ const archivesSection = (
   archives: ReadonlyArray<ArchiveRow> | LaurelError,
 ): Html => {
   const shown = Array.isArray(archives) ? archives.slice(0, limits.pageMax) : []
-  return html`<h2>Archives</h2>
+  const partition = state.place?.partition
+  return html`<h2>Archives${ofPlace(state)}</h2>
 <p>An archive is a complete copy of the data as of one record, checked when it was made.</p>
 ${state.archiveFailure !== undefined && alert(`The last archive could not be made: ${state.archiveFailure}`)}
 ${"detail" in archives && alert(archives.detail)}
@@ -151,11 +177,14 @@ ${
 ${
   state.isMakingArchive
     ? html`<p role="status">An archive is being made. Reload to see it when it is done.</p>`
-    : html`<form method="post" action="${prefix}/operations/archives">${idempotencyField()}<p><button class="main">Create archive</button></p></form>`
+    : html`<form method="post" action="${operationsPath(prefix, partition, "/archives")}">${idempotencyField()}<p><button class="main">Create archive</button></p></form>`
 }
 <h3>Restore</h3>
-<p>A restore replaces the data of every project, so it is done in a shell on the server's machine, while the server is stopped:</p>
-<pre tabindex="0" role="region" aria-label="Command to restore">npx laurel snapshots restore ${shown.find(({ isGood }) => isGood)?.id ?? "ARCHIVE"}</pre>
+<p>A restore replaces the data of every project${partition !== undefined && " in the partition"}, so it is done in a shell on the server's machine, while ${state.cluster === undefined ? "the server is" : "all servers are"} stopped:</p>
+<pre tabindex="0" role="region" aria-label="Command to restore">npx laurel snapshots restore ${shown.find(({ isGood }) => isGood)?.id ?? "ARCHIVE"}${
+    state.cluster !== undefined &&
+    `\nnpx laurel cluster install${partition === undefined ? "" : ` --partition ${partition}`}`
+  }</pre>
 <p>The runbook has the steps, also for one project and for a moment between archives: <a href="${prefix}/runbook">read <code>snapshots/README.md</code></a>.</p>`
 }
 
@@ -163,7 +192,7 @@ const operationsPage = Effect.fnUntraced(function* (
   visit: MemberVisit,
   error?: LaurelError,
 ): Effect.fn.Return<Reply> {
-  const { server, show } = visit
+  const { prefix, server, show } = visit
   const state = yield* server.read
   const archives = yield* Effect.catch(server.archives, (failed) => Effect.succeed(failed))
   return show(
@@ -172,9 +201,10 @@ const operationsPage = Effect.fnUntraced(function* (
 ${properties([
   ["Version", state.version],
   ["Started", time(state.startedAt)],
+  ...(state.place === undefined ? [] : [["Server", state.place.address] as const]),
 ])}
 ${loadSection(state)}
-${state.cluster !== undefined && clusterSection(state.cluster)}
+${state.cluster !== undefined && clusterSection(prefix, state, state.cluster)}
 ${dataSection(state)}
 ${archivesSection(visit, state, archives)}
 <h2>Settings and limits in force</h2>
@@ -182,6 +212,10 @@ ${properties(state.limits)}`,
     error,
   )
 })
+
+/** The runner has sent the request to the owner of this partition (`cluster/PartitionRouter.ts`). */
+const partitionAsked = ({ request }: MemberVisit): number | undefined =>
+  Number(request.query.get("partition")) || undefined
 
 export const operationRoutes: ReadonlyArray<Route> = [
   {
@@ -200,7 +234,7 @@ export const operationRoutes: ReadonlyArray<Route> = [
         Effect.map(() =>
           redirectWithNotice(
             visit,
-            `${visit.prefix}/operations`,
+            operationsPath(visit.prefix, partitionAsked(visit)),
             "An archive is being made. It is listed below once it is checked.",
           ),
         ),

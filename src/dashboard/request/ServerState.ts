@@ -43,6 +43,8 @@ export interface StateNow {
   readonly archivesFreeBytes: number | undefined
   /** As PostgreSQL has it, or why that cannot be read; `undefined` without a cluster. */
   readonly cluster: ClusterStatus | { readonly failure: string } | undefined
+  /** Where a cluster has several partitions: the one whose data and archives these are, and the server that owns it. */
+  readonly place: { readonly partition: number; readonly address: string } | undefined
   /** Bounds and settings in force: name and value. */
   readonly limits: ReadonlyArray<readonly [name: string, value: string]>
 }

@@ -8,7 +8,10 @@ export const redirectWithNotice = (
   { member, once }: MemberVisit,
   path: string,
   text: string,
-): Reply => redirect(`${path}?done=${once.keep(text, member.session.id)}`)
+): Reply => {
+  const sign = path.includes("?") ? "&" : "?"
+  return redirect(`${path}${sign}done=${once.keep(text, member.session.id)}`)
+}
 
 /** The notice that this visit brings, if it is the first one. */
 export const noticeOf = ({ member, once, request }: MemberVisit): Html | undefined => {

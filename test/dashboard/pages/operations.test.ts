@@ -106,8 +106,8 @@ describe("Operations", () => {
           },
         ],
         partitions: [
-          { ...partition, partition: 1, owner: "10.0.0.5:8082" },
-          { ...partition, partition: 2, owner: "" },
+          { ...partition, partition: 1, owner: "10.0.0.5:8082", projects: ["shop", "cafe"] },
+          { ...partition, partition: 2, owner: "", projects: undefined },
         ],
         followers: [
           { partition: 1, address: "10.0.0.6:8082", behindRecords: 1_234, lagSeconds: 3 },
@@ -125,12 +125,34 @@ describe("Operations", () => {
     expect(text).toContain("12.3 % of the requests of the last 60 s were forwarded.")
     const since = expect.stringContaining("2026")
     expect(cells.slice(2, 4)).toEqual([
-      ["1", "10.0.0.5:8082", "7", since, "12,345", "10.0.0.6:8082: 1,234 records, 3 s"],
-      ["2", "none", "7", since, "12,345", "no follower"],
+      ["1", "10.0.0.5:8082", "7", since, "12,345", "10.0.0.6:8082: 1,234 records, 3 s", "2"],
+      ["2", "none", "7", since, "12,345", "no follower", "unknown"],
     ])
     expect(await textOf({ cluster: { failure: "No <connection>" } })).toContain(
       "The state of the cluster cannot be read. No &lt;connection&gt;",
     )
+  })
+
+  it("say which of several partitions they show, and lead to the others", async () => {
+    const status = { epoch: 1, since: "2026-11-22T09:00:00.000Z", records: 1, format: 2 }
+    const text = await textOf({
+      place: { partition: 3, address: "10.0.0.5:8082" },
+      cluster: {
+        runners: [],
+        partitions: [2, 3].map((partition) => ({ ...status, partition, owner: "", projects: [] })),
+        followers: [],
+        forwardedShare: undefined,
+      },
+    })
+    expect(valueIn(text, "Server")).toBe("10.0.0.5:8082")
+    expect(text).toContain("<h2>Data of partition 3</h2>")
+    expect(text).toContain("<h2>Archives of partition 3</h2>")
+    expect(text).toContain("3 (shown here)")
+    expect(text).toContain(`<a href="${path}?partition=2">2</a>`)
+    expect(text).toContain("npx laurel cluster install --partition 3")
+    const created = await owner.post(`${path}/archives?partition=3`)
+    expect(created.location).toMatch(/operations\?partition=3&done=/)
+    expect((await owner.get(created.location!)).text).toContain("An archive is being made.")
   })
 
   it("list archives newest first, at most 100, and say how to restore one, without a button", async () => {
