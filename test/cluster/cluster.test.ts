@@ -71,10 +71,11 @@ describe("A cluster of two runners", () => {
     await eventually("a read with it", async () =>
       (await ask(url, key, "/v1/leaderboard")).status === 200 ? true : undefined,
     )
+    const verify = "snapshots verify --partition 1".split(" ")
     await eventually("a refusal that names the owner", async () => {
-      const { code, owner, running } = await besideOther(["snapshots", "verify"])
-      const words = `The server ${owner.internal} of the cluster owns the data`
-      return code === 1 && running.stderr.includes(words) ? true : undefined
+      const { code, owner, running } = await besideOther(verify)
+      const words = `The server ${owner.internal} of the cluster owns partition 1.`
+      return code === 66 && running.stderr.includes(words) ? true : undefined
     })
   })
 

@@ -2,80 +2,162 @@
 import path from "node:path"
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
+import type { PartitionStatus } from "../../cluster/status.ts"
 import type { Config } from "../../config/Config.ts"
-import { firstPartition } from "../../config/PartitionConfig.ts"
-import { countText } from "../output/Amounts.ts"
+import {
+  clusterDirectory,
+  firstPartition,
+  ofPartition,
+  partitionNumber,
+} from "../../config/PartitionConfig.ts"
+import { type Project, partitionOf } from "../../domain/project/Directory.ts"
+import { limits } from "../../Limits.ts"
+import type { DiskError } from "../../storage/disk/Disk.ts"
+import type { Refused } from "../../storage/postgres/Patience.ts"
+import type { PgFailure } from "../../storage/postgres/PgConnection.ts"
+import type { StorageError } from "../../storage/Storage.ts"
+import { amountOf, countText } from "../output/Amounts.ts"
 import { confirmation } from "../output/confirmation.ts"
-import { commandFailed, exitCodes } from "../output/ExitCode.ts"
+import { type CommandFailed, commandFailed, exitCodes, noData } from "../output/ExitCode.ts"
 import { diskFailure } from "../output/JobWords.ts"
+import { clusterDirectoryOf } from "../process/ClusterProjects.ts"
 import { requireData } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
+import { projectsIn } from "../process/ProjectsIn.ts"
 import { readStopped } from "../process/StoppedCluster.ts"
+import {
+  forEachPartition,
+  type GivenPartition,
+  isSpread,
+  namedPartitions,
+  partitionFlag,
+  partitionPrefix,
+} from "./partitionFlag.ts"
 
 const yes = Flag.Boolean("yes").pipe(
   Flag.withDescription("Replace without asking"),
   Flag.withDefault(false),
 )
 
-const replace = (config: Config, url: string) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const [{ replacePartition }, { enterPartition }] = yield* Effect.promise(() =>
-        Promise.all([
-          import("../../storage/postgres/ReplacePartition.ts"),
-          import("../../storage/postgres/EnterPartition.ts"),
-        ]),
-      )
-      const directory = path.resolve(config.dataDirectory)
-      yield* enterPartition(path.resolve(directory, "..", ".."), directory)
-      return yield* replacePartition({ url, partition: firstPartition, directory })
-    }),
-  ).pipe(
-    Effect.catchTags({
-      Refused: ({ words }) => Effect.fail(commandFailed(exitCodes.configuration, words)),
-      PgFailure: ({ words }) => Effect.fail(commandFailed(exitCodes.unavailable, words)),
-      DiskError: (error) => Effect.fail(diskFailure(error)),
-    }),
-    Effect.mapError((error) =>
-      error._tag === "CommandFailed"
-        ? error
-        : commandFailed(
-            exitCodes.damagedData,
-            `The data directory cannot be opened: ${error.message}`,
-          ),
-    ),
+/** The partitions whose data is here, and those that PostgreSQL keeps as it has them. */
+const findData = Effect.fnUntraced(function* (configs: ReadonlyArray<Config>) {
+  const isHere = ({ dataDirectory }: Config) =>
+    requireData(dataDirectory).pipe(
+      Effect.as(true),
+      Effect.catchIf(
+        ({ exitCode }) => exitCode === exitCodes.noData,
+        () => Effect.succeed(false),
+      ),
+    )
+  const here = yield* Effect.filter(configs, isHere)
+  if (here.length > 0) return { here, kept: configs.filter((config) => !here.includes(config)) }
+  return yield* noData(
+    configs.length === 1 ? configs[0]!.dataDirectory : clusterDirectory(configs[0]!),
   )
+})
 
-const install = Effect.fnUntraced(function* (yes: boolean) {
-  const config = yield* loadConfig
-  const { cluster: url, dataDirectory } = config
-  if (url === undefined) {
-    return yield* commandFailed(exitCodes.configuration, "LAUREL_CLUSTER is not set.")
+/** The projects that PostgreSQL knows and the data directory of the first partition does not. */
+const forgotten = Effect.fnUntraced(function* (url: string, { dataDirectory }: Config) {
+  const { projects } = yield* clusterDirectoryOf(url)
+  if (projects.size === 0) return []
+  const known = new Set((yield* projectsIn(dataDirectory)).map(({ id }) => id))
+  return [...projects.values()].filter(({ id }) => !known.has(id))
+})
+
+const forgottenWords = (projects: ReadonlyArray<Project>): ReadonlyArray<string> => {
+  if (projects.length === 0) return []
+  const named = projects
+    .slice(0, limits.restoreToldMax)
+    .map((project) => `  ${project.name}  (its data is in partition ${partitionOf(project)})`)
+  const more = projects.length - named.length
+  return [
+    `${amountOf(projects.length, "project")} of the cluster ${projects.length === 1 ? "is" : "are"} unknown to this data of partition 1. Nobody will reach ${projects.length === 1 ? "it" : "them"} any more:`,
+    ...named,
+    ...(more > 0 ? [`  and ${countText(more)} more`] : []),
+  ]
+}
+
+const replacementWords = (config: Config, remote: PartitionStatus | undefined): string =>
+  remote === undefined
+    ? `${partitionPrefix(config)}PostgreSQL has no data yet. It will get those of ${config.dataDirectory}.`
+    : `${partitionPrefix(config)}PostgreSQL has ${countText(remote.records)} records. All of them will be replaced by the data of ${config.dataDirectory}.`
+
+const keptWords = (config: Config, remote: PartitionStatus | undefined): string =>
+  `${partitionPrefix(config)}There is no data in ${config.dataDirectory}: PostgreSQL keeps what it has, ${amountOf(remote?.records ?? 0, "record")}.`
+
+const replace = (config: Config, url: string) =>
+  Effect.gen(function* () {
+    const { replacePartition } = yield* Effect.promise(
+      () => import("../../storage/postgres/ReplacePartition.ts"),
+    )
+    const directory = path.resolve(config.dataDirectory)
+    return yield* replacePartition({ url, partition: partitionNumber(config), directory })
+  }).pipe(Effect.scoped, Effect.mapError(failureOf))
+
+/** Holds the lock of the cluster's directory for the scope. */
+const enter = (config: Config) =>
+  Effect.gen(function* () {
+    const { enterPartition } = yield* Effect.promise(
+      () => import("../../storage/postgres/EnterPartition.ts"),
+    )
+    const directory = path.resolve(ofPartition(config, firstPartition).dataDirectory)
+    yield* enterPartition(clusterDirectory(config), directory)
+  }).pipe(Effect.mapError(failureOf))
+
+const failureOf = (error: Refused | PgFailure | DiskError | StorageError): CommandFailed => {
+  switch (error._tag) {
+    case "Refused":
+      return commandFailed(exitCodes.configuration, error.words)
+    case "PgFailure":
+      return commandFailed(exitCodes.unavailable, error.words)
+    case "DiskError":
+      return diskFailure(error)
+    default:
+      return commandFailed(
+        exitCodes.damagedData,
+        `The data directory cannot be opened: ${error.message}`,
+      )
   }
-  yield* requireData(dataDirectory)
-  const { partitions } = yield* readStopped(config, url)
-  const remote = partitions.find(({ partition }) => partition === firstPartition)
-  yield* Console.error(
-    remote === undefined
-      ? `PostgreSQL has no data yet. It will get those of ${dataDirectory}.`
-      : `PostgreSQL has ${countText(remote.records)} records. All of them will be replaced by the data of ${dataDirectory}.`,
-  )
-  if (!yes) yield* confirmation
-  const { lastSequence } = yield* replace(config, url)
+}
+
+const installPartition = Effect.fnUntraced(function* (config: Config, url: string) {
+  const { lastSequence } = yield* Effect.scoped(Effect.andThen(enter(config), replace(config, url)))
   // As an owner: it ends sessions that the restore has brought back, and uploads the deliveries of webhooks.
   const { openEngine } = yield* Effect.promise(() => import("../process/OpenEngine.ts"))
   yield* Effect.scoped(Effect.provide(openEngine(config), loggingLayer(config)))
-  yield* Console.log(
-    `Installed ${countText(lastSequence)} records. Start the servers: their copies of what was replaced are moved aside.`,
-  )
+  yield* Console.log(`${partitionPrefix(config)}Installed ${countText(lastSequence)} records.`)
+})
+
+const install = Effect.fnUntraced(function* (given: GivenPartition, yes: boolean) {
+  const config = yield* loadConfig
+  const { cluster: url } = config
+  if (url === undefined) {
+    return yield* commandFailed(exitCodes.configuration, "LAUREL_CLUSTER is not set.")
+  }
+  const { here, kept } = yield* findData(yield* namedPartitions(config, given))
+  const { partitions: inPostgres } = yield* readStopped(config, url)
+  const remoteOf = (each: Config) =>
+    inPostgres.find(({ partition }) => partition === partitionNumber(each))
+  for (const each of here) yield* Console.error(replacementWords(each, remoteOf(each)))
+  for (const each of kept) yield* Console.error(keptWords(each, remoteOf(each)))
+  const first = here.find((each) => partitionNumber(each) === firstPartition)
+  if (first !== undefined && isSpread(config)) {
+    for (const line of forgottenWords(yield* forgotten(url, first))) yield* Console.error(line)
+  }
+  if (!yes) yield* confirmation
+  yield* forEachPartition(here, "failure", (each) => installPartition(each, url))
+  yield* Console.log("Start the servers: their copies of what was replaced are moved aside.")
 })
 
 export const installCluster = Command.make(
   "install",
-  { yes },
-  Effect.fnUntraced(function* ({ yes }) {
-    yield* install(yes)
+  {
+    partition: partitionFlag("replace this partition, or all whose data is on this machine"),
+    yes,
+  },
+  Effect.fnUntraced(function* ({ partition, yes }) {
+    yield* install(partition, yes)
   }),
 ).pipe(
   Command.withDescription(

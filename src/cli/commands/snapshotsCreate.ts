@@ -2,6 +2,7 @@
 import { Clock, Console, Effect, Schema } from "effect"
 import { Command } from "effect/cli"
 import type { Config } from "../../config/Config.ts"
+import { firstPartition, partitionNumber } from "../../config/PartitionConfig.ts"
 import { JobFailed, type JobFailureKind, type JobProgress } from "../../engine/archive/Jobs.ts"
 import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
 import { bytesOf, pruneArchives } from "../../storage/archive/ArchiveCatalog.ts"
@@ -9,12 +10,25 @@ import { type Manifest, Manifest as ManifestSchema } from "../../storage/archive
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { amountOf, bytesText, countText } from "../output/Amounts.ts"
 import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
-import { type Asked, decoded, strange, streamAdmin } from "../process/AdminRequest.ts"
+import {
+  type Asked,
+  decoded,
+  partitionQuery,
+  strange,
+  streamAdmin,
+} from "../process/AdminRequest.ts"
 import { type ArchiveSettings, archiveSettings } from "../process/ArchiveSettings.ts"
 import { besideOrAlone } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import type { ServerFile } from "../process/ServerFile.ts"
+import {
+  forEachPartition,
+  partitionFlag,
+  partitionMember,
+  partitionPrefix,
+  partitionsOf,
+} from "./partitionFlag.ts"
 import { json } from "./SnapshotFlags.ts"
 
 type Progress = (progress: JobProgress) => void
@@ -37,10 +51,15 @@ const Line = Schema.Struct({
 })
 
 /** Asks the running server for an archive; `JobFailed` is a value, since the server did answer. */
-const createBeside = (server: ServerFile, progress: Progress): Asked<Manifest | JobFailed> =>
+const createBeside = (
+  server: ServerFile,
+  config: Config,
+  progress: Progress,
+): Asked<Manifest | JobFailed> =>
   Effect.gen(function* () {
     const lines: Array<unknown> = []
-    yield* streamAdmin(server, "POST", "/admin/archives", (line) => {
+    const path = `/admin/archives${partitionQuery(config)}`
+    yield* streamAdmin(server, "POST", path, (line) => {
       const told = Schema.is(Line)(line) ? line.progress : undefined
       if (told === undefined) lines.push(line)
       else progress(told)
@@ -66,32 +85,48 @@ const createAlone = Effect.fnUntraced(function* (
   return manifest
 })
 
+const create = Effect.fnUntraced(function* (config: Config, json: boolean) {
+  const settings = yield* archiveSettings(config)
+  const manifest = yield* withProgressBar((progress) =>
+    besideOrAlone<Manifest | JobFailed>(
+      config,
+      (server) => createBeside(server, config, progress),
+      createAlone(config, settings, progress),
+    ),
+  )
+  if (manifest instanceof JobFailed) return yield* jobFailure(manifest)
+  if (json) return yield* Console.log(JSON.stringify({ ...partitionMember(config), ...manifest }))
+  // Standard output has the id alone, for scripts; messages go to standard error.
+  yield* Console.log(manifest.id)
+  yield* Console.error(
+    `${partitionPrefix(config)}Archive created and verified: ${amountOf(manifest.counts.users ?? 0, "user")}, up to record ${countText(manifest.sequence)}, ${bytesText(bytesOf(manifest))}.`,
+  )
+})
+
+/**
+ * The first partition comes last: its archive then knows the project of all that is in those of the others, and every revocation
+ * of a key up to then.
+ */
+const firstLast = (configs: ReadonlyArray<Config>): ReadonlyArray<Config> =>
+  configs.toSorted((a, b) => Number(isFirst(a)) - Number(isFirst(b)))
+
+const isFirst = (config: Config): boolean => partitionNumber(config) === firstPartition
+
 export const createSnapshot = Command.make(
   "create",
-  { json },
+  {
+    json,
+    partition: partitionFlag("archive this partition. Default: all of them, the first one last"),
+  },
   Effect.fnUntraced(
-    function* ({ json }) {
-      const config = yield* loadConfig
-      const settings = yield* archiveSettings(config)
-      const manifest = yield* withProgressBar((progress) =>
-        besideOrAlone<Manifest | JobFailed>(
-          config,
-          (server) => createBeside(server, progress),
-          createAlone(config, settings, progress),
-        ),
-      )
-      if (manifest instanceof JobFailed) return yield* jobFailure(manifest)
-      if (json) return yield* Console.log(JSON.stringify(manifest))
-      // Standard output has the id alone, for scripts; messages go to standard error.
-      yield* Console.log(manifest.id)
-      yield* Console.error(
-        `Archive created and verified: ${amountOf(manifest.counts.users ?? 0, "user")}, up to record ${countText(manifest.sequence)}, ${bytesText(bytesOf(manifest))}.`,
-      )
+    function* ({ json, partition }) {
+      const configs = yield* partitionsOf(yield* loadConfig, partition)
+      yield* forEachPartition(firstLast(configs), "failure", (config) => create(config, json))
     },
     (effect) => Effect.provide(effect, loggingLayer()),
   ),
 ).pipe(
   Command.withDescription(
-    "Create an archive, verify it and print its id; through the running server or directly from the data directory",
+    "Create an archive, verify it and print its id; through the running server or directly from the data directory. In a cluster, one of each partition",
   ),
 )

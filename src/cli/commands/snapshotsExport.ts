@@ -3,7 +3,8 @@ import path from "node:path"
 import { Clock, Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { version } from "../../Build.ts"
-import { environmentNames } from "../../domain/project/Directory.ts"
+import type { Config } from "../../config/Config.ts"
+import { environmentNames, type Project } from "../../domain/project/Directory.ts"
 import {
   type Input,
   JobFailed,
@@ -13,14 +14,24 @@ import {
 import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { amountOf, countText } from "../output/Amounts.ts"
-import { commandFailed, exitCodes } from "../output/ExitCode.ts"
+import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
 import { type Asked, askPosition } from "../process/AdminRequest.ts"
 import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
+import { projectInCluster } from "../process/ClusterProjects.ts"
 import { besideOrAlone } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import type { ServerFile } from "../process/ServerFile.ts"
+import { partitionOfArchive } from "./archivePartition.ts"
+import {
+  agreeOnPartition,
+  type GivenPartition,
+  isSpread,
+  onePartition,
+  partitionFlag,
+  partitionsOf,
+} from "./partitionFlag.ts"
 import { json } from "./SnapshotFlags.ts"
 
 type Exported = ResultOf<"export">
@@ -46,9 +57,34 @@ const environment = Flag.Literals("environment", environmentNames).pipe(
   Flag.optional,
 )
 
+/** The project to export as other partitions know it, and the partition that has the data. */
+const sourceOf = Effect.fnUntraced(function* (
+  config: Config,
+  archive: string | undefined,
+  project: string | undefined,
+  partition: GivenPartition,
+): Effect.fn.Return<{ readonly config: Config; readonly known?: Project }, CommandFailed> {
+  if (isSpread(config) && project !== undefined) {
+    const found = yield* projectInCluster(config, config.cluster!, project)
+    yield* agreeOnPartition(found.config, partition, project)
+    return { config: found.config, known: found.project }
+  }
+  if (archive === undefined) return { config: yield* onePartition(config, partition) }
+  return { config: yield* partitionOfArchive(yield* partitionsOf(config, partition), archive) }
+})
+
 export const exportSnapshot = Command.make(
   "export",
-  { file, archive, project, environment, json },
+  {
+    file,
+    archive,
+    project,
+    environment,
+    json,
+    partition: partitionFlag(
+      "export this partition. Default: that of the project, or of the archive",
+    ),
+  },
   Effect.fnUntraced(
     function* ({ json, ...given }) {
       if (Option.isSome(given.project) !== Option.isSome(given.environment)) {
@@ -57,7 +93,12 @@ export const exportSnapshot = Command.make(
           "--project and --environment require each other.",
         )
       }
-      const config = yield* loadConfig
+      const { config, known } = yield* sourceOf(
+        yield* loadConfig,
+        Option.getOrUndefined(given.archive),
+        Option.getOrUndefined(given.project),
+        given.partition,
+      )
       const file = path.resolve(given.file)
       const names = yield* Effect.mapError(nodeDisk.list(path.dirname(file)), diskFailure)
       if (names.includes(path.basename(file))) {
@@ -65,7 +106,11 @@ export const exportSnapshot = Command.make(
       }
       const scope =
         Option.isSome(given.project) && Option.isSome(given.environment)
-          ? { project: given.project.value, environment: given.environment.value }
+          ? {
+              project: given.project.value,
+              environment: given.environment.value,
+              ...(known !== undefined && { known }),
+            }
           : null
       const at = yield* Clock.currentTimeMillis
       const wish = { file, laurel: version, at, scope }
@@ -93,7 +138,7 @@ export const exportSnapshot = Command.make(
         }
         const folder = config.dataDirectory
         const beside = (server: ServerFile): Asked<Exported | JobFailed> => {
-          const position = askPosition(server)
+          const position = askPosition(server, config)
           const done = Effect.scoped(run(folder, true, Effect.orDie(position)))
           return Effect.andThen(position, Effect.catch(done, Effect.succeed))
         }

@@ -11,6 +11,7 @@ import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
 import { holdDirectory } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
+import { onePartition, partitionFlag } from "./partitionFlag.ts"
 import { json } from "./SnapshotFlags.ts"
 
 const file = Argument.String("FILE").pipe(
@@ -42,10 +43,14 @@ const importInto = Effect.fnUntraced(function* (directory: string, file: string)
 
 export const importSnapshot = Command.make(
   "import",
-  { file, json },
+  {
+    file,
+    json,
+    partition: partitionFlag("create the data directory of this partition"),
+  },
   Effect.fnUntraced(
-    function* ({ file, json }) {
-      const config = yield* loadConfig
+    function* ({ file, json, partition }) {
+      const config = yield* onePartition(yield* loadConfig, partition)
       const imported = yield* Effect.scoped(importInto(config.dataDirectory, path.resolve(file)))
       const { counts, sequence, sums } = imported
       if (json) return yield* Console.log(JSON.stringify({ sequence, counts, sums }))

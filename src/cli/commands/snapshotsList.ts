@@ -2,21 +2,32 @@
 import path from "node:path"
 import { Console, Effect, Result } from "effect"
 import { Command, Flag } from "effect/cli"
+import type { Config } from "../../config/Config.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import { bytesOf, type ListedArchive } from "../../storage/archive/ArchiveCatalog.ts"
 import { replacedIn } from "../../storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { bytesText, countText } from "../output/Amounts.ts"
+import type { CommandFailed } from "../output/ExitCode.ts"
 import { diskFailure } from "../output/JobWords.ts"
 import { type Column, formatTable } from "../output/Table.ts"
 import { archiveSettings, archivesHere, archivesOfBoth } from "../process/ArchiveSettings.ts"
 import { archivesInBucket } from "../process/BucketAccess.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
+import {
+  forEachPartition,
+  isSpread,
+  partitionFlag,
+  partitionMember,
+  partitionsOf,
+} from "./partitionFlag.ts"
 import { json } from "./SnapshotFlags.ts"
 
 /** An archive as scripts get it. Times are ISO 8601. */
 export interface ArchiveDetails {
+  /** Where there are several. */
+  readonly partition?: number
   readonly id: string
   /** `null`: the archive is in the bucket alone. */
   readonly folder: string | null
@@ -117,37 +128,76 @@ const folders = Flag.Boolean("folders").pipe(
   Flag.withDefault(false),
 )
 
+const partitionColumn: Column<ArchiveDetails> = {
+  title: "PARTITION",
+  align: "right",
+  text: ({ partition }) => String(partition),
+}
+
+const columnsFor = (config: Config): ReadonlyArray<Column<ArchiveDetails>> => [
+  ...(isSpread(config) ? [partitionColumn] : []),
+  ...columns.slice(0, -1),
+  ...(config.archiveBucket === undefined ? [] : [places]),
+  ...columns.slice(-1),
+]
+
+/** The archives of a partition; `failure`: those of the bucket alone are not among them. */
+const listOf = Effect.fnUntraced(function* (config: Config) {
+  const settings = yield* archiveSettings(config)
+  const local = yield* archivesHere(config, settings)
+  const remote =
+    config.archiveBucket === undefined
+      ? undefined
+      : yield* Effect.result(archivesInBucket(config, settings.folder))
+  const listed =
+    remote === undefined
+      ? local.map((archive) => detailsOf(archive))
+      : inBoth(local, Result.getOrUndefined(remote))
+  const failure = remote !== undefined && Result.isFailure(remote) ? remote.failure : undefined
+  const archives = listed.map((archive) => ({ ...partitionMember(config), ...archive }))
+  return { config, folder: settings.folder, archives, failure }
+})
+
+const tellReplaced = ({ dataDirectory }: Config): Effect.Effect<void, CommandFailed> =>
+  replacedIn(nodeDisk, dataDirectory).pipe(
+    Effect.mapError(diskFailure),
+    Effect.map((names) => names.map((name) => path.join(dataDirectory, name))),
+    Effect.flatMap((folders) =>
+      Effect.forEach(
+        folders,
+        (folder) => Console.error(`Kept data that a restore replaced: ${folder}`),
+        { discard: true },
+      ),
+    ),
+  )
+
 export const listSnapshots = Command.make(
   "list",
-  { folders, json },
+  { folders, json, partition: partitionFlag("list archives of this partition. Default: of all") },
   Effect.fnUntraced(
-    function* ({ folders, json }) {
+    function* ({ folders, json, partition }) {
       const config = yield* loadConfig
-      const settings = yield* archiveSettings(config)
-      const hasBucket = config.archiveBucket !== undefined
-      const local = yield* archivesHere(config, settings)
+      const configs = yield* partitionsOf(config, partition)
       if (folders) {
-        for (const { folder } of local) yield* Console.log(folder)
+        const here = yield* forEachPartition(configs, "ignored", (each) =>
+          Effect.flatMap(archiveSettings(each), (settings) => archivesHere(each, settings)),
+        )
+        for (const { folder } of here.flat()) yield* Console.log(folder)
         return
       }
-      const remote = hasBucket
-        ? yield* Effect.result(archivesInBucket(config, settings.folder))
-        : Result.succeed(undefined)
-      const archives = hasBucket
-        ? inBoth(local, Result.getOrUndefined(remote))
-        : local.map((archive) => detailsOf(archive))
-      const shown = hasBucket ? [...columns.slice(0, -1), places, ...columns.slice(-1)] : columns
+      const listed = yield* forEachPartition(configs, "ignored", listOf)
+      const archives = listed.flatMap((each) => each.archives)
       if (json) yield* Console.log(JSON.stringify(archives))
-      else if (archives.length > 0) yield* Console.log(formatTable(shown, archives))
-      else yield* Console.error(`No archives in ${settings.folder}.`)
-      // What is here was listed all the same.
-      if (Result.isFailure(remote)) return yield* remote.failure
-      if (json) return
-      const { dataDirectory } = config
-      const replaced = yield* Effect.mapError(replacedIn(nodeDisk, dataDirectory), diskFailure)
-      for (const name of replaced) {
-        yield* Console.error(`Kept data that a restore replaced: ${path.join(dataDirectory, name)}`)
+      else if (archives.length > 0) {
+        yield* Console.log(formatTable(columnsFor(config), archives))
+      } else {
+        for (const { folder } of listed) yield* Console.error(`No archives in ${folder}.`)
       }
+      // What is here was listed all the same.
+      const failure = listed.find((each) => each.failure !== undefined)?.failure
+      if (failure !== undefined) return yield* failure
+      if (json) return
+      for (const each of listed) yield* tellReplaced(each.config)
     },
     (effect) => Effect.provide(effect, loggingLayer()),
   ),

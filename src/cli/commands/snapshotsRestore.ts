@@ -3,31 +3,41 @@
  * current data; then the two are swapped (`ArchiveSwap`). If the process dies, the next opener of the directory completes or
  * discards the swap.
  */
-import path from "node:path"
-import { Clock, Console, Effect, Option } from "effect"
+import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { Config } from "../../config/Config.ts"
+import { firstPartition, partitionNumber } from "../../config/PartitionConfig.ts"
 import { isoTime, parseIsoTime } from "../../domain/values/isoTime.ts"
-import {
-  planRestore,
-  type RestorePlan,
-  type RestoreTarget,
-} from "../../engine/archive/RestorePlan.ts"
-import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
-import { bytesOf } from "../../storage/archive/ArchiveCatalog.ts"
-import { installDraft, replacedIn } from "../../storage/archive/ArchiveSwap.ts"
+import type { RestoreTarget } from "../../engine/archive/RestorePlan.ts"
+import { replacedIn } from "../../storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import { amountOf, bytesText, countText } from "../output/Amounts.ts"
 import { confirmation } from "../output/confirmation.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
-import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
-import { archiveSettings } from "../process/ArchiveSettings.ts"
-import { holdDirectory, requireData } from "../process/DataDirectory.ts"
-import { compareKeys, comparisonWords, type KeyComparison } from "../process/KeyComparison.ts"
+import { diskFailure } from "../output/JobWords.ts"
+import { restoredWords } from "../output/RestoreWords.ts"
+import { archiveSettings, archivesHere } from "../process/ArchiveSettings.ts"
+import { idsInBucket } from "../process/BucketAccess.ts"
+import { projectInCluster } from "../process/ClusterProjects.ts"
+import { comparisonWords, type KeyComparison } from "../process/KeyComparison.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
-import { RestoreSources } from "../process/RestoreSources.ts"
+import { planFor, type Restored, type RestoreWish, takeBack } from "../process/Restore.ts"
+import { partitionOfArchive } from "./archivePartition.ts"
+import {
+  agreeOnPartition,
+  forEachPartition,
+  type GivenPartition,
+  isSpread,
+  namedPartitions,
+  onePartition,
+  partitionFlag,
+  partitionMember,
+  partitionPrefix,
+  partitionsOf,
+} from "./partitionFlag.ts"
 import { json } from "./SnapshotFlags.ts"
+
+const newest = "newest"
 
 const id = Argument.String("ID").pipe(
   Argument.withDescription(
@@ -112,220 +122,165 @@ const targetOf = (given: {
       : Effect.succeed(Option.getOrElse(target, (): RestoreTarget => ({ kind: "archive" })))
   })
 
+/** Plans all that is meant, asks once, and restores one after another. */
 const restore = Effect.fnUntraced(function* (
-  config: Config,
-  wish: string | undefined,
-  target: RestoreTarget,
-  projectName: string | undefined,
+  configs: ReadonlyArray<Config>,
+  wish: RestoreWish,
   yes: boolean,
 ) {
-  const directory = config.dataDirectory
-  const settings = yield* archiveSettings(config)
-  const sources = yield* RestoreSources.make(config, settings)
-  // Before the folder is made: a wrong LAUREL_DATA_DIR leaves nothing behind.
-  yield* sources.find(wish)
-  yield* Effect.mapError(nodeDisk.makeFolder(directory), diskFailure)
-  yield* holdDirectory(directory)
-  const id = yield* sources.find(wish)
-  const journal = path.join(directory, "journal")
-  const project = projectName === undefined ? undefined : yield* findProject(directory, projectName)
-  const plan = yield* sources.plan(id, (archives) =>
-    withProgressBar((progress) =>
-      planRestore({
-        disk: nodeDisk,
-        journal,
-        archives,
-        id,
-        target,
-        ...(project !== undefined && { project }),
-        progress,
-      }),
-    ).pipe(
-      Effect.mapError((error) =>
-        error._tag === "JobFailed" ? jobFailure(error) : diskFailure(error),
-      ),
-    ),
+  const several = configs.length > 1
+  const planned = yield* forEachPartition(configs, "told", (config) =>
+    Effect.gen(function* () {
+      // It may be that the others were made later.
+      if (several && (yield* hasNoArchive(config))) {
+        return yield* commandFailed(exitCodes.noData, "It has no archive and stays as it is.")
+      }
+      return yield* planFor(config, wish)
+    }),
   )
-  const remote = yield* sources.toFetch(plan.archive.id)
-  for (const line of planWords(plan)) yield* Console.error(line)
-  if (remote !== undefined) {
-    const size = bytesText(bytesOf(plan.archive))
-    yield* Console.error(`The archive (${size}) will be fetched from ${remote.from}.`)
+  for (const { config, words } of planned) {
+    for (const line of words) yield* Console.error(`${partitionPrefix(config)}${line}`)
+  }
+  const isFirstAlone = planned.length === 1 && partitionNumber(configs[0]!) === firstPartition
+  if (isFirstAlone && wish.project === undefined && isSpread(configs[0]!)) {
+    yield* Console.error(forgettingWords)
   }
   if (!yes) yield* confirmation
-  if (remote !== undefined) yield* remote.fetch
-  const findings = yield* withProgressBar((progress) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const host = yield* makeWorkerHost({ background: false })
-        const back = plan.project
-        const wish = {
-          directory,
-          archive: plan.folder,
-          until: plan.sequence,
-          project: back === undefined ? null : { id: back.id, name: back.name, after: back.after },
-        }
-        return yield* host.run("restore", wish, { progress })
-      }),
-    ),
-  ).pipe(Effect.mapError(jobFailure))
-  const at = yield* Clock.currentTimeMillis
-  const replaced = yield* Effect.mapError(installDraft(nodeDisk, directory, at), diskFailure)
-  // One project alone keeps its keys as they are.
-  const keys = project === undefined ? yield* compareKeys(directory, replaced) : undefined
-  return { findings, keys, plan, replaced }
+  const runs = new Map(planned.map(({ config, run }) => [config, run]))
+  return yield* forEachPartition([...runs.keys()], "failure", (config) => runs.get(config)!)
 })
 
-const tellCluster = ({ cluster }: Config): Effect.Effect<void> =>
-  cluster === undefined
-    ? Effect.void
-    : Console.error("PostgreSQL still has what was replaced: run `laurel cluster install`.")
+const forgettingWords =
+  "Partition 1 has the accounts, keys and projects of all partitions. Projects made after that record will be gone, and their data in other partitions out of reach: `laurel cluster install` names them before it replaces anything."
 
-const findProject = Effect.fnUntraced(function* (directory: string, name: string) {
-  yield* requireData(directory)
-  const { id } = yield* withProgressBar((progress) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const host = yield* makeWorkerHost({ background: false })
-        return yield* host.run("project", { directory, name }, { progress })
-      }),
-    ),
-  ).pipe(Effect.mapError(jobFailure))
-  return { id, name }
-})
-
-/** Swaps the data that an earlier restore replaced back in, after a check. */
-const takeBack = Effect.fnUntraced(function* (directory: string, name: string, yes: boolean) {
-  yield* holdDirectory(directory)
-  const names = yield* Effect.mapError(replacedIn(nodeDisk, directory), diskFailure)
-  if (!names.includes(name)) {
-    return yield* commandFailed(exitCodes.refused, `${name} not found in ${directory}.`)
-  }
-  const findings = yield* withProgressBar((progress) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const host = yield* makeWorkerHost({ background: false })
-        const wish = { directory: path.join(directory, name) }
-        return yield* host.run("verifyLive", wish, { progress })
-      }),
-    ),
-  ).pipe(Effect.mapError(jobFailure))
-  const [fault] = findings.faults
-  if (fault !== undefined) return yield* commandFailed(exitCodes.damagedData, `${fault}.`)
-  yield* Console.error(
-    `The replaced data ends at record ${countText(findings.sequence)} and passed its check.`,
-  )
-  yield* Console.error("The current data will be kept beside it.")
-  if (!yes) yield* confirmation
-  const at = yield* Clock.currentTimeMillis
-  const replaced = yield* Effect.mapError(installDraft(nodeDisk, directory, at, name), diskFailure)
-  return { findings, keys: yield* compareKeys(directory, replaced), replaced }
-})
-
-/** The steps of the restore and the data that it loses, a line each. */
-const planWords = ({
-  archive,
-  at,
-  lost,
-  project,
-  sequence,
-  unknown,
-}: RestorePlan): ReadonlyArray<string> => {
-  const added = sequence - archive.sequence
-  const record = (number: number, when: number | undefined) =>
-    `${countText(number)}${when === undefined ? "" : ` of ${isoTime(when)}`}`
-  const lines = [
-    `Archive ${archive.id} ends at record ${countText(archive.sequence)}; the journal adds ${amountOf(added, "record")}.`,
-    project === undefined
-      ? `The last record will be ${record(sequence, at)}.`
-      : `Project ${project.name} is restored to record ${record(project.after, project.at)}; its keys and everything else stay, up to record ${record(sequence, at)}.`,
-  ]
-  if (lost !== undefined) {
-    const { count, erasureCount, first, firstAt, last, lastAt, revokedKeyCount } = lost
-    const range = `${countText(first)} to ${countText(last)}`
-    lines.push(
-      `${amountOf(count, "record")}${project === undefined ? "" : " of the project"} will be lost: ${range}, from ${isoTime(firstAt)} to ${isoTime(lastAt)}.`,
+const hasNoArchive = (config: Config) =>
+  Effect.gen(function* () {
+    const here = yield* Effect.catchIf(
+      archivesHere(config, yield* archiveSettings(config)),
+      ({ exitCode }) => exitCode === exitCodes.noData,
+      () => Effect.succeed([]),
     )
-    if (erasureCount > 0) {
-      lines.push(
-        `${amountOf(erasureCount, "erasure")} of users will be undone: erase these users again (--json names them).`,
-      )
-    }
-    if (revokedKeyCount > 0) {
-      lines.push(
-        `${amountOf(revokedKeyCount, "revocation")} of keys will be undone: revoke these keys again (--json names them).`,
-      )
-    }
-  } else if (unknown === undefined) lines.push("No record of the journal will be lost.")
-  if (unknown !== undefined) lines.push(unknown)
-  lines.push("The current snapshot and journal will be kept beside the restored ones.")
-  return lines
-}
+    return here.length === 0 && (yield* idsInBucket(config)).length === 0
+  })
 
-const restoredWords = (
-  users: number,
-  sequence: number,
-  replaced: string | undefined,
-  project?: RestorePlan["project"],
-): string =>
-  [
-    project === undefined
-      ? `Restored: ${amountOf(users, "user")}, up to record ${countText(sequence)}.`
-      : `Restored: ${project.name} as of record ${countText(project.after)}. In total: ${amountOf(users, "user")}, up to record ${countText(sequence)}.`,
-    replaced === undefined ? "No data was replaced." : `The replaced data is in ${replaced}.`,
-  ].join("\n")
+const tellCluster = (configs: ReadonlyArray<Config>): Effect.Effect<void> => {
+  const [first] = configs
+  if (first?.cluster === undefined) return Effect.void
+  const which = configs.length > 1 ? "all" : partitionNumber(first)
+  const option = isSpread(first) ? ` --partition ${which}` : ""
+  return Console.error(
+    `PostgreSQL still has what was replaced: run \`laurel cluster install${option}\`.`,
+  )
+}
 
 const tellKeys = (keys: KeyComparison): Effect.Effect<void> =>
   Console.error(comparisonWords(keys).join("\n"))
 
+/** The partitions that are meant. */
+const placesOf = Effect.fnUntraced(function* (
+  config: Config,
+  { id, project, target }: RestoreWish,
+  given: GivenPartition,
+) {
+  if (id !== undefined && id !== newest) {
+    return [yield* partitionOfArchive(yield* partitionsOf(config, given), id)]
+  }
+  const configs =
+    project === undefined
+      ? yield* namedPartitions(config, given)
+      : [yield* onePartition(config, given)]
+  return configs.length > 1 && target.kind === "sequence"
+    ? yield* commandFailed(
+        exitCodes.usage,
+        "Each partition numbers its own records: name one by --partition N, or use --to-time.",
+      )
+    : configs
+})
+
+/** The partition that has the folder of this name. */
+const holderOf = Effect.fnUntraced(function* (config: Config, name: string, given: GivenPartition) {
+  const configs = yield* partitionsOf(config, given)
+  const held = yield* Effect.filter(configs, ({ dataDirectory }) =>
+    Effect.map(replacedIn(nodeDisk, dataDirectory), (names) => names.includes(name)),
+  ).pipe(Effect.mapError(diskFailure))
+  return held.length > 1 ? yield* onePartition(config, given) : (held[0] ?? configs[0]!)
+})
+
+const tellRestored = Effect.fnUntraced(function* (
+  { config, findings, keys, plan, replaced }: Restored,
+  json: boolean,
+) {
+  if (json) {
+    const { archive, at, lost, project, sequence, unknown } = plan
+    return yield* Console.log(
+      JSON.stringify({
+        ...partitionMember(config),
+        archive: archive.id,
+        sequence,
+        recordedAt: at === undefined ? null : isoTime(at),
+        project: project === undefined ? null : { name: project.name, sequence: project.after },
+        replaced: replaced ?? null,
+        lost:
+          lost === undefined
+            ? null
+            : { ...lost, firstAt: isoTime(lost.firstAt), lastAt: isoTime(lost.lastAt) },
+        unknown: unknown ?? null,
+        returnedKeys: keys ?? null,
+        counts: findings.counts,
+        sums: findings.sums,
+      }),
+    )
+  }
+  const words = restoredWords(findings.counts.users ?? 0, plan.sequence, replaced, plan.project)
+  yield* Console.log(`${partitionPrefix(config)}${words}`)
+  if (keys !== undefined) yield* tellKeys(keys)
+})
+
 export const restoreSnapshot = Command.make(
   "restore",
-  { id, toSequence, toTime, project, yes, json },
+  {
+    id,
+    toSequence,
+    toTime,
+    project,
+    partition: partitionFlag(
+      "restore this partition, or all from their newest archives or to a time. Default: that of the project, or of the archive",
+    ),
+    yes,
+    json,
+  },
   Effect.fnUntraced(
-    function* ({ json, yes, ...given }) {
+    function* ({ json, partition, yes, ...given }) {
       const target = yield* targetOf(given)
       const config = yield* loadConfig
       const id = Option.getOrUndefined(given.id)
       if (id?.startsWith("replaced-")) {
-        const back = yield* Effect.scoped(takeBack(config.dataDirectory, id, yes))
-        yield* tellCluster(config)
+        const holder = yield* holderOf(config, id, partition)
+        const back = yield* Effect.scoped(takeBack(holder.dataDirectory, id, yes))
+        yield* tellCluster([holder])
         const { counts, sequence, sums } = back.findings
         const replaced = back.replaced ?? null
         const returnedKeys = back.keys
         if (json) {
           const all = { sequence, replaced, returnedKeys, counts, sums }
-          return yield* Console.log(JSON.stringify(all))
+          return yield* Console.log(JSON.stringify({ ...partitionMember(holder), ...all }))
         }
         yield* Console.log(restoredWords(counts.users ?? 0, sequence, back.replaced))
         return yield* tellKeys(returnedKeys)
       }
       const name = Option.getOrUndefined(given.project)
-      const restored = yield* Effect.scoped(restore(config, id, target, name, yes))
-      const { findings, keys, plan, replaced } = restored
-      yield* tellCluster(config)
-      if (json) {
-        const { archive, at, lost, project, sequence, unknown } = plan
-        return yield* Console.log(
-          JSON.stringify({
-            archive: archive.id,
-            sequence,
-            recordedAt: at === undefined ? null : isoTime(at),
-            project: project === undefined ? null : { name: project.name, sequence: project.after },
-            replaced: replaced ?? null,
-            lost:
-              lost === undefined
-                ? null
-                : { ...lost, firstAt: isoTime(lost.firstAt), lastAt: isoTime(lost.lastAt) },
-            unknown: unknown ?? null,
-            returnedKeys: keys ?? null,
-            counts: findings.counts,
-            sums: findings.sums,
-          }),
-        )
-      }
-      const { project, sequence } = plan
-      yield* Console.log(restoredWords(findings.counts.users ?? 0, sequence, replaced, project))
-      if (keys !== undefined) yield* tellKeys(keys)
+      const found =
+        name !== undefined && isSpread(config)
+          ? yield* projectInCluster(config, config.cluster!, name)
+          : undefined
+      if (found !== undefined) yield* agreeOnPartition(found.config, partition, name!)
+      const named = name === undefined ? undefined : { name, ...found?.project }
+      const wish: RestoreWish = { id, target, project: named }
+      const configs =
+        found === undefined ? yield* placesOf(config, wish, partition) : [found.config]
+      const restored = yield* Effect.scoped(restore(configs, wish, yes))
+      yield* tellCluster(restored.map((each) => each.config))
+      for (const each of restored) yield* tellRestored(each, json)
     },
     (effect) => Effect.provide(effect, loggingLayer()),
   ),
@@ -341,6 +296,10 @@ export const restoreSnapshot = Command.make(
     {
       command: "laurel snapshots restore --project shop --to-time 2026-11-21T10:00:00Z",
       description: "One project as of 10:00 UTC; other projects stay unchanged",
+    },
+    {
+      command: "laurel snapshots restore newest --partition all",
+      description: "A whole cluster from its newest archives; then `laurel cluster install`",
     },
     {
       command: "laurel snapshots restore --to-sequence last",

@@ -19,6 +19,14 @@ import { besideOrAlone } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import type { ServerFile } from "../process/ServerFile.ts"
+import { partitionOfArchive } from "./archivePartition.ts"
+import {
+  forEachPartition,
+  partitionFlag,
+  partitionMember,
+  partitionPrefix,
+  partitionsOf,
+} from "./partitionFlag.ts"
 import { json } from "./SnapshotFlags.ts"
 
 const live = "live"
@@ -46,7 +54,7 @@ const verifyLive = Effect.fnUntraced(function* (config: Config) {
         return yield* host.run("verifyLive", wish, { progress, asked: () => position })
       })
     const beside = (server: ServerFile): Asked<LiveFindings | JobFailed> => {
-      const position = askPosition(server)
+      const position = askPosition(server, config)
       const checked = Effect.scoped(check(Effect.orDie(position), true))
       // Asked once beforehand, to know that it is the server of this directory.
       return Effect.andThen(position, Effect.catch(checked, Effect.succeed))
@@ -57,24 +65,15 @@ const verifyLive = Effect.fnUntraced(function* (config: Config) {
   return found instanceof JobFailed ? yield* jobFailure(found) : found
 })
 
-const verifyArchive = Effect.fnUntraced(function* (config: Config, id: string, inBucket: boolean) {
+/** Checks the copy in the bucket, of `newest` as well. */
+const verifyBucket = Effect.fnUntraced(function* (config: Config, id: string) {
   const place = bucketOf(config)
-  if (inBucket && place === undefined) {
-    return yield* commandFailed(exitCodes.usage, "--bucket needs LAUREL_ARCHIVE_BUCKET.")
-  }
-  const settings = yield* archiveSettings(config)
-  const archives = inBucket ? [] : yield* archivesHere(config, settings)
-  const archive = archives.find((listed) => listed.id === id)
-  if (archive === undefined && place !== undefined) {
-    return yield* runWithBucket(place, "verifyBucket", { id })
-  }
-  if (archive === undefined) {
-    return yield* commandFailed(
-      exitCodes.refused,
-      `Archive ${id} not found. \`laurel snapshots list\` shows all.`,
-    )
-  }
-  const { folder } = archive
+  return place === undefined
+    ? yield* commandFailed(exitCodes.usage, "--bucket needs LAUREL_ARCHIVE_BUCKET.")
+    : yield* runWithBucket(place, "verifyBucket", { id })
+})
+
+const verifyFolder = Effect.fnUntraced(function* (folder: string) {
   const findings = yield* withProgressBar((progress) =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -92,24 +91,56 @@ const verifyArchive = Effect.fnUntraced(function* (config: Config, id: string, i
   return findings
 })
 
+const verifyArchive = Effect.fnUntraced(function* (config: Config, id: string) {
+  const archives = yield* archivesHere(config, yield* archiveSettings(config))
+  const archive = archives.find((listed) => listed.id === id)
+  if (archive !== undefined) return yield* verifyFolder(archive.folder)
+  return bucketOf(config) === undefined
+    ? yield* commandFailed(
+        exitCodes.refused,
+        `Archive ${id} not found. \`laurel snapshots list\` shows all.`,
+      )
+    : yield* verifyBucket(config, id)
+})
+
+const verify = Effect.fnUntraced(function* (
+  config: Config,
+  id: string,
+  inBucket: boolean,
+  json: boolean,
+) {
+  const findings: Findings = inBucket
+    ? yield* verifyBucket(config, id)
+    : id === live
+      ? yield* verifyLive(config)
+      : yield* verifyArchive(config, id)
+  if (json) yield* Console.log(JSON.stringify({ ...partitionMember(config), id, ...findings }))
+  const { faultCount, faults } = findings
+  if (faultCount > 0) {
+    const more = faultCount > faults.length ? [`${faultCount - faults.length} more.`] : []
+    const lines = faults.map((words) => `${words}.`)
+    return yield* commandFailed(exitCodes.damagedData, ...lines, ...more)
+  }
+  if (!json) yield* Console.log(`${partitionPrefix(config)}${summaryOf(id, findings)}`)
+})
+
 export const verifySnapshot = Command.make(
   "verify",
-  { id, bucket: inBucket, json },
+  {
+    id,
+    bucket: inBucket,
+    json,
+    partition: partitionFlag(
+      "verify the data of this partition, or its archive. Default: all data on this machine, the newest archive of each in the bucket, or the partition that has archive ID",
+    ),
+  },
   Effect.fnUntraced(
-    function* ({ bucket, id, json }) {
-      const config = yield* loadConfig
-      const findings: Findings =
-        id === live && !bucket
-          ? yield* verifyLive(config)
-          : yield* verifyArchive(config, bucket && id === live ? newest : id, bucket)
-      if (json) yield* Console.log(JSON.stringify({ id, ...findings }))
-      const { faultCount, faults } = findings
-      if (faultCount > 0) {
-        const more = faultCount > faults.length ? [`${faultCount - faults.length} more.`] : []
-        const lines = faults.map((words) => `${words}.`)
-        return yield* commandFailed(exitCodes.damagedData, ...lines, ...more)
-      }
-      if (!json) yield* Console.log(summaryOf(id, findings))
+    function* ({ bucket, id: named, json, partition }) {
+      const configs = yield* partitionsOf(yield* loadConfig, partition)
+      const id = bucket && named === live ? newest : named
+      const isOfEach = id === live || id === newest
+      const meant = isOfEach ? configs : [yield* partitionOfArchive(configs, id)]
+      yield* forEachPartition(meant, "told", (config) => verify(config, id, bucket, json))
     },
     (effect) => Effect.provide(effect, loggingLayer()),
   ),

@@ -5,7 +5,7 @@
  *      1  refused: not possible; nothing was changed
  *     64  usage: wrong arguments, or no terminal for a confirmation
  *     65  damaged data: the data directory cannot be recovered or was written by a newer Laurel, or an archive fails its check
- *     66  no data: no data directory, or the archive path is not a folder
+ *     66  no data: no data directory, or another server of the cluster has it, or the archive path is not a folder
  *     69  unavailable: cannot listen on an address, or the running server or the bucket did not answer
  *     70  a defect of Laurel
  *     73  the data directory cannot be created or written, or no space is left
@@ -49,6 +49,8 @@ const exitCodesByError: Partial<Record<ErrorCode, number>> = {
   overloaded: exitCodes.unavailable,
   starting: exitCodes.unavailable,
   shutting_down: exitCodes.unavailable,
+  // The data is on the machine of another server of the cluster.
+  misdirected_request: exitCodes.noData,
 }
 
 /** A refusal of the engine as the end of a command. */

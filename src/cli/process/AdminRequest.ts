@@ -1,6 +1,7 @@
 /** Requests to the admin address of a running server. */
 import type { IncomingMessage } from "node:http"
 import { Data, Effect, Schema } from "effect"
+import type { Config } from "../../config/Config.ts"
 import {
   type ErrorCode,
   errorKinds,
@@ -91,9 +92,16 @@ export const askAdmin = <A>(
 
 const Position = Schema.Struct({ lastSequence: Schema.Int, checksum: Schema.Int })
 
-/** The end of the server's durable journal. */
-export const askPosition = (server: ServerFile): Asked<typeof Position.Type> =>
-  askAdmin(server, "GET", "/admin/position", Position)
+/** Says in a request which partition it is about. */
+export const partitionQuery = ({ partition }: Pick<Config, "partition">): string =>
+  partition === undefined ? "" : `?partition=${partition.number}`
+
+/** The end of the durable journal of the running server. */
+export const askPosition = (
+  server: ServerFile,
+  config: Pick<Config, "partition">,
+): Asked<typeof Position.Type> =>
+  askAdmin(server, "GET", `/admin/position${partitionQuery(config)}`, Position)
 
 /** Asks for a reply that comes line by line; `line` gets the JSON of each. */
 export const streamAdmin = (

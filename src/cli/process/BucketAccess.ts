@@ -15,27 +15,37 @@ import type { BucketPlace } from "../../storage/bucket/bucketErrors.ts"
 import type { CommandFailed } from "../output/ExitCode.ts"
 import { jobFailure, withProgressBar } from "../output/JobWords.ts"
 
+const listedInBucket = (config: Config) =>
+  Effect.gen(function* () {
+    const place = bucketOf(config)
+    if (place === undefined) return { bucket: undefined, archives: [] }
+    const bucket = yield* openBucket(place, {
+      requestMs: limits.bucketCommandMs,
+      tries: limits.bucketCommandTries,
+    })
+    return { bucket, archives: yield* listBucketArchives(bucket) }
+  }).pipe(Effect.mapError(asFailure))
+
+const asFailure = (error: Parameters<typeof bucketFailure>[0]): CommandFailed =>
+  jobFailure(bucketFailure(error))
+
 /** The archives in the bucket, oldest first, as if they were in `folder`; none without a bucket. */
 export const archivesInBucket = (
   config: Config,
   folder: string,
 ): Effect.Effect<ReadonlyArray<ListedArchive>, CommandFailed> =>
   Effect.gen(function* () {
-    const place = bucketOf(config)
-    if (place === undefined) return []
-    const bucket = yield* openBucket(place, {
-      requestMs: limits.bucketCommandMs,
-      tries: limits.bucketCommandTries,
-    })
+    const { archives, bucket } = yield* listedInBucket(config)
+    if (bucket === undefined) return []
     return yield* Effect.forEach(
-      yield* listBucketArchives(bucket),
+      archives,
       (archive) =>
         Effect.map(
           Effect.catchIf(
             readIndex(bucket, archive),
             ({ kind }) => kind === "missing",
             () => Effect.succeed(Result.fail("is missing")),
-          ),
+          ).pipe(Effect.mapError(asFailure)),
           (index): ListedArchive => ({
             ...{ id: archive.id, at: archive.at, sequence: archive.sequence },
             folder: path.join(folder, archive.id),
@@ -45,7 +55,11 @@ export const archivesInBucket = (
         ),
       { concurrency: limits.bucketRequestsMax },
     )
-  }).pipe(Effect.mapError((error) => jobFailure(bucketFailure(error))))
+  })
+
+/** The ids of the archives in the bucket; none without a bucket. */
+export const idsInBucket = (config: Config): Effect.Effect<ReadonlyArray<string>, CommandFailed> =>
+  Effect.map(listedInBucket(config), ({ archives }) => archives.map(({ id }) => id))
 
 /** Runs a job that reads the bucket of `place`. */
 export const runWithBucket = <Name extends JobName>(

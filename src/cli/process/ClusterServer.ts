@@ -33,7 +33,13 @@ import { migrate } from "../../storage/postgres/schema.ts"
 import { CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure } from "../output/JobWords.ts"
 import { listenFailure } from "../output/ListenFailure.ts"
-import { type AdminHandlers, elsewhere, isOfDirectory } from "./ClusterAdmin.ts"
+import {
+  type AdminHandlers,
+  adminPartition,
+  elsewhere,
+  isOfDirectory,
+  noPartition,
+} from "./ClusterAdmin.ts"
 import { type ClusterDirectory, openClusterDirectory } from "./ClusterDirectory.ts"
 import {
   type ClusterServerOptions,
@@ -93,12 +99,17 @@ export const serveInCluster = (
       metrics,
     }
     const adminElsewhere = yield* makeAdminWithoutEngine(adminOptions, (exchange) => {
-      if (isOfDirectory(exchange)) exchange.refuse(elsewhere(owners.of(firstPartition)))
-      else forwarder.forwardAdmin(exchange, firstPartition)
+      const number = adminPartition(exchange.request.url ?? "", partitions)
+      if (number === undefined) exchange.refuse(noPartition)
+      else if (isOfDirectory(exchange)) exchange.refuse(elsewhere(owners.of(number), number))
+      else forwarder.forwardAdmin(exchange, number)
     })
-    const admin: AdminHandlers = {}
+    const numbers = Array.from({ length: partitions }, (_, index) => index + 1)
+    const admins = new Map(numbers.map((number): [number, AdminHandlers] => [number, {}]))
+    const adminOf = ({ url }: { readonly url?: string | undefined }) =>
+      admins.get(adminPartition(url ?? "", partitions) ?? 0)?.own ?? adminElsewhere
     const { url: adminUrl } = yield* Effect.mapError(
-      listenAdmin(adminOptions, () => admin.own ?? adminElsewhere),
+      listenAdmin(adminOptions, adminElsewhere, adminOf),
       (error) => listenFailure("admin", config, error),
     )
     const serverFile: ServerFile = {
@@ -116,7 +127,6 @@ export const serveInCluster = (
       if (failure !== undefined) Deferred.doneUnsafe(failed, Effect.fail(failure))
       return failure !== undefined
     }
-    const numbers = Array.from({ length: partitions }, (_, index) => index + 1)
     const all = yield* Effect.forEach(numbers, (number) =>
       Partition.make({
         number,
@@ -124,8 +134,7 @@ export const serveInCluster = (
         prepare: preparePartition({
           ...inServer,
           number,
-          // Accounts, keys and archives of the first partition; the others have no operators.
-          admin: number === firstPartition ? admin : {},
+          admin: admins.get(number)!,
         }),
         onFailed: endsProcess,
         isFollower: () => followers.isFollower(number) || shares.isHeir(number),
@@ -150,9 +159,7 @@ export const serveInCluster = (
         return handler && (routing?.atOwner(number, handler, request) ?? handler)
       },
       adminOf: (number) =>
-        number === firstPartition && here.handlerOf(number) !== undefined
-          ? admin.forOthers
-          : undefined,
+        here.handlerOf(number) === undefined ? undefined : admins.get(number)?.forOthers,
       directoryOf: () =>
         here.handlerOf(firstPartition) === undefined ? undefined : directory?.handler(),
     }).pipe(Effect.mapError((error) => listenFailure("cluster", config, error)))

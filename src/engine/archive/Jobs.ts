@@ -69,10 +69,12 @@ export interface Jobs {
     }
     readonly result: ReturnedKeys
   }
-  /** Finds a project by its name, in a data directory that is whole. */
-  readonly project: {
-    readonly input: { readonly directory: string; readonly name: string }
-    readonly result: { readonly id: string }
+  /** Lists the projects of a data directory that is whole. */
+  readonly projects: {
+    readonly input: { readonly directory: string }
+    readonly result: {
+      readonly projects: ReadonlyArray<{ readonly id: string; readonly name: string }>
+    }
   }
   /** Writes an export of a data directory or an archive to a file. */
   readonly export: {

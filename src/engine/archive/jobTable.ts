@@ -5,7 +5,7 @@ import { fetchArchive, verifyInBucket } from "./FetchJob.ts"
 import { gatherPartitions } from "./GatherJob.ts"
 import { importLines } from "./ImportJob.ts"
 import type { JobCode, JobName } from "./Jobs.ts"
-import { findProject } from "./ProjectJob.ts"
+import { listProjects } from "./ProjectsJob.ts"
 import { restoreDraft } from "./RestoreJob.ts"
 import { findReturnedKeys } from "./ReturnedKeys.ts"
 import { scanDatabase } from "./ScanJob.ts"
@@ -19,7 +19,7 @@ export const jobs: { readonly [Name in JobName]: JobCode<Name> } = {
   verifyBucket: verifyInBucket,
   restore: restoreDraft,
   returnedKeys: findReturnedKeys,
-  project: findProject,
+  projects: listProjects,
   export: exportLines,
   import: importLines,
   gather: gatherPartitions,

@@ -47,16 +47,17 @@ export const serveAdmin = (
 ): Effect.Effect<Served, ServeError, ApiKeys | Archives | Scope.Scope> =>
   Effect.gen(function* () {
     const handler = yield* makeAdmin(options)
-    return yield* listenAdmin(options, () => handler)
+    return yield* listenAdmin(options, handler)
   })
 
-/** `serveAdmin` with a handler that may change. */
+/** `serveAdmin` with a handler that is made, or that `handlerOf` chooses for each request. */
 export const listenAdmin = Effect.fnUntraced(function* (
   address: Address,
-  handlerOf: () => RequestHandler,
+  handler: RequestHandler,
+  handlerOf: Listener["handlerOf"] = () => handler,
 ): Effect.fn.Return<Served, ServeError, Scope.Scope> {
   const bounds = { ...limits, connectionsMax: limits.adminConnectionsMax }
-  const listener = new Listener(handlerOf(), bounds)
+  const listener = new Listener(handler, bounds)
   listener.handlerOf = handlerOf
   yield* Effect.acquireRelease(listen(listener.server, address), () =>
     listener.close(limits.adminGraceMs),
