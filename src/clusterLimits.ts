@@ -34,6 +34,9 @@ export const clusterLimits = {
   frozenMs: 60_000,
   /** Interval at which a runner looks for a change of the directory, also without a notification. */
   directoryPollMs: 1_000,
+  /** Time between reads of the directory for requests whose keys are not known, and how many of those wait at once. */
+  directoryAskedMs: 200,
+  directoryWaitingMax: 1_000,
   /** The directory is published again after this time without a change. */
   directoryRepublishMs: 60_000,
   /** A change of the directory waits this long until all runners can read it. */

@@ -41,13 +41,14 @@ export class KeyIndex {
   /** When the next key expires, epoch milliseconds. */
   readonly nextExpiryAt: number
 
-  /** Indexes the keys that are in force at `now`. */
-  constructor(directory: DirectoryState, uses: KeyUses, now: number) {
+  /** Indexes the keys that are in force at `now`; without it all keys, for `projectOf`. */
+  constructor(directory: DirectoryState, uses: KeyUses, now?: number) {
     this.#secret = directory.hashSecret === null ? undefined : secretKey(directory.hashSecret)
     this.#tokens = this.#secret && new UserTokens(this.#secret)
     let nextExpiryAt = Number.POSITIVE_INFINITY
     for (const key of directory.keys.values()) {
-      if (!isKeyInForce(key, now) || isArchived(directory, key)) continue
+      const isEnded = now !== undefined && !isKeyInForce(key, now)
+      if (isEnded || (now !== undefined && isArchived(directory, key))) continue
       const expiresAt = key.expiresAt ?? Number.POSITIVE_INFINITY
       nextExpiryAt = Math.min(nextExpiryAt, expiresAt)
       const indexed = {

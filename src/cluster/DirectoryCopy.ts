@@ -30,6 +30,8 @@ export class DirectoryCopy {
   /** Opens with the next read that finds the copy current. */
   #read = Latch.makeUnsafe(false)
   #place = nowhere
+  /** When the last read began, and the last one that found the copy current. */
+  #readAt = Number.NEGATIVE_INFINITY
   #currentAt = Number.NEGATIVE_INFINITY
   /** The latest one that was read whole; an empty one before the first. */
   state: DirectoryState = emptyDirectory
@@ -59,11 +61,19 @@ export class DirectoryCopy {
     return performance.now() - this.#currentAt < this.#staleMs
   }
 
-  /** Ends when a read that began after the call has found the copy current; reads at once. */
+  /** Ends when a read that began after the call has found the copy current. Such reads begin `directoryAskedMs` apart. */
   readonly renewed: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
     const askedAt = performance.now()
-    this.#notified.openUnsafe()
-    while (this.#currentAt < askedAt) yield* this.#read.await
+    while (this.#currentAt < askedAt) {
+      const isReading = this.#readAt >= askedAt
+      const inMs = this.#readAt + limits.directoryAskedMs - performance.now()
+      if (!isReading && inMs > 0) {
+        yield* Effect.timeoutOption(this.#read.await, inMs)
+      } else {
+        if (!isReading) this.#notified.openUnsafe()
+        yield* this.#read.await
+      }
+    }
   })
 
   /** Ends when the copy has the directory's record of this sequence, which is published. */
@@ -97,6 +107,7 @@ export class DirectoryCopy {
 
   readonly #readRow: Effect.Effect<void> = Effect.suspend(() => {
     const askedAt = performance.now()
+    this.#readAt = askedAt
     return Effect.match(this.#connection.run(readStatement(this.#place)), {
       onFailure: ({ words }) => {
         this.failure = words

@@ -3,7 +3,7 @@
  * that the page Operations is asked for; the first one for a request that names none. Chosen before there is a handler, by the copy
  * of the directory, so that the other partitions answer while the first has no owner.
  *
- * It decides nothing else: the partition's owner authenticates the request. A project stays in its partition, so a copy that
+ * It decides nothing else: the partition's owner authenticates the request, and refuses keys that have ended. A project stays in its partition, so a copy that
  * lags knows a project or it does not, and never another partition of it.
  *
  * Cost: a key is hashed once for each connection that repeats it; the index is made again when keys or projects change.
@@ -11,7 +11,9 @@
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import { KeyIndex } from "../accounts/KeyIndex.ts"
+import { isKeyText } from "../accounts/KeyText.ts"
 import { KeyUses } from "../accounts/KeyUses.ts"
+import { looksLikeToken } from "../accounts/UserTokens.ts"
 import {
   type DirectoryState,
   environmentNames,
@@ -42,9 +44,6 @@ type Indexed = Pick<DirectoryState, "hashSecret" | "keys" | "projects">
 
 const partitionIn = (project: Project | undefined): number | undefined =>
   project && partitionOf(project)
-
-/** Whether a key has expired is for the partition's owner to say: there is no clock here. */
-const atAnyTime = 0
 
 export class PartitionRouter {
   readonly #options: PartitionRouterOptions
@@ -80,6 +79,8 @@ export class PartitionRouter {
     if (remembered?.header === header && remembered.index === index) return remembered.partition
     const key = bearerKey(header)
     if (key === undefined) return directoryPartition
+    // Text of another form is nobody's key.
+    if (!isKeyText(key) && !looksLikeToken(key)) return directoryPartition
     const id = index.projectOf(key)
     const partition = id === undefined ? undefined : partitionIn(state.projects.get(id))
     if (partition !== undefined) this.#remembered.set(socket, { header, index, partition })
@@ -94,7 +95,7 @@ export class PartitionRouter {
       indexed.hashSecret === state.hashSecret
     if (!isSame || this.#index === undefined) {
       this.#indexed = state
-      this.#index = new KeyIndex(state, new KeyUses(), atAnyTime)
+      this.#index = new KeyIndex(state, new KeyUses())
     }
     return this.#index
   }

@@ -3,7 +3,8 @@
  * the start of a runner. So they wait until the copy was read again, once, before the router's word counts: here before
  * they are sent to the owner of a partition, and at the owner, whose copy may be older than that of the sender.
  *
- * A stranger with unknown keys makes the runner read the copy's place in PostgreSQL again and again, one read at a time.
+ * A stranger with unknown keys makes the runner read the directory again, which it does five times a second at most, for all
+ * who wait. Beyond `directoryWaitingMax` waiting requests further ones are refused. Keys that have ended are known.
  */
 import { Effect } from "effect"
 import type { RequestHandler } from "../http/request/Exchange.ts"
@@ -16,6 +17,7 @@ import type { PartitionRouter, RoutedRequest } from "./PartitionRouter.ts"
 export class Routing {
   readonly #router: Pick<PartitionRouter, "of">
   readonly #copy: Pick<DirectoryCopy, "renewed">
+  #waiting = 0
 
   constructor(router: Pick<PartitionRouter, "of">, copy: Pick<DirectoryCopy, "renewed">) {
     this.#router = router
@@ -53,11 +55,15 @@ export class Routing {
   }
 
   #renewed(): Promise<void> {
+    if (this.#waiting >= limits.directoryWaitingMax) return Promise.reject(noOwner)
+    this.#waiting++
     return Effect.runPromise(
       Effect.timeoutOrElse(this.#copy.renewed, {
         duration: limits.ownerWaitMs,
         orElse: () => Effect.fail(noOwner),
       }),
-    )
+    ).finally(() => {
+      this.#waiting--
+    })
   }
 }

@@ -144,6 +144,41 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
       }),
     )
 
+    it.effect("is read for all who ask together, and not more often than the bound says", () =>
+      Effect.gen(function* () {
+        const { connection, query, url } = yield* prepared
+        yield* connection.run(writeStatement(1, stateAt(1)))
+        // PostgreSQL counts the reads.
+        yield* query(`ALTER TABLE laurel_directory RENAME TO counted; CREATE SEQUENCE reads;
+          CREATE VIEW laurel_directory AS SELECT * FROM counted WHERE nextval('reads') > 0`)
+        const copy = yield* DirectoryCopy.open({ url, staleMs: neverMs })
+        yield* copy.renewed
+        const reads = Effect.map(
+          connection.run({ text: "SELECT last_value FROM reads" }),
+          ([row]) => Number(row!.last_value),
+        )
+        const before = yield* reads
+        const startedAt = performance.now()
+        let asked = 0
+        // One after the other, and all together.
+        const caller = Effect.gen(function* () {
+          while (asked < 300) {
+            asked++
+            yield* copy.renewed
+          }
+        })
+        yield* Effect.all(
+          Array.from({ length: 50 }, () => caller),
+          { concurrency: "unbounded" },
+        )
+        const elapsedMs = performance.now() - startedAt
+        const most = elapsedMs / limits.directoryAskedMs + elapsedMs / limits.directoryPollMs + 2
+        const read = (yield* reads) - before
+        expect(read).toBeGreaterThan(0)
+        expect(read).toBeLessThanOrEqual(most)
+      }),
+    )
+
     it.effect("is written when something changed, not after a heartbeat", () =>
       Effect.gen(function* () {
         const { connection, query } = yield* prepared

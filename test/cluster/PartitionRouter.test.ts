@@ -61,6 +61,7 @@ describe("A request's partition", () => {
     const found = router()
     expect([ofKey(found, texts.first), ofKey(found, texts.third)]).toEqual([1, 3])
     expect(ofKey(found, makeKeyText("sandbox"))).toBeUndefined()
+    expect(ofKey(found, `${makeKeyText("sandbox").slice(0, -1)}!`)).toBe(1)
     expect(found.of({ headers: { authorization: "Basic x" }, socket: socket() })).toBe(1)
     expect(found.of({ headers: {}, socket: socket(), url: "/v1/events" })).toBe(1)
   })
@@ -107,6 +108,17 @@ describe("A request's partition", () => {
     ]) {
       expect([path, ofPath(path)]).toEqual([path, 1])
     }
+  })
+
+  it("is known of keys that have ended, too", () => {
+    const [id, key] = keyOf("key_3", "prj_3", texts.third)
+    for (const end of [{ revokedAt: 1 }, { expiresAt: 0 }]) {
+      state = { ...full, keys: new Map([[id, { ...key, ...end }]]) }
+      expect(ofKey(router(), texts.third)).toBe(3)
+    }
+    const mall = { ...full.projects.get("prj_3")!, archivedAt: 1 }
+    state = { ...full, projects: new Map([["prj_3", mall]]) }
+    expect(ofKey(router(), texts.third)).toBe(3)
   })
 
   it("follows the directory, on a connection that is known, too", () => {

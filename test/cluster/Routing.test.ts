@@ -2,8 +2,10 @@
 import type { Socket } from "node:net"
 import { Effect, Latch } from "effect"
 import { describe, expect, it } from "vitest"
+import { noOwner } from "../../src/cluster/Forward.ts"
 import { Routing } from "../../src/cluster/Routing.ts"
 import type { Exchange, RequestHandler } from "../../src/http/request/Exchange.ts"
+import { limits } from "../../src/Limits.ts"
 
 const request = { headers: {}, socket: {} as Socket, url: "/v1/events" }
 
@@ -39,6 +41,17 @@ describe("A request whose key the copy does not know", () => {
     const partition = routing.find(request)
     learn()
     expect(await partition).toBe(1)
+  })
+
+  it("waits among as many as there is room for, and is refused beyond", async () => {
+    const { learn, routing } = routingTo(3)
+    const all = Array.from({ length: limits.directoryWaitingMax }, () => routing.find(request))
+    await expect(routing.find(request)).rejects.toBe(noOwner)
+    learn()
+    expect(new Set(await Promise.all(all))).toEqual(new Set([3]))
+    const { learn: learnNone, routing: other } = routingTo(undefined)
+    learnNone()
+    for (let n = 0; n <= limits.directoryWaitingMax; n++) expect(await other.find(request)).toBe(1)
   })
 
   it("waits at the owner that another runner chose, too", async () => {
