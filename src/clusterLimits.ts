@@ -26,6 +26,8 @@ export const clusterLimits = {
   openingMs: 60_000,
   openingMsMax: 960_000,
   openingFailuresMax: 3,
+  /** Partitions that a runner opens at once to own them, and as many to follow them. */
+  openingsAtOnceMax: 2,
   /** Owners and runners stay the same for this long before a partition moves to a runner that has fewer. */
   movePauseMs: 10_000,
   /** Requests in progress of a partition that is handed over have this long to finish. */

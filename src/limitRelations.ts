@@ -88,6 +88,10 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
     limits.formatWaitMs < limits.runnerForgottenMs,
     "the row of a runner stays as long as the runner counts",
   )
+  holds(
+    limits.openingsAtOnceMax < limits.postgresOtherSessions,
+    "partitions that upload their journals leave a session to the others",
+  )
 }
 
 checkLimits(all)

@@ -24,6 +24,10 @@ describe("Bounds that disagree", () => {
       [{ auditFailuresPerHourMax: 6 }, "failed sign-ins fill at most half of the audit log"],
       [{ formatWaitMs: 300_000 }, "every runner that is alive counts where formats are raised"],
       [{ runnerForgottenMs: 600_000 }, "the row of a runner stays as long as the runner counts"],
+      [
+        { openingsAtOnceMax: limits.postgresOtherSessions },
+        "partitions that upload their journals leave a session to the others",
+      ],
       [{ boardChunkSlotsMax: 500 }, "chunk sizes and table counts are powers of two"],
     ] as const
     for (const [change, words] of cases) {

@@ -21,6 +21,7 @@ import { Cause, Deferred, Effect, Exit, Fiber, Scope, Semaphore } from "effect"
 import { limits } from "../Limits.ts"
 import { Following } from "./Following.ts"
 import { Opening } from "./Opening.ts"
+import type { PartitionTurns } from "./OpeningTurns.ts"
 import type { OpenedPartition, PartitionHandler, PreparedPartition } from "./PreparedPartition.ts"
 
 export interface PartitionOptions {
@@ -32,6 +33,8 @@ export interface PartitionOptions {
   readonly onFailed: (cause: Cause.Cause<unknown>) => boolean
   /** Whether this runner is one of the partition's followers. */
   readonly isFollower: () => boolean
+  /** Of all partitions of this runner. */
+  readonly turns: PartitionTurns
 }
 
 interface Follower {
@@ -111,7 +114,8 @@ export class Partition {
         }),
     )
     while (true) {
-      this.opening.begins()
+      // Else it begins with its turn.
+      if (this.#held !== undefined || this.#follower !== undefined) this.opening.begins()
       const attempt = yield* Effect.exit(this.#serve)
       if (Exit.isFailure(attempt) && !Cause.hasInterruptsOnly(attempt.cause)) {
         if (this.#options.onFailed(attempt.cause)) return yield* Effect.never
@@ -156,9 +160,14 @@ export class Partition {
     ),
   )
 
-  readonly #openAtOnce = Effect.suspend(() =>
-    Effect.flatMap(this.#options.prepare, ({ serve }) => serve),
-  )
+  readonly #openAtOnce = Effect.suspend(() => {
+    const { number, prepare, turns } = this.#options
+    const open = Effect.suspend(() => {
+      this.opening.begins()
+      return Effect.flatMap(prepare, ({ serve }) => serve)
+    })
+    return turns.owners.within(number, open)
+  })
 
   /** Opens it by the follower; `undefined`: there is none, or it could not. */
   #promote(restore: Restore) {
@@ -182,7 +191,7 @@ export class Partition {
   readonly #keepFollowing = Effect.gen({ self: this }, function* () {
     let retryMs: number = limits.followRetryMs
     while (true) {
-      const attempt = yield* Effect.exit(Semaphore.withPermit(this.#changing, this.#follow))
+      const attempt = yield* Effect.exit(this.#followInTurn)
       const follower = this.#follower
       let failure: unknown = Exit.isFailure(attempt) ? attempt.cause : undefined
       if (follower !== undefined) {
@@ -205,6 +214,13 @@ export class Partition {
   get #isFollower(): boolean {
     return this.#held === undefined && this.#options.isFollower()
   }
+
+  /** While it waits for its turn, the runner may become the owner. */
+  readonly #followInTurn = Effect.suspend(() => {
+    if (!this.#isFollower) return Effect.void
+    const { number, turns } = this.#options
+    return turns.followers.within(number, Semaphore.withPermit(this.#changing, this.#follow))
+  })
 
   /** Opens the follower, where there is to be one. */
   readonly #follow = Effect.uninterruptibleMask((restore) =>

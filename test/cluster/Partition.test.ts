@@ -1,7 +1,7 @@
 /** A partition on a runner, over engines that are injected: its follower, and what becomes of it with the lock. */
 import { describe, expect, it } from "@effect/vitest"
 import { type Cause, Deferred, Effect, Fiber, Scope } from "effect"
-
+import { OpeningTurns } from "../../src/cluster/OpeningTurns.ts"
 import { Partition } from "../../src/cluster/Partition.ts"
 import type {
   OpenedPartition,
@@ -31,7 +31,8 @@ interface Behaviour {
   readonly serve?: Effect.Effect<void, unknown>
 }
 
-const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = []) {
+const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], number = 1) {
+  const turns = { owners: new OpeningTurns(1), followers: new OpeningTurns(1) }
   const happened: Array<string> = []
   const given = { isFollower: true, failures: [] as Array<Cause.Cause<unknown>> }
   let prepared = 0
@@ -65,7 +66,8 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = []) {
   const scope = yield* Scope.make()
   const partition = yield* Scope.provide(
     Partition.make({
-      number: 1,
+      number,
+      turns,
       lockExpirationMs: 300_000,
       prepare,
       onFailed: (cause) => {
@@ -78,7 +80,7 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = []) {
   )
   /** With the lock, until the fiber is interrupted. */
   const lock = Effect.forkChild(Effect.scoped(partition.run), { startImmediately: true })
-  return { partition, happened, given, lock, scope }
+  return { partition, happened, given, lock, scope, turns }
 })
 
 describe("A partition that its owner cannot open", () => {
@@ -231,6 +233,63 @@ describe("A partition that this runner follows", () => {
       expect(partition.following).toBe(undefined)
       yield* Fiber.interrupt(running)
       expect(partition.handler).toBe(undefined)
+      yield* lock
+      yield* settle
+      expect(happened).toEqual(["opens 1", "serves 1"])
+    }),
+  )
+})
+
+describe("While another partition is opened", () => {
+  /** Takes the only turn, until the fiber is interrupted. */
+  const open = (turns: OpeningTurns) =>
+    Effect.forkChild(turns.within(3, Effect.never), { startImmediately: true })
+
+  it.effect("one with the lock waits for its turn, and is not overdue meanwhile", () =>
+    Effect.gen(function* () {
+      const { given, happened, lock, partition, turns } = yield* setUp([], 2)
+      given.isFollower = false
+      const other = yield* open(turns.owners)
+      yield* lock
+      yield* advance(2 * limits.openingMs)
+      expect([happened, partition.opening.isOverdue]).toEqual([[], false])
+      yield* Fiber.interrupt(other)
+      yield* settle
+      expect(happened).toEqual(["opens 1", "serves 1"])
+    }),
+  )
+
+  it.effect("one whose lock is lost gives its turn up", () =>
+    Effect.gen(function* () {
+      const { given, happened, lock, turns } = yield* setUp([], 2)
+      given.isFollower = false
+      const other = yield* open(turns.owners)
+      const running = yield* lock
+      yield* settle
+      yield* Fiber.interrupt(running)
+      yield* Fiber.interrupt(other)
+      yield* turns.owners.within(3, Effect.void)
+      expect(happened).toEqual([])
+    }),
+  )
+
+  it.effect("a follower is promoted at once", () =>
+    Effect.gen(function* () {
+      const { happened, lock, turns } = yield* setUp([], 2)
+      yield* settle
+      yield* open(turns.owners)
+      yield* lock
+      yield* settle
+      expect(happened).toEqual(["opens 1", "serves 1"])
+    }),
+  )
+
+  it.effect("a follower waits for its turn, and an owner does not wait with it", () =>
+    Effect.gen(function* () {
+      const { happened, lock, partition, turns } = yield* setUp([], 2)
+      yield* open(turns.followers)
+      yield* settle
+      expect([happened, partition.following]).toEqual([[], undefined])
       yield* lock
       yield* settle
       expect(happened).toEqual(["opens 1", "serves 1"])

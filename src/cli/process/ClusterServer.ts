@@ -10,6 +10,7 @@ import { observeCluster, requestCounts } from "../../cluster/clusterMetrics.ts"
 import { Followers } from "../../cluster/Followers.ts"
 import { Forwarder } from "../../cluster/Forwarder.ts"
 import { listenInternally } from "../../cluster/InternalPort.ts"
+import { makePartitionTurns } from "../../cluster/OpeningTurns.ts"
 import { AddressTaken, openOwners } from "../../cluster/Owners.ts"
 import { Partition } from "../../cluster/Partition.ts"
 import { PartitionRouter } from "../../cluster/PartitionRouter.ts"
@@ -127,10 +128,10 @@ export const serveInCluster = (
       if (failure !== undefined) Deferred.doneUnsafe(failed, Effect.fail(failure))
       return failure !== undefined
     }
+    const turns = makePartitionTurns()
     const all = yield* Effect.forEach(numbers, (number) =>
       Partition.make({
-        number,
-        lockExpirationMs,
+        ...{ number, lockExpirationMs, turns },
         prepare: preparePartition({
           ...inServer,
           number,
