@@ -78,6 +78,8 @@ export const accountLimits = {
   auditSegmentMs: 30 * 86_400_000,
   auditPruneMs: 3_600_000,
   auditTextCharactersMax: 300,
+  /** How long an entry waits for PostgreSQL. */
+  auditWriteMs: 15_000,
   /** Entries on a page, and how many are searched for them. */
   auditPageMax: 50,
   auditSearchedMax: 5_000,

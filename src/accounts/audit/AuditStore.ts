@@ -41,7 +41,7 @@ export interface AuditStoreOptions {
   readonly segmentBytes?: number
 }
 
-const folderName = "audit"
+export const auditFolder = "audit"
 
 const full = laurelError(
   "storage_unavailable",
@@ -60,7 +60,7 @@ const unreadable = laurelError(
   "storage_unavailable",
   "The audit log cannot be read. The server's log has the reason.",
 )
-const tooMany = laurelError(
+export const tooMany = laurelError(
   "rate_limited",
   `Your account changed something ${limits.auditAccountActionsPerHourMax} times within an hour. Try again later.`,
   { retryAfterSeconds: 3_600 },
@@ -70,7 +70,7 @@ const tooMany = laurelError(
 export const openAuditStore = Effect.fnUntraced(function* (
   options: AuditStoreOptions,
 ): Effect.fn.Return<AuditLog, StorageError, Scope.Scope> {
-  const folder = path.join(options.directory, folderName)
+  const folder = path.join(options.directory, auditFolder)
   const opened = openJournal({
     disk: options.disk,
     folder,
@@ -81,7 +81,7 @@ export const openAuditStore = Effect.fnUntraced(function* (
   const journal = yield* Effect.catch(opened, (broken) => {
     const { cause } = broken
     if (cause instanceof DiskError || cause instanceof Newer) return Effect.fail(broken)
-    aside = `${folderName}-damaged-${isoTime(options.now()).replaceAll(":", "-")}`
+    aside = `${auditFolder}-damaged-${isoTime(options.now()).replaceAll(":", "-")}`
     return Effect.andThen(setAside(options, aside, broken), opened)
   })
   const store = new AuditStore(options, folder, journal)
@@ -109,7 +109,7 @@ const setAside = (
   name: string,
   { cause }: Broken,
 ): Effect.Effect<void, Broken> => {
-  const moved = disk.rename(path.join(directory, folderName), path.join(directory, name))
+  const moved = disk.rename(path.join(directory, auditFolder), path.join(directory, name))
   return Effect.andThen(moved, disk.syncFolder(directory)).pipe(
     Effect.mapError((error) => toBroken("open", error)),
     Effect.andThen(

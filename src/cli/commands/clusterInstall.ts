@@ -1,6 +1,6 @@
 /** `laurel cluster install` */
 import path from "node:path"
-import { Console, Effect } from "effect"
+import { Console, Context, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import type { PartitionStatus } from "../../cluster/status.ts"
 import type { Config } from "../../config/Config.ts"
@@ -20,6 +20,7 @@ import { amountOf, countText } from "../output/Amounts.ts"
 import { confirmation } from "../output/confirmation.ts"
 import { type CommandFailed, commandFailed, exitCodes, noData } from "../output/ExitCode.ts"
 import { diskFailure } from "../output/JobWords.ts"
+import { AuditSessions } from "../process/AuditSessions.ts"
 import { clusterDirectoryOf } from "../process/ClusterProjects.ts"
 import { requireData } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
@@ -121,11 +122,27 @@ const failureOf = (error: Refused | PgFailure | DiskError | StorageError): Comma
   }
 }
 
+/** Opens the engine, and writes the restore to the audit log. */
+const openAsOwner = Effect.fnUntraced(function* (config: Config, url: string) {
+  const [{ openEngine }, { openAudit }, { PgConnection }] = yield* Effect.promise(() =>
+    Promise.all([
+      import("../process/OpenEngine.ts"),
+      import("../process/OpenAudit.ts"),
+      import("../../storage/postgres/PgConnection.ts"),
+    ]),
+  )
+  const { services } = yield* openEngine(config)
+  const sessions = yield* Effect.acquireRelease(
+    Effect.sync(() => new PgConnection({ url })),
+    (connection) => connection.close,
+  )
+  yield* Effect.provide(openAudit(config), Context.add(services, AuditSessions, sessions))
+})
+
 const installPartition = Effect.fnUntraced(function* (config: Config, url: string) {
   const { lastSequence } = yield* Effect.scoped(Effect.andThen(enter(config), replace(config, url)))
   // As an owner: it ends sessions that the restore has brought back, and uploads the deliveries of webhooks.
-  const { openEngine } = yield* Effect.promise(() => import("../process/OpenEngine.ts"))
-  yield* Effect.scoped(Effect.provide(openEngine(config), loggingLayer(config)))
+  yield* Effect.scoped(openAsOwner(config, url)).pipe(Effect.provide(loggingLayer(config)))
   yield* Console.log(`${partitionPrefix(config)}Installed ${countText(lastSequence)} records.`)
 })
 

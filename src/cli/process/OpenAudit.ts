@@ -1,25 +1,31 @@
-/** The audit log of a data directory, for the dashboard and for the commands that manage what it manages. */
+/** The audit log of a data directory or a cluster, for the dashboard and for the commands that manage what it manages. */
 import path from "node:path"
 import { Effect } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import type { AuditLog } from "../../accounts/audit/AuditLog.ts"
-import { openAuditStore } from "../../accounts/audit/AuditStore.ts"
+import { auditFolder, openAuditStore } from "../../accounts/audit/AuditStore.ts"
 import { auditedKeys } from "../../accounts/audit/operatorAudit.ts"
 import type { Config } from "../../config/Config.ts"
+import { firstPartition, partitionNumber } from "../../config/PartitionConfig.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { Newer } from "../../storage/Storage.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
+import { AuditSessions } from "./AuditSessions.ts"
 import { RestoredTo } from "./Restored.ts"
 
 /** Earlier entries of the log are true, though the data may not have their changes. A failure is in the server's log. */
-const tellOfRestore = (audit: AuditLog, lastSequence: number): Effect.Effect<void> =>
+const tellOfRestore = (
+  audit: AuditLog,
+  { partition }: Config,
+  lastSequence: number,
+): Effect.Effect<void> =>
   Effect.ignore(
     audit.write({
       action: "data.restore",
       by: "operator",
       subject: "",
-      detail: `up to record ${lastSequence}`,
+      detail: `${partition === undefined ? "" : `partition ${partition.number}, `}up to record ${lastSequence}`,
       projectId: null,
       environment: null,
       address: "",
@@ -28,24 +34,49 @@ const tellOfRestore = (audit: AuditLog, lastSequence: number): Effect.Effect<voi
   )
 
 /** `keys` logs as the operator what is done with it. */
-export const openAudit = Effect.fnUntraced(function* ({ dataDirectory }: Config) {
-  const { now, readDirectory } = yield* Engine
-  const directory = path.resolve(dataDirectory)
-  const audit = yield* Effect.mapError(
-    openAuditStore({ disk: nodeDisk, directory, now }),
-    (error) =>
-      error._tag === "Broken" && error.cause instanceof Newer
-        ? commandFailed(
-            exitCodes.damagedData,
-            `${error.cause.message}. The log was not changed. Start that version, or start with LAUREL_DASHBOARD=off.`,
-          )
-        : commandFailed(
-            exitCodes.cannotWrite,
-            `Cannot use the audit log in ${path.join(directory, "audit")}: ${error.message}`,
-            "Repair or move the folder, or start with LAUREL_DASHBOARD=off.",
-          ),
-  )
+export const openAudit = Effect.fnUntraced(function* (config: Config) {
+  const { readDirectory } = yield* Engine
+  const sessions = yield* AuditSessions
+  const audit = yield* sessions === undefined ? openFiles(config) : openInCluster(config, sessions)
   const restoredTo = yield* RestoredTo
-  if (restoredTo !== undefined) yield* tellOfRestore(audit, restoredTo)
+  if (restoredTo !== undefined) yield* tellOfRestore(audit, config, restoredTo)
   return { audit, keys: auditedKeys(yield* ApiKeys, audit, readDirectory) }
+})
+
+const openFiles = Effect.fnUntraced(function* ({ dataDirectory }: Config) {
+  const { now } = yield* Engine
+  const directory = path.resolve(dataDirectory)
+  return yield* Effect.mapError(openAuditStore({ disk: nodeDisk, directory, now }), (error) =>
+    error._tag === "Broken" && error.cause instanceof Newer
+      ? commandFailed(
+          exitCodes.damagedData,
+          `${error.cause.message}. The log was not changed. Start that version, or start with LAUREL_DASHBOARD=off.`,
+        )
+      : commandFailed(
+          exitCodes.cannotWrite,
+          `Cannot use the audit log in ${path.join(directory, auditFolder)}: ${error.message}`,
+          "Repair or move the folder, or start with LAUREL_DASHBOARD=off.",
+        ),
+  )
+})
+
+/** Nobody waits for what is moved there: the partition serves meanwhile. */
+const openInCluster = Effect.fnUntraced(function* (
+  config: Config,
+  sessions: NonNullable<typeof AuditSessions.Service>,
+) {
+  const { now } = yield* Engine
+  const { ClusterAuditStore } = yield* Effect.promise(
+    () => import("../../accounts/audit/ClusterAuditStore.ts"),
+  )
+  const store = new ClusterAuditStore({ sessions, now })
+  const directory = path.resolve(config.dataDirectory)
+  const take = Effect.catch(store.take(nodeDisk, directory), (error) =>
+    Effect.logError("The audit log of the data directory stays there until the next start").pipe(
+      Effect.annotateLogs({ folder: path.join(directory, auditFolder), cause: String(error) }),
+    ),
+  )
+  yield* Effect.forkScoped(take)
+  if (partitionNumber(config) === firstPartition) yield* Effect.forkScoped(store.prune)
+  return store
 })

@@ -19,8 +19,10 @@ import type { WorkerHost } from "../../engine/archive/WorkerHost.ts"
 import type { ReadinessState } from "../../http/server/Readiness.ts"
 import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
+import type { Sessions } from "../../storage/postgres/PgConnection.ts"
 import { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import { createDemoKey, showOrKeep } from "../output/Welcome.ts"
+import { AuditSessions } from "./AuditSessions.ts"
 import { observeDataUse } from "./DataUse.ts"
 import { openDashboard } from "./OpenDashboard.ts"
 import {
@@ -56,7 +58,8 @@ export const prepareServices = Effect.fnUntraced(function* (
       },
     }),
   )
-  const parts = { config, metrics, readiness, host, prepared, shipping }
+  const sessions = owning.shared?.sessions.others
+  const parts = { config, metrics, readiness, host, prepared, shipping, sessions }
   return { ...prepared, serve: serveServices(parts) }
 })
 
@@ -71,10 +74,12 @@ interface ServiceParts {
   readonly host: WorkerHost
   readonly prepared: Prepared
   readonly shipping: Shipping | undefined
+  /** In a cluster. */
+  readonly sessions: Sessions | undefined
 }
 
 const serveServices = Effect.fnUntraced(function* (parts: ServiceParts) {
-  const { config, host, metrics, prepared, readiness, shipping } = parts
+  const { config, host, metrics, prepared, readiness, sessions, shipping } = parts
   const { deliver, isChecked, onDamage, recovered, services, source } = yield* withProgressLog(
     readiness,
     prepared.serve,
@@ -87,7 +92,10 @@ const serveServices = Effect.fnUntraced(function* (parts: ServiceParts) {
 
   const onMade = shipping && (yield* shipping.start(source))
   const archives = yield* keepArchives(config, host, source, metrics, onMade)
-  const dashboard = yield* Effect.provide(openDashboard(config, archives, metrics), services)
+  const dashboard = yield* Effect.provide(
+    openDashboard(config, archives, metrics),
+    Context.add(services, AuditSessions, sessions),
+  )
   // The operator's changes to keys are logged where a dashboard runs.
   const operator =
     dashboard === undefined ? services : Context.add(services, ApiKeys, dashboard.keys)

@@ -10,6 +10,7 @@
  * - `laurel_secret`: one row, the secret with which runners forward requests to each other.
  * - `laurel_tables`, `laurel_claims`, `laurel_entries`: the tables of webhooks; `PgTables.ts` describes them.
  * - `laurel_directory`: one row, the directory as of a record of partition 1, for all runners (`cluster/DirectoryTable.ts`).
+ * - `laurel_audit`: the audit log of the cluster, a row an entry (`accounts/audit/ClusterAuditStore.ts`).
  * - `laurel_follower`: one row a follower of a partition, for people: its last record, and when it last had all of them.
  * - `laurel_runner`: one row a runner, with its version and the newest format that it knows (`cluster/RunnerRow.ts`).
  *
@@ -24,7 +25,7 @@ import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { type InPostgres, type Sessions, undefinedTable } from "./PgConnection.ts"
 
-export const schemaVersion = 6
+export const schemaVersion = 7
 
 /** From no tables to version 1, from version 1 to 2, and so on. */
 export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
@@ -105,6 +106,15 @@ export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
       forwarded bigint NOT NULL,
       seen_at timestamptz NOT NULL DEFAULT now()
     ) WITH (fillfactor = 50)`,
+  ],
+  [
+    `CREATE TABLE laurel_audit (
+      number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+      id text NOT NULL UNIQUE,
+      at bigint NOT NULL,
+      body bytea NOT NULL
+    )`,
+    "CREATE INDEX laurel_audit_at ON laurel_audit (at, number)",
   ],
 ]
 

@@ -1,0 +1,250 @@
+/**
+ * The audit log of a cluster: one table in PostgreSQL for all partitions and servers, so that it is whole whichever server answers,
+ * and survives each of them. Restores and `laurel cluster install` leave it alone.
+ *
+ * - It has no fence. An entry says what was done under the fence of the journal: also one of a server that was replaced in
+ *   between is true, and would be missed.
+ * - An entry has an id, so that a write whose answer was lost is sent again. Its writer waits up to `auditWriteMs` for PostgreSQL;
+ *   then the entry is in the server's log alone.
+ * - Pages are in the order of time, then of writing. Servers' clocks may differ; on one server time never goes back.
+ * - Entries expire as in files (`AuditStore.ts`), removed hourly by the owner of the first partition.
+ * - A log in files, of a server that had no cluster or of an earlier version, is moved here when its data directory is opened.
+ *   Its entries get ids from their contents: after a crash they are moved again, and are here once.
+ *
+ * Cost: one statement before an action, one after it. A page reads at most `auditSearchedMax` entries.
+ */
+import { createHash, randomUUID } from "node:crypto"
+import path from "node:path"
+import { Clock, Effect, type Scope } from "effect"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { limits } from "../../Limits.ts"
+import { type Disk, type DiskError, isMissing, removeTree } from "../../storage/disk/Disk.ts"
+import type { InPostgres, PgFailure, Rows, Sessions } from "../../storage/postgres/PgConnection.ts"
+import type { StorageError } from "../../storage/Storage.ts"
+import type { AuditEntry, AuditLog, AuditPage, AuditQuery, NewAuditEntry } from "./AuditLog.ts"
+import { auditFolder, openAuditStore, tooMany } from "./AuditStore.ts"
+import { decodeEntry, EntryFilter, encodeEntry } from "./entryText.ts"
+import { HourlyCounts } from "./HourlyCounts.ts"
+
+export interface ClusterAuditOptions {
+  readonly sessions: Pick<Sessions, "run">
+  readonly now: () => number
+  /** Default: `auditEntriesMax`. */
+  readonly entriesMax?: number
+}
+
+const away = laurelError(
+  "storage_unavailable",
+  "PostgreSQL cannot take an entry of the audit log, so nothing was changed. Try again.",
+  { retryAfterSeconds: 5 },
+)
+const notWritten = laurelError(
+  "storage_unavailable",
+  "This was done, but the audit log could not be written. The server's log has the entry.",
+)
+const unreadable = laurelError(
+  "storage_unavailable",
+  "The audit log cannot be read: PostgreSQL does not answer. Try again.",
+  { retryAfterSeconds: 5 },
+)
+
+const admitText = "SELECT 1 FROM laurel_audit LIMIT 0"
+
+const writeText = `INSERT INTO laurel_audit (id, at, body)
+SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[]) ON CONFLICT (id) DO NOTHING`
+
+const page = (before: string): string => `SELECT number, at, body FROM laurel_audit
+WHERE at >= $1 AND at < $2${before}
+ORDER BY laurel_audit.at DESC, laurel_audit.number DESC LIMIT $3`
+const newestText = page("")
+const beforeText = page(
+  " AND (at, number) < (SELECT b.at, b.number FROM laurel_audit b WHERE b.number = $4)",
+)
+
+const pruneText = `DELETE FROM laurel_audit WHERE at < $1 OR (at, number) <= (
+  SELECT b.at, b.number FROM laurel_audit b ORDER BY b.at DESC, b.number DESC OFFSET $2 LIMIT 1
+)`
+
+const monotonicMs = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
+
+interface Encoded {
+  readonly id: string
+  readonly at: number
+  readonly body: Uint8Array
+}
+
+export class ClusterAuditStore implements AuditLog {
+  readonly #sessions: Pick<Sessions, "run">
+  readonly #now: () => number
+  readonly #actions: HourlyCounts
+  readonly #entriesMax: number
+  #lastAt = 0
+
+  constructor({ entriesMax, now, sessions }: ClusterAuditOptions) {
+    this.#entriesMax = entriesMax ?? limits.auditEntriesMax
+    this.#sessions = sessions
+    this.#now = now
+    this.#actions = new HourlyCounts(limits.auditAccountActionsPerHourMax, now)
+  }
+
+  readonly admit = (accountId?: string): Effect.Effect<void, LaurelError> =>
+    Effect.suspend((): Effect.Effect<void, LaurelError> => {
+      if (accountId !== undefined && this.#actions.isFull(accountId)) return Effect.fail(tooMany)
+      return this.#sessions.run({ text: admitText }).pipe(
+        Effect.tapError(({ words }) =>
+          Effect.logWarning("The audit log takes no entry").pipe(
+            Effect.annotateLogs({ cause: words }),
+          ),
+        ),
+        Effect.mapBoth({ onFailure: () => away, onSuccess: () => {} }),
+      )
+    })
+
+  readonly write = (entry: NewAuditEntry): Effect.Effect<void, LaurelError> =>
+    Effect.suspend(() => {
+      const at = Math.max(this.#lastAt, this.#now())
+      this.#lastAt = at
+      if (typeof entry.by === "object") this.#actions.add(entry.by.id)
+      return this.#insert([{ id: randomUUID(), at, body: encodeEntry(at, entry) }])
+    }).pipe(
+      Effect.catch(({ words }: PgFailure) =>
+        Effect.logError("An action was not written to the audit log").pipe(
+          Effect.annotateLogs({ entry: JSON.stringify(entry), cause: words }),
+          Effect.andThen(Effect.fail(notWritten)),
+        ),
+      ),
+    )
+
+  /** Waits for PostgreSQL. */
+  readonly #insert = Effect.fnUntraced(function* (
+    this: ClusterAuditStore,
+    entries: ReadonlyArray<Encoded>,
+  ): Effect.fn.Return<void, PgFailure> {
+    const values = [
+      entries.map(({ id }) => id),
+      entries.map(({ at }) => at),
+      entries.map(({ body }) => body),
+    ]
+    const insert = this.#sessions.run({ name: "write audit", text: writeText, values })
+    const deadline = (yield* monotonicMs) + limits.auditWriteMs
+    while (true) {
+      const written = yield* Effect.result(insert)
+      if (written._tag === "Success") return
+      const isLate = (yield* monotonicMs) >= deadline
+      if (isLate || !written.failure.isOutage) return yield* written.failure
+      yield* Effect.sleep(limits.clusterRetryMs)
+    }
+  }).bind(this)
+
+  readonly read = (query: AuditQuery): Effect.Effect<AuditPage, LaurelError> =>
+    this.#search(query).pipe(
+      Effect.catch(({ words }: PgFailure) =>
+        Effect.logError("The audit log cannot be read").pipe(
+          Effect.annotateLogs({ cause: words }),
+          Effect.andThen(Effect.fail(unreadable)),
+        ),
+      ),
+    )
+
+  /** `next` is the number of the last entry that was searched: the next page begins behind it. */
+  readonly #search = Effect.fnUntraced(function* (
+    this: ClusterAuditStore,
+    query: AuditQuery,
+  ): Effect.fn.Return<AuditPage, PgFailure> {
+    const entries: Array<AuditEntry> = []
+    const filter = new EntryFilter(query)
+    let next = query.before
+    let searched = 0
+    // Without a filter the first read has a whole page.
+    let count = limits.auditPageMax + 1
+    while (true) {
+      const rows = yield* this.#rows(query, next, count)
+      for (const { at, body, number } of rows) {
+        if (searched === limits.auditSearchedMax) {
+          return { entries, next, searchedBackTo: Number(at) }
+        }
+        searched++
+        const record = { sequence: Number(number), body: body as Uint8Array }
+        const entry = filter.mayMatch(record) ? decodeEntry(record) : undefined
+        if (entry !== undefined && filter.matches(entry)) {
+          if (entries.length === limits.auditPageMax) {
+            return { entries, next, searchedBackTo: undefined }
+          }
+          entries.push(entry)
+        }
+        next = record.sequence
+      }
+      if (rows.length < count) return { entries, next: undefined, searchedBackTo: undefined }
+      count = Math.min(2 * count, limits.auditReadEntriesMax)
+    }
+  }).bind(this)
+
+  #rows(
+    { from = 0, until = Number.MAX_SAFE_INTEGER }: AuditQuery,
+    before: number | undefined,
+    count: number,
+  ): InPostgres<Rows> {
+    const oldestAt = Math.max(from, this.#expiredBefore)
+    const values = [oldestAt, until, count]
+    return before === undefined
+      ? this.#sessions.run({ name: "newest audit", text: newestText, values })
+      : this.#sessions.run({ name: "audit before", text: beforeText, values: [...values, before] })
+  }
+
+  /** Entries before this time have expired. */
+  get #expiredBefore(): number {
+    return this.#now() - limits.auditKeptMs + 1
+  }
+
+  /** Removes what has expired, now and every hour. */
+  readonly prune: Effect.Effect<never> = Effect.suspend(() =>
+    this.#sessions.run({ text: pruneText, values: [this.#expiredBefore, this.#entriesMax] }),
+  ).pipe(
+    Effect.catch(({ words }) =>
+      Effect.logError("Expired entries of the audit log were not removed").pipe(
+        Effect.annotateLogs({ cause: words }),
+      ),
+    ),
+    Effect.andThen(Effect.sleep(limits.auditPruneMs)),
+    Effect.forever,
+  )
+
+  /** Moves the log in the files of a data directory here, if there is one; then the files are gone. */
+  readonly take = (
+    disk: Disk,
+    directory: string,
+  ): Effect.Effect<void, PgFailure | StorageError | DiskError | LaurelError> =>
+    Effect.gen({ self: this }, function* () {
+      const folder = path.join(directory, auditFolder)
+      const names = yield* Effect.catchIf(disk.list(folder), isMissing, () => Effect.succeed([]))
+      if (names.length === 0) return
+      const count = yield* Effect.scoped(this.#takeEntries(disk, directory))
+      yield* removeTree(disk, folder)
+      yield* Effect.logInfo("The audit log of the data directory is in PostgreSQL now").pipe(
+        Effect.annotateLogs({ folder, entries: count }),
+      )
+    })
+
+  readonly #takeEntries = Effect.fnUntraced(function* (
+    this: ClusterAuditStore,
+    disk: Disk,
+    directory: string,
+  ): Effect.fn.Return<number, PgFailure | StorageError | LaurelError, Scope.Scope> {
+    const files = yield* openAuditStore({ disk, directory, now: this.#now, freeSpaceBytesMin: 0 })
+    let before: number | undefined
+    let count = 0
+    do {
+      const { entries, next }: AuditPage = yield* files.read({ before })
+      yield* this.#insert(entries.toReversed().map(movedEntry))
+      count += entries.length
+      before = next
+    } while (before !== undefined)
+    return count
+  }).bind(this)
+}
+
+const movedEntry = ({ at, sequence, ...entry }: AuditEntry): Encoded => {
+  const body = encodeEntry(at, entry)
+  const id = createHash("sha256").update(`${sequence} `).update(body).digest("hex")
+  return { id, at, body }
+}
