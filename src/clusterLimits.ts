@@ -28,8 +28,10 @@ export const clusterLimits = {
   openingFailuresMax: 3,
   /** Partitions that a runner opens at once to own them, and as many to follow them. */
   openingsAtOnceMax: 2,
-  /** Owners and runners stay the same for this long before a partition moves to a runner that has fewer. */
+  /** Runners stay the same, and each partition has an owner, for this long before one moves to a runner that has fewer. */
   movePauseMs: 10_000,
+  /** The time between such a move and the next. */
+  moveRestMs: 1_000,
   /** Requests in progress of a partition that is handed over have this long to finish. */
   handoverMs: 500,
   /** An engine whose lock was lost stays open for this long. */

@@ -6,8 +6,9 @@
  *   fewest, where they differ by two or more. So all runners find the same one without a message, and moves end.
  * - The runner that is to get the partition follows it; the owner gives it away once that one has all records. A runner that cannot
  *   follow gets nothing, and the partition stays where it is.
- * - A move waits until owners and runners have stayed the same for `movePauseMs`: runners that come and go, as in a rolling
- *   restart, cause few.
+ * - Moves begin once runners have stayed the same for `movePauseMs`, and each partition had one of them as its owner: runners
+ *   that come and go, as in a rolling restart, cause few. Each move waits until owners have stayed the same for
+ *   `moveRestMs`, so that the last one has ended.
  *
  * Cost: a few comparisons for each partition and call.
  */
@@ -33,8 +34,8 @@ export interface Move {
 export class Shares {
   readonly #options: SharesOptions
   readonly #now: () => number
-  #seen = ""
-  #seenAt = Number.NEGATIVE_INFINITY
+  readonly #runners = new Settled()
+  readonly #places = new Settled()
 
   constructor(options: SharesOptions) {
     this.#options = options
@@ -57,17 +58,23 @@ export class Shares {
       const { address, epoch } = owners.of(partition) ?? { address: "", epoch: 0 }
       places.push(`${address} ${epoch}`)
       const of = owned.get(address)
-      // It has no owner: first of all it gets one.
-      if (of === undefined) return this.#settled("")
+      if (of === undefined) {
+        // It has no owner: first of all it gets one.
+        this.#runners.unsettle()
+        return undefined
+      }
       of.push(partition)
     }
+    const now = this.#now()
+    const runnersMs = this.#runners.sameMs(runners.join(), now)
+    const placesMs = this.#places.sameMs(places.join(), now)
+    if (runnersMs < limits.movePauseMs || placesMs < limits.moveRestMs) return undefined
     const sorted = [...owned].sort(([, one], [, other]) => one.length - other.length)
     const [to, fewest] = sorted[0] ?? ["", []]
     const [from, most] = sorted.at(-1) ?? ["", []]
-    const isEven = most.length - fewest.length < 2
+    if (most.length - fewest.length < 2) return undefined
     // The first partition has the directory, and moves last.
-    const move = isEven ? undefined : { partition: most.at(-1)!, from, to }
-    return this.#settled([...runners, ...places].join(), move)
+    return { partition: most.at(-1)!, from, to }
   }
 
   /** The runner to which this one gives a partition now; `undefined`: to none. */
@@ -83,14 +90,22 @@ export class Shares {
     const { move } = this
     return move?.partition === partition && move.to === this.#options.address
   }
+}
 
-  /** The move, if what it was found by has stayed the same long enough. */
-  #settled(seen: string, move?: Move): Move | undefined {
-    const now = this.#now()
-    if (seen === "" || seen !== this.#seen) {
+/** For how long something was found the same. */
+class Settled {
+  #seen: string | undefined
+  #since = 0
+
+  unsettle(): void {
+    this.#seen = undefined
+  }
+
+  sameMs(seen: string, now: number): number {
+    if (seen !== this.#seen) {
       this.#seen = seen
-      this.#seenAt = now
+      this.#since = now
     }
-    return now - this.#seenAt >= limits.movePauseMs ? move : undefined
+    return now - this.#since
   }
 }

@@ -19,10 +19,10 @@ let now = 0
 const at = (address: string, count = partitions) =>
   new Shares({ owners, address, partitions: count, now: () => now })
 
-/** The move once owners and runners have stayed as they are. */
-const settled = (shares: Shares) => {
+/** The move once runners, or owners, have stayed as they are. */
+const settled = (shares: Shares, pauseMs: number = limits.movePauseMs) => {
   expect(shares.move).toBeUndefined()
-  now += limits.movePauseMs
+  now += pauseMs
   return shares.move
 }
 
@@ -38,7 +38,11 @@ describe("A move", () => {
     const all = ["a", "b", "c"].map((address) => at(address))
     let moves = 0
     for (;;) {
-      const found = all.map((shares) => settled(shares))
+      // The first one waits for the runners, each further one for the owners.
+      const pauseMs = moves === 0 ? limits.movePauseMs : limits.moveRestMs
+      for (const shares of all) expect(shares.move).toBeUndefined()
+      now += pauseMs
+      const found = all.map(({ move }) => move)
       // All find the same one.
       expect(new Set(found.map((move) => JSON.stringify(move))).size).toBe(1)
       const [move] = found
@@ -56,7 +60,7 @@ describe("A move", () => {
     expect(owners.owned.get(1)).toBe("a")
   })
 
-  it("waits until owners and runners have stayed the same", () => {
+  it("waits until runners have stayed the same", () => {
     const shares = at("a")
     expect(shares.move).toBeUndefined()
     now += limits.movePauseMs - 1
@@ -64,11 +68,28 @@ describe("A move", () => {
     owners.runners = ["a", "b"]
     now += 1
     expect(shares.move).toBeUndefined()
-    owners.epoch++
-    now += limits.movePauseMs
+    now += limits.movePauseMs - 1
     expect(shares.move).toBeUndefined()
-    now += limits.movePauseMs
+    now += 1
     expect(shares.move).toEqual({ partition: 16, from: "a", to: "b" })
+  })
+
+  it("waits a moment after a change of an owner, and as long as for runners after one that was gone", () => {
+    const shares = at("a")
+    expect(settled(shares)).toBeDefined()
+    owners.epoch++
+    expect(shares.move).toBeUndefined()
+    now += limits.moveRestMs - 1
+    expect(shares.move).toBeUndefined()
+    now += 1
+    expect(shares.move).toBeDefined()
+    owners.owned.set(5, "gone")
+    expect(shares.move).toBeUndefined()
+    owners.owned.set(5, "b")
+    now += limits.moveRestMs
+    expect(settled(shares, limits.movePauseMs - 1)).toBeUndefined()
+    now += 1
+    expect(shares.move).toBeDefined()
   })
 
   it("is none while a partition has no owner that is alive", () => {
