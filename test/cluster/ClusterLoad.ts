@@ -5,6 +5,8 @@ import { type Callers, type Expected, type Finding, HastyCaller, PatientCaller }
 
 export interface LoadOptions {
   readonly key: string
+  /** The one of the key's project. */
+  readonly partition?: number
   readonly urls: () => ReadonlyArray<string>
   /** The last one of them sends events without ids. */
   readonly callers: number
@@ -15,6 +17,7 @@ export interface LoadOptions {
 
 export class ClusterLoad implements Callers {
   readonly key: string
+  readonly partition: number
   readonly urls: () => ReadonlyArray<string>
   readonly faults: Array<Finding> = []
   /** Replies other than 200, by status and code; 0: none. */
@@ -34,8 +37,9 @@ export class ClusterLoad implements Callers {
   readonly #callers: ReadonlyArray<PatientCaller | HastyCaller>
   readonly #running: ReadonlyArray<Promise<void>>
 
-  constructor({ callers, key, name, restMs = 0, urls }: LoadOptions) {
+  constructor({ callers, key, name, partition = 1, restMs = 0, urls }: LoadOptions) {
     this.key = key
+    this.partition = partition
     this.#restMs = restMs
     this.urls = urls
     this.#callers = Array.from({ length: callers }, (_, index) => {
@@ -120,5 +124,57 @@ export class ClusterLoad implements Callers {
 
   found(finding: Finding): void {
     this.faults.push(finding)
+  }
+}
+
+/** The loads of several projects. */
+export class Loads {
+  readonly all: ReadonlyArray<ClusterLoad>
+
+  constructor(all: ReadonlyArray<ClusterLoad>) {
+    this.all = all
+  }
+
+  get total(): number {
+    return this.all.reduce((sum, { total }) => sum + total, 0)
+  }
+
+  get refused(): number {
+    const refusals = this.all.flatMap(({ statuses }) => [...statuses])
+    return refusals.reduce((sum, [name, count]) => sum + (name.startsWith("503") ? count : 0), 0)
+  }
+
+  get faults(): ReadonlyArray<Finding> {
+    return this.all.flatMap(({ faults }) => faults)
+  }
+
+  get faultWords(): string {
+    return this.all.map(({ faultWords, partition }) => `${partition}: ${faultWords}`).join("; ")
+  }
+
+  /** Of the project that had to wait longest. */
+  get longestGapMs(): number {
+    return Math.max(...this.all.map(({ longestGapMs }) => longestGapMs))
+  }
+
+  resetGap(): void {
+    for (const load of this.all) load.resetGap()
+  }
+
+  /** Ends after so many more acknowledgements of each. */
+  async progress(events: number): Promise<void> {
+    await Promise.all(this.all.map((load) => load.progress(events)))
+  }
+
+  async pause(): Promise<void> {
+    await Promise.all(this.all.map((load) => load.pause()))
+  }
+
+  resume(): void {
+    for (const load of this.all) load.resume()
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.all.map((load) => load.stop()))
   }
 }

@@ -51,7 +51,8 @@ export class Inbox {
     }
   }
 
-  static async of({ key, runners }: Cluster): Promise<Inbox> {
+  /** Of the project of a key. */
+  static async of({ runners }: Cluster, key: string): Promise<Inbox> {
     const receiver = await Receiver.start()
     const inbox = new Inbox(receiver)
     for (const path of inboxPaths) {

@@ -79,20 +79,48 @@ export class Runner {
 
   /** The number that one of its metrics has now. */
   async metric(name: string): Promise<number> {
-    const signal = AbortSignal.timeout(2_000)
-    const text = await fetch(`${this.admin}/metrics`, { signal }).then((reply) => reply.text())
+    const text = await this.#metrics()
     const line = text.split("\n").find((each) => each.startsWith(`${name} `))
     return Number(line?.slice(name.length))
   }
 
-  /** Whether it serves the partition now. */
-  async serves(): Promise<boolean> {
-    return (await this.metric('laurel_cluster_serving{partition="1"}')) === 1
+  async #metrics(): Promise<string> {
+    const signal = AbortSignal.timeout(2_000)
+    const reply = await fetch(`${this.admin}/metrics`, { signal })
+    return reply.text()
   }
 
-  /** Whether it follows the owner, ready to take over. */
-  async follows(): Promise<boolean> {
-    return (await this.metric('laurel_cluster_following{partition="1"}')) === 1
+  /** Whether it serves a partition now. */
+  async serves(partition = 1): Promise<boolean> {
+    return (await this.#partitionsWith("serving")).includes(partition)
+  }
+
+  /** Whether it follows the owner of a partition, ready to take over. */
+  async follows(partition = 1): Promise<boolean> {
+    return (await this.#partitionsWith("following")).includes(partition)
+  }
+
+  /** The partitions that it serves now; none where it does not answer. */
+  async served(): Promise<ReadonlyArray<number>> {
+    return this.isRunning ? this.#partitionsWith("serving").catch(() => []) : []
+  }
+
+  async #partitionsWith(state: "serving" | "following"): Promise<ReadonlyArray<number>> {
+    const line = new RegExp(`^laurel_cluster_${state}\\{partition="(\\d+)"\\} 1$`, "gm")
+    return [...(await this.#metrics()).matchAll(line)].map(([, partition]) => Number(partition))
+  }
+
+  /** Makes a key as its operator does, and the project where there is none of this name. */
+  async createKey(project: string, more: Readonly<Record<string, string>> = {}): Promise<string> {
+    const { token } = JSON.parse(readFileSync(path.join(this.directory, "server.json"), "utf8"))
+    const request = { project, environment: "sandbox", scope: "full", tier: "enterprise", ...more }
+    const reply = await fetch(`${this.admin}/admin/keys`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify(request),
+    })
+    if (reply.status !== 201) throw new Error(`${reply.status} ${await reply.text()}`)
+    return ((await reply.json()) as { readonly key: string }).key
   }
 
   /** The key that the first start of a cluster makes, where this runner made it. */
@@ -131,14 +159,14 @@ export const eventually = async <A>(
 }
 
 /** Ends once the runner is ready to take over. */
-export const followed = (runner: Runner): Promise<boolean> =>
-  eventually("a follower", async () => (await runner.follows()) || undefined)
+export const followed = (runner: Runner, partition = 1): Promise<boolean> =>
+  eventually("a follower", async () => (await runner.follows(partition)) || undefined)
 
 /** The runner that serves. */
-export const ownerOf = (runners: ReadonlyArray<Runner>): Promise<Runner> =>
-  eventually("an owner", async () => {
+export const ownerOf = (runners: ReadonlyArray<Runner>, partition = 1): Promise<Runner> =>
+  eventually(`an owner of partition ${partition}`, async () => {
     for (const runner of runners) {
-      if (runner.isRunning && (await runner.serves().catch(() => false))) return runner
+      if ((await runner.served()).includes(partition)) return runner
     }
     return undefined
   })

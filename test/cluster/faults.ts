@@ -14,6 +14,8 @@ export interface Scene {
   readonly postgres: Postgres
   readonly random: Random
   readonly expirationMs: number
+  /** The one that the fault is about. */
+  readonly partition: number
   /** The owner; while the partition moves, the runner that is to be the next one. */
   readonly owner: Runner
   /** Another runner; while the partition moves, the one that leaves. */
@@ -213,14 +215,14 @@ export const faults: Readonly<Record<string, Fault>> = {
   },
   "the next owner's disk full": {
     needsMount: true,
-    strike: async ({ cluster, other, owner }) => {
+    strike: async ({ cluster, other, owner, partition }) => {
       tmpfs.fill(other.directory)
       await owner.end("SIGKILL")
       const third = cluster.runners.filter(
         (runner) => runner !== owner && runner !== other && runner.isRunning,
       )
       // The one without space cannot open the partition, and must not keep it.
-      if (third.length > 0) await ownerOf(third)
+      if (third.length > 0) await ownerOf(third, partition)
     },
     heal: async ({ other, owner }) => {
       tmpfs.resize(other.directory, "8g")

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises"
 import type { Random } from "../simulation/random.ts"
 import { ask } from "./Caller.ts"
-import type { ClusterLoad } from "./ClusterLoad.ts"
+import type { ClusterLoad, Loads } from "./ClusterLoad.ts"
 import { eventually, ownerOf, type Runner } from "./Runner.ts"
 import type { Cluster } from "./startCluster.ts"
 
@@ -19,18 +19,19 @@ export interface Roles {
 
 const nothing = async (): Promise<void> => {}
 
-/** Ends when the moment is there. */
+/** Ends when the moment is there, for the partition of `load`. */
 export const reach = async (
   moment: Moment,
   cluster: Cluster,
+  loads: Loads,
   load: ClusterLoad,
   random: Random,
 ): Promise<Roles> => {
-  const owner = await ownerOf(cluster.runners)
+  const owner = await ownerOf(cluster.runners, load.partition)
   const others = cluster.runners.filter((runner) => runner !== owner && runner.isRunning)
   const other = random.pick(others)
   if (moment === "idle") {
-    await load.pause()
+    await loads.pause()
     return { owner, other, restore: nothing }
   }
   await load.progress(50)
@@ -57,7 +58,7 @@ export const reach = async (
         action: "OTHER",
       }))
       await eventually("a batch", async () => {
-        const { status } = await ask(owner.url, cluster.key, "/v1/events/batch", { events })
+        const { status } = await ask(owner.url, load.key, "/v1/events/batch", { events })
         return status === 200 || undefined
       })
       await delay(random.integer(0, 200))

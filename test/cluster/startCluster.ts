@@ -1,4 +1,5 @@
-/** Runners of one cluster with a key and a rule, and what is to be true of them after the load has ended. */
+/** Runners of one cluster with projects, a key and a rule in each, and what is to be true of them after the load has ended. */
+import { limits } from "../../src/Limits.ts"
 import { action, ask, type BoardEntry, boardPath } from "./Caller.ts"
 import { ClusterLoad, type LoadOptions } from "./ClusterLoad.ts"
 import { eventually, ownerOf, Runner } from "./Runner.ts"
@@ -9,34 +10,52 @@ export class Cluster {
   readonly runners: ReadonlyArray<Runner>
   /** Of a further runner. */
   readonly settings: Settings
-  readonly key: string
+  /** Of projects in the partitions 1 and up. */
+  readonly keys: ReadonlyArray<string>
 
-  constructor(runners: ReadonlyArray<Runner>, settings: Settings, key: string) {
+  constructor(runners: ReadonlyArray<Runner>, settings: Settings, keys: ReadonlyArray<string>) {
     this.runners = runners
     this.settings = settings
-    this.key = key
+    this.keys = keys
   }
 
-  /** Callers of all runners. */
+  /** Callers of all runners, in the project of one partition. */
   load(callers: number, more: Partial<LoadOptions> = {}): ClusterLoad {
     const urls = () => this.runners.map(({ url }) => url)
-    return new ClusterLoad({ key: this.key, urls, callers, name: "user", ...more })
+    const key = this.keys[(more.partition ?? 1) - 1]!
+    return new ClusterLoad({ key, urls, callers, name: "user", ...more })
+  }
+
+  /** Ends once each partition has an owner, and no runner two more than another; returns the partitions of each. */
+  evenShares(): Promise<ReadonlyArray<ReadonlyArray<number>>> {
+    return eventually("even shares", async () => {
+      const running = this.runners.filter(({ isRunning }) => isRunning)
+      const shares = await Promise.all(running.map((runner) => runner.served()))
+      const counts = shares.map(({ length }) => length)
+      const isWhole = new Set(shares.flat()).size === limits.clusterPartitions
+      return isWhole && Math.max(...counts) - Math.min(...counts) < 2 ? shares : undefined
+    })
   }
 
   /** `expectBoard`, also of a runner with an empty directory, which folds all of the journal, and has the same board. */
-  async expectExactlyOnce(load: ClusterLoad): Promise<void> {
-    await this.expectBoard(load)
-    const board = await this.#boardOfPatient(load)
+  async expectExactlyOnce(loads: ReadonlyArray<ClusterLoad>): Promise<void> {
+    const boards: Array<string> = []
+    for (const load of loads) {
+      await this.expectBoard(load)
+      boards.push(await this.#boardOfPatient(load))
+    }
     const fresh = await Runner.make(this.settings)
     const running = this.runners.filter((runner) => runner.isRunning)
     try {
       await Promise.all(running.map((runner) => runner.end("SIGTERM")))
       await fresh.start()
-      await ownerOf([fresh])
-      await this.expectBoard(load, fresh)
-      const folded = await this.#boardOfPatient(load, fresh)
-      const words = `Folded: ${folded}, and before: ${board}`
-      if (folded !== board) load.found({ kind: "changed", words })
+      for (const [index, load] of loads.entries()) {
+        await ownerOf([fresh], load.partition)
+        await this.expectBoard(load, fresh)
+        const folded = await this.#boardOfPatient(load, fresh)
+        const words = `Folded: ${folded}, and before: ${boards[index]}`
+        if (folded !== boards[index]) load.found({ kind: "changed", words })
+      }
       await Promise.all(running.map((runner) => runner.start()))
     } finally {
       await fresh.end("SIGTERM")
@@ -46,12 +65,12 @@ export class Cluster {
 
   /** Each user of the load has one xp for each acknowledged event, on the board of `runner`. */
   async expectBoard(load: ClusterLoad, runner?: Runner): Promise<void> {
-    const { url } = runner ?? (await ownerOf(this.runners))
-    const board = await this.#board(url)
+    const { url } = runner ?? (await ownerOf(this.runners, load.partition))
+    const board = await this.#board(url, load.key)
     for (const [userId, { least, most }] of load.expected) {
       const path = `/v1/users/${userId}`
       const user = await eventually(path, async () => {
-        const { body, status } = await ask(url, this.key, path)
+        const { body, status } = await ask(url, load.key, path)
         return status === 200 ? (body as { readonly xp: number }) : undefined
       })
       const words = `${userId} has ${user.xp} xp, on the board ${board.get(userId)}, acknowledged: ${least} to ${most}`
@@ -63,16 +82,19 @@ export class Cluster {
   }
 
   /** In order; without the users that change although nobody calls: what was given up may still be done. */
-  async #boardOfPatient({ expected }: ClusterLoad, runner?: Runner): Promise<string> {
-    const { url } = runner ?? (await ownerOf(this.runners))
-    return [...(await this.#board(url))]
+  async #boardOfPatient(
+    { expected, key, partition }: ClusterLoad,
+    runner?: Runner,
+  ): Promise<string> {
+    const { url } = runner ?? (await ownerOf(this.runners, partition))
+    return [...(await this.#board(url, key))]
       .filter(([userId]) => expected.get(userId)?.least === expected.get(userId)?.most)
       .join(" ")
   }
 
-  async #board(url: string): Promise<ReadonlyMap<string, number>> {
+  async #board(url: string, key: string): Promise<ReadonlyMap<string, number>> {
     const { entries } = await eventually("the leaderboard", async () => {
-      const { body, status } = await ask(url, this.key, boardPath)
+      const { body, status } = await ask(url, key, boardPath)
       return status === 200 ? (body as { readonly entries: ReadonlyArray<BoardEntry> }) : undefined
     })
     return new Map(entries.map(({ userId, xp }) => [userId, xp]))
@@ -83,29 +105,34 @@ export class Cluster {
   }
 }
 
-/** Starts these runners; the first one makes a key and a rule. */
+/** Starts these runners; the first one makes projects, each in a partition of its own, with a key and a rule. */
 export const startRunners = async (
   runners: ReadonlyArray<Runner>,
   settings: Settings,
+  projects = 1,
 ): Promise<Cluster> => {
   const [first, ...others] = runners
   await first!.start()
-  const key = await eventually("the first key", async () => first!.firstKey)
-  // One rule, however often it is asked for: a rule may be there although no reply came in time.
-  await eventually("a rule", async () => {
-    const rule = { action, reward: { xp: 1 } }
-    return (await ask(first!.url, key, "/v1/rules", rule, "rule")).status === 201 || undefined
-  })
+  const keys = [await eventually("the first key", async () => first!.firstKey)]
+  while (keys.length < projects) keys.push(await first!.createKey(`project-${keys.length + 1}`))
+  for (const key of keys) {
+    // One rule, however often it is asked for: a rule may be there although no reply came in time.
+    await eventually("a rule", async () => {
+      const rule = { action, reward: { xp: 1 } }
+      return (await ask(first!.url, key, "/v1/rules", rule, "rule")).status === 201 || undefined
+    })
+  }
   await Promise.all(others.map((runner) => runner.start()))
-  return new Cluster(runners, settings, key)
+  return new Cluster(runners, settings, keys)
 }
 
 export const startCluster = async (
   url: string,
   count: number,
   more: Settings,
+  projects = 1,
 ): Promise<Cluster> => {
   const settings = { LAUREL_CLUSTER: url, ...more }
   const runners = await Promise.all(Array.from({ length: count }, () => Runner.make(settings)))
-  return startRunners(runners, settings)
+  return startRunners(runners, settings, projects)
 }

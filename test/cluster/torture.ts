@@ -4,12 +4,13 @@
  * fault the users are read, and from time to time a runner with an empty directory folds the whole journal. With a log, a
  * line a fault, a run goes on where it ended.
  */
-import { appendFileSync, existsSync, readFileSync } from "node:fs"
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs"
 import { setTimeout as delay } from "node:timers/promises"
+import { limits } from "../../src/Limits.ts"
 import { Random } from "../simulation/random.ts"
 import { Postgres } from "../storage/postgres/Postgres.ts"
 import type { Finding } from "./Caller.ts"
-import type { ClusterLoad } from "./ClusterLoad.ts"
+import { type ClusterLoad, Loads } from "./ClusterLoad.ts"
 import { canMount, faults, ownFileSystem, removeFileSystem, type Scene } from "./faults.ts"
 import { Inbox, inboxPaths } from "./Inbox.ts"
 import { type Moment, moments, reach } from "./moments.ts"
@@ -39,7 +40,9 @@ export interface Struck {
   readonly fault: string
   readonly moment: Moment
   readonly runners: number
-  /** The longest time without an acknowledgement. */
+  /** The one that the fault is about. */
+  readonly partition: number
+  /** The longest time without an acknowledgement, of the project that had to wait longest. */
   readonly longestMs: number
   readonly acknowledged: number
   readonly refused: number
@@ -55,9 +58,14 @@ interface Cell {
   readonly runners: number
 }
 
-const nothing = { longestMs: Number.NaN, acknowledged: 0, refused: 0, again: 0 }
-const callers = 8
+const nothing = { partition: 0, longestMs: Number.NaN, acknowledged: 0, refused: 0, again: 0 }
+/** Of each project. */
+const callers = 3
+/** Those with a project under load: with even shares they have different owners. */
+const loaded = [1, Math.ceil(limits.clusterPartitions / 2), limits.clusterPartitions]
 const foldEvery = 40
+/** After so many without an acknowledgement, the runners' lines are kept beside the log. */
+const slowExpirations = 4
 /** A fault that nobody survives, such as one at both of two runners, is taken back after so many expirations. */
 const hopelessExpirations = 2
 
@@ -91,32 +99,37 @@ class Arena {
   readonly postgres: Postgres
   readonly network: Network
   readonly cluster: Cluster
-  readonly load: ClusterLoad
-  readonly inbox: Inbox
+  readonly loads: Loads
+  readonly inboxes: ReadonlyMap<ClusterLoad, Inbox>
   readonly #expirationMs: number
 
   private constructor(
     postgres: Postgres,
     network: Network,
     cluster: Cluster,
-    inbox: Inbox,
+    inboxes: ReadonlyMap<number, Inbox>,
     expirationMs: number,
   ) {
     this.postgres = postgres
     this.network = network
     this.cluster = cluster
-    this.inbox = inbox
     this.#expirationMs = expirationMs
     const urls = () => cluster.runners.slice(0, this.#count).map(({ url }) => url)
-    this.load = cluster.load(callers, { urls, restMs: 50 })
-    inbox.onFound = (words) => this.load.found({ kind: "hook", words })
+    this.inboxes = new Map(
+      [...inboxes].map(([partition, inbox]) => {
+        const load = cluster.load(callers, { partition, urls, restMs: 50 })
+        inbox.onFound = (words) => load.found({ kind: "hook", words })
+        return [load, inbox]
+      }),
+    )
+    this.loads = new Loads([...this.inboxes.keys()])
   }
 
   /** Runners that take part now. */
   #count = 3
 
   static async make(expirationMs: number): Promise<Arena> {
-    const postgres = await Postgres.make()
+    const postgres = await Postgres.make({ max_connections: "60" })
     const url = await postgres.schema("torture")
     const settings = {
       LAUREL_CLUSTER_LOCK_EXPIRATION: `${expirationMs} millis`,
@@ -124,9 +137,17 @@ class Arena {
     }
     const network = await Network.make(postgres, "torture", 3, settings)
     if (canMount) for (const runner of network.runners) ownFileSystem(runner)
-    const cluster = await startRunners(network.runners, { ...settings, LAUREL_CLUSTER: url })
-    const inbox = await Inbox.of(cluster)
-    return new Arena(postgres, network, cluster, inbox, expirationMs)
+    const cluster = await startRunners(
+      network.runners,
+      { ...settings, LAUREL_CLUSTER: url },
+      limits.clusterPartitions,
+    )
+    const inboxes = new Map<number, Inbox>()
+    for (const partition of loaded) {
+      if (inboxes.has(partition)) continue
+      inboxes.set(partition, await Inbox.of(cluster, cluster.keys[partition - 1]!))
+    }
+    return new Arena(postgres, network, cluster, inboxes, expirationMs)
   }
 
   async setCount(count: number): Promise<void> {
@@ -143,24 +164,27 @@ class Arena {
     runners,
     seed,
   }: Cell & { readonly seed: number }): Promise<Struck> {
-    const { cluster, inbox, load, network, postgres } = this
+    const { cluster, loads, network, postgres } = this
     const random = new Random(seed * 1_000_003 + number)
     const fault = faults[name]!
     await this.setCount(runners)
-    load.resume()
-    const acknowledged = load.total
-    const refused = this.#refused
-    const { again } = inbox
-    const findings = load.faults.length
-    const { other, owner, restore } = await reach(moment, cluster, load, random)
+    loads.resume()
+    const acknowledged = loads.total
+    const { refused } = loads
+    const again = this.#again
+    const known = new Set(loads.faults)
+    const load = random.pick(loads.all)
+    const { partition } = load
+    const { other, owner, restore } = await reach(moment, cluster, loads, load, random)
     const expirationMs = this.#expirationMs
-    const scene: Scene = { cluster, network, postgres, random, expirationMs, owner, other }
-    load.resetGap()
+    const roles = { partition, owner, other }
+    const scene: Scene = { cluster, network, postgres, random, expirationMs, ...roles }
+    loads.resetGap()
     await fault.strike(scene)
     // Nobody called meanwhile: either the first calls come now, or only after the fault.
     const isLate = moment === "idle" && random.chance(0.5)
-    if (!isLate) load.resume()
-    const served = load.progress(callers * 3).then(
+    if (!isLate) loads.resume()
+    const served = loads.progress(callers * 3).then(
       () => undefined,
       () => undefined,
     )
@@ -169,56 +193,63 @@ class Arena {
     await delay(leastMs)
     if (leastMs === 0 && !isLate) await Promise.race([served, delay(mostMs)])
     await Promise.all([fault.heal(scene), restore()])
-    load.resume()
-    await load.progress(callers * 12)
-    const longestMs = load.longestGapMs
+    loads.resume()
+    await loads.progress(callers * 12)
+    const { longestGapMs: longestMs } = loads
     await this.#everyoneServes()
-    await load.pause()
-    await cluster.expectBoard(load)
-    await inbox.expect("/steady", load)
+    await loads.pause()
+    for (const [load, inbox] of this.inboxes) {
+      await cluster.expectBoard(load)
+      await inbox.expect("/steady", load)
+    }
     return {
       seed,
       number,
       fault: name,
       moment,
       runners,
+      partition,
       longestMs: Math.round(longestMs),
-      acknowledged: load.total - acknowledged,
-      refused: this.#refused - refused,
-      again: inbox.again - again,
-      findings: load.faults.slice(findings),
+      acknowledged: loads.total - acknowledged,
+      refused: loads.refused - refused,
+      again: this.#again - again,
+      findings: loads.faults.filter((each) => !known.has(each)),
     }
   }
 
-  get #refused(): number {
-    let sum = 0
-    for (const [name, count] of this.load.statuses) if (name.startsWith("503")) sum += count
-    return sum
+  get #again(): number {
+    return [...this.inboxes.values()].reduce((sum, { again }) => sum + again, 0)
   }
 
-  /** Each runner answers again, whoever the owner is. */
+  /** Each runner answers again for each project, whoever the owner is, and each partition has an owner. */
   async #everyoneServes(): Promise<void> {
-    for (const runner of this.cluster.runners.slice(0, this.#count)) {
-      await eventually(`an answer of ${runner.url}`, async () => {
-        const headers = { authorization: `Bearer ${this.cluster.key}` }
-        const signal = AbortSignal.timeout(2_000)
-        const { ok } = await fetch(`${runner.url}/v1/users/user-0`, { headers, signal })
-        return ok || undefined
-      })
+    for (const { url } of this.cluster.runners.slice(0, this.#count)) {
+      for (const { key, partition } of this.loads.all) {
+        await eventually(`an answer of ${url} for partition ${partition}`, async () => {
+          const headers = { authorization: `Bearer ${key}` }
+          const signal = AbortSignal.timeout(2_000)
+          const { ok } = await fetch(`${url}/v1/users/user-0`, { headers, signal })
+          return ok || undefined
+        })
+      }
     }
-    await ownerOf(this.cluster.runners)
+    for (let partition = 1; partition <= limits.clusterPartitions; partition++) {
+      await ownerOf(this.cluster.runners, partition)
+    }
   }
 
   async fold(): Promise<ReadonlyArray<Finding>> {
-    const before = this.load.faults.length
-    await this.load.pause()
-    await this.cluster.expectExactlyOnce(this.load)
-    for (const path of inboxPaths) await this.inbox.expect(path, this.load)
-    return this.load.faults.slice(before)
+    const known = new Set(this.loads.faults)
+    await this.loads.pause()
+    await this.cluster.expectExactlyOnce(this.loads.all)
+    for (const [load, inbox] of this.inboxes) {
+      for (const path of inboxPaths) await inbox.expect(path, load)
+    }
+    return this.loads.faults.filter((each) => !known.has(each))
   }
 
   async remove(): Promise<void> {
-    await Promise.race([this.load.stop(), delay(5_000)])
+    await Promise.race([this.loads.stop(), delay(5_000)])
     for (const runner of this.network.runners) {
       if (!runner.isRunning) continue
       runner.signal("SIGCONT")
@@ -227,7 +258,7 @@ class Arena {
     if (canMount) for (const runner of this.network.runners) removeFileSystem(runner)
     await this.network.close()
     await this.postgres.remove()
-    await this.inbox.close()
+    for (const inbox of this.inboxes.values()) await inbox.close()
   }
 
   /** The ends of the logs of all runners. */
@@ -266,9 +297,9 @@ export const clusterTorture = async (
   const note = (each: Struck): void => {
     struck.push(each)
     if (log !== undefined) appendFileSync(log, `${JSON.stringify(each)}\n`)
-    const { acknowledged, fault, findings, longestMs, moment, number, runners } = each
+    const { acknowledged, fault, findings, longestMs, moment, number, partition, runners } = each
     say(
-      `${number}. ${fault}, ${moment}, ${runners} runners: ${longestMs} ms, ${acknowledged} acknowledged`,
+      `${number}. ${fault}, ${moment}, ${runners} runners, partition ${partition}: ${longestMs} ms, ${acknowledged} acknowledged`,
     )
     for (const { kind, words } of findings.slice(0, 5)) say(`   ${kind}: ${words}`)
   }
@@ -280,13 +311,16 @@ export const clusterTorture = async (
       try {
         const each = await arena.strike({ ...cell, seed })
         note(each)
+        if (log !== undefined && each.longestMs > slowExpirations * expirationMs) {
+          writeFileSync(`${log}.${cell.number}.txt`, arena.logs)
+        }
         if (each.findings.length > 0) throw new Error("its findings are above")
         if (++sinceFold % foldEvery === 0) {
           for (const { kind, words } of await arena.fold()) throw new Error(`${kind}: ${words}`)
           say("   a fresh fold of the journal is the same")
         }
       } catch (error) {
-        const words = `${error}; ${arena.load.faultWords}`
+        const words = `${error}; ${arena.loads.faultWords}`
         if (struck.at(-1)?.number !== cell.number) {
           const findings = [{ kind: "failed", words }] as const
           note({ ...cell, ...nothing, seed, findings })
