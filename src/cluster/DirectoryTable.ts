@@ -2,6 +2,8 @@
  * The directory (accounts, keys, projects) of a cluster as its runners read it: one row, that the owner of partition 1 writes
  * and all others copy. The journal of partition 1 remains its truth.
  *
+ * Row 1 is that one. Where partition 1 was replaced by older data, row 0 is the directory before (`ForgottenProjects.ts`).
+ *
  * A row of a later owner stays: the write of an earlier one finds a newer epoch there, or in the fence.
  */
 
@@ -49,13 +51,27 @@ export const writeStatement = (epoch: number, state: DirectoryState): Statement 
 
 const readText = `SELECT epoch, sequence,
   CASE WHEN epoch = $1::bigint AND sequence = $2::bigint THEN NULL ELSE state END AS state
-FROM laurel_directory`
+FROM laurel_directory WHERE id = 1`
 
 /** Returns the state where it is at another place than `known`. */
 export const readStatement = ({ epoch, sequence }: DirectoryPlace): Statement => ({
   name: "read directory",
   text: readText,
   values: [epoch, sequence],
+})
+
+/** The directory that was replaced; returns no row, or one. */
+export const readReplaced: Statement = {
+  name: "read replaced directory",
+  text: "SELECT state FROM laurel_directory WHERE id = 0",
+}
+
+/** By the owner: what was replaced is known again. */
+export const removeReplaced = (epoch: number): Statement => ({
+  name: "remove replaced directory",
+  text: `DELETE FROM laurel_directory WHERE id = 0 AND EXISTS (
+  SELECT FROM laurel_partition WHERE id = ${directoryPartition} AND epoch = $1::bigint)`,
+  values: [epoch],
 })
 
 /** The state of a row, or a predicate ("is damaged"). */

@@ -66,14 +66,22 @@ const forgotten = Effect.fnUntraced(function* (url: string, { dataDirectory }: C
   return [...projects.values()].filter(({ id }) => !known.has(id))
 })
 
+/** The next owner of partition 1 adds those again whose data stays (`cluster/ForgottenProjects.ts`). */
+const becomes = (project: Project): string => {
+  const partition = partitionOf(project)
+  return partition === firstPartition
+    ? "lost with its data"
+    : `stays with its data in partition ${partition}, archived and without keys`
+}
+
 const forgottenWords = (projects: ReadonlyArray<Project>): ReadonlyArray<string> => {
   if (projects.length === 0) return []
   const named = projects
     .slice(0, limits.restoreToldMax)
-    .map((project) => `  ${project.name}  (its data is in partition ${partitionOf(project)})`)
+    .map((project) => `  ${project.name}  (${becomes(project)})`)
   const more = projects.length - named.length
   return [
-    `${amountOf(projects.length, "project")} of the cluster ${projects.length === 1 ? "is" : "are"} unknown to this data of partition 1. Nobody will reach ${projects.length === 1 ? "it" : "them"} any more:`,
+    `${amountOf(projects.length, "project")} of the cluster ${projects.length === 1 ? "is" : "are"} unknown to this data of partition 1:`,
     ...named,
     ...(more > 0 ? [`  and ${countText(more)} more`] : []),
   ]

@@ -7,6 +7,7 @@ import { DirectoryCommands, directoryHandler } from "../../cluster/DirectoryComm
 import { DirectoryCopy } from "../../cluster/DirectoryCopy.ts"
 import { askPublished, copying, publishing } from "../../cluster/DirectoryEngine.ts"
 import { DirectoryPublisher } from "../../cluster/DirectoryPublisher.ts"
+import { adoptForgotten } from "../../cluster/ForgottenProjects.ts"
 import type { OwnerConnections } from "../../cluster/OwnerConnections.ts"
 import type { Owners } from "../../cluster/Owners.ts"
 import { firstPartition } from "../../config/PartitionConfig.ts"
@@ -48,7 +49,8 @@ export const openClusterDirectory = Effect.fnUntraced(function* (
         epoch,
         read: engine.readDirectory,
       })
-      yield* Effect.forkScoped(publisher.run)
+      const adopted = adoptForgotten({ connection: sessions, epoch, engine })
+      yield* Effect.forkScoped(Effect.andThen(adopted, publisher.run))
       const own = yield* directoryHandler(askPublished(engine, publisher))
       yield* Effect.acquireRelease(
         Effect.sync(() => {

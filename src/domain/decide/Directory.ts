@@ -53,6 +53,7 @@ export const decideDirectory = (
     case "renameProject":
     case "archiveProject":
     case "unarchiveProject":
+    case "adoptProjects":
       return decideProjects(state, command, now)
     default:
       return decideAccounts(state, state.projects, command, now)

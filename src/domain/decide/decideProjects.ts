@@ -7,6 +7,7 @@ import {
   type DirectoryState,
   type Project,
   partitionOf,
+  projectNameCharactersMax,
   projectNamed,
   projectNamePattern,
 } from "../project/Directory.ts"
@@ -30,6 +31,12 @@ export type ProjectsCommand =
   /** Its keys are refused until it is unarchived; nothing is deleted. The asking session must be confirmed. */
   | { readonly kind: "archiveProject"; readonly by: Asker; readonly projectId: string }
   | { readonly kind: "unarchiveProject"; readonly by: Asker; readonly projectId: string }
+  /** Projects whose data other partitions have, unknown since the directory went back to before they were made. */
+  | {
+      readonly kind: "adoptProjects"
+      readonly by: "operator"
+      readonly projects: ReadonlyArray<Project>
+    }
 
 /** Partitions of the cluster; absent without one. */
 type Partitions = number | undefined
@@ -53,6 +60,7 @@ const decide = (state: DirectoryState, command: ProjectsCommand, now: number): D
       { kind: "project.created", project: made },
     ])
   }
+  if (command.kind === "adoptProjects") return Result.succeed(adopt(state, command.projects, now))
   const { projectId } = command
   const project = state.projects.get(projectId)
   if (project === undefined) return projectNotFound
@@ -83,6 +91,34 @@ export const newProject = (
     const partition = emptiest(state, partitions ?? 1)
     return Result.succeed({ id, name, createdAt: now, ...(partition !== 1 && { partition }) })
   })
+
+/**
+ * Each keeps its id, which leads to its data, and is archived: it is for an operator to decide what becomes of that. A name that
+ * another project has by now gets a number.
+ */
+const adopt = (
+  state: DirectoryState,
+  projects: ReadonlyArray<Project>,
+  now: number,
+): ReadonlyArray<Fact> => {
+  const names = new Set(Array.from(state.projects.values(), ({ name }) => name))
+  const isForgotten = (project: Project): boolean =>
+    !state.projects.has(project.id) && partitionOf(project) !== 1
+  return projects.filter(isForgotten).map((project) => {
+    const name = freeLike(names, project.name)
+    names.add(name)
+    return { kind: "project.created", project: { ...project, name, archivedAt: now } }
+  })
+}
+
+const freeLike = (names: ReadonlySet<string>, name: string): string => {
+  let free = name
+  for (let number = 2; names.has(free); number++) {
+    const end = `-${number}`
+    free = name.slice(0, projectNameCharactersMax - end.length) + end
+  }
+  return free
+}
 
 /** The first of the partitions with the fewest projects. */
 const emptiest = ({ projects }: DirectoryState, partitions: number): number => {

@@ -26,6 +26,7 @@ export const tierRequestsPerMinute: Record<Tier, number | null> = {
 
 /** A project's name: lower-case letters, digits and dashes, as in a host name. */
 export const projectNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/
+export const projectNameCharactersMax = 63
 
 export interface Project {
   readonly id: string

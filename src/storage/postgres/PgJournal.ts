@@ -60,7 +60,11 @@ const removeTexts = [
   "DELETE FROM laurel_tables WHERE partition = $1",
   "DELETE FROM laurel_claims WHERE partition = $1",
   "DELETE FROM laurel_entries WHERE partition = $1",
-  "DELETE FROM laurel_directory WHERE id = $1",
+  // What the replaced partition 1 had published is set aside for its next owner (`cluster/ForgottenProjects.ts`).
+  `WITH replaced AS (DELETE FROM laurel_directory WHERE id = $1 RETURNING epoch, sequence, state)
+  INSERT INTO laurel_directory (id, epoch, sequence, state) SELECT 0, epoch, sequence, state FROM replaced
+  ON CONFLICT (id) DO UPDATE
+  SET epoch = EXCLUDED.epoch, sequence = EXCLUDED.sequence, state = EXCLUDED.state`,
 ]
 
 type Upload<E> = (

@@ -225,6 +225,40 @@ describe("Projects of the directory", () => {
       })
     })
 
+    it("are adopted where other partitions have their data, archived, under free names", () => {
+      const long = "x".repeat(63)
+      const made = (id: string, name: string, partition?: number): Project => ({
+        ...{ id, name, createdAt: 5 },
+        ...(partition !== undefined && { partition }),
+      })
+      const known = { ...emptyDirectory, projects: new Map([["a", made("a", "shop", 2)]]) }
+      const adoptAll = (state: DirectoryState) =>
+        after(state, {
+          kind: "adoptProjects",
+          by: "operator",
+          projects: [
+            made("a", "renamed since", 2),
+            made("b", "shop", 3),
+            made("c", "shop", 3),
+            made("d", long, 2),
+            made("e", long, 2),
+            made("f", "gone with its data"),
+          ],
+        })
+      const adopted = adoptAll(known)
+      const shown = [...adopted.projects.values()].map(({ archivedAt, id, name, partition }) => [
+        ...[id, name, partition, archivedAt],
+      ])
+      expect(shown).toEqual([
+        ["a", "shop", 2, undefined],
+        ["b", "shop-2", 3, now],
+        ["c", "shop-3", 3, now],
+        ["d", long, 2, now],
+        ["e", `${long.slice(0, 61)}-2`, 2, now],
+      ])
+      expect(adoptAll(adopted).projects).toEqual(adopted.projects)
+    })
+
     it("are gathered in the first when the data directory has left it", () => {
       const facts = [{ kind: "projects.gathered" }] as const
       const gathered = applyDirectory(spread(1, 2), {

@@ -28,7 +28,7 @@ const rowsOf = (schema: string) =>
   Effect.promise(() =>
     server.query(
       `SELECT p.lineage, p.epoch, p.last, (SELECT count(*) FROM laurel_journal) AS batches,
-      (SELECT count(*) FROM laurel_entries) AS entries, (SELECT count(*) FROM laurel_directory) AS directories
+      (SELECT count(*) FROM laurel_entries) AS entries, ARRAY(SELECT id FROM laurel_directory) AS directories
       FROM laurel_partition p`,
       schema,
     ),
@@ -70,7 +70,7 @@ describe("A data directory in the place of a partition", () => {
 
       expect(yield* replaced(url, back)).toMatchObject({ lastSequence: 2 })
       const [after] = yield* rowsOf("replaced")
-      expect(after).toMatchObject({ last: "2", batches: "1", entries: "0", directories: "0" })
+      expect(after).toMatchObject({ last: "2", batches: "1", entries: "0", directories: [0] })
       expect(after!.lineage).not.toBe(before!.lineage)
       expect(Number(after!.epoch)).toBe(Number(before!.epoch) + 1)
       const late = yield* Effect.flip(standing.storage.append(numbered(5, 1)))
