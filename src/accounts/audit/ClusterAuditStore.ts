@@ -19,6 +19,8 @@ import { Clock, Effect, type Scope } from "effect"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { type Disk, type DiskError, isMissing, removeTree } from "../../storage/disk/Disk.ts"
+import { batchOf } from "../../storage/Frames.ts"
+import { openJournal } from "../../storage/journal/OpenJournal.ts"
 import type { InPostgres, PgFailure, Rows, Sessions } from "../../storage/postgres/PgConnection.ts"
 import type { StorageError } from "../../storage/Storage.ts"
 import type { AuditEntry, AuditLog, AuditPage, AuditQuery, NewAuditEntry } from "./AuditLog.ts"
@@ -60,6 +62,10 @@ const newestText = page("")
 const beforeText = page(
   " AND (at, number) < (SELECT b.at, b.number FROM laurel_audit b WHERE b.number = $4)",
 )
+
+// No entry is before time 0 and number 0.
+const afterText = `SELECT number, at, body FROM laurel_audit WHERE (at, number) > ($1::bigint, $2::bigint)
+ORDER BY laurel_audit.at, laurel_audit.number LIMIT $3`
 
 const pruneText = `DELETE FROM laurel_audit WHERE at < $1 OR (at, number) <= (
   SELECT b.at, b.number FROM laurel_audit b ORDER BY b.at DESC, b.number DESC OFFSET $2 LIMIT 1
@@ -224,6 +230,30 @@ export class ClusterAuditStore implements AuditLog {
         Effect.annotateLogs({ folder, entries: count }),
       )
     })
+
+  /** Writes the log to the files of a new data directory, which leaves the cluster. Returns the number of its entries. */
+  readonly copyTo = (
+    disk: Disk,
+    directory: string,
+  ): Effect.Effect<number, PgFailure | StorageError | DiskError> =>
+    Effect.gen({ self: this }, function* () {
+      const folder = path.join(directory, auditFolder)
+      // Of an attempt that failed.
+      yield* removeTree(disk, folder)
+      const { auditPageMax: count, auditSegmentBytes: segmentBytes } = limits
+      const journal = yield* openJournal({ disk, folder, segmentBytes, freeSpaceBytesMin: 0 })
+      let [at, number]: ReadonlyArray<unknown> = [0, 0]
+      while (true) {
+        const rows = yield* this.#sessions.run({ text: afterText, values: [at, number, count] })
+        const last = rows.at(-1)
+        if (last === undefined) return journal.lastSequence
+        // One flush for all of them; they fit in a segment.
+        const bodies = rows.map(({ body }) => body as Uint8Array)
+        yield* journal.append(batchOf(journal.lastSequence + 1, bodies))
+        at = last.at
+        number = last.number
+      }
+    }).pipe(Effect.scoped)
 
   readonly #takeEntries = Effect.fnUntraced(function* (
     this: ClusterAuditStore,

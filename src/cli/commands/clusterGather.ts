@@ -61,6 +61,24 @@ const insistNew = Effect.fnUntraced(function* (directory: string) {
   }
 })
 
+const copyAudit = Effect.fnUntraced(function* (url: string, directory: string) {
+  const [{ ClusterAuditStore }, { PgConnection }] = yield* Effect.promise(() =>
+    Promise.all([
+      import("../../accounts/audit/ClusterAuditStore.ts"),
+      import("../../storage/postgres/PgConnection.ts"),
+    ]),
+  )
+  const sessions = new PgConnection({ url })
+  const audit = new ClusterAuditStore({ sessions, now: Date.now })
+  yield* Effect.ensuring(audit.copyTo(nodeDisk, directory), sessions.close).pipe(
+    Effect.mapError((error) =>
+      error._tag === "DiskError"
+        ? diskFailure(error)
+        : commandFailed(exitCodes.unavailable, `The audit log cannot be copied: ${error.message}`),
+    ),
+  )
+})
+
 const gather = Effect.fnUntraced(function* (
   config: Config,
   url: string,
@@ -97,6 +115,7 @@ const gather = Effect.fnUntraced(function* (
       `A server has claimed partition ${partition} meanwhile. Stop all servers, and run this command again.`,
     )
   }
+  yield* copyAudit(url, directory)
   yield* Effect.mapError(installDraft(nodeDisk, directory, at), diskFailure)
   return result
 })

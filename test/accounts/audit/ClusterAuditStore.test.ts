@@ -190,6 +190,21 @@ describe("The log of a cluster", () => {
     }),
   )
 
+  it.effect("leaves with a data directory, in its order", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      const log = yield* emptyLog()
+      const count = 4 * limits.auditPageMax + 1
+      yield* fill(count, `${begin} + (i * 7) % ${count}`)
+      const expected = yield* all(log)
+      // The second time in place of what the first has left.
+      expect(yield* log.copyTo(disk, "/data")).toBe(count)
+      expect(yield* log.copyTo(disk, "/data")).toBe(count)
+      const options = { disk, directory: "/data", now: () => begin, freeSpaceBytesMin: 0 }
+      expect(yield* all(yield* openAuditStore(options))).toEqual(expected)
+    }),
+  )
+
   it.effect("takes the log of a data directory over, once", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
