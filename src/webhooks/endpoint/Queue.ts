@@ -2,7 +2,8 @@
  * The pending deliveries of one endpoint: those in memory, and where the others are.
  *
  * - `ready` may be sent now, in order, and is bounded; the rest waits in the store. While the store has a due
- *   delivery (`behind`), or an overdue one is not written yet, new ones go to the store too: that keeps order.
+ *   delivery (`behind`), one is being read, or an overdue one is not written yet, new ones go to the store too: that keeps
+ *   order.
  * - The store is read in passes by due time. A delivery that returns before the pass's place restarts the pass; a
  *   pass that reached the end is followed by one more.
  * - A pending delivery is in memory or in the store, never neither. It has one object at a time: a delivery that
@@ -52,6 +53,7 @@ export class Queue {
   #overdue = 0
   /** Up to where the due ones of the store have been read; undefined: they are read from the first on. */
   #readUpTo: DuePlace | undefined
+  #isReading = false
   /** Since the last read began, something due has come back. */
   #cameBack = false
   /** There may be due deliveries in the store that are not in memory. */
@@ -102,7 +104,7 @@ export class Queue {
 
   /** Takes a new or renewed delivery into memory, or leaves it to the store. */
   offer(delivery: Delivery, entry: FeedEntry): void {
-    const inOrder = !this.behind && this.#overdue === 0
+    const inOrder = !this.behind && !this.#isReading && this.#overdue === 0
     if (delivery.urgent || (inOrder && this.room > 0)) {
       this.keep(delivery, entry)
       this.#options.writer.touch(delivery)
@@ -227,6 +229,7 @@ export class Queue {
 
   /** The due ones of the store are read now: from the first on, or behind the place that is returned. */
   beginRead(): DuePlace | undefined {
+    this.#isReading = true
     this.behind = false
     this.nextDueAt = Number.POSITIVE_INFINITY
     this.#cameBack = false
@@ -235,6 +238,7 @@ export class Queue {
 
   /** The due ones were read up to `place`; undefined: to the end. The read may have missed those that returned meanwhile. */
   endRead(place: DuePlace | undefined): void {
+    this.#isReading = false
     this.#readUpTo = this.#cameBack ? undefined : place
   }
 

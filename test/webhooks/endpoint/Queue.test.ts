@@ -73,6 +73,25 @@ describe("The queue of an endpoint", () => {
     expect(memory).toEqual({ deliveries: 0, bytes: 0 })
   })
 
+  it("leaves those that come during a read to the store: older ones may be on their way", () => {
+    const { queue } = queueOf(0)
+    queue.behind = true
+    const [older, newer, newest] = [1, 2, 3].map(
+      (sequence) => new Delivery({ endpoint: 1, sequence, at: 0, index: 0 }, "xp.earned", ""),
+    )
+    const from = queue.beginRead()
+    queue.offer(newer!, entry)
+    queue.written(newer!)
+    queue.keep(older!, entry)
+    queue.endRead(from)
+    expect([queue.ready, queue.behind]).toEqual([[older], true])
+    queue.beginRead()
+    queue.keep(newer!, entry)
+    queue.endRead(undefined)
+    queue.offer(newest!, entry)
+    expect([queue.ready, queue.behind]).toEqual([[older, newer, newest], false])
+  })
+
   it("moves a hastened delivery to the front, once, and leaves one under way alone", () => {
     const { queue, written } = queueOf(3)
     const [first, , third] = queue.ready
