@@ -26,6 +26,8 @@ export const clusterLimits = {
   openingMs: 60_000,
   openingMsMax: 960_000,
   openingFailuresMax: 3,
+  /** A runner that could not write to its directory leaves the partition to the others for this long: they begin within half of it. */
+  unwritablePauseMs: 5_000,
   /** Partitions that a runner opens at once to own them, and as many to follow them. */
   openingsAtOnceMax: 2,
   /** Runners stay the same, and each partition has an owner, for this long before one moves to a runner that has fewer. */

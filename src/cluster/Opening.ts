@@ -5,14 +5,21 @@
  *
  * Both times double with each time that the lock was given away: a long opening gets its time, and two runners that both
  * cannot open it pass it on ever more rarely. They are as they were once it has served.
+ *
+ * One failure to write is enough: another attempt would fail as well. Copies of the same data fill disks of the same size at the
+ * same time. So the lock is asked for again after `unwritablePauseMs`, always: callers wait for the first runner with space.
  */
 import { limits } from "../Limits.ts"
+
+/** `again`: another attempt may succeed; `unwritable`: its directory takes no writes now; `ends`: the process is to end. */
+export type OpeningFailure = "again" | "unwritable" | "ends"
 
 export class Opening {
   readonly #now: () => number
   #allowedMs: number = limits.openingMs
   #since: number | undefined
   #failures = 0
+  #isUnwritable = false
   #pausesUntil = Number.NEGATIVE_INFINITY
 
   /** `now`: milliseconds, on a clock that only goes forward. */
@@ -25,8 +32,12 @@ export class Opening {
     this.#since ??= this.#now()
   }
 
-  failed(): void {
+  /** Whether this is news: a full disk may last for hours. */
+  failed(failure: OpeningFailure): boolean {
+    const wasUnwritable = this.#isUnwritable
     this.#failures++
+    this.#isUnwritable = failure === "unwritable"
+    return !(wasUnwritable && this.#isUnwritable)
   }
 
   /** It serves. */
@@ -38,17 +49,24 @@ export class Opening {
   lockLost(): void {
     this.#since = undefined
     this.#failures = 0
+    this.#isUnwritable = false
   }
 
   /** Another runner is to try. */
   get isOverdue(): boolean {
     if (this.#since === undefined) return false
     return (
-      this.#failures >= limits.openingFailuresMax || this.#now() - this.#since >= this.#allowedMs
+      this.#isUnwritable ||
+      this.#failures >= limits.openingFailuresMax ||
+      this.#now() - this.#since >= this.#allowedMs
     )
   }
 
   gaveAway(): void {
+    if (this.#isUnwritable) {
+      this.#pausesUntil = this.#now() + limits.unwritablePauseMs
+      return
+    }
     this.#pausesUntil = this.#now() + this.#allowedMs
     this.#allowedMs = Math.min(this.#allowedMs * 2, limits.openingMsMax)
   }

@@ -20,7 +20,7 @@
 import { Cause, Deferred, Effect, Exit, Fiber, Scope, Semaphore } from "effect"
 import { limits } from "../Limits.ts"
 import { Following } from "./Following.ts"
-import { Opening } from "./Opening.ts"
+import { Opening, type OpeningFailure } from "./Opening.ts"
 import type { PartitionTurns } from "./OpeningTurns.ts"
 import type { OpenedPartition, PartitionHandler, PreparedPartition } from "./PreparedPartition.ts"
 
@@ -29,8 +29,8 @@ export interface PartitionOptions {
   readonly lockExpirationMs: number
   /** Opens the engine of its copy. */
   readonly prepare: Effect.Effect<PreparedPartition, unknown, Scope.Scope>
-  /** An opening by the owner failed. Returns whether for a reason that does not pass: the process is to end. */
-  readonly onFailed: (cause: Cause.Cause<unknown>) => boolean
+  /** An opening by the owner failed. */
+  readonly onFailed: (cause: Cause.Cause<unknown>) => OpeningFailure
   /** Whether this runner is one of the partition's followers. */
   readonly isFollower: () => boolean
   /** Of all partitions of this runner. */
@@ -118,11 +118,12 @@ export class Partition {
       if (this.#held !== undefined || this.#follower !== undefined) this.opening.begins()
       const attempt = yield* Effect.exit(this.#serve)
       if (Exit.isFailure(attempt) && !Cause.hasInterruptsOnly(attempt.cause)) {
-        if (this.#options.onFailed(attempt.cause)) return yield* Effect.never
-        this.opening.failed()
-        yield* this.#log(
-          Effect.logWarning("Opening a partition failed; the next attempt follows", attempt.cause),
-        )
+        const failure = this.#options.onFailed(attempt.cause)
+        if (failure === "ends") return yield* Effect.never
+        const words = "Opening a partition failed; the next attempt follows"
+        if (this.opening.failed(failure)) {
+          yield* this.#log(Effect.logWarning(words, attempt.cause))
+        }
       }
       yield* Effect.sleep(limits.clusterRetryMs)
     }

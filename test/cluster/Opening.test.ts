@@ -25,9 +25,9 @@ it("An opening is overdue after openingMs, on both sides of that time", () => {
 it("An opening is overdue after openingFailuresMax failures in a row", () => {
   const { opening } = setUp()
   opening.begins()
-  for (let failure = 1; failure < limits.openingFailuresMax; failure++) opening.failed()
+  for (let failure = 1; failure < limits.openingFailuresMax; failure++) opening.failed("again")
   expect(opening.isOverdue).toBe(false)
-  opening.failed()
+  opening.failed("again")
   expect(opening.isOverdue).toBe(true)
   opening.lockLost()
   opening.begins()
@@ -39,7 +39,7 @@ it("Two runners that cannot open pass the lock on ever more rarely, until one ha
   const pauses: Array<number> = []
   for (let round = 0; round < 6; round++) {
     opening.begins()
-    for (let failure = 0; failure < limits.openingFailuresMax; failure++) opening.failed()
+    for (let failure = 0; failure < limits.openingFailuresMax; failure++) opening.failed("again")
     expect(opening.isOverdue).toBe(true)
     opening.gaveAway()
     opening.lockLost()
@@ -55,4 +55,26 @@ it("Two runners that cannot open pass the lock on ever more rarely, until one ha
   opening.begins()
   clock.now += limits.openingMs
   expect(opening.isOverdue).toBe(true)
+})
+
+it("A runner without space leaves the partition to the others at once, and asks again soon, each time", () => {
+  const { clock, opening } = setUp()
+  for (let round = 0; round < 6; round++) {
+    opening.begins()
+    expect([opening.failed("unwritable"), opening.isOverdue]).toEqual([true, true])
+    // No news: a full disk may last for hours.
+    expect(opening.failed("unwritable")).toBe(false)
+    opening.gaveAway()
+    opening.lockLost()
+    expect(opening.isOverdue).toBe(false)
+    clock.now += limits.unwritablePauseMs - 1
+    expect(opening.pauses).toBe(true)
+    clock.now++
+    expect(opening.pauses).toBe(false)
+  }
+  opening.begins()
+  opening.failed("unwritable")
+  // There was space for the next attempt, which fails otherwise.
+  opening.failed("again")
+  expect(opening.isOverdue).toBe(false)
 })

@@ -1,6 +1,7 @@
 /** A partition on a runner, over engines that are injected: its follower, and what becomes of it with the lock. */
 import { describe, expect, it } from "@effect/vitest"
 import { type Cause, Deferred, Effect, Fiber, Scope } from "effect"
+import type { OpeningFailure } from "../../src/cluster/Opening.ts"
 import { OpeningTurns } from "../../src/cluster/OpeningTurns.ts"
 import { Partition } from "../../src/cluster/Partition.ts"
 import type {
@@ -34,7 +35,11 @@ interface Behaviour {
 const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], number = 1) {
   const turns = { owners: new OpeningTurns(1), followers: new OpeningTurns(1) }
   const happened: Array<string> = []
-  const given = { isFollower: true, failures: [] as Array<Cause.Cause<unknown>> }
+  const given = {
+    isFollower: true,
+    failures: [] as Array<Cause.Cause<unknown>>,
+    failure: "again" as OpeningFailure,
+  }
   let prepared = 0
   const prepare: Effect.Effect<PreparedPartition, unknown, Scope.Scope> = Effect.gen(function* () {
     const number = ++prepared
@@ -72,7 +77,7 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
       prepare,
       onFailed: (cause) => {
         given.failures.push(cause)
-        return false
+        return given.failure
       },
       isFollower: () => given.isFollower,
     }),
@@ -98,6 +103,20 @@ describe("A partition that its owner cannot open", () => {
       expect([given.failures.length, partition.opening.isOverdue]).toEqual([3, true])
       yield* advance(limits.clusterRetryMs)
       expect([partition.epoch, partition.opening.isOverdue]).toEqual([4, false])
+    }),
+  )
+
+  it.effect("is overdue at once without space, and served as soon as there is some", () =>
+    Effect.gen(function* () {
+      const fails = { serve: Effect.fail("no space") }
+      const { given, lock, partition } = yield* setUp([fails, fails])
+      given.failure = "unwritable"
+      given.isFollower = false
+      yield* lock
+      yield* advance(0)
+      expect([given.failures.length, partition.opening.isOverdue]).toEqual([1, true])
+      yield* advance(2 * limits.clusterRetryMs)
+      expect([partition.epoch, partition.opening.isOverdue]).toEqual([3, false])
     }),
   )
 

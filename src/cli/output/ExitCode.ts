@@ -38,7 +38,11 @@ export const exitCodes = {
 export class CommandFailed extends Data.TaggedError("CommandFailed")<{
   readonly exitCode: number
   readonly lines: ReadonlyArray<string>
-}> {}
+}> {
+  override get message(): string {
+    return this.lines.join(" ")
+  }
+}
 
 export const commandFailed = (exitCode: number, ...lines: ReadonlyArray<string>): CommandFailed =>
   new CommandFailed({ exitCode, lines })

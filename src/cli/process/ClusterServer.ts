@@ -5,11 +5,12 @@
  *
  * At the end of the process partitions are handed over first, then their engines are closed, then the addresses.
  */
-import { Cause, Deferred, Effect, Fiber, Result, type Scope } from "effect"
+import { type Cause, Deferred, Effect, Fiber, Result, type Scope } from "effect"
 import { observeCluster, requestCounts } from "../../cluster/clusterMetrics.ts"
 import { Followers } from "../../cluster/Followers.ts"
 import { Forwarder } from "../../cluster/Forwarder.ts"
 import { listenInternally } from "../../cluster/InternalPort.ts"
+import type { OpeningFailure } from "../../cluster/Opening.ts"
 import { makePartitionTurns } from "../../cluster/OpeningTurns.ts"
 import { AddressTaken, openOwners } from "../../cluster/Owners.ts"
 import { Partition } from "../../cluster/Partition.ts"
@@ -42,6 +43,7 @@ import {
   noPartition,
 } from "./ClusterAdmin.ts"
 import { type ClusterDirectory, openClusterDirectory } from "./ClusterDirectory.ts"
+import { openingFailure } from "./openingFailure.ts"
 import {
   type ClusterServerOptions,
   keepServerFileIn,
@@ -123,10 +125,10 @@ export const serveInCluster = (
 
     const failed = yield* Deferred.make<never, CommandFailed>()
     const inServer = { server: options, adminOptions, serverFile, shared, directory }
-    const endsProcess = (cause: Cause.Cause<unknown>): boolean => {
-      const failure = commandFailure(cause)
-      if (failure !== undefined) Deferred.doneUnsafe(failed, Effect.fail(failure))
-      return failure !== undefined
+    const onFailed = (cause: Cause.Cause<unknown>): OpeningFailure => {
+      const failure = openingFailure(cause)
+      if (failure instanceof CommandFailed) Deferred.doneUnsafe(failed, Effect.fail(failure))
+      return failure instanceof CommandFailed ? "ends" : failure
     }
     const turns = makePartitionTurns()
     const all = yield* Effect.forEach(numbers, (number) =>
@@ -137,7 +139,7 @@ export const serveInCluster = (
           number,
           admin: admins.get(number)!,
         }),
-        onFailed: endsProcess,
+        onFailed,
         isFollower: () => followers.isFollower(number) || shares.isHeir(number),
       }),
     )
@@ -261,12 +263,3 @@ const ownersFailure = (address: string, error: unknown): CommandFailed =>
         `Another server of the cluster has the address ${address}. Set LAUREL_CLUSTER_ADDRESS to one at which the others reach this server alone.`,
       )
     : commandFailed(exitCodes.unavailable, `PostgreSQL: ${error}`)
-
-/** A failure that another attempt would have again. */
-const commandFailure = (cause: Cause.Cause<unknown>): CommandFailed | undefined => {
-  const found = Cause.findError(cause)
-  if (Result.isSuccess(found) && found.success instanceof CommandFailed) {
-    return found.success.exitCode === exitCodes.unavailable ? undefined : found.success
-  }
-  return undefined
-}
