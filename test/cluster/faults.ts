@@ -20,13 +20,17 @@ export interface Scene {
   readonly owner: Runner
   /** Another runner; while the partition moves, the one that leaves. */
   readonly other: Runner
+  /** The runner that the moment ends. */
+  readonly leaving: Runner | undefined
 }
 
 export interface Fault {
   /** Brings it about. */
   readonly strike: (scene: Scene) => Promise<void> | void
-  /** It lasts for so many expirations; without it, until callers are served again. */
+  /** It lasts for so many expirations; without it, until callers are served again, or until it has left nobody to serve them. */
   readonly expirations?: number
+  /** Runs on, and cannot serve meanwhile. */
+  readonly disables?: Role
   /** Takes it back. */
   readonly heal: (scene: Scene) => Promise<void> | void
   /** It needs file systems of its own. */
@@ -34,6 +38,15 @@ export interface Fault {
 }
 
 type Role = "owner" | "other"
+
+/** The runners that a fault has left able to serve. */
+export const ableIn = (scene: Scene, { disables }: Fault): ReadonlyArray<Runner> =>
+  scene.cluster.runners.filter(
+    (runner) =>
+      runner.isRunning &&
+      runner !== scene.leaving &&
+      (disables === undefined || runner !== scene[disables]),
+  )
 
 const kill = (role: Role): Fault => ({
   strike: async (scene) => {
@@ -56,6 +69,7 @@ const terminate = (role: Role): Fault => ({
 const cutOff = (role: Role, state: LinkState): Fault => ({
   strike: ({ network, ...scene }) => network.toPostgres(scene[role]).set(state),
   expirations: 2,
+  disables: role,
   heal: ({ network, ...scene }) => network.toPostgres(scene[role]).set("open"),
 })
 
@@ -67,12 +81,14 @@ const setAlone = ({ network, owner }: Scene, state: LinkState): void => {
 const isolate = (state: LinkState): Fault => ({
   strike: (scene) => setAlone(scene, state),
   expirations: 2,
+  disables: "owner",
   heal: (scene) => setAlone(scene, "open"),
 })
 
 const stop = (role: Role): Fault => ({
   strike: (scene) => scene[role].signal("SIGSTOP"),
   expirations: 2.5,
+  disables: role,
   heal: (scene) => scene[role].signal("SIGCONT"),
 })
 
@@ -81,6 +97,10 @@ const apart = (state: LinkState): Fault => ({
   expirations: 1,
   heal: ({ network, owner }) => network.setPeers(owner, "open"),
 })
+
+/** The line of a runner that has opened a partition, or failed to. */
+const tried = (partition: number): RegExp =>
+  new RegExp(`"(Opening a partition failed|Serves the partition).*"partition":${partition}\\b`)
 
 const hourMs = 3_600_000
 
@@ -138,7 +158,6 @@ export const faults: Readonly<Record<string, Fault>> = {
     strike: async ({ other, owner }) => {
       await Promise.all([owner, other].map((runner) => expectEnd(runner, "SIGTERM")))
     },
-    expirations: 0,
     heal: async ({ other, owner }) => {
       await Promise.all([owner.start(), other.start()])
     },
@@ -215,18 +234,26 @@ export const faults: Readonly<Record<string, Fault>> = {
   },
   "the next owner's disk full": {
     needsMount: true,
-    strike: async ({ cluster, other, owner, partition }) => {
+    strike: async ({ cluster, leaving, other, owner, partition }) => {
       tmpfs.fill(other.directory)
+      const { written } = other.process
       await owner.end("SIGKILL")
       const third = cluster.runners.filter(
         (runner) => runner !== owner && runner !== other && runner.isRunning,
       )
       // The one without space cannot open the partition, and must not keep it.
       if (third.length > 0) await ownerOf(third, partition)
+      else if (other !== leaving && !(await other.process.heard(tried(partition), written))) {
+        throw new Error(`A full disk ended a runner: ${other.process.stderr}`)
+      }
     },
-    heal: async ({ other, owner }) => {
+    disables: "other",
+    heal: async ({ leaving, other, owner }) => {
       tmpfs.resize(other.directory, "8g")
-      await Promise.all([owner, other].map((runner) => runner.isRunning || runner.start()))
+      if (other !== leaving && !other.isRunning) {
+        throw new Error(`A full disk ended a runner: ${other.process.stderr}`)
+      }
+      await owner.start()
     },
   },
   "two runners with one address": {

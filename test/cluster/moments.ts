@@ -13,6 +13,8 @@ export type Moment = (typeof moments)[number]
 export interface Roles {
   readonly owner: Runner
   readonly other: Runner
+  /** The runner that the moment ends. */
+  readonly leaving?: Runner
   /** Brings back what the moment took away. */
   readonly restore: () => Promise<void>
 }
@@ -49,7 +51,7 @@ export const reach = async (
         // A fault may have started it again.
         if (owner.process === leaving) await owner.start()
       }
-      return { owner: other, other: owner, restore }
+      return { owner: other, other: owner, leaving: owner, restore }
     }
     case "snapshot": {
       // So many states that a snapshot is under way most of the time: one begins every 100 ms.

@@ -3,11 +3,15 @@ import type { Struck } from "./torture.ts"
 
 const medianOf = (sorted: ReadonlyArray<number>): number => sorted[Math.floor(sorted.length / 2)]!
 
-/** A row for each fault; faults while the partition moves apart, since two things happen there. */
+/**
+ * A row for each fault. Rows of their own have faults while the partition moves, since two things happen there, and faults that
+ * left no runner able to serve: their times have the start of one, or the end of the fault.
+ */
 export const tableOf = (struck: ReadonlyArray<Struck>): ReadonlyArray<Record<string, unknown>> => {
   const rows = new Map<string, Array<Struck>>()
   for (const each of struck) {
-    const key = each.moment === "moving" ? `${each.fault}, moving` : each.fault
+    const moving = each.moment === "moving" ? ", moving" : ""
+    const key = `${each.fault}${moving}${each.able === 0 ? ", no runner left" : ""}`
     rows.set(key, [...(rows.get(key) ?? []), each])
   }
   return [...rows]

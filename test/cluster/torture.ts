@@ -11,7 +11,7 @@ import { Random } from "../simulation/random.ts"
 import { Postgres } from "../storage/postgres/Postgres.ts"
 import type { Finding } from "./Caller.ts"
 import { type ClusterLoad, Loads } from "./ClusterLoad.ts"
-import { canMount, faults, ownFileSystem, removeFileSystem, type Scene } from "./faults.ts"
+import { ableIn, canMount, faults, ownFileSystem, removeFileSystem, type Scene } from "./faults.ts"
 import { Inbox, inboxPaths } from "./Inbox.ts"
 import { type Moment, moments, reach } from "./moments.ts"
 import { Network } from "./Network.ts"
@@ -42,6 +42,8 @@ export interface Struck {
   readonly runners: number
   /** The one that the fault is about. */
   readonly partition: number
+  /** Runners that the fault left able to serve. */
+  readonly able: number
   /** The longest time without an acknowledgement, of the project that had to wait longest. */
   readonly longestMs: number
   readonly acknowledged: number
@@ -58,7 +60,14 @@ interface Cell {
   readonly runners: number
 }
 
-const nothing = { partition: 0, longestMs: Number.NaN, acknowledged: 0, refused: 0, again: 0 }
+const nothing = {
+  partition: 0,
+  able: Number.NaN,
+  longestMs: Number.NaN,
+  acknowledged: 0,
+  refused: 0,
+  again: 0,
+}
 /** Of each project. */
 const callers = 3
 /** Those with a project under load: with even shares they have different owners. */
@@ -66,8 +75,6 @@ const loaded = [1, Math.ceil(limits.clusterPartitions / 2), limits.clusterPartit
 const foldEvery = 40
 /** After so many without an acknowledgement, the runners' lines are kept beside the log. */
 const slowExpirations = 4
-/** A fault that nobody survives, such as one at both of two runners, is taken back after so many expirations. */
-const hopelessExpirations = 2
 
 /** All faults of the run in order, the same for the same options. */
 export const plan = ({
@@ -175,23 +182,18 @@ class Arena {
     const known = new Set(loads.faults)
     const load = random.pick(loads.all)
     const { partition } = load
-    const { other, owner, restore } = await reach(moment, cluster, loads, load, random)
+    const { leaving, restore, ...roles } = await reach(moment, cluster, loads, load, random)
     const expirationMs = this.#expirationMs
-    const roles = { partition, owner, other }
-    const scene: Scene = { cluster, network, postgres, random, expirationMs, ...roles }
+    const around = { cluster, network, postgres, random, expirationMs }
+    const scene: Scene = { ...around, ...roles, partition, leaving }
     loads.resetGap()
     await fault.strike(scene)
+    const able = ableIn(scene, fault).length
     // Nobody called meanwhile: either the first calls come now, or only after the fault.
     const isLate = moment === "idle" && random.chance(0.5)
     if (!isLate) loads.resume()
-    const served = loads.progress(callers * 3).then(
-      () => undefined,
-      () => undefined,
-    )
-    const leastMs = (fault.expirations ?? 0) * expirationMs
-    const mostMs = isLate ? leastMs : Math.max(leastMs, hopelessExpirations * expirationMs + 5_000)
-    await delay(leastMs)
-    if (leastMs === 0 && !isLate) await Promise.race([served, delay(mostMs)])
+    if (fault.expirations !== undefined) await delay(fault.expirations * expirationMs)
+    else if (able > 0 && !isLate) await loads.progress(callers * 3)
     await Promise.all([fault.heal(scene), restore()])
     loads.resume()
     await loads.progress(callers * 12)
@@ -209,6 +211,7 @@ class Arena {
       moment,
       runners,
       partition,
+      able,
       longestMs: Math.round(longestMs),
       acknowledged: loads.total - acknowledged,
       refused: loads.refused - refused,

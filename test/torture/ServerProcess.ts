@@ -25,6 +25,8 @@ export class ServerProcess {
   readonly ended: Promise<End>
   stdout = ""
   stderr = ""
+  /** Characters of all that came from stderr. */
+  written = 0
   hasEnded = false
   url = ""
   readonly #waiting = new Set<() => void>()
@@ -65,6 +67,7 @@ export class ServerProcess {
     this.process.stderr!.setEncoding("utf8").on("data", (text: string) => {
       // Only the end matters, and long runs log much.
       this.stderr = (this.stderr + text).slice(-100_000)
+      this.written += text.length
       look()
     })
     this.ended = new Promise((end) => {
@@ -76,11 +79,12 @@ export class ServerProcess {
     })
   }
 
-  /** Whether stderr came to match the pattern; `false` if the process ended before. */
-  heard(pattern: RegExp): Promise<boolean> {
+  /** Whether stderr came to match the pattern after so many characters; `false` if the process ended before. */
+  heard(pattern: RegExp, after = 0): Promise<boolean> {
     return new Promise((heard) => {
       const look = () => {
-        const matches = pattern.test(this.stderr)
+        const dropped = this.written - this.stderr.length
+        const matches = pattern.test(this.stderr.slice(Math.max(0, after - dropped)))
         if (!matches && !this.hasEnded) return
         this.#waiting.delete(look)
         heard(matches)
