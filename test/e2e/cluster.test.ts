@@ -1,9 +1,12 @@
-/** A server alone whose journal is in PostgreSQL: without PostgreSQL for a while, and the ways in and out. */
+/** A server alone whose journal is in PostgreSQL: without PostgreSQL for a while, the ways in and out, and the runbook's commands. */
+import { spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { beforeAll, describe, expect, it } from "vitest"
 import { freePort } from "../freePorts.ts"
 import { Postgres } from "../storage/postgres/Postgres.ts"
-import { run, Server, temporaryFolder } from "./program.ts"
+import { root, run, Server, temporaryFolder } from "./program.ts"
 
 let postgres: Postgres
 let schemas = 0
@@ -18,8 +21,8 @@ const users = ["ada", "bob", "cy"] as const
 const event = (id: string) => ({ userId: users[Number(id) % 3]!, action: "TAP", id })
 
 /** A key of a project in which each event earns one xp. */
-const keyOf = async (server: Server): Promise<string> => {
-  const key = await server.createKey()
+const keyOf = async (server: Server, made = server.createKey()): Promise<string> => {
+  const key = await made
   const rule = { action: "TAP", reward: { xp: 1 } }
   expect((await server.request(key, "POST", "/v1/rules", rule)).status).toBe(201)
   return key
@@ -33,6 +36,32 @@ const totalOf = async (server: Server, key: string): Promise<number> => {
     total += body.xp ?? 0
   }
   return total
+}
+
+const guide = readFileSync(join(root, "snapshots/README.md"), "utf8")
+
+/** Runs the commands of the runbook under a heading; the first wrong one ends them. */
+const commandsUnder = async (
+  heading: string,
+  directory: string,
+  settings: Readonly<Record<string, string>>,
+  changed = (text: string) => text,
+) => {
+  const section = guide.slice(guide.indexOf(`### ${heading}\n`))
+  const [, commands] = /^```sh\n([\s\S]*?)^```$/m.exec(section)!
+  const script = join(await temporaryFolder(), "commands.sh")
+  const laurel = `laurel() { '${process.execPath}' src/main.ts "$@"; }`
+  await writeFile(script, `set -eu\n${laurel}\n${changed(commands!)}`)
+  const env = { ...process.env, ...settings, LAUREL_DATA_DIR: directory }
+  const child = spawn("bash", [script], { cwd: root, env })
+  let output = ""
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk) => {
+      output += chunk
+    })
+  }
+  const code = await new Promise<number | null>((ended) => child.on("close", ended))
+  return { code, output }
 }
 
 describe("A cluster of one partition", () => {
@@ -109,7 +138,7 @@ describe("A cluster of one partition", () => {
     ])
 
     // It takes the place of what PostgreSQL has, while no server runs.
-    const install = () => run(["cluster", "install", "--yes"], folder, settings)
+    const install = () => run(["cluster", "install", "--partition", "1", "--yes"], folder, settings)
     const elsewhere = await Server.start(await temporaryFolder(), settings)
     const running = await install()
     expect([running.code, running.stderr]).toEqual([
@@ -118,9 +147,39 @@ describe("A cluster of one partition", () => {
     ])
     expect(await elsewhere.stop()).toBe(0)
     const installed = await install()
-    expect([installed.code, installed.stdout]).toEqual([0, expect.stringMatching(/^Installed \d+/)])
+    expect([installed.code, installed.stdout]).toEqual([0, expect.stringMatching(/Installed \d+/)])
     const back = await Server.start(await temporaryFolder(), settings)
     expect((await send(back, "2")).body).toMatchObject({ duplicate: true })
     expect(await totalOf(back, key)).toBe(3)
+  })
+
+  it("is archived, and restored to a new cluster, by the commands of the runbook", async () => {
+    const archives = await temporaryFolder()
+    const old = { ...(await cluster()), LAUREL_ARCHIVE_DIR: archives }
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder, old)
+    // The first project is in partition 1.
+    const key = await keyOf(server, server.firstKey())
+    const send = (on: Server, id: string) => on.request(key, "POST", "/v1/events", event(id))
+    await send(server, "0")
+    // The other partitions are empty, and would cost a few processes each.
+    const firstAlone = (text: string) => text.replace(" create", " create --partition 1")
+    const created = await commandsUnder("Archive all of a cluster", folder, old, firstAlone)
+    expect(created).toMatchObject({ code: 0, output: expect.stringContaining("1 user, up to") })
+    // Not in the archives.
+    await send(server, "1")
+    expect(await server.stop()).toBe(0)
+
+    const fresh = { ...(await cluster()), LAUREL_ARCHIVE_DIR: archives }
+    const elsewhere = await temporaryFolder()
+    const restored = await commandsUnder("All of it to a new cluster", elsewhere, fresh)
+    expect(restored).toMatchObject({
+      code: 0,
+      output: expect.stringContaining("Start the servers"),
+    })
+    const again = await Server.start(elsewhere, fresh)
+    expect((await send(again, "0")).body).toMatchObject({ duplicate: true })
+    expect(await totalOf(again, key)).toBe(1)
+    expect(await again.stop()).toBe(0)
   })
 })

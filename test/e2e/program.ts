@@ -132,13 +132,15 @@ export interface Reply {
 export class Server extends Running {
   url = ""
   readonly #directory: string
+  readonly #ready: RegExp
 
   constructor(directory: string, variables: Variables = {}, prepare?: string, checkout?: string) {
     const anyPorts = { LAUREL_PORT: "0", LAUREL_ADMIN_PORT: "0" }
     super(["serve"], { ...anyPorts, LAUREL_DATA_DIR: directory, ...variables }, prepare, checkout)
-    // That of the only partition.
-    this.#directory =
-      variables.LAUREL_CLUSTER === undefined ? directory : join(directory, "partitions", "1")
+    const isClustered = variables.LAUREL_CLUSTER !== undefined
+    // That of the first partition, which has the keys.
+    this.#directory = isClustered ? join(directory, "partitions", "1") : directory
+    this.#ready = isClustered ? /"message":"Ready".*"partition":1[,}].*\n/ : /"message":"Ready".*\n/
   }
 
   /** Starts a server and waits until it is ready. */
@@ -149,7 +151,7 @@ export class Server extends Running {
     checkout?: string,
   ): Promise<Server> {
     const server = new Server(directory, variables, prepare, checkout)
-    await server.stderr.waitFor(/"message":"Ready".*\n/)
+    await server.stderr.waitFor(server.#ready)
     server.url = (await readServerFile(server.#directory)).url
     return server
   }

@@ -151,7 +151,7 @@ const restore = Effect.fnUntraced(function* (
 })
 
 const forgettingWords =
-  "Partition 1 has the accounts, keys and projects of all partitions. Projects made after that record will be gone, and their data in other partitions out of reach: `laurel cluster install` names them before it replaces anything."
+  "Partition 1 has the accounts, keys and projects of all partitions. Of projects made after that record, those of partition 1 will be lost, the others archived and without keys: `laurel cluster install` names them before it replaces anything."
 
 const hasNoArchive = (config: Config) =>
   Effect.gen(function* () {
