@@ -2,8 +2,8 @@
  * The pending deliveries of one endpoint: those in memory, and where the others are.
  *
  * - `ready` may be sent now, in order, and is bounded; the rest waits in the store. While the store has a due
- *   delivery (`behind`), one is being read, or an overdue one is not written yet, new ones go to the store too: that keeps
- *   order.
+ *   delivery (`behind`), or an overdue one is not written yet, new ones go to the store too: that keeps order. Those that
+ *   come during a read follow what it finds.
  * - The store is read in passes by due time. A delivery that returns before the pass's place restarts the pass; a
  *   pass that reached the end is followed by one more.
  * - A pending delivery is in memory or in the store, never neither. It has one object at a time: a delivery that
@@ -54,6 +54,8 @@ export class Queue {
   /** Up to where the due ones of the store have been read; undefined: they are read from the first on. */
   #readUpTo: DuePlace | undefined
   #isReading = false
+  /** Those in memory that came during the read. */
+  #arrived: Array<Delivery> = []
   /** Since the last read began, something due has come back. */
   #cameBack = false
   /** There may be due deliveries in the store that are not in memory. */
@@ -104,16 +106,17 @@ export class Queue {
 
   /** Takes a new or renewed delivery into memory, or leaves it to the store. */
   offer(delivery: Delivery, entry: FeedEntry): void {
-    const inOrder = !this.behind && !this.#isReading && this.#overdue === 0
+    const inOrder = !this.behind && this.#overdue === 0
     if (delivery.urgent || (inOrder && this.room > 0)) {
-      this.keep(delivery, entry)
+      if (this.#isReading && !delivery.urgent) this.#hold(delivery, entry, this.#arrived)
+      else this.keep(delivery, entry)
       this.#options.writer.touch(delivery)
     } else this.#leave(delivery)
   }
 
   /** How many more may be taken into memory. */
   get room(): number {
-    return Math.max(0, this.#readyMax - this.#ready.length)
+    return Math.max(0, this.#readyMax - this.#ready.length - this.#arrived.length)
   }
 
   /** How many may be read from the store now: not each time one was sent, but when half of them were. */
@@ -136,6 +139,10 @@ export class Queue {
 
   /** Takes a pending delivery into memory. */
   keep(delivery: Delivery, entry: FeedEntry): void {
+    this.#hold(delivery, entry, this.#ready)
+  }
+
+  #hold(delivery: Delivery, entry: FeedEntry, list: Array<Delivery>): void {
     const { memory } = this.#options
     delivery.entry = entry
     delivery.stage = "ready"
@@ -143,15 +150,16 @@ export class Queue {
     this.#inMemory++
     memory.deliveries++
     memory.bytes += entry.bytes
-    if (delivery.urgent) this.#ready.unshift(delivery)
-    else this.#ready.push(delivery)
+    if (delivery.urgent) list.unshift(delivery)
+    else list.push(delivery)
   }
 
   /** Moves a ready delivery to the front, due now; one under way stays as it is. */
   hasten(delivery: Delivery): void {
-    const at = this.#ready.indexOf(delivery)
+    const list = this.#arrived.includes(delivery) ? this.#arrived : this.#ready
+    const at = list.indexOf(delivery)
     if (at === -1) return
-    this.#ready.splice(at, 1)
+    list.splice(at, 1)
     this.#ready.unshift(delivery)
     delivery.renew(this.#options.now())
     delivery.urgent = true
@@ -178,6 +186,7 @@ export class Queue {
   drop(delivery: Delivery, reason: DropReason): void {
     if (delivery.stage === "ready") {
       this.#ready = this.#ready.filter((ready) => ready !== delivery)
+      this.#arrived = this.#arrived.filter((arrived) => arrived !== delivery)
     }
     delivery.reason = reason
     this.settle(delivery, "dropped")
@@ -240,6 +249,10 @@ export class Queue {
   endRead(place: DuePlace | undefined): void {
     this.#isReading = false
     this.#readUpTo = this.#cameBack ? undefined : place
+    const arrived = this.#arrived
+    this.#arrived = []
+    if (this.behind || this.#overdue > 0) for (const delivery of arrived) this.settle(delivery)
+    else this.#ready.push(...arrived)
   }
 
   /** Leaves ready deliveries beyond the first `kept` to the store. */
@@ -250,12 +263,14 @@ export class Queue {
   /** Leaves all that is in memory to the store. */
   leaveAll(): void {
     this.#ready = []
+    this.#arrived = []
     for (const delivery of this.held) this.settle(delivery)
   }
 
   /** Forgets all that is in memory. */
   clear(): void {
     this.#ready = []
+    this.#arrived = []
     for (const delivery of this.held) {
       this.#forget(delivery)
       this.#deliveries.delete(delivery.place)

@@ -73,23 +73,53 @@ describe("The queue of an endpoint", () => {
     expect(memory).toEqual({ deliveries: 0, bytes: 0 })
   })
 
-  it("leaves those that come during a read to the store: older ones may be on their way", () => {
-    const { queue } = queueOf(0)
-    queue.behind = true
-    const [older, newer, newest] = [1, 2, 3].map(
-      (sequence) => new Delivery({ endpoint: 1, sequence, at: 0, index: 0 }, "xp.earned", ""),
-    )
-    const from = queue.beginRead()
-    queue.offer(newer!, entry)
-    queue.written(newer!)
-    queue.keep(older!, entry)
-    queue.endRead(from)
-    expect([queue.ready, queue.behind]).toEqual([[older], true])
-    queue.beginRead()
-    queue.keep(newer!, entry)
-    queue.endRead(undefined)
-    queue.offer(newest!, entry)
-    expect([queue.ready, queue.behind]).toEqual([[older, newer, newest], false])
+  describe("while due deliveries are read from the store", () => {
+    const setUp = () => {
+      const made = queueOf(0)
+      const { queue } = made
+      const deliveries = [1, 2, 3].map(
+        (sequence) => new Delivery({ endpoint: 1, sequence, at: 0, index: 0 }, "xp.earned", ""),
+      ) as [Delivery, Delivery, Delivery]
+      queue.behind = true
+      queue.beginRead()
+      return { ...made, deliveries }
+    }
+
+    it("sends those that come meanwhile after what the read finds", () => {
+      const { queue, deliveries } = setUp()
+      const [older, newer, newest] = deliveries
+      queue.offer(newer, entry)
+      expect([queue.ready, queue.has(newer), queue.inMemory]).toEqual([[], true, 1])
+      queue.keep(older, entry)
+      queue.endRead(undefined)
+      queue.offer(newest, entry)
+      expect([queue.ready, queue.behind]).toEqual([deliveries, false])
+    })
+
+    it("leaves them to the store, where there is more than the read has found", () => {
+      const { memory, queue, deliveries, written } = setUp()
+      const [older, newer] = deliveries
+      queue.offer(newer, entry)
+      queue.keep(older, entry)
+      queue.behind = true
+      queue.endRead(older)
+      expect([queue.ready, written, newer.stage]).toEqual([[older], [newer, newer], "overdue"])
+      expect(memory.deliveries).toBe(1)
+      queue.written(newer)
+      expect([queue.has(newer), queue.behind]).toEqual([false, true])
+    })
+
+    it("drops, hastens and leaves them as the others", () => {
+      const { memory, queue, deliveries } = setUp()
+      const [first, second, third] = deliveries
+      for (const delivery of deliveries) queue.offer(delivery, entry)
+      queue.drop(first, "gone")
+      queue.hasten(second)
+      expect(queue.ready).toEqual([second])
+      queue.leaveAll()
+      queue.endRead(undefined)
+      expect([queue.ready, third.stage, memory.deliveries]).toEqual([[], "overdue", 0])
+    })
   })
 
   it("moves a hastened delivery to the front, once, and leaves one under way alone", () => {
