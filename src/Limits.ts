@@ -224,7 +224,7 @@ export const limits = {
   databaseCheckedBytesMax: 16 * mebibyte,
   writeThreadYoungMebibytesMax: 8,
   /** The thread that writes ends after so long without a write: several intervals of the snapshot. */
-  writeThreadIdleMs: 300_000,
+  writeThreadIdleMs: 90_000,
   readChunkEntriesMax: 1_000,
   readChunkMs: 2,
 

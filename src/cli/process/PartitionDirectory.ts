@@ -24,13 +24,16 @@ export const misplaced = (
   return `This is the data directory of partition 1 of a cluster. The data of ${names.join(", ")}${more} are in other partitions. With LAUREL_CLUSTER set, \`laurel cluster gather DIRECTORY\` makes a data directory of all projects.`
 }
 
-/** Says in the directory which partition this is, where that is not the first. */
+/** Says in the directory which partition this is, where that is not the first: once, since each record costs a snapshot. */
 export const beginDirectory = (
   config: Config,
   engine: Engine["Service"],
 ): Effect.Effect<void, LaurelError> => {
   const partition = partitionNumber(config)
-  return partition === firstPartition
-    ? Effect.void
-    : Effect.asVoid(engine.askDirectory({ kind: "beginPartition", partition }))
+  if (partition === firstPartition) return Effect.void
+  return Effect.flatMap(engine.readDirectory, (directory) =>
+    directory.partition === partition
+      ? Effect.void
+      : Effect.asVoid(engine.askDirectory({ kind: "beginPartition", partition })),
+  )
 }

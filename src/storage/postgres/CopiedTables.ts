@@ -62,13 +62,16 @@ export class CopiedTables {
   readonly follow: Effect.Effect<void, PgFailure | StorageError> = Effect.gen(
     { self: this },
     function* () {
-      const start = yield* this.#tables.placeOf(yield* this.#mark)
+      const own = yield* this.#mark
+      const start = yield* this.#tables.placeOf(own)
       if (start === undefined) return
       if (start === allChanges) yield* this.#clear
       let place: ChangePlace = start
       while (true) {
         const { end, entries, mark }: ChangedEntries = yield* this.#tables.changedAfter(place)
-        const marked = mark === undefined ? entries : [...entries, markEntry(mark)]
+        const isKnown =
+          mark === undefined || (mark.claim === own?.claim && mark.change === own.change)
+        const marked = isKnown ? entries : [...entries, markEntry(mark)]
         if (marked.length > 0) yield* this.#files.writeEntries(marked)
         if (entries.length === 0) return
         place = end

@@ -261,6 +261,22 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTabl
     )
   }
 
+  it.effect("a follower without anything new writes nothing", () =>
+    Effect.gen(function* () {
+      const { directory, url } = yield* prepared
+      const owner = yield* directory().open(1)
+      yield* owner.write([put(1, "one")])
+      const follower = directory()
+      const copied = yield* follower.open()
+      follower.failure = new NoSpace({ operation: "write" })
+      yield* copied.follow
+      yield* owner.write([put(2, "two")])
+      expect(yield* Effect.flip(copied.follow)).toMatchObject({ operation: "write" })
+      yield* copied.follow
+      expect(follower.entries).toEqual(yield* found(url))
+    }),
+  )
+
   it.effect("a write that the copy missed is there after the next write, and after a start", () =>
     Effect.gen(function* () {
       const { directory, url } = yield* prepared
