@@ -2,37 +2,45 @@
  * Two runners and a PostgreSQL, real processes all: any runner takes any request, and faults of the owner lose no acknowledged
  * write, double none, and show no reader less than its callers have seen. `npm run torture -- --cluster` goes on from here.
  */
+import path from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { version } from "../../src/Build.ts"
 import { type PartitionStatus, readClusterStatus } from "../../src/cluster/status.ts"
+import { limits } from "../../src/Limits.ts"
 import { newestFormat } from "../../src/storage/postgres/formats.ts"
 import { PgConnection } from "../../src/storage/postgres/PgConnection.ts"
 import { migrate } from "../../src/storage/postgres/schema.ts"
+import { setUpOwner } from "../e2e/owner.ts"
 import { Postgres } from "../storage/postgres/Postgres.ts"
 import type { End } from "../torture/ServerProcess.ts"
 import { waitMs } from "../waitMs.ts"
 import { ask } from "./Caller.ts"
-import type { ClusterLoad } from "./ClusterLoad.ts"
+import { Loads } from "./ClusterLoad.ts"
 import { eventually, followed, ownerOf, Runner } from "./Runner.ts"
-import { type Cluster, startCluster } from "./startCluster.ts"
+import { type Cluster, loadedPartitions, startCluster } from "./startCluster.ts"
+import { expectNewProject, expectPages, expectUsable } from "./usable.ts"
 
 const lockExpirationMs = 3_000
 
 describe("A cluster of two runners", () => {
   let postgres: Postgres
   let cluster: Cluster
-  let load: ClusterLoad
+  let load: Loads
 
   beforeAll(async () => {
     postgres = await Postgres.make()
-    const settings = { LAUREL_CLUSTER_LOCK_EXPIRATION: `${lockExpirationMs} millis` }
-    cluster = await startCluster(await postgres.schema("cluster"), 2, settings)
+    const settings = {
+      LAUREL_CLUSTER_LOCK_EXPIRATION: `${lockExpirationMs} millis`,
+      LAUREL_WEBHOOK_ALLOW_CIDR: "127.0.0.0/8",
+    }
+    const url = await postgres.schema("cluster")
+    cluster = await startCluster(url, 2, settings, limits.clusterPartitions)
     // As if a server of a newer version had begun an upgrade: all starts below are beside it.
     await postgres.query("UPDATE laurel_schema SET version = version + 1", "cluster")
-    load = cluster.load(6)
+    load = new Loads(loadedPartitions.map((partition) => cluster.load(3, { partition })))
   })
 
   afterAll(async () => {
@@ -51,6 +59,31 @@ describe("A cluster of two runners", () => {
     expect(
       await other!.metric('laurel_cluster_forwarded_requests_total{outcome="answered"}'),
     ).toBeGreaterThan(0)
+  })
+
+  it("gives each of them its share of the partitions, which all have their own project's data", async () => {
+    const shares = await cluster.evenShares()
+    expect(shares.flat().length).toBe(limits.clusterPartitions)
+    const connection = new PgConnection({ url: postgres.urlOf("cluster") })
+    const { partitions } = await Effect.runPromise(readClusterStatus(connection))
+    await Effect.runPromise(connection.close)
+    // Beside the record with which a partition begins.
+    expect(partitions.filter(({ records }) => records < 2)).toEqual([])
+    await load.progress(20)
+    expect(load.faults).toEqual([])
+  })
+
+  it("has what was made at one of them at the other, in each partition", async () => {
+    const [one, other] = cluster.runners as [Runner, Runner]
+    for (const [index, key] of cluster.keys.entries()) {
+      const isOdd = index % 2 === 1
+      await expectUsable(cluster.projects[index]!, key, isOdd ? one : other, isOdd ? other : one)
+    }
+    await expectNewProject("made-at-one", one, other)
+    await expectNewProject("made-at-other", other, one)
+    const owner = await ownerOf(cluster.runners)
+    const browser = await setUpOwner(one, path.join(owner.directory, "partitions", "1"))
+    await expectPages(browser, cluster.runners, cluster.projects)
   })
 
   it("takes commands beside each of them, or names the owner", async () => {
@@ -105,7 +138,7 @@ describe("A cluster of two runners", () => {
   const endsOwner = async (signal: NodeJS.Signals): Promise<End> => {
     const owner = await ownerOf(cluster.runners)
     const [other] = others(owner)
-    await followed(other!)
+    for (const partition of await owner.served()) await followed(other!, partition)
     const end = await owner.end(signal)
     await load.progress(100)
     expect(await other!.process.heard(/"Serves the partition".*"followed":true/)).toBe(true)
@@ -129,7 +162,8 @@ describe("A cluster of two runners", () => {
     const { followers, runners: listed } = await eventually("an owner and a follower", async () => {
       const status = await Effect.runPromise(readClusterStatus(connection))
       const [{ owner }] = status.partitions as [PartitionStatus]
-      const found = [owner, ...status.followers.map(({ address }) => address)].sort()
+      const followers = status.followers.filter(({ partition }) => partition === 1)
+      const found = [owner, ...followers.map(({ address }) => address)].sort()
       const share = status.forwardedShare ?? 0
       return isDeepStrictEqual(found, runners) && share > 0 ? status : undefined
     })
@@ -164,7 +198,7 @@ describe("A cluster of two runners", () => {
 
   it("has every acknowledged event once, on the board, too", async () => {
     await load.stop()
-    await cluster.expectBoard(load)
+    for (const each of load.all) await cluster.expectBoard(each)
     expect(load.faults).toEqual([])
   })
 })

@@ -1,8 +1,14 @@
 /** Runners of one cluster with projects, a key and a rule in each, and what is to be true of them after the load has ended. */
+import { firstProjectName } from "../../src/domain/project/Directory.ts"
 import { limits } from "../../src/Limits.ts"
 import { action, ask, type BoardEntry, boardPath } from "./Caller.ts"
 import { ClusterLoad, type LoadOptions } from "./ClusterLoad.ts"
 import { eventually, ownerOf, Runner } from "./Runner.ts"
+
+/** Partitions with a project under load: with even shares they have different owners. */
+export const loadedPartitions: ReadonlyArray<number> = [
+  ...new Set([1, Math.ceil(limits.clusterPartitions / 2), limits.clusterPartitions]),
+]
 
 type Settings = Readonly<Record<string, string>>
 
@@ -17,6 +23,11 @@ export class Cluster {
     this.runners = runners
     this.settings = settings
     this.keys = keys
+  }
+
+  /** The names of these projects. */
+  get projects(): ReadonlyArray<string> {
+    return this.keys.map((_, index) => nameOf(index + 1))
   }
 
   /** Callers of all runners, in the project of one partition. */
@@ -105,6 +116,10 @@ export class Cluster {
   }
 }
 
+/** The first start of a cluster makes the first one. */
+const nameOf = (partition: number): string =>
+  partition === 1 ? firstProjectName : `project-${partition}`
+
 /** Starts these runners; the first one makes projects, each in a partition of its own, with a key and a rule. */
 export const startRunners = async (
   runners: ReadonlyArray<Runner>,
@@ -114,7 +129,7 @@ export const startRunners = async (
   const [first, ...others] = runners
   await first!.start()
   const keys = [await eventually("the first key", async () => first!.firstKey)]
-  while (keys.length < projects) keys.push(await first!.createKey(`project-${keys.length + 1}`))
+  while (keys.length < projects) keys.push(await first!.createKey(nameOf(keys.length + 1)))
   for (const key of keys) {
     // One rule, however often it is asked for: a rule may be there although no reply came in time.
     await eventually("a rule", async () => {

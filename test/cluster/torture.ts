@@ -16,7 +16,7 @@ import { Inbox, inboxPaths } from "./Inbox.ts"
 import { type Moment, moments, reach } from "./moments.ts"
 import { Network } from "./Network.ts"
 import { eventually, ownerOf } from "./Runner.ts"
-import { type Cluster, startRunners } from "./startCluster.ts"
+import { type Cluster, loadedPartitions, startRunners } from "./startCluster.ts"
 
 export interface ClusterTortureOptions {
   readonly seed: number
@@ -70,8 +70,6 @@ const nothing = {
 }
 /** Of each project. */
 const callers = 3
-/** Those with a project under load: with even shares they have different owners. */
-const loaded = [1, Math.ceil(limits.clusterPartitions / 2), limits.clusterPartitions]
 const foldEvery = 40
 /** After so many without an acknowledgement, the runners' lines are kept beside the log. */
 const slowExpirations = 4
@@ -150,8 +148,7 @@ class Arena {
       limits.clusterPartitions,
     )
     const inboxes = new Map<number, Inbox>()
-    for (const partition of loaded) {
-      if (inboxes.has(partition)) continue
+    for (const partition of loadedPartitions) {
       inboxes.set(partition, await Inbox.of(cluster, cluster.keys[partition - 1]!))
     }
     return new Arena(postgres, network, cluster, inboxes, expirationMs)
