@@ -172,7 +172,10 @@ export class Owners {
       this.failure = undefined
       this.isAddressTaken = false
       const owners = new Map(rows.map(({ epoch, id, owner }) => [id, { address: owner, epoch }]))
-      const isChanged = rows.some(({ epoch, id }) => this.#owners.get(id)?.epoch !== epoch)
+      const isChanged = rows.some(({ epoch, id, owner }) => {
+        const known = this.#owners.get(id)
+        return known?.epoch !== epoch || known.address !== owner
+      })
       this.#owners = owners
       if (!isChanged) return
       for (const end of [...this.#waiting]) end()

@@ -132,7 +132,7 @@ export class Partition {
   /** Opens it or lets it go on; ends when it was closed. */
   readonly #serve = Effect.gen({ self: this }, function* () {
     const isFrozen = this.#held !== undefined
-    if (isFrozen) yield* this.#confirm
+    if (isFrozen) yield* this.#confirm("resume")
     if (this.#held === undefined) yield* this.#open
     const held = this.#held
     if (held === undefined) return
@@ -264,7 +264,7 @@ export class Partition {
       Effect.gen({ self: this }, function* () {
         const everyMs = Math.min(limits.confirmMs, this.#confirmedMs / 5)
         while (this.#held === held) {
-          yield* Effect.exit(this.#confirm)
+          yield* Effect.exit(this.#confirm("isOwner"))
           yield* Effect.sleep(everyMs)
         }
         return "closed"
@@ -272,11 +272,11 @@ export class Partition {
     ).pipe(Effect.flatMap((reason) => (this.#held === held ? this.#close(reason) : Effect.void)))
 
   /** Fails where PostgreSQL does not answer. */
-  readonly #confirm = Effect.gen({ self: this }, function* () {
+  readonly #confirm = Effect.fnUntraced(function* (this: Partition, by: "isOwner" | "resume") {
     const held = this.#held
     if (held === undefined) return
     const askedAt = performance.now()
-    const isOwner = yield* held.opened.isOwner
+    const isOwner = yield* held.opened[by]
     if (isOwner) this.#confirmedAt = Math.max(this.#confirmedAt, askedAt)
     else if (this.#held === held) yield* this.#close("Another runner claimed the partition")
   })

@@ -29,6 +29,8 @@ export interface OpenedPartition {
   readonly epoch: number
   /** Asks the fence whether no other runner has claimed the partition since. */
   readonly isOwner: Effect.Effect<boolean, unknown>
+  /** The same of a runner that gave the partition away and has its lock again: it is the owner of record. */
+  readonly resume: Effect.Effect<boolean, unknown>
   /** Ends when the fence has refused a write. */
   readonly fenced: Effect.Effect<void>
 }

@@ -30,6 +30,8 @@ interface Behaviour {
   readonly look?: Effect.Effect<void, unknown>
   readonly failed?: Effect.Effect<unknown>
   readonly serve?: Effect.Effect<void, unknown>
+  /** Whether no other runner has claimed it since. */
+  readonly resumes?: boolean
 }
 
 const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], number = 1) {
@@ -47,6 +49,7 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
       failed = Effect.never,
       look = Effect.void,
       open = Effect.void,
+      resumes = true,
       serve = Effect.void,
     } = behaviours[number - 1] ?? {}
     yield* open
@@ -56,6 +59,10 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
       handler: handlerOf(),
       epoch: number,
       isOwner: Effect.succeed(true),
+      resume: Effect.sync(() => {
+        happened.push(`resumes ${number}`)
+        return resumes
+      }),
       fenced: Effect.never,
     }
     return {
@@ -86,6 +93,38 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
   /** With the lock, until the fiber is interrupted. */
   const lock = Effect.forkChild(Effect.scoped(partition.run), { startImmediately: true })
   return { partition, happened, given, lock, scope, turns }
+})
+
+describe("A partition whose lock was lost", () => {
+  it.effect(
+    "goes on as the owner of record with the lock, unless another runner has claimed it",
+    () =>
+      Effect.gen(function* () {
+        const { given, happened, lock } = yield* setUp()
+        given.isFollower = false
+        const first = yield* lock
+        yield* advance(0)
+        yield* Fiber.interrupt(first)
+        yield* lock
+        yield* advance(0)
+        expect(happened).toEqual(["opens 1", "serves 1", "resumes 1"])
+        const { given: other, happened: later, lock: again } = yield* setUp([{ resumes: false }])
+        other.isFollower = false
+        const second = yield* again
+        yield* advance(0)
+        yield* Fiber.interrupt(second)
+        yield* again
+        yield* advance(limits.clusterRetryMs)
+        expect(later).toEqual([
+          "opens 1",
+          "serves 1",
+          "resumes 1",
+          "closes 1",
+          "opens 2",
+          "serves 2",
+        ])
+      }),
+  )
 })
 
 describe("A partition that its owner cannot open", () => {
@@ -254,7 +293,7 @@ describe("A partition that this runner follows", () => {
       expect(partition.handler).toBe(undefined)
       yield* lock
       yield* settle
-      expect(happened).toEqual(["opens 1", "serves 1"])
+      expect(happened).toEqual(["opens 1", "serves 1", "resumes 1"])
     }),
   )
 })

@@ -39,6 +39,8 @@ export interface Fence {
   readonly spreadsProjects: boolean
   /** Asks PostgreSQL whether no other server has claimed the data since. */
   readonly isOwner: Effect.Effect<boolean, unknown>
+  /** The same of a server that gave the data away and goes on: it is the owner of record again. */
+  readonly resume: Effect.Effect<boolean, unknown>
 }
 
 interface StorageObservers {

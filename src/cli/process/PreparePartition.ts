@@ -54,10 +54,10 @@ export const preparePartition = ({
     const metrics = new Metrics(whole)
     yield* Effect.addFinalizer(() => Effect.sync(() => metrics.remove()))
     const fenced = yield* Deferred.make<void>()
-    let fence: Pick<OpenedPartition, "epoch" | "isOwner"> | undefined
+    let fence: Pick<OpenedPartition, "epoch" | "isOwner" | "resume"> | undefined
     const prepared = yield* prepareServices(config, metrics, readiness, {
       onClaimed: (claimed) => {
-        fence = { epoch: claimed.epoch, isOwner: claimed.isOwner }
+        fence = { epoch: claimed.epoch, isOwner: claimed.isOwner, resume: claimed.resume }
       },
       onFenced: () => Deferred.doneUnsafe(fenced, Effect.void),
       shared,

@@ -62,7 +62,9 @@ export interface ClusterStorageOptions<E = never> extends DurableStorage.Durable
   /** The address at which other runners reach this one. */
   readonly owner: string
   /** This server is the owner from now on. `isOwner` asks whether no other one has claimed the partition since. */
-  readonly onClaimed?: (claim: Pick<PgJournal, "epoch" | "isOwner" | "spreadsProjects">) => void
+  readonly onClaimed?: (
+    claim: Pick<PgJournal, "epoch" | "isOwner" | "resume" | "spreadsProjects">,
+  ) => void
   /** Where the archives end on which PostgreSQL may rely, oldest first; those of other journals do no harm. */
   readonly archives?: Effect.Effect<ReadonlyArray<JournalPosition>>
   /** Whether this server is fit to take over, judged by the records so far: a failure ends the start, and claims nothing. */

@@ -82,6 +82,12 @@ const claimText = `WITH claimed AS (
 )
 SELECT epoch, last, checksum, format, pg_notify('${ownerChannel}', $1::text) FROM claimed`
 
+// Without another claim the epoch is the same: only the owner of record is told.
+const resumeText = `WITH resumed AS (
+  UPDATE laurel_partition SET owner = $2 WHERE id = $1 AND epoch = $3 RETURNING id
+)
+SELECT pg_notify('${ownerChannel}', $1::text) FROM resumed`
+
 const settleText = `SELECT p.epoch, p.last, j.epoch AS row_epoch, j.checksum AS row_checksum
 FROM laurel_partition p LEFT JOIN laurel_journal j ON j.partition = p.id AND j.first = $2
 WHERE p.id = $1`
@@ -99,6 +105,7 @@ const pruneText = `DELETE FROM laurel_journal WHERE partition = $1 AND first = A
 export class PgJournal {
   readonly #options: PgJournalOptions
   readonly #appending = Semaphore.makeUnsafe(1)
+  #owner = ""
   #epoch = 0
   #format = 0
   #lastSequence = 0
@@ -191,6 +198,7 @@ export class PgJournal {
       }),
       ([row]) =>
         Effect.sync(() => {
+          this.#owner = owner
           this.#epoch = Number(row?.epoch)
           this.#format = Number(row?.format)
           this.#lastSequence = Number(row?.last)
@@ -205,6 +213,22 @@ export class PgJournal {
       this.#format = Number(row?.format ?? 0)
       return Number(row?.epoch) === this.#epoch
     }),
+  )
+
+  /**
+   * `isOwner` of a server that gave the partition away, and goes on since nobody took it: others send it requests again. Not
+   * interrupted: it would be done after the partition was given away once more.
+   */
+  readonly resume: InPostgres<boolean> = Effect.uninterruptible(
+    Effect.suspend(() =>
+      Effect.map(
+        this.#options.sessions.appends.run({
+          text: resumeText,
+          values: [this.#options.partition, this.#owner, this.#epoch],
+        }),
+        ({ length }) => length > 0,
+      ),
+    ),
   )
 
   /** Appends; `onAppended` is called with it, in the order of the journal. */

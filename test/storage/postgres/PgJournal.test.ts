@@ -139,6 +139,23 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
     }),
   )
 
+  it.effect("is its owner's of record again who goes on, until another one claims it", () =>
+    Effect.gen(function* () {
+      const { journal, query, url } = yield* prepared
+      yield* journal.claim("first")
+      const { epoch } = journal
+      const other = yield* journalOn(url)
+      const ownerOf = Effect.map(other.read, (state) => state?.owner)
+      yield* query("UPDATE laurel_partition SET owner = 'heir'")
+      expect([yield* journal.isOwner, yield* ownerOf]).toEqual([true, "heir"])
+      expect(yield* journal.resume).toBe(true)
+      expect([yield* ownerOf, journal.epoch]).toEqual(["first", epoch])
+      yield* other.claim("second")
+      expect(yield* journal.resume).toBe(false)
+      expect(yield* ownerOf).toBe("second")
+    }),
+  )
+
   it.effect("a claim under appends: what was acknowledged is there, and nothing after", () =>
     Effect.gen(function* () {
       const { journal, url } = yield* prepared
