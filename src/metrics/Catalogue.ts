@@ -165,7 +165,7 @@ export const catalogue = {
     "Archives sent to the bucket by outcome: `sent`, or `failed` attempts (the log has the cause); only with a bucket.",
     "outcome",
   ),
-  laurel_shipped_archive_age_seconds: gauge(
+  laurel_shipped_archive_age_seconds: largest(
     "Age of the newest archive in the bucket; 0 until the first is found or sent; only with a bucket.",
   ),
   laurel_shipped_bytes_total: counter("Bytes sent to the bucket; only with a bucket."),

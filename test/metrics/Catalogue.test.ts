@@ -26,6 +26,12 @@ const all = new Map<string, MetricKind>(Object.entries(catalogue))
 const folder = resolve(import.meta.dirname, "../../src/metrics")
 
 describe("The catalogue of metrics", () => {
+  it("adds no ages of several partitions up", () => {
+    const ages = [...all].filter(([name]) => /_age_seconds$/.test(name))
+    expect(ages.length).toBeGreaterThan(2)
+    for (const [name, { combined }] of ages) expect([name, combined]).toEqual([name, "largest"])
+  })
+
   it("lists exactly the metrics of a server in use, with type, labels and description", async () => {
     const server = await startServer()
     try {

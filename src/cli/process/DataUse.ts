@@ -5,6 +5,7 @@
 import path from "node:path"
 import { Effect } from "effect"
 import { archivesIn, type Config } from "../../config/Config.ts"
+import { partitionsName } from "../../config/PartitionConfig.ts"
 import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { bytesUnder, type Room, roomAt } from "../../storage/disk/DiskUse.ts"
@@ -27,7 +28,7 @@ export const readDataUse = Effect.fnUntraced(function* (config: Config) {
       journal: yield* bytesUnder(path.join(dataDirectory, "journal")),
       database: yield* bytesUnder(path.join(dataDirectory, "live")),
       audit: yield* bytesUnder(path.join(dataDirectory, "audit")),
-      archives: yield* bytesUnder(archives),
+      archives: yield* bytesUnder(archives, partitionsName),
     },
     // Before the first archive its folder may not exist.
     room: { data, archives: (yield* roomAt(archives)) ?? data },

@@ -15,13 +15,17 @@ export interface Room {
 const orUnknown = <A>(ask: () => Promise<A>): Effect.Effect<A | undefined> =>
   Effect.orElseSucceed(Effect.tryPromise(ask), () => undefined)
 
-/** Bytes that a folder and all in it take on disk: 0 where it does not exist, `undefined` where it cannot be read. */
-export const bytesUnder = (folder: string): Effect.Effect<number | undefined> =>
-  orUnknown(() => bytesOf(folder))
+/**
+ * Bytes that a folder and all in it take on disk, but for what has the name `without` in it: 0 where it does not exist, `undefined`
+ * where it cannot be read.
+ */
+export const bytesUnder = (folder: string, without?: string): Effect.Effect<number | undefined> =>
+  orUnknown(() => bytesOf(folder, without))
 
-const bytesOf = async (folder: string): Promise<number> => {
+const bytesOf = async (folder: string, without?: string): Promise<number> => {
   let bytes = 0
   for (const entry of await orGone(readdir(folder, { withFileTypes: true }), [])) {
+    if (entry.name === without) continue
     const where = path.join(folder, entry.name)
     if (entry.isDirectory()) bytes += await bytesOf(where)
     else bytes += blockBytes * (await orGone(blocksOf(where), 0))

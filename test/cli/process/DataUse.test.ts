@@ -1,12 +1,29 @@
+import { writeFile } from "node:fs/promises"
 import path from "node:path"
 import { expect, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { DataUseMetrics, readDataUse } from "../../../src/cli/process/DataUse.ts"
 import { readConfig } from "../../../src/config/Config.ts"
+import { ofPartition } from "../../../src/config/PartitionConfig.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
+
+it.live("archives of other partitions below those of the first count for their own", () =>
+  Effect.gen(function* () {
+    const archives = yield* temporaryFolder
+    const settings = { LAUREL_ARCHIVE_DIR: archives, LAUREL_CLUSTER: "postgres://127.0.0.1:1/x" }
+    const { config } = readConfig({ LAUREL_DATA_DIR: archives, ...settings })
+    const third = ofPartition(Result.getOrThrow(config), 3)
+    yield* nodeDisk.makeFolder(third.archiveDirectory)
+    yield* Effect.promise(() => writeFile(path.join(third.archiveDirectory, "x"), "x"))
+    const bytesOf = (number: number) =>
+      Effect.map(readDataUse(ofPartition(third, number)), ({ bytes }) => bytes.archives)
+    expect(yield* bytesOf(1)).toBe(0)
+    expect(yield* bytesOf(3)).toBeGreaterThan(0)
+  }),
+)
 
 it.live("metrics show the last sample, and nothing once the disk has not answered for long", () =>
   Effect.gen(function* () {
