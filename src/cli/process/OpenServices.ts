@@ -2,7 +2,7 @@
  * All that a data directory brings with it: engine, accounts, archives, webhooks, dashboard. Opened for the surrounding scope;
  * what is opened first is closed last.
  */
-import { Context, Effect, Fiber } from "effect"
+import { Context, Effect } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { bucketOf } from "../../config/BucketSettings.ts"
 import { archivesIn, type Config, retentionOf } from "../../config/Config.ts"
@@ -17,7 +17,6 @@ import {
 import { watchDatabase } from "../../engine/archive/DatabaseWatch.ts"
 import type { WorkerHost } from "../../engine/archive/WorkerHost.ts"
 import type { ReadinessState } from "../../http/server/Readiness.ts"
-import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import type { Sessions } from "../../storage/postgres/PgConnection.ts"
 import { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
@@ -34,6 +33,7 @@ import {
 } from "./OpenEngine.ts"
 import { openHosts } from "./OpenHosts.ts"
 import type { Shipping } from "./OpenShipments.ts"
+import { withProgressLog } from "./progressLog.ts"
 
 /** Opens the data and recovers the engine; `serve` opens the rest. `readiness` follows the progress. */
 export const prepareServices = Effect.fnUntraced(function* (
@@ -143,26 +143,6 @@ const sentenceOf = (progress: OpenProgress): string => {
     ? `Reading the journal from PostgreSQL: ${of} records.`
     : `Replaying the journal: ${of} records.`
 }
-
-const withProgressLog = <A, E, R>(
-  readiness: ReadinessState,
-  opening: Effect.Effect<A, E, R>,
-): Effect.Effect<A, E, R> =>
-  Effect.gen(function* () {
-    const log = yield* Effect.forkChild(logProgress(readiness))
-    const opened = yield* opening
-    yield* Fiber.interrupt(log)
-    return opened
-  })
-
-/** Says now and then what a long start is at; never ends. */
-const logProgress = (readiness: ReadinessState): Effect.Effect<never> =>
-  Effect.gen(function* () {
-    while (true) {
-      yield* Effect.sleep(limits.startLogEveryMs)
-      yield* Effect.logInfo("Starting").pipe(Effect.annotateLogs({ doing: readiness.doing }))
-    }
-  })
 
 /** Archives on demand, and by the clock where that is configured. */
 const keepArchives = Effect.fnUntraced(function* (
