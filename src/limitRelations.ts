@@ -85,6 +85,10 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
     "every runner that is alive counts where formats are raised",
   )
   holds(
+    2 * limits.adminPulseMs < limits.forwardSilenceMs,
+    "a forwarded request for an archive is not given up while it waits",
+  )
+  holds(
     limits.formatWaitMs < limits.runnerForgottenMs,
     "the row of a runner stays as long as the runner counts",
   )

@@ -1,15 +1,17 @@
 /**
  * `POST /admin/archives` → 200 and lines of JSON while the archive is being made: `{ "progress": … }` now and
- * then, at last `{ "archive": … }`, its manifest, or `{ "failed": { kind, detail } }`. A caller that
- * disconnects before the end does not stop the archive.
+ * then, `{ "waiting": true }` every `adminPulseMs`, at last `{ "archive": … }`, its manifest, or `{ "failed": { kind, detail } }`. A
+ * caller that disconnects before the end does not stop the archive. It may wait for those of other partitions.
  */
 import { Cause, Effect, Result } from "effect"
 import type { Archives } from "../../engine/archive/Archives.ts"
 import type { JobFailed, JobProgress } from "../../engine/archive/Jobs.ts"
+import { limits } from "../../Limits.ts"
 import type { Exchange } from "../request/Exchange.ts"
 
 export type ArchiveLine =
   | { readonly progress: JobProgress }
+  | { readonly waiting: true }
   | { readonly archive: unknown }
   | { readonly failed: Pick<JobFailed, "kind" | "detail"> }
 
@@ -27,7 +29,11 @@ export const createArchive = (
     "X-Request-Id": requestId,
   })
   const progress = (at: JobProgress) => tell({ progress: at })
-  return archives.create({ reason: "request", progress }).pipe(
+  const pulse = Effect.sync(() => tell({ waiting: true })).pipe(
+    Effect.delay(limits.adminPulseMs),
+    Effect.forever,
+  )
+  return Effect.raceFirst(archives.create({ reason: "request", progress }), pulse).pipe(
     Effect.matchCauseEffect({
       onSuccess: (archive) => Effect.sync(() => tell({ archive })),
       onFailure: (cause) => {
