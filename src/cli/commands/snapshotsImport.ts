@@ -8,7 +8,7 @@ import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { amountOf, countText } from "../output/Amounts.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
-import { holdDirectory } from "../process/DataDirectory.ts"
+import { holdDirectory, requireNoServer } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import { onePartition, partitionFlag } from "./partitionFlag.ts"
@@ -51,6 +51,7 @@ export const importSnapshot = Command.make(
   Effect.fnUntraced(
     function* ({ file, json, partition }) {
       const config = yield* onePartition(yield* loadConfig, partition)
+      yield* requireNoServer(config)
       const imported = yield* Effect.scoped(importInto(config.dataDirectory, path.resolve(file)))
       const { counts, sequence, sums } = imported
       if (json) return yield* Console.log(JSON.stringify({ sequence, counts, sums }))

@@ -18,6 +18,7 @@ import { restoredWords } from "../output/RestoreWords.ts"
 import { archiveSettings, archivesHere } from "../process/ArchiveSettings.ts"
 import { idsInBucket } from "../process/BucketAccess.ts"
 import { projectInCluster } from "../process/ClusterProjects.ts"
+import { requireNoServer } from "../process/DataDirectory.ts"
 import { comparisonWords, type KeyComparison } from "../process/KeyComparison.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
@@ -253,6 +254,7 @@ export const restoreSnapshot = Command.make(
     function* ({ json, partition, yes, ...given }) {
       const target = yield* targetOf(given)
       const config = yield* loadConfig
+      yield* requireNoServer(config)
       const id = Option.getOrUndefined(given.id)
       if (id?.startsWith("replaced-")) {
         const holder = yield* holderOf(config, id, partition)

@@ -17,7 +17,7 @@ import {
   refused,
 } from "../output/ExitCode.ts"
 import { diskFailure } from "../output/JobWords.ts"
-import type { Asked } from "./AdminRequest.ts"
+import { type Asked, askPosition } from "./AdminRequest.ts"
 import { serverFileFolder } from "./LoadConfig.ts"
 import { readServerFile, type ServerFile } from "./ServerFile.ts"
 
@@ -60,6 +60,29 @@ export const besideOrAlone = <A>(
       ),
     ),
   )
+
+/**
+ * Ends a command that changes the data of a partition beside a server of the cluster: the server has the directories of its
+ * partitions locked, and may open any other one at any time.
+ */
+export const requireNoServer = (config: Config): Effect.Effect<void, CommandFailed> => {
+  const folder = serverFileFolder(config)
+  const inUse = commandFailed(exitCodes.inUse, `A server runs on ${folder}. Stop it first.`)
+  return config.cluster === undefined
+    ? Effect.void
+    : Effect.flatMap(readServerFile(folder), (server) =>
+        server === undefined
+          ? Effect.void
+          : Effect.matchEffect(askPosition(server, config), {
+              onSuccess: () => Effect.fail(inUse),
+              // Another process has the id of a server that is gone.
+              onFailure: (error) =>
+                error._tag === "AdminUnavailable" && !error.reached
+                  ? Effect.void
+                  : Effect.fail(inUse),
+            }),
+      )
+}
 
 /** Holds the lock of an existing directory while the scope is open, and settles a restore that was interrupted. */
 export const holdDirectory = Effect.fnUntraced(function* (

@@ -1,5 +1,8 @@
 /** Commands about archives in a cluster of several partitions, on a machine that has the data of some. */
-import { cp, readdir } from "node:fs/promises"
+import { once } from "node:events"
+import { cp, readdir, writeFile } from "node:fs/promises"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -20,6 +23,40 @@ const threePartitions = Effect.acquireRelease(
 /** Nobody listens there, and nobody is asked. */
 const cluster = { LAUREL_CLUSTER: "postgres://laurel@127.0.0.1:1/laurel" }
 const keysCreate = ["keys", "create", "--project", "shop", "--environment", "sandbox"]
+
+it.live("change no partition beside a server of the cluster, which may open it at any time", () =>
+  Effect.gen(function* () {
+    const root = yield* temporaryFolder
+    const run = (...args: ReadonlyArray<string>) =>
+      runCommand(["snapshots", ...args, "--partition", "1"], root, cluster)
+    const position = '{"lastSequence":1,"checksum":1}'
+    const server = createServer((_, response) => response.end(position))
+    const address = yield* Effect.acquireRelease(
+      Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening")).pipe(
+        Effect.map(() => server.address() as AddressInfo),
+      ),
+      () => Effect.sync(() => server.close()),
+    )
+    const file = {
+      ...{ pid: process.pid, url: "", adminUrl: `http://127.0.0.1:${address.port}` },
+      ...{ token: "t", startedAt: "" },
+    }
+    yield* Effect.promise(() => writeFile(join(root, "server.json"), JSON.stringify(file)))
+    for (const command of [
+      ["restore", "newest", "--yes"],
+      ["restore", "replaced-x", "--yes"],
+      ["import", join(root, "x")],
+    ]) {
+      const { code, stderr } = yield* run(...command)
+      expect([code, stderr]).toEqual([75, expect.stringContaining("Stop it first")])
+    }
+    // A file that a server has left.
+    server.closeAllConnections()
+    yield* Effect.promise(() => once(server.close(), "close"))
+    const { code } = yield* run("restore", "newest", "--yes")
+    expect(code).toBe(66)
+  }),
+)
 
 it.live("are about all partitions or one, and say which", () =>
   Effect.gen(function* () {
