@@ -1,5 +1,6 @@
 /** One runner of a cluster: the real program, with a data directory and addresses that stay the same across its starts. */
 
+import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import os from "node:os"
@@ -61,15 +62,24 @@ export class Runner {
   }
 
   get isRunning(): boolean {
-    return this.process !== undefined && !this.process.hasEnded
+    return this.process !== undefined && !hasExited(this.process)
   }
 
   signal(signal: NodeJS.Signals): void {
     this.process.process.kill(signal)
   }
 
+  /** Ends when its workers have ended, too. */
   end(signal: NodeJS.Signals): Promise<End> {
     return this.process.end(signal)
+  }
+
+  /** `kill -9`. Its workers, which have the lowest priority, may end much later. */
+  async kill(): Promise<void> {
+    if (!this.isRunning) return
+    const exited = once(this.process.process, "exit")
+    this.signal("SIGKILL")
+    await exited
   }
 
   /** Another one with its address for others. */
@@ -138,11 +148,15 @@ export class Runner {
   async remove(): Promise<void> {
     if (this.isRunning) {
       this.signal("SIGCONT")
-      await this.end("SIGKILL")
+      await this.kill()
     }
+    await this.process?.ended
     await rm(this.directory, { recursive: true, force: true })
   }
 }
+
+const hasExited = ({ process: { exitCode, signalCode } }: ServerProcess): boolean =>
+  exitCode !== null || signalCode !== null
 
 /** Polls until `look` has an answer. */
 export const eventually = async <A>(

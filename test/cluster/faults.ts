@@ -50,7 +50,7 @@ export const ableIn = (scene: Scene, { disables }: Fault): ReadonlyArray<Runner>
 
 const kill = (role: Role): Fault => ({
   strike: async (scene) => {
-    await scene[role].end("SIGKILL")
+    await scene[role].kill()
   },
   heal: (scene) => scene[role].start(),
 })
@@ -166,7 +166,7 @@ export const faults: Readonly<Record<string, Fault>> = {
     strike: async ({ owner, random }) => {
       owner.signal("SIGTERM")
       await delay(random.integer(0, 300))
-      if (owner.isRunning) await owner.end("SIGKILL")
+      await owner.kill()
     },
     heal: ({ owner }) => owner.start(),
   },
@@ -237,7 +237,7 @@ export const faults: Readonly<Record<string, Fault>> = {
     strike: async ({ cluster, leaving, other, owner, partition }) => {
       tmpfs.fill(other.directory)
       const { written } = other.process
-      await owner.end("SIGKILL")
+      await owner.kill()
       const third = cluster.runners.filter(
         (runner) => runner !== owner && runner !== other && runner.isRunning,
       )
