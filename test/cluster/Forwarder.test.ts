@@ -290,9 +290,12 @@ describe("A forwarded request", () => {
     expect(owner.seen).toEqual({ requests: 1, admin: 1 })
   })
 
-  it("waits for an owner, and is sent to the one that comes", async () => {
+  it.each([
+    ["an owner", undefined],
+    ["the first claim", ""],
+  ])("waits for %s, and is sent to the one that comes", async (_, nobodysAddress) => {
     const owner = await ownerThat(echo)
-    const owners = new KnownOwners()
+    const owners = new KnownOwners(nobodysAddress)
     const { forwarder, port } = await runnerThatKnows(owners)
     const reply = ask(port, { method: "POST", path: "/v1/events", body: "{}" })
     while (forwarder.waiting === 0) await new Promise((resolve) => setImmediate(resolve))
