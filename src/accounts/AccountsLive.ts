@@ -122,9 +122,14 @@ export const make = Effect.gen(function* () {
       }
     }),
   )
-  yield* Effect.addFinalizer(() =>
-    Effect.timeoutOption(Effect.interruptible(recordUses), limits.keyUseLastFlushMs),
-  )
+  let hasLeft = false
+  const leave = Effect.suspend(() => {
+    if (hasLeft) return Effect.void
+    hasLeft = true
+    const last = Effect.timeoutOption(Effect.interruptible(recordUses), limits.keyUseLastFlushMs)
+    return Effect.asVoid(last)
+  })
+  yield* Effect.addFinalizer(() => leave)
 
   const noteUse = ({ use }: Caller): number => {
     const at = now()
@@ -226,6 +231,7 @@ export const make = Effect.gen(function* () {
     rotate: (keyId, overlap, by = "operator") => change(rotate(keyId, overlap, by)),
     revoke: (keyId, by = "operator") =>
       change(Effect.asVoid(engine.askDirectory({ kind: "revokeKey", by, keyId }))),
+    leave,
   })
 
   const ask = (command: ProjectsCommand) => change(Effect.asVoid(engine.askDirectory(command)))

@@ -95,5 +95,10 @@ export class ApiKeys extends Context.Service<
     ) => Effect.Effect<CreatedKey, LaurelError>
     /** Ends a key at once; `key_not_found` where it is unknown or revoked. */
     readonly revoke: (keyId: string, by?: Asker) => Effect.Effect<void, LaurelError>
+    /**
+     * Records the last uses of keys for the last time, within `keyUseLastFlushMs`: in a cluster before another server takes
+     * over, after which nothing is recorded here; else at the end.
+     */
+    readonly leave: Effect.Effect<void>
   }
 >()("accounts/ApiKeys") {}

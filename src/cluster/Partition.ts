@@ -20,6 +20,7 @@
 import { Cause, Deferred, Effect, Exit, Fiber, Scope, Semaphore } from "effect"
 import { limits } from "../Limits.ts"
 import { Following } from "./Following.ts"
+import { inScope, type Restore } from "./inScope.ts"
 import { Opening, type OpeningFailure } from "./Opening.ts"
 import type { PartitionTurns } from "./OpeningTurns.ts"
 import type { OpenedPartition, PartitionHandler, PreparedPartition } from "./PreparedPartition.ts"
@@ -281,6 +282,11 @@ export class Partition {
     else if (this.#held === held) yield* this.#close("Another runner claimed the partition")
   })
 
+  /** Before the process ends, while all partitions are served. */
+  readonly leave: Effect.Effect<void> = Effect.suspend(
+    () => this.#held?.opened.leave ?? Effect.void,
+  )
+
   /** Takes no more requests; those in progress have `handoverMs`. */
   readonly freeze: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
     this.#hasLock = false
@@ -334,15 +340,3 @@ export class Partition {
     })
   }
 }
-
-type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-
-/** Opens something in a scope of its own, which a failure or an interruption closes. */
-const inScope = <A, E>(restore: Restore, open: Effect.Effect<A, E, Scope.Scope>) =>
-  Effect.gen(function* () {
-    const scope = yield* Scope.make()
-    const opened = yield* restore(Scope.provide(open, scope)).pipe(
-      Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))),
-    )
-    return { opened, scope }
-  })

@@ -7,7 +7,7 @@ import { anyRunner, type PlacementOptions } from "./Placement.ts"
 import type { PartitionHandler } from "./PreparedPartition.ts"
 import type { Shares } from "./Shares.ts"
 
-type Part = Pick<Partition, "handler" | "following" | "opening" | "freeze" | "run">
+type Part = Pick<Partition, "handler" | "following" | "opening" | "leave" | "freeze" | "run">
 
 export interface PartitionsOptions {
   readonly owners: Pick<Owners, "of">
@@ -71,9 +71,14 @@ export class Partitions
 
   readonly run = (number: number): Effect.Effect<never, never, Scope.Scope> => this.of(number).run
 
-  /** All at once: each has its own time to finish. */
-  get freeze(): Effect.Effect<void> {
-    const all = this.#all.map(({ freeze }) => freeze)
-    return Effect.all(all, { concurrency: "unbounded", discard: true })
+  /**
+   * For the end of the process. All leave at once, and only then all are frozen: what some record is for another one here.
+   * Each has its own time to finish.
+   */
+  get handOver(): Effect.Effect<void> {
+    const together = { concurrency: "unbounded", discard: true } as const
+    const leave = this.#all.map((part) => part.leave)
+    const freeze = this.#all.map((part) => part.freeze)
+    return Effect.andThen(Effect.all(leave, together), Effect.all(freeze, together))
   }
 }

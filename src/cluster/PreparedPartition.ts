@@ -33,4 +33,6 @@ export interface OpenedPartition {
   readonly resume: Effect.Effect<boolean, unknown>
   /** Ends when the fence has refused a write. */
   readonly fenced: Effect.Effect<void>
+  /** Records what only this process knows, before another runner takes over; within a few seconds. */
+  readonly leave: Effect.Effect<void>
 }

@@ -361,6 +361,20 @@ describe("The last use of a key", () => {
     }),
   )
 
+  it.effect("is recorded before another server takes over, once", () =>
+    Effect.gen(function* () {
+      const { accounts, committed, end, keys } = yield* startAccounts()
+      const caller = accounts.authenticate((yield* keys.create(wish)).key)!
+      accounts.consume(caller, 1)
+      yield* keys.leave
+      expect(usesIn(committed)).toHaveLength(1)
+      yield* TestClock.adjust("1 second")
+      accounts.consume(caller, 1)
+      yield* end
+      expect(usesIn(committed)).toHaveLength(1)
+    }),
+  )
+
   it.effect("is recorded as soon as the storage takes writes again", () =>
     Effect.gen(function* () {
       let full = true
@@ -397,9 +411,13 @@ describe("The last use of a key", () => {
       yield* recording.await
       yield* keys.revoke(id)
       expect(accounts.authenticate(key)).toBeUndefined()
-      const ending = yield* Effect.forkChild(end)
-      yield* TestClock.adjust(limits.keyUseLastFlushMs)
-      yield* Fiber.join(ending)
+      const leaving = yield* Effect.forkChild(keys.leave)
+      yield* TestClock.adjust(limits.keyUseLastFlushMs - 1)
+      expect(leaving.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust(1)
+      yield* Fiber.join(leaving)
+      // It was tried for the last time.
+      yield* end
     }),
   )
 

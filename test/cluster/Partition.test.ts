@@ -64,6 +64,7 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
         return resumes
       }),
       fenced: Effect.never,
+      leave: Effect.sync(() => happened.push(`leaves ${number}`)),
     }
     return {
       look,

@@ -8,7 +8,7 @@ import type { PartitionHandler } from "../../src/cluster/PreparedPartition.ts"
 import { limits } from "../../src/Limits.ts"
 
 let now = 0
-let frozen: Array<number>
+let ended: Array<string>
 let known: { owner: string; isAlone: boolean; heir: string | undefined; mayAnswer: boolean }
 let asked: Array<ReadonlyArray<unknown>>
 
@@ -20,7 +20,11 @@ const make = () => {
     handler: number === 3 ? undefined : handler,
     following: number === 3 ? (following as never) : undefined,
     opening: new Opening(() => now),
-    freeze: Effect.sync(() => void frozen.push(number)),
+    leave: Effect.andThen(
+      Effect.yieldNow,
+      Effect.sync(() => ended.push("left")),
+    ),
+    freeze: Effect.sync(() => void ended.push(`froze ${number}`)),
     run: Effect.never,
   }))
   const here = new Partitions(all, {
@@ -41,7 +45,7 @@ const make = () => {
 
 beforeEach(() => {
   now = 0
-  frozen = []
+  ended = []
   asked = []
   known = { owner: "b", isAlone: false, heir: undefined, mayAnswer: true }
 })
@@ -89,8 +93,9 @@ describe("The partitions of a runner", () => {
     expect(here.givesAway(2)).toBeUndefined()
   })
 
-  it("are frozen all at the end", async () => {
-    await Effect.runPromise(make().here.freeze)
-    expect(frozen.sort()).toEqual([1, 2, 3])
+  it("are handed over at the end: all are frozen, once all have left", async () => {
+    await Effect.runPromise(make().here.handOver)
+    expect(ended.slice(0, 3)).toEqual(["left", "left", "left"])
+    expect(ended.slice(3).sort()).toEqual(["froze 1", "froze 2", "froze 3"])
   })
 })

@@ -42,8 +42,7 @@ export const auditedKeys = (
       ({ key }) => key,
     )
   return {
-    list: keys.list,
-    listOf: keys.listOf,
+    ...keys,
     create: (request, by) => created("key.create", keys.create(request, by), ""),
     rotate: (keyId, overlap, by) =>
       created("key.rotate", keys.rotate(keyId, overlap, by), `in place of ${keyId}, `),

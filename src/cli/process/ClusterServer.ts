@@ -190,7 +190,7 @@ export const serveInCluster = (
       forwarder.isStopping = true
       readiness.phase = "stopping"
       // Before the others see that this runner leaves: then they find the lock free.
-      return here.freeze
+      return here.handOver
     })
     yield* Effect.logInfo("Joined the cluster").pipe(
       Effect.annotateLogs({ url: api.url, adminUrl, address }),

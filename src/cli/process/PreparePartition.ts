@@ -1,5 +1,6 @@
 /** A partition of a cluster on one server: all that belongs to its data directory, opened while the server follows or owns it. */
-import { Console, Deferred, Effect, type Scope } from "effect"
+import { Console, Context, Deferred, Effect, type Scope } from "effect"
+import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import type { OpenedPartition, PreparedPartition } from "../../cluster/PreparedPartition.ts"
 import type { Config } from "../../config/Config.ts"
 import { firstPartition, ofPartition } from "../../config/PartitionConfig.ts"
@@ -85,7 +86,8 @@ export const preparePartition = ({
         yield* say(welcomeText(url, welcome))
       }
       yield* watchData(config, metrics, opened)
-      return { handler, fenced: Deferred.await(fenced), ...fence! }
+      const { leave } = Context.get(services, ApiKeys)
+      return { handler, fenced: Deferred.await(fenced), leave, ...fence! }
     })
     return { ...prepared, serve }
   })
