@@ -13,10 +13,11 @@ import { ScanListener, scanArguments } from "../../storage/lmdb/ScanOutcome.ts"
 // The server's standard error stays open until then, and a supervisor may wait for its end.
 const deadline = performance.now() + limits.crashScanMs
 
-const report = (folder: string): void => {
+/** Reports the folders of which one process hears the outcome; returns the rest. */
+const report = (folders: ReadonlyArray<string>): ReadonlyArray<string> => {
   const { signal, status, stdout } = spawnSync(
     process.execPath,
-    scanArguments({ folder, whole: true }),
+    scanArguments({ folders, whole: true }),
     {
       encoding: "utf8",
       maxBuffer: Number.POSITIVE_INFINITY,
@@ -25,17 +26,24 @@ const report = (folder: string): void => {
       killSignal: "SIGKILL",
     },
   )
-  const listener = new ScanListener(folder)
-  for (const line of stdout.split("\n")) if (line !== "") listener.hear(line)
-  const outcome = listener.ended(status, signal)
-  if ("fault" in outcome) {
-    console.error(`laurel: The server has ended. ${outcome.fault}. ${rebuildHint}.`)
+  const lines = stdout.split("\n").filter((line) => line !== "")
+  for (const [index, folder] of folders.entries()) {
+    const listener = new ScanListener(folder)
+    while (!listener.isOver && lines.length > 0) listener.hear(lines.shift()!)
+    const isEnd = !listener.isOver
+    const outcome = listener.ended(status, signal)
+    if ("fault" in outcome) {
+      console.error(`laurel: The server has ended. ${outcome.fault}. ${rebuildHint}.`)
+    }
+    // This one ended the process.
+    if (isEnd) return folders.slice(index + 1)
   }
+  return []
 }
 
 const directories = JSON.parse(process.argv[2]!) as ReadonlyArray<string>
-for (const directory of directories) {
-  const folder = path.join(directory, "live")
-  // A partition may never have been here.
-  if (existsSync(folder)) report(folder)
-}
+// A partition may never have been here.
+let rest: ReadonlyArray<string> = directories
+  .map((directory) => path.join(directory, "live"))
+  .filter((folder) => existsSync(folder))
+while (rest.length > 0) rest = report(rest)

@@ -24,15 +24,15 @@ export type OnScanning = (done: number, total: number) => void
 
 /** Scans an existing database in a child process. */
 export const runScan = (
-  options: ScanOptions,
+  { folder, whole }: ScanOptions,
   onScanning: OnScanning = () => {},
 ): Effect.Effect<ScanOutcome> =>
   Effect.callback((resume) => {
-    const child = spawn(process.execPath, scanArguments(options), {
+    const child = spawn(process.execPath, scanArguments({ folders: [folder], whole }), {
       stdio: ["ignore", "pipe", "ignore"],
     })
     const silence = setTimeout(() => child.kill("SIGKILL"), limits.workerSilenceMs)
-    const listener = new ScanListener(options.folder)
+    const listener = new ScanListener(folder)
     createInterface({ input: child.stdout }).on("line", (line) => {
       silence.refresh()
       const at = listener.hear(line)

@@ -18,8 +18,13 @@ export type FromScan =
 /** `fault`: the damage, as a sentence. `failed`: the scan could not run, so the state of the database is unknown. */
 export type ScanOutcome = Scanned | { readonly fault: string } | { readonly failed: string }
 
-/** Node's arguments for a scan. */
-export const scanArguments = (options: ScanOptions): ReadonlyArray<string> => [
+export interface ScanArguments extends Pick<ScanOptions, "whole"> {
+  /** Existing environments. */
+  readonly folders: ReadonlyArray<string>
+}
+
+/** Node's arguments for scans, one after the other. */
+export const scanArguments = (options: ScanArguments): ReadonlyArray<string> => [
   fileURLToPath(new URL("scanProcess.ts", import.meta.url)),
   JSON.stringify(options),
 ]
@@ -35,6 +40,11 @@ export class ScanListener {
 
   constructor(folder: string) {
     this.#folder = folder
+  }
+
+  /** Whether it has heard the outcome: further lines are about another folder. */
+  get isOver(): boolean {
+    return this.#said !== undefined
   }
 
   /** Takes a line of output; returns the position if the line has one. */

@@ -1,11 +1,11 @@
 /**
- * The process of a scan: takes its options as an argument and prints progress and result as lines (`ScanOutcome`). A damaged
- * database may end it by a signal.
+ * The process of a scan: takes its options as an argument, and prints progress and result of one database after the other as lines
+ * (`ScanOutcome`). A damaged database may end it by a signal.
  */
 import { writeSync } from "node:fs"
 import { flushCompileCache } from "node:module"
 import { DamagedDatabase } from "./PageCheck.ts"
-import type { FromScan } from "./ScanOutcome.ts"
+import type { FromScan, ScanArguments } from "./ScanOutcome.ts"
 import { scan } from "./scan.ts"
 
 const say = (message: FromScan): void => {
@@ -15,13 +15,17 @@ const say = (message: FromScan): void => {
 /** LMDB's own codes; all others are the system's. */
 const isLmdb = (code: unknown): boolean => typeof code === "number" && code < 0
 
-try {
-  say({ scanned: await scan(JSON.parse(process.argv[2]!), (at) => say({ at })) })
-} catch (error) {
-  const { code, message } = error as NodeJS.ErrnoException
-  if (error instanceof DamagedDatabase) say({ fault: message })
-  else if (isLmdb(code) || code === undefined) say({ thrown: message })
-  else say({ failed: message })
+/** A child of its own for each folder would cost more than the scan of a small database. */
+const { folders, whole } = JSON.parse(process.argv[2]!) as ScanArguments
+for (const folder of folders) {
+  try {
+    say({ scanned: await scan({ folder, whole }, (at) => say({ at })) })
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (error instanceof DamagedDatabase) say({ fault: message })
+    else if (isLmdb(code) || code === undefined) say({ thrown: message })
+    else say({ failed: message })
+  }
 }
 // By a signal: after reading, an orderly exit of Node has hung for ever, joining a thread of its own. All is said by now.
 flushCompileCache()
