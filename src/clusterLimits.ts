@@ -3,8 +3,8 @@ const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
 
 export const clusterLimits = {
-  /** Partitions of a cluster, the same on all of its runners. */
-  clusterPartitions: 1,
+  /** Partitions of a cluster, for ever: fewer would lose projects, and more would need all runners at once to know them. */
+  clusterPartitions: 16,
   /** A runner is dead when it was not seen for this long: the default of a setting. */
   lockExpirationMs: 10_000,
   lockExpirationMsMin: 1_000,

@@ -90,7 +90,8 @@ describe("A cluster of one partition", () => {
     expect((await send("1")).body).toMatchObject({ duplicate: true })
     expect(await totalOf(server, key)).toBe(2)
     // It is still its first claim: the engine that waited goes on.
-    expect(server.stderr.text.match(/Serves the partition/g)).toHaveLength(1)
+    const served = /"Serves the partition".*"partition":1\b/g
+    expect(server.stderr.text.match(served)).toHaveLength(1)
     await postgres.stop()
     expect(await server.stop()).toBe(0)
     await postgres.start()
