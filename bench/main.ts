@@ -23,6 +23,7 @@ import { describeMachine, formatMachine } from "./machine.ts"
 import type { BenchOptions } from "./options.ts"
 import { overload } from "./overload.ts"
 import { pageOf, type Results } from "./page.ts"
+import { partitions } from "./partitions.ts"
 import { peerTrials } from "./peerTrials.ts"
 import { pipeline } from "./pipeline.ts"
 import { reads } from "./reads.ts"
@@ -50,6 +51,7 @@ const short: Readonly<Record<string, Bench>> = {
   cluster,
   failover,
   forwarding,
+  partitions,
   cold,
   loading,
   disk,
