@@ -180,13 +180,19 @@ export class IdIndex {
   ): Effect.fn.Return<void, StorageError> {
     const runs = this.#runs.get(environment) ?? []
     let count = ids.count
+    let unfinished = 0
     let kept = runs.length
     for (; kept > 0; kept--) {
       const older = runs[kept - 1]!
-      const fits = older.ids <= 2 * count && older.ids + count <= limits.idRunIdsMax
-      if (!fits && older.through <= watermark) break
+      if (older.through > watermark) {
+        unfinished = Math.max(unfinished, older.ids)
+        continue
+      }
+      if (older.ids > 2 * count || older.ids + count > limits.idRunIdsMax) break
       count += older.ids
     }
+    // What an unfinished run has is counted: it comes again, or is of an older run, unless that is gone after a start.
+    count = Math.max(count, unfinished)
     const merged = runs.slice(kept)
     const bits = bitsFor(count, limits.idBucketIdsMax)
     const number = (runs.at(-1)?.number ?? 0) + 1

@@ -89,6 +89,38 @@ describe("The index of callers' ids", () => {
       }),
     )
 
+    it.effect("costs the same after many snapshots that failed: a disk may be full for hours", () =>
+      Effect.gen(function* () {
+        const { opened: index, random, storage } = yield* empty(seed)
+        const before = newIds(random, 3_000, 0)
+        yield* index.write(
+          sandbox,
+          listOf(before),
+          { through: 3_000, watermark: 0 },
+          groupsTo(storage),
+        )
+        index.ended()
+        const ids = newIds(random, 3_000, 3_000)
+        const taken = (write: WriteGroup) =>
+          index.write(sandbox, listOf(ids), { through: 6_000, watermark: 3_000 }, write)
+        for (let attempt = 0; attempt < 12; attempt++) {
+          yield* Effect.ignore(taken(() => new NoSpace({ operation: "write" })))
+          index.failed()
+        }
+        let groups = 0
+        let buckets = 0
+        yield* taken((group) => {
+          groups++
+          buckets += group.filter(({ value }) => value !== null).length
+          return storage.writeEntries(group)
+        })
+        index.ended()
+        // The head, one part, what was merged; 6,000 ids of 100 in a bucket.
+        expect([groups, buckets], `seed ${seed}`).toEqual([3, 1 + 64])
+        yield* expectAll(index, new Map([...before, ...ids]), seed)
+      }),
+    )
+
     it.effect(
       "finds all while it is written, and when that ends in the middle, each once again",
       () =>
