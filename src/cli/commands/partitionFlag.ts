@@ -6,7 +6,7 @@ import { clusterDirectory, ofPartition, partitionNumber } from "../../config/Par
 import { limits } from "../../Limits.ts"
 import { type CommandFailed, commandFailed, exitCodes, noData } from "../output/ExitCode.ts"
 
-export type PartitionWish = number | "all"
+type PartitionWish = number | "all"
 
 const numberOrAll = (text: string): Option.Option<PartitionWish> => {
   if (text === "all") return Option.some("all")
@@ -25,14 +25,14 @@ export const partitionFlag = (description: string) =>
 export type GivenPartition = Option.Option<PartitionWish>
 
 /** The number of partitions that the data of `config` may be in. */
-export const partitionCountOf = ({ cluster }: Config): number =>
+const partitionCountOf = ({ cluster }: Config): number =>
   cluster === undefined ? 1 : limits.clusterPartitions
 
 /** Whether a reader has to be told which partition is meant. */
 export const isSpread = (config: Config): boolean => partitionCountOf(config) > 1
 
 /** The configurations of all partitions; without a cluster the only one. */
-export const allPartitions = (config: Config): ReadonlyArray<Config> =>
+const allPartitions = (config: Config): ReadonlyArray<Config> =>
   config.cluster === undefined
     ? [config]
     : Array.from({ length: partitionCountOf(config) }, (_, index) => ofPartition(config, index + 1))
@@ -121,7 +121,7 @@ export const partitionMember = (config: Config): { readonly partition?: number }
   isSpread(config) ? { partition: partitionNumber(config) } : {}
 
 /** What a partition without data on this machine does to a command that is about several. */
-export type Missing =
+type Missing =
   /** It is passed over, where another one has data. */
   | "ignored"
   /** So, and the command says it. */
