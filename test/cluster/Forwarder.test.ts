@@ -304,6 +304,17 @@ describe("A forwarded request", () => {
     expect(owner.seen.requests).toBe(1)
   })
 
+  it("waits where the partition is there, and no runner has claimed it", async () => {
+    const owner = await ownerThat(echo)
+    const owners = new KnownOwners("")
+    const { forwarder, port } = await runnerThatKnows(owners)
+    expect(forwarder.canForward).toBe(false)
+    const reply = ask(port, { method: "POST", path: "/v1/events", body: "{}" })
+    while (forwarder.waiting === 0) await new Promise((resolve) => setImmediate(resolve))
+    owners.become(owner.address)
+    expect((await reply).status).toBe(201)
+  })
+
   it("goes on to the next owner where the last one refuses, or is gone", async () => {
     const former = await ownerThat(echo, () => false)
     const owner = await ownerThat(echo)
