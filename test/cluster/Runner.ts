@@ -158,18 +158,22 @@ export class Runner {
 const hasExited = ({ process: { exitCode, signalCode } }: ServerProcess): boolean =>
   exitCode !== null || signalCode !== null
 
-/** Polls until `look` has an answer. */
+/** Polls until `look` has an answer; its last failure is in the report. */
 export const eventually = async <A>(
   what: string,
   look: () => Promise<A | undefined>,
 ): Promise<A> => {
   const deadline = performance.now() + waitMs
+  let failure = ""
   while (performance.now() < deadline) {
-    const found = await look().catch(() => undefined)
+    const found = await look().catch((error) => {
+      failure = `; ${error}`
+      return undefined
+    })
     if (found !== undefined) return found
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
-  throw new Error(`Not within ${waitMs} ms: ${what}`)
+  throw new Error(`Not within ${waitMs} ms: ${what}${failure}`)
 }
 
 /** Ends once the runner is ready to take over. */

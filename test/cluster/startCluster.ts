@@ -130,11 +130,13 @@ export const startRunners = async (
   await first!.start()
   const keys = [await eventually("the first key", async () => first!.firstKey)]
   while (keys.length < projects) keys.push(await first!.createKey(nameOf(keys.length + 1)))
-  for (const key of keys) {
+  for (const [index, key] of keys.entries()) {
     // One rule, however often it is asked for: a rule may be there although no reply came in time.
-    await eventually("a rule", async () => {
+    await eventually(`a rule in partition ${index + 1}`, async () => {
       const rule = { action, reward: { xp: 1 } }
-      return (await ask(first!.url, key, "/v1/rules", rule, "rule")).status === 201 || undefined
+      const { status, text } = await ask(first!.url, key, "/v1/rules", rule, "rule")
+      if (status !== 201) throw new Error(text)
+      return true
     })
   }
   await Promise.all(others.map((runner) => runner.start()))
