@@ -29,18 +29,9 @@ export const startLaurel = async ({ directory, settings }: LaurelOptions = {}): 
   const started =
     directory === undefined ? startThrowawayServer : startServerOn(directory, settings)
   const { key, process, url } = await Effect.runPromise(Scope.provide(started, scope))
-  const request = async (path: string, body?: unknown): Promise<unknown> => {
-    const response = await fetch(url + path, {
-      ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-    })
-    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
-    return response.json()
-  }
+  const request = requesting(url, key)
   const { rules } = (await request("/v1/rules")) as { readonly rules: ReadonlyArray<unknown> }
-  if (rules.length === 0) {
-    await request("/v1/rules", { action: lessonAction, reward: { xp: lessonXp } })
-  }
+  if (rules.length === 0) await request("/v1/rules", lessonRule)
   return {
     ...controls(process),
     pid: process.pid!,
@@ -48,22 +39,39 @@ export const startLaurel = async ({ directory, settings }: LaurelOptions = {}): 
     answer: { key, port: Number(new URL(url).port) },
     stop: () => Effect.runPromise(Scope.close(scope, Exit.void)),
     request,
-    totalXp: async () => {
-      let xp = 0
-      let offset = 0
-      let hasMore = true
-      while (hasMore) {
-        const page = (await request(`/v1/leaderboard?limit=100&offset=${offset}`)) as {
-          readonly entries: ReadonlyArray<{ readonly xp: number }>
-          readonly hasMore: boolean
-        }
-        for (const entry of page.entries) xp += entry.xp
-        offset += page.entries.length
-        hasMore = page.hasMore
-      }
-      return xp
-    },
+    totalXp: () => totalXpOf(request),
   }
+}
+
+export const lessonRule = { action: lessonAction, reward: { xp: lessonXp } }
+
+/** Asks the server at `url` with a key: `Laurel.request`. */
+export const requesting =
+  (url: string, key: string): Laurel["request"] =>
+  async (path, body) => {
+    const response = await fetch(url + path, {
+      ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    })
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+    return response.json()
+  }
+
+/** The sum of all users' xp in the project of a key. */
+export const totalXpOf = async (request: Laurel["request"]): Promise<number> => {
+  let xp = 0
+  let offset = 0
+  let hasMore = true
+  while (hasMore) {
+    const page = (await request(`/v1/leaderboard?limit=100&offset=${offset}`)) as {
+      readonly entries: ReadonlyArray<{ readonly xp: number }>
+      readonly hasMore: boolean
+    }
+    for (const entry of page.entries) xp += entry.xp
+    offset += page.entries.length
+    hasMore = page.hasMore
+  }
+  return xp
 }
 
 const program = fileURLToPath(new URL("../src/laurel.js", import.meta.url))

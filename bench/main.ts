@@ -28,6 +28,7 @@ import { peerTrials } from "./peerTrials.ts"
 import { pipeline } from "./pipeline.ts"
 import { reads } from "./reads.ts"
 import { rollover } from "./rollover.ts"
+import { runners } from "./runners.ts"
 import { oneCoreEvents, singleEvents, zipfEvents } from "./singleEvents.ts"
 import { sizes } from "./sizes.ts"
 import { soak } from "./soak.ts"
@@ -52,6 +53,7 @@ const short: Readonly<Record<string, Bench>> = {
   failover,
   forwarding,
   partitions,
+  runners,
   cold,
   loading,
   disk,
