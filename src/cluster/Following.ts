@@ -7,6 +7,7 @@
  */
 import { Effect, Exit, type Scope, Semaphore } from "effect"
 import { limits } from "../Limits.ts"
+import { nextTick } from "../storage/postgres/ticks.ts"
 import { isOutage } from "../storage/Storage.ts"
 import type { OpenedPartition, PreparedPartition } from "./PreparedPartition.ts"
 
@@ -56,7 +57,7 @@ export class Following {
     while (!this.isPromoting) {
       const attempt = yield* Effect.exit(Semaphore.withPermit(this.#looking, this.#look))
       if (Exit.isFailure(attempt)) return attempt.cause
-      yield* Effect.sleep(limits.followIntervalMs)
+      yield* nextTick(limits.followIntervalMs)
     }
     return yield* Effect.never
   })

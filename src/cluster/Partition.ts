@@ -19,6 +19,7 @@
  */
 import { Cause, Deferred, Effect, Exit, Fiber, Scope, Semaphore } from "effect"
 import { limits } from "../Limits.ts"
+import { nextTick } from "../storage/postgres/ticks.ts"
 import { Following } from "./Following.ts"
 import { inScope, type Restore } from "./inScope.ts"
 import { Opening, type OpeningFailure } from "./Opening.ts"
@@ -266,7 +267,7 @@ export class Partition {
         const everyMs = Math.min(limits.confirmMs, this.#confirmedMs / 5)
         while (this.#held === held) {
           yield* Effect.exit(this.#confirm("isOwner"))
-          yield* Effect.sleep(everyMs)
+          yield* nextTick(everyMs)
         }
         return "closed"
       }),

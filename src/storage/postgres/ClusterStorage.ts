@@ -44,6 +44,7 @@ import { type PartitionState, PgJournal } from "./PgJournal.ts"
 import { openSessions, type PgSessions } from "./PgSessions.ts"
 import { PgTables } from "./PgTables.ts"
 import { migrate } from "./schema.ts"
+import { nextTick } from "./ticks.ts"
 import { UnflushedDisk } from "./UnflushedDisk.ts"
 
 /** The copy is to be closed, and opened again: it is not on the way to where PostgreSQL is. */
@@ -138,6 +139,8 @@ export const follow = Effect.fnUntraced(function* <E = never>(
   /** What the owner writes to them rests on records that the files may not have yet. */
   const followWebhooks = Effect.andThen(mirror.settled, webhooks.follow)
   let webhooksFollowedAt = Number.NEGATIVE_INFINITY
+  /** Of PostgreSQL's tables, before they were followed; `undefined`: there were none. */
+  let webhooksState: string | undefined
   const storage = Storage.of({
     ...files,
     get lastSequence() {
@@ -198,9 +201,14 @@ export const follow = Effect.fnUntraced(function* <E = never>(
     seen = remote.lastSequence
     yield* takeThrough(seen, fold)
     if (performance.now() - webhooksFollowedAt < limits.followWebhooksMs) return
-    yield* Effect.catchTag(followWebhooks, "PgFailure", (failure) =>
-      Effect.fail(toStorageError("read", failure)),
-    )
+    const tables = yield* failed(sessions.rows.tables(partition))
+    const state = tables && `${tables.claim} ${tables.changes}`
+    if (state !== webhooksState) {
+      yield* Effect.catchTag(followWebhooks, "PgFailure", (failure) =>
+        Effect.fail(toStorageError("read", failure)),
+      )
+    }
+    webhooksState = state
     webhooksFollowedAt = performance.now()
   })
 
@@ -283,7 +291,7 @@ const watch = (
     Effect.forkScoped(
       Effect.gen(function* () {
         while (yield* Effect.orElseSucceed(journal.isOwner, () => true)) {
-          yield* Effect.sleep(limits.postgresCheckMs)
+          yield* nextTick(limits.postgresCheckMs)
         }
         onFenced?.()
       }),

@@ -17,15 +17,23 @@ FROM laurel_partition p WHERE p.id = ANY ($1::int[])`
 
 const epochText = "SELECT id, epoch, format FROM laurel_partition WHERE id = ANY ($1::int[])"
 
+/** A claim has a random id: the same claim with as many changes has the same tables, also after PostgreSQL went back. */
+const tablesText = `SELECT t.partition AS id, t.changes, (
+  SELECT c.id FROM laurel_claims c WHERE c.partition = t.partition ORDER BY c.epoch DESC LIMIT 1
+) AS claim FROM laurel_tables t WHERE t.partition = ANY ($1::int[])`
+
 export class PartitionRows {
   /** Lineage, epoch, owner, end, format, and the first record that is kept. */
   readonly state: Read
   /** Epoch and format alone. */
   readonly epoch: Read
+  /** The tables of webhooks: their latest claim, and the number of changes. */
+  readonly tables: Read
 
   constructor({ run }: Pick<PgConnection, "run">) {
     this.state = gathered((ids) => run({ name: "states", text: stateText, values: [ids] }))
     this.epoch = gathered((ids) => run({ name: "epochs", text: epochText, values: [ids] }))
+    this.tables = gathered((ids) => run({ name: "tables", text: tablesText, values: [ids] }))
   }
 }
 
