@@ -7,6 +7,7 @@ import { type Disk, DiskError, type DiskFile } from "../../../src/storage/disk/D
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
 import { type ClusterStorageOptions, follow } from "../../../src/storage/postgres/ClusterStorage.ts"
+import { encodeValue } from "../../../src/storage/SealedValue.ts"
 import type { StoredRecord } from "../../../src/storage/Storage.ts"
 import { expectRecords, numbered } from "../records.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
@@ -99,6 +100,28 @@ describe("A copy that follows", () => {
       expect(yield* query("SELECT * FROM laurel_partition")).toEqual(before)
       expect(before).toMatchObject([{ owner: one, epoch: "1", last: String(last) }])
       yield* owner.append([1])
+    }),
+  )
+
+  it.live("takes over each change of the tables of webhooks, also of the next owner", () =>
+    Effect.gen(function* () {
+      const { follower, owner, url } = yield* pair
+      const key = Buffer.from("key")
+      const changes = (by: typeof owner, value: string) =>
+        Effect.gen(function* () {
+          const entry = { table: "outbox", key, value: encodeValue(Buffer.from(value)) } as const
+          yield* patient(by.storage.writeEntries([entry]))
+          while (true) {
+            yield* follower.look
+            const found = yield* follower.storage.readEntry("outbox", key)
+            if (found !== undefined && Buffer.from(found).equals(entry.value)) return
+          }
+        })
+      yield* changes(owner, "one")
+      yield* changes(owner, "two")
+      const next = yield* copyAt(url, yield* temporaryFolder)
+      yield* next.claim
+      yield* changes(next, "three")
     }),
   )
 
