@@ -25,7 +25,7 @@ const projects = [1, 2, 3].map((number) => ({
   environment: environmentId(`prj_${number}`, "sandbox"),
 }))
 /** Messages of each project. */
-const messages = users * 3 + 2
+const messages = 12 + 2
 
 type Project = (typeof projects)[number]
 
@@ -63,13 +63,15 @@ const fill = Effect.fnUntraced(function* (
 ) {
   yield* engine.askProject(environment, rule("TAP", number))
   yield* engine.askProject(environment, quest("Tour", 7))
+  // Before there is a webhook, which would have the messages about this user to erase.
+  yield* engine.askUser(environment, event("u3", "TAP"))
+  yield* engine.askUser(environment, { userId: "u3", command: { kind: "erasure" } })
   const hook = webhook(url, ["xp.earned"])
   yield* engine.askProject(environment, hook)
-  for (let n = 0; n < users * 3; n++) {
-    yield* engine.askUser(environment, event(`u${n % users}`, "TAP", { id: `e${n}` }))
+  for (let n = 0; n < 12; n++) {
+    yield* engine.askUser(environment, event(`u${n % (users - 1)}`, "TAP", { id: `e${n}` }))
   }
   yield* engine.askUser(environment, reward("u1", 10 * number, "r1"))
-  yield* engine.askUser(environment, { userId: "u3", command: { kind: "erasure" } })
   yield* engine.askUser(environment, reward("u2", 1), once("key", "first"))
   return hook.webhook.id
 })
