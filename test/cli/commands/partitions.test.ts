@@ -111,7 +111,6 @@ it.live("are about all partitions or one, and say which", () =>
     expect([unnamed.code, unnamed.stderr]).toEqual([64, expect.stringContaining("--partition N")])
     expect((yield* run("export", file, "--partition", "all")).code).toBe(64)
     expect((yield* run("export", file, "--partition", "3")).code).toBe(0)
-    expect((yield* run("export", `${file}.2`, "--archive", third)).code).toBe(0)
     expect((yield* run("import", file)).code).toBe(64)
 
     for (const wrong of [
