@@ -241,8 +241,8 @@ export const faults: Readonly<Record<string, Fault>> = {
       const third = cluster.runners.filter(
         (runner) => runner !== owner && runner !== other && runner.isRunning,
       )
-      // The one without space cannot open the partition, and must not keep it.
-      if (third.length > 0) await ownerOf(third, partition)
+      // A follower without space may serve; where it cannot open the partition, it must not keep it.
+      if (third.length > 0) await ownerOf([other, ...third], partition)
       else if (other !== leaving && !(await other.process.heard(tried(partition), written))) {
         throw new Error(`A full disk ended a runner: ${other.process.stderr}`)
       }
