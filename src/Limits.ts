@@ -325,6 +325,8 @@ export const limits = {
   workerSilenceMs: 10 * 60_000,
   /** Time in which a worker process ends after its outcome. */
   workerExitMs: 10_000,
+  /** A process that scans databases ends after this time without one. */
+  scanIdleMs: 1_000,
   /** Time that a scan has for finding out, after a signal has ended a server, whether its database is damaged. */
   crashScanMs: 10 * 60_000,
 

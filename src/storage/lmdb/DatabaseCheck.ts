@@ -5,10 +5,8 @@
  * which holds the last transaction: an older one at the next start is damage. Either file implies that the database keeps sums: one
  * that lost its sums is damaged, not one of an earlier version.
  */
-import { spawn } from "node:child_process"
 import fs from "node:fs"
 import path from "node:path"
-import { createInterface } from "node:readline"
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { DiskError, replaceFile } from "../disk/Disk.ts"
@@ -16,35 +14,9 @@ import { nodeDisk } from "../disk/NodeDisk.ts"
 import { Broken } from "../Storage.ts"
 import { DamagedValue } from "../Values.ts"
 import { dataFile } from "./environment.ts"
-import { ScanListener, type ScanOutcome, scanArguments } from "./ScanOutcome.ts"
+import { type OnScanning, runScan } from "./ScanProcesses.ts"
 import type { Sums } from "./Sums.ts"
-import type { Scanned, ScanOptions } from "./scan.ts"
-
-export type OnScanning = (done: number, total: number) => void
-
-/** Scans an existing database in a child process. */
-export const runScan = (
-  { folder, whole }: ScanOptions,
-  onScanning: OnScanning = () => {},
-): Effect.Effect<ScanOutcome> =>
-  Effect.callback((resume) => {
-    const child = spawn(process.execPath, scanArguments({ folders: [folder], whole }), {
-      stdio: ["ignore", "pipe", "ignore"],
-    })
-    const silence = setTimeout(() => child.kill("SIGKILL"), limits.workerSilenceMs)
-    const listener = new ScanListener(folder)
-    createInterface({ input: child.stdout }).on("line", (line) => {
-      silence.refresh()
-      const at = listener.hear(line)
-      if (at !== undefined) onScanning(at.done, at.total)
-    })
-    child.on("error", ({ message }) => resume(Effect.succeed({ failed: message })))
-    child.on("close", (code, signal) => {
-      clearTimeout(silence)
-      resume(Effect.succeed(listener.ended(code, signal)))
-    })
-    return Effect.sync(() => child.kill("SIGKILL"))
-  })
+import type { Scanned } from "./scan.ts"
 
 /** The damage of the database in `folder`, as a sentence; `undefined`: none found, or the scan could not run. */
 export const findDamage = (

@@ -39,16 +39,11 @@ import {
   type Table,
 } from "../Storage.ts"
 import { yieldToEventLoop } from "../yieldToEventLoop.ts"
-import {
-  type CheckedDatabase,
-  checkDatabase,
-  markClosed,
-  markInUse,
-  type OnScanning,
-} from "./DatabaseCheck.ts"
+import { type CheckedDatabase, checkDatabase, markClosed, markInUse } from "./DatabaseCheck.ts"
 import { type LmdbRoot, type LmdbTable, openTables, openWritable, stateOf } from "./environment.ts"
 import { BlockTable, following } from "./LmdbBlocks.ts"
 import { putEntries } from "./putEntries.ts"
+import type { OnScanning } from "./ScanProcesses.ts"
 import type { Sums } from "./Sums.ts"
 import { asFault } from "./WriteProtocol.ts"
 import { WriteThread } from "./WriteThread.ts"

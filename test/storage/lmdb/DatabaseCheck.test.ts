@@ -6,6 +6,7 @@ import { limits } from "../../../src/Limits.ts"
 import { compositeKey } from "../../../src/storage/Keys.ts"
 import { checkDatabase, findDamage } from "../../../src/storage/lmdb/DatabaseCheck.ts"
 import { dataFile, openWritable } from "../../../src/storage/lmdb/environment.ts"
+import { runScan } from "../../../src/storage/lmdb/ScanProcesses.ts"
 import { sumsKey } from "../../../src/storage/lmdb/Sums.ts"
 import { encodeValue } from "../../../src/storage/SealedValue.ts"
 import type { Entry, Table } from "../../../src/storage/Storage.ts"
@@ -177,6 +178,42 @@ describe("A scan beside the process that writes", () => {
           expect(writes).toBeGreaterThan(10)
         }),
       )
+    }),
+  )
+})
+
+describe("The process of the scans", () => {
+  const children = async (): Promise<ReadonlyArray<string>> => {
+    const tasks = await readdir("/proc/self/task")
+    const lists = await Promise.all(
+      tasks.map((task) => readFile(`/proc/self/task/${task}/children`, "utf8").catch(() => "")),
+    )
+    return lists.flatMap((list) => list.split(" ").filter((pid) => pid !== ""))
+  }
+  const scanners = async (): Promise<ReadonlyArray<string>> => {
+    const pids = await children()
+    const commands = await Promise.all(
+      pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")),
+    )
+    return pids.filter((_, index) => commands[index]!.includes("scanProcess.ts"))
+  }
+
+  it.live.runIf(process.platform === "linux")("takes one database after the other", () =>
+    Effect.gen(function* () {
+      const folder = yield* written([put("users", 1)])
+      const scan = runScan({ folder, whole: true })
+      for (const outcome of [yield* scan, yield* scan, yield* scan]) {
+        expect(outcome).toMatchObject({ entries: 1 })
+      }
+      // None, where the machine was so slow that it has ended.
+      expect((yield* Effect.promise(scanners)).length).toBeLessThanOrEqual(1)
+    }),
+  )
+
+  it.live("is another one after damage", () =>
+    Effect.gen(function* () {
+      expect(yield* faultOf(yield* renamed(10))).toContain(otherEntries)
+      expect((yield* check(yield* written([put("users", 1)]))).isWhole).toBe(true)
     }),
   )
 })
