@@ -85,6 +85,6 @@ export const httpLimits = {
   adminConnectionsMax: 100,
   /** Timeout of the command line for a running server. */
   adminRequestMs: 40_000,
-  /** A reply that waits for work says so at this interval: whoever is in between gives a silent one up. */
+  /** A reply that waits for work sends a line at this interval: a server that forwards it gives up a silent one. */
   adminPulseMs: 20_000,
 } as const

@@ -1,7 +1,7 @@
 /**
  * Accounts from the engine's directory, the durable one, which is the truth; in a cluster of several partitions it may be a copy
- * that others change. The index of keys and the windows of rate limits follow it: whoever asks finds out whether
- * it has changed, by its identity, so that a key ends for all requests that come after.
+ * that others change. The index of keys and the windows of rate limits follow it: each question compares the
+ * directory's identity, so that a key that has ended is refused from the next request on.
  */
 import { Context, Effect, Layer, Semaphore } from "effect"
 import type { Asker } from "../domain/accounts/AccountCommand.ts"

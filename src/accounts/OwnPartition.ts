@@ -1,6 +1,6 @@
 /**
- * The part of a cluster's directory that one partition serves. It knows the keys of its own projects alone: whoever asks with
- * another one's key has come to the wrong engine, which has none of that project's data.
+ * The part of a cluster's directory that one partition serves. It knows the keys of its own projects alone: a request
+ * with another one's key has come to the wrong engine, which has none of that project's data.
  */
 import { Context } from "effect"
 import { type DirectoryState, partitionOf } from "../domain/project/Directory.ts"

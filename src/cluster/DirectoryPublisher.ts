@@ -72,8 +72,8 @@ export class DirectoryPublisher {
   })
 
   /**
-   * Ends when the record of this sequence, which is durable, is published; returns the record as of which the row is, which is an
-   * earlier one where nothing has changed since.
+   * Ends when the durable record `sequence` is published. Returns the sequence of the row, which is lower where records since have
+   * changed nothing in the directory.
    */
   readonly published = (sequence: number): Effect.Effect<number, LaurelError> =>
     Effect.suspend(() => {

@@ -88,7 +88,7 @@ export const stateOf = (value: Uint8Array): DirectoryState | string => {
 /** Before all rows. */
 export const nowhere: DirectoryPlace = { epoch: -1, sequence: -1 }
 
-/** The directory as it was published last; `undefined`: it never was. For whoever follows it no further. */
+/** The directory as it was published last, read once; `undefined`: it never was. */
 export const readDirectory = (run: Run): InPostgres<DirectoryState | undefined> =>
   run(readStatement(nowhere)).pipe(
     Effect.catchIf(

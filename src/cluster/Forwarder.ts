@@ -132,11 +132,9 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
 
   ownerOf(partition: number): Owner | undefined {
     const owner = this.#options.owners.of(partition)
-    // The partition was just made, or given away to whoever takes it.
+    // The partition was begun, replaced or given away, and not claimed yet.
     if (owner?.address === "") return undefined
     const avoided = this.#avoided.get(partition)
-    // A partition that was begun or replaced and not claimed yet has nobody's address.
-    if (owner?.address === "") return undefined
     if (owner === undefined || avoided?.epoch !== owner.epoch) return owner
     return performance.now() >= avoided.until ? owner : undefined
   }

@@ -125,7 +125,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
       }),
     )
 
-    it.effect("is read again for whoever asks, also where nothing has changed", () =>
+    it.effect("is read again on request, also where nothing has changed", () =>
       Effect.gen(function* () {
         const { connection, query, url } = yield* prepared
         const copy = yield* DirectoryCopy.open({ url, staleMs: neverMs })

@@ -221,7 +221,7 @@ class Arena {
     return [...this.inboxes.values()].reduce((sum, { again }) => sum + again, 0)
   }
 
-  /** Each runner answers again for each project, whoever the owner is, and each partition has an owner. */
+  /** Each partition has an owner again, and each runner answers for each project. */
   async #everyoneServes(): Promise<void> {
     for (const { url } of this.cluster.runners.slice(0, this.#count)) {
       for (const { key, partition } of this.loads.all) {

@@ -79,7 +79,7 @@ export const expectUsable = async (
   }
 }
 
-/** Pages of projects at each runner, for whoever signed in at one of them. */
+/** Pages of projects at each runner, by a session that began at one of them. */
 export const expectPages = async (
   browser: Browser,
   runners: ReadonlyArray<Runner>,

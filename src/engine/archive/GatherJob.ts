@@ -5,8 +5,8 @@
  * - An entry belongs to an environment, an environment to a project, and a project to one partition: the entries of all
  *   partitions are put beside each other as they are. Records keep their numbers, which are in the ids that callers have; one
  *   environment has each number once. Environments of no project, or of another partition's, are left out.
- * - The journal begins after the highest number of all, with the record that says that all projects are here. So it lacks the
- *   records of which messages to webhooks were not sent yet: those are dropped, where the caller allows that.
+ * - The journal begins after the highest number of all, with the record that says that all projects are here. Messages to
+ *   webhooks that were not sent yet belong to records before it: they are dropped, where the caller allows that.
  * - A webhook is numbered by the record that created it. Where two have the same number, one gets another.
  * - No entry may be lost or replace another: each table has as many as were written. Then the whole is checked like an archive.
  */
@@ -124,7 +124,7 @@ const markAt = ({ at, sequence }: JournalRecord): SnapshotMark => ({
   journal: [{ sequence, at, bytes: 0 }],
 })
 
-/** Gives webhooks numbers of which each is there once; returns the highest number of a record or webhook. */
+/** Gives each webhook a number of its own; returns the highest number of a record or webhook. */
 const numberAnew = (all: ReadonlyArray<GatheredPartition>): number => {
   let highest = Math.max(...all.map(({ saved }) => saved.lastSequence))
   const taken = new Set<number>()

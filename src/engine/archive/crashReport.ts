@@ -13,7 +13,7 @@ import { ScanListener, scanArguments } from "../../storage/lmdb/ScanOutcome.ts"
 // The server's standard error stays open until then, and a supervisor may wait for its end.
 const deadline = performance.now() + limits.crashScanMs
 
-/** Reports the folders of which one process hears the outcome; returns the rest. */
+/** Scans folders in one process and reports damage; returns the folders after the one that ended the process. */
 const report = (folders: ReadonlyArray<string>): ReadonlyArray<string> => {
   const { signal, status, stdout } = spawnSync(
     process.execPath,

@@ -82,7 +82,7 @@ const claimText = `WITH claimed AS (
 )
 SELECT epoch, last, checksum, format, pg_notify('${ownerChannel}', $1::text) FROM claimed`
 
-// Without another claim the epoch is the same: only the owner of record is told.
+// The epoch stays, since nobody else has claimed: the statement corrects the owner that other runners read.
 const resumeText = `WITH resumed AS (
   UPDATE laurel_partition SET owner = $2 WHERE id = $1 AND epoch = $3 RETURNING id
 )
