@@ -2,7 +2,9 @@
  * A rolling upgrade as src/cluster/README.md describes it: two servers of an earlier commit, each with its own packages, are
  * replaced one at a time by the present one, the owner last, while callers write to both. Then the old version is refused.
  */
+import { Effect } from "effect"
 import { expect, onTestFinished, test } from "vitest"
+import { clusterStatusAt } from "../../src/cluster/status.ts"
 import { newestFormat, spreadFormat } from "../../src/storage/postgres/formats.ts"
 import { ask } from "../cluster/Caller.ts"
 import { eventually, followed, ownerOf, Runner } from "../cluster/Runner.ts"
@@ -49,9 +51,7 @@ test(`from ${commit} to the present, one server at a time`, { timeout: 600_000 }
   await load.progress(200)
   // One server of each version: nothing is written that the old one does not know.
   expect(await formats()).toEqual([1])
-  const key = await other.run(["keys", "create", "--project", "mixed", "--environment", "sandbox"])
-  expect(await key.ended).toBe(0)
-  const mixed = key.stdout.trim()
+  const mixed = await other.createKey("mixed")
   for (const { url } of runners) {
     await eventually("the project's own answer", async () => {
       const { status } = await ask(url, mixed, "/v1/project")
@@ -65,6 +65,12 @@ test(`from ${commit} to the present, one server at a time`, { timeout: 600_000 }
     (await formats()).every((format) => format === newestFormat) ? true : undefined,
   )
   expect(newestFormat).toBeGreaterThanOrEqual(spreadFormat)
+  const later = await owner.createKey("later")
+  for (const { url } of runners) expect((await ask(url, later, "/v1/project")).status).toBe(200)
+  const { partitions } = await Effect.runPromise(clusterStatusAt(settings.LAUREL_CLUSTER))
+  const placed = (name: string) =>
+    partitions.find(({ projects }) => projects?.includes(name))?.partition
+  expect([placed("mixed"), placed("later")]).toEqual([1, 2])
 
   await load.stop()
   expect(load.faults).toEqual([])

@@ -59,7 +59,7 @@ export const noPartition: LaurelError = laurelError(
 )
 
 export const elsewhere = (owner: Owner | undefined, partition: number): LaurelError =>
-  owner === undefined
+  owner === undefined || owner.address === ""
     ? noOwner
     : laurelError(
         "misdirected_request",
