@@ -56,6 +56,11 @@ export class DirectoryCopy {
       return copy
     })
 
+  /** Whether any state was read. */
+  get wasRead(): boolean {
+    return this.#place !== nowhere
+  }
+
   /** Whether each change that was answered `staleMs` ago is in it. */
   get isCurrent(): boolean {
     return performance.now() - this.#currentAt < this.#staleMs

@@ -10,6 +10,7 @@
 import { Effect, type Scope } from "effect"
 import pg from "pg"
 import { limits } from "../Limits.ts"
+import { spreadFormat } from "../storage/postgres/formats.ts"
 import { cut, undefinedTable } from "../storage/postgres/PgConnection.ts"
 import { ownerChannel } from "../storage/postgres/PgJournal.ts"
 import { RunnerRow } from "./RunnerRow.ts"
@@ -37,7 +38,8 @@ export interface Follows {
 /** Another runner has this address. */
 export class AddressTaken extends Error {}
 
-const ownersText = "SELECT id, owner, epoch::float8 AS epoch FROM laurel_partition"
+const ownersText = `SELECT id, owner, epoch::float8 AS epoch, format >= ${spreadFormat} AS spreads
+FROM laurel_partition`
 const runnersText = `SELECT address FROM ${tablePrefix}_runners
 WHERE ${silentSecondsText} < $1::float8 / 1000 ORDER BY machine_id`
 const followsText = `WITH former AS (
@@ -63,6 +65,8 @@ export class Owners {
   #owners = new Map<number, Owner>()
   /** The addresses of the runners that gave a sign of life within the expiration, in the order in which they joined. */
   runners: ReadonlyArray<string> = []
+  /** Whether the format in force lets a project be in any partition. */
+  spreadsProjects = true
   /** The partitions that this runner follows. */
   follows: () => ReadonlyArray<Follows> = () => []
   #hasFollowed = true
@@ -160,9 +164,12 @@ export class Owners {
   async #read(): Promise<void> {
     try {
       if (this.#client === undefined) await this.#connect()
-      const { rows } = await this.#client!.query<{ id: number; owner: string; epoch: number }>(
-        ownersText,
-      )
+      const { rows } = await this.#client!.query<{
+        id: number
+        owner: string
+        epoch: number
+        spreads: boolean
+      }>(ownersText)
       this.runners = await this.#readRunners()
       await this.#writeFollows()
       await this.row.write(({ name, text, values }) =>
@@ -171,6 +178,7 @@ export class Owners {
       this.#caughtUp = await this.#readCaughtUp()
       this.failure = undefined
       this.isAddressTaken = false
+      this.spreadsProjects = rows.every(({ spreads }) => spreads)
       const owners = new Map(rows.map(({ epoch, id, owner }) => [id, { address: owner, epoch }]))
       const isChanged = rows.some(({ epoch, id, owner }) => {
         const known = this.#owners.get(id)

@@ -3,6 +3,9 @@
  * the start of a runner. So they wait until the copy was read again, once, before the router's word counts: here before
  * they are sent to the owner of a partition, and at the owner, whose copy may be older than that of the sender.
  *
+ * As long as a server of a version from before partitions may own partition 1, nobody publishes the directory, and all projects
+ * are there.
+ *
  * A stranger with unknown keys makes the runner read the directory again, which it does five times a second at most, for all
  * who wait. Beyond `directoryWaitingMax` waiting requests further ones are refused. Keys that have ended are known.
  */
@@ -12,21 +15,29 @@ import { limits } from "../Limits.ts"
 import type { DirectoryCopy } from "./DirectoryCopy.ts"
 import { directoryPartition } from "./DirectoryTable.ts"
 import { noOwner } from "./Forward.ts"
+import type { Owners } from "./Owners.ts"
 import type { PartitionRouter, RoutedRequest } from "./PartitionRouter.ts"
 
 export class Routing {
   readonly #router: Pick<PartitionRouter, "of">
-  readonly #copy: Pick<DirectoryCopy, "renewed">
+  readonly #copy: Pick<DirectoryCopy, "renewed" | "wasRead">
+  readonly #owners: Pick<Owners, "spreadsProjects">
   #waiting = 0
 
-  constructor(router: Pick<PartitionRouter, "of">, copy: Pick<DirectoryCopy, "renewed">) {
+  constructor(
+    router: Pick<PartitionRouter, "of">,
+    copy: Pick<DirectoryCopy, "renewed" | "wasRead">,
+    owners: Pick<Owners, "spreadsProjects">,
+  ) {
     this.#router = router
     this.#copy = copy
+    this.#owners = owners
   }
 
   /** The partition of a request, as far as the copy knows. */
   known(request: RoutedRequest): number | undefined {
-    return this.#router.of(request)
+    const isAllInFirst = !this.#copy.wasRead && !this.#owners.spreadsProjects
+    return isAllInFirst ? directoryPartition : this.#router.of(request)
   }
 
   /** The partition of a request, also of one that no project is for; rejects with `noOwner` where the copy cannot be read. */

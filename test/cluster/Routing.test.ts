@@ -17,7 +17,11 @@ const routingTo = (partition: number | undefined) => {
     found.reads++
     return read.await
   })
-  const routing = new Routing({ of: () => found.of }, { renewed })
+  const routing = new Routing(
+    { of: () => found.of },
+    { renewed, wasRead: true },
+    { spreadsProjects: false },
+  )
   const learn = () => {
     found.of = partition
     read.openUnsafe()
@@ -41,6 +45,14 @@ describe("A request whose key the copy does not know", () => {
     const partition = routing.find(request)
     learn()
     expect(await partition).toBe(1)
+  })
+
+  it("is for the first partition at once where projects are not spread and nothing is published", () => {
+    const never = { renewed: Effect.never, wasRead: false }
+    for (const spreadsProjects of [true, false]) {
+      const routing = new Routing({ of: () => undefined }, never, { spreadsProjects })
+      expect(routing.known(request)).toBe(spreadsProjects ? undefined : 1)
+    }
   })
 
   it("waits among as many as there is room for, and is refused beyond", async () => {

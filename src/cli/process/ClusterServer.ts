@@ -12,7 +12,7 @@ import { Forwarder } from "../../cluster/Forwarder.ts"
 import { listenInternally } from "../../cluster/InternalPort.ts"
 import type { OpeningFailure } from "../../cluster/Opening.ts"
 import { makePartitionTurns } from "../../cluster/OpeningTurns.ts"
-import { AddressTaken, openOwners } from "../../cluster/Owners.ts"
+import { AddressTaken, type Owners, openOwners } from "../../cluster/Owners.ts"
 import { Partition } from "../../cluster/Partition.ts"
 import { PartitionRouter } from "../../cluster/PartitionRouter.ts"
 import { Partitions } from "../../cluster/Partitions.ts"
@@ -85,7 +85,7 @@ export const serveInCluster = (
             sessions: shared.sessions.others,
             connections: forwarder.connections,
           })
-    const routing = directory && routingBy(directory)
+    const routing = directory && routingBy(directory, owners)
     owners.onChange = () => forwarder.leaveFormerOwners()
     yield* Effect.addFinalizer(() => Effect.promise(() => forwarder.connections.close()))
     yield* Effect.addFinalizer(() => {
@@ -198,7 +198,7 @@ export const serveInCluster = (
     return yield* Deferred.await(failed)
   })
 
-const routingBy = ({ copy }: ClusterDirectory): Routing =>
+const routingBy = ({ copy }: ClusterDirectory, owners: Owners): Routing =>
   new Routing(
     new PartitionRouter({
       directory: () => copy.state,
@@ -206,6 +206,7 @@ const routingBy = ({ copy }: ClusterDirectory): Routing =>
       partitions: limits.clusterPartitions,
     }),
     copy,
+    owners,
   )
 
 /** Loads what an owner needs before there is a partition to own: it would lengthen each first take-over. */
