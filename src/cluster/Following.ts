@@ -3,7 +3,8 @@
  * appended since, folds it, and writes nothing there. So at the end of the owner it lacks only the last moment.
  *
  * It waits for a PostgreSQL that does not answer. Any other failure ends it, since the state may have a part of a batch
- * alone: then the copy has to be opened again. `promote` makes the engine the owner's, with what it still lacks.
+ * alone: then the copy has to be opened again. `promote` makes the engine the owner's, with what it still lacks; where that is
+ * interrupted before the claim and not within a batch, it follows on.
  */
 import { Effect, Exit, type Scope, Semaphore } from "effect"
 import { limits } from "../Limits.ts"
@@ -54,16 +55,16 @@ export class Following {
   )
 
   readonly #run: Effect.Effect<unknown> = Effect.gen({ self: this }, function* () {
-    while (!this.isPromoting) {
+    while (true) {
       const attempt = yield* Effect.exit(Semaphore.withPermit(this.#looking, this.#look))
       if (Exit.isFailure(attempt)) return attempt.cause
       yield* nextTick(limits.followIntervalMs)
     }
-    return yield* Effect.never
   })
 
-  /** Succeeds also while PostgreSQL does not answer. */
+  /** Succeeds also while PostgreSQL does not answer, and does nothing during a promotion. */
   readonly #look = Effect.suspend(() => {
+    if (this.isPromoting) return Effect.void
     const askedAt = performance.now()
     return this.#prepared.look.pipe(
       Effect.tap(() =>
@@ -92,4 +93,11 @@ export class Following {
       ),
     )
   })
+
+  /** After a promotion that was interrupted: whether it follows on. */
+  followOn(): boolean {
+    if (this.#isTorn || this.#prepared.progress().isTorn) return false
+    this.isPromoting = false
+    return true
+  }
 }

@@ -4,6 +4,7 @@
  * - **Following** (`Following.ts`), where the runner is one of the partition's followers: an engine that takes over what the
  *   owner appends. Once the runner has the lock it is promoted, which costs only what it lacks. A follower that fails is closed
  *   and opened again, `followRetryMs` later; one that cannot be promoted at once. Neither ends the process.
+ *   A follower whose promotion is interrupted before its claim, since the lock is gone, follows on.
  * - **Serving** needs three things: the lock, an open engine, and ownership confirmed by the fence within a third of the
  *   lock's expiration, on a clock that only goes forward. A runner that was stopped for longer finds the last one out
  *   before it answers: no stale read. Nobody takes the partition over earlier: the runner's last sign of life is at most a
@@ -179,8 +180,14 @@ export class Partition {
       if (follower === undefined) return undefined
       const { following, scope } = follower
       const promoted = yield* Effect.exit(restore(Scope.provide(following.promote, scope)))
+      if (Exit.isSuccess(promoted)) {
+        this.#follower = undefined
+        return { opened: promoted.value, scope }
+      }
+      if (Cause.hasInterruptsOnly(promoted.cause) && following.followOn()) {
+        return yield* Effect.failCause(promoted.cause)
+      }
       this.#follower = undefined
-      if (Exit.isSuccess(promoted)) return { opened: promoted.value, scope }
       yield* Scope.close(scope, promoted)
       if (Cause.hasInterrupts(promoted.cause)) return yield* Effect.failCause(promoted.cause)
       yield* this.#log(

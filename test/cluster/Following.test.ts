@@ -23,7 +23,7 @@ const following = (
       looks++
       return outcomes.shift() ?? Effect.void
     }),
-    progress: () => ({ lastSequence: 5, seen: 8 }),
+    progress: () => ({ lastSequence: 5, seen: 8, isTorn: false }),
     failed: Effect.never,
     serve: Effect.succeed(opened),
     ...more,

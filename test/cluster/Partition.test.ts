@@ -30,6 +30,8 @@ interface Behaviour {
   readonly look?: Effect.Effect<void, unknown>
   readonly failed?: Effect.Effect<unknown>
   readonly serve?: Effect.Effect<void, unknown>
+  /** Whether `serve` has claimed the partition, or left a part of a batch. */
+  readonly isTorn?: () => boolean
   /** Whether no other runner has claimed it since. */
   readonly resumes?: boolean
 }
@@ -47,6 +49,7 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
     const number = ++prepared
     const {
       failed = Effect.never,
+      isTorn = () => false,
       look = Effect.void,
       open = Effect.void,
       resumes = true,
@@ -69,7 +72,7 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
     return {
       look,
       failed,
-      progress: () => ({ lastSequence: 0, seen: 0 }),
+      progress: () => ({ lastSequence: 0, seen: 0, isTorn: isTorn() }),
       serve: Effect.andThen(
         Effect.sync(() => happened.push(`serves ${number}`)),
         Effect.as(serve, opened),
@@ -220,6 +223,51 @@ describe("A partition that this runner follows", () => {
       expect(partition.epoch).toBe(2)
       expect(happened).toEqual(["opens 1", "closes 1", "opens 2", "serves 2"])
     }),
+  )
+
+  it.effect(
+    "is followed on where the lock is lost before the claim, and promoted with the next",
+    () =>
+      Effect.gen(function* () {
+        const gate = yield* Deferred.make<void>()
+        let looks = 0
+        const look = Effect.sync(() => {
+          looks++
+        })
+        const { happened, lock, partition } = yield* setUp([{ look, serve: Deferred.await(gate) }])
+        yield* settle
+        const { following } = partition
+        const running = yield* lock
+        yield* settle
+        yield* Fiber.interrupt(running)
+        expect(partition.following).toBe(following)
+        const before = looks
+        yield* advance(2 * limits.followIntervalMs)
+        expect(looks).toBeGreaterThan(before)
+        expect(following?.isCaughtUp).toBe(true)
+        yield* lock
+        yield* Deferred.succeed(gate, undefined)
+        yield* settle
+        expect([partition.epoch, partition.following]).toEqual([1, undefined])
+        expect(happened).toEqual(["opens 1", "serves 1", "serves 1"])
+      }),
+  )
+
+  it.effect(
+    "is opened again where the lock is lost after the claim was begun, or within a batch",
+    () =>
+      Effect.gen(function* () {
+        const { happened, lock, partition } = yield* setUp([
+          { serve: Effect.never, isTorn: () => true },
+        ])
+        yield* settle
+        const running = yield* lock
+        yield* settle
+        yield* Fiber.interrupt(running)
+        expect(partition.following).toBe(undefined)
+        yield* advance(4 * limits.followCheckMs)
+        expect(happened).toEqual(["opens 1", "serves 1", "closes 1", "opens 2"])
+      }),
   )
 
   it.effect("is opened by its owner where the follower could not be opened", () =>

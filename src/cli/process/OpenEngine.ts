@@ -166,7 +166,7 @@ export const prepareEngine = (
     })
     return {
       look: opened.following?.look(engine.fold) ?? Effect.void,
-      progress: opened.following?.progress ?? (() => ({ lastSequence: 0, seen: 0 })),
+      progress: opened.following?.progress ?? (() => ({ lastSequence: 0, seen: 0, isTorn: false })),
       failed: Deferred.await(failed),
       serve: Effect.mapError(serve, (error) => toCommandFailed(config, error)),
     }

@@ -88,13 +88,15 @@ export interface FollowProgress {
   readonly lastSequence: number
   /** The last record that PostgreSQL had at the last look. */
   readonly seen: number
+  /** A claim was begun, or an interruption has left a part of a change: the copy cannot go on following. */
+  readonly isTorn: boolean
 }
 
 export interface FollowedStorage<E = never> extends DurableStorage.OpenedStorage {
   readonly progress: () => FollowProgress
   /** Takes over what PostgreSQL has beyond the copy now. Fails with `NoSpace` while PostgreSQL does not answer. */
   readonly look: <F>(fold: Fold<F>) => Effect.Effect<void, StorageError | Outdated | F>
-  /** Makes this server the owner: from then on the storage takes appends. An interruption leaves it to be closed. */
+  /** Makes this server the owner: from then on the storage takes appends. An interruption leaves it to be closed where it `isTorn`. */
   readonly claim: <F>(fold: Fold<F>) => Effect.Effect<void, Failure | Outdated | E | F>
 }
 
@@ -122,6 +124,7 @@ export const follow = Effect.fnUntraced(function* <E = never>(
   let end = opened.position()
   let seen = end.lastSequence
   let isOwner = false
+  let isTorn = false
   const mirror = new Mirror(files, end.lastSequence)
   yield* mirror.start
   yield* Effect.addFinalizer(() =>
@@ -130,6 +133,15 @@ export const follow = Effect.fnUntraced(function* <E = never>(
     ),
   )
   const flushed = Effect.mapError(flush, (cause) => new Broken({ operation: "flush", cause }))
+  /** Interrupted once it has begun, `change` leaves a part of itself. */
+  const whole = <A, E>(change: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.onInterrupt(restore(change), () =>
+        Effect.sync(() => {
+          isTorn = true
+        }),
+      ),
+    )
   const writeFiles = (entries: Iterable<Entry>) =>
     Effect.andThen(flushed, files.writeEntries(entries))
   const webhooks = new CopiedTables(
@@ -137,7 +149,7 @@ export const follow = Effect.fnUntraced(function* <E = never>(
     new PgTables(sessions.others, partition),
   )
   /** What the owner writes to them rests on records that the files may not have yet. */
-  const followWebhooks = Effect.andThen(mirror.settled, webhooks.follow)
+  const followWebhooks = Effect.andThen(mirror.settled, whole(webhooks.follow))
   let webhooksFollowedAt = Number.NEGATIVE_INFINITY
   /** Of PostgreSQL's tables, before they were followed; `undefined`: there were none. */
   let webhooksState: string | undefined
@@ -176,9 +188,13 @@ export const follow = Effect.fnUntraced(function* <E = never>(
       if (mirror.failure !== undefined) return yield* mirror.failure
       const records = batchRecords(batch, batch.firstSequence)
       if (records === undefined) return yield* damaged(`record ${batch.firstSequence} is cut`)
-      mirror.add(batch)
-      end = endOf(batch)
-      yield* fold(records)
+      yield* whole(
+        Effect.suspend(() => {
+          mirror.add(batch)
+          end = endOf(batch)
+          return fold(records)
+        }),
+      )
     }
   })
 
@@ -224,6 +240,7 @@ export const follow = Effect.fnUntraced(function* <E = never>(
     // Most of it before the claim, while another server still answers.
     yield* patiently(followWebhooks)
     if (options.beforeClaim !== undefined) yield* options.beforeClaim(storage)
+    isTorn = true
     const claimed = yield* patiently(journal.claim(owner))
     yield* patiently(Effect.suspend(() => takeThrough(claimed.lastSequence, fold)))
     if (!isSame(end, claimed)) {
@@ -249,7 +266,7 @@ export const follow = Effect.fnUntraced(function* <E = never>(
   return {
     ...opened,
     storage,
-    progress: () => ({ lastSequence: end.lastSequence, seen }),
+    progress: () => ({ lastSequence: end.lastSequence, seen, isTorn }),
     look,
     claim,
   }

@@ -1,7 +1,7 @@
 /** A copy that follows the owner in PostgreSQL: what it takes over, what makes it end, and its way to be the owner. */
 import { readdir } from "node:fs/promises"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, type Scope } from "effect"
+import { Deferred, Effect, Fiber, type Scope } from "effect"
 import { limits } from "../../../src/Limits.ts"
 import { type Disk, DiskError, type DiskFile } from "../../../src/storage/disk/Disk.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
@@ -54,7 +54,15 @@ const copyAt = Effect.fnUntraced(function* (
     }),
   )
   const lookOnce = opened.look(fold)
-  return { ...opened, folded, lookOnce, look: patient(lookOnce), claim, append }
+  return {
+    ...opened,
+    claimBy: opened.claim,
+    folded,
+    lookOnce,
+    look: patient(lookOnce),
+    claim,
+    append,
+  }
 })
 
 const upTo = (last: number, first = 1) =>
@@ -86,10 +94,10 @@ describe("A copy that follows", () => {
     Effect.gen(function* () {
       const { follower, one, owner } = yield* pair
       const last = yield* owner.append(Array(2 * limits.postgresReadRows).fill(1))
-      expect(follower.progress()).toEqual({ lastSequence: 3, seen: 3 })
+      expect(follower.progress()).toEqual({ lastSequence: 3, seen: 3, isTorn: false })
       yield* follower.look
       expect(follower.folded).toEqual(upTo(last))
-      expect(follower.progress()).toEqual({ lastSequence: last, seen: last })
+      expect(follower.progress()).toEqual({ lastSequence: last, seen: last, isTorn: false })
       yield* expectRecords(follower.storage, 1, last)
       const refused = yield* Effect.flip(follower.storage.append(numbered(last + 1, 1)))
       expect(refused).toMatchObject({ _tag: "Broken", cause: { message: "not the owner" } })
@@ -222,6 +230,46 @@ describe("A copy that follows", () => {
     }),
   )
 
+  it.live("follows on after a claim that was interrupted before PostgreSQL was asked", () =>
+    Effect.gen(function* () {
+      const { owner, url } = yield* pair
+      const reached = yield* Deferred.make<void>()
+      let isFit: Effect.Effect<void> = Effect.andThen(
+        Deferred.succeed(reached, undefined),
+        Effect.never,
+      )
+      const beforeClaim = () => Effect.suspend(() => isFit)
+      const follower = yield* copyAt(url, yield* temporaryFolder, { beforeClaim })
+      const claiming = yield* Effect.forkChild(follower.claim)
+      yield* Deferred.await(reached)
+      yield* owner.append([2])
+      yield* Fiber.interrupt(claiming)
+      expect(follower.progress().isTorn).toBe(false)
+      yield* follower.look
+      isFit = Effect.void
+      yield* follower.claim
+      expect(follower.folded).toEqual(upTo(5))
+      yield* follower.append([1])
+    }),
+  )
+
+  it.live("is torn by an interruption within a batch, and once it has begun to claim", () =>
+    Effect.gen(function* () {
+      const { follower, owner } = yield* pair
+      yield* owner.append([2])
+      const begun = yield* Deferred.make<void>()
+      const within = follower.claimBy(() =>
+        Effect.andThen(Deferred.succeed(begun, undefined), Effect.never),
+      )
+      const claiming = yield* Effect.forkChild(within)
+      yield* Deferred.await(begun)
+      expect(follower.progress().isTorn).toBe(false)
+      yield* Fiber.interrupt(claiming)
+      expect(follower.progress().isTorn).toBe(true)
+      expect(owner.progress().isTorn).toBe(true)
+    }),
+  )
+
   it.live("of another lineage is moved aside, and filled from PostgreSQL", () =>
     Effect.gen(function* () {
       const other = yield* temporaryFolder
@@ -287,7 +335,7 @@ describe("A full disk of a copy that follows", () => {
           while (follower.folded.length < taken) yield* Effect.sleep(5)
           // Longer than the copy waits before it looks at the disk again.
           yield* Effect.sleep(50)
-          expect(follower.progress()).toEqual({ lastSequence: taken, seen: taken + 2 })
+          expect(follower.progress()).toMatchObject({ lastSequence: taken, seen: taken + 2 })
           expect(looking.pollUnsafe()).toBe(undefined)
           state.isFull = false
           yield* Fiber.join(looking)
