@@ -80,13 +80,22 @@ export interface BoardEntry {
   readonly xp: number
 }
 
-/** 0 where the user has none, or the board does not reach as far. */
-const xpOnBoard = (body: unknown, userId: string): number => {
-  const { entries } = body as { readonly entries: ReadonlyArray<BoardEntry> }
+const codeOf = ({ body }: Reply): string => (body as { readonly code?: string })?.code ?? "none"
+
+const isDone = ({ status }: Reply): boolean => status === 200
+
+/** 0 where the user has none, or the board does not reach as far. `undefined`: no answer. */
+const xpOnBoard = (reply: Reply, userId: string): number | undefined => {
+  if (!isDone(reply)) return undefined
+  const { entries } = reply.body as { readonly entries: ReadonlyArray<BoardEntry> }
   return entries.find((entry) => entry.userId === userId)?.xp ?? 0
 }
 
-const codeOf = ({ body }: Reply): string => (body as { readonly code?: string })?.code ?? "none"
+/** 0 also of a user that is not found: it has no event yet. `undefined`: no answer. */
+export const xpOfUser = (reply: Reply): number | undefined => {
+  if (isDone(reply)) return (reply.body as { readonly xp: number }).xp
+  return codeOf(reply) === "user_not_found" ? 0 : undefined
+}
 
 abstract class Caller {
   readonly userId: string
@@ -110,25 +119,35 @@ abstract class Caller {
     }
   }
 
-  /** One attempt, at the next runner. */
-  protected async try(path: string, body?: unknown, idempotencyKey?: string): Promise<Reply> {
+  /** One attempt, at the next runner. Fails for a reply that is neither an answer nor a refusal. */
+  protected async try(
+    path: string,
+    body?: unknown,
+    idempotencyKey?: string,
+    isAnswer = isDone,
+  ): Promise<Reply> {
     const urls = this.callers.urls()
     const url = urls[this.#attempt++ % urls.length]!
     const reply = await ask(url, this.callers.key, path, body, idempotencyKey).catch(() => none)
     const { status } = reply
     const isKnown = idempotencyKey !== undefined && status === 409
     if (status !== 200) this.callers.answered(`${status} ${codeOf(reply)}`)
-    if (status !== 200 && status !== 0 && status !== 503 && !isKnown) {
+    if (!isAnswer(reply) && status !== 0 && status !== 503 && !isKnown) {
       throw new Error(`${path}: ${status} ${reply.text}`)
     }
     return reply
   }
 
-  /** The first 200. */
-  protected async insist(path: string, body?: unknown, idempotencyKey?: string): Promise<Reply> {
+  /** The first answer. */
+  protected async insist(
+    path: string,
+    body?: unknown,
+    idempotencyKey?: string,
+    isAnswer = isDone,
+  ): Promise<Reply> {
     while (true) {
-      const reply = await this.try(path, body, idempotencyKey)
-      if (reply.status === 200) return reply
+      const reply = await this.try(path, body, idempotencyKey, isAnswer)
+      if (isAnswer(reply)) return reply
       await delay(retryMs)
     }
   }
@@ -138,10 +157,11 @@ abstract class Caller {
     const { least } = this.expected
     const isBoard = this.number % 8 === 6
     const path = isBoard ? boardPath : `/v1/users/${this.userId}`
-    const { body } = await this.insist(path)
-    const xp = isBoard ? xpOnBoard(body, this.userId) : (body as { readonly xp: number }).xp
+    const xpIn = (reply: Reply) => (isBoard ? xpOnBoard(reply, this.userId) : xpOfUser(reply))
+    const reply = await this.insist(path, undefined, undefined, (each) => xpIn(each) !== undefined)
+    const xp = xpIn(reply)!
     const { most } = this.expected
-    const words = `${this.userId} has ${xp} xp instead of ${least} to ${most} in ${path}`
+    const words = `${this.userId} has ${xp} xp instead of ${least} to ${most} in a ${reply.status} of ${path}`
     if (xp < least) this.callers.found({ kind: "stale", words })
     if (xp > most) this.callers.found({ kind: "doubled", words })
   }

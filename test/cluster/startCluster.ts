@@ -1,7 +1,7 @@
 /** Runners of one cluster with projects, a key and a rule in each, and what is to be true of them after the load has ended. */
 import { firstProjectName } from "../../src/domain/project/Directory.ts"
 import { limits } from "../../src/Limits.ts"
-import { action, ask, type BoardEntry, boardPath } from "./Caller.ts"
+import { action, ask, type BoardEntry, boardPath, xpOfUser } from "./Caller.ts"
 import { ClusterLoad, type LoadOptions } from "./ClusterLoad.ts"
 import { eventually, ownerOf, Runner } from "./Runner.ts"
 
@@ -80,15 +80,12 @@ export class Cluster {
     const board = await this.#board(url, load.key)
     for (const [userId, { least, most }] of load.expected) {
       const path = `/v1/users/${userId}`
-      const user = await eventually(path, async () => {
-        const { body, status } = await ask(url, load.key, path)
-        return status === 200 ? (body as { readonly xp: number }) : undefined
-      })
-      const words = `${userId} has ${user.xp} xp, on the board ${board.get(userId)}, acknowledged: ${least} to ${most}`
-      if (user.xp < least) load.found({ kind: "lost", words })
-      else if (user.xp > most) load.found({ kind: "doubled", words })
+      const xp = await eventually(path, async () => xpOfUser(await ask(url, load.key, path)))
+      const words = `${userId} has ${xp} xp, on the board ${board.get(userId)}, acknowledged: ${least} to ${most}`
+      if (xp < least) load.found({ kind: "lost", words })
+      else if (xp > most) load.found({ kind: "doubled", words })
       // The page of the board may not reach as far as to this user.
-      else if (user.xp !== (board.get(userId) ?? user.xp)) load.found({ kind: "changed", words })
+      else if (xp !== (board.get(userId) ?? xp)) load.found({ kind: "changed", words })
     }
   }
 
