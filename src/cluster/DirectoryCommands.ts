@@ -24,7 +24,7 @@ import type { Owners } from "./Owners.ts"
 /** A change that all runners can read. */
 export interface PublishedChange {
   readonly record: JournalRecord
-  /** The record as of which the directory is published. */
+  /** The sequence of the last record in the published directory. */
   readonly published: number
 }
 

@@ -38,7 +38,7 @@ const dropPending = Flag.Boolean("drop-pending").pipe(
 /** The epoch of this command's claim on each partition. */
 type Claims = Map<number, number>
 
-/** Completes the directory of a partition by what PostgreSQL has, as an owner, and closes it with a whole snapshot. */
+/** Claims a partition, replays what its directory lacks from PostgreSQL, and closes it with a snapshot of everything. */
 const complete = Effect.fnUntraced(function* (config: Config, partition: number, claims: Claims) {
   // Other commands start sooner without it.
   const { openEngine } = yield* Effect.promise(() => import("../process/OpenEngine.ts"))

@@ -77,7 +77,7 @@ const fill = Effect.fnUntraced(function* (
   const bytes = sizes.reduce((sum, size) => sum + size, 0)
   if (free < roomFor(bytes)) return yield* new NoSpace({ operation: "gather" })
 
-  const sequence = numberAnew(all) + 1
+  const sequence = renumber(all) + 1
   const latest = Math.max(...all.map(({ saved }) => saved.tail.lastAt ?? 0))
   const record: JournalRecord = {
     sequence,
@@ -125,7 +125,7 @@ const markAt = ({ at, sequence }: JournalRecord): SnapshotMark => ({
 })
 
 /** Gives each webhook a number of its own; returns the highest number of a record or webhook. */
-const numberAnew = (all: ReadonlyArray<GatheredPartition>): number => {
+const renumber = (all: ReadonlyArray<GatheredPartition>): number => {
   let highest = Math.max(...all.map(({ saved }) => saved.lastSequence))
   const taken = new Set<number>()
   for (const { numbers } of all) {
