@@ -12,7 +12,7 @@ import type { LaurelError } from "../domain/values/Errors.ts"
 import { laurelError } from "../domain/values/Errors.ts"
 import { outcomeUnknown } from "../engine/actor/refusals.ts"
 import { parseBody, readBody } from "../http/body/Body.ts"
-import type { RequestHandler } from "../http/request/Exchange.ts"
+import { type RequestHandler, unwatched } from "../http/request/Exchange.ts"
 import { limits } from "../Limits.ts"
 import type { DirectoryCopy } from "./DirectoryCopy.ts"
 import { directoryPartition } from "./DirectoryTable.ts"
@@ -37,10 +37,7 @@ export const directoryHandler = (
   Effect.map(Effect.context<never>(), (context) => {
     const runFork = Effect.runForkWith(context)
     return {
-      draining: false,
-      watch: { tracing: false },
-      answered: () => {},
-      missed: () => {},
+      ...unwatched,
       handle: (exchange) => {
         const reply = (body: Reply) => exchange.reply(200, "application/json", JSON.stringify(body))
         exchange.askForBody()

@@ -7,7 +7,7 @@
 import { createHash, timingSafeEqual } from "node:crypto"
 import { Effect, type Scope } from "effect"
 import { laurelError } from "../domain/values/Errors.ts"
-import type { Exchange, RequestHandler } from "../http/request/Exchange.ts"
+import { type Exchange, type RequestHandler, unwatched } from "../http/request/Exchange.ts"
 import { type Address, Listener, listen, type ServeError } from "../http/server/Listener.ts"
 import type { ServerRequest } from "../http/server/ServerRequest.ts"
 import { limits } from "../Limits.ts"
@@ -56,10 +56,7 @@ const handlerFor = (
 }
 
 const refusing = (refuse: (exchange: Exchange) => void): RequestHandler => ({
-  draining: false,
-  watch: { tracing: false },
-  answered: () => {},
-  missed: () => {},
+  ...unwatched,
   handle: refuse,
 })
 

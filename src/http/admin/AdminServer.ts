@@ -22,7 +22,7 @@ import { Archives } from "../../engine/archive/Archives.ts"
 import { limits } from "../../Limits.ts"
 import { type Metrics, prometheusContentType, type ReadFailure } from "../../metrics/Metrics.ts"
 import { clientAddress } from "../request/ClientAddress.ts"
-import type { Exchange, RequestHandler } from "../request/Exchange.ts"
+import { type Exchange, type RequestHandler, unwatched } from "../request/Exchange.ts"
 import { bearerKey } from "../request/RequestParts.ts"
 import { type Address, Listener, listen, type ServeError } from "../server/Listener.ts"
 import { type Served, whereIs } from "../server/Server.ts"
@@ -95,10 +95,7 @@ const adminHandler = (
     } else handle(exchange)
   }
   return {
-    draining: false,
-    watch: { tracing: false },
-    answered: () => {},
-    missed: () => {},
+    ...unwatched,
     handle: (exchange) => {
       try {
         handleAny(exchange)

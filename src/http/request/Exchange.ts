@@ -45,7 +45,8 @@ export type RunForRequest = <A, E>(
   exchange: Pick<Exchange, "annotations">,
 ) => Fiber.Fiber<A, E>
 
-const nobody: ExchangeOwner = {
+/** Of exchanges that no metric counts and no trace shows. */
+export const unwatched: ExchangeOwner = {
   draining: false,
   watch: { tracing: false },
   answered: () => {},
@@ -95,7 +96,7 @@ export class Exchange {
     request: IncomingMessage,
     response: ServerResponse,
     expectsContinue: boolean,
-    owner: ExchangeOwner = nobody,
+    owner: ExchangeOwner = unwatched,
   ) {
     this.#owner = owner
     this.request = request
