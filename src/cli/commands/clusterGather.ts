@@ -14,13 +14,13 @@ import {
   partitionsName,
 } from "../../config/PartitionConfig.ts"
 import { partitionOf } from "../../domain/project/Directory.ts"
-import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { installDraft } from "../../storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { amountOf } from "../output/Amounts.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
-import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
+import { diskFailure } from "../output/JobWords.ts"
+import { runJob } from "../process/CommandJob.ts"
 import { holdDirectory } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
@@ -99,14 +99,7 @@ const gather = Effect.fnUntraced(function* (
     path.resolve(ofPartition(config, partition).dataDirectory),
   )
   const at = yield* Clock.currentTimeMillis
-  const result = yield* withProgressBar((progress) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const host = yield* makeWorkerHost({ background: false })
-        return yield* host.run("gather", { ...input, folders, at }, { progress })
-      }),
-    ),
-  ).pipe(Effect.mapError(jobFailure))
+  const result = yield* runJob("gather", { ...input, folders, at })
   const now = yield* readStopped(config, url)
   for (const { epoch, partition } of now.partitions) {
     if ((claims.get(partition) ?? epoch) === epoch) continue

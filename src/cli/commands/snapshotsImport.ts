@@ -2,12 +2,12 @@
 import path from "node:path"
 import { Clock, Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
-import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
 import { installDraft } from "../../storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { amountOf, countText } from "../output/Amounts.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
-import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
+import { diskFailure } from "../output/JobWords.ts"
+import { runJob } from "../process/CommandJob.ts"
 import { holdDirectory, requireNoServer } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
@@ -28,14 +28,7 @@ const importInto = Effect.fnUntraced(function* (directory: string, file: string)
       `${directory} already has data. An import creates a new data directory: set LAUREL_DATA_DIR to an empty or new folder.`,
     )
   }
-  const findings = yield* withProgressBar((progress) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const host = yield* makeWorkerHost({ background: false })
-        return yield* host.run("import", { directory, file }, { progress })
-      }),
-    ),
-  ).pipe(Effect.mapError(jobFailure))
+  const findings = yield* runJob("import", { directory, file })
   const at = yield* Clock.currentTimeMillis
   yield* Effect.mapError(installDraft(nodeDisk, directory, at), diskFailure)
   return findings

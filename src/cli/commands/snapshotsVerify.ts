@@ -15,6 +15,7 @@ import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
 import { type Asked, askPosition } from "../process/AdminRequest.ts"
 import { archiveSettings, archivesHere } from "../process/ArchiveSettings.ts"
 import { runWithBucket } from "../process/BucketAccess.ts"
+import { runJob } from "../process/CommandJob.ts"
 import { besideOrAlone } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
@@ -74,14 +75,7 @@ const verifyBucket = Effect.fnUntraced(function* (config: Config, id: string) {
 })
 
 const verifyFolder = Effect.fnUntraced(function* (folder: string) {
-  const findings = yield* withProgressBar((progress) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const host = yield* makeWorkerHost({ background: true })
-        return yield* host.run("verifyArchive", { folder }, { progress })
-      }),
-    ),
-  ).pipe(Effect.mapError(jobFailure))
+  const findings = yield* runJob("verifyArchive", { folder }, { background: true })
   const at = isoTime(yield* Clock.currentTimeMillis)
   const { faultCount, faults } = findings
   yield* Effect.mapError(

@@ -6,14 +6,14 @@ import type { Config } from "../../config/Config.ts"
 import { bucketFailure } from "../../engine/archive/bucketFailure.ts"
 import type { Input, JobName, ResultOf } from "../../engine/archive/Jobs.ts"
 import { askedFor } from "../../engine/archive/Shipments.ts"
-import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
 import { limits } from "../../Limits.ts"
 import type { ListedArchive } from "../../storage/archive/ArchiveCatalog.ts"
 import { openBucket } from "../../storage/bucket/Bucket.ts"
 import { listBucketArchives, readIndex } from "../../storage/bucket/BucketArchives.ts"
 import type { BucketPlace } from "../../storage/bucket/bucketErrors.ts"
 import type { CommandFailed } from "../output/ExitCode.ts"
-import { jobFailure, withProgressBar } from "../output/JobWords.ts"
+import { jobFailure } from "../output/JobWords.ts"
+import { runJob } from "./CommandJob.ts"
 
 const listedInBucket = (config: Config) =>
   Effect.gen(function* () {
@@ -66,12 +66,4 @@ export const runWithBucket = <Name extends JobName>(
   place: BucketPlace,
   name: Name,
   input: Input<Name>,
-): Effect.Effect<ResultOf<Name>, CommandFailed> =>
-  withProgressBar((progress) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const host = yield* makeWorkerHost({ background: false })
-        return yield* host.run(name, input, { progress, asked: askedFor(place) })
-      }),
-    ),
-  ).pipe(Effect.mapError(jobFailure))
+): Effect.Effect<ResultOf<Name>, CommandFailed> => runJob(name, input, { asked: askedFor(place) })

@@ -1,9 +1,8 @@
 /** Whether a restore has brought keys back into force that had ended in the replaced data. */
 import { Clock, Effect, Result } from "effect"
 import type { ReturnedKeys } from "../../engine/archive/Jobs.ts"
-import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
 import { amountOf } from "../output/Amounts.ts"
-import { withProgressBar } from "../output/JobWords.ts"
+import { attemptJob } from "./CommandJob.ts"
 
 /** `unknown` is the reason for which they could not be compared; `keys` and `count` are then empty. */
 export interface KeyComparison extends ReturnedKeys {
@@ -17,16 +16,7 @@ export const compareKeys = Effect.fnUntraced(function* (
 ): Effect.fn.Return<KeyComparison> {
   if (replaced === undefined) return { keys: [], count: 0, unknown: "No data was replaced" }
   const at = yield* Clock.currentTimeMillis
-  const compared = yield* Effect.result(
-    withProgressBar((progress) =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const host = yield* makeWorkerHost({ background: false })
-          return yield* host.run("returnedKeys", { restored, replaced, at }, { progress })
-        }),
-      ),
-    ),
-  )
+  const compared = yield* Effect.result(attemptJob("returnedKeys", { restored, replaced, at }))
   return Result.isSuccess(compared)
     ? { ...compared.success, unknown: null }
     : { keys: [], count: 0, unknown: compared.failure.detail.replace(/\.$/, "") }

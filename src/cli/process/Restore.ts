@@ -9,7 +9,6 @@ import {
   type RestorePlan,
   type RestoreTarget,
 } from "../../engine/archive/RestorePlan.ts"
-import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
 import { bytesOf } from "../../storage/archive/ArchiveCatalog.ts"
 import { installDraft, replacedIn } from "../../storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
@@ -19,6 +18,7 @@ import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode
 import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
 import { planWords } from "../output/RestoreWords.ts"
 import { archiveSettings } from "./ArchiveSettings.ts"
+import { runJob } from "./CommandJob.ts"
 import { holdDirectory, requireData } from "./DataDirectory.ts"
 import { compareKeys, type KeyComparison } from "./KeyComparison.ts"
 import { projectsIn } from "./ProjectsIn.ts"
@@ -101,21 +101,13 @@ const restorePlan = Effect.fnUntraced(function* (
   plan: RestorePlan,
 ): Effect.fn.Return<Restored, CommandFailed> {
   const directory = config.dataDirectory
-  const findings = yield* withProgressBar((progress) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const host = yield* makeWorkerHost({ background: false })
-        const back = plan.project
-        const wish = {
-          directory,
-          archive: plan.folder,
-          until: plan.sequence,
-          project: back === undefined ? null : { id: back.id, name: back.name, after: back.after },
-        }
-        return yield* host.run("restore", wish, { progress })
-      }),
-    ),
-  ).pipe(Effect.mapError(jobFailure))
+  const back = plan.project
+  const findings = yield* runJob("restore", {
+    directory,
+    archive: plan.folder,
+    until: plan.sequence,
+    project: back === undefined ? null : { id: back.id, name: back.name, after: back.after },
+  })
   const at = yield* Clock.currentTimeMillis
   const replaced = yield* Effect.mapError(installDraft(nodeDisk, directory, at), diskFailure)
   const hasKeys = plan.project === undefined && partitionNumber(config) === firstPartition
@@ -142,15 +134,7 @@ export const takeBack = Effect.fnUntraced(function* (
   if (!names.includes(name)) {
     return yield* commandFailed(exitCodes.refused, `${name} not found in ${directory}.`)
   }
-  const findings = yield* withProgressBar((progress) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const host = yield* makeWorkerHost({ background: false })
-        const wish = { directory: path.join(directory, name) }
-        return yield* host.run("verifyLive", wish, { progress })
-      }),
-    ),
-  ).pipe(Effect.mapError(jobFailure))
+  const findings = yield* runJob("verifyLive", { directory: path.join(directory, name) })
   const [fault] = findings.faults
   if (fault !== undefined) return yield* commandFailed(exitCodes.damagedData, `${fault}.`)
   yield* Console.error(

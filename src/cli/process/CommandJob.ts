@@ -1,0 +1,33 @@
+/** One job of a command: in a process of its own, with a progress bar. */
+import { Effect } from "effect"
+import type { Input, JobFailed, JobName, ResultOf } from "../../engine/archive/Jobs.ts"
+import { type Listener, makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
+import type { CommandFailed } from "../output/ExitCode.ts"
+import { jobFailure, withProgressBar } from "../output/JobWords.ts"
+
+export interface CommandJobOptions extends Pick<Listener, "asked"> {
+  /** Run it with low priority, beside a server. */
+  readonly background?: boolean
+}
+
+/** Runs a job to its end; its failure is the end of the command. */
+export const runJob = <Name extends JobName>(
+  name: Name,
+  input: Input<Name>,
+  options?: CommandJobOptions,
+): Effect.Effect<ResultOf<Name>, CommandFailed> =>
+  Effect.mapError(attemptJob(name, input, options), jobFailure)
+
+/** As `runJob`, for a command that goes on after a failure. */
+export const attemptJob = <Name extends JobName>(
+  name: Name,
+  input: Input<Name>,
+  { background = false, ...listener }: CommandJobOptions = {},
+): Effect.Effect<ResultOf<Name>, JobFailed> =>
+  withProgressBar((progress) =>
+    Effect.scoped(
+      Effect.flatMap(makeWorkerHost({ background }), (host) =>
+        host.run(name, input, { ...listener, progress }),
+      ),
+    ),
+  )
