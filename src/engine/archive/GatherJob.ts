@@ -28,14 +28,12 @@ import { type Entry, NoSpace, type Table, tables } from "../../storage/Storage.t
 import { encodeValue } from "../../storage/Values.ts"
 import { encodeDirectory, encodeRecord } from "../records/Codec.ts"
 import { type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
+import { EntryWriter } from "./EntryWriter.ts"
 import { FaultList } from "./Findings.ts"
 import { type GatheredPartition, openGathered, pendingIn } from "./GatheredPartition.ts"
 import { damaged, type JobCode, type JobContext, JobFailed, type ResultOf } from "./Jobs.ts"
 import { verify } from "./Verification.ts"
 import { webhookTablesKey } from "./WebhookCheck.ts"
-
-const sliceEntries = 5_000
-const sliceBytes = 4 * 1_048_576
 
 export const gatherPartitions: JobCode<"gather"> = Effect.fnUntraced(function* (input, context) {
   const draft = draftIn(input.directory)
@@ -145,15 +143,21 @@ const writeLive = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, unknown> {
   const total = all.reduce((sum, { saved }) => sum + saved.totalEntries, 0)
   const written = new Map<Table, number>()
+  const count = (table: Table) => written.set(table, (written.get(table) ?? 0) + 1)
   let done = 0
   const entries = function* (): Generator<Entry> {
-    yield* own
+    for (const each of own) {
+      count(each.table)
+      yield each
+    }
     for (const one of all) {
       for (const table of tables) {
         for (const stored of one.saved.entries(table)) {
           done++
           const kept = one.keeps(table, stored)
-          if (kept !== undefined) yield { table, key: kept[0], value: kept[1] }
+          if (kept === undefined) continue
+          count(table)
+          yield { table, key: kept[0], value: kept[1] }
         }
       }
     }
@@ -162,28 +166,21 @@ const writeLive = Effect.fnUntraced(function* (
   yield* Effect.scoped(
     Effect.gen(function* () {
       const { writeEntries } = yield* openLmdbStore({ folder: live })
-      let slice: Array<Entry> = []
-      let bytes = 0
-      for (const each of entries()) {
-        written.set(each.table, (written.get(each.table) ?? 0) + 1)
-        slice.push(each)
-        bytes += each.key.length + each.value!.length
-        if (slice.length < sliceEntries && bytes < sliceBytes) continue
-        yield* writeEntries(slice)
-        progress({ activity: "Gathering", done, total })
-        slice = []
-        bytes = 0
-      }
-      yield* writeEntries(slice)
+      const writer = new EntryWriter((slice) =>
+        Effect.tap(writeEntries(slice), () =>
+          Effect.sync(() => progress({ activity: "Gathering", done, total })),
+        ),
+      )
+      yield* writer.writeAll(entries())
     }),
   )
   yield* Effect.scoped(
     Effect.flatMap(openReader(live), (reader) =>
       Effect.forEach(tables, (table) => {
-        const [count, expected] = [reader.count(table), written.get(table) ?? 0]
-        return count === expected
+        const [found, expected] = [reader.count(table), written.get(table) ?? 0]
+        return found === expected
           ? Effect.void
-          : damaged(`The table ${table} has ${count} entries, ${expected} were written`)
+          : damaged(`The table ${table} has ${found} entries, ${expected} were written`)
       }),
     ),
   )

@@ -13,8 +13,9 @@ import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { batchOf } from "../../storage/Frames.ts"
 import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
 import { openLmdbStore } from "../../storage/lmdb/LmdbStore.ts"
-import { type Entry, type StorageError, type Table, tables } from "../../storage/Storage.ts"
+import { type Table, tables } from "../../storage/Storage.ts"
 import { encodeValue } from "../../storage/Values.ts"
+import { EntryWriter, type WriteEntries } from "./EntryWriter.ts"
 import {
   decodeLine,
   type End,
@@ -29,8 +30,6 @@ import { verify } from "./Verification.ts"
 
 const pieceBytes = 1_048_576
 const newline = 10
-const sliceEntries = 5_000
-const sliceBytes = 4 * 1_048_576
 const batchRecordsMax = 1_000
 const batchBytesMax = 262_144
 
@@ -72,27 +71,23 @@ const fill = Effect.fnUntraced(function* (
 const refused = (lines: ReadonlyArray<string>) =>
   new JobFailed({ kind: "refused", detail: lines.join("\n") })
 
-type Write = (entries: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>
-
 class Import {
   readonly #faults = new FaultList()
   readonly #journal: string
-  readonly #write: Write
+  readonly #entries: EntryWriter
   readonly #hash = createHash("sha256")
   header: Header | undefined
   #end: End | undefined
   #line = 0
-  #slice: Array<Entry> = []
-  #sliceBytes = 0
   #place: { readonly table: Table; readonly key: Uint8Array } | undefined
   #segments: SegmentWriter | undefined
   #bodies: Array<Uint8Array> = []
   #bodiesBytes = 0
   #lastSequence: number | undefined
 
-  constructor(journal: string, write: Write) {
+  constructor(journal: string, write: WriteEntries) {
     this.#journal = journal
-    this.#write = write
+    this.#entries = new EntryWriter(write)
   }
 
   readonly run = Effect.fnUntraced(function* (
@@ -196,8 +191,7 @@ class Import {
     }
     this.#place = { table, key }
     const value = encodeValue(body)
-    this.#slice.push({ table, key, value })
-    this.#sliceBytes += key.length + value.length
+    this.#entries.add({ table, key, value })
     return fine
   }
 
@@ -229,13 +223,7 @@ class Import {
 
   /** Writes waiting entries and records once they fill a transaction or a batch; with `all`, in any case. */
   readonly #flush = Effect.fnUntraced(function* (this: Import, all: boolean) {
-    const slice = this.#slice
-    const enough = slice.length >= sliceEntries || this.#sliceBytes >= sliceBytes
-    if (slice.length > 0 && (all || enough)) {
-      this.#slice = []
-      this.#sliceBytes = 0
-      yield* this.#write(slice)
-    }
+    if (all || this.#entries.isDue) yield* this.#entries.flush
     // The journal begins where the header says; its line may be longer than a piece.
     if (this.header === undefined) return
     const after = { lastSequence: Math.max(0, this.header.watermark - 1), checksum: 0 }

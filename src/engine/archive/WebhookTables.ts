@@ -10,13 +10,9 @@ import { environmentId, environmentNames } from "../../domain/project/Directory.
 import { keyParts, rangeOf } from "../../storage/Keys.ts"
 import { type LmdbReader, openReader } from "../../storage/lmdb/LmdbReader.ts"
 import { openLmdbStore } from "../../storage/lmdb/LmdbStore.ts"
-import {
-  type Entry,
-  type StorageError,
-  type Table,
-  webhookTables as tables,
-} from "../../storage/Storage.ts"
+import { type Entry, type Table, webhookTables as tables } from "../../storage/Storage.ts"
 import { encodeValue, openValue, valueFault } from "../../storage/Values.ts"
+import { EntryWriter } from "./EntryWriter.ts"
 import { JobFailed } from "./Jobs.ts"
 import type { ProjectGoesBack } from "./ProjectHistory.ts"
 import { SavedState } from "./SavedState.ts"
@@ -24,7 +20,6 @@ import { SavedState } from "./SavedState.ts"
 const statuses = ["pending", "succeeded", "failed", "dropped"]
 /** Index of the record among a key's parts. */
 const recordAt: Partial<Record<Table, number>> = { deliveries: 2, due: 2, attempts: 1 }
-const sliceEntries = 5_000
 const everything = rangeOf(new Uint8Array())
 
 /** Replaces the tables of `draft` by those of the data directory `from`, without the project's lost records. */
@@ -41,21 +36,7 @@ export const keepWebhooks = Effect.fnUntraced(function* (
       store.writeEntries(entries.map(([key]) => ({ table, key, value: null }))),
     )
   }
-  yield* writeAll(entriesOf(reader, own, project.after), store.writeEntries)
-})
-
-const writeAll = Effect.fnUntraced(function* (
-  entries: Iterable<Entry>,
-  write: (slice: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>,
-) {
-  let slice: Array<Entry> = []
-  for (const entry of entries) {
-    slice.push(entry)
-    if (slice.length < sliceEntries) continue
-    yield* write(slice)
-    slice = []
-  }
-  yield* write(slice)
+  yield* new EntryWriter(store.writeEntries).writeAll(entriesOf(reader, own, project.after))
 })
 
 /** The numbers of the endpoints that the project has in `draft`. */
