@@ -74,7 +74,7 @@ export const totalXpOf = async (request: Laurel["request"]): Promise<number> => 
   return xp
 }
 
-const program = fileURLToPath(new URL("../src/laurel.js", import.meta.url))
+export const program = fileURLToPath(new URL("../src/laurel.js", import.meta.url))
 
 /** The server alone on a data directory, which may have yet to open it: no key is made. */
 export const serve = (

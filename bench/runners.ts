@@ -6,21 +6,27 @@ import { execFile } from "node:child_process"
 import { mkdir } from "node:fs/promises"
 import path from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { Effect } from "effect"
 import { type ClusterStatus, clusterStatusAt } from "../src/cluster/status.ts"
 import { freePorts } from "../test/freePorts.ts"
 import type { Postgres } from "../test/storage/postgres/Postgres.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
-import { checkTotal, lessonRule, requesting, serve, startLaurel, totalXpOf } from "./laurel.ts"
+import {
+  checkTotal,
+  lessonRule,
+  program,
+  requesting,
+  serve,
+  startLaurel,
+  totalXpOf,
+} from "./laurel.ts"
 import { processorUs } from "./load/processorTime.ts"
 import { type Target, wrk } from "./load/wrk.ts"
 import type { BenchOptions } from "./options.ts"
 import { median } from "./statistics.ts"
 import { withPostgres } from "./withPostgres.ts"
 
-const program = fileURLToPath(new URL("../src/laurel.js", import.meta.url))
 const projectNames = Array.from({ length: 6 }, (_, index) => `project-${index + 1}`)
 const users = 10_000
 const connectionsOfProject = 10
