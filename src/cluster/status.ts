@@ -100,9 +100,8 @@ const projectsByPartition = (
       if (directory === undefined) return undefined
       const inUse = [...directory.projects.values()].filter((each) => each.archivedAt === undefined)
       const names = new Map<number, Array<string>>()
-      for (const project of inUse) {
-        const partition = partitionOf(project)
-        names.set(partition, [...(names.get(partition) ?? []), project.name].sort())
+      for (const [partition, projects] of Map.groupBy(inUse, partitionOf)) {
+        names.set(partition, projects.map(({ name }) => name).sort())
       }
       return names
     }),
