@@ -64,7 +64,7 @@ const commandsUnder = async (
   return { code, output }
 }
 
-describe("A cluster of one partition", () => {
+describe("A server of a cluster", () => {
   beforeAll(async () => {
     postgres = await Postgres.make()
     return () => postgres.remove()

@@ -64,7 +64,7 @@ export const serveInCluster = (
     const owners = yield* Effect.mapError(openOwners({ url, address, lockExpirationMs }), (error) =>
       ownersFailure(address, error),
     )
-    const partitions: number = limits.clusterPartitions
+    const partitions = limits.clusterPartitions
     const shared = yield* makeSharedParts(config, url)
     const count = config.clusterFollowers
     const followers = new Followers({ owners, address, count, partitions })
@@ -74,18 +74,14 @@ export const serveInCluster = (
       secret,
       metrics: api.requestMetrics,
       watch: api.watch,
-      partitionOf: ({ request }) => routing?.find(request) ?? firstPartition,
+      partitionOf: ({ request }) => routing.find(request) ?? firstPartition,
     })
-    // With one partition nothing is copied or routed.
-    const directory =
-      partitions === 1
-        ? undefined
-        : yield* openClusterDirectory({
-            ...{ url, secret, owners, lockExpirationMs },
-            sessions: shared.sessions.others,
-            connections: forwarder.connections,
-          })
-    const routing = directory && routingBy(directory, owners)
+    const directory = yield* openClusterDirectory({
+      ...{ url, secret, owners, lockExpirationMs },
+      sessions: shared.sessions.others,
+      connections: forwarder.connections,
+    })
+    const routing = routingBy(directory, owners)
     owners.onChange = () => forwarder.leaveFormerOwners()
     yield* Effect.addFinalizer(() => Effect.promise(() => forwarder.connections.close()))
     yield* Effect.addFinalizer(() => {
@@ -145,7 +141,7 @@ export const serveInCluster = (
     )
     const here = new Partitions(all, {
       ...{ owners, followers, shares, address },
-      mayAnswer: (number) => number === firstPartition || directory?.copy.isCurrent === true,
+      mayAnswer: (number) => number === firstPartition || directory.copy.isCurrent,
     })
     owners.follows = () => here.follows
     owners.row.requests = () => requestCounts(metrics)
@@ -159,15 +155,15 @@ export const serveInCluster = (
       graceMs: limits.adminGraceMs,
       handlerOf: (number, request) => {
         const handler = here.handlerOf(number)
-        return handler && (routing?.atOwner(number, handler, request) ?? handler)
+        return handler && (routing.atOwner(number, handler, request) ?? handler)
       },
       adminOf: (number) =>
         here.handlerOf(number) === undefined ? undefined : admins.get(number)?.forOthers,
       directoryOf: () =>
-        here.handlerOf(firstPartition) === undefined ? undefined : directory?.handler(),
+        here.handlerOf(firstPartition) === undefined ? undefined : directory.handler(),
     }).pipe(Effect.mapError((error) => listenFailure("cluster", config, error)))
     api.listener.handlerOf = (request) => {
-      const number = routing === undefined ? firstPartition : routing.known(request)
+      const number = routing.known(request)
       return (number === undefined ? undefined : here.handlerOf(number)) ?? forwarder
     }
     readiness.phase = "ready"

@@ -80,7 +80,7 @@ export interface OpenObservers {
   readonly onFenced?: () => void
   /** In a cluster: of all engines of the process. */
   readonly shared?: SharedParts
-  /** In a cluster of several partitions: how this one's engine takes part in the directory that they share. */
+  /** In a cluster: how this one's engine takes part in the directory that they share. */
   readonly directory?: SharedDirectory
 }
 

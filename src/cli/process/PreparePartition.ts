@@ -36,7 +36,7 @@ export interface PartitionOfServer {
   readonly admin: AdminHandlers
   readonly shared: SharedParts
   /** Where there are several partitions. */
-  readonly directory: ClusterDirectory | undefined
+  readonly directory: ClusterDirectory
 }
 
 /** Opens and recovers the partition; `serve` opens all that belongs to its data directory. */
@@ -62,7 +62,7 @@ export const preparePartition = ({
       },
       onFenced: () => Deferred.doneUnsafe(fenced, Effect.void),
       shared,
-      ...(directory !== undefined && { directory: directory.of(number, () => fence!.epoch) }),
+      directory: directory.of(number, () => fence!.epoch),
     })
     const serve: Effect.Effect<OpenedPartition, unknown, Scope.Scope> = Effect.gen(function* () {
       const opened = yield* prepared.serve
