@@ -65,6 +65,8 @@ export const preparePartition = ({
       directory: directory.of(number, () => fence!.epoch),
     })
     const serve: Effect.Effect<OpenedPartition, unknown, Scope.Scope> = Effect.gen(function* () {
+      // Before the claim: where the disk is full, a later failure would wait for outcomes of webhooks to be written.
+      yield* leaveArchiveSettings(config)
       const opened = yield* prepared.serve
       const { dashboard, operator, services, shownKey } = opened
       const handler = yield* Effect.provide(
@@ -73,7 +75,6 @@ export const preparePartition = ({
       )
       const ofAdmin = { ...adminOptions, accounts: dashboard?.accounts }
       yield* Effect.provide(keepAdmin(admin, ofAdmin), operator)
-      yield* leaveArchiveSettings(config)
       yield* keepServerFileIn(config.dataDirectory, serverFile)
       yield* Effect.logInfo("Ready").pipe(
         Effect.annotateLogs({ url: api.url, adminUrl: serverFile.adminUrl, partition: number }),
