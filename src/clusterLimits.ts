@@ -12,6 +12,11 @@ export const clusterLimits = {
   /** Interval at which a runner looks for runners that joined or left. */
   clusterAssignmentsMs: 300,
   clusterConnectionsMax: 3,
+  /** The interval at which locks are confirmed, as a share of their expiration. */
+  lockRefreshShare: 0.3,
+  /** A confirmation that takes longer than the first share is answered by the one before it, whose locks are held for the second. */
+  lockWaitShare: 0.15,
+  lockHeldShare: 0.8,
   /** Time before a lost session, or a failed start of a partition, is tried again. */
   clusterRetryMs: 500,
   /** Interval at which owners are read, also without a notification, and its share of the lock's expiration. */

@@ -6,9 +6,8 @@
  *   and opened again, `followRetryMs` later; one that cannot be promoted at once. Neither ends the process.
  *   A follower whose promotion is interrupted before its claim, since the lock is gone, follows on.
  * - **Serving** needs three things: the lock, an open engine, and ownership confirmed by the fence within a third of the
- *   lock's expiration, on a clock that only goes forward. A runner that was stopped for longer finds the last one out
- *   before it answers: no stale read. Nobody takes the partition over earlier: the runner's last sign of life is at most a
- *   third of the expiration older than the confirmation, and others wait for the whole of it.
+ *   lock's expiration. The lock is held only while no other runner can have claimed the partition (`RunnerLocks.ts`). Both are
+ *   judged on a clock that only goes forward: a runner that was stopped finds that out before it answers, no stale read.
  * - **Frozen**: the lock was given away or may be lost. Requests go to the forwarder, those in progress have `handoverMs`. The
  *   engine stays open for `frozenMs`, since a restart of PostgreSQL makes every runner lose every lock: with the lock
  *   back and the fence's epoch still its own, it goes on as if nothing had happened.
@@ -58,7 +57,7 @@ export class Partition {
   readonly #changing = Semaphore.makeUnsafe(1)
   readonly #scope: Scope.Scope
   readonly #confirmedMs: number
-  #hasLock = false
+  #isHeld: (() => boolean) | undefined
   #held: Held | undefined
   #follower: Follower | undefined
   #confirmedAt = Number.NEGATIVE_INFINITY
@@ -85,7 +84,7 @@ export class Partition {
   /** Who answers requests; `undefined`: not this runner, now. */
   get handler(): PartitionHandler | undefined {
     const held = this.#held
-    return held !== undefined && this.#hasLock && this.#isConfirmed
+    return held !== undefined && this.#isHeld?.() === true && this.#isConfirmed
       ? held.opened.handler
       : undefined
   }
@@ -105,32 +104,33 @@ export class Partition {
   }
 
   /** Serves the partition, while this runner has its lock. */
-  readonly run: Effect.Effect<never, never, Scope.Scope> = Effect.gen({ self: this }, function* () {
-    yield* Effect.acquireRelease(
-      Effect.sync(() => {
-        this.#hasLock = true
-      }),
-      () =>
-        Effect.suspend(() => {
-          this.opening.lockLost()
-          return this.freeze
+  readonly run = (isHeld: () => boolean): Effect.Effect<never, never, Scope.Scope> =>
+    Effect.gen({ self: this }, function* () {
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          this.#isHeld = isHeld
         }),
-    )
-    while (true) {
-      // Else it begins with its turn.
-      if (this.#held !== undefined || this.#follower !== undefined) this.opening.begins()
-      const attempt = yield* Effect.exit(this.#serve)
-      if (Exit.isFailure(attempt) && !Cause.hasInterruptsOnly(attempt.cause)) {
-        const failure = this.#options.onFailed(attempt.cause)
-        if (failure === "ends") return yield* Effect.never
-        const words = "Opening a partition failed; the next attempt follows"
-        if (this.opening.failed(failure)) {
-          yield* this.#log(Effect.logWarning(words, attempt.cause))
+        () =>
+          Effect.suspend(() => {
+            this.opening.lockLost()
+            return this.freeze
+          }),
+      )
+      while (true) {
+        // Else it begins with its turn.
+        if (this.#held !== undefined || this.#follower !== undefined) this.opening.begins()
+        const attempt = yield* Effect.exit(this.#serve)
+        if (Exit.isFailure(attempt) && !Cause.hasInterruptsOnly(attempt.cause)) {
+          const failure = this.#options.onFailed(attempt.cause)
+          if (failure === "ends") return yield* Effect.never
+          const words = "Opening a partition failed; the next attempt follows"
+          if (this.opening.failed(failure)) {
+            yield* this.#log(Effect.logWarning(words, attempt.cause))
+          }
         }
+        yield* Effect.sleep(limits.clusterRetryMs)
       }
-      yield* Effect.sleep(limits.clusterRetryMs)
-    }
-  })
+    })
 
   /** Opens it or lets it go on; ends when it was closed. */
   readonly #serve = Effect.gen({ self: this }, function* () {
@@ -297,7 +297,7 @@ export class Partition {
 
   /** Takes no more requests; those in progress have `handoverMs`. */
   readonly freeze: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
-    this.#hasLock = false
+    this.#isHeld = undefined
     const held = this.#held
     if (held === undefined) return
     held.opened.handler.drain()
@@ -307,7 +307,7 @@ export class Partition {
     yield* Effect.sleep(limits.frozenMs).pipe(
       Effect.andThen(
         Effect.suspend(() =>
-          this.#held === held && !this.#hasLock
+          this.#held === held && this.#isHeld === undefined
             ? this.#close("Its lock did not come back")
             : Effect.void,
         ),

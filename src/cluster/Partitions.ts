@@ -69,7 +69,10 @@ export class Partitions
     if (heir === anyRunner) this.of(number).opening.gaveAway()
   }
 
-  readonly run = (number: number): Effect.Effect<never, never, Scope.Scope> => this.of(number).run
+  readonly run = (
+    number: number,
+    isHeld: () => boolean,
+  ): Effect.Effect<never, never, Scope.Scope> => this.of(number).run(isHeld)
 
   /**
    * For the end of the process. All leave at once, and only then all are frozen: what some record is for another one here.

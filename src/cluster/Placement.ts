@@ -21,22 +21,24 @@
  * A singleton whose effect fails is not run again until its shard moves, without a line in the log: `run` never fails.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { Cause, Effect, Equal, Fiber, Layer, Option, Redacted, type Scope } from "effect"
+import { Cause, Effect, Fiber, Layer, Option, Redacted, type Scope } from "effect"
 import { PersistenceError } from "effect/cluster/ClusterError"
 import * as EntityId from "effect/cluster/EntityId"
+import * as MachineId from "effect/cluster/MachineId"
 import * as MessageStorage from "effect/cluster/MessageStorage"
+import * as Runner from "effect/cluster/Runner"
 import * as RunnerAddress from "effect/cluster/RunnerAddress"
 import * as RunnerHealth from "effect/cluster/RunnerHealth"
 import * as RunnerStorage from "effect/cluster/RunnerStorage"
 import * as Runners from "effect/cluster/Runners"
-import type * as ShardId from "effect/cluster/ShardId"
+import * as ShardId from "effect/cluster/ShardId"
 import * as Sharding from "effect/cluster/Sharding"
 import * as ShardingConfig from "effect/cluster/ShardingConfig"
 import * as Singleton from "effect/cluster/Singleton"
 import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
-import * as SqlClient from "effect/sql/SqlClient"
 import { limits } from "../Limits.ts"
-import { silentSecondsText, tablePrefix } from "./status.ts"
+import type { PgFailure } from "../storage/postgres/PgConnection.ts"
+import { lockPrefix, RunnerLocks } from "./RunnerLocks.ts"
 
 export interface PlacementOptions {
   readonly url: string
@@ -50,8 +52,11 @@ export interface PlacementOptions {
   /** The runner to which this one gives the lock of a partition, `anyRunner` where it cannot serve it; `undefined`: it keeps it. */
   readonly givesAway: (partition: number) => string | undefined
   readonly gaveAway: (partition: number, heir: string) => void
-  /** Runs while this runner has the lock of a partition, 1 and up. */
-  readonly run: (partition: number) => Effect.Effect<never, never, Scope.Scope>
+  /** Runs while this runner has the lock of a partition, 1 and up. `isHeld`: no other runner can have claimed it, now. */
+  readonly run: (
+    partition: number,
+    isHeld: () => boolean,
+  ) => Effect.Effect<never, never, Scope.Scope>
 }
 
 export const anyRunner = ""
@@ -63,14 +68,17 @@ const nameOf = (sharding: Sharding.Sharding["Service"], partition: number): stri
   }
 }
 
-/** The prefix names the locks, too, which belong to the whole database: clusters in other schemas have others. */
-const runnerStorage = Effect.gen(function* () {
-  const sql = yield* PgClient.PgClient
-  const [row] = yield* sql<{ schema: string }>`SELECT current_schema() AS schema`
-  return SqlRunnerStorage.layerWith({ prefix: `${row!.schema}.${tablePrefix}` })
-})
+/** Effect Cluster's own tables, as earlier versions use them, too. */
+const makeTables = (url: string) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      const [row] = yield* sql<{ schema: string }>`SELECT current_schema() AS schema`
+      yield* Layer.build(SqlRunnerStorage.layerMigrations({ prefix: lockPrefix(row!.schema) }))
+    }).pipe(Effect.provide(PgClient.layer({ url: Redacted.make(url), maxConnections: 1 }))),
+  )
 
-const nameOfRunner = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}:${port}`
+const nameOfRunner = ({ host, port }: PlacementOptions["address"]): string => `${host}:${port}`
 
 /** Of this runner. */
 interface Presence {
@@ -78,100 +86,107 @@ interface Presence {
   isLeaving: boolean
 }
 
+const idsOf = (shards: Iterable<ShardId.ShardId>): ReadonlyArray<number> =>
+  Array.from(shards, ({ id }) => id)
+const shardsOf = (ids: ReadonlyArray<number>): Array<ShardId.ShardId> =>
+  ids.map((id) => ShardId.make("default", id))
+
 /** The storage of runners and locks, in which a partition stays where it is until its owner is gone. */
-const staying = (options: PlacementOptions, presence: Presence) =>
-  Layer.effect(
-    RunnerStorage.RunnerStorage,
+const staying = (
+  options: PlacementOptions,
+  presence: Presence,
+  locks: RunnerLocks,
+  scope: Scope.Scope,
+) => {
+  const { gaveAway, givesAway, mayTake } = options
+  const { refail } = PersistenceError
+  /** The partitions whose locks this runner has. */
+  const holding = new Set<number>()
+  /** The partitions that this runner is giving away, and to whom. */
+  const leaving = new Map<number, string>()
+  /** How often it gave one away. */
+  let given = 0
+  /** An attempt to take locks: it may take longer than Effect Cluster waits for one. */
+  let attempt: Fiber.Fiber<ReadonlyArray<number>, PgFailure> | undefined
+  const acquireFree = (wanted: ReadonlyArray<number>) =>
     Effect.gen(function* () {
-      const { gaveAway, givesAway, lockExpirationMs, mayTake } = options
-      const storage = yield* RunnerStorage.RunnerStorage
-      const sql = yield* SqlClient.SqlClient
-      const config = yield* ShardingConfig.ShardingConfig
-      const silentSeconds = sql.literal(silentSecondsText)
-      const taken = (address: string) =>
-        PersistenceError.refail(sql<{ readonly id: number }>`
-          SELECT p.id FROM laurel_partition p
-          JOIN ${sql(`${tablePrefix}_runners`)} r ON r.address = p.owner
-          WHERE p.owner <> ${address} AND ${silentSeconds} <= ${lockExpirationMs / 1_000}::float8`)
-      const free = (address: string, shards: ReadonlyArray<ShardId.ShardId>) =>
-        Effect.map(taken(address), (rows) => {
-          const ids = new Set(rows.map(({ id }) => id))
-          let count = holding.size
-          return shards.filter(({ id }) => {
-            const isFree = !ids.has(id) && mayTake(id, count)
-            if (isFree) count++
-            return isFree
-          })
-        })
-      /** The partitions whose locks this runner has. */
-      const holding = new Set<number>()
-      /** The partitions that this runner is giving away, and to whom. */
-      const leaving = new Map<number, string>()
-      /** How often it gave one away. */
-      let given = 0
-      /** The fence may have this runner as the owner already: as long as it has, no other runner asks for the lock. */
-      const disown = (address: string, id: number, heir: string) =>
-        PersistenceError.refail(
-          sql`UPDATE laurel_partition SET owner = ${heir} WHERE id = ${id} AND owner = ${address}`,
-        )
-      return RunnerStorage.RunnerStorage.of({
-        ...storage,
-        // A lock that is not confirmed is released, once `run` has ended.
-        refresh: (address, shardIds) =>
-          Effect.gen(function* () {
-            const held = yield* storage.refresh(address, shardIds)
-            for (const { id } of held) {
-              const heir = leaving.has(id) ? undefined : givesAway(id)
-              if (heir === undefined) continue
-              leaving.set(id, heir)
-              given++
-              gaveAway(id, heir)
-              yield* Effect.annotateLogs(leavingLine(heir), { partition: id })
-            }
-            return held.filter(({ id }) => !leaving.has(id))
-          }),
-        release: (address, shard) =>
-          Effect.gen(function* () {
-            const heir = leaving.get(shard.id)
-            if (heir !== undefined) yield* disown(nameOfRunner(address), shard.id, heir)
-            yield* storage.release(address, shard)
-            holding.delete(shard.id)
-            leaving.delete(shard.id)
-          }),
-        releaseAll: (address) =>
-          Effect.andThen(
-            storage.releaseAll(address),
-            Effect.sync(() => {
-              holding.clear()
-              leaving.clear()
-            }),
-          ),
-        getRunners: Effect.map(storage.getRunners, (runners) =>
-          runners.filter(([{ address }]) =>
-            Option.exists(config.runnerAddress, (own) => Equal.equals(own, address)),
-          ),
-        ),
-        acquire: (address, shardIds) =>
-          Effect.gen(function* () {
-            const wanted = [...shardIds]
-            // Effect Cluster pauses for a second after each answer: too long for callers that wait for a new owner. It ends
-            // an attempt itself, and asks again, after a third of the expiration.
-            // It releases what was given away once this has ended.
-            const before = given
-            while (!presence.isLeaving && given === before) {
-              const shards = yield* free(nameOfRunner(address), wanted)
-              if (shards.length > 0) {
-                const acquired = yield* storage.acquire(address, shards)
-                for (const { id } of acquired) holding.add(id)
-                return acquired
-              }
-              yield* Effect.sleep(limits.clusterAssignmentsMs)
-            }
-            return []
-          }),
-      })
-    }),
-  )
+      // Effect Cluster pauses for a second after each answer: too long for callers that wait for a new owner.
+      // It releases what was given away once this has ended.
+      const before = given
+      while (!presence.isLeaving && given === before) {
+        const free = allowed(yield* locks.free(wanted))
+        if (free.length > 0) {
+          const acquired = yield* locks.acquire(free)
+          for (const id of acquired) holding.add(id)
+          return acquired
+        }
+        yield* Effect.sleep(limits.clusterAssignmentsMs)
+      }
+      return []
+    })
+  /** Once it is registered. */
+  let runner: Runner.Runner | undefined
+  const allowed = (free: ReadonlyArray<number>) => {
+    let count = holding.size
+    return free.filter((id) => {
+      const isAllowed = mayTake(id, count)
+      if (isAllowed) count++
+      return isAllowed
+    })
+  }
+  return RunnerStorage.RunnerStorage.of({
+    register: (own) => {
+      runner = own
+      return refail(Effect.map(locks.register(Runner.Runner.encodeSync(own)), MachineId.make))
+    },
+    unregister: () => refail(locks.unregister),
+    // Alone in the ring, this runner wants every partition.
+    getRunners: refail(
+      Effect.map(locks.isPresent, (isPresent) =>
+        isPresent && runner !== undefined ? [[runner, true]] : [],
+      ),
+    ),
+    setRunnerHealth: () => Effect.void,
+    // A lock that is not confirmed is released, once `run` has ended.
+    refresh: (_, shards) =>
+      Effect.gen(function* () {
+        const held = yield* refail(locks.confirmed(idsOf(shards)))
+        for (const id of held) {
+          const heir = leaving.has(id) ? undefined : givesAway(id)
+          if (heir === undefined) continue
+          leaving.set(id, heir)
+          given++
+          gaveAway(id, heir)
+          yield* Effect.annotateLogs(leavingLine(heir), { partition: id })
+        }
+        return shardsOf(held.filter((id) => !leaving.has(id)))
+      }),
+    release: (_, { id }) =>
+      Effect.gen(function* () {
+        const heir = leaving.get(id)
+        if (heir !== undefined) yield* refail(locks.disown(id, heir))
+        yield* refail(locks.release(id))
+        holding.delete(id)
+        leaving.delete(id)
+      }),
+    releaseAll: () =>
+      Effect.andThen(
+        refail(locks.releaseAll),
+        Effect.sync(() => {
+          holding.clear()
+          leaving.clear()
+        }),
+      ),
+    acquire: (_, shards) =>
+      Effect.gen(function* () {
+        attempt ??= yield* Effect.forkIn(acquireFree(idsOf(shards)), scope)
+        const ended = yield* Fiber.await(attempt)
+        attempt = undefined
+        const acquired = yield* refail(ended)
+        return shardsOf(acquired.filter((id) => holding.has(id)))
+      }),
+  })
+}
 
 const leavingLine = (heir: string): Effect.Effect<void> =>
   heir === anyRunner
@@ -182,29 +197,22 @@ const leavingLine = (heir: string): Effect.Effect<void> =>
         heir,
       })
 
-const layerOf = (options: PlacementOptions, presence: Presence) => {
-  const { address, lockExpirationMs, partitions, run, url } = options
+const layerOf = (
+  options: PlacementOptions,
+  storage: RunnerStorage.RunnerStorage["Service"],
+  locks: RunnerLocks,
+) => {
+  const { address, lockExpirationMs, partitions, run } = options
   const config = ShardingConfig.layer({
     runnerAddress: Option.some(RunnerAddress.make(address.host, address.port)),
     shardsPerGroup: partitions,
     shardLockExpiration: lockExpirationMs,
-    shardLockRefreshInterval: lockExpirationMs * 0.3,
+    shardLockRefreshInterval: lockExpirationMs * limits.lockRefreshShare,
     // How soon a shard is tried again, after a failure too.
     entityMessagePollInterval: limits.clusterRetryMs,
     refreshAssignmentsInterval: Math.min(limits.clusterAssignmentsMs, lockExpirationMs / 3),
   })
-  const runners = staying(options, presence).pipe(
-    Layer.provide(Layer.unwrap(runnerStorage)),
-    Layer.provide(
-      PgClient.layer({
-        url: Redacted.make(url),
-        maxConnections: limits.clusterConnectionsMax,
-        applicationName: "laurel placement",
-        // Signs of life are local times: in a zone with summer time, an hour of them is missing or comes twice.
-        startupParameters: { timezone: "UTC" },
-      }),
-    ),
-  )
+  const runners = Layer.succeed(RunnerStorage.RunnerStorage, storage)
   const cluster = Sharding.layer.pipe(
     Layer.provide([Runners.layerNoop, RunnerHealth.layerNoop, runners]),
     Layer.provide(MessageStorage.layerNoop),
@@ -212,13 +220,26 @@ const layerOf = (options: PlacementOptions, presence: Presence) => {
   )
   const singletons = Layer.unwrap(
     Effect.map(Sharding.Sharding, (sharding) =>
-      Array.from({ length: partitions }, (_, index) =>
-        Singleton.make(nameOf(sharding, index + 1), run(index + 1)),
-      ).reduce((all, one) => Layer.merge(all, one)),
+      Array.from({ length: partitions }, (_, index) => {
+        const partition = index + 1
+        const isHeld = () => locks.isHeld(partition)
+        return Singleton.make(nameOf(sharding, partition), run(partition, isHeld))
+      }).reduce((all, one) => Layer.merge(all, one)),
     ),
   )
   return Layer.provide(singletons, cluster)
 }
+
+const joined = (options: PlacementOptions, presence: Presence) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const { address, lockExpirationMs, url } = options
+      yield* makeTables(url)
+      const own = { url, address: nameOfRunner(address), lockExpirationMs }
+      const locks = yield* RunnerLocks.open(own)
+      return layerOf(options, staying(options, presence, locks, yield* Effect.scope), locks)
+    }),
+  )
 
 /** Takes part in the cluster until the scope closes, which hands all partitions over, or gives that up without PostgreSQL. */
 export const takePart = (options: PlacementOptions): Effect.Effect<void, never, Scope.Scope> =>
@@ -240,7 +261,7 @@ export const takePart = (options: PlacementOptions): Effect.Effect<void, never, 
 
 /** Joins again after a failure. */
 const stayIn = (options: PlacementOptions, presence: Presence): Effect.Effect<never> =>
-  Layer.launch(layerOf(options, presence)).pipe(
+  Layer.launch(joined(options, presence)).pipe(
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt

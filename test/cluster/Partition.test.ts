@@ -41,6 +41,7 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
   const happened: Array<string> = []
   const given = {
     isFollower: true,
+    isHeld: true,
     failures: [] as Array<Cause.Cause<unknown>>,
     failure: "again" as OpeningFailure,
   }
@@ -95,7 +96,8 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
     scope,
   )
   /** With the lock, until the fiber is interrupted. */
-  const lock = Effect.forkChild(Effect.scoped(partition.run), { startImmediately: true })
+  const running = Effect.suspend(() => partition.run(() => given.isHeld))
+  const lock = Effect.forkChild(Effect.scoped(running), { startImmediately: true })
   return { partition, happened, given, lock, scope, turns }
 })
 
@@ -127,6 +129,25 @@ describe("A partition whose lock was lost", () => {
           "opens 2",
           "serves 2",
         ])
+      }),
+  )
+})
+
+describe("A partition that is served", () => {
+  it.effect(
+    "answers nothing while another runner may have claimed it, and goes on afterwards",
+    () =>
+      Effect.gen(function* () {
+        const { given, happened, lock, partition } = yield* setUp()
+        given.isFollower = false
+        yield* lock
+        yield* advance(0)
+        expect(partition.handler).toBeDefined()
+        given.isHeld = false
+        expect(partition.handler).toBe(undefined)
+        given.isHeld = true
+        expect(partition.handler).toBeDefined()
+        expect(happened).toEqual(["opens 1", "serves 1"])
       }),
   )
 })

@@ -25,7 +25,7 @@ const make = () => {
       Effect.sync(() => ended.push("left")),
     ),
     freeze: Effect.sync(() => void ended.push(`froze ${number}`)),
-    run: Effect.never,
+    run: () => Effect.never,
   }))
   const here = new Partitions(all, {
     owners: { of: () => ({ address: known.owner, epoch: 1 }) },

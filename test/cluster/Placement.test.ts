@@ -2,11 +2,12 @@
 import { Deferred, Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openOwners } from "../../src/cluster/Owners.ts"
-import { anyRunner, takePart } from "../../src/cluster/Placement.ts"
+import { anyRunner, type PlacementOptions, takePart } from "../../src/cluster/Placement.ts"
 import { clusterStatusAt } from "../../src/cluster/status.ts"
 import { PgConnection } from "../../src/storage/postgres/PgConnection.ts"
 import { migrate } from "../../src/storage/postgres/schema.ts"
 import { Postgres } from "../storage/postgres/Postgres.ts"
+import { Link } from "./Link.ts"
 import { eventually } from "./Runner.ts"
 
 let postgres: Postgres
@@ -25,7 +26,11 @@ const query = (text: string) => postgres.query(text, "placement")
 /** What happened to the partition, in order. */
 const happened: Array<string> = []
 
-const join = async (port: number, given?: { away: string | undefined; retry: boolean }) => {
+const join = async (
+  port: number,
+  given?: { away: string | undefined; retry: boolean },
+  more: Partial<PlacementOptions> = {},
+) => {
   const scope = await Effect.runPromise(Scope.make())
   const claim = `INSERT INTO laurel_partition VALUES (1, 'x', 1, '127.0.0.1:${port}', 0, 0)
     ON CONFLICT (id) DO UPDATE SET epoch = laurel_partition.epoch + 1, owner = EXCLUDED.owner`
@@ -47,6 +52,7 @@ const join = async (port: number, given?: { away: string | undefined; retry: boo
       happened.push(heir === anyRunner ? `${port} cannot serve it` : `${port} gives it to ${heir}`)
     },
     run: () => run,
+    ...more,
   })
   await Effect.runPromise(Scope.provide(part, scope))
   return () => Effect.runPromise(Scope.close(scope, Exit.void))
@@ -113,6 +119,26 @@ describe("The partition", () => {
     const second = await join(1_002)
     await has(1_002)
     await second()
+  })
+})
+
+describe("While PostgreSQL answers late", () => {
+  it("the owner keeps the partition, and others do not ask for it", async () => {
+    happened.length = 0
+    const lockExpirationMs = 5_000
+    const link = await Link.to(postgres.port)
+    const slow = { url: postgres.urlOf("placement", link.port), lockExpirationMs }
+    const first = await join(1_001, undefined, slow)
+    await has(1_001)
+    const second = await join(1_002, undefined, { lockExpirationMs })
+    // Longer than Effect Cluster waits, for two answers.
+    link.delayMs = lockExpirationMs / 5
+    for (let times = 0; times < 3; times++) await settled([1_001, 1_002])
+    expect(happened).toEqual(["1001 has it"])
+    link.delayMs = 0
+    await second()
+    await first()
+    await link.close()
   })
 })
 

@@ -1,0 +1,157 @@
+/** The locks of a runner in a real PostgreSQL, as they are confirmed late, lost, and asked for by others. */
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Layer, Redacted } from "effect"
+import * as Runner from "effect/cluster/Runner"
+import * as RunnerAddress from "effect/cluster/RunnerAddress"
+import * as ShardId from "effect/cluster/ShardId"
+import * as ShardingConfig from "effect/cluster/ShardingConfig"
+import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
+import { lockPrefix, RunnerLocks } from "../../src/cluster/RunnerLocks.ts"
+import { limits } from "../../src/Limits.ts"
+import { PgConnection } from "../../src/storage/postgres/PgConnection.ts"
+import { migrate } from "../../src/storage/postgres/schema.ts"
+import { Postgres } from "../storage/postgres/Postgres.ts"
+import { Link } from "./Link.ts"
+import { eventually } from "./Runner.ts"
+
+const lockExpirationMs = 10_000
+const heldMs = lockExpirationMs * limits.lockHeldShare
+
+let server: Postgres
+let link: Link
+let schemas = 0
+beforeAll(async () => {
+  server = await Postgres.make()
+  link = await Link.to(server.port)
+})
+afterAll(async () => {
+  await link.close()
+  await server.remove()
+})
+
+const schema = () => `locks_${schemas}`
+const query = (text: string) => Effect.promise(() => server.query(text, schema()))
+
+/** Effect Cluster's own storage, with the tables. */
+const theirs = Effect.gen(function* () {
+  schemas++
+  const url = yield* Effect.promise(() => server.schema(schema()))
+  const connection = new PgConnection({ url })
+  yield* Effect.ensuring(migrate(connection), connection.close)
+  const config = ShardingConfig.layer({
+    shardsPerGroup: limits.clusterPartitions,
+    shardLockExpiration: lockExpirationMs,
+  })
+  const sql = PgClient.layer({ url: Redacted.make(url), maxConnections: 2 })
+  const needs = yield* Layer.build(Layer.merge(config, sql))
+  return yield* Effect.provide(SqlRunnerStorage.make({ prefix: lockPrefix(schema()) }), needs)
+})
+
+/** A runner that is registered. */
+const runner = Effect.fnUntraced(function* (address: string, now = () => 0, port = server.port) {
+  const url = server.urlOf(schema(), port)
+  const locks = yield* RunnerLocks.open({ url, address, lockExpirationMs, now })
+  yield* locks.register("{}")
+  return locks
+})
+
+const owned = (partition: number, owner: string) =>
+  query(`INSERT INTO laurel_partition VALUES (${partition}, 'x', 1, '${owner}', 0, 0)`)
+
+describe("Locks", () => {
+  it.live("are those of Effect Cluster's own storage, and so are signs of life", () =>
+    Effect.gen(function* () {
+      const storage = yield* theirs
+      const address = RunnerAddress.make("127.0.0.1", 1)
+      const shards = [1, 2, 3].map((id) => ShardId.make("default", id))
+      yield* storage.register(Runner.make({ address, groups: ["default"], weight: 1 }), true)
+      expect((yield* storage.acquire(address, shards.slice(0, 2))).length).toBe(2)
+      const locks = yield* runner("127.0.0.1:2")
+      expect(yield* locks.acquire([1, 2, 3])).toEqual([3])
+      expect(yield* locks.confirmed([1, 2, 3])).toEqual([3])
+      expect(yield* storage.acquire(address, shards.slice(2))).toEqual([])
+      yield* locks.release(3)
+      expect((yield* storage.acquire(address, shards.slice(2))).length).toBe(1)
+      yield* owned(1, "127.0.0.1:1")
+      expect(yield* locks.free([1, 2])).toEqual([2])
+    }),
+  )
+
+  it.live("are held while PostgreSQL is silent, for their share of the expiration alone", () =>
+    Effect.gen(function* () {
+      yield* theirs
+      let now = 0
+      const locks = yield* runner("127.0.0.1:2", () => now, link.port)
+      yield* locks.acquire([1, 2])
+      expect(yield* locks.confirmed([1, 2, 3])).toEqual([1, 2])
+      link.set("silent")
+      now = heldMs - 1
+      expect(yield* locks.confirmed([1, 2])).toEqual([1, 2])
+      now = heldMs
+      expect([1, 2].map(locks.isHeld)).toEqual([false, false])
+      const waiting = Effect.timeoutOption(locks.confirmed([1, 2]), 2 * limits.lockWaitShare)
+      expect((yield* waiting)._tag).toBe("None")
+      // What was asked in time counts from then on.
+      link.set("open")
+      yield* Effect.promise(() =>
+        eventually("the late answer", async () => locks.isHeld(1) || undefined),
+      )
+      now = 2 * heldMs - 1
+      expect(yield* locks.confirmed([1, 2])).toEqual([1, 2])
+    }),
+  )
+
+  it.live("are lost with their session", () =>
+    Effect.gen(function* () {
+      yield* theirs
+      const locks = yield* runner("127.0.0.1:2")
+      yield* locks.acquire([1])
+      yield* query("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+      yield* Effect.promise(() =>
+        eventually("a new session", async () => {
+          const exit = await Effect.runPromiseExit(locks.confirmed([1]))
+          return (Exit.isSuccess(exit) && exit.value.length === 0) || undefined
+        }),
+      )
+      expect(locks.isHeld(1)).toBe(false)
+      const other = yield* runner("127.0.0.1:3")
+      expect(yield* other.acquire([1])).toEqual([1])
+    }),
+  )
+
+  it.live("count only with a sign of life", () =>
+    Effect.gen(function* () {
+      yield* theirs
+      const locks = yield* runner("127.0.0.1:2")
+      yield* locks.acquire([1])
+      yield* query("DELETE FROM laurel_cluster_runners")
+      expect(yield* locks.isPresent).toBe(false)
+      expect(yield* locks.confirmed([1])).toEqual([])
+      expect(yield* locks.acquire([2])).toEqual([])
+    }),
+  )
+
+  it.live("are given back where the owner has given a sign of life since they were free", () =>
+    Effect.gen(function* () {
+      yield* theirs
+      const [owner, other] = [yield* runner("127.0.0.1:2"), yield* runner("127.0.0.1:3")]
+      yield* owned(1, "127.0.0.1:2")
+      expect(yield* other.acquire([1])).toEqual([])
+      expect(yield* owner.acquire([1])).toEqual([1])
+    }),
+  )
+
+  it.live("are none where all were released meanwhile", () =>
+    Effect.gen(function* () {
+      yield* theirs
+      const [one, other] = [yield* runner("127.0.0.1:2"), yield* runner("127.0.0.1:3")]
+      yield* one.confirmed([])
+      const both = [one.acquire([1]), one.releaseAll] as const
+      const [acquired] = yield* Effect.all(both, { concurrency: "unbounded" })
+      expect(acquired).toEqual([])
+      expect(one.isHeld(1)).toBe(false)
+      expect(yield* other.acquire([1])).toEqual([1])
+    }),
+  )
+})
