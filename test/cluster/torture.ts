@@ -44,6 +44,8 @@ export interface Struck {
   readonly partition: number
   /** Runners that the fault left able to serve. */
   readonly able: number
+  /** Whether the moment was there when the fault struck. */
+  readonly isThere: boolean
   /** The longest time without an acknowledgement, of the project that had to wait longest. */
   readonly longestMs: number
   readonly acknowledged: number
@@ -63,6 +65,7 @@ interface Cell {
 const nothing = {
   partition: 0,
   able: Number.NaN,
+  isThere: false,
   longestMs: Number.NaN,
   acknowledged: 0,
   refused: 0,
@@ -179,11 +182,13 @@ class Arena {
     const known = new Set(loads.faults)
     const load = random.pick(loads.all)
     const { partition } = load
-    const { leaving, restore, ...roles } = await reach(moment, cluster, loads, load, random)
+    const reached = await reach(moment, cluster, loads, load, random)
+    const { leaving, isThere: isMomentThere, restore, ...roles } = reached
     const expirationMs = this.#expirationMs
     const around = { cluster, network, postgres, random, expirationMs }
     const scene: Scene = { ...around, ...roles, partition, leaving }
     loads.resetGap()
+    const isThere = isMomentThere()
     await fault.strike(scene)
     const able = ableIn(scene, fault).length
     // Nobody called meanwhile: either the first calls come now, or only after the fault.
@@ -209,6 +214,7 @@ class Arena {
       runners,
       partition,
       able,
+      isThere,
       longestMs: Math.round(longestMs),
       acknowledged: loads.total - acknowledged,
       refused: loads.refused - refused,
@@ -297,9 +303,9 @@ export const clusterTorture = async (
   const note = (each: Struck): void => {
     struck.push(each)
     if (log !== undefined) appendFileSync(log, `${JSON.stringify(each)}\n`)
-    const { acknowledged, fault, findings, longestMs, moment, number, partition, runners } = each
+    const { acknowledged, fault, findings, isThere, moment, number, partition, runners } = each
     say(
-      `${number}. ${fault}, ${moment}, ${runners} runners, partition ${partition}: ${longestMs} ms, ${acknowledged} acknowledged`,
+      `${number}. ${fault}, ${moment}${isThere ? "" : " (missed)"}, ${runners} runners, partition ${partition}: ${each.longestMs} ms, ${acknowledged} acknowledged`,
     )
     for (const { kind, words } of findings.slice(0, 5)) say(`   ${kind}: ${words}`)
   }

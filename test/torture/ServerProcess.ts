@@ -79,12 +79,17 @@ export class ServerProcess {
     })
   }
 
+  /** Whether stderr matches the pattern after so many characters. */
+  hasWritten(pattern: RegExp, after = 0): boolean {
+    const dropped = this.written - this.stderr.length
+    return pattern.test(this.stderr.slice(Math.max(0, after - dropped)))
+  }
+
   /** Whether stderr came to match the pattern after so many characters; `false` if the process ended before. */
   heard(pattern: RegExp, after = 0): Promise<boolean> {
     return new Promise((heard) => {
       const look = () => {
-        const dropped = this.written - this.stderr.length
-        const matches = pattern.test(this.stderr.slice(Math.max(0, after - dropped)))
+        const matches = this.hasWritten(pattern, after)
         if (!matches && !this.hasEnded) return
         this.#waiting.delete(look)
         heard(matches)
