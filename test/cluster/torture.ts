@@ -46,7 +46,9 @@ export interface Struck {
   readonly able: number
   /** Whether the moment was there when the fault struck. */
   readonly isThere: boolean
-  /** The longest time without an acknowledgement, of the project that had to wait longest. */
+  /** The longest time without an acknowledgement, in that partition. */
+  readonly partitionMs: number
+  /** The same, of the project that had to wait longest. */
   readonly longestMs: number
   readonly acknowledged: number
   readonly refused: number
@@ -66,6 +68,7 @@ const nothing = {
   partition: 0,
   able: Number.NaN,
   isThere: false,
+  partitionMs: Number.NaN,
   longestMs: Number.NaN,
   acknowledged: 0,
   refused: 0,
@@ -199,7 +202,8 @@ class Arena {
     await Promise.all([fault.heal(scene), restore()])
     loads.resume()
     await loads.progress(callers * 12)
-    const { longestGapMs: longestMs } = loads
+    const partitionMs = load.longestGapMs
+    const longestMs = loads.longestGapMs
     await this.#everyoneServes()
     await loads.pause()
     for (const [load, inbox] of this.inboxes) {
@@ -215,6 +219,7 @@ class Arena {
       partition,
       able,
       isThere,
+      partitionMs: Math.round(partitionMs),
       longestMs: Math.round(longestMs),
       acknowledged: loads.total - acknowledged,
       refused: loads.refused - refused,
@@ -305,7 +310,7 @@ export const clusterTorture = async (
     if (log !== undefined) appendFileSync(log, `${JSON.stringify(each)}\n`)
     const { acknowledged, fault, findings, isThere, moment, number, partition, runners } = each
     say(
-      `${number}. ${fault}, ${moment}${isThere ? "" : " (missed)"}, ${runners} runners, partition ${partition}: ${each.longestMs} ms, ${acknowledged} acknowledged`,
+      `${number}. ${fault}, ${moment}${isThere ? "" : " (missed)"}, ${runners} runners, partition ${partition}: ${each.partitionMs} ms, in any partition ${each.longestMs} ms, ${acknowledged} acknowledged`,
     )
     for (const { kind, words } of findings.slice(0, 5)) say(`   ${kind}: ${words}`)
   }

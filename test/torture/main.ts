@@ -32,7 +32,7 @@ if (!(minutes > 0) || !Number.isSafeInteger(seed)) {
 }
 if (values.cluster) {
   const { clusterTorture } = await import("../cluster/torture.ts")
-  const { tableOf } = await import("../cluster/table.ts")
+  const { markdownOf, momentsOf, tableOf } = await import("../cluster/table.ts")
   const [rounds, expirationMs] = [Number(values.rounds), Number(values.expiration)]
   console.log(`Expiration ${expirationMs} ms; again with --seed ${seed}`)
   const struck = await clusterTorture({
@@ -45,7 +45,7 @@ if (values.cluster) {
     log: values.log,
     say: console.log,
   })
-  console.table(tableOf(struck))
+  console.log(`\n${markdownOf(tableOf(struck))}\n\n${markdownOf(momentsOf(struck))}\n`)
   const sum = struck.reduce((total, { acknowledged }) => total + acknowledged, 0)
   const findings = struck.flatMap((each) => each.findings)
   console.log(
