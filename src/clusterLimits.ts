@@ -17,6 +17,8 @@ export const clusterLimits = {
   /** A confirmation that takes longer than the first share is answered by the one before it, whose locks are held for the second. */
   lockWaitShare: 0.15,
   lockHeldShare: 0.8,
+  /** After an outage of PostgreSQL, how long a runner waits for the signs of life of others. */
+  lockGraceShare: 0.5,
   /** Time before a lost session, or a failed start of a partition, is tried again. */
   clusterRetryMs: 500,
   /** Interval at which owners are read, also without a notification, and its share of the lock's expiration. */

@@ -9,6 +9,8 @@
  *   sign of life was late and whose session ended in between, would be replaced without its notice.
  * - Effect Cluster gives up all locks of a runner when a confirmation takes 0.3 of the expiration. So a slow one goes on, and
  *   the locks that are held are the answer until it ends. The next one begins at once then.
+ * - After an outage of PostgreSQL all signs of life are old, and the first runner to come back would take what the others own. So
+ *   a runner whose own sign was late gives them `lockGraceShare` of the expiration to renew theirs.
  * - A confirmation that fails is a failure: the session is lost, and its locks with it. PostgreSQL ends a session that was
  *   silent for the expiration, such as that of a machine that lost its power.
  *
@@ -75,6 +77,7 @@ export const lockPrefix = (schema: unknown): string => `${schema}.${tablePrefix}
 export class RunnerLocks {
   readonly #address: string
   readonly #lockExpirationMs: number
+  readonly #heldMs: number
   readonly #now: () => number
   /** Has the locks. */
   readonly #session: PgConnection
@@ -83,6 +86,10 @@ export class RunnerLocks {
   #namespace = 0
   /** Of each lock that the last confirmation found: when that began. */
   readonly #foundAt = new Map<number, number>()
+  /** When the last confirmation began; `undefined` before the first. */
+  #signedAt: number | undefined
+  /** When the first one after an outage ended. */
+  #backAt = Number.NEGATIVE_INFINITY
   #confirming: Fiber.Fiber<void, PgFailure> | undefined
   #isAskedAgain = false
   /** How often all locks were released: an `acquire` under way may have lost its locks by that. */
@@ -91,10 +98,11 @@ export class RunnerLocks {
   private constructor({ address, lockExpirationMs, now, url }: RunnerLocksOptions) {
     this.#address = address
     this.#lockExpirationMs = lockExpirationMs
+    this.#heldMs = lockExpirationMs * limits.lockHeldShare
     this.#now = now ?? (() => performance.now())
     this.#session = new PgConnection({
       url,
-      answerMs: Math.min(limits.postgresAnswerMs, lockExpirationMs * limits.lockHeldShare),
+      answerMs: Math.min(limits.postgresAnswerMs, this.#heldMs),
       session: `SET idle_session_timeout = ${Math.ceil(lockExpirationMs)}`,
     })
     this.#others = new PgPool({ url, sessions: limits.clusterConnectionsMax - 1 })
@@ -134,8 +142,7 @@ export class RunnerLocks {
 
   /** Whether no other runner can have claimed the partition. */
   readonly isHeld = (partition: number): boolean =>
-    this.#now() - (this.#foundAt.get(partition) ?? Number.NEGATIVE_INFINITY) <
-    this.#lockExpirationMs * limits.lockHeldShare
+    this.#now() - (this.#foundAt.get(partition) ?? Number.NEGATIVE_INFINITY) < this.#heldMs
 
   /** Which of the locks are held; while PostgreSQL is slow, by what it last said. */
   readonly confirmed = (partitions: ReadonlyArray<number>): InPostgres<ReadonlyArray<number>> =>
@@ -157,6 +164,8 @@ export class RunnerLocks {
     const confirming = Effect.runFork(
       this.#session.run({ name: "confirm", text: confirmText, values }).pipe(
         Effect.flatMap((rows) => {
+          if (!this.#isSigned) this.#backAt = this.#now()
+          this.#signedAt = askedAt
           this.#foundAt.clear()
           for (const { id } of rows) this.#foundAt.set(Number(id), askedAt)
           return Effect.void
@@ -175,15 +184,25 @@ export class RunnerLocks {
     return confirming
   }
 
+  /** Whether others have this runner for alive, as far as it knows. */
+  get #isSigned(): boolean {
+    return this.#signedAt === undefined || this.#now() - this.#signedAt < this.#heldMs
+  }
+
   /** Which of the partitions no other runner that is alive owns. */
   readonly free = (partitions: ReadonlyArray<number>): InPostgres<ReadonlyArray<number>> =>
-    Effect.map(
-      this.#others.run({ text: takenText, values: [this.#address, this.#lockExpirationMs] }),
-      (rows) => {
-        const taken = new Set(rows.map(({ id }) => Number(id)))
-        return partitions.filter((id) => !taken.has(id))
-      },
-    )
+    Effect.suspend(() => {
+      const graceMs = this.#lockExpirationMs * limits.lockGraceShare
+      const waits = !this.#isSigned || this.#now() - this.#backAt < graceMs
+      const silentMs = waits ? Number.POSITIVE_INFINITY : this.#lockExpirationMs
+      return Effect.map(
+        this.#others.run({ text: takenText, values: [this.#address, silentMs] }),
+        (rows) => {
+          const taken = new Set(rows.map(({ id }) => Number(id)))
+          return partitions.filter((id) => !taken.has(id))
+        },
+      )
+    })
 
   /** Takes the locks that no other runner has, of partitions that are still free then. */
   readonly acquire = (partitions: ReadonlyArray<number>): InPostgres<ReadonlyArray<number>> =>

@@ -132,6 +132,29 @@ describe("Locks", () => {
     }),
   )
 
+  it.live("of owners that are silent are asked for, after an outage only when they had time", () =>
+    Effect.gen(function* () {
+      yield* theirs
+      let now = 0
+      const locks = yield* runner("127.0.0.1:2", () => now)
+      yield* runner("127.0.0.1:3")
+      yield* owned(1, "127.0.0.1:3")
+      yield* locks.confirmed([])
+      expect(yield* locks.free([1, 2])).toEqual([2])
+      yield* query(`UPDATE laurel_cluster_runners SET last_heartbeat = '2000-01-01'
+        WHERE address = '127.0.0.1:3'`)
+      expect(yield* locks.free([1, 2])).toEqual([1, 2])
+      now = heldMs
+      expect(yield* locks.free([1, 2])).toEqual([2])
+      yield* locks.confirmed([])
+      now += lockExpirationMs * limits.lockGraceShare - 1
+      yield* locks.confirmed([])
+      expect(yield* locks.free([1, 2])).toEqual([2])
+      now += 1
+      expect(yield* locks.free([1, 2])).toEqual([1, 2])
+    }),
+  )
+
   it.live("are given back where the owner has given a sign of life since they were free", () =>
     Effect.gen(function* () {
       yield* theirs
