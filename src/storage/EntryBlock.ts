@@ -7,8 +7,12 @@
 import { limits } from "../Limits.ts"
 import { dataViewOf } from "./Keys.ts"
 
-const keyBytes = 64 * 1024
-const valueBytes = 1024 * 1024
+/** At first. The buffers grow to what is read: a database with few entries needs little memory. */
+const keyBytes = 4 * 1024
+const valueBytes = 16 * 1024
+
+/** With values of this size the block is full. */
+const valueBytesMax = 1024 * 1024
 
 /**
  * A whole value and these four bytes (little-endian) bring the CRC-32 back to its initial state. So any number of whole
@@ -39,7 +43,7 @@ export class EntryBlock {
 
   /** Whether the block takes no more entries; an empty block takes one entry of any size. */
   get full(): boolean {
-    return this.count === limits.readChunkEntriesMax || this.#valueAt >= valueBytes
+    return this.count === limits.readChunkEntriesMax || this.#valueAt >= valueBytesMax
   }
 
   /** Begins an entry whose key stands in `source` from `start` to `end`; its value follows. */

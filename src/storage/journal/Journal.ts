@@ -62,6 +62,9 @@ export interface Current {
   allocated: number
 }
 
+/** Of all journals of the process. */
+const zeros = Buffer.alloc(limits.journalAllocationBytes)
+
 export class Journal {
   readonly #options: JournalOptions
   readonly #disk: Disk
@@ -84,7 +87,7 @@ export class Journal {
   constructor(options: JournalOptions, recovered: RecoveredJournal, current: Current | undefined) {
     this.#options = options
     this.#disk = options.disk
-    this.#zeros = Buffer.alloc(Math.min(limits.journalAllocationBytes, options.segmentBytes))
+    this.#zeros = zeros.subarray(0, options.segmentBytes)
     this.#segments = recovered.segments
     this.#lastSequence = recovered.lastSequence
     this.#checksum = recovered.checksum

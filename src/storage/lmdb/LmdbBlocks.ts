@@ -32,8 +32,8 @@ interface OpenTable {
 
 export class BlockTable {
   readonly #table: OpenTable
-  /** The block in use. */
-  #block!: EntryBlock
+  /** The block that is being filled. */
+  #block: EntryBlock | undefined
   /** LMDB's buffer as of the last value, and the whole of it: the length that LMDB gives it is the value's. */
   #source: Bytes | undefined
   #whole!: Buffer
@@ -46,7 +46,7 @@ export class BlockTable {
           return at + key.length
         },
         readKey: (source, start, end) => {
-          this.#block.addKey(source, start, end)
+          this.#block!.addKey(source, start, end)
         },
       },
       encoder: {
@@ -57,7 +57,7 @@ export class BlockTable {
             const { buffer, byteLength, byteOffset } = source
             this.#whole = Buffer.from(buffer, byteOffset, byteLength)
           }
-          this.#block.addValue(this.#whole, size)
+          this.#block!.addValue(this.#whole, size)
         },
       },
     })
@@ -75,6 +75,8 @@ export class BlockTable {
       more = block.full || (block.count % 32 === 0 && performance.now() > deadline)
       if (more) break
     }
+    // The table stays, the block goes with its read.
+    this.#block = undefined
     return more ? { ...range, from: following(block.key(block.count - 1)) } : undefined
   }
 }
