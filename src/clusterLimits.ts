@@ -5,6 +5,8 @@ const mebibyte = 1024 * kibibyte
 export const clusterLimits = {
   /** Partitions of a cluster, for ever: fewer would lose projects, and more would need all runners at once to know them. */
   clusterPartitions: 16,
+  /** The interval of each partition's heartbeats is so much shorter than that of the one before, so that they do not fall together. */
+  partitionHeartbeatStepMs: 300_000,
   /** A runner is dead when it was not seen for this long: the default of a setting. */
   lockExpirationMs: 10_000,
   lockExpirationMsMin: 1_000,

@@ -63,6 +63,10 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
     limits.journalSegmentMs + limits.journalRetentionMs + 4 * limits.journalHeartbeatMs
   holds(journalMs < limits.erasureMs, "erased data leaves the journal in time")
   holds(
+    2 * limits.clusterPartitions * limits.partitionHeartbeatStepMs <= limits.journalHeartbeatMs,
+    "the heartbeats of all partitions are rare",
+  )
+  holds(
     2 * limits.bucketSendMs <= limits.bucketKeptMs,
     "a piece stays longer than a shipper that found it may use it",
   )

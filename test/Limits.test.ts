@@ -19,6 +19,7 @@ describe("Bounds that disagree", () => {
     const cases = [
       [{ bodyBytesMax: limits.metadataBytesMax }, "a body holds the largest metadata"],
       [{ erasureMs: limits.journalRetentionMs }, "erased data leaves the journal in time"],
+      [{ partitionHeartbeatStepMs: 700_000 }, "the heartbeats of all partitions are rare"],
       [{ userTokenSeconds: 86_401 }, "the default lifetime of user tokens is allowed"],
       [{ userTokenCharactersMax: 1_324 }, "a user token holds the longest user id"],
       [{ auditFailuresPerHourMax: 6 }, "failed sign-ins fill at most half of the audit log"],

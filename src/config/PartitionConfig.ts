@@ -3,6 +3,7 @@
  * are where they are without a cluster; those of another have a folder of their own there, and a prefix in the bucket.
  */
 import path from "node:path"
+import { limits } from "../Limits.ts"
 import type { Config } from "./Config.ts"
 
 export const partitionsName = "partitions"
@@ -36,6 +37,10 @@ export const ofPartition = (config: Config, number: number): Config => {
 /** The partition of a configuration; the first one without a cluster. */
 export const partitionNumber = ({ partition }: Config): number =>
   partition?.number ?? firstPartition
+
+/** Interval of the heartbeats while nothing is written: a server opens its partitions together, and each has another one. */
+export const heartbeatMsOf = (config: Config): number =>
+  limits.journalHeartbeatMs - (partitionNumber(config) - 1) * limits.partitionHeartbeatStepMs
 
 /** The directory of a server of the cluster, which has a data directory for each partition. */
 export const clusterDirectory = ({ dataDirectory, partition }: Config): string =>

@@ -11,6 +11,8 @@ export interface EngineOptions extends StateOptions {
   readonly durability?: Durability
   readonly snapshotIntervalMs?: number
   readonly snapshotSliceEntriesMax?: number
+  /** Without writes, a heartbeat record follows so long after a snapshot. */
+  readonly heartbeatMs?: number
   readonly sweepIntervalMs?: number
   readonly clockCheckMs?: number
   /** The longest jump ahead of the machine's clock, also since the newest record, that is followed. */

@@ -55,10 +55,11 @@ export const startUpkeep = Effect.fnUntraced(function* (
   })
   const expiry = new AnswerExpiry({ ...state, alone: snapshotter.alone })
   const snapshotIntervalMs = options.snapshotIntervalMs ?? limits.snapshotIntervalMs
+  const heartbeatMs = options.heartbeatMs ?? limits.journalHeartbeatMs
   const sweepIntervalMs = options.sweepIntervalMs ?? limits.sweepIntervalMs
   for (const work of [
     deduplicator.fill,
-    snapshotter.run(snapshotIntervalMs, (over) => writer.heartbeat(over)),
+    snapshotter.run(snapshotIntervalMs, heartbeatMs, (over) => writer.heartbeat(over)),
     expiry.run(snapshotIntervalMs),
     actorCache.run(sweepIntervalMs, () => writer.changed()),
   ]) {

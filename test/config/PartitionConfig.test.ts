@@ -1,7 +1,13 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { archivesIn, type Environment, readConfig } from "../../src/config/Config.ts"
-import { clusterDirectory, ofPartition, partitionNumber } from "../../src/config/PartitionConfig.ts"
+import {
+  clusterDirectory,
+  heartbeatMsOf,
+  ofPartition,
+  partitionNumber,
+} from "../../src/config/PartitionConfig.ts"
+import { limits } from "../../src/Limits.ts"
 
 const configOf = (environment: Environment) => Result.getOrThrow(readConfig(environment).config)
 
@@ -16,6 +22,20 @@ describe("The configuration of a partition", () => {
     expect(third.archiveBucket).toBeUndefined()
     // From that of another partition it is the same.
     expect(ofPartition(ofPartition(config, 7), 3)).toEqual(third)
+  })
+
+  it("has heartbeats apart from those of the others, none rarer than without a cluster", () => {
+    const config = configOf({ LAUREL_DATA_DIR: "/data" })
+    const all = Array.from({ length: limits.clusterPartitions }, (_, index) =>
+      heartbeatMsOf(ofPartition(config, index + 1)),
+    )
+    expect(heartbeatMsOf(config)).toBe(limits.journalHeartbeatMs)
+    expect(Math.max(...all)).toBe(limits.journalHeartbeatMs)
+    for (const [index, ms] of all.slice(1).entries()) {
+      // The thread that writes of the one before has ended.
+      const pauseMs = limits.writeThreadIdleMs + 2 * limits.snapshotIntervalMs
+      expect(all[index]! - ms).toBeGreaterThan(pauseMs)
+    }
   })
 
   it("has archives of its own, except that the first has those from before the cluster", () => {

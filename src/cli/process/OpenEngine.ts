@@ -9,6 +9,7 @@ import type { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { OwnPartition } from "../../accounts/OwnPartition.ts"
 import { ProjectPartitions, type Projects } from "../../accounts/Projects.ts"
 import type { Config } from "../../config/Config.ts"
+import { heartbeatMsOf } from "../../config/PartitionConfig.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import { Engine } from "../../engine/Engine.ts"
@@ -135,6 +136,7 @@ export const prepareEngine = (
     const engine = yield* recoverEngine({
       durability: config.durability,
       snapshotIntervalMs: config.snapshotIntervalMs,
+      heartbeatMs: heartbeatMsOf(config),
       residentUsersMax: config.residentUsersMax,
       clockJumpMsMax: config.clockJumpMsMax,
       ...(observers.metrics !== undefined && { metrics: observers.metrics }),

@@ -13,7 +13,7 @@
  *   already has; pages and index entries are written again unchanged.
  * - The snapshot never knows more than the journal: only states that were committed are written, and in
  *   relaxed durability not before the journal has them.
- * - Without writes, a heartbeat record every `journalHeartbeatMs` lets old segments of the journal be pruned.
+ * - Without writes, a heartbeat record every `heartbeatMs` lets old segments of the journal be pruned.
  * - One at a time; it runs at the interval, when many records wait, when memory is short, and at the end.
  */
 import { Effect, Fiber, Semaphore, Stream } from "effect"
@@ -85,15 +85,19 @@ export class Snapshotter {
     return this.#state.changed.pending
   }
 
-  /** Takes one every `intervalMs`, and when it is asked for. Runs for ever. */
+  /**
+   * Takes one every `intervalMs`, and when it is asked for; without writes, `heartbeat` is called `heartbeatMs` after the last
+   * one. Runs for ever.
+   */
   readonly run = Effect.fnUntraced(function* (
     this: Snapshotter,
     intervalMs: number,
+    heartbeatMs: number,
     heartbeat: Heartbeat,
   ) {
     while (true) {
       yield* Effect.race(Effect.sleep(intervalMs), this.#state.changed.requested)
-      yield* this.#beat(heartbeat)
+      yield* this.#beat(heartbeatMs, heartbeat)
       yield* Effect.catchTag(this.take, "NoSpace", (error) =>
         Effect.logError("Disk full: no snapshot; the journal keeps all records").pipe(
           Effect.annotateLogs({ operation: error.operation }),
@@ -104,10 +108,10 @@ export class Snapshotter {
   })
 
   /** Nothing waits for the record: with a full disk, only a snapshot may make room. The next snapshot has it. */
-  #beat(heartbeat: Heartbeat): Effect.Effect<void> {
+  #beat(heartbeatMs: number, heartbeat: Heartbeat): Effect.Effect<void> {
     const { at, watermark } = this.#mark
     const isBusy = this.pending > 0 || this.#beating || watermark === 0
-    if (isBusy || this.#state.now() - at < limits.journalHeartbeatMs) return Effect.void
+    if (isBusy || this.#state.now() - at < heartbeatMs) return Effect.void
     this.#beating = true
     const over = () => {
       this.#beating = false

@@ -217,6 +217,27 @@ describe("The periodic snapshot", () => {
     }),
   )
 
+  it.effect(
+    "without writes, appends a heartbeat at the interval that it was given, not before",
+    () =>
+      Effect.gen(function* () {
+        const [heartbeatMs, snapshotIntervalMs] = [3_600_000, 60_000]
+        const { committed, engine } = yield* start(MemoryStorage.make(), {
+          ...{ heartbeatMs, snapshotIntervalMs },
+          sweepIntervalMs: 24 * 3_600_000,
+        })
+        yield* engine.askUser(sandbox, event("u1", "TAP"))
+        const records = committed.length
+        // It counts from the snapshot that has the event.
+        yield* TestClock.adjust(heartbeatMs)
+        expect(committed).toHaveLength(records)
+        yield* TestClock.adjust(2 * snapshotIntervalMs)
+        expect(committed.slice(records)).toMatchObject([
+          { subject: { actor: "directory" }, facts: [] },
+        ])
+      }),
+  )
+
   it.effect("keeps what somebody needs of the journal beyond its retention", () =>
     Effect.gen(function* () {
       const memory = MemoryStorage.make()
