@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { version } from "../../src/Build.ts"
 import { type PartitionStatus, readClusterStatus } from "../../src/cluster/status.ts"
 import { limits } from "../../src/Limits.ts"
+import type { ArchiveDetails } from "../../src/storage/archive/ArchiveDetails.ts"
 import { newestFormat } from "../../src/storage/postgres/formats.ts"
 import { PgConnection } from "../../src/storage/postgres/PgConnection.ts"
 import { migrate } from "../../src/storage/postgres/schema.ts"
@@ -109,6 +110,19 @@ describe("A cluster of two runners", () => {
       const { code, owner, running } = await besideOther(verify)
       const words = `The server ${owner.internal} of the cluster owns partition 1.`
       return code === 66 && running.stderr.includes(words) ? true : undefined
+    })
+    const json = (args: string) => besideOther(`${args} --partition 1 --json`.split(" "))
+    await eventually("an archive that the owner alone has", async () => {
+      const created = await json("snapshots create")
+      if (created.code !== 0) return undefined
+      const { id } = JSON.parse(created.running.stdout) as { id: string }
+      const { running } = await json("snapshots list")
+      const listed = JSON.parse(running.stdout) as ReadonlyArray<ArchiveDetails>
+      const { folder, server } = listed.find((archive) => archive.id === id) ?? {}
+      const { code, owner, running: verify } = await json(`snapshots verify ${id}`)
+      const words = `The server ${owner.internal} of the cluster has archive ${id} of partition 1, in ${owner.directory}`
+      const isNamed = folder === null && server === owner.internal && verify.stderr.includes(words)
+      return code === 66 && isNamed ? true : undefined
     })
   })
 

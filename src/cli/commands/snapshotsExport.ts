@@ -22,6 +22,7 @@ import { projectInCluster } from "../process/ClusterProjects.ts"
 import { besideOrAlone } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
+import { archiveElsewhere, hereOrElsewhere } from "../process/OwnerArchives.ts"
 import type { ServerFile } from "../process/ServerFile.ts"
 import { partitionOfArchive } from "./archivePartition.ts"
 import {
@@ -128,10 +129,11 @@ export const exportSnapshot = Command.make(
         if (Option.isSome(given.archive)) {
           const id = given.archive.value
           return Effect.gen(function* () {
-            const archives = yield* archivesOf(config, yield* archiveSettings(config))
+            const settings = yield* archiveSettings(config)
+            const archives = yield* hereOrElsewhere([config], id, archivesOf(config, settings))
             const found = archives.find((listed) => listed.id === id)
             if (found === undefined) {
-              return yield* commandFailed(exitCodes.refused, `Archive ${id} not found.`)
+              return yield* archiveElsewhere([config], id)
             }
             return yield* Effect.mapError(Effect.scoped(run(found.folder, true)), jobFailure)
           })

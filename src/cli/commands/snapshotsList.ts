@@ -3,74 +3,28 @@ import path from "node:path"
 import { Console, Effect, Result } from "effect"
 import { Command, Flag } from "effect/cli"
 import type { Config } from "../../config/Config.ts"
-import { isoTime } from "../../domain/values/isoTime.ts"
-import { bytesOf, type ListedArchive } from "../../storage/archive/ArchiveCatalog.ts"
+import type { ListedArchive } from "../../storage/archive/ArchiveCatalog.ts"
+import { type ArchiveDetails, detailsOf } from "../../storage/archive/ArchiveDetails.ts"
 import { replacedIn } from "../../storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { bytesText, countText } from "../output/Amounts.ts"
-import type { CommandFailed } from "../output/ExitCode.ts"
+import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure } from "../output/JobWords.ts"
 import { type Column, formatTable } from "../output/Table.ts"
 import { archiveSettings, archivesHere, archivesOfBoth } from "../process/ArchiveSettings.ts"
 import { archivesInBucket } from "../process/BucketAccess.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
+import { type AtOwner, askOwners, withOwners } from "../process/OwnerArchives.ts"
 import {
   forEachPartition,
   isSpread,
   partitionFlag,
   partitionMember,
+  partitionPrefix,
   partitionsOf,
 } from "./partitionFlag.ts"
 import { json } from "./SnapshotFlags.ts"
-
-/** An archive as scripts get it. Times are ISO 8601. */
-export interface ArchiveDetails {
-  /** Where there are several. */
-  readonly partition?: number
-  readonly id: string
-  /** `null`: the archive is in the bucket alone. */
-  readonly folder: string | null
-  /** Whether it is in the bucket; `null`: none is set, or it did not answer. */
-  readonly inBucket: boolean | null
-  readonly createdAt: string
-  /** Time of its last record; `null`: it has no records, or its manifest cannot be read. */
-  readonly recordedAt: string | null
-  readonly sequence: number
-  readonly users: number | null
-  readonly bytes: number | null
-  readonly reason: "schedule" | "request" | null
-  /** Time of the last successful check, and the faults of a failed one. */
-  readonly verifiedAt: string | null
-  readonly faults: ReadonlyArray<string>
-}
-
-/** The details of an archive, from its manifest alone. */
-export const detailsOf = (
-  { at, folder, id, manifest, sequence, verification }: ListedArchive,
-  { isHere = true, inBucket = null as boolean | null } = {},
-): ArchiveDetails => {
-  const named = {
-    ...{ id, folder: isHere ? folder : null, inBucket },
-    ...{ createdAt: isoTime(at), sequence },
-  }
-  if (Result.isFailure(manifest)) {
-    const unknown = { recordedAt: null, users: null, bytes: null, reason: null, verifiedAt: null }
-    return { ...named, ...unknown, faults: [`The manifest ${manifest.failure}`] }
-  }
-  const { counts, recordedAt, reason } = manifest.success
-  const faults = verification?.faults ?? []
-  return {
-    ...named,
-    recordedAt,
-    users: counts.users ?? null,
-    bytes: bytesOf(manifest.success),
-    reason,
-    // An archive gets its name only after a first check.
-    verifiedAt: faults.length > 0 ? null : (verification?.at ?? isoTime(at)),
-    faults,
-  }
-}
 
 const unknown = "?"
 
@@ -97,14 +51,15 @@ const columns: ReadonlyArray<Column<ArchiveDetails>> = [
   { title: "ID", align: "left", text: ({ id }) => id },
 ]
 
-const places: Column<ArchiveDetails> = {
+const placesOf = ({ archiveBucket }: Config): Column<ArchiveDetails> => ({
   title: "WHERE",
   align: "left",
-  text: ({ folder, inBucket }) => {
-    if (inBucket === null) return unknown
+  text: ({ folder, inBucket, server }) => {
+    if (server !== undefined) return inBucket ? `${server}, bucket` : server
+    if (inBucket === null) return archiveBucket === undefined ? "here" : unknown
     return folder === null ? "bucket" : inBucket ? "both" : "here"
   },
-}
+})
 
 /** The archives of both places, oldest first; `remote` is `undefined` where the bucket did not answer. */
 const inBoth = (
@@ -134,17 +89,31 @@ const partitionColumn: Column<ArchiveDetails> = {
   text: ({ partition }) => String(partition),
 }
 
-const columnsFor = (config: Config): ReadonlyArray<Column<ArchiveDetails>> => [
-  ...(isSpread(config) ? [partitionColumn] : []),
-  ...columns.slice(0, -1),
-  ...(config.archiveBucket === undefined ? [] : [places]),
-  ...columns.slice(-1),
-]
+const columnsFor = (
+  config: Config,
+  archives: ReadonlyArray<ArchiveDetails>,
+): ReadonlyArray<Column<ArchiveDetails>> => {
+  const areHere = archives.every(({ server }) => server === undefined)
+  return [
+    ...(isSpread(config) ? [partitionColumn] : []),
+    ...columns.slice(0, -1),
+    ...(config.archiveBucket === undefined && areHere ? [] : [placesOf(config)]),
+    ...columns.slice(-1),
+  ]
+}
 
-/** The archives of a partition; `failure`: those of the bucket alone are not among them. */
-const listOf = Effect.fnUntraced(function* (config: Config) {
+const inPartition = (config: Config, { exitCode, lines }: CommandFailed): CommandFailed =>
+  commandFailed(exitCode, ...lines.map((line) => `${partitionPrefix(config)}${line}`))
+
+/** The archives of a partition; `failure`: those of the bucket alone, or of the owner alone, are not among them. */
+const listOf = Effect.fnUntraced(function* (config: Config, atOwner: AtOwner) {
   const settings = yield* archiveSettings(config)
-  const local = yield* archivesHere(config, settings)
+  const isAlone = Result.isSuccess(atOwner) && atOwner.success === undefined
+  const local = yield* Effect.catchIf(
+    archivesHere(config, settings),
+    ({ exitCode }) => exitCode === exitCodes.noData && !isAlone,
+    () => Effect.succeed([]),
+  )
   const remote =
     config.archiveBucket === undefined
       ? undefined
@@ -153,8 +122,13 @@ const listOf = Effect.fnUntraced(function* (config: Config) {
     remote === undefined
       ? local.map((archive) => detailsOf(archive))
       : inBoth(local, Result.getOrUndefined(remote))
-  const failure = remote !== undefined && Result.isFailure(remote) ? remote.failure : undefined
-  const archives = listed.map((archive) => ({ ...partitionMember(config), ...archive }))
+  const bucketFailure =
+    remote !== undefined && Result.isFailure(remote) ? remote.failure : undefined
+  const ownerFailure = Result.isFailure(atOwner) ? inPartition(config, atOwner.failure) : undefined
+  const failure = bucketFailure ?? ownerFailure
+  const isInBucket = remote === undefined || bucketFailure !== undefined ? null : false
+  const all = withOwners(listed, Result.getOrUndefined(atOwner), isInBucket)
+  const archives = all.map((archive) => ({ ...partitionMember(config), ...archive }))
   return { config, folder: settings.folder, archives, failure }
 })
 
@@ -185,11 +159,14 @@ export const listSnapshots = Command.make(
         for (const { folder } of here.flat()) yield* Console.log(folder)
         return
       }
-      const listed = yield* forEachPartition(configs, "ignored", listOf)
+      const atOwners = yield* askOwners(configs)
+      const listed = yield* forEachPartition(configs, "ignored", (each) =>
+        listOf(each, atOwners.get(each)!),
+      )
       const archives = listed.flatMap((each) => each.archives)
       if (json) yield* Console.log(JSON.stringify(archives))
       else if (archives.length > 0) {
-        yield* Console.log(formatTable(columnsFor(config), archives))
+        yield* Console.log(formatTable(columnsFor(config, archives), archives))
       } else {
         for (const { folder } of listed) yield* Console.error(`No archives in ${folder}.`)
       }

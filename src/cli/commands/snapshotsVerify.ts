@@ -19,6 +19,7 @@ import { runJob } from "../process/CommandJob.ts"
 import { besideOrAlone } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
+import { archiveElsewhere, hereOrElsewhere } from "../process/OwnerArchives.ts"
 import type { ServerFile } from "../process/ServerFile.ts"
 import { partitionOfArchive } from "./archivePartition.ts"
 import {
@@ -86,14 +87,12 @@ const verifyFolder = Effect.fnUntraced(function* (folder: string) {
 })
 
 const verifyArchive = Effect.fnUntraced(function* (config: Config, id: string) {
-  const archives = yield* archivesHere(config, yield* archiveSettings(config))
+  const settings = yield* archiveSettings(config)
+  const archives = yield* hereOrElsewhere([config], id, archivesHere(config, settings))
   const archive = archives.find((listed) => listed.id === id)
   if (archive !== undefined) return yield* verifyFolder(archive.folder)
   return bucketOf(config) === undefined
-    ? yield* commandFailed(
-        exitCodes.refused,
-        `Archive ${id} not found. \`laurel snapshots list\` shows all.`,
-      )
+    ? yield* archiveElsewhere([config], id)
     : yield* verifyBucket(config, id)
 })
 

@@ -73,7 +73,8 @@ export const preparePartition = ({
         api.assemble({ pages: dashboard?.pages }, metrics),
         services,
       )
-      const ofAdmin = { ...adminOptions, accounts: dashboard?.accounts }
+      const { clusterAddress } = config
+      const ofAdmin = { ...adminOptions, clusterAddress, accounts: dashboard?.accounts }
       yield* Effect.provide(keepAdmin(admin, ofAdmin), operator)
       yield* keepServerFileIn(config.dataDirectory, serverFile)
       yield* Effect.logInfo("Ready").pipe(

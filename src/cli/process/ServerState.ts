@@ -3,16 +3,15 @@ import { readFile } from "node:fs/promises"
 import path from "node:path"
 import { Effect, Result, type Scope } from "effect"
 import { version } from "../../Build.ts"
-import { archivesIn, type Config } from "../../config/Config.ts"
+import type { Config } from "../../config/Config.ts"
 import { partitionNumber } from "../../config/PartitionConfig.ts"
 import type { ArchiveRow, ServerState, StateNow } from "../../dashboard/request/ServerState.ts"
-import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { laurelError } from "../../domain/values/Errors.ts"
 import type { Archives } from "../../engine/archive/Archives.ts"
 import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { observeRecentEvents } from "../../metrics/RecentEvents.ts"
-import { isGood, type ListedArchive, listArchives } from "../../storage/archive/ArchiveCatalog.ts"
-import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { isGood, type ListedArchive } from "../../storage/archive/ArchiveCatalog.ts"
 import { readDataUse } from "./DataUse.ts"
 
 export interface ServerStateParts {
@@ -29,7 +28,6 @@ export const makeServerState = Effect.fnUntraced(function* ({
 }: ServerStateParts): Effect.fn.Return<ServerState, never, Scope.Scope> {
   const scope = yield* Effect.scope
   const recent = yield* observeRecentEvents(metrics)
-  const folder = archivesIn(config)
   let archiveFailure: string | undefined
 
   const read = Effect.gen(function* () {
@@ -81,13 +79,7 @@ export const makeServerState = Effect.fnUntraced(function* ({
 
   return {
     read,
-    archives: listArchives(nodeDisk, folder).pipe(
-      Effect.map((all) => all.map(rowOf).reverse()),
-      Effect.mapError(
-        (error): LaurelError =>
-          laurelError("storage_unavailable", `The archives cannot be listed (${error.code}).`),
-      ),
-    ),
+    archives: Effect.map(archives.list, (all) => all.map(rowOf).reverse()),
     createArchive: Effect.suspend(() =>
       archives.isMaking()
         ? Effect.fail(oneIsMade)

@@ -4,8 +4,14 @@
  * a new one exists.
  */
 import { Cause, Context, Effect, Semaphore } from "effect"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { isGood, listArchives, pruneArchives } from "../../storage/archive/ArchiveCatalog.ts"
+import {
+  isGood,
+  type ListedArchive,
+  listArchives,
+  pruneArchives,
+} from "../../storage/archive/ArchiveCatalog.ts"
 import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
 import type { Retention } from "../../storage/archive/ArchiveRetention.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
@@ -24,6 +30,8 @@ export class Archives extends Context.Service<
   {
     /** Makes an archive, then prunes by the retention. Concurrent calls wait. */
     readonly create: (options: CreateOptions) => Effect.Effect<Manifest, JobFailed>
+    /** Those of its folder, oldest first. */
+    readonly list: Effect.Effect<ReadonlyArray<ListedArchive>, LaurelError>
     /** Whether an archive is being made, or waits for one that is. */
     readonly isMaking: () => boolean
     /** The end of the durable journal: other readers of the data stop there. */
@@ -123,6 +131,9 @@ export const makeArchives = (options: ArchivesOptions): Archives["Service"] => {
           }),
         )
       }),
+    list: Effect.mapError(listArchives(nodeDisk, archives), ({ code }) =>
+      laurelError("storage_unavailable", `The archives cannot be listed (${code}).`),
+    ),
     isMaking: () => making > 0,
     position,
   })

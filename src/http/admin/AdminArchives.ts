@@ -3,11 +3,14 @@
  * then, `{ "waiting": true }` every `adminPulseMs`, at last `{ "archive": … }`, its manifest, or `{ "failed": { kind, detail } }`. A
  * caller that disconnects before the end does not stop the archive. It may wait for those of other partitions.
  */
+import path from "node:path"
 import { Cause, Effect, Result } from "effect"
 import type { Archives } from "../../engine/archive/Archives.ts"
 import type { JobFailed, JobProgress } from "../../engine/archive/Jobs.ts"
 import { limits } from "../../Limits.ts"
+import { detailsOf } from "../../storage/archive/ArchiveDetails.ts"
 import type { Exchange } from "../request/Exchange.ts"
+import type { Answer } from "./AdminParts.ts"
 
 export type ArchiveLine =
   | { readonly progress: JobProgress }
@@ -49,3 +52,13 @@ export const createArchive = (
     Effect.ensuring(Effect.sync(() => response.end())),
   )
 }
+
+/** The archives in the folder of this server; `server`: its address in the cluster. */
+export const listOf = (archives: Archives["Service"], server: string | undefined): Answer =>
+  Effect.map(archives.list, (listed) => ({
+    status: 200,
+    body: {
+      server: server ?? null,
+      archives: listed.map((each) => detailsOf({ ...each, folder: path.resolve(each.folder) })),
+    },
+  }))

@@ -7,7 +7,8 @@
  * server, and the metrics, the stream of an archive, `Host` and the problem details would stay hand-made.
  *
  * `GET /admin/keys` → `{ keys }` · `POST /admin/keys` → 201 and the key with its text · `DELETE /admin/keys/:id`
- * → 204 · `POST /admin/keys/:id/rotate` → 201 and the new key with its text · `POST /admin/archives` → a stream (`AdminArchives`) · `GET /admin/position` → `{ lastSequence, checksum }`,
+ * → 204 · `POST /admin/keys/:id/rotate` → 201 and the new key with its text · `POST /admin/archives` → a stream (`AdminArchives`)
+ * · `GET /admin/archives` → `{ server, archives }`, those of its folder · `GET /admin/position` → `{ lastSequence, checksum }`,
  * where the durable journal ends · `/admin/accounts` (`AdminAccounts`) · `GET /metrics`, for Prometheus. Errors are problem details as in the API.
  */
 import { createHash, timingSafeEqual } from "node:crypto"
@@ -27,7 +28,7 @@ import { bearerKey } from "../request/RequestParts.ts"
 import { type Address, Listener, listen, type ServeError } from "../server/Listener.ts"
 import { type Served, whereIs } from "../server/Server.ts"
 import { accountRoute } from "./AdminAccounts.ts"
-import { createArchive } from "./AdminArchives.ts"
+import { createArchive, listOf } from "./AdminArchives.ts"
 import { type AdminReply, type Answer, jsonBody, notFound } from "./AdminParts.ts"
 import { hostCheck } from "./HostCheck.ts"
 
@@ -37,6 +38,8 @@ export interface AdminOptions extends Address {
   /** `undefined`: who asks was checked before. */
   readonly token: string | undefined
   readonly metrics: Metrics
+  /** At which other servers of its cluster reach it. */
+  readonly clusterAddress?: string | undefined
   /** Absent where the server has no dashboard. */
   readonly accounts?: AccountAdmin["Service"] | undefined
 }
@@ -134,6 +137,8 @@ export const makeAdmin = (
           return Effect.map(keys.list, (all) => ({ status: 200, body: { keys: all } }))
         case "POST /admin/keys":
           return create(exchange)
+        case "GET /admin/archives":
+          return listOf(archives, options.clusterAddress)
         case "GET /admin/position":
           return Effect.sync(() => ({ status: 200, body: archives.position() }))
         case "DELETE":

@@ -21,6 +21,7 @@ const scheduled = Effect.fnUntraced(function* (
   let newest = ageMinutes === undefined ? undefined : start - ageMinutes * minute
   const tried: Array<number> = []
   const service = Archives.of({
+    list: Effect.succeed([]),
     isMaking: () => false,
     position: () => ({ lastSequence: 0, checksum: 0 }),
     create: () =>

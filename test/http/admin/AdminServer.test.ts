@@ -1,6 +1,7 @@
 import { connect } from "node:net"
+import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Logger } from "effect"
+import { Effect, Logger, Result } from "effect"
 import { Accounts } from "../../../src/accounts/Accounts.ts"
 import * as AccountsLive from "../../../src/accounts/AccountsLive.ts"
 import { Archives } from "../../../src/engine/archive/Archives.ts"
@@ -16,6 +17,7 @@ const token = "the-token"
 
 const noArchives = Archives.of({
   create: () => Effect.die("no archive was asked for"),
+  list: Effect.succeed([]),
   isMaking: () => false,
   position: () => ({ lastSequence: 7, checksum: 11 }),
 })
@@ -196,6 +198,24 @@ describe("The admin server", () => {
       const { ask } = yield* startAdmin()
       const { body, status } = yield* ask("GET", "/admin/position")
       expect([status, body]).toEqual([200, { lastSequence: 7, checksum: 11 }])
+    }),
+  )
+
+  it.live("lists the archives of its folder", () =>
+    Effect.gen(function* () {
+      const id = "2026-11-21T12-00-00.000Z-7"
+      const at = Date.parse("2026-11-21T12:00:00.000Z")
+      const manifest = Result.fail("is missing")
+      const listed = { id, folder: "archive/x", at, sequence: 7, manifest, verification: undefined }
+      const { ask } = yield* startAdmin(
+        Archives.of({ ...noArchives, list: Effect.succeed([listed]) }),
+      )
+      expect((yield* ask("GET", "/admin/archives", undefined, "Bearer x")).status).toBe(401)
+      const { body, status } = yield* ask("GET", "/admin/archives")
+      expect(status).toBe(200)
+      const folder = path.resolve("archive/x")
+      const faults = ["The manifest is missing"]
+      expect(body).toMatchObject({ server: null, archives: [{ id, folder, sequence: 7, faults }] })
     }),
   )
 
