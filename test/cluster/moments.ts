@@ -6,6 +6,7 @@ import { draftSuffix } from "../../src/storage/archive/ArchiveCatalog.ts"
 import type { Random } from "../simulation/random.ts"
 import { ask } from "./Caller.ts"
 import type { ClusterLoad, Loads } from "./ClusterLoad.ts"
+import { secondTermination } from "./faults.ts"
 import { eventually, ownerOf, type Runner } from "./Runner.ts"
 import type { Cluster } from "./startCluster.ts"
 
@@ -84,8 +85,8 @@ export const reach = async (
       await delay(random.integer(0, 600))
       const restore = async (): Promise<void> => {
         const end = await leaving.ended
-        if (end !== 0 && end !== "SIGKILL")
-          throw new Error(`SIGTERM ended with ${end}: ${leaving.stderr}`)
+        const isByFault = end === "SIGKILL" || end === secondTermination
+        if (end !== 0 && !isByFault) throw new Error(`SIGTERM ended with ${end}: ${leaving.stderr}`)
         // A fault may have started it again.
         if (owner.process === leaving) await owner.start()
       }
