@@ -108,22 +108,23 @@ const staying = (
   let given = 0
   /** An attempt to take locks: it may take longer than Effect Cluster waits for one. */
   let attempt: Fiber.Fiber<ReadonlyArray<number>, PgFailure> | undefined
-  const acquireFree = (wanted: ReadonlyArray<number>) =>
-    Effect.gen(function* () {
-      // Effect Cluster pauses for a second after each answer: too long for callers that wait for a new owner.
-      // It releases what was given away once this has ended.
-      const before = given
-      while (!presence.isLeaving && given === before) {
-        const free = allowed(yield* locks.free(wanted))
-        if (free.length > 0) {
-          const acquired = yield* locks.acquire(free)
-          for (const id of acquired) holding.add(id)
-          return acquired
-        }
-        yield* Effect.sleep(limits.clusterAssignmentsMs)
+  /** The partitions that Effect Cluster asked for last: an attempt under way goes on with these. */
+  let wanted: ReadonlyArray<number> = []
+  const acquireFree = Effect.gen(function* () {
+    // Effect Cluster pauses for a second after each answer: too long for callers that wait for a new owner.
+    // It releases what was given away once this has ended.
+    const before = given
+    while (!presence.isLeaving && given === before) {
+      const free = allowed(yield* locks.free(wanted))
+      if (free.length > 0) {
+        const acquired = yield* locks.acquire(free)
+        for (const id of acquired) holding.add(id)
+        return acquired
       }
-      return []
-    })
+      yield* Effect.sleep(limits.clusterAssignmentsMs)
+    }
+    return []
+  })
   /** Once it is registered. */
   let runner: Runner.Runner | undefined
   const allowed = (free: ReadonlyArray<number>) => {
@@ -179,7 +180,8 @@ const staying = (
       ),
     acquire: (_, shards) =>
       Effect.gen(function* () {
-        attempt ??= yield* Effect.forkIn(acquireFree(idsOf(shards)), scope)
+        wanted = idsOf(shards)
+        attempt ??= yield* Effect.forkIn(acquireFree, scope)
         const ended = yield* Fiber.await(attempt)
         attempt = undefined
         const acquired = yield* refail(ended)

@@ -142,6 +142,22 @@ describe("While PostgreSQL answers late", () => {
   })
 })
 
+describe("A partition whose lock was lost", () => {
+  it("is taken again by a runner that waits for another one meanwhile", async () => {
+    happened.length = 0
+    const mayTake = (partition: number) => partition === 1
+    const leave = await join(1_001, undefined, { partitions: 2, mayTake })
+    await has(1_001)
+    // It has begun to ask for the second one alone.
+    await settled([1_001])
+    await query("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+    await eventually("its loss", async () => happened.length > 1 || undefined)
+    await has(1_001)
+    expect(happened).toEqual(["1001 has it", "1001 gave it away", "1001 has it"])
+    await leave()
+  })
+})
+
 describe("A partition that its runner cannot open", () => {
   it("goes to another runner, although the fence had the first one as its owner", async () => {
     happened.length = 0
