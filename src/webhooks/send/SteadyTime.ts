@@ -1,6 +1,9 @@
 /**
- * A clock for due times that runs at the speed of time: with the engine's clock where that runs ahead, with the monotonic
- * clock where the engine's stands still because the machine's clock was set back.
+ * A clock for due times that runs at the speed of time: the monotonic clock moves it, also while the engine's stands still
+ * because the machine's clock was set back; where the engine's clock is ahead of it, it follows that.
+ *
+ * It is the engine's clock to a millisecond while no clock is set. Due times are stored, and another process judges them by
+ * its own clock: time that ran ahead here would delay messages there, and let later ones pass.
  */
 import type { Clock } from "effect"
 
@@ -8,25 +11,21 @@ export class SteadyTime {
   readonly #clock: Clock.Clock
   #now: number
   readonly #engineNow: () => number
-  #engine: number
   #monotonic: bigint
 
   /** `engineNow` answers epoch milliseconds that never go back. */
   constructor(clock: Clock.Clock, engineNow: () => number) {
     this.#clock = clock
     this.#engineNow = engineNow
-    this.#engine = engineNow()
-    this.#now = this.#engine
+    this.#now = engineNow()
     this.#monotonic = clock.monotonicTimeNanosUnsafe()
   }
 
   /** Epoch milliseconds, unless the clock was set. */
   readonly now = (): number => {
-    const engine = this.#engineNow()
     const monotonic = this.#clock.monotonicTimeNanosUnsafe()
-    const passed = Number(monotonic - this.#monotonic) / 1e6
-    this.#now += Math.max(0, passed, engine - this.#engine)
-    this.#engine = engine
+    const passed = Math.max(0, Number(monotonic - this.#monotonic) / 1e6)
+    this.#now = Math.max(this.#now + passed, this.#engineNow())
     this.#monotonic = monotonic
     return Math.round(this.#now)
   }
