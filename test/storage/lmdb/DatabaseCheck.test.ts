@@ -173,9 +173,10 @@ describe("A scan beside the process that writes", () => {
               }),
             ),
           )
-          for (let scan = 0; scan < 3; scan++) expect(yield* findDamage(folder)).toBeUndefined()
+          for (let scans = 0; scans < 3 || writes <= 10; scans++) {
+            expect(yield* findDamage(folder)).toBeUndefined()
+          }
           yield* Fiber.interrupt(writing)
-          expect(writes).toBeGreaterThan(10)
         }),
       )
     }),
