@@ -24,7 +24,7 @@ import { Following } from "./Following.ts"
 import { inScope, type Restore } from "./inScope.ts"
 import { Opening, type OpeningFailure } from "./Opening.ts"
 import type { PartitionTurns } from "./OpeningTurns.ts"
-import type { OpenedPartition, PartitionHandler, PreparedPartition } from "./PreparedPartition.ts"
+import type { HeldPartition, PartitionHandler, PreparedPartition } from "./PreparedPartition.ts"
 
 export interface PartitionOptions {
   readonly number: number
@@ -44,22 +44,15 @@ interface Follower {
   readonly scope: Scope.Closeable
 }
 
-interface Held {
-  readonly opened: OpenedPartition
-  /** Its engine was that of the follower. */
-  readonly followed: boolean
-  readonly scope: Scope.Closeable
-  readonly closed: Deferred.Deferred<void>
-}
-
 export class Partition {
   readonly #options: PartitionOptions
   readonly #changing = Semaphore.makeUnsafe(1)
   readonly #scope: Scope.Scope
   readonly #confirmedMs: number
   #isHeld: (() => boolean) | undefined
-  #held: Held | undefined
+  #held: HeldPartition | undefined
   #follower: Follower | undefined
+  #opens: "follower" | undefined
   #confirmedAt = Number.NEGATIVE_INFINITY
   readonly opening = new Opening()
 
@@ -117,8 +110,8 @@ export class Partition {
           }),
       )
       while (true) {
-        // Else it begins with its turn.
-        if (this.#held !== undefined || this.#follower !== undefined) this.opening.begins()
+        // Else it begins with its turn. A follower that an archive fills may take long.
+        if ((this.#held ?? this.#follower ?? this.#opens) !== undefined) this.opening.begins()
         const attempt = yield* Effect.exit(this.#serve)
         if (Exit.isFailure(attempt) && !Cause.hasInterruptsOnly(attempt.cause)) {
           const failure = this.#options.onFailed(attempt.cause)
@@ -236,7 +229,13 @@ export class Partition {
   readonly #follow = Effect.uninterruptibleMask((restore) =>
     Effect.gen({ self: this }, function* () {
       if (!this.#isFollower || this.#follower !== undefined) return
-      const { opened, scope } = yield* inScope(restore, this.#options.prepare)
+      this.#opens = "follower"
+      const { opened, scope } = yield* Effect.ensuring(
+        inScope(restore, this.#options.prepare),
+        Effect.sync(() => {
+          this.#opens = undefined
+        }),
+      )
       this.#follower = { following: new Following(opened), scope }
       yield* this.#log(Effect.logInfo("Follows the owner"))
     }),
@@ -267,7 +266,7 @@ export class Partition {
   }
 
   /** Confirms ownership again and again, until the fence tells of another owner. */
-  readonly #watch = (held: Held): Effect.Effect<void> =>
+  readonly #watch = (held: HeldPartition): Effect.Effect<void> =>
     Effect.raceFirst(
       Effect.as(held.opened.fenced, "The fence refused a write"),
       Effect.gen({ self: this }, function* () {

@@ -1,5 +1,5 @@
 /** What a runner opens for a partition: an engine that follows, and one that takes requests. */
-import type { Effect, Scope } from "effect"
+import type { Deferred, Effect, Scope } from "effect"
 import type { RequestHandler } from "../http/request/Exchange.ts"
 import type { FollowProgress } from "../storage/postgres/ClusterStorage.ts"
 
@@ -35,4 +35,13 @@ export interface OpenedPartition {
   readonly fenced: Effect.Effect<void>
   /** Records what only this process knows, before another runner takes over; within a few seconds. */
   readonly leave: Effect.Effect<void>
+}
+
+/** One that the runner has opened to serve it. */
+export interface HeldPartition {
+  readonly opened: OpenedPartition
+  /** Its engine was that of the follower. */
+  readonly followed: boolean
+  readonly scope: Scope.Closeable
+  readonly closed: Deferred.Deferred<void>
 }

@@ -1,5 +1,5 @@
 /** A partition on a runner, over engines that are injected: its follower, and what becomes of it with the lock. */
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect, it, vi } from "@effect/vitest"
 import { type Cause, Deferred, Effect, Fiber, Scope } from "effect"
 import type { OpeningFailure } from "../../src/cluster/Opening.ts"
 import { OpeningTurns } from "../../src/cluster/OpeningTurns.ts"
@@ -201,6 +201,15 @@ describe("A partition that its owner cannot open", () => {
   )
 })
 
+/** Once an opening that has begun by now has had its time. */
+const isOverdueLater = ({ opening }: Partition): boolean => {
+  const later = performance.now() + limits.openingMs
+  const now = vi.spyOn(performance, "now").mockReturnValue(later)
+  const { isOverdue } = opening
+  now.mockRestore()
+  return isOverdue
+}
+
 const settle = advance(limits.followCheckMs)
 
 describe("A partition that this runner follows", () => {
@@ -306,6 +315,23 @@ describe("A partition that this runner follows", () => {
     }),
   )
 
+  it.effect("is left to another runner while the follower takes long to open, which goes on", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const { happened, lock, partition } = yield* setUp([{ open: Deferred.await(gate) }])
+      yield* settle
+      const running = yield* lock
+      yield* settle
+      expect(partition.opening.isOverdue).toBe(false)
+      expect(isOverdueLater(partition)).toBe(true)
+      yield* Fiber.interrupt(running)
+      yield* Deferred.succeed(gate, undefined)
+      yield* settle
+      expect(partition.following?.isCaughtUp).toBe(true)
+      expect(happened).toEqual(["opens 1"])
+    }),
+  )
+
   it.effect("is followed again after a failure, later each time, until it has caught up", () =>
     Effect.gen(function* () {
       const fails = { look: Effect.fail("behind what PostgreSQL keeps") }
@@ -379,8 +405,8 @@ describe("While another partition is opened", () => {
       given.isFollower = false
       const other = yield* open(turns.owners)
       yield* lock
-      yield* advance(2 * limits.openingMs)
-      expect([happened, partition.opening.isOverdue]).toEqual([[], false])
+      yield* settle
+      expect([happened, isOverdueLater(partition)]).toEqual([[], false])
       yield* Fiber.interrupt(other)
       yield* settle
       expect(happened).toEqual(["opens 1", "serves 1"])

@@ -126,6 +126,7 @@ export const prepareEngine = (
       onFenced: observers.onFenced ?? (() => {}),
       shipped: observers.shipped,
       sessions: observers.shared?.sessions,
+      hosts: observers.shared?.hosts,
       onClaimed: (claimed) => {
         fence = claimed
         observers.onClaimed?.(claimed)

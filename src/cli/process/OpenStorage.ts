@@ -26,6 +26,7 @@ import type { Refused } from "../../storage/postgres/Patience.ts"
 import type { PgSessions } from "../../storage/postgres/PgSessions.ts"
 import { Broken, type Storage, type StorageError } from "../../storage/Storage.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
+import type { Hosts } from "./OpenHosts.ts"
 
 /** Checked entries of the database, records caught up from PostgreSQL, or the wait for it. */
 export type StorageProgress =
@@ -56,6 +57,8 @@ interface StorageObservers {
   readonly onClaimed?: (fence: Fence) => void
   /** In a cluster: those of the process; `undefined`: the storage has its own. */
   readonly sessions: PgSessions | undefined
+  /** In a cluster: those of the process, for a copy that an archive fills. */
+  readonly hosts: Hosts | undefined
 }
 
 type Fold = FoldOf<StorageError>
@@ -115,15 +118,25 @@ const needsCluster = (directory: string): CommandFailed =>
 const openClustered = (
   config: Config,
   url: string,
-  { beforeUse, metrics, onClaimed, onFenced, onRecovering, sessions, shipped }: StorageObservers,
+  {
+    beforeUse,
+    hosts,
+    metrics,
+    onClaimed,
+    onFenced,
+    onRecovering,
+    sessions,
+    shipped,
+  }: StorageObservers,
 ): Opening =>
   Effect.gen(function* () {
     const directory = config.dataDirectory
     const number = partitionNumber(config)
-    const [{ follow }, { enterPartition }] = yield* Effect.promise(() =>
+    const [{ follow }, { enterPartition }, { refillCopy }] = yield* Effect.promise(() =>
       Promise.all([
         import("../../storage/postgres/ClusterStorage.ts"),
         import("../../storage/postgres/EnterPartition.ts"),
+        import("./RefillCopy.ts"),
       ]),
     )
     if (number === firstPartition) yield* enterPartition(clusterDirectory(config), directory)
@@ -137,6 +150,7 @@ const openClustered = (
       ...(onClaimed !== undefined && { onClaimed }),
       ...(sessions !== undefined && { sessions }),
       ...(isKeptElsewhere(config) && { archives: archivePositions(config, shipped) }),
+      refill: refillCopy(config, hosts),
       beforeClaim: beforeUse,
       onFenced,
       onChecking: (done, total) => onRecovering({ stage: "entries", done, total }),

@@ -143,6 +143,9 @@ export const takeBack = Effect.fnUntraced(function* (
   yield* Console.error("The current data will be kept beside it.")
   if (!yes) yield* confirmation
   const at = yield* Clock.currentTimeMillis
-  const replaced = yield* Effect.mapError(installDraft(nodeDisk, directory, at, name), diskFailure)
+  const replaced = yield* Effect.mapError(
+    installDraft(nodeDisk, directory, at, { from: name }),
+    diskFailure,
+  )
   return { findings, keys: yield* compareKeys(directory, replaced), replaced }
 })

@@ -7,7 +7,8 @@
  * in the draft are the remaining work. A draft without `restore.json` is discarded. Replaced data can be
  * swapped in the same way: `from` in `restore.json` names its folder.
  *
- * A swap leaves the file `restored`: the next start ends what must not come back (`takeRestored`).
+ * A swap leaves the file `restored`: the next start ends what must not come back (`takeRestored`). In a cluster the file names
+ * the lineage that has the restored data: it was installed, or the archive fills a copy.
  *
  * All functions here require the lock of the directory.
  */
@@ -28,6 +29,7 @@ const Intent = Schema.fromJsonString(
     format: Schema.Literal(1),
     replaced: Schema.String,
     from: Schema.optionalKey(Schema.String),
+    lineage: Schema.optionalKey(Schema.String),
   }),
 )
 type Intent = typeof Intent.Type
@@ -38,7 +40,7 @@ const intentName = "restore.json"
 const intentBytesMax = 4_096
 const replacedFolders = ["journal", "live"] as const
 
-const restoredName = "restored"
+export const restoredName = "restored"
 const restoredBytesMax = 1_024
 
 const draftName = "restore.draft"
@@ -61,18 +63,25 @@ const has = (disk: Disk, folder: string, name: string): Effect.Effect<boolean, D
     Effect.catchIf(isMissing, () => Effect.succeed(false)),
   )
 
+export interface Replacement {
+  /** The folder in the directory; default: the draft. */
+  readonly from?: string
+  /** The cluster's journal that has the data already. */
+  readonly lineage?: string
+}
+
 /**
- * Installs the draft of `directory`, or its folder `from`. Returns the folder of the replaced data;
- * `undefined` if there was none. `at` is epoch milliseconds.
+ * Installs a replacement. Returns the folder of the replaced data; `undefined` if there was none. `at` is epoch
+ * milliseconds.
  */
 export const installDraft = Effect.fnUntraced(function* (
   disk: Disk,
   directory: string,
   at: number,
-  from: string = draftName,
+  replacement: Replacement = {},
 ): Effect.fn.Return<string | undefined, DiskError> {
   const replaced = `${replacedPrefix}${new Date(at).toISOString().replaceAll(":", "-")}`
-  const intent = { format: 1, replaced, from } as const
+  const intent = { format: 1, replaced, ...replacement } as const
   yield* replaceFile(disk, directory, intentName, encodeIntent(intent))
   return yield* finish(disk, directory, intent)
 })
@@ -80,7 +89,7 @@ export const installDraft = Effect.fnUntraced(function* (
 const finish = Effect.fnUntraced(function* (
   disk: Disk,
   directory: string,
-  { from = draftName, replaced }: Intent,
+  { from = draftName, lineage = "", replaced }: Intent,
 ): Effect.fn.Return<string | undefined, DiskError> {
   const draft = path.join(directory, from)
   const aside = path.join(directory, replaced)
@@ -100,7 +109,7 @@ const finish = Effect.fnUntraced(function* (
   if (!kept) yield* disk.removeFolder(aside)
   yield* removeTree(disk, draft)
   yield* disk.syncFolder(directory)
-  yield* replaceFile(disk, directory, restoredName, "")
+  yield* replaceFile(disk, directory, restoredName, lineage)
   yield* disk.remove(path.join(directory, intentName))
   yield* disk.syncFolder(directory)
   return kept ? aside : undefined
@@ -152,19 +161,20 @@ export const takeRestored = <E, R>(
     yield* disk.syncFolder(directory)
   })
 
+/** From now on the data is no restored data. */
+export const forgetRestored = (disk: Disk, directory: string): OnDisk<void> =>
+  takeRestored(disk, directory, Effect.void)
+
 /** Notes in the mark of a restore that a cluster has the restored data, as this lineage. */
 export const noteInstalled = (disk: Disk, directory: string, lineage: string): OnDisk<void> =>
   Effect.flatMap(has(disk, directory, restoredName), (isThere) =>
     isThere ? replaceFile(disk, directory, restoredName, lineage) : Effect.void,
   )
 
-/** Whether the directory was restored since it was last open, and no cluster of this lineage has the restored data. */
-export const isRestoredAlone = (
-  disk: Disk,
-  directory: string,
-  lineage: string | undefined,
-): OnDisk<boolean> =>
-  readSmallFile(disk, path.join(directory, restoredName), restoredBytesMax).pipe(
-    Effect.map((text) => text !== lineage),
-    Effect.catchIf(isMissing, () => Effect.succeed(false)),
+/** The mark of a restore since which the directory was not open: the lineage that has the data, `""` for none. */
+export const readRestored = (disk: Disk, directory: string): OnDisk<string | undefined> =>
+  Effect.catchIf(
+    readSmallFile(disk, path.join(directory, restoredName), restoredBytesMax),
+    isMissing,
+    () => Effect.undefined,
   )

@@ -9,7 +9,7 @@
  *   owner has appended since, and writes nothing to PostgreSQL. `claim` makes this server the owner: it catches up, claims
  *   the partition, and takes over what the owner before it still appended. A refused claim changes nothing.
  * - A copy that is `Outdated` cannot go on: PostgreSQL went back, or has deleted what the copy lacks. The next opening decides
- *   about it.
+ *   about it; an archive fills it where PostgreSQL alone cannot (`refill`).
  * - Another claim is noticed by the next append, and within `postgresCheckMs` without one: `onFenced`.
  * - An outage of PostgreSQL fails an append with `NoSpace`: nothing is acknowledged, the group commit repeats it. A claim waits.
  * - PostgreSQL keeps what the newest archive but one does not have, so that one damaged archive loses nothing, and all that the
@@ -36,7 +36,7 @@ import {
 } from "../Storage.ts"
 import { CopiedTables } from "./CopiedTables.ts"
 import { Mirror } from "./Mirror.ts"
-import { openCopy } from "./OpenCopy.ts"
+import { openCopy, type RefillCopy } from "./OpenCopy.ts"
 import { type Refused, waiting } from "./Patience.ts"
 import { type ChainedBatch, damaged, endOf, toStorageError } from "./PgBatches.ts"
 import type { PgFailure } from "./PgConnection.ts"
@@ -68,6 +68,8 @@ export interface ClusterStorageOptions<E = never> extends DurableStorage.Durable
   ) => void
   /** Where the archives end on which PostgreSQL may rely, oldest first; those of other journals do no harm. */
   readonly archives?: Effect.Effect<ReadonlyArray<JournalPosition>>
+  /** Fills a copy that PostgreSQL alone cannot fill; without it such an opening is refused. */
+  readonly refill?: RefillCopy<E>
   /** Whether this server is fit to take over, judged by the records so far: a failure ends the start, and claims nothing. */
   readonly beforeClaim?: (storage: Storage["Service"]) => Effect.Effect<void, E>
   /** Another server has claimed the partition. */
@@ -103,7 +105,7 @@ export interface FollowedStorage<E = never> extends DurableStorage.OpenedStorage
 /** Opens a copy that follows. */
 export const follow = Effect.fnUntraced(function* <E = never>(
   options: ClusterStorageOptions<E>,
-): Effect.fn.Return<FollowedStorage<E>, Failure, Scope.Scope> {
+): Effect.fn.Return<FollowedStorage<E>, Failure | E, Scope.Scope> {
   const { onWaiting, owner, partition, url } = options
   const directory = path.resolve(options.directory)
   const sessions = options.sessions ?? (yield* openSessions({ url }))

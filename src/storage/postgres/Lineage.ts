@@ -6,10 +6,13 @@
  *     without lineage       none             becomes the partition (`begin`)
  *     with lineage          none             refused: probably another database
  *     on the chain          any              caught up (`follow`)
- *     ends before what PostgreSQL has        refused: restore an archive
- *     ahead, or not on the chain, or of another lineage:
- *       with lineage                         moved aside, and filled from PostgreSQL (`discard`)
+ *     ends before what PostgreSQL has:
+ *       empty, or with lineage               filled from an archive (`refill`)
  *       without lineage                      refused: nothing says that PostgreSQL ever had its records
+ *     ahead, or not on the chain, or of another lineage:
+ *       with lineage                         moved aside, and filled from PostgreSQL (`discard`), or where
+ *                                            that begins later than record 1 from an archive (`refill`)
+ *       without lineage                      refused, as above
  *     restored, with lineage                 refused: PostgreSQL would undo the restore (`ReplacePartition.ts` makes it the partition)
  *
  * Only what PostgreSQL has was acknowledged, but after the loss of a standby or a backup that was restored, a directory
@@ -32,6 +35,8 @@ export type LineageDecision =
   | { readonly kind: "begin" }
   | { readonly kind: "follow" }
   | { readonly kind: "discard"; readonly why: string }
+  /** `remedy`: what to do where there is no archive to fill it from. */
+  | { readonly kind: "refill"; readonly why: string; readonly remedy: string }
   | { readonly kind: "refuse"; readonly why: string }
 
 /**
@@ -60,9 +65,10 @@ export const decideLineage = (
   const isOther = lineage !== undefined && lineage !== remote.lineage
   const isAhead = lastSequence > remote.lastSequence
   if (!isOther && !isAhead && pruned) {
-    return refuse(
-      `${before}, but ${directory} ends with record ${lastSequence}. Restore an archive of this cluster that has record ${remote.firstSequence - 1} or a later one, then start again.`,
-    )
+    const why = `${before}, but ${directory} ends with record ${lastSequence}.`
+    const remedy = `Restore an archive of this cluster that has record ${remote.firstSequence - 1} or a later one, then start again.`
+    const isForeign = lineage === undefined && lastSequence > 0
+    return isForeign ? refuse(`${why} ${remedy}`) : { kind: "refill", why, remedy }
   }
   if (!isOther && !isAhead && link === checksum) return { kind: "follow" }
   const why = isOther
@@ -76,9 +82,12 @@ export const decideLineage = (
     )
   }
   if (remote.firstSequence > 1) {
-    return refuse(
-      `${directory} is no copy of this cluster any more: ${why}. ${before}, so that an empty directory cannot be filled from it: move the directory away, restore an archive of this cluster in its place, then start again.`,
-    )
+    return {
+      kind: "refill",
+      why: `${directory} is no copy of this cluster any more: ${why}. ${before}.`,
+      remedy:
+        "Move the directory away, restore an archive of this cluster in its place, then start again.",
+    }
   }
   return { kind: "discard", why }
 }

@@ -5,17 +5,32 @@
 import path from "node:path"
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
-import { isRestoredAlone } from "../archive/ArchiveSwap.ts"
-import { type Disk, type DiskError, type OnDisk, removeTree, withFile } from "../disk/Disk.ts"
+import { readRestored, restoredName } from "../archive/ArchiveSwap.ts"
+import { type Disk, type DiskError, removeTree, withFile } from "../disk/Disk.ts"
 import { lineageName, readLineage } from "../durable/LineageFile.ts"
 import { scanJournal, segmentsIn } from "../journal/JournalScan.ts"
 import { Segment } from "../journal/Segment.ts"
 
-/** Whether a restore has replaced the data since it was last open, which PostgreSQL does not have. */
-export const isRestored = (disk: Disk, directory: string): OnDisk<boolean> =>
-  Effect.flatMap(readLineage(disk, directory), (lineage) =>
-    isRestoredAlone(disk, directory, lineage),
-  )
+/** What a data directory says of itself. */
+export interface Origin {
+  /** `undefined`: it has belonged to no cluster. */
+  readonly lineage: string | undefined
+  /** A restore has replaced it since it was last open, which PostgreSQL does not have. */
+  readonly isRestored: boolean
+  /** The lineage is in its file; the data that has filled a copy has it in the mark of the swap at first. */
+  readonly isNoted: boolean
+}
+
+export const originOf = Effect.fnUntraced(function* (
+  disk: Disk,
+  directory: string,
+): Effect.fn.Return<Origin, DiskError> {
+  const noted = yield* readLineage(disk, directory)
+  const restored = yield* readRestored(disk, directory)
+  const lineage = noted ?? (restored === "" ? undefined : restored)
+  const isRestored = restored !== undefined && restored !== lineage
+  return { lineage, isRestored, isNoted: noted !== undefined }
+})
 
 /**
  * Cuts off what a power cut has left of unflushed writes at the end of the journal: whole batches can follow a gap there. All
@@ -55,7 +70,7 @@ export const moveAside = Effect.fnUntraced(function* (
   const aside = path.join(directory, `${asidePrefix}${number}`)
   yield* disk.makeFolder(aside)
   // After a crash the journal, or the lineage alone, still shows that this is no copy; a snapshot without them would not.
-  for (const name of ["live", "journal", lineageName]) {
+  for (const name of ["live", "journal", restoredName, lineageName]) {
     if (!names.includes(name)) continue
     yield* disk.rename(path.join(directory, name), path.join(aside, name))
     yield* disk.syncFolder(aside)

@@ -1,17 +1,19 @@
 /** Opens the data directory of a partition as a copy of what PostgreSQL has, or begins the partition with it. */
 import { randomUUID } from "node:crypto"
 import path from "node:path"
-import { Effect, Exit, Result, Scope } from "effect"
-import { DiskError } from "../disk/Disk.ts"
+import { Effect, Exit, Option, Result, Scope, Stream } from "effect"
+import { forgetRestored, noteInstalled, restoredName } from "../archive/ArchiveSwap.ts"
+import { DiskError, removeTree } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import * as DurableStorage from "../durable/DurableStorage.ts"
-import { readLineage, writeLineage } from "../durable/LineageFile.ts"
+import { lineageName, writeLineage } from "../durable/LineageFile.ts"
 import { scanJournal } from "../journal/JournalScan.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
-import { Broken, type StorageError } from "../Storage.ts"
+import { rangeOf } from "../Keys.ts"
+import { Broken, type Storage, type StorageError } from "../Storage.ts"
 import { forgetMark } from "./CopiedTables.ts"
 import { decideLineage } from "./Lineage.ts"
-import { cutTornEnd, isRestored, moveAside } from "./LocalFiles.ts"
+import { cutTornEnd, moveAside, originOf } from "./LocalFiles.ts"
 import { type Patiently, Refused } from "./Patience.ts"
 import type { InPostgres } from "./PgConnection.ts"
 import type { PartitionState, PgJournal } from "./PgJournal.ts"
@@ -24,32 +26,62 @@ export interface OpenedCopy {
   readonly lineage: string
 }
 
+/** An archive that fills a copy which PostgreSQL alone cannot fill. */
+export interface Refill {
+  /** PostgreSQL's journal, which the restored data gets for its lineage. */
+  readonly lineage: string
+  /** The archive has this record, or a later one. */
+  readonly record: number
+  /** Whether PostgreSQL has what follows on this end of an archive. */
+  readonly isFollowed: (end: JournalPosition) => Effect.Effect<boolean, Failure>
+  /** Moves what is in the directory out of the way. Up to this call the directory is as it was. */
+  readonly makeRoom: Effect.Effect<void, Broken>
+}
+
+/** Restores an archive into the directory of a copy, which is closed. Succeeds with the reason where there is none. */
+export type RefillCopy<E> = (refill: Refill) => Effect.Effect<string | undefined, Failure | E>
+
+export interface CopyOptions<E> extends DurableStorage.DurableStorageOptions {
+  readonly refill?: RefillCopy<E>
+}
+
+const onDisk = Effect.mapError((cause: DiskError) => new Broken({ operation: "open", cause }))
+
 /** Opens the data directory as a copy of the partition, which is begun where there is none. */
-export const openCopy = Effect.fnUntraced(function* (
-  options: DurableStorage.DurableStorageOptions,
+export const openCopy = Effect.fnUntraced(function* <E>(
+  options: CopyOptions<E>,
   journal: PgJournal,
   patiently: Patiently,
-): Effect.fn.Return<OpenedCopy, Failure, Scope.Scope> {
-  const { directory } = options
-  const onDisk = Effect.mapError((cause: DiskError) => new Broken({ operation: "open", cause }))
+): Effect.fn.Return<OpenedCopy, Failure | E, Scope.Scope> {
+  const { directory, refill } = options
   while (true) {
     const scope = yield* Scope.fork(yield* Effect.scope)
     const opened = yield* Scope.provide(openFiles(options), scope)
-    const lineage = yield* onDisk(readLineage(nodeDisk, directory))
+    const origin = yield* onDisk(originOf(nodeDisk, directory))
     const position = opened.position()
     const remote = yield* patiently(journal.read)
-    const restored = yield* onDisk(isRestored(nodeDisk, directory))
-    const copy = { ...position, directory, lineage, isRestored: restored }
     const link = yield* patiently(linkAt(journal, remote, position))
-    const decision = decideLineage(copy, remote, link)
+    const decision = decideLineage({ ...origin, ...position, directory }, remote, link)
     if (decision.kind === "refuse") return yield* new Refused({ words: decision.why })
-    if (decision.kind === "discard") {
+    if (decision.kind === "discard" || decision.kind === "refill") {
+      const isEmpty = position.lastSequence === 0 && (yield* isUnused(opened.storage))
       yield* Scope.close(scope, Exit.void)
-      const aside = yield* onDisk(moveAside(nodeDisk, directory))
-      yield* Effect.logWarning("The local copy was moved aside; PostgreSQL fills a new one").pipe(
-        Effect.annotateLogs({ why: decision.why, aside }),
-      )
-      continue
+      const makeRoom = isEmpty ? removeCopy(directory) : putAside(directory, decision.why)
+      if (decision.kind === "discard") {
+        yield* makeRoom
+        continue
+      }
+      const { remedy, why } = decision
+      const isFollowed = (end: JournalPosition) =>
+        Effect.gen(function* () {
+          const current = yield* patiently(journal.read)
+          return (yield* patiently(linkAt(journal, current, end))) === end.checksum
+        })
+      const wish = { lineage: remote!.lineage, record: remote!.firstSequence - 1, isFollowed }
+      const missing = refill === undefined ? "" : yield* refill({ ...wish, makeRoom })
+      if (missing === undefined) continue
+      const words = [why, missing, remedy].filter((part) => part !== "").join(" ")
+      return yield* new Refused({ words })
     }
     const own = remote?.lineage ?? randomUUID()
     if (remote === undefined && !(yield* begin(journal, directory, own, patiently))) {
@@ -57,12 +89,44 @@ export const openCopy = Effect.fnUntraced(function* (
       yield* Scope.close(scope, Exit.void)
       continue
     }
-    if (lineage !== own) {
+    if (!origin.isNoted) {
       yield* forgetMark(opened.storage)
-      yield* onDisk(writeLineage(nodeDisk, directory, own))
+      // A restored copy that PostgreSQL goes on from has not gone back.
+      const settle =
+        remote === undefined
+          ? noteInstalled(nodeDisk, directory, own)
+          : forgetRestored(nodeDisk, directory)
+      yield* onDisk(Effect.andThen(settle, writeLineage(nodeDisk, directory, own)))
     }
     return { opened, lineage: own }
   }
+})
+
+/** Whether the snapshot was never written. */
+const isUnused = (storage: Storage["Service"]): Effect.Effect<boolean, StorageError> =>
+  Effect.map(
+    Stream.runHead(storage.readEntries({ table: "meta", ...rangeOf(new Uint8Array()) })),
+    Option.isNone,
+  )
+
+/** Nothing of it is worth keeping. */
+const removeCopy = (directory: string): Effect.Effect<void, Broken> =>
+  onDisk(
+    Effect.forEach(
+      ["live", "journal", restoredName, lineageName],
+      (name) => removeTree(nodeDisk, path.join(directory, name)),
+      { discard: true },
+    ),
+  )
+
+const putAside = Effect.fnUntraced(function* (
+  directory: string,
+  why: string,
+): Effect.fn.Return<void, Broken> {
+  const aside = yield* onDisk(moveAside(nodeDisk, directory))
+  yield* Effect.logWarning("The local copy was moved aside; a new one is filled").pipe(
+    Effect.annotateLogs({ why, aside }),
+  )
 })
 
 /** Opens the files; a torn end is cut off first where it keeps them from being opened. */

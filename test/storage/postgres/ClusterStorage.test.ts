@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { limits } from "../../../src/Limits.ts"
+import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
 import { type Disk, DiskError, type DiskFile } from "../../../src/storage/disk/Disk.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
@@ -14,6 +15,7 @@ import type {
   ClusterStorageOptions,
   Outdated,
 } from "../../../src/storage/postgres/ClusterStorage.ts"
+import type { Refill, RefillCopy } from "../../../src/storage/postgres/OpenCopy.ts"
 import type { Refused } from "../../../src/storage/postgres/Patience.ts"
 import { encodeValue } from "../../../src/storage/SealedValue.ts"
 import type { StorageError } from "../../../src/storage/Storage.ts"
@@ -64,6 +66,12 @@ const query = (url: string, text: string) => {
   const [, schema] = /search_path="(.+)"/.exec(decodeURIComponent(url))!
   return Effect.promise(() => server.query(text, schema))
 }
+
+const pending = (name: string) => ({
+  table: "deliveries" as const,
+  key: compositeKey(name),
+  value: encodeValue(name) as Uint8Array | null,
+})
 
 const namesIn = (directory: string) => Effect.promise(() => readdir(directory))
 
@@ -219,6 +227,100 @@ describe("The local copy", () => {
     }),
   )
 
+  it.effect("is filled from an archive where PostgreSQL begins later, wherever that ends", () =>
+    Effect.gen(function* () {
+      const url = yield* cluster
+      const base = yield* temporaryFolder
+      const at = (name: string) => path.join(base, name)
+      const copy = (from: string, to: string) =>
+        Effect.promise(() => cp(at(from), at(to), { recursive: true }))
+      yield* within(url, at("one"), (storage) => appendAll(storage, [2]))
+      yield* copy("one", "behind")
+      yield* within(url, at("one"), (storage) =>
+        Effect.andThen(appendAll(storage, [1, 1]), storage.writeEntries([pending("old")])),
+      )
+      yield* copy("one", "archive")
+      yield* within(url, at("one"), (storage) =>
+        Effect.andThen(
+          appendAll(storage, [1]),
+          storage.writeEntries([{ ...pending("old"), value: null }, pending("new")]),
+        ),
+      )
+      yield* query(url, "DELETE FROM laurel_journal WHERE first < 4")
+      const [row] = yield* query(url, "SELECT lineage, checksum FROM laurel_partition")
+      const wishes: Array<Pick<Refill, "lineage" | "record">> = []
+      /** As a restore builds it. */
+      const draft = (name: string) =>
+        Effect.promise(async () => {
+          for (const part of ["journal", "live"]) {
+            await cp(at(`archive/${part}`), at(`${name}/restore.draft/${part}`), {
+              recursive: true,
+            })
+          }
+        })
+      const filling =
+        (name: string, stop?: "draft" | "room" | "swap"): RefillCopy<string> =>
+        ({ isFollowed, lineage, makeRoom, record }) =>
+          Effect.gen(function* () {
+            wishes.push({ lineage, record })
+            const last = { lastSequence: 5, checksum: Number(row!.checksum) }
+            expect(yield* isFollowed(last)).toBe(true)
+            expect(yield* isFollowed({ ...last, checksum: 7 })).toBe(false)
+            expect(yield* isFollowed({ ...last, lastSequence: 2 })).toBe(false)
+            yield* draft(name)
+            if (stop === "draft") return yield* Effect.fail("a crash")
+            yield* makeRoom
+            if (stop === "room") return yield* Effect.fail("a crash")
+            const replaced = "replaced-x"
+            const intent = { format: 1, replaced, lineage }
+            if (stop === "swap") {
+              const file = path.join(at(name), "restore.json")
+              yield* Effect.promise(() => writeFile(file, JSON.stringify(intent)))
+              return yield* Effect.fail("a crash")
+            }
+            yield* Effect.orDie(installDraft(nodeDisk, at(name), 0, { lineage }))
+            return undefined
+          })
+      const filled = (name: string, stop?: "draft" | "room" | "swap") =>
+        within(
+          url,
+          at(name),
+          (storage) =>
+            Effect.gen(function* () {
+              yield* expectRecords(storage, 3, 5)
+              expect(yield* storage.readEntry("deliveries", pending("new").key)).toBeDefined()
+              expect(yield* storage.readEntry("deliveries", pending("old").key)).toBeUndefined()
+            }),
+          { refill: filling(name, stop) as RefillCopy<never> },
+        )
+      const namesOf = (name: string) =>
+        Effect.map(namesIn(at(name)), (names) =>
+          names.filter((found) => !/^(journal|live|lineage.json|lock)$/.test(found)),
+        )
+      for (const stop of [undefined, "draft", "room", "swap"] as const) {
+        const name = `${stop}`
+        if (stop !== undefined) {
+          yield* copy("behind", name)
+          expect(yield* Effect.flip(filled(name, stop))).toBe("a crash")
+        }
+        // The restored data alone needs no archive any more.
+        if (stop !== "swap") yield* filled(name)
+        // A copy as any other.
+        yield* within(url, at(name), (storage) => expectRecords(storage, 3, 5))
+        expect(yield* namesOf(name)).toEqual(stop === undefined ? [] : ["discarded-1"])
+      }
+      expect(new Set(wishes.map((wish) => JSON.stringify(wish)))).toEqual(
+        new Set([JSON.stringify({ lineage: row!.lineage, record: 3 })]),
+      )
+      const aside = yield* DurableStorage.open({ directory: at("draft/discarded-1") })
+      yield* expectRecords(aside.storage, 1, 2)
+      const missing = () => Effect.succeed("There is none.")
+      expect(yield* refusal(opened(url, at("nowhere"), { refill: missing }))).toContain(
+        "ends with record 0. There is none. Restore an archive",
+      )
+    }),
+  )
+
   it.effect("that was restored is not caught up behind the operator's back", () =>
     Effect.gen(function* () {
       const [url, directory] = [yield* cluster, yield* temporaryFolder]
@@ -226,6 +328,8 @@ describe("The local copy", () => {
       yield* Effect.promise(() => writeFile(path.join(directory, "restored"), ""))
       expect(yield* refusal(opened(url, directory))).toContain("would undo the restore")
       yield* Effect.promise(() => rm(path.join(directory, lineageName)))
+      yield* within(url, directory, (storage) => expectRecords(storage, 1, 2))
+      // It has caught up: nothing was restored.
       yield* within(url, directory, (storage) => expectRecords(storage, 1, 2))
     }),
   )
