@@ -19,18 +19,20 @@
  */
 import { Cause, Deferred, Effect, Exit, Fiber, Scope, Semaphore } from "effect"
 import { limits } from "../Limits.ts"
+import type { HasLock } from "../storage/postgres/PgJournal.ts"
 import { nextTick } from "../storage/postgres/ticks.ts"
 import { Following } from "./Following.ts"
 import { inScope, type Restore } from "./inScope.ts"
 import { Opening, type OpeningFailure } from "./Opening.ts"
 import type { PartitionTurns } from "./OpeningTurns.ts"
 import type { HeldPartition, PartitionHandler, PreparedPartition } from "./PreparedPartition.ts"
+import type { PartitionLock } from "./RunnerLocks.ts"
 
 export interface PartitionOptions {
   readonly number: number
   readonly lockExpirationMs: number
-  /** Opens the engine of its copy. */
-  readonly prepare: Effect.Effect<PreparedPartition, unknown, Scope.Scope>
+  /** Opens the engine of its copy. `hasLock`: whether this runner may become the owner. */
+  readonly prepare: (hasLock: HasLock) => Effect.Effect<PreparedPartition, unknown, Scope.Scope>
   /** An opening by the owner failed. */
   readonly onFailed: (cause: Cause.Cause<unknown>) => OpeningFailure
   /** Whether this runner is one of the partition's followers. */
@@ -49,7 +51,8 @@ export class Partition {
   readonly #changing = Semaphore.makeUnsafe(1)
   readonly #scope: Scope.Scope
   readonly #confirmedMs: number
-  #isHeld: (() => boolean) | undefined
+  readonly #hasLock: HasLock = (run) => this.#lock?.hasLock(run) ?? Effect.succeed(false)
+  #lock: PartitionLock | undefined
   #held: HeldPartition | undefined
   #follower: Follower | undefined
   #opens: "follower" | undefined
@@ -76,10 +79,7 @@ export class Partition {
 
   /** Who answers requests; `undefined`: not this runner, now. */
   get handler(): PartitionHandler | undefined {
-    const held = this.#held
-    return held !== undefined && this.#isHeld?.() === true && this.#isConfirmed
-      ? held.opened.handler
-      : undefined
+    return this.#lock?.isHeld() && this.#isConfirmed ? this.#held?.opened.handler : undefined
   }
 
   /** The follower of this runner. */
@@ -97,17 +97,17 @@ export class Partition {
   }
 
   /** Serves the partition, while this runner has its lock. */
-  readonly run = (isHeld: () => boolean): Effect.Effect<never, never, Scope.Scope> =>
+  readonly run = (lock: PartitionLock): Effect.Effect<never, never, Scope.Scope> =>
     Effect.gen({ self: this }, function* () {
       yield* Effect.acquireRelease(
         Effect.sync(() => {
-          this.#isHeld = isHeld
+          this.#lock = lock
         }),
         () =>
-          Effect.suspend(() => {
-            this.opening.lockLost()
-            return this.freeze
-          }),
+          Effect.andThen(
+            Effect.sync(() => this.opening.lockLost()),
+            this.freeze,
+          ),
       )
       while (true) {
         // Else it begins with its turn. A follower that an archive fills may take long.
@@ -161,7 +161,7 @@ export class Partition {
     const { number, prepare, turns } = this.#options
     const open = Effect.suspend(() => {
       this.opening.begins()
-      return Effect.flatMap(prepare, ({ serve }) => serve)
+      return Effect.flatMap(prepare(this.#hasLock), ({ serve }) => serve)
     })
     return turns.owners.within(number, open)
   })
@@ -231,7 +231,7 @@ export class Partition {
       if (!this.#isFollower || this.#follower !== undefined) return
       this.#opens = "follower"
       const { opened, scope } = yield* Effect.ensuring(
-        inScope(restore, this.#options.prepare),
+        inScope(restore, this.#options.prepare(this.#hasLock)),
         Effect.sync(() => {
           this.#opens = undefined
         }),
@@ -296,7 +296,7 @@ export class Partition {
 
   /** Takes no more requests; those in progress have `handoverMs`. */
   readonly freeze: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
-    this.#isHeld = undefined
+    this.#lock = undefined
     const held = this.#held
     if (held === undefined) return
     held.opened.handler.drain()
@@ -306,7 +306,7 @@ export class Partition {
     yield* Effect.sleep(limits.frozenMs).pipe(
       Effect.andThen(
         Effect.suspend(() =>
-          this.#held === held && this.#isHeld === undefined
+          this.#held === held && this.#lock === undefined
             ? this.#close("Its lock did not come back")
             : Effect.void,
         ),

@@ -5,6 +5,7 @@ import type { Follows, Owners } from "./Owners.ts"
 import type { Partition } from "./Partition.ts"
 import { anyRunner, type PlacementOptions } from "./Placement.ts"
 import type { PartitionHandler } from "./PreparedPartition.ts"
+import type { PartitionLock } from "./RunnerLocks.ts"
 import type { Shares } from "./Shares.ts"
 
 type Part = Pick<Partition, "handler" | "following" | "opening" | "leave" | "freeze" | "run">
@@ -69,10 +70,8 @@ export class Partitions
     if (heir === anyRunner) this.of(number).opening.gaveAway()
   }
 
-  readonly run = (
-    number: number,
-    isHeld: () => boolean,
-  ): Effect.Effect<never, never, Scope.Scope> => this.of(number).run(isHeld)
+  readonly run = (number: number, lock: PartitionLock): Effect.Effect<never, never, Scope.Scope> =>
+    this.of(number).run(lock)
 
   /**
    * For the end of the process. All leave at once, and only then all are frozen: what some record is for another one here.

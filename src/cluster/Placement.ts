@@ -38,7 +38,7 @@ import * as Singleton from "effect/cluster/Singleton"
 import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
 import { limits } from "../Limits.ts"
 import type { PgFailure } from "../storage/postgres/PgConnection.ts"
-import { lockPrefix, RunnerLocks } from "./RunnerLocks.ts"
+import { lockPrefix, type PartitionLock, RunnerLocks } from "./RunnerLocks.ts"
 
 export interface PlacementOptions {
   readonly url: string
@@ -52,11 +52,8 @@ export interface PlacementOptions {
   /** The runner to which this one gives the lock of a partition, `anyRunner` where it cannot serve it; `undefined`: it keeps it. */
   readonly givesAway: (partition: number) => string | undefined
   readonly gaveAway: (partition: number, heir: string) => void
-  /** Runs while this runner has the lock of a partition, 1 and up. `isHeld`: no other runner can have claimed it, now. */
-  readonly run: (
-    partition: number,
-    isHeld: () => boolean,
-  ) => Effect.Effect<never, never, Scope.Scope>
+  /** Runs while this runner has the lock of a partition, 1 and up. */
+  readonly run: (partition: number, lock: PartitionLock) => Effect.Effect<never, never, Scope.Scope>
 }
 
 export const anyRunner = ""
@@ -224,8 +221,7 @@ const layerOf = (
     Effect.map(Sharding.Sharding, (sharding) =>
       Array.from({ length: partitions }, (_, index) => {
         const partition = index + 1
-        const isHeld = () => locks.isHeld(partition)
-        return Singleton.make(nameOf(sharding, partition), run(partition, isHeld))
+        return Singleton.make(nameOf(sharding, partition), run(partition, locks.of(partition)))
       }).reduce((all, one) => Layer.merge(all, one)),
     ),
   )

@@ -11,14 +11,18 @@
  *   the locks that are held are the answer until it ends. The next one begins at once then.
  * - After an outage of PostgreSQL all signs of life are old, and the first runner to come back would take what the others own. So
  *   a runner whose own sign was late gives them `lockGraceShare` of the expiration to renew theirs.
+ * - Until the loss of a lock is noticed, it is held by this clock, and another runner may have it. So a claim asks PostgreSQL
+ *   (`hasLock`, `storage/postgres/PgJournal.ts`), which knows the session by a lock that only this runner has.
  * - A confirmation that fails is a failure: the session is lost, and its locks with it. PostgreSQL ends a session that was
  *   silent for the expiration, such as that of a machine that lost its power.
  *
  * Tables and locks are those of Effect Cluster's own storage, which earlier versions use beside this one.
  */
+import { randomInt } from "node:crypto"
 import { Effect, Fiber, Option, type Scope } from "effect"
 import { limits } from "../Limits.ts"
 import { type InPostgres, PgConnection, type PgFailure } from "../storage/postgres/PgConnection.ts"
+import type { HasLock } from "../storage/postgres/PgJournal.ts"
 import { PgPool } from "../storage/postgres/PgPool.ts"
 import { silentSecondsText, tablePrefix } from "./status.ts"
 
@@ -29,6 +33,14 @@ export interface RunnerLocksOptions {
   readonly lockExpirationMs: number
   /** Milliseconds, on a clock that only goes forward. */
   readonly now?: () => number
+}
+
+/** The lock of one partition. */
+export interface PartitionLock {
+  /** Whether no other runner can have claimed the partition, as far as this one knows. */
+  readonly isHeld: () => boolean
+  /** Whether PostgreSQL has the lock for this runner. */
+  readonly hasLock: HasLock
 }
 
 const table = `${tablePrefix}_runners`
@@ -52,6 +64,11 @@ WHERE locktype = 'advisory' AND granted AND classid = $2::bigint::oid AND objsub
 const signText = `UPDATE ${table} SET last_heartbeat = now() AT TIME ZONE 'UTC' WHERE address = $1 RETURNING 1`
 const isSigned = "EXISTS (SELECT FROM sign)"
 const confirmText = `WITH sign AS (${signText}) ${heldText} AND ${isSigned}`
+const hasLockText = `SELECT FROM pg_locks held JOIN pg_locks mark USING (pid)
+WHERE held.locktype = 'advisory' AND held.granted AND held.classid = $1::bigint::oid
+AND held.objid::bigint = ${firstKey} + $2::int AND held.objsubid = 2
+AND mark.locktype = 'advisory' AND mark.objsubid = 1
+AND (mark.classid::bigint << 32 | mark.objid::bigint) = $3::bigint`
 // A session can have a lock several times: each would have to be released.
 const acquireText = `WITH sign AS (${signText}), held AS MATERIALIZED (${heldText})
 SELECT id, CASE WHEN id IN (SELECT id FROM held) THEN true
@@ -81,6 +98,9 @@ export class RunnerLocks {
   readonly #now: () => number
   /** Has the locks. */
   readonly #session: PgConnection
+  /** The session's lock, by which PostgreSQL knows it: another one may get the number of its process after a restart. */
+  readonly #mark = randomInt(2 ** 48 - 1)
+  readonly #markText = `SELECT pg_advisory_lock_shared(${this.#mark})`
   /** Nothing here waits for a slow confirmation. */
   readonly #others: PgPool
   #namespace = 0
@@ -103,7 +123,8 @@ export class RunnerLocks {
     this.#session = new PgConnection({
       url,
       answerMs: Math.min(limits.postgresAnswerMs, this.#heldMs),
-      session: `SET idle_session_timeout = ${Math.ceil(lockExpirationMs)}`,
+      session: `SET idle_session_timeout = ${Math.ceil(lockExpirationMs)};
+        ${this.#markText}`,
     })
     this.#others = new PgPool({ url, sessions: limits.clusterConnectionsMax - 1 })
   }
@@ -143,6 +164,14 @@ export class RunnerLocks {
   /** Whether no other runner can have claimed the partition. */
   readonly isHeld = (partition: number): boolean =>
     this.#now() - (this.#foundAt.get(partition) ?? Number.NEGATIVE_INFINITY) < this.#heldMs
+
+  of(partition: number): PartitionLock {
+    const values = [this.#namespace >>> 0, partition, this.#mark]
+    return {
+      isHeld: () => this.isHeld(partition),
+      hasLock: (run) => Effect.map(run({ text: hasLockText, values }), ({ length }) => length > 0),
+    }
+  }
 
   /** Which of the locks are held; while PostgreSQL is slow, by what it last said. */
   readonly confirmed = (partitions: ReadonlyArray<number>): InPostgres<ReadonlyArray<number>> =>
@@ -231,7 +260,7 @@ export class RunnerLocks {
 
   readonly releaseAll: InPostgres<void> = Effect.suspend(() => {
     this.#releasedAll++
-    return this.#session.run({ text: "SELECT pg_advisory_unlock_all()" })
+    return this.#session.run({ text: `${this.#markText} FROM pg_advisory_unlock_all()` })
   }).pipe(Effect.asVoid, Effect.ensuring(Effect.sync(() => this.#foundAt.clear())))
 
   /** The fence may have this runner as the owner already: as long as it has, no other runner asks for the lock. */

@@ -86,7 +86,7 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
       number,
       turns,
       lockExpirationMs: 300_000,
-      prepare,
+      prepare: () => prepare,
       onFailed: (cause) => {
         given.failures.push(cause)
         return given.failure
@@ -96,7 +96,9 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
     scope,
   )
   /** With the lock, until the fiber is interrupted. */
-  const running = Effect.suspend(() => partition.run(() => given.isHeld))
+  const running = Effect.suspend(() =>
+    partition.run({ isHeld: () => given.isHeld, hasLock: () => Effect.succeed(true) }),
+  )
   const lock = Effect.forkChild(Effect.scoped(running), { startImmediately: true })
   return { partition, happened, given, lock, scope, turns }
 })

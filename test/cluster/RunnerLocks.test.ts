@@ -10,6 +10,8 @@ import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
 import { lockPrefix, RunnerLocks } from "../../src/cluster/RunnerLocks.ts"
 import { limits } from "../../src/Limits.ts"
 import { PgConnection } from "../../src/storage/postgres/PgConnection.ts"
+import { PgJournal } from "../../src/storage/postgres/PgJournal.ts"
+import { openSessions } from "../../src/storage/postgres/PgSessions.ts"
 import { migrate } from "../../src/storage/postgres/schema.ts"
 import { Postgres } from "../storage/postgres/Postgres.ts"
 import { Link } from "./Link.ts"
@@ -54,6 +56,38 @@ const runner = Effect.fnUntraced(function* (address: string, now = () => 0, port
   const locks = yield* RunnerLocks.open({ url, address, lockExpirationMs, now })
   yield* locks.register("{}")
   return locks
+})
+
+/** PostgreSQL ends the sessions that have locks of partitions. */
+const endSessions = query(`SELECT pg_terminate_backend(pid, 60000) FROM pg_locks
+  WHERE locktype = 'advisory' AND objsubid = 2`)
+
+/** A runner with its journal of partition 1; `afterLook` comes after its first look for the lock. */
+const claimant = Effect.fnUntraced(function* (address: string, afterLook = Effect.void) {
+  const locks = yield* runner(address)
+  const sessions = yield* openSessions({ url: server.urlOf(schema()) })
+  let looks = 0
+  const journal = new PgJournal({
+    sessions,
+    partition: 1,
+    hasLock: (run) =>
+      Effect.tap(locks.of(1).hasLock(run), () => (++looks === 1 ? afterLook : Effect.void)),
+  })
+  return { locks, journal, claim: journal.claim(address) }
+})
+
+/** Two runners with an empty partition 1, of which the first one has the lock. */
+const rivals = Effect.fnUntraced(function* (isLostAfterLook = false) {
+  yield* theirs
+  const other = yield* claimant("127.0.0.1:3")
+  const taken = Effect.gen(function* () {
+    yield* endSessions
+    expect(yield* other.locks.acquire([1])).toEqual([1])
+  })
+  const former = yield* claimant("127.0.0.1:2", isLostAfterLook ? Effect.orDie(taken) : Effect.void)
+  yield* former.journal.create("lineage", () => Effect.void)
+  expect(yield* former.locks.acquire([1])).toEqual([1])
+  return { former, other, taken }
 })
 
 const owned = (partition: number, owner: string) =>
@@ -175,6 +209,47 @@ describe("Locks", () => {
       expect(acquired).toEqual([])
       expect(one.isHeld(1)).toBe(false)
       expect(yield* other.acquire([1])).toEqual([1])
+    }),
+  )
+})
+
+describe("A runner that has lost its lock without notice", () => {
+  it.live("claims nothing: the runner that has the lock stays the owner", () =>
+    Effect.gen(function* () {
+      const { former, other, taken } = yield* rivals()
+      yield* taken
+      yield* other.claim
+      expect(former.locks.isHeld(1)).toBe(true)
+      expect(yield* Effect.flip(former.claim)).toMatchObject({ code: "lock", isOutage: true })
+      expect(yield* other.journal.isOwner).toBe(true)
+      yield* other.locks.release(1)
+      yield* other.locks.disown(1, "")
+      yield* former.locks.releaseAll.pipe(Effect.retry({ while: ({ isOutage }) => isOutage }))
+      expect(yield* former.locks.acquire([1])).toEqual([1])
+      yield* former.claim
+      expect(yield* other.journal.isOwner).toBe(false)
+    }),
+  )
+
+  it.live("does not serve where the lock was lost before its claim was committed", () =>
+    Effect.gen(function* () {
+      const { former, other } = yield* rivals(true)
+      expect(yield* Effect.flip(former.claim)).toMatchObject({ code: "lock", isOutage: true })
+      yield* other.claim
+      expect(yield* other.journal.isOwner).toBe(true)
+    }),
+  )
+
+  it.live("does not go on with a partition that it gave away", () =>
+    Effect.gen(function* () {
+      const { former, other, taken } = yield* rivals()
+      yield* former.claim
+      expect(yield* former.journal.resume).toBe(true)
+      yield* former.locks.disown(1, "")
+      yield* taken
+      expect(yield* Effect.flip(former.journal.resume)).toMatchObject({ code: "lock" })
+      yield* other.claim
+      expect(yield* former.journal.resume).toBe(false)
     }),
   )
 })

@@ -130,11 +130,8 @@ export const serveInCluster = (
     const all = yield* Effect.forEach(numbers, (number) =>
       Partition.make({
         ...{ number, lockExpirationMs, turns },
-        prepare: preparePartition({
-          ...inServer,
-          number,
-          admin: admins.get(number)!,
-        }),
+        prepare: (hasLock) =>
+          preparePartition({ ...inServer, number, hasLock, admin: admins.get(number)! }),
         onFailed,
         isFollower: () => followers.isFollower(number) || shares.isHeir(number),
       }),

@@ -27,6 +27,7 @@ import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import type { OpenedStorage } from "../../storage/durable/DurableStorage.ts"
 import { rebuildHint } from "../../storage/lmdb/environment.ts"
 import type { FollowProgress } from "../../storage/postgres/ClusterStorage.ts"
+import type { HasLock } from "../../storage/postgres/PgJournal.ts"
 import {
   Broken,
   Damaged,
@@ -75,6 +76,8 @@ export interface OpenObservers {
   readonly onRecovering?: (progress: OpenProgress) => void
   /** In a cluster: this server is the owner now. */
   readonly onClaimed?: (fence: Fence) => void
+  /** In a cluster: without the lock, this server does not become the owner. */
+  readonly hasLock?: HasLock
   /** The ids of the archives that are in the bucket; `undefined` without a bucket. */
   readonly shipped?: ReadonlySet<string>
   /** In a cluster: another server has claimed the data. The engine is to be closed. */
@@ -127,6 +130,7 @@ export const prepareEngine = (
       shipped: observers.shipped,
       sessions: observers.shared?.sessions,
       hosts: observers.shared?.hosts,
+      ...(observers.hasLock !== undefined && { hasLock: observers.hasLock }),
       onClaimed: (claimed) => {
         fence = claimed
         observers.onClaimed?.(claimed)

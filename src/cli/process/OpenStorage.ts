@@ -23,6 +23,7 @@ import type {
   Outdated,
 } from "../../storage/postgres/ClusterStorage.ts"
 import type { Refused } from "../../storage/postgres/Patience.ts"
+import type { HasLock } from "../../storage/postgres/PgJournal.ts"
 import type { PgSessions } from "../../storage/postgres/PgSessions.ts"
 import { Broken, type Storage, type StorageError } from "../../storage/Storage.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
@@ -55,6 +56,7 @@ interface StorageObservers {
   /** The ids of the archives that are in the bucket; `undefined` without a bucket. */
   readonly shipped: ReadonlySet<string> | undefined
   readonly onClaimed?: (fence: Fence) => void
+  readonly hasLock?: HasLock
   /** In a cluster: those of the process; `undefined`: the storage has its own. */
   readonly sessions: PgSessions | undefined
   /** In a cluster: those of the process, for a copy that an archive fills. */
@@ -120,6 +122,7 @@ const openClustered = (
   url: string,
   {
     beforeUse,
+    hasLock,
     hosts,
     metrics,
     onClaimed,
@@ -148,6 +151,7 @@ const openClustered = (
       partition: number,
       owner: config.clusterAddress,
       ...(onClaimed !== undefined && { onClaimed }),
+      ...(hasLock !== undefined && { hasLock }),
       ...(sessions !== undefined && { sessions }),
       ...(isKeptElsewhere(config) && { archives: archivePositions(config, shipped) }),
       refill: refillCopy(config, hosts),

@@ -8,6 +8,7 @@ import type { AdminOptions } from "../../http/admin/AdminServer.ts"
 import type { ReadinessState } from "../../http/server/Readiness.ts"
 import type { Listening } from "../../http/server/Server.ts"
 import { Metrics } from "../../metrics/Metrics.ts"
+import type { HasLock } from "../../storage/postgres/PgJournal.ts"
 import type { CommandFailed } from "../output/ExitCode.ts"
 import { welcomeText } from "../output/Welcome.ts"
 import { leaveArchiveSettings } from "./ArchiveSettings.ts"
@@ -37,6 +38,7 @@ export interface PartitionOfServer {
   readonly shared: SharedParts
   /** Where there are several partitions. */
   readonly directory: ClusterDirectory
+  readonly hasLock: HasLock
 }
 
 /** Opens and recovers the partition; `serve` opens all that belongs to its data directory. */
@@ -44,6 +46,7 @@ export const preparePartition = ({
   admin,
   adminOptions,
   directory,
+  hasLock,
   number,
   server,
   serverFile,
@@ -60,6 +63,7 @@ export const preparePartition = ({
       onClaimed: (claimed) => {
         fence = { epoch: claimed.epoch, isOwner: claimed.isOwner, resume: claimed.resume }
       },
+      hasLock,
       onFenced: () => Deferred.doneUnsafe(fenced, Effect.void),
       shared,
       directory: directory.of(number, () => fence!.epoch),

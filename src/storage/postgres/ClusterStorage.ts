@@ -40,7 +40,7 @@ import { openCopy, type RefillCopy } from "./OpenCopy.ts"
 import { type Refused, waiting } from "./Patience.ts"
 import { type ChainedBatch, damaged, endOf, toStorageError } from "./PgBatches.ts"
 import type { PgFailure } from "./PgConnection.ts"
-import { type PartitionState, PgJournal } from "./PgJournal.ts"
+import { type HasLock, type PartitionState, PgJournal } from "./PgJournal.ts"
 import { openSessions, type PgSessions } from "./PgSessions.ts"
 import { PgTables } from "./PgTables.ts"
 import { migrate } from "./schema.ts"
@@ -62,6 +62,8 @@ export interface ClusterStorageOptions<E = never> extends DurableStorage.Durable
   readonly sessions?: PgSessions
   /** The address at which other runners reach this one. */
   readonly owner: string
+  /** Whether PostgreSQL has this runner's lock of the partition; without it, a claim needs no lock. */
+  readonly hasLock?: HasLock
   /** This server is the owner from now on. `isOwner` asks whether no other one has claimed the partition since. */
   readonly onClaimed?: (
     claim: Pick<PgJournal, "epoch" | "isOwner" | "resume" | "spreadsProjects">,
@@ -106,10 +108,10 @@ export interface FollowedStorage<E = never> extends DurableStorage.OpenedStorage
 export const follow = Effect.fnUntraced(function* <E = never>(
   options: ClusterStorageOptions<E>,
 ): Effect.fn.Return<FollowedStorage<E>, Failure | E, Scope.Scope> {
-  const { onWaiting, owner, partition, url } = options
+  const { hasLock, onWaiting, owner, partition, url } = options
   const directory = path.resolve(options.directory)
   const sessions = options.sessions ?? (yield* openSessions({ url }))
-  const journal = new PgJournal({ sessions, partition })
+  const journal = new PgJournal({ sessions, partition, ...(hasLock && { hasLock }) })
   yield* Effect.addFinalizer(() => journal.settled)
   const patiently = waiting(onWaiting)
   yield* patiently(migrate(sessions.others))

@@ -3,6 +3,10 @@
  *
  * - `claim` raises the epoch: from then on no earlier owner appends. The lock of the partition's row orders claims and
  *   appends, so a claimant reads all that earlier owners have acknowledged.
+ * - A runner claims because it has the partition's lock (`cluster/RunnerLocks.ts`), and may have lost it without notice: then
+ *   the claim would fence a runner that has it by now, and that answers reads until it notices. So `claim` looks for the lock
+ *   twice. Before the commit, with the partition's row: a runner that takes the lock later claims later. And after the commit:
+ *   a runner that takes the lock later finds this owner in the row, alive, and waits. `resume` fences nobody: it looks afterwards.
  * - An append is one statement and one flush. It changes the partition's row where epoch, place and checksum fit, and only
  *   then inserts the batch; no row back: look why (`#settle`).
  * - After an outage the caller repeats the append unchanged. A row of this epoch with the batch's checksum in its place: the
@@ -24,7 +28,7 @@ import {
   readBatches,
   toStorageError,
 } from "./PgBatches.ts"
-import type { InPostgres, PgFailure, Run } from "./PgConnection.ts"
+import { type InPostgres, PgFailure, type Run } from "./PgConnection.ts"
 import type { PgSessions } from "./PgSessions.ts"
 
 /** A partition as its row has it. */
@@ -40,7 +44,19 @@ export interface PgJournalOptions {
   /** Shared with other partitions. */
   readonly sessions: PgSessions
   readonly partition: number
+  /** Whether PostgreSQL has this runner's lock of the partition; without it, a claim needs no lock. */
+  readonly hasLock?: HasLock
 }
+
+/** Looks by `run`, which may be within a transaction. */
+export type HasLock = (run: Run) => InPostgres<boolean>
+
+const lockLost = new PgFailure({
+  code: "lock",
+  words: "PostgreSQL does not have this server's lock of the partition",
+  isOutage: true,
+  isRefusal: false,
+})
 
 const appendText = `WITH head AS (
   UPDATE laurel_partition SET last = $2::bigint + $3::int - 1, checksum = $6
@@ -189,23 +205,28 @@ export class PgJournal {
     )
   }
 
-  /** Makes this server the owner; where the journal ends then. */
+  /** Makes this server the owner; where the journal ends then. A lock that was lost is an outage. */
   readonly claim = (owner: string): InPostgres<JournalPosition> =>
-    Effect.flatMap(
-      this.#options.sessions.appends.run({
-        text: claimText,
-        values: [this.#options.partition, owner],
-      }),
-      ([row]) =>
-        Effect.sync(() => {
-          this.#owner = owner
-          this.#epoch = Number(row?.epoch)
-          this.#format = Number(row?.format)
-          this.#lastSequence = Number(row?.last)
-          this.#checksum = Number(row?.checksum)
-          return this.position
-        }),
-    )
+    Effect.gen({ self: this }, function* () {
+      const { partition, sessions } = this.#options
+      const claiming = { text: claimText, values: [partition, owner] }
+      const [row] = yield* sessions.appends.transaction((run) =>
+        Effect.tap(run(claiming), this.#needsLock(run)),
+      )
+      yield* this.#needsLock(sessions.appends.run)
+      this.#owner = owner
+      this.#epoch = Number(row?.epoch)
+      this.#format = Number(row?.format)
+      this.#lastSequence = Number(row?.last)
+      this.#checksum = Number(row?.checksum)
+      return this.position
+    })
+
+  #needsLock(run: Run): InPostgres<void> {
+    const { hasLock } = this.#options
+    if (hasLock === undefined) return Effect.void
+    return Effect.flatMap(hasLock(run), (has) => (has ? Effect.void : Effect.fail(lockLost)))
+  }
 
   /** Whether no other server has claimed the partition since. */
   readonly isOwner: InPostgres<boolean> = Effect.suspend(() =>
@@ -220,15 +241,13 @@ export class PgJournal {
    * interrupted: it would be done after the partition was given away once more.
    */
   readonly resume: InPostgres<boolean> = Effect.uninterruptible(
-    Effect.suspend(() =>
-      Effect.map(
-        this.#options.sessions.appends.run({
-          text: resumeText,
-          values: [this.#options.partition, this.#owner, this.#epoch],
-        }),
-        ({ length }) => length > 0,
-      ),
-    ),
+    Effect.gen({ self: this }, function* () {
+      const { partition, sessions } = this.#options
+      const values = [partition, this.#owner, this.#epoch]
+      const { length } = yield* sessions.appends.run({ text: resumeText, values })
+      if (length > 0) yield* this.#needsLock(sessions.appends.run)
+      return length > 0
+    }),
   )
 
   /** Appends; `onAppended` is called with it, in the order of the journal. */

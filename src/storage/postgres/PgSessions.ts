@@ -16,7 +16,7 @@ import { PgPool } from "./PgPool.ts"
 import { inIndexOrder } from "./PgTables.ts"
 
 export interface PgSessions {
-  readonly appends: Pick<Sessions, "run">
+  readonly appends: Sessions
   readonly rows: PartitionRows
   /** For all else. */
   readonly others: Sessions
