@@ -2,10 +2,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
+import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { defaultSchedule } from "../../src/webhooks/endpoint/RetrySchedule.ts"
 import { makeSecret } from "../../src/webhooks/send/Signature.ts"
 import type { Delivery } from "../../src/webhooks/store/Delivery.ts"
-import { reward, sandbox } from "../engine/fixture.ts"
+import { reward, sandbox, start as startEngine } from "../engine/fixture.ts"
 import { RunningClock } from "../http/RunningClock.ts"
 import {
   endedLog,
@@ -17,6 +18,7 @@ import {
   webhook,
 } from "./fixture.ts"
 import { answer, isSignedBy } from "./Receiver.ts"
+import { VirtualReceivers } from "./VirtualReceivers.ts"
 
 const second = 1_000
 const minute = 60 * second
@@ -287,6 +289,47 @@ describe("A clock that is set", () => {
       expect(new Set(ids).size).toBe(2 * steps.length)
       expect(ids).toHaveLength(2 * steps.length)
       yield* running.close()
+    }),
+  )
+})
+
+describe("A server whose clock is behind that of the one before", () => {
+  it.live("sends what was pending first, in the order of the journal", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const at = (time: string) => Effect.provideService(Clock.Clock, new RunningClock(time))
+      const url = "http://receiver.test/"
+      const made = webhook(url, ["reward.granted"])
+      const { id } = made.webhook
+      const amounts = [1, 2, 3]
+      // The messages are of 12:00, and are expanded at 13:00.
+      const early = yield* startEngine(MemoryStorage.make({ state })).pipe(
+        at("2026-11-03T12:00:00Z"),
+      )
+      yield* early.engine.askProject(sandbox, made)
+      for (const each of amounts) yield* early.engine.askUser(sandbox, reward("ada", each))
+      yield* early.close()
+      const silent = { makeSender: new VirtualReceivers(() => undefined).senders() }
+      const former = yield* startInMemory(state, { ...silent, shutdownGraceMs: 0 }).pipe(
+        at("2026-11-03T13:00:00Z"),
+      )
+      yield* until(logOf(former, id, "pending"), ({ length }) => length === amounts.length)
+      yield* former.close()
+
+      const receivers = new VirtualReceivers()
+      const next = yield* startInMemory(state, { makeSender: receivers.senders() }).pipe(
+        at("2026-11-03T12:00:00Z"),
+      )
+      yield* next.engine.askUser(sandbox, reward("ada", 4))
+      const sent = Effect.sync(() => receivers.of(url))
+      yield* until(sent, ({ length }) => length > 0)
+      const first = yield* logOf(next, id)
+      expect((yield* sent)[0]!.id).toBe(first.at(-1)!.messageId)
+      const log = yield* endedLog(next, id, amounts.length + 1)
+      expect((yield* sent).map((message) => message.id)).toEqual(
+        log.map(({ messageId }) => messageId).toReversed(),
+      )
+      yield* next.close()
     }),
   )
 })

@@ -239,8 +239,9 @@ export class Outbox {
         const delivery = new Delivery(name, kind, user)
         // The journal was cut before the record that stood there: this delivery takes the place of its.
         delivery.stored = written?.stored
-        delivery.dueAt = now()
-        delivery.isNew = true
+        // By the journal's clock: it is due for a later owner, too, whose own clock is behind.
+        delivery.dueAt = record.at
+        delivery.expandedAt = now()
         delivery.urgent = kind === "webhook.test"
         endpoint.queue.offer(delivery, entry)
         this.#made++

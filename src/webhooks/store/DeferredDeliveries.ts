@@ -18,7 +18,7 @@ export class DeferredDeliveries {
     return oldest?.sequence
   }
 
-  /** Takes those out of `dirty` that need not be written yet, and adds those that were made before `before`. */
+  /** Takes those out of `dirty` that need not be written yet, and adds those that were expanded by `before`. */
   setAside(dirty: Set<Delivery>, before: number): void {
     for (const delivery of dirty) {
       if (!mayWait(delivery) || delivery.sequence < this.#newest) continue
@@ -27,7 +27,7 @@ export class DeferredDeliveries {
       this.#newest = delivery.sequence
     }
     for (const delivery of this.#deliveries) {
-      if (delivery.dueAt > before) break
+      if (delivery.expandedAt! > before) break
       this.#deliveries.delete(delivery)
       dirty.add(delivery)
     }
@@ -46,5 +46,5 @@ export class DeferredDeliveries {
   }
 }
 
-const mayWait = ({ entry, isNew, stored }: Delivery): boolean =>
-  isNew && entry !== undefined && stored === undefined
+const mayWait = ({ entry, expandedAt, stored }: Delivery): boolean =>
+  expandedAt !== undefined && entry !== undefined && stored === undefined

@@ -40,7 +40,7 @@ export interface DeliveryState {
   /** How many attempts there were, and how many of those since it was last set on its way. */
   attempts: number
   tries: number
-  /** When the next attempt is due. */
+  /** When the next attempt is due; the first one, when the record was decided. */
   dueAt: number
   last: AttemptResult | null
   reason: DropReason | null
@@ -83,8 +83,8 @@ export class Delivery implements DeliveryName, DeliveryState {
   earlier: EarlierAttempts = none
   /** Its record, as long as it is in memory to be sent. */
   entry: FeedEntry | undefined
-  /** Expanded by the outbox: a crash before it is written expands it again. */
-  isNew = false
+  /** When the outbox expanded it: a crash before it is written expands it again. `undefined`: another process did. */
+  expandedAt: number | undefined
   /** It was asked for by hand: it passes others and the circuit breaker. */
   urgent = false
   stage: DeliveryStage = "stored"

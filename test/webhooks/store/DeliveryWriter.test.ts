@@ -39,7 +39,7 @@ const starting = Effect.fnUntraced(function* (now: () => number) {
   const entry = new FeedEntry({} as FeedEntry["record"], 1)
   const expand = (sequence: number, atOnce: boolean) => {
     const delivery = new Delivery({ endpoint, sequence, at: 0, index: 0 }, "xp.earned", "")
-    Object.assign(delivery, { isNew: true, entry })
+    Object.assign(delivery, { expandedAt: 0, entry })
     writer.touch(delivery)
     writer.passed(sequence, atOnce)
     return delivery
