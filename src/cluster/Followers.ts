@@ -1,8 +1,7 @@
 /**
- * The followers of a partition: of the runners that are alive and do not own it, the `count` that joined first. Each runner
- * finds the same ones by itself, and a runner that joins displaces none. With several partitions a hash of runner and
- * partition orders the runners, so that those of one owner have different followers; a runner that joins displaces the
- * followers of its part of the partitions.
+ * The followers of a partition: of the runners that are alive and do not own it, the first `count` in the order of a hash of
+ * runner and partition. Each runner finds the same ones by itself, the partitions of one owner have different followers, and a
+ * runner that joins displaces the followers of its part of the partitions.
  *
  * Where the owner is gone, a follower that has caught up takes over; other runners wait `followerHeadStartMs` before they
  * try, and so does one that has its share of the partitions already (`Shares.ts`).
@@ -17,8 +16,6 @@ export interface FollowersOptions {
   readonly address: string
   /** Of each partition. */
   readonly count: number
-  /** Of the cluster. */
-  readonly partitions?: number
   /** Milliseconds, on a clock that only goes forward. */
   readonly now?: () => number
 }
@@ -48,7 +45,7 @@ export class Followers {
     // Nobody has owned the partition yet: there is nothing to follow.
     if (owner === undefined || owner.epoch === 0 || owner.address === address) return false
     const others = owners.runners.filter((runner) => runner !== owner.address)
-    return this.#inOrder(partition, others).slice(0, count).includes(address)
+    return inOrder(partition, others).slice(0, count).includes(address)
   }
 
   /**
@@ -70,15 +67,6 @@ export class Followers {
     return owners.runners.every((runner) => runner === address || runner === owner)
   }
 
-  #inOrder(partition: number, runners: ReadonlyArray<string>): ReadonlyArray<string> {
-    const { partitions = 1 } = this.#options
-    if (partitions === 1) return runners
-    const placed = runners.map(
-      (runner) => [hash("sha1", `${partition} ${runner}`), runner] as const,
-    )
-    return placed.sort(([one], [other]) => (one < other ? -1 : 1)).map(([, runner]) => runner)
-  }
-
   #freeSince(partition: number, epoch: number): number {
     const now = this.#now()
     const before = this.#free.get(partition)
@@ -89,4 +77,9 @@ export class Followers {
     this.#free.set(partition, free)
     return free.since
   }
+}
+
+const inOrder = (partition: number, runners: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const placed = runners.map((runner) => [hash("sha1", `${partition} ${runner}`), runner] as const)
+  return placed.sort(([one], [other]) => (one < other ? -1 : 1)).map(([, runner]) => runner)
 }

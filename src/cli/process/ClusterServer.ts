@@ -67,7 +67,7 @@ export const serveInCluster = (
     const partitions = limits.clusterPartitions
     const shared = yield* makeSharedParts(config, url)
     const count = config.clusterFollowers
-    const followers = new Followers({ owners, address, count, partitions })
+    const followers = new Followers({ owners, address, count })
     const shares = new Shares({ owners, address, partitions })
     const forwarder = new Forwarder({
       owners,
