@@ -4,11 +4,12 @@
  *
  * A change is answered once it is published (`published`): from then on each runner that knows it is up to date has it.
  */
-import { Clock, Deferred, Effect, Latch, Result } from "effect"
+import { Deferred, Effect, Latch, Result } from "effect"
 import type { DirectoryState } from "../domain/project/Directory.ts"
 import type { LaurelError } from "../domain/values/Errors.ts"
 import { outcomeUnknown } from "../engine/actor/refusals.ts"
 import { limits } from "../Limits.ts"
+import { monotonicMs } from "../storage/monotonicMs.ts"
 import type { PgConnection } from "../storage/postgres/PgConnection.ts"
 import { writeStatement } from "./DirectoryTable.ts"
 
@@ -24,8 +25,6 @@ interface Waiting {
   readonly sequence: number
   readonly done: Deferred.Deferred<number, LaurelError>
 }
-
-const monotonicMs = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
 
 export class DirectoryPublisher {
   readonly #options: DirectoryPublisherOptions

@@ -15,12 +15,13 @@
  */
 import { createHash, randomUUID } from "node:crypto"
 import path from "node:path"
-import { Clock, Effect, type Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { type Disk, type DiskError, isMissing, removeTree } from "../../storage/disk/Disk.ts"
 import { batchOf } from "../../storage/Frames.ts"
 import { openJournal } from "../../storage/journal/OpenJournal.ts"
+import { monotonicMs } from "../../storage/monotonicMs.ts"
 import type { InPostgres, PgFailure, Rows, Sessions } from "../../storage/postgres/PgConnection.ts"
 import type { StorageError } from "../../storage/Storage.ts"
 import type { AuditEntry, AuditLog, AuditPage, AuditQuery, NewAuditEntry } from "./AuditLog.ts"
@@ -70,8 +71,6 @@ ORDER BY laurel_audit.at, laurel_audit.number LIMIT $3`
 const pruneText = `DELETE FROM laurel_audit WHERE at < $1 OR (at, number) <= (
   SELECT b.at, b.number FROM laurel_audit b ORDER BY b.at DESC, b.number DESC OFFSET $2 LIMIT 1
 )`
-
-const monotonicMs = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
 
 interface Encoded {
   readonly id: string

@@ -7,10 +7,11 @@
  *
  * Single commands do not queue here: they are refused at once.
  */
-import { Clock, Effect, Latch } from "effect"
+import { Effect, Latch } from "effect"
 import type { UserCommand } from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
+import { monotonicMs } from "../../storage/monotonicMs.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import type { ActorCache, Room } from "./ActorCache.ts"
 import type { ActorSystem } from "./ActorSystem.ts"
@@ -35,8 +36,6 @@ interface Waiting {
   /** How it was when memory had no room for the batch: `#isAsCrowded`. */
   crowded: { readonly occupied: number; readonly watermarks: number } | undefined
 }
-
-const monotonicMs = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
 
 /** There is no room now; there may be soon. */
 const noRoom = "no room"
