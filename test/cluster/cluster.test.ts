@@ -36,12 +36,16 @@ describe("A cluster of two runners", () => {
     const settings = {
       LAUREL_CLUSTER_LOCK_EXPIRATION: `${lockExpirationMs} millis`,
       LAUREL_WEBHOOK_ALLOW_CIDR: "127.0.0.0/8",
+      // Of each of the partitions; `npm run torture -- --cluster` takes them ten times as often.
+      LAUREL_SNAPSHOT_INTERVAL: "1 second",
     }
     const url = await postgres.schema("cluster")
     cluster = await startCluster(url, 2, settings, limits.clusterPartitions)
     // As if a server of a newer version had begun an upgrade: all starts below are beside it.
     await postgres.query("UPDATE laurel_schema SET version = version + 1", "cluster")
-    load = new Loads(loadedPartitions.map((partition) => cluster.load(3, { partition })))
+    load = new Loads(
+      loadedPartitions.map((partition) => cluster.load(3, { partition, restMs: 100 })),
+    )
   })
 
   afterAll(async () => {
