@@ -5,7 +5,7 @@
  *
  * At the end of the process partitions are handed over first, then their engines are closed, then the addresses.
  */
-import { type Cause, Deferred, Effect, Fiber, Result, type Scope } from "effect"
+import { type Cause, Deferred, Effect, Fiber, type Scope } from "effect"
 import { observeCluster, requestCounts } from "../../cluster/clusterMetrics.ts"
 import { Followers } from "../../cluster/Followers.ts"
 import { Forwarder } from "../../cluster/Forwarder.ts"
@@ -29,6 +29,7 @@ import type { ReadinessState } from "../../http/server/Readiness.ts"
 import { limits } from "../../Limits.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { checkFormat } from "../../storage/postgres/formats.ts"
+import { waiting } from "../../storage/postgres/Patience.ts"
 import { PgConnection } from "../../storage/postgres/PgConnection.ts"
 import { checkServer } from "../../storage/postgres/ServerCheck.ts"
 import { migrate } from "../../storage/postgres/schema.ts"
@@ -222,33 +223,25 @@ const loadModules = ({ dashboard }: Config): Effect.Effect<void> =>
 const waitForPostgres = (
   url: string,
   readiness: ReadinessState,
-): Effect.Effect<string, CommandFailed> =>
-  Effect.gen(function* () {
-    let isTold = false
-    while (true) {
-      const connection = new PgConnection({ url })
-      const prepare = Effect.gen(function* () {
-        const risks = yield* checkServer(url)
-        yield* migrate(connection)
-        yield* checkFormat(connection)
-        return { risks, secret: yield* readSecret(connection) }
-      })
-      const prepared = yield* Effect.result(Effect.ensuring(prepare, connection.close))
-      if (Result.isSuccess(prepared)) {
-        const { risks, secret } = prepared.success
-        for (const risk of risks) yield* Effect.logWarning(`PostgreSQL: ${risk}`)
-        return secret
-      }
-      const { isOutage, isRefusal, words } = prepared.failure
-      if (isRefusal || !isOutage) return yield* commandFailed(exitCodes.configuration, words)
-      readiness.doing = `Waiting for PostgreSQL: ${words}.`
-      if (!isTold) {
-        yield* Effect.logWarning("Waiting for PostgreSQL").pipe(Effect.annotateLogs({ words }))
-        isTold = true
-      }
-      yield* Effect.sleep(limits.clusterRetryMs)
-    }
+): Effect.Effect<string, CommandFailed> => {
+  const connection = new PgConnection({ url })
+  const prepare = Effect.gen(function* () {
+    const risks = yield* checkServer(url)
+    yield* migrate(connection)
+    yield* checkFormat(connection)
+    return { risks, secret: yield* readSecret(connection) }
   })
+  const patiently = waiting((why) => {
+    readiness.doing = `Waiting for PostgreSQL: ${why}.`
+  })
+  return Effect.ensuring(patiently(prepare), connection.close).pipe(
+    Effect.mapError(({ message }) => commandFailed(exitCodes.configuration, message)),
+    Effect.tap(({ risks }) =>
+      Effect.forEach(risks, (risk) => Effect.logWarning(`PostgreSQL: ${risk}`)),
+    ),
+    Effect.map(({ secret }) => secret),
+  )
+}
 
 const ownersFailure = (address: string, error: unknown): CommandFailed =>
   error instanceof AddressTaken
