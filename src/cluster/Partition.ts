@@ -51,7 +51,8 @@ export class Partition {
   readonly #changing = Semaphore.makeUnsafe(1)
   readonly #scope: Scope.Scope
   readonly #confirmedMs: number
-  readonly #hasLock: HasLock = (run) => this.#lock?.hasLock(run) ?? Effect.succeed(false)
+  readonly #hasLock: HasLock = (run) =>
+    Effect.suspend(() => this.#lock?.hasLock(run) ?? Effect.succeed(false))
   #lock: PartitionLock | undefined
   #held: HeldPartition | undefined
   #follower: Follower | undefined

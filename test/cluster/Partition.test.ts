@@ -44,6 +44,8 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
     isHeld: true,
     failures: [] as Array<Cause.Cause<unknown>>,
     failure: "again" as OpeningFailure,
+    /** As the engine asks, before it claims. */
+    hasLock: undefined as Effect.Effect<boolean, unknown> | undefined,
   }
   let prepared = 0
   const prepare: Effect.Effect<PreparedPartition, unknown, Scope.Scope> = Effect.gen(function* () {
@@ -86,7 +88,10 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
       number,
       turns,
       lockExpirationMs: 300_000,
-      prepare: () => prepare,
+      prepare: (hasLock) => {
+        given.hasLock = hasLock(() => Effect.succeed([]))
+        return prepare
+      },
       onFailed: (cause) => {
         given.failures.push(cause)
         return given.failure
@@ -104,6 +109,19 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
 })
 
 describe("A partition whose lock was lost", () => {
+  it.effect("is not to be claimed", () =>
+    Effect.gen(function* () {
+      const { given, lock } = yield* setUp()
+      given.isFollower = false
+      const running = yield* lock
+      yield* advance(0)
+      const asked = given.hasLock!
+      expect(yield* asked).toBe(true)
+      yield* Fiber.interrupt(running)
+      expect(yield* asked).toBe(false)
+    }),
+  )
+
   it.effect(
     "goes on as the owner of record with the lock, unless another runner has claimed it",
     () =>

@@ -2,7 +2,7 @@
 import { symlink } from "node:fs/promises"
 import path from "node:path"
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
-import { Effect, Result } from "effect"
+import { Deferred, Effect, Result } from "effect"
 import { exitCodes } from "../../../src/cli/output/ExitCode.ts"
 import {
   type PartitionOfServer,
@@ -11,7 +11,9 @@ import {
 import { makeSharedParts } from "../../../src/cli/process/SharedParts.ts"
 import { readConfig } from "../../../src/config/Config.ts"
 import { ofPartition } from "../../../src/config/PartitionConfig.ts"
+import { newReadiness } from "../../../src/http/server/Readiness.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
+import type { HasLock } from "../../../src/storage/postgres/PgJournal.ts"
 import { Postgres } from "../../storage/postgres/Postgres.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 
@@ -21,28 +23,47 @@ beforeAll(async () => {
 })
 afterAll(() => postgres.remove())
 
+/** A partition in a schema of its own; of the server, it has only what comes before the claim. */
+const preparing = Effect.fnUntraced(function* (
+  schema: string,
+  hasLock: HasLock = () => Effect.succeed(true),
+) {
+  const url = yield* Effect.promise(() => postgres.schema(schema))
+  const settings = { LAUREL_DATA_DIR: yield* temporaryFolder, LAUREL_CLUSTER: url }
+  const config = Result.getOrThrow(readConfig({ ...settings, LAUREL_DASHBOARD: "off" }).config)
+  const number = 2
+  const { serve } = yield* preparePartition({
+    ...{ number, hasLock },
+    server: { config, url, metrics: new Metrics(), readiness: newReadiness() },
+    shared: yield* makeSharedParts(config, url),
+    directory: { of: () => ({ own: number, join: Effect.succeed }) },
+  } as unknown as PartitionOfServer)
+  const rows = Effect.promise(() =>
+    postgres.query("SELECT id, epoch, owner FROM laurel_partition", schema),
+  )
+  const expectUnclaimed = Effect.map(rows, (found) =>
+    expect(found).toEqual([{ id: number, epoch: "0", owner: "" }]),
+  )
+  return { ...ofPartition(config, number), serve, expectUnclaimed }
+})
+
 it.live("is not claimed by a server whose disk is full", () =>
   Effect.gen(function* () {
-    const url = yield* Effect.promise(() => postgres.schema("full"))
-    const settings = { LAUREL_DATA_DIR: yield* temporaryFolder, LAUREL_CLUSTER: url }
-    const config = Result.getOrThrow(readConfig({ ...settings, LAUREL_DASHBOARD: "off" }).config)
-    const number = 2
-    // Of the server, only what comes before the claim.
-    const server = { config, url, metrics: new Metrics(), readiness: {} }
-    const prepared = yield* preparePartition({
-      ...{ number, server, hasLock: () => Effect.succeed(true) },
-      shared: yield* makeSharedParts(config, url),
-      directory: { of: () => ({ own: number, join: Effect.succeed }) },
-    } as unknown as PartitionOfServer)
+    const { dataDirectory, expectUnclaimed, serve } = yield* preparing("full")
     // Every write to this device fails with ENOSPC.
-    const { dataDirectory } = ofPartition(config, number)
     const draft = path.join(dataDirectory, "archives.json.draft")
     yield* Effect.promise(() => symlink("/dev/full", draft))
-    const failure = yield* Effect.flip(prepared.serve)
-    expect(failure).toMatchObject({ exitCode: exitCodes.cannotWrite })
-    const rows = yield* Effect.promise(() =>
-      postgres.query("SELECT id, epoch, owner FROM laurel_partition", "full"),
-    )
-    expect(rows).toEqual([{ id: number, epoch: "0", owner: "" }])
+    expect(yield* Effect.flip(serve)).toMatchObject({ exitCode: exitCodes.cannotWrite })
+    yield* expectUnclaimed
+  }),
+)
+
+it.live("is not claimed by a server that has lost its lock", () =>
+  Effect.gen(function* () {
+    const asked = yield* Deferred.make<void>()
+    const hasLock = () => Effect.as(Deferred.succeed(asked, undefined), false)
+    const { expectUnclaimed, serve } = yield* preparing("lost", hasLock)
+    yield* Effect.raceFirst(Deferred.await(asked), serve)
+    yield* expectUnclaimed
   }),
 )
