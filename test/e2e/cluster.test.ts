@@ -15,6 +15,8 @@ const cluster = async () => ({
   // A process that makes an archive keeps the output of a server open that has ended.
   LAUREL_ARCHIVE_INTERVAL: "off",
   LAUREL_CLUSTER_ADDRESS: `127.0.0.1:${await freePort()}`,
+  // The log of an operator has no warnings of libraries.
+  NODE_OPTIONS: "--throw-deprecation",
 })
 
 const users = ["ada", "bob", "cy"] as const

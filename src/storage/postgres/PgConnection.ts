@@ -99,6 +99,8 @@ export class PgConnection {
   readonly #listening: PgConnectionOptions["listening"]
   readonly #session: string | undefined
   #client: pg.Client | undefined
+  /** The last statement of a client that has not ended. `pg`'s own queue is deprecated. */
+  readonly #running = new WeakMap<pg.Client, Promise<pg.QueryResult>>()
   #connecting: Promise<pg.Client> | undefined
   #closed = false
 
@@ -173,16 +175,21 @@ export class PgConnection {
           resume(Effect.fail(new PgFailure({ code, words, isOutage: true, isRefusal: false })))
         }, answerMs)
         const query = { ...rest, ...(values !== undefined && { values: [...values] }) }
-        client.query(query).then(
-          (result) => {
-            clearTimeout(timer)
-            resume(Effect.succeed(result.rows))
-          },
+        const send = () => client.query(query)
+        const before = this.#running.get(client)
+        const running = before === undefined ? send() : before.then(send, send)
+        this.#running.set(client, running)
+        const settle = (outcome: Effect.Effect<Rows, PgFailure>) => {
+          clearTimeout(timer)
+          if (this.#running.get(client) === running) this.#running.delete(client)
+          resume(outcome)
+        }
+        running.then(
+          ({ rows }) => settle(Effect.succeed(rows)),
           (error) => {
-            clearTimeout(timer)
             const failure = failureOf(error)
             if (failure.isOutage) this.#drop(client)
-            resume(Effect.fail(failure))
+            settle(Effect.fail(failure))
           },
         )
       })
