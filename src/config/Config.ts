@@ -311,6 +311,10 @@ const givenText = (variable: string, environment: Environment): string | undefin
 export const archivesIn = ({ archiveDirectory, dataDirectory }: Config): string =>
   archiveDirectory === "" ? path.join(dataDirectory, "archive") : archiveDirectory
 
+/** Archives in the data directory alone would be lost with it. */
+export const isKeptElsewhere = ({ archiveBucket, archiveDirectory }: Config): boolean =>
+  archiveBucket !== undefined || archiveDirectory !== ""
+
 /** The archives that are kept. */
 export const retentionOf = ({
   archivesDaily: daily,

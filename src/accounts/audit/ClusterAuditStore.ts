@@ -1,6 +1,6 @@
 /**
  * The audit log of a cluster: one table in PostgreSQL for all partitions and servers, so that it is whole whichever server answers,
- * and survives each of them. Restores and `laurel cluster install` leave it alone.
+ * and survives each of them. Restores leave it alone; `laurel cluster install` is an entry.
  *
  * - It has no fence. An entry says what was done under the fence of the journal: also one of a server that was replaced in
  *   between is true, and would be missed.

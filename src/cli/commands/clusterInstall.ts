@@ -1,32 +1,20 @@
 /** `laurel cluster install` */
-import path from "node:path"
-import { Console, Context, Effect } from "effect"
+import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import type { PartitionStatus } from "../../cluster/status.ts"
 import type { Config } from "../../config/Config.ts"
-import {
-  clusterDirectory,
-  firstPartition,
-  ofPartition,
-  partitionNumber,
-} from "../../config/PartitionConfig.ts"
+import { clusterDirectory, firstPartition, partitionNumber } from "../../config/PartitionConfig.ts"
 import { type Project, partitionOf } from "../../domain/project/Directory.ts"
 import { limits } from "../../Limits.ts"
-import type { DiskError } from "../../storage/disk/Disk.ts"
-import type { Refused } from "../../storage/postgres/Patience.ts"
-import type { PgFailure } from "../../storage/postgres/PgConnection.ts"
-import type { StorageError } from "../../storage/Storage.ts"
 import { amountOf, countText } from "../output/Amounts.ts"
 import { confirmation } from "../output/confirmation.ts"
-import { type CommandFailed, commandFailed, exitCodes, noData } from "../output/ExitCode.ts"
-import { diskFailure } from "../output/JobWords.ts"
-import { AuditSessions } from "../process/AuditSessions.ts"
+import { commandFailed, exitCodes, noData } from "../output/ExitCode.ts"
 import { clusterDirectoryOf } from "../process/ClusterProjects.ts"
 import { requireData } from "../process/DataDirectory.ts"
+import { insistFillable, installPartition, recordsIn } from "../process/InstallPartition.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
-import { loggingLayer } from "../process/Logging.ts"
 import { projectsIn } from "../process/ProjectsIn.ts"
-import { readStopped } from "../process/StoppedCluster.ts"
+import { readRunning, readStopped } from "../process/StoppedCluster.ts"
 import {
   forEachPartition,
   type GivenPartition,
@@ -87,71 +75,34 @@ const forgottenWords = (projects: ReadonlyArray<Project>): ReadonlyArray<string>
   ]
 }
 
-const replacementWords = (config: Config, remote: PartitionStatus | undefined): string =>
-  remote === undefined
-    ? `${partitionPrefix(config)}PostgreSQL has no data yet. It will get those of ${config.dataDirectory}.`
-    : `${partitionPrefix(config)}PostgreSQL has ${countText(remote.records)} records. All of them will be replaced by the data of ${config.dataDirectory}.`
+const replacementWords = (
+  config: Config,
+  remote: PartitionStatus | undefined,
+  last: number,
+): string => {
+  const { dataDirectory } = config
+  if (remote === undefined) {
+    return `${partitionPrefix(config)}PostgreSQL has no data yet. It will get those of ${dataDirectory}.`
+  }
+  return `${partitionPrefix(config)}PostgreSQL has ${countText(remote.records)} records. All of them will be replaced by the data of ${dataDirectory}, which ends with record ${countText(last)}.`
+}
+
+const runningWords = (running: ReadonlyArray<string>): string =>
+  `Servers run: ${running.join(", ")}. What they write to this partition until it is replaced will be lost, too.`
 
 const keptWords = (config: Config, remote: PartitionStatus | undefined): string =>
   `${partitionPrefix(config)}There is no data in ${config.dataDirectory}: PostgreSQL keeps what it has, ${amountOf(remote?.records ?? 0, "record")}.`
 
-const replace = (config: Config, url: string) =>
-  Effect.gen(function* () {
-    const { replacePartition } = yield* Effect.promise(
-      () => import("../../storage/postgres/ReplacePartition.ts"),
-    )
-    const directory = path.resolve(config.dataDirectory)
-    return yield* replacePartition({ url, partition: partitionNumber(config), directory })
-  }).pipe(Effect.scoped, Effect.mapError(failureOf))
-
-/** Holds the lock of the cluster's directory for the scope. */
-const enter = (config: Config) =>
-  Effect.gen(function* () {
-    const { enterPartition } = yield* Effect.promise(
-      () => import("../../storage/postgres/EnterPartition.ts"),
-    )
-    const directory = path.resolve(ofPartition(config, firstPartition).dataDirectory)
-    yield* enterPartition(clusterDirectory(config), directory)
-  }).pipe(Effect.mapError(failureOf))
-
-const failureOf = (error: Refused | PgFailure | DiskError | StorageError): CommandFailed => {
-  switch (error._tag) {
-    case "Refused":
-      return commandFailed(exitCodes.configuration, error.words)
-    case "PgFailure":
-      return commandFailed(exitCodes.unavailable, error.words)
-    case "DiskError":
-      return diskFailure(error)
-    default:
-      return commandFailed(
-        exitCodes.damagedData,
-        `The data directory cannot be opened: ${error.message}`,
-      )
-  }
-}
-
-/** Opens the engine, and writes the restore to the audit log. */
-const openAsOwner = Effect.fnUntraced(function* (config: Config, url: string) {
-  const [{ openEngine }, { openAudit }, { PgConnection }] = yield* Effect.promise(() =>
-    Promise.all([
-      import("../process/OpenEngine.ts"),
-      import("../process/OpenAudit.ts"),
-      import("../../storage/postgres/PgConnection.ts"),
-    ]),
-  )
-  const { services } = yield* openEngine(config)
-  const sessions = yield* Effect.acquireRelease(
-    Effect.sync(() => new PgConnection({ url })),
-    (connection) => connection.close,
-  )
-  yield* Effect.provide(openAudit(config), Context.add(services, AuditSessions, sessions))
-})
-
-const installPartition = Effect.fnUntraced(function* (config: Config, url: string) {
-  const { lastSequence } = yield* Effect.scoped(Effect.andThen(enter(config), replace(config, url)))
-  // As an owner: it ends sessions that the restore has brought back, and uploads the deliveries of webhooks.
-  yield* Effect.scoped(openAsOwner(config, url)).pipe(Effect.provide(loggingLayer(config)))
-  yield* Console.log(`${partitionPrefix(config)}Installed ${countText(lastSequence)} records.`)
+/** What PostgreSQL has. One partition that is not the first may be replaced beside servers. */
+const readCluster = Effect.fnUntraced(function* (
+  config: Config,
+  url: string,
+  given: GivenPartition,
+) {
+  const isBeside = Option.exists(given, (wish) => wish !== "all" && wish !== firstPartition)
+  return isBeside
+    ? yield* readRunning(config, url)
+    : { status: yield* readStopped(config, url), running: [] }
 })
 
 const install = Effect.fnUntraced(function* (given: GivenPartition, yes: boolean) {
@@ -161,18 +112,31 @@ const install = Effect.fnUntraced(function* (given: GivenPartition, yes: boolean
     return yield* commandFailed(exitCodes.configuration, "LAUREL_CLUSTER is not set.")
   }
   const { here, kept } = yield* findData(yield* namedPartitions(config, given))
-  const { partitions: inPostgres } = yield* readStopped(config, url)
+  const { running, status } = yield* readCluster(config, url, given)
   const remoteOf = (each: Config) =>
-    inPostgres.find(({ partition }) => partition === partitionNumber(each))
-  for (const each of here) yield* Console.error(replacementWords(each, remoteOf(each)))
+    status.partitions.find(({ partition }) => partition === partitionNumber(each))
+  for (const each of here) {
+    if (running.length > 0) yield* insistFillable(each)
+    const { last } = yield* recordsIn(each)
+    yield* Console.error(replacementWords(each, remoteOf(each), last))
+  }
+  if (running.length > 0) yield* Console.error(runningWords(running))
   for (const each of kept) yield* Console.error(keptWords(each, remoteOf(each)))
   const first = here.find((each) => partitionNumber(each) === firstPartition)
   if (first !== undefined && isSpread(config)) {
     for (const line of forgottenWords(yield* forgotten(url, first))) yield* Console.error(line)
   }
   if (!yes) yield* confirmation
-  yield* forEachPartition(here, "failure", (each) => installPartition(each, url))
-  yield* Console.log("Start the servers: their copies of what was replaced are moved aside.")
+  yield* forEachPartition(here, "failure", (each) =>
+    Effect.flatMap(installPartition(each, url), (last) =>
+      Console.log(`${partitionPrefix(each)}Installed ${countText(last)} records.`),
+    ),
+  )
+  yield* Console.log(
+    running.length > 0
+      ? "The servers take it over: `laurel cluster status` shows the owner. Copies of what was replaced are moved aside."
+      : "Start the servers: their copies of what was replaced are moved aside.",
+  )
 })
 
 export const installCluster = Command.make(
@@ -186,6 +150,6 @@ export const installCluster = Command.make(
   }),
 ).pipe(
   Command.withDescription(
-    "Replace what PostgreSQL has by the data directory of this machine, as a restore has left it; all servers must be stopped",
+    "Replace what PostgreSQL has by the data directory of this machine, as a restore has left it. Partition 1, or all, only while all servers are stopped",
   ),
 )

@@ -2,7 +2,7 @@
 import path from "node:path"
 import { Effect } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
-import type { AuditLog } from "../../accounts/audit/AuditLog.ts"
+import type { NewAuditEntry } from "../../accounts/audit/AuditLog.ts"
 import { auditFolder, openAuditStore } from "../../accounts/audit/AuditStore.ts"
 import { auditedKeys } from "../../accounts/audit/operatorAudit.ts"
 import type { Config } from "../../config/Config.ts"
@@ -14,24 +14,17 @@ import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { AuditSessions } from "./AuditSessions.ts"
 import { RestoredTo } from "./Restored.ts"
 
-/** Earlier entries of the log are true, though the data may not have their changes. A failure is in the server's log. */
-const tellOfRestore = (
-  audit: AuditLog,
-  { partition }: Config,
-  lastSequence: number,
-): Effect.Effect<void> =>
-  Effect.ignore(
-    audit.write({
-      action: "data.restore",
-      by: "operator",
-      subject: "",
-      detail: `${partition === undefined ? "" : `partition ${partition.number}, `}up to record ${lastSequence}`,
-      projectId: null,
-      environment: null,
-      address: "",
-      requestId: "",
-    }),
-  )
+/** Earlier entries of the log are true, though the data may not have their changes. */
+export const restoreEntry = ({ partition }: Config, lastSequence: number): NewAuditEntry => ({
+  action: "data.restore",
+  by: "operator",
+  subject: "",
+  detail: `${partition === undefined ? "" : `partition ${partition.number}, `}up to record ${lastSequence}`,
+  projectId: null,
+  environment: null,
+  address: "",
+  requestId: "",
+})
 
 /** `keys` logs as the operator what is done with it. */
 export const openAudit = Effect.fnUntraced(function* (config: Config) {
@@ -39,7 +32,8 @@ export const openAudit = Effect.fnUntraced(function* (config: Config) {
   const sessions = yield* AuditSessions
   const audit = yield* sessions === undefined ? openFiles(config) : openInCluster(config, sessions)
   const restoredTo = yield* RestoredTo
-  if (restoredTo !== undefined) yield* tellOfRestore(audit, config, restoredTo)
+  // A failure is in the server's log.
+  if (restoredTo !== undefined) yield* Effect.ignore(audit.write(restoreEntry(config, restoredTo)))
   return { audit, keys: auditedKeys(yield* ApiKeys, audit, readDirectory) }
 })
 

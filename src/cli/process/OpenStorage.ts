@@ -4,7 +4,7 @@
  */
 import path from "node:path"
 import { Effect, Result, type Scope } from "effect"
-import { archivesIn, type Config } from "../../config/Config.ts"
+import { archivesIn, type Config, isKeptElsewhere } from "../../config/Config.ts"
 import {
   clusterDirectory,
   firstPartition,
@@ -17,11 +17,8 @@ import { type DiskError, isMissing } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../storage/durable/DurableStorage.ts"
 import { lineageName, removeLineage } from "../../storage/durable/LineageFile.ts"
-import type {
-  Fold as FoldOf,
-  FollowProgress,
-  Outdated,
-} from "../../storage/postgres/ClusterStorage.ts"
+import type { Fold as FoldOf, FollowProgress } from "../../storage/postgres/ClusterStorage.ts"
+import type { Outdated } from "../../storage/postgres/Outdated.ts"
 import type { Refused } from "../../storage/postgres/Patience.ts"
 import type { HasLock } from "../../storage/postgres/PgJournal.ts"
 import type { PgSessions } from "../../storage/postgres/PgSessions.ts"
@@ -188,10 +185,6 @@ const toCommandFailed = <A, E, R>(
     if (_tag === "Outdated") return commandFailed(exitCodes.unavailable, words)
     return error as Exclude<E, Refused | Outdated>
   })
-
-/** Archives in the data directory alone would be lost with it. */
-const isKeptElsewhere = ({ archiveBucket, archiveDirectory }: Config): boolean =>
-  archiveBucket !== undefined || archiveDirectory !== ""
 
 /** Where the readable archives end, with a bucket those that it has. */
 export const archivePositions = (config: Config, shipped: ReadonlySet<string> | undefined) =>

@@ -1,25 +1,40 @@
-/** A cluster none of whose servers runs: what commands need that change its data as a whole. */
+/** The servers of a cluster that run, and a cluster none of whose servers runs: what commands need that change its data. */
 import { Effect } from "effect"
 import type { ClusterStatus } from "../../cluster/status.ts"
 import type { Config } from "../../config/Config.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 
-/** What PostgreSQL has. Fails while a server runs: they are recognised by their signs of life. */
-export const readStopped = Effect.fnUntraced(function* (
+export interface RunningCluster {
+  readonly status: ClusterStatus
+  /** The addresses of the servers that run, by their signs of life. */
+  readonly running: ReadonlyArray<string>
+}
+
+/** What PostgreSQL has. */
+export const readRunning = Effect.fnUntraced(function* (
   config: Config,
   url: string,
-): Effect.fn.Return<ClusterStatus, CommandFailed> {
+): Effect.fn.Return<RunningCluster, CommandFailed> {
   const { clusterStatusAt } = yield* Effect.promise(() => import("../../cluster/status.ts"))
   const status = yield* Effect.mapError(clusterStatusAt(url), ({ words }) =>
     commandFailed(exitCodes.unavailable, words),
   )
-  const alive = status.runners.filter(
-    ({ silentSeconds }) => silentSeconds * 1_000 <= config.clusterLockExpirationMs,
-  )
-  return alive.length === 0
+  const running = status.runners
+    .filter(({ silentSeconds }) => silentSeconds * 1_000 <= config.clusterLockExpirationMs)
+    .map(({ address }) => address)
+  return { status, running }
+})
+
+/** The same; fails while a server runs. */
+export const readStopped = Effect.fnUntraced(function* (
+  config: Config,
+  url: string,
+): Effect.fn.Return<ClusterStatus, CommandFailed> {
+  const { running, status } = yield* readRunning(config, url)
+  return running.length === 0
     ? status
     : yield* commandFailed(
         exitCodes.inUse,
-        `Stop all servers of the cluster first: ${alive.map(({ address }) => address).join(", ")}. One that was lost counts as running for ${config.clusterLockExpirationMs / 1_000} seconds.`,
+        `Stop all servers of the cluster first: ${running.join(", ")}. One that was lost counts as running for ${config.clusterLockExpirationMs / 1_000} seconds.`,
       )
 })

@@ -8,7 +8,8 @@
  * swapped in the same way: `from` in `restore.json` names its folder.
  *
  * A swap leaves the file `restored`: the next start ends what must not come back (`takeRestored`). In a cluster the file names
- * the lineage that has the restored data: it was installed, or the archive fills a copy.
+ * the lineage that has the restored data: it was installed, or the archive fills a copy. While it is installed, the lineage
+ * follows the word `installing`.
  *
  * All functions here require the lock of the directory.
  */
@@ -165,13 +166,31 @@ export const takeRestored = <E, R>(
 export const forgetRestored = (disk: Disk, directory: string): OnDisk<void> =>
   takeRestored(disk, directory, Effect.void)
 
+const installing = "installing "
+
+/** Notes in the mark of a restore that a cluster gets the restored data as this lineage now. */
+export const noteInstalling = (disk: Disk, directory: string, lineage: string): OnDisk<void> =>
+  noteInstalled(disk, directory, installing + lineage)
+
+/** The lineage as which a cluster may have the restored data. */
+export const readInstalling = (disk: Disk, directory: string): OnDisk<string | undefined> =>
+  Effect.map(readRestored(disk, directory), (text) =>
+    text?.startsWith(installing) ? text.slice(installing.length) : undefined,
+  )
+
+/** The lineage that has the restored data for certain. */
+export const readInstalled = (disk: Disk, directory: string): OnDisk<string | undefined> =>
+  Effect.map(readRestored(disk, directory), (text) =>
+    text === "" || text?.startsWith(installing) ? undefined : text,
+  )
+
 /** Notes in the mark of a restore that a cluster has the restored data, as this lineage. */
 export const noteInstalled = (disk: Disk, directory: string, lineage: string): OnDisk<void> =>
   Effect.flatMap(has(disk, directory, restoredName), (isThere) =>
     isThere ? replaceFile(disk, directory, restoredName, lineage) : Effect.void,
   )
 
-/** The mark of a restore since which the directory was not open: the lineage that has the data, `""` for none. */
+/** The mark of a restore since which the directory was not open. */
 export const readRestored = (disk: Disk, directory: string): OnDisk<string | undefined> =>
   Effect.catchIf(
     readSmallFile(disk, path.join(directory, restoredName), restoredBytesMax),

@@ -19,7 +19,7 @@
  * All state belongs to one partition; a process may have several.
  */
 import path from "node:path"
-import { Data, Effect, Scope, Stream } from "effect"
+import { Effect, Scope, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import * as DurableStorage from "../durable/DurableStorage.ts"
@@ -37,22 +37,16 @@ import {
 import { CopiedTables } from "./CopiedTables.ts"
 import { Mirror } from "./Mirror.ts"
 import { openCopy, type RefillCopy } from "./OpenCopy.ts"
+import { looksDamaged, Outdated, outdatedBy } from "./Outdated.ts"
 import { type Refused, waiting } from "./Patience.ts"
 import { type ChainedBatch, damaged, endOf, toStorageError } from "./PgBatches.ts"
 import type { PgFailure } from "./PgConnection.ts"
-import { type HasLock, type PartitionState, PgJournal } from "./PgJournal.ts"
+import { type HasLock, PgJournal } from "./PgJournal.ts"
 import { openSessions, type PgSessions } from "./PgSessions.ts"
 import { PgTables } from "./PgTables.ts"
 import { migrate } from "./schema.ts"
 import { nextTick } from "./ticks.ts"
 import { UnflushedDisk } from "./UnflushedDisk.ts"
-
-/** The copy is to be closed, and opened again: it is not on the way to where PostgreSQL is. */
-export class Outdated extends Data.TaggedError("Outdated")<{ readonly words: string }> {
-  override get message(): string {
-    return this.words
-  }
-}
 
 export interface ClusterStorageOptions<E = never> extends DurableStorage.DurableStorageOptions {
   readonly partition: number
@@ -202,19 +196,28 @@ export const follow = Effect.fnUntraced(function* <E = never>(
     }
   })
 
+  const failed = Effect.mapError((failure: PgFailure) => toStorageError("read", failure))
+  const replaced = new Outdated({ words: "PostgreSQL has the journal of another cluster" })
+  const insistLineage = Effect.flatMap(failed(journal.read), (remote) =>
+    remote?.lineage === lineage ? Effect.void : Effect.fail(replaced),
+  )
+
   /** Takes over the batches up to `last`, which PostgreSQL has. */
-  const takeThrough = <F>(last: number, fold: Fold<F>): Effect.Effect<void, StorageError | F> =>
+  const takeThrough = <F>(
+    last: number,
+    fold: Fold<F>,
+  ): Effect.Effect<void, StorageError | Outdated | F> =>
     end.lastSequence >= last
       ? Effect.void
       : journal.readBatches(end).pipe(
           Stream.takeUntil((batches) => endOf(batches.at(-1)!).lastSequence >= last),
           Stream.runForEach((batches) => add(batches, fold)),
+          Effect.tapError((error) => (looksDamaged(error) ? insistLineage : Effect.void)),
         )
 
   const look = Effect.fnUntraced(function* <F>(
     fold: Fold<F>,
   ): Effect.fn.Return<void, StorageError | Outdated | F> {
-    const failed = Effect.mapError((failure: PgFailure) => toStorageError("read", failure))
     const remote = yield* failed(journal.read)
     const why = outdatedBy({ ...end, lineage }, remote)
     if (why !== undefined || remote === undefined) return yield* new Outdated({ words: why ?? "" })
@@ -245,7 +248,8 @@ export const follow = Effect.fnUntraced(function* <E = never>(
     yield* patiently(followWebhooks)
     if (options.beforeClaim !== undefined) yield* options.beforeClaim(storage)
     isTorn = true
-    const claimed = yield* patiently(journal.claim(owner))
+    const claimed = yield* patiently(journal.claim(owner, lineage))
+    if (claimed === undefined) return yield* replaced
     yield* patiently(Effect.suspend(() => takeThrough(claimed.lastSequence, fold)))
     if (!isSame(end, claimed)) {
       return yield* damaged(
@@ -284,24 +288,6 @@ const notOwner = Effect.fail(new Broken({ operation: "append", cause: new Error(
 
 /** How long a batch from PostgreSQL waits for the local disk before it looks again. */
 const mirrorWaitMs = 10
-
-/** Why a copy that ends here cannot take over what PostgreSQL has; `undefined`: it can. */
-const outdatedBy = (
-  { checksum, lastSequence, lineage }: JournalPosition & { readonly lineage: string },
-  remote: PartitionState | undefined,
-): string | undefined => {
-  if (remote === undefined) return "PostgreSQL has no such partition any more"
-  if (remote.lineage !== lineage) return "PostgreSQL has the journal of another cluster"
-  if (remote.lastSequence < lastSequence) {
-    return `the copy has record ${lastSequence}, and PostgreSQL ends with ${remote.lastSequence}`
-  }
-  if (remote.lastSequence === lastSequence) {
-    return remote.checksum === checksum ? undefined : "the copy's last record is not PostgreSQL's"
-  }
-  return remote.firstSequence > lastSequence + 1
-    ? `the copy ends with record ${lastSequence}, and PostgreSQL begins with ${remote.firstSequence}`
-    : undefined
-}
 
 /** Notices another owner without an append. */
 const watch = (

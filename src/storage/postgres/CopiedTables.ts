@@ -14,7 +14,7 @@ import { Effect, Fiber, Semaphore, Stream } from "effect"
 import { asBuffer, compositeKey, rangeOf } from "../Keys.ts"
 import { type Entry, type Storage, type StorageError, webhookTables } from "../Storage.ts"
 import { decodeValue, encodeValue } from "../Values.ts"
-import type { PgFailure } from "./PgConnection.ts"
+import type { PgFailure, Run } from "./PgConnection.ts"
 import {
   allChanges,
   type ChangedEntries,
@@ -81,9 +81,15 @@ export class CopiedTables {
 
   /** This server is the owner who writes. The first one's tables become those of the cluster. */
   readonly claim = (epoch: number): Effect.Effect<void, PgFailure | StorageError> =>
-    this.#tables.claim(epoch, (write) =>
-      Effect.forEach(webhookTables, (table) => this.#slices(table, write), { discard: true }),
-    )
+    this.#tables.claim(epoch, this.#upload)
+
+  /** The same as a part of a transaction. */
+  readonly claimIn = (run: Run, epoch: number): Effect.Effect<void, PgFailure | StorageError> =>
+    this.#tables.claimIn(run, epoch, this.#upload)
+
+  readonly #upload = (
+    write: (entries: ReadonlyArray<Entry>) => Effect.Effect<void, PgFailure | StorageError>,
+  ) => Effect.forEach(webhookTables, (table) => this.#slices(table, write), { discard: true })
 
   /** Writes all entries or none; a write that ends with `NoSpace` may still come to pass. */
   readonly write = (entries: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> =>

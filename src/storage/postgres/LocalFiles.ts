@@ -5,7 +5,7 @@
 import path from "node:path"
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
-import { readRestored, restoredName } from "../archive/ArchiveSwap.ts"
+import { readInstalled, readRestored, restoredName } from "../archive/ArchiveSwap.ts"
 import { type Disk, type DiskError, removeTree, withFile } from "../disk/Disk.ts"
 import { lineageName, readLineage } from "../durable/LineageFile.ts"
 import { scanJournal, segmentsIn } from "../journal/JournalScan.ts"
@@ -26,9 +26,10 @@ export const originOf = Effect.fnUntraced(function* (
   directory: string,
 ): Effect.fn.Return<Origin, DiskError> {
   const noted = yield* readLineage(disk, directory)
-  const restored = yield* readRestored(disk, directory)
-  const lineage = noted ?? (restored === "" ? undefined : restored)
-  const isRestored = restored !== undefined && restored !== lineage
+  const isMarked = (yield* readRestored(disk, directory)) !== undefined
+  const installed = yield* readInstalled(disk, directory)
+  const lineage = noted ?? installed
+  const isRestored = isMarked && (installed === undefined || installed !== lineage)
   return { lineage, isRestored, isNoted: noted !== undefined }
 })
 

@@ -20,14 +20,9 @@ import { Effect, Fiber, Semaphore, type Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { encodeBatchHeader, type JournalPosition } from "../journal/SegmentFormat.ts"
 import { Broken, Damaged, Fenced, type JournalBatch, type StorageError } from "../Storage.ts"
-import { formatRefusal, newestFormat, spreadFormat } from "./formats.ts"
-import {
-  type ChainedBatch,
-  endOf,
-  insertBatches,
-  readBatches,
-  toStorageError,
-} from "./PgBatches.ts"
+import { formatRefusal, spreadFormat } from "./formats.ts"
+import { type More, makePartition, type Upload } from "./MakePartition.ts"
+import { type ChainedBatch, readBatches, toStorageError } from "./PgBatches.ts"
 import { type InPostgres, PgFailure, type Run } from "./PgConnection.ts"
 import type { PgSessions } from "./PgSessions.ts"
 
@@ -66,35 +61,12 @@ const appendText = `WITH head AS (
 INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, frames)
 SELECT id, $2, $3, $4, $5, $6, $7 FROM head RETURNING count`
 
-const createText =
-  "INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum, format) VALUES ($1, $2, $3, '', 0, 0, least($4, (SELECT min(format) FROM laurel_partition)))"
-
-// The row comes first: its lock keeps appends of an owner out.
-const removeTexts = [
-  "DELETE FROM laurel_partition WHERE id = $1 RETURNING epoch",
-  "DELETE FROM laurel_journal WHERE partition = $1",
-  "DELETE FROM laurel_tables WHERE partition = $1",
-  "DELETE FROM laurel_claims WHERE partition = $1",
-  "DELETE FROM laurel_entries WHERE partition = $1",
-  // What the replaced partition 1 had published is set aside for its next owner (`cluster/ForgottenProjects.ts`).
-  `WITH replaced AS (DELETE FROM laurel_directory WHERE id = $1 RETURNING epoch, sequence, state)
-  INSERT INTO laurel_directory (id, epoch, sequence, state) SELECT 0, epoch, sequence, state FROM replaced
-  ON CONFLICT (id) DO UPDATE
-  SET epoch = EXCLUDED.epoch, sequence = EXCLUDED.sequence, state = EXCLUDED.state`,
-]
-
-type Upload<E> = (
-  insert: (batches: ReadonlyArray<ChainedBatch>) => InPostgres<void>,
-) => Effect.Effect<unknown, E>
-
-const endText = "UPDATE laurel_partition SET last = $2, checksum = $3 WHERE id = $1"
-
 /** Tells the others: they ask the owner for what they do not have. */
 export const ownerChannel = "laurel_owner"
 
 const claimText = `WITH claimed AS (
-  UPDATE laurel_partition SET epoch = epoch + 1, owner = $2, since = now() WHERE id = $1
-  RETURNING epoch, last, checksum, format
+  UPDATE laurel_partition SET epoch = epoch + 1, owner = $2, since = now()
+  WHERE id = $1 AND lineage = coalesce($3, lineage) RETURNING epoch, last, checksum, format
 )
 SELECT epoch, last, checksum, format, pg_notify('${ownerChannel}', $1::text) FROM claimed`
 
@@ -167,58 +139,40 @@ export class PgJournal {
    * partition exists.
    */
   readonly create = <E>(lineage: string, upload: Upload<E>): Effect.Effect<void, PgFailure | E> =>
-    this.#make(lineage, upload, () => Effect.succeed(0))
+    makePartition({ ...this.#options, lineage, upload })
 
-  /** As `create`, in the place of all that PostgreSQL has of the partition; its owner is fenced. */
-  readonly replace = <E>(lineage: string, upload: Upload<E>): Effect.Effect<void, PgFailure | E> =>
-    this.#make(lineage, upload, (run) =>
-      Effect.map(
-        Effect.forEach(removeTexts, (text) =>
-          run({
-            text,
-            values: [this.#options.partition],
-            moreAnswerMs: limits.postgresRemoveMs - limits.postgresAnswerMs,
-          }),
-        ),
-        ([removed]) => Number(removed?.[0]?.epoch ?? -1) + 1,
-      ),
-    )
-
-  readonly #make = <E>(
+  /**
+   * As `create`, in the place of all that PostgreSQL has of the partition; its owner is fenced. Fails with SQLSTATE 23505 where
+   * another one replaces it at the same time.
+   */
+  readonly replace = <E>(
     lineage: string,
     upload: Upload<E>,
-    epochOf: (run: Run) => InPostgres<number>,
-  ): Effect.Effect<void, PgFailure | E> => {
-    const { partition, sessions } = this.#options
-    return sessions.others.transaction((run) =>
-      Effect.gen(function* () {
-        const epoch = yield* epochOf(run)
-        yield* run({ text: createText, values: [partition, lineage, epoch, newestFormat] })
-        let end: JournalPosition = { lastSequence: 0, checksum: 0 }
-        yield* upload((batches) => {
-          const last = batches.at(-1)
-          if (last !== undefined) end = endOf(last)
-          return insertBatches(run, partition, batches)
-        })
-        yield* run({ text: endText, values: [partition, end.lastSequence, end.checksum] })
-      }),
-    )
-  }
+    more: More<E>,
+  ): Effect.Effect<void, PgFailure | E> =>
+    makePartition({ ...this.#options, lineage, upload, more, replaces: true })
 
-  /** Makes this server the owner; where the journal ends then. A lock that was lost is an outage. */
-  readonly claim = (owner: string): InPostgres<JournalPosition> =>
+  /**
+   * Makes this server the owner; where the journal ends then. `undefined`: it is not of this lineage any more. A lock that was
+   * lost is an outage.
+   */
+  readonly claim = (
+    owner: string,
+    lineage: string | null = null,
+  ): InPostgres<JournalPosition | undefined> =>
     Effect.gen({ self: this }, function* () {
       const { partition, sessions } = this.#options
-      const claiming = { text: claimText, values: [partition, owner] }
+      const claiming = { text: claimText, values: [partition, owner, lineage] }
       const [row] = yield* sessions.appends.transaction((run) =>
         Effect.tap(run(claiming), this.#needsLock(run)),
       )
+      if (row === undefined) return undefined
       yield* this.#needsLock(sessions.appends.run)
       this.#owner = owner
-      this.#epoch = Number(row?.epoch)
-      this.#format = Number(row?.format)
-      this.#lastSequence = Number(row?.last)
-      this.#checksum = Number(row?.checksum)
+      this.#epoch = Number(row.epoch)
+      this.#format = Number(row.format)
+      this.#lastSequence = Number(row.last)
+      this.#checksum = Number(row.checksum)
       return this.position
     })
 

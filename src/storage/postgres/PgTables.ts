@@ -114,6 +114,11 @@ DELETE FROM laurel_entries WHERE ctid = ANY (ARRAY(
   WHERE partition = $1 AND value IS NULL AND change <= (SELECT through FROM head) LIMIT $4
 ))`
 
+/** Passes on the entries of which tables are made. */
+type Upload = (
+  write: (entries: ReadonlyArray<Entry>) => InPostgres<void>,
+) => Effect.Effect<void, PgFailure | StorageError>
+
 export class PgTables {
   readonly #sessions: Sessions
   readonly #partition: number
@@ -136,27 +141,28 @@ export class PgTables {
    * Makes the owner of `epoch` the one who writes. Where there are no tables yet, they are made of the entries that `upload`
    * writes, in the same transaction. Fails as fenced where a later owner was faster.
    */
-  readonly claim = (
+  readonly claim = (epoch: number, upload: Upload): Effect.Effect<void, PgFailure | StorageError> =>
+    this.#sessions.transaction((run) => this.claimIn(run, epoch, upload))
+
+  /** `claim` as a part of a transaction. */
+  readonly claimIn = Effect.fnUntraced(function* (
+    this: PgTables,
+    run: Run,
     epoch: number,
-    upload: (
-      write: (entries: ReadonlyArray<Entry>) => InPostgres<void>,
-    ) => Effect.Effect<void, PgFailure | StorageError>,
-  ): Effect.Effect<void, PgFailure | StorageError> =>
-    this.#sessions.transaction((run) =>
-      Effect.gen({ self: this }, function* () {
-        const partition = this.#partition
-        const [made] = yield* run({ text: makeText, values: [partition, epoch] })
-        if (made !== undefined) yield* upload((entries) => this.#upload(run, epoch, entries))
-        const [taken] = yield* run({ text: takeText, values: [partition, epoch] })
-        if (taken === undefined) return yield* fenced("claim")
-        const changes = Number(taken.changes)
-        const first = made === undefined ? changes : 0
-        yield* run({ text: noteText, values: [partition, epoch, this.#claim, first] })
-        yield* run({ text: forgetText, values: [partition, epoch - limits.tableClaimsKept] })
-        this.#epoch = epoch
-        this.#changes = changes
-      }),
-    )
+    upload: Upload,
+  ): Effect.fn.Return<void, PgFailure | StorageError> {
+    const partition = this.#partition
+    const [made] = yield* run({ text: makeText, values: [partition, epoch] })
+    if (made !== undefined) yield* upload((entries) => this.#upload(run, epoch, entries))
+    const [taken] = yield* run({ text: takeText, values: [partition, epoch] })
+    if (taken === undefined) return yield* fenced("claim")
+    const changes = Number(taken.changes)
+    const first = made === undefined ? changes : 0
+    yield* run({ text: noteText, values: [partition, epoch, this.#claim, first] })
+    yield* run({ text: forgetText, values: [partition, epoch - limits.tableClaimsKept] })
+    this.#epoch = epoch
+    this.#changes = changes
+  }).bind(this)
 
   readonly #upload = (run: Run, epoch: number, entries: ReadonlyArray<Entry>): InPostgres<void> =>
     Effect.asVoid(

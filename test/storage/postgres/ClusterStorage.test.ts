@@ -11,11 +11,9 @@ import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
 import { lineageName } from "../../../src/storage/durable/LineageFile.ts"
 import { compositeKey } from "../../../src/storage/Keys.ts"
-import type {
-  ClusterStorageOptions,
-  Outdated,
-} from "../../../src/storage/postgres/ClusterStorage.ts"
+import type { ClusterStorageOptions } from "../../../src/storage/postgres/ClusterStorage.ts"
 import type { Refill, RefillCopy } from "../../../src/storage/postgres/OpenCopy.ts"
+import type { Outdated } from "../../../src/storage/postgres/Outdated.ts"
 import type { Refused } from "../../../src/storage/postgres/Patience.ts"
 import { encodeValue } from "../../../src/storage/SealedValue.ts"
 import type { StorageError } from "../../../src/storage/Storage.ts"

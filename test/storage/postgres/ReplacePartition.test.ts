@@ -1,11 +1,12 @@
 /** A partition that a data directory replaces. */
-import { appendFile, cp, readdir, rm, truncate, writeFile } from "node:fs/promises"
+import { appendFile, cp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { Effect, Exit } from "effect"
+import { Effect, Exit, Result } from "effect"
 import { limits } from "../../../src/Limits.ts"
 import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
 import { compositeKey } from "../../../src/storage/Keys.ts"
+import { follow } from "../../../src/storage/postgres/ClusterStorage.ts"
 import { replacePartition } from "../../../src/storage/postgres/ReplacePartition.ts"
 import { encodeValue } from "../../../src/storage/SealedValue.ts"
 import { appendAll, expectRecords, numbered } from "../records.ts"
@@ -70,7 +71,7 @@ describe("A data directory in the place of a partition", () => {
 
       expect(yield* replaced(url, back)).toMatchObject({ lastSequence: 2 })
       const [after] = yield* rowsOf("replaced")
-      expect(after).toMatchObject({ last: "2", batches: "1", entries: "0", directories: [0] })
+      expect(after).toMatchObject({ last: "2", batches: "1", entries: "1", directories: [0] })
       expect(after!.lineage).not.toBe(before!.lineage)
       expect(Number(after!.epoch)).toBe(Number(before!.epoch) + 1)
       const late = yield* Effect.flip(standing.storage.append(numbered(5, 1)))
@@ -84,6 +85,8 @@ describe("A data directory in the place of a partition", () => {
         Effect.gen(function* () {
           const { storage } = yield* opened(url, two)
           yield* expectRecords(storage, 1, 2)
+          expect(yield* storage.readEntry("deliveries", compositeKey("first"))).toBeDefined()
+          expect(yield* storage.readEntry("deliveries", compositeKey("later"))).toBeUndefined()
           yield* storage.append(numbered(3, 1))
         }),
       )
@@ -91,6 +94,110 @@ describe("A data directory in the place of a partition", () => {
       yield* Effect.scoped(
         Effect.flatMap(opened(url, back), ({ storage }) => expectRecords(storage, 1, 3)),
       )
+    }).pipe(Effect.scoped),
+  )
+
+  for (const moment of ["in a look", "before the claim", "in the look of a claim"] as const) {
+    it.live(`that comes ${moment} is not taken by a copy of the former one`, () =>
+      Effect.gen(function* () {
+        const url = yield* Effect.promise(() => server.schema(moment.replaceAll(" ", "_")))
+        const base = yield* temporaryFolder
+        const [one, back] = [path.join(base, "one"), path.join(base, "back")]
+        // More than a page of batches; those of the restored journal are others.
+        const pages = Array(limits.postgresReadRows + 1).fill(1)
+        yield* Effect.scoped(
+          Effect.flatMap(opened(url, one), ({ storage }) => appendAll(storage, [2])),
+        )
+        yield* Effect.promise(() => cp(one, back, { recursive: true }))
+        yield* Effect.scoped(
+          Effect.flatMap(DurableStorage.open({ directory: back }), ({ storage }) =>
+            appendAll(storage, pages, " otherwise"),
+          ),
+        )
+        yield* Effect.scoped(
+          Effect.flatMap(opened(url, one), ({ storage }) => appendAll(storage, pages)),
+        )
+        let isReplaced = false
+        const replace = Effect.suspend(() => {
+          if (isReplaced) return Effect.void
+          isReplaced = true
+          return Effect.asVoid(Effect.orDie(replaced(url, back)))
+        })
+        const isBefore = moment === "before the claim"
+        const { claim, look } = yield* follow({
+          ...{ url, directory: path.join(base, "two"), partition: 1, owner: "two" },
+          beforeClaim: () => (isBefore ? replace : Effect.void),
+        })
+        const fold = () => (isBefore ? Effect.void : replace)
+        const call = moment === "in a look" ? look(fold) : claim(fold)
+        const patient = Effect.retry(call, { while: ({ _tag }) => _tag === "NoSpace" })
+        expect((yield* Effect.flip(patient))._tag).toBe("Outdated")
+        expect(yield* rowsOf(moment.replaceAll(" ", "_"))).toMatchObject([{ epoch: "3" }])
+      }).pipe(Effect.scoped),
+    )
+  }
+
+  it.live("is not replaced twice where the end of the first time was not noted", () =>
+    Effect.gen(function* () {
+      const url = yield* Effect.promise(() => server.schema("twice"))
+      const base = yield* temporaryFolder
+      const [one, back] = [path.join(base, "one"), path.join(base, "back")]
+      yield* Effect.scoped(
+        Effect.flatMap(opened(url, one), ({ storage }) => appendAll(storage, [2])),
+      )
+      yield* Effect.promise(() => cp(one, back, { recursive: true }))
+      const mark = path.join(back, "restored")
+      yield* Effect.promise(() => writeFile(mark, ""))
+      const before = path.join(base, "before")
+      yield* Effect.promise(() => cp(back, before, { recursive: true }))
+      yield* replaced(url, back)
+      const lineage = yield* Effect.promise(() => readFile(mark, "utf8"))
+      // As a crash leaves it after the transaction.
+      yield* Effect.promise(() => writeFile(path.join(before, "restored"), `installing ${lineage}`))
+      const write = Effect.flatMap(opened(url, one), ({ storage }) => appendAll(storage, [1]))
+      yield* Effect.scoped(write)
+      const refusal = yield* Effect.flip(Effect.scoped(opened(url, before)))
+      expect(refusal.message).toContain("would undo the restore")
+      yield* replaced(url, before)
+      expect(yield* rowsOf("twice")).toMatchObject([{ lineage, last: "3" }])
+      // The same directory with other data from then on.
+      yield* Effect.promise(() => writeFile(path.join(before, "restored"), ""))
+      yield* replaced(url, before)
+      expect(yield* rowsOf("twice")).toMatchObject([{ last: "2" }])
+    }),
+  )
+
+  it.live("is one whole directory where two come at once", () =>
+    Effect.gen(function* () {
+      const url = yield* Effect.promise(() => server.schema("at_once"))
+      const base = yield* temporaryFolder
+      const folders = ["one", "two"].map((name) => path.join(base, name))
+      for (const [index, directory] of folders.entries()) {
+        yield* Effect.scoped(
+          Effect.flatMap(DurableStorage.open({ directory }), ({ storage }) =>
+            Effect.andThen(
+              appendAll(storage, Array(index + 1).fill(1)),
+              storage.writeEntries([delivery(path.basename(directory))]),
+            ),
+          ),
+        )
+      }
+      yield* Effect.scoped(Effect.asVoid(opened(url, path.join(base, "first"))))
+      const ends = yield* Effect.forEach(
+        folders,
+        (directory) => Effect.result(replaced(url, directory)),
+        { concurrency: 2 },
+      )
+      expect(ends.some(Result.isSuccess)).toBe(true)
+      for (const end of ends) {
+        if (Result.isFailure(end)) expect(end.failure).toMatchObject({ code: "23505" })
+      }
+      const [row] = yield* rowsOf("at_once")
+      expect(row).toMatchObject({ entries: "1", last: row!.batches })
+      const { storage } = yield* opened(url, path.join(base, "third"))
+      yield* expectRecords(storage, 1, Number(row!.last))
+      const name = row!.last === "1" ? "one" : "two"
+      expect(yield* storage.readEntry("deliveries", compositeKey(name))).toBeDefined()
     }).pipe(Effect.scoped),
   )
 

@@ -1,0 +1,81 @@
+/** Makes a partition in PostgreSQL with the journal of a data directory, also in the place of one: one transaction, all or nothing. */
+import { Effect } from "effect"
+import { limits } from "../../Limits.ts"
+import type { JournalPosition } from "../journal/SegmentFormat.ts"
+import { newestFormat } from "./formats.ts"
+import { type ChainedBatch, endOf, insertBatches } from "./PgBatches.ts"
+import type { InPostgres, PgFailure, Run } from "./PgConnection.ts"
+import type { PgSessions } from "./PgSessions.ts"
+
+/** Inserts the batches of the journal, in order. */
+export type Upload<E> = (
+  insert: (batches: ReadonlyArray<ChainedBatch>) => InPostgres<void>,
+) => Effect.Effect<unknown, E>
+
+/** What else is changed with it. */
+export type More<E> = (run: Run, epoch: number) => Effect.Effect<void, PgFailure | E>
+
+export interface MakeOptions<E> {
+  readonly sessions: PgSessions
+  readonly partition: number
+  readonly lineage: string
+  readonly upload: Upload<E>
+  readonly more?: More<E>
+  /** All that PostgreSQL has of the partition goes; its epoch goes on. */
+  readonly replaces?: boolean
+}
+
+const createText =
+  "INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum, format) VALUES ($1, $2, $3, '', 0, 0, least($4, (SELECT min(format) FROM laurel_partition)))"
+
+// The row comes first: its lock keeps appends of an owner out.
+const removeTexts = [
+  "DELETE FROM laurel_partition WHERE id = $1 RETURNING epoch",
+  "DELETE FROM laurel_journal WHERE partition = $1",
+  "DELETE FROM laurel_tables WHERE partition = $1",
+  "DELETE FROM laurel_claims WHERE partition = $1",
+  "DELETE FROM laurel_entries WHERE partition = $1",
+  // What the replaced partition 1 had published is set aside for its next owner (`cluster/ForgottenProjects.ts`).
+  `WITH replaced AS (DELETE FROM laurel_directory WHERE id = $1 RETURNING epoch, sequence, state)
+  INSERT INTO laurel_directory (id, epoch, sequence, state) SELECT 0, epoch, sequence, state FROM replaced
+  ON CONFLICT (id) DO UPDATE
+  SET epoch = EXCLUDED.epoch, sequence = EXCLUDED.sequence, state = EXCLUDED.state`,
+]
+
+const endText = "UPDATE laurel_partition SET last = $2, checksum = $3 WHERE id = $1"
+
+export const makePartition = <E>({
+  lineage,
+  more,
+  partition,
+  replaces = false,
+  sessions,
+  upload,
+}: MakeOptions<E>): Effect.Effect<void, PgFailure | E> =>
+  sessions.others.transaction((run) =>
+    Effect.gen(function* () {
+      const epoch = replaces ? yield* remove(run, partition) : 0
+      yield* run({ text: createText, values: [partition, lineage, epoch, newestFormat] })
+      let end: JournalPosition = { lastSequence: 0, checksum: 0 }
+      yield* upload((batches) => {
+        const last = batches.at(-1)
+        if (last !== undefined) end = endOf(last)
+        return insertBatches(run, partition, batches)
+      })
+      yield* run({ text: endText, values: [partition, end.lastSequence, end.checksum] })
+      if (more !== undefined) yield* more(run, epoch)
+    }),
+  )
+
+/** Returns the next epoch. */
+const remove = (run: Run, partition: number): InPostgres<number> =>
+  Effect.map(
+    Effect.forEach(removeTexts, (text) =>
+      run({
+        text,
+        values: [partition],
+        moreAnswerMs: limits.postgresRemoveMs - limits.postgresAnswerMs,
+      }),
+    ),
+    ([removed]) => Number(removed?.[0]?.epoch ?? -1) + 1,
+  )
