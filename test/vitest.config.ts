@@ -1,7 +1,16 @@
 import os from "node:os"
 import path from "node:path"
-import { defineConfig } from "vitest/config"
+import { defaultExclude, defineConfig } from "vitest/config"
 import { testTimeoutMs, waitMs } from "./waitMs.ts"
+
+/** `npm run test:servers` runs the files that start the most servers and other processes, new ones of e2e/ among them; `npm test` all others. */
+const servers = [
+  "test/cli/commands/{demo,partitions,snapshots}.test.ts",
+  "test/cluster/gather.test.ts",
+  "test/e2e/!(client|crash|firstMinute|learningApp|oldNode|readme).test.ts",
+  "test/engine/archive/{ArchiveParts,Archives,Restore,RestoreProject,Shipping}.test.ts",
+  "test/generators/generators.test.ts",
+]
 
 export default defineConfig({
   test: {
@@ -17,5 +26,10 @@ export default defineConfig({
     testTimeout: testTimeoutMs,
     hookTimeout: testTimeoutMs,
     expect: { poll: { timeout: waitMs } },
+    // Each file is in exactly one of the two; CI runs both.
+    projects: [
+      { extends: true, test: { name: "rest", exclude: [...defaultExclude, ...servers] } },
+      { extends: true, test: { name: "servers", include: servers } },
+    ],
   },
 })
