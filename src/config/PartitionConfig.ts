@@ -3,13 +3,11 @@
  * are where they are without a cluster; those of another have a folder of their own there, and a prefix in the bucket.
  */
 import path from "node:path"
+import { firstPartition } from "../domain/project/Directory.ts"
 import { limits } from "../Limits.ts"
 import type { Config } from "./Config.ts"
 
 export const partitionsName = "partitions"
-
-/** An embedded data directory becomes this one, which has the directory of accounts, keys and projects. */
-export const firstPartition = 1
 
 const partitionIn = (folder: string, number: number): string =>
   path.join(folder, partitionsName, String(number))

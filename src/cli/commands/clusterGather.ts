@@ -7,13 +7,8 @@ import path from "node:path"
 import { Clock, Console, Context, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { Config } from "../../config/Config.ts"
-import {
-  clusterDirectory,
-  firstPartition,
-  ofPartition,
-  partitionsName,
-} from "../../config/PartitionConfig.ts"
-import { partitionOf } from "../../domain/project/Directory.ts"
+import { clusterDirectory, ofPartition, partitionsName } from "../../config/PartitionConfig.ts"
+import { firstPartition, partitionOf } from "../../domain/project/Directory.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { installDraft } from "../../storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"

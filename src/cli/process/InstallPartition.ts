@@ -9,12 +9,8 @@
 import path from "node:path"
 import { Context, Effect, Result } from "effect"
 import { archivesIn, type Config, isKeptElsewhere } from "../../config/Config.ts"
-import {
-  clusterDirectory,
-  firstPartition,
-  ofPartition,
-  partitionNumber,
-} from "../../config/PartitionConfig.ts"
+import { clusterDirectory, ofPartition, partitionNumber } from "../../config/PartitionConfig.ts"
+import { firstPartition } from "../../domain/project/Directory.ts"
 import { follows } from "../../engine/archive/RestorePlan.ts"
 import { isGood, listArchives } from "../../storage/archive/ArchiveCatalog.ts"
 import { forgetRestored } from "../../storage/archive/ArchiveSwap.ts"

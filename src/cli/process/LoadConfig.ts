@@ -1,7 +1,8 @@
 /** The configuration of this process, or the end of the command. */
 import { Effect, Result } from "effect"
 import { type Config, readConfig } from "../../config/Config.ts"
-import { clusterDirectory, firstPartition, ofPartition } from "../../config/PartitionConfig.ts"
+import { clusterDirectory, ofPartition } from "../../config/PartitionConfig.ts"
+import { firstPartition } from "../../domain/project/Directory.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 
 /** Reads the environment; warnings go to the standard error stream, faults end the command. */

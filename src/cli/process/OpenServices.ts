@@ -6,7 +6,8 @@ import { Context, Effect } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { bucketOf } from "../../config/BucketSettings.ts"
 import { archivesIn, type Config, retentionOf } from "../../config/Config.ts"
-import { firstPartition, partitionNumber } from "../../config/PartitionConfig.ts"
+import { partitionNumber } from "../../config/PartitionConfig.ts"
+import { firstPartition } from "../../domain/project/Directory.ts"
 import { ArchiveMetrics } from "../../engine/archive/ArchiveMetrics.ts"
 import {
   Archives,

@@ -5,12 +5,8 @@
 import path from "node:path"
 import { Effect, Result, type Scope } from "effect"
 import { archivesIn, type Config, isKeptElsewhere } from "../../config/Config.ts"
-import {
-  clusterDirectory,
-  firstPartition,
-  partitionNumber,
-  partitionsName,
-} from "../../config/PartitionConfig.ts"
+import { clusterDirectory, partitionNumber, partitionsName } from "../../config/PartitionConfig.ts"
+import { firstPartition } from "../../domain/project/Directory.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { listArchives } from "../../storage/archive/ArchiveCatalog.ts"
 import { type DiskError, isMissing } from "../../storage/disk/Disk.ts"

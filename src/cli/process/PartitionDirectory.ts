@@ -1,8 +1,8 @@
 /** The directory of projects of a data directory, as its place in a cluster, or outside, needs it. */
 import { Effect } from "effect"
 import type { Config } from "../../config/Config.ts"
-import { firstPartition, partitionNumber } from "../../config/PartitionConfig.ts"
-import { type DirectoryState, partitionOf } from "../../domain/project/Directory.ts"
+import { partitionNumber } from "../../config/PartitionConfig.ts"
+import { type DirectoryState, firstPartition, partitionOf } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Engine } from "../../engine/Engine.ts"
 

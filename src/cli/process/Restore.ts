@@ -2,7 +2,8 @@
 import path from "node:path"
 import { Clock, Console, Effect } from "effect"
 import type { Config } from "../../config/Config.ts"
-import { firstPartition, partitionNumber } from "../../config/PartitionConfig.ts"
+import { partitionNumber } from "../../config/PartitionConfig.ts"
+import { firstPartition } from "../../domain/project/Directory.ts"
 import type { Findings } from "../../engine/archive/Findings.ts"
 import {
   planRestore,

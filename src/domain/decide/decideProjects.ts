@@ -5,6 +5,7 @@ import type { Asker } from "../accounts/AccountCommand.ts"
 import { asks, ownerAsks, quotaExceeded } from "../accounts/decisions.ts"
 import {
   type DirectoryState,
+  firstPartition,
   type Project,
   partitionOf,
   projectNameCharactersMax,
@@ -89,7 +90,12 @@ export const newProject = (
       return quotaExceeded(limits.projectsMax, "projects")
     }
     const partition = emptiest(state, partitions ?? 1)
-    return Result.succeed({ id, name, createdAt: now, ...(partition !== 1 && { partition }) })
+    return Result.succeed({
+      id,
+      name,
+      createdAt: now,
+      ...(partition !== firstPartition && { partition }),
+    })
   })
 
 /**

@@ -39,7 +39,11 @@ export interface Project {
   readonly partition?: number
 }
 
-export const partitionOf = ({ partition = 1 }: Pick<Project, "partition">): number => partition
+/** An embedded data directory becomes this one, which has the directory of accounts, keys and projects. */
+export const firstPartition = 1
+
+export const partitionOf = ({ partition = firstPartition }: Pick<Project, "partition">): number =>
+  partition
 
 /** Times are epoch milliseconds. `hint` is the start of the key's text, for lists. Keys made before names have no optional member. */
 export interface ApiKey {

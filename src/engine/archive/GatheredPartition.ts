@@ -5,6 +5,7 @@ import { messageKindAt } from "../../domain/message/Message.ts"
 import {
   environmentId,
   environmentNames,
+  firstPartition,
   type Project,
   partitionOf,
 } from "../../domain/project/Directory.ts"
@@ -40,7 +41,7 @@ export class GatheredPartition {
   constructor(folder: string, saved: SavedState) {
     this.folder = folder
     this.saved = saved
-    this.number = saved.readDirectory().partition ?? 1
+    this.number = saved.readDirectory().partition ?? firstPartition
     this.#projects = saved.readProjects()
   }
 
