@@ -1,6 +1,7 @@
 /** The running server, for its owners: load, data on disk, archives, the settings in force. */
 import { Effect } from "effect"
 import type { ClusterStatus, PartitionStatus } from "../../cluster/status.ts"
+import { firstPartition } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { noticeOf, redirectWithNotice } from "../request/notice.ts"
@@ -150,6 +151,29 @@ const archiveRow = (archive: ArchiveRow): ReadonlyArray<Content> => [
   archive.isGood ? "good" : "damaged: do not restore it",
 ]
 
+/** Partitions but the first are replaced beside running servers, from a directory that no server uses. */
+const restoreSteps = ({ cluster, place }: StateNow, archive: string): Html => {
+  const partition = place?.partition
+  if (partition !== undefined && partition !== firstPartition) {
+    return html`<p>A restore replaces the data of every project in the partition, while the servers run. In a shell with <code>LAUREL_CLUSTER</code> and the archives as the servers have them, and a data directory that no server uses:</p>
+${commands(
+  "export LAUREL_DATA_DIR=/var/tmp/back",
+  `npx laurel snapshots restore ${archive} --partition ${partition}`,
+  `npx laurel cluster install --partition ${partition}`,
+  "rm -rf /var/tmp/back",
+)}`
+  }
+  const option = partition === undefined ? "" : ` --partition ${partition}`
+  return html`<p>A restore replaces the data of every project${partition !== undefined && " in the partition"}, so it is done in a shell on the server's machine, while ${cluster === undefined ? "the server is" : "all servers are"} stopped:</p>
+${commands(
+  `npx laurel snapshots restore ${archive}`,
+  ...(cluster === undefined ? [] : [`npx laurel cluster install${option}`]),
+)}`
+}
+
+const commands = (...lines: ReadonlyArray<string>): Html =>
+  html`<pre tabindex="0" role="region" aria-label="Commands to restore">${lines.join("\n")}</pre>`
+
 const archivesSection = (
   { prefix }: MemberVisit,
   state: StateNow,
@@ -180,11 +204,7 @@ ${
     : html`<form method="post" action="${operationsPath(prefix, partition, "/archives")}">${idempotencyField()}<p><button class="main">Create archive</button></p></form>`
 }
 <h3>Restore</h3>
-<p>A restore replaces the data of every project${partition !== undefined && " in the partition"}, so it is done in a shell on the server's machine, while ${state.cluster === undefined ? "the server is" : "all servers are"} stopped:</p>
-<pre tabindex="0" role="region" aria-label="Command to restore">npx laurel snapshots restore ${shown.find(({ isGood }) => isGood)?.id ?? "ARCHIVE"}${
-    state.cluster !== undefined &&
-    `\nnpx laurel cluster install${partition === undefined ? "" : ` --partition ${partition}`}`
-  }</pre>
+${restoreSteps(state, shown.find(({ isGood }) => isGood)?.id ?? "ARCHIVE")}
 <p>The runbook has the steps, also for one project and for a moment between archives: <a href="${prefix}/runbook">read <code>snapshots/README.md</code></a>.</p>`
 }
 

@@ -149,7 +149,11 @@ describe("Operations", () => {
     expect(text).toContain("<h2>Archives of partition 3</h2>")
     expect(text).toContain("3 (shown here)")
     expect(text).toContain(`<a href="${path}?partition=2">2</a>`)
-    expect(text).toContain("npx laurel cluster install --partition 3")
+    expect(text).toContain(`export LAUREL_DATA_DIR=/var/tmp/back
+npx laurel snapshots restore ARCHIVE --partition 3
+npx laurel cluster install --partition 3
+rm -rf /var/tmp/back`)
+    expect(text).not.toContain("all servers are stopped")
     const created = await owner.post(`${path}/archives?partition=3`)
     expect(created.location).toMatch(/operations\?partition=3&done=/)
     expect((await owner.get(created.location!)).text).toContain("An archive is being made.")
