@@ -35,6 +35,7 @@ export class SimulatedDisk implements Disk {
   /** Calls so far, of every kind, and what each was. */
   calls = 0
   readonly log: Array<string> = []
+  openFiles = 0
   /** Bytes that all files together may take. */
   capacityBytes = Number.POSITIVE_INFINITY
   /** How long each call takes, by the clock. */
@@ -106,6 +107,7 @@ export class SimulatedDisk implements Disk {
       }
       if (inode === undefined) throw failure("open", where, "ENOENT")
       if (inode instanceof Folder) throw failure("open", where, "EISDIR")
+      this.openFiles++
       return this.#file(where, inode, durable)
     })
 
@@ -218,7 +220,9 @@ export class SimulatedDisk implements Disk {
       sync,
       truncate: (size) => this.#call("truncate", where, () => inode.resize(size)),
       size: this.#call("size", where, () => inode.bytes.length),
-      close: this.#call("close", where, () => {}),
+      close: this.#call("close", where, () => {
+        this.openFiles--
+      }),
     }
   }
 

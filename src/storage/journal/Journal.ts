@@ -17,7 +17,7 @@
  * The journal owns its folder; the directory lock keeps others out.
  */
 import path from "node:path"
-import { Effect, Fiber, Semaphore, Stream } from "effect"
+import { Effect, Exit, Fiber, Semaphore, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { withDeadline } from "../disk/Deadline.ts"
 import { type Disk, type DiskError, type DiskFile, isFull, type OnDisk } from "../disk/Disk.ts"
@@ -161,12 +161,13 @@ export class Journal {
   readonly #close = Effect.gen({ self: this }, function* () {
     const unbroken = this.#broken === undefined
     this.#broken ??= new Broken({ operation: "append", cause: new Error("the journal is closed") })
-    if (this.#preparing !== undefined) {
-      const file = yield* Fiber.join(this.#preparing)
-      yield* file.close
-      yield* this.#disk.remove(file.path)
-    }
     if (this.#current !== undefined) yield* this.#current.file.close
+    // A failed preparation, such as for lack of space, leaves nothing open.
+    const prepared = this.#preparing && (yield* Fiber.await(this.#preparing))
+    if (prepared !== undefined && Exit.isSuccess(prepared)) {
+      yield* prepared.value.close
+      yield* this.#disk.remove(prepared.value.path)
+    }
     if (unbroken && !this.#marked) {
       const mark = {
         format: 1,
@@ -192,7 +193,9 @@ export class Journal {
     return Effect.flatMap(this.#disk.open(where, "create", { durable: true }), (file) =>
       file.write(0, [this.#zeros]).pipe(
         Effect.as(file),
-        Effect.onError(() => Effect.ignore(file.close)),
+        Effect.onError(() =>
+          Effect.andThen(Effect.ignore(file.close), Effect.ignore(this.#disk.remove(where))),
+        ),
       ),
     )
   })

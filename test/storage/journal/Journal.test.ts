@@ -198,6 +198,25 @@ describe("a full disk", () => {
     }),
   )
 
+  it.effect(
+    "leaves no file open when a start cannot prepare the next segment, and no part of one",
+    () =>
+      Effect.gen(function* () {
+        const disk = new SimulatedDisk()
+        yield* Effect.scoped(
+          Effect.flatMap(journalOn(disk), (journal) => appendBatches(journal, [3])),
+        )
+        expect(disk.openFiles).toBe(0)
+        const [segment] = disk.files(folder).values()
+        disk.capacityBytes = segment!.length + 1_000
+        yield* Effect.scoped(journalOn(disk))
+        expect(disk.openFiles).toBe(0)
+        expect([...disk.files(folder).keys()].sort()).toEqual([segmentName(1), "clean"])
+        const reopened = yield* journalOn(disk)
+        expect([reopened.lastSequence, reopened.wasClosed]).toEqual([3, true])
+      }),
+  )
+
   it.effect("is noticed while some room is left for the operator", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
