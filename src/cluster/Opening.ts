@@ -40,6 +40,12 @@ export class Opening {
     return !(wasUnwritable && this.#isUnwritable)
   }
 
+  /** Time until the next attempt: each opening of a full disk costs as much as one that succeeds. */
+  get retryMs(): number {
+    if (!this.#isUnwritable) return limits.clusterRetryMs
+    return Math.min(limits.clusterRetryMs * 2 ** (this.#failures - 1), limits.unwritablePauseMs)
+  }
+
   /** It serves. */
   succeeded(): void {
     this.lockLost()

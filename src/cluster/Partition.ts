@@ -122,7 +122,7 @@ export class Partition {
             yield* this.#log(Effect.logWarning(words, attempt.cause))
           }
         }
-        yield* Effect.sleep(limits.clusterRetryMs)
+        yield* Effect.sleep(this.opening.retryMs)
       }
     })
 

@@ -78,3 +78,18 @@ it("A runner without space leaves the partition to the others at once, and asks 
   opening.failed("again")
   expect(opening.isOverdue).toBe(false)
 })
+
+it("Attempts follow ever more rarely while the directory takes no writes, up to unwritablePauseMs", () => {
+  const { opening } = setUp()
+  opening.begins()
+  expect(opening.retryMs).toBe(limits.clusterRetryMs)
+  const pauses = [1, 2, 4, 8, 10, 10].map((times) => times * limits.clusterRetryMs)
+  for (const pause of pauses) {
+    opening.failed("unwritable")
+    expect(opening.retryMs).toBe(pause)
+  }
+  expect(limits.unwritablePauseMs).toBe(10 * limits.clusterRetryMs)
+  // The directory takes writes again, and the attempt fails otherwise.
+  opening.failed("again")
+  expect(opening.retryMs).toBe(limits.clusterRetryMs)
+})

@@ -199,6 +199,8 @@ describe("A partition that its owner cannot open", () => {
       yield* lock
       yield* advance(0)
       expect([given.failures.length, partition.opening.isOverdue]).toEqual([1, true])
+      yield* advance(limits.clusterRetryMs)
+      expect(given.failures.length).toBe(2)
       yield* advance(2 * limits.clusterRetryMs)
       expect([partition.epoch, partition.opening.isOverdue]).toEqual([3, false])
     }),
