@@ -7,7 +7,7 @@ import type { Random } from "../simulation/random.ts"
 import type { Postgres } from "../storage/postgres/Postgres.ts"
 import type { LinkState } from "./Link.ts"
 import type { Network } from "./Network.ts"
-import { ownerOf, Runner } from "./Runner.ts"
+import { eventually, ownerOf, Runner } from "./Runner.ts"
 import type { Cluster } from "./startCluster.ts"
 
 export interface Scene {
@@ -105,9 +105,14 @@ const apart = (state: LinkState): Fault => ({
   heal: ({ network, owner }) => network.setPeers(owner, "open"),
 })
 
-/** The line of a runner that has opened a partition, or failed to. */
-const tried = (partition: number): RegExp =>
-  new RegExp(`"(Opening a partition failed|Serves the partition).*"partition":${partition}\\b`)
+/** Ends once the runner serves the partition, which it may have done before, or has failed to since. */
+const tried = (runner: Runner, partition: number, since: number): Promise<true> => {
+  const failed = new RegExp(`"Opening a partition failed.*"partition":${partition}\\b`)
+  return eventually(`an opening of partition ${partition}`, async () => {
+    const hasTried = runner.process.hasWritten(failed, since) || (await runner.serves(partition))
+    return hasTried || undefined
+  })
+}
 
 const hourMs = 3_600_000
 
@@ -250,9 +255,7 @@ export const faults: Readonly<Record<string, Fault>> = {
       )
       // A follower without space may serve; where it cannot open the partition, it must not keep it.
       if (third.length > 0) await ownerOf([other, ...third], partition)
-      else if (other !== leaving && !(await other.process.heard(tried(partition), written))) {
-        throw new Error(`A full disk ended a runner: ${other.process.stderr}`)
-      }
+      else if (other !== leaving) await tried(other, partition, written)
     },
     disables: "other",
     heal: async ({ leaving, other, owner }) => {
