@@ -112,7 +112,8 @@ class Scan<E> {
   readonly #options: ScanOptions
   readonly #visit: (batches: ReadonlyArray<SegmentBatch>) => Effect.Effect<void, E>
   readonly #until: number
-  readonly #memory = Buffer.allocUnsafe(limits.journalReadBytes)
+  /** For the pieces of all segments; a server opens many short journals. */
+  #memory = Buffer.alloc(0)
   #mark: CleanMark | undefined
   #flushed = 0
   /** The segment that is read, and where its whole batches end. */
@@ -223,6 +224,8 @@ class Scan<E> {
     } else if (header.previous !== this.#checksum) {
       return this.#fault("damaged", "it does not belong to the segment before it")
     }
+    const pieceBytes = Math.min(size, limits.journalReadBytes)
+    if (this.#memory.length < pieceBytes) this.#memory = Buffer.allocUnsafe(pieceBytes)
     const reader = new SegmentReader(file, segmentHeaderBytes, size, this.#memory)
     this.#position = segmentHeaderBytes
     while (true) {
