@@ -74,7 +74,8 @@ export const totalXpOf = async (request: Laurel["request"]): Promise<number> => 
   return xp
 }
 
-export const program = fileURLToPath(new URL("../src/laurel.js", import.meta.url))
+/** Runs Laurel as `npm start` does. */
+export const program = fileURLToPath(new URL("../src/laurel.sh", import.meta.url))
 
 /** The server alone on a data directory, which may have yet to open it: no key is made. */
 export const serve = (
@@ -82,7 +83,7 @@ export const serve = (
   port: number,
   settings: Readonly<Record<string, string>> = {},
 ): ChildProcess =>
-  spawn(process.execPath, [program, "serve"], {
+  spawn("sh", [program, "serve"], {
     stdio: ["ignore", "ignore", "inherit"],
     env: {
       PATH: process.env.PATH,

@@ -20,4 +20,7 @@ if ! words=$("$node" --version 2>&1); then
   echo "laurel: $fault" >&2
   exit 69
 fi
+# LMDB allocates 3.5 MiB for each database and uses little of them. From this size on, glibc maps blocks as their own pages, which
+# cost no memory until they are used. Without a setting it raises the size with each large block that is freed.
+export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-524288}"
 exec "$node" "$folder/laurel.js" "$@"

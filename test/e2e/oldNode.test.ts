@@ -116,4 +116,11 @@ describe("the Node that npm installed", () => {
     const { stdout } = runScript(folder, { PATH: `${folder}/bin:/usr/bin:/bin` })
     expect(stdout).toBe("other laurel.js\n")
   })
+
+  it("gets glibc's threshold for mapped blocks, unless the caller has set one", async () => {
+    const folder = await copyWith({ [installed]: 'echo "$MALLOC_MMAP_THRESHOLD_"' })
+    expect(runScript(folder).stdout).toBe("524288\n")
+    const { stdout } = runScript(folder, { MALLOC_MMAP_THRESHOLD_: "131072" })
+    expect(stdout).toBe("131072\n")
+  })
 })

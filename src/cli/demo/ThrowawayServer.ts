@@ -19,7 +19,7 @@ export interface ThrowawayServer {
   readonly process: ChildProcess
 }
 
-const program = fileURLToPath(new URL("../../laurel.js", import.meta.url))
+const program = fileURLToPath(new URL("../../laurel.sh", import.meta.url))
 const stopGraceMs = 10_000
 const readyEveryMs = 20
 const readyTries = 250
@@ -50,7 +50,7 @@ const startLaurel = (
 ): Effect.Effect<Laurel, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const child = spawn(process.execPath, [program, ...args], {
+      const child = spawn("sh", [program, ...args], {
         stdio: ["ignore", "pipe", "pipe"],
         env: { ...environmentOf(directory), ...settings },
       })
