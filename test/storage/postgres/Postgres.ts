@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
-import { chownSync, mkdtempSync, rmSync } from "node:fs"
+import { chownSync, cpSync, mkdtempSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
 import os from "node:os"
 import path from "node:path"
@@ -28,6 +28,19 @@ const programs = (): string => {
   // npm's scripts are off; this one may run twice.
   execFileSync(process.execPath, ["scripts/hydrate-symlinks.js"], { cwd: home })
   return path.join(home, "native", "bin")
+}
+
+/** `bin`, or a copy of it in `folder` where the other user cannot reach it, as below root's home. */
+const reachable = (bin: string, folder: string): string => {
+  try {
+    execFileSync(path.join(bin, "postgres"), ["--version"], { ...user, cwd: "/" })
+    return bin
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EACCES") throw error
+    const copy = path.join(folder, "native")
+    cpSync(path.dirname(bin), copy, { recursive: true, verbatimSymlinks: true })
+    return path.join(copy, "bin")
+  }
 }
 
 type Settings = { readonly [setting: string]: string }
@@ -59,9 +72,9 @@ export class Postgres {
 
   /** `more` are settings of PostgreSQL. */
   static async make(more: Settings = {}): Promise<Postgres> {
-    const bin = programs()
     const folder = mkdtempSync(path.join(os.tmpdir(), "laurel-postgres-"))
     if ("uid" in user) chownSync(folder, nobody, nobody)
+    const bin = reachable(programs(), folder)
     const postgres = new Postgres(bin, folder, await freePort(), { ...settings, ...more })
     const flags = "-U laurel -A trust -E UTF8 --locale=C --no-sync --no-instructions".split(" ")
     const data = path.join(folder, "data")
