@@ -8,7 +8,7 @@ import {
   type TableReader,
 } from "../../storage/archive/ArchiveTables.ts"
 import type { Part } from "../../storage/archive/PartList.ts"
-import type { DiskError } from "../../storage/disk/Disk.ts"
+import { DiskError, isFull } from "../../storage/disk/Disk.ts"
 import { openReader } from "../../storage/lmdb/LmdbReader.ts"
 import { damaged, type JobFailed } from "./Jobs.ts"
 
@@ -26,6 +26,8 @@ export const openTables = Effect.fnUntraced(function* (
   if (parts === undefined)
     return yield* damaged(`The list of parts of ${folder} is missing or damaged`)
   return yield* Effect.mapError(openArchiveTables(folder, parts), (error) =>
-    damaged(`The parts of ${folder} cannot be read: ${error}`),
+    error instanceof DiskError && isFull(error)
+      ? error
+      : damaged(`The parts of ${folder} cannot be read: ${error}`),
   )
 })

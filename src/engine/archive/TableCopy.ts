@@ -102,11 +102,11 @@ export const copyTables = Effect.fnUntraced(function* (
       writer.add(table, key, value)
       if (writer.waitingBytes < limits.archiveFlushBytes) continue
       const piece = writer.waitingBytes
-      writer.flush()
+      yield* writer.flush
       yield* rested(piece)
     }
   }
-  writer.flush()
+  yield* writer.flush
 
   const faultOf = (parts: ReadonlyArray<Part>): string | undefined => {
     if (stored === undefined) return undefined

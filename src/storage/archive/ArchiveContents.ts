@@ -5,11 +5,11 @@
 import path from "node:path"
 import { Effect, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
-import { type DiskError, isMissing, readSmallFile, removeTree } from "../disk/Disk.ts"
+import { DiskError, isMissing, readSmallFile, removeTree } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import { rangeOf } from "../Keys.ts"
 import { newDatabase } from "../lmdb/DatabaseWriter.ts"
-import { Broken } from "../Storage.ts"
+import { Broken, NoSpace } from "../Storage.ts"
 import { tables } from "../tables.ts"
 import { DamagedValue } from "../Values.ts"
 import { yieldToEventLoop } from "../yieldToEventLoop.ts"
@@ -93,20 +93,19 @@ export const restoreLive = Effect.fnUntraced(function* (
   const writer = yield* Effect.acquireRelease(newDatabase(live), (opened) =>
     Effect.promise(() => opened.close()),
   )
-  const flush = () => {
+  const flush = Effect.suspend(() => {
     const bytes = writer.waitingBytes
-    writer.flush()
-    copied(bytes)
-  }
+    return Effect.map(writer.flush, () => copied(bytes))
+  })
   for (const table of tables) {
     for (const [key, value] of from.entries({ table, ...rangeOf(new Uint8Array()) })) {
       writer.add(table, key, value)
       if (writer.waitingBytes < limits.archiveFlushBytes) continue
-      flush()
+      yield* flush
       yield* yieldToEventLoop
     }
   }
-  flush()
+  yield* flush
 })
 
 const liveDraft = "live.draft"
@@ -138,7 +137,10 @@ export const settleArchive = Effect.fnUntraced(function* (
     }
     const draft = path.join(directory, liveDraft)
     yield* removeTree(nodeDisk, draft)
-    yield* Effect.mapError(Effect.scoped(restoreLive(directory, draft)), broken)
+    yield* Effect.mapError(Effect.scoped(restoreLive(directory, draft)), (error) => {
+      if (!(error instanceof NoSpace)) return error instanceof DiskError ? error : broken(error)
+      return new DiskError({ operation: "write", path: draft, code: "ENOSPC" })
+    })
     yield* removeTree(nodeDisk, path.join(draft, "lock.mdb"))
     yield* nodeDisk.syncFolder(draft)
     yield* nodeDisk.rename(draft, live)

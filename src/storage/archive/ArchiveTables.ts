@@ -4,8 +4,8 @@
  */
 import path from "node:path"
 import { Effect, type Scope } from "effect"
+import { openingCause } from "../lmdb/fullDisk.ts"
 import { LmdbReader } from "../lmdb/LmdbReader.ts"
-import { reserveLock } from "../lmdb/reserveLock.ts"
 import type { Range, StoredEntry, Table } from "../Storage.ts"
 import { readSection, readSections, type Section } from "./PartFile.ts"
 import { type Part, partPath } from "./PartList.ts"
@@ -30,17 +30,12 @@ export const openArchiveTables = (
   folder: string,
   parts: ReadonlyArray<Part>,
 ): Effect.Effect<ArchiveTables, unknown, Scope.Scope> =>
-  Effect.andThen(
-    // On a disk that cannot be written, LMDB makes no lock.
-    Effect.catchIf(
-      reserveLock(path.join(folder, archivedFolder)),
-      ({ code }) => code === "EROFS" || code === "EACCES",
-      () => Effect.void,
-    ),
-    Effect.acquireRelease(
-      Effect.try({ try: () => new ArchiveTables(folder, parts), catch: (error) => error }),
-      (tables) => Effect.promise(() => tables.close()),
-    ),
+  Effect.acquireRelease(
+    Effect.try({
+      try: () => new ArchiveTables(folder, parts),
+      catch: (error) => openingCause(folder, error),
+    }),
+    (tables) => Effect.promise(() => tables.close()),
   )
 
 export class ArchiveTables implements TableReader {

@@ -14,6 +14,7 @@ import { nodeDisk } from "../disk/NodeDisk.ts"
 import { Broken } from "../Storage.ts"
 import { DamagedValue } from "../Values.ts"
 import { dataFile } from "./environment.ts"
+import { openingCause } from "./fullDisk.ts"
 import { type OnScanning, runScan } from "./ScanProcesses.ts"
 import type { Sums } from "./Sums.ts"
 import type { Scanned } from "./scan.ts"
@@ -36,8 +37,11 @@ export interface CheckedDatabase {
   readonly isWhole: boolean
 }
 
-const attempt = <A>(run: () => A): Effect.Effect<A, Broken> =>
-  Effect.try({ try: run, catch: (cause) => new Broken({ operation: "open", cause }) })
+const attempt = <A>(folder: string, run: () => A): Effect.Effect<A, Broken> =>
+  Effect.try({
+    try: run,
+    catch: (error) => new Broken({ operation: "open", cause: openingCause(folder, error) }),
+  })
 
 const damaged = (words: string) => new Broken({ operation: "open", cause: new DamagedValue(words) })
 
@@ -55,6 +59,18 @@ const readMarks = (
     : { hasSums: true, transaction }
 }
 
+/** Both meta pages of a new database, which LMDB writes at once. */
+const metaBytes = 8_192
+
+/** Bytes of the database. One without both meta pages has never had an entry: the disk was full, and the file is removed. */
+const sizeOf = (folder: string): number => {
+  const file = dataFile(folder)
+  const size = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  if (size === 0 || size >= metaBytes || readMarks(folder).hasSums) return size
+  fs.rmSync(file)
+  return 0
+}
+
 /**
  * Checks the database in `folder` before it is opened for writing: all of it if it is small, has no sums, or after an
  * unclean shutdown (of the database, or of the journal: `uncleanShutdown`); else only its tables. Fails if it is damaged.
@@ -65,12 +81,10 @@ export const checkDatabase = Effect.fnUntraced(function* (
   onScanning: OnScanning | undefined,
 ): Effect.fn.Return<CheckedDatabase, Broken> {
   const startedAt = performance.now()
-  const size = yield* attempt(
-    () => fs.statSync(dataFile(folder), { throwIfNoEntry: false })?.size ?? 0,
-  )
+  const size = yield* attempt(folder, () => sizeOf(folder))
   if (size === 0) return { sums: {}, isNew: true, isWhole: true }
-  yield* attempt(() => fs.closeSync(fs.openSync(dataFile(folder), "r+")))
-  const { hasSums, transaction } = yield* attempt(() => readMarks(folder))
+  yield* attempt(folder, () => fs.closeSync(fs.openSync(dataFile(folder), "r+")))
+  const { hasSums, transaction } = yield* attempt(folder, () => readMarks(folder))
   const wasClosed = transaction !== undefined && !uncleanShutdown
   const isSmall = size <= limits.databaseCheckedBytesMax
   const outcome = yield* runScan({ folder, whole: isSmall || !wasClosed }, onScanning)
@@ -112,7 +126,7 @@ const faultOf = (
 
 /** Marks the database as open. */
 export const markInUse = (folder: string): Effect.Effect<void, Broken> =>
-  attempt(() => {
+  attempt(folder, () => {
     if (fs.existsSync(closed(folder))) fs.renameSync(closed(folder), inUse(folder))
     else fs.writeFileSync(inUse(folder), "sums")
   }).pipe(

@@ -2,24 +2,20 @@
  * Writes a new database, entries in the order of their keys, with its sums (`Sums.ts`). It holds the event loop while it
  * writes.
  */
-import fs from "node:fs"
-import os from "node:os"
 import { Effect } from "effect"
-import type { DiskError } from "../disk/Disk.ts"
-
 import { checksumOf } from "../SealedValue.ts"
 import { NoSpace, type Table } from "../Storage.ts"
 import { type LmdbRoot, type LmdbTable, openTables, openWritable } from "./environment.ts"
-import { reserveLock } from "./reserveLock.ts"
+import { isFullDisk, openingCause } from "./fullDisk.ts"
+import { spareBytes } from "./reserveSpace.ts"
 import { change, digestOf, encodeSums, hashKey, type Sums, sumsKey } from "./Sums.ts"
 
-/** Of pages that a transaction writes beside its entries. */
-const spareBytes = 1_048_576
-const { EDQUOT, EIO, ENOSPC } = os.constants.errno
-
 /** Begins a database in the existing, empty folder `folder`. */
-export const newDatabase = (folder: string): Effect.Effect<DatabaseWriter, DiskError> =>
-  Effect.map(reserveLock(folder), () => new DatabaseWriter(folder))
+export const newDatabase = (folder: string): Effect.Effect<DatabaseWriter, unknown> =>
+  Effect.try({
+    try: () => new DatabaseWriter(folder),
+    catch: (error) => openingCause(folder, error),
+  })
 
 export class DatabaseWriter {
   readonly #folder: string
@@ -44,31 +40,25 @@ export class DatabaseWriter {
     this.waitingBytes += key.length + value.length
   }
 
-  /** Writes what was added, in one transaction, to the disk. Throws `NoSpace`, or what `lmdb` throws. */
-  flush(): void {
-    try {
+  /** Writes what was added, in one transaction, to the disk. Fails with `NoSpace`, or with what `lmdb` throws. */
+  readonly flush: Effect.Effect<void, unknown> = Effect.try({
+    try: () => {
       this.#root.transactionSync(() => {
         for (const [table, key, value] of this.#waiting) table.put(key, value)
         this.#root.put(sumsKey, encodeSums(this.#sums))
       })
-    } catch (error) {
-      throw this.#isFull(error) ? new NoSpace({ operation: "write" }) : error
-    }
-    this.#waiting = []
-    this.waitingBytes = 0
-  }
+      this.#waiting = []
+      this.waitingBytes = 0
+    },
+    catch: (error) => {
+      const isFull = isFullDisk(error, this.#folder, 2 * this.waitingBytes + spareBytes)
+      return isFull ? new NoSpace({ operation: "write" }) : error
+    },
+  })
 
   /** Of all that was added. */
   get sums(): Sums {
     return this.#sums
-  }
-
-  /** LMDB says that the disk failed where it fills up during a write. */
-  #isFull(error: unknown): boolean {
-    const { code } = error as { readonly code?: unknown }
-    if (code === ENOSPC || code === EDQUOT) return true
-    const { bavail, bsize } = fs.statfsSync(this.#folder)
-    return code === EIO && bavail * bsize < 2 * this.waitingBytes + spareBytes
   }
 
   close(): Promise<void> {

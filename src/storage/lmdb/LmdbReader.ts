@@ -18,14 +18,18 @@ import {
   openTable,
   type Transaction,
 } from "./environment.ts"
+import { openingCause } from "./fullDisk.ts"
 import { decodeSums, type Sums, sumsKey } from "./Sums.ts"
 
 type Bytes = Uint8Array
 
-/** Opens the environment in `folder` for the surrounding scope. */
+/** Opens the environment in `folder` for the surrounding scope. Dies where it cannot be opened. */
 export const openReader = (folder: string): Effect.Effect<LmdbReader, never, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.sync(() => new LmdbReader(folder)),
+    Effect.try({
+      try: () => new LmdbReader(folder),
+      catch: (error) => openingCause(folder, error),
+    }).pipe(Effect.orDie),
     (reader) => Effect.promise(() => reader.close()),
   )
 

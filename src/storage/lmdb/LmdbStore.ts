@@ -18,7 +18,6 @@
  * Cost, of 200-byte values: 0.3 µs of the event loop per put, where the entries are not packed already; 0.5 µs per value read in
  * order.
  */
-import os from "node:os"
 import { Effect, Exit, Option, type Scope, Semaphore, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
@@ -41,8 +40,10 @@ import {
 import { yieldToEventLoop } from "../yieldToEventLoop.ts"
 import { type CheckedDatabase, checkDatabase, markClosed, markInUse } from "./DatabaseCheck.ts"
 import { type LmdbRoot, type LmdbTable, openTables, openWritable, stateOf } from "./environment.ts"
+import { isFullDisk, openingCause } from "./fullDisk.ts"
 import { BlockTable, following } from "./LmdbBlocks.ts"
 import { putEntries } from "./putEntries.ts"
+import { spareBytes } from "./reserveSpace.ts"
 import type { OnScanning } from "./ScanProcesses.ts"
 import type { Sums } from "./Sums.ts"
 import { asFault } from "./WriteProtocol.ts"
@@ -67,12 +68,6 @@ const inTurns = <A, R extends BlockRange>(
       },
     ),
   )
-
-const codeOf = (reason: unknown): unknown =>
-  (reason as { readonly code?: unknown } | null | undefined)?.code
-const isFull = (reason: unknown): boolean =>
-  [os.constants.errno.ENOSPC, os.constants.errno.EDQUOT].some((code) => code === codeOf(reason))
-const isInputOutput = (reason: unknown): boolean => codeOf(reason) === os.constants.errno.EIO
 
 export interface LmdbStoreOptions {
   /** An existing folder. */
@@ -215,24 +210,21 @@ export class LmdbStore {
   /** Whether `bytes` more would exceed the space that a snapshot may use. */
   readonly #lacksSpace = (bytes: number): Effect.Effect<boolean> =>
     nodeDisk.freeBytes(this.#options.folder).pipe(
-      Effect.map(
-        (free) => free < (this.#options.freeSpaceBytesMin ?? limits.freeSpaceBytesMin) / 2 + bytes,
-      ),
+      Effect.map((free) => free < this.#reservedBytes + bytes),
       Effect.orElseSucceed(() => false),
     )
 
   readonly #failed = (reason: unknown): Effect.Effect<never, StorageError> => {
-    const noSpace = Effect.fail(new NoSpace({ operation: "write" }))
-    if (isFull(reason)) return noSpace
-    const broken = Effect.suspend(() => {
-      this.#broken ??= new Broken({ operation: "write", cause: reason })
-      return Effect.fail(this.#broken)
-    })
-    if (!isInputOutput(reason)) return broken
-    return Effect.flatMap(
-      this.#lacksSpace(0),
-      (full): Effect.Effect<never, StorageError> => (full ? noSpace : broken),
-    )
+    if (isFullDisk(reason, this.#options.folder, this.#reservedBytes + spareBytes)) {
+      return Effect.fail(new NoSpace({ operation: "write" }))
+    }
+    this.#broken ??= new Broken({ operation: "write", cause: reason })
+    return Effect.fail(this.#broken)
+  }
+
+  /** The part of the reserve that a snapshot leaves. */
+  get #reservedBytes(): number {
+    return (this.#options.freeSpaceBytesMin ?? limits.freeSpaceBytesMin) / 2
   }
 
   /** The entries that one turn reads, and the rest of the range. */
@@ -265,15 +257,29 @@ export class LmdbStore {
   }
 }
 
-/** Opens the environment for the surrounding scope. Fails where it is damaged. */
+const openStore = (options: LmdbStoreOptions, checked: CheckedDatabase): LmdbStore => {
+  const root = openWritable(options.folder, options.mapBytes)
+  try {
+    return new LmdbStore(root, checked, options)
+  } catch (error) {
+    // Else the next attempt would get this environment, which writes nothing after a failure.
+    void root.close()
+    throw error
+  }
+}
+
+/** Opens the environment for the surrounding scope. Fails where it is damaged, and with a `DiskError` where the disk is full. */
 export const openLmdbStore = Effect.fnUntraced(function* (
   options: LmdbStoreOptions,
 ): Effect.fn.Return<LmdbStore, Broken, Scope.Scope> {
-  const { folder, mapBytes, uncleanShutdown = false, onChecking } = options
+  const { folder, uncleanShutdown = false, onChecking } = options
   const checked = yield* checkDatabase(folder, uncleanShutdown, onChecking)
   if (!checked.isNew) yield* markInUse(folder)
   const store = yield* Effect.acquireRelease(
-    attempt("open", () => new LmdbStore(openWritable(folder, mapBytes), checked, options)),
+    Effect.try({
+      try: () => openStore(options, checked),
+      catch: (error) => new Broken({ operation: "open", cause: openingCause(folder, error) }),
+    }),
     (store) =>
       Effect.andThen(
         store.close,

@@ -1,8 +1,10 @@
 /** Opens LMDB environments. The only importer of `lmdb`; loads nothing of Effect, so that scan processes start fast. */
+import fs from "node:fs"
 import path from "node:path"
 import { type Database, open, type RootDatabase, type Transaction } from "lmdb"
 import { limits } from "../../Limits.ts"
 import { type Table, tables } from "../tables.ts"
+import { checkSpace, reserveLock } from "./reserveSpace.ts"
 
 type Bytes = Uint8Array
 export type LmdbTable = Database<Bytes, Bytes>
@@ -28,14 +30,19 @@ const environment = {
 } as const
 
 /** Opens an environment read-only, also beside the process that writes it. Throws; damage can end the process. */
-export const openReadOnly = (folder: string): LmdbRoot =>
-  open<Bytes, Bytes>({ ...environment, path: folder, readOnly: true })
+export const openReadOnly = (folder: string): LmdbRoot => {
+  if (fs.existsSync(dataFile(folder))) reserveLock(folder)
+  return open<Bytes, Bytes>({ ...environment, path: folder, readOnly: true })
+}
 
 const writable = { ...environment, overlappingSync: false, eventTurnBatching: false } as const
 
 /** Opens an environment for writing. Throws; damage can end the process. */
-export const openWritable = (folder: string, mapSize = environment.mapSize): LmdbRoot =>
-  open<Bytes, Bytes>({ ...writable, mapSize, path: folder })
+export const openWritable = (folder: string, mapSize = environment.mapSize): LmdbRoot => {
+  checkSpace(dataFile(folder))
+  reserveLock(folder)
+  return open<Bytes, Bytes>({ ...writable, mapSize, path: folder })
+}
 
 /** A table of an open environment; `undefined` if the environment is read-only and lacks the table. */
 export const openTable = (root: LmdbRoot, table: string): LmdbTable | undefined =>

@@ -1,6 +1,5 @@
 /** The disk is full from a step of an archive or a restore on after which it writes much, and then has space again. */
-import { execFileSync } from "node:child_process"
-import { readdir, rm, writeFile } from "node:fs/promises"
+import { cp, readdir, rm, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
@@ -8,57 +7,18 @@ import type { Step } from "../../../src/engine/archive/Jobs.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/WorkerHost.ts"
 import { installDraft, settleSwap } from "../../../src/storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
-import { temporaryFolder } from "../../storage/temporaryFolder.ts"
+import { open as openStorage } from "../../../src/storage/durable/DurableStorage.ts"
+import { ballastIn, mounted } from "../../storage/fileSystem.ts"
 import { busy, found, running, seen } from "./fixture.ts"
 
 const users = 8
 const mebibytes = 200
-
-/** A file system of its own; `undefined` where this user may not mount one. */
-const mounted = Effect.gen(function* () {
-  const folder = yield* temporaryFolder
-  const mount = Effect.try(() => {
-    const options = `size=${mebibytes}m`
-    execFileSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", folder], { stdio: "ignore" })
-    return folder
-  })
-  return yield* Effect.acquireRelease(
-    Effect.orElseSucceed(mount, () => undefined),
-    (at) => Effect.sync(() => at && execFileSync("umount", ["-l", at])),
-  )
-})
-
-/** Takes all space that is left, and gives it back. */
-const ballastIn = (folder: string) => {
-  const file = path.join(folder, "ballast")
-  return {
-    take: Effect.promise(async () => {
-      const piece = Buffer.alloc(1_048_576)
-      for (const size of [piece.length, 4_096]) {
-        for (let n = 0; ; n++) {
-          const name = `${file}-${size}-${n}`
-          const full = await writeFile(name, piece.subarray(0, size)).then(
-            () => false,
-            () => true,
-          )
-          if (full) break
-        }
-      }
-    }),
-    giveBack: Effect.promise(async () => {
-      for (const name of await readdir(folder)) {
-        if (name.startsWith("ballast")) await rm(path.join(folder, name))
-      }
-    }),
-  }
-}
-
 describe("A disk that fills up", () => {
   it.live(
     "under an archive leaves none behind and harms nothing; with space the next is made",
     (test) =>
       Effect.gen(function* () {
-        const folder = yield* mounted
+        const folder = yield* mounted(mebibytes)
         if (folder === undefined) return test.skip("no file system can be mounted here")
         const ballast = ballastIn(folder)
         const directory = path.join(folder, "data")
@@ -89,9 +49,39 @@ describe("A disk that fills up", () => {
       }),
   )
 
+  it.live("as an archive becomes a data directory refuses that until it has space", (test) =>
+    Effect.gen(function* () {
+      const folder = yield* mounted(mebibytes)
+      if (folder === undefined) return test.skip("no file system can be mounted here")
+      const ballast = ballastIn(folder)
+      const host = yield* makeWorkerHost({ background: false })
+      const first = yield* running({ directory: path.join(folder, "first"), host })
+      yield* found(first.engine)
+      yield* busy(first.engine, users)
+      const then = yield* seen(first.engine, users)
+      const archive = yield* first.archives.create({ reason: "request" })
+      yield* first.close()
+      const directory = path.join(folder, "data")
+      yield* Effect.promise(() =>
+        cp(path.join(first.folder, archive.id), directory, { recursive: true }),
+      )
+      const spare = path.join(folder, "spare")
+      yield* Effect.promise(() => writeFile(spare, Buffer.alloc(262_144)))
+      yield* ballast.take
+      // For the lock of the directory.
+      yield* Effect.promise(() => rm(spare))
+      const broken = yield* Effect.flip(Effect.scoped(openStorage({ directory })))
+      expect(broken.cause).toMatchObject({ _tag: "DiskError", code: "ENOSPC" })
+      yield* ballast.giveBack
+      const opened = yield* running({ directory, host })
+      expect(yield* seen(opened.engine, users)).toEqual(then)
+      yield* opened.close()
+    }),
+  )
+
   it.live("under a restore leaves all as it was; with space it is done", (test) =>
     Effect.gen(function* () {
-      const folder = yield* mounted
+      const folder = yield* mounted(mebibytes)
       if (folder === undefined) return test.skip("no file system can be mounted here")
       const ballast = ballastIn(folder)
       const directory = path.join(folder, "data")
