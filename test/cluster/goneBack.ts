@@ -78,6 +78,11 @@ export const expectGoneBack = async (
     const audited = await auditOf("data.restore")
     const installed = await laurel(back, "cluster", "install")
     expect(installed).toMatchObject({ code: 0, text: expect.stringContaining("Servers run: ") })
+    // There may be no answer yet, but none from the replaced data.
+    const answers = runners.map(({ url }) => ask(url, key, "/v1/users/after"))
+    for (const each of await Promise.allSettled(answers)) {
+      expect(each).not.toHaveProperty("value.status", 200)
+    }
     expect(await auditOf("data.restore")).toBe(audited + 1)
     letGo()
 

@@ -132,6 +132,8 @@ const install = Effect.fnUntraced(function* (given: GivenPartition, yes: boolean
       Console.log(`${partitionPrefix(each)}Installed ${countText(last)} records.`),
     ),
   )
+  // The former owner reads from memory for so long after it last heard that it is the owner.
+  if (running.length > 0) yield* Effect.sleep(config.clusterLockExpirationMs / 3)
   yield* Console.log(
     running.length > 0
       ? "The servers take it over: `laurel cluster status` shows the owner. Copies of what was replaced are moved aside."
