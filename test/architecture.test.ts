@@ -245,9 +245,10 @@ describe("src/", () => {
       "cluster/Owners.ts",
       "storage/postgres/PgConnection.ts",
       "storage/postgres/ServerCheck.ts",
+      "storage/postgres/newClient.ts",
     ])
     const placing = files.filter((file) =>
-      importsOf(file).some((target) => /^(effect\/cluster|@effect\/sql-pg)/.test(target)),
+      importsOf(file).some((target) => target.startsWith("effect/cluster")),
     )
     expect(placing.map((file) => relative(source, file))).toEqual(["cluster/Placement.ts"])
     for (const start of ["main.ts", "cli/process/Server.ts", "cli/process/OpenEngine.ts"]) {

@@ -8,9 +8,10 @@
  * expiration, so that the address of a machine that lost its power is free again.
  */
 import { Effect, type Scope } from "effect"
-import pg from "pg"
+import type pg from "pg"
 import { limits } from "../Limits.ts"
 import { spreadFormat } from "../storage/postgres/formats.ts"
+import { newClient } from "../storage/postgres/newClient.ts"
 import { cut, undefinedTable } from "../storage/postgres/PgConnection.ts"
 import { ownerChannel } from "../storage/postgres/PgJournal.ts"
 import { RunnerRow } from "./RunnerRow.ts"
@@ -232,10 +233,8 @@ export class Owners {
 
   async #connect(): Promise<void> {
     const { address, lockExpirationMs, url } = this.#options
-    const client = new pg.Client({
-      connectionString: url,
+    const client = newClient(url, {
       application_name: "laurel owners",
-      connectionTimeoutMillis: limits.postgresConnectMs,
       query_timeout: limits.postgresAnswerMs,
       keepAlive: true,
     })

@@ -20,8 +20,7 @@
  *
  * A singleton whose effect fails is not run again until its shard moves, without a line in the log: `run` never fails.
  */
-import * as PgClient from "@effect/sql-pg/PgClient"
-import { Cause, Effect, Fiber, Layer, Option, Redacted, type Scope } from "effect"
+import { Cause, Effect, Fiber, Layer, Option, type Scope } from "effect"
 import { PersistenceError } from "effect/cluster/ClusterError"
 import * as EntityId from "effect/cluster/EntityId"
 import * as MachineId from "effect/cluster/MachineId"
@@ -35,10 +34,9 @@ import * as ShardId from "effect/cluster/ShardId"
 import * as Sharding from "effect/cluster/Sharding"
 import * as ShardingConfig from "effect/cluster/ShardingConfig"
 import * as Singleton from "effect/cluster/Singleton"
-import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
 import { limits } from "../Limits.ts"
 import type { PgFailure } from "../storage/postgres/PgConnection.ts"
-import { lockPrefix, type PartitionLock, RunnerLocks } from "./RunnerLocks.ts"
+import { type PartitionLock, RunnerLocks } from "./RunnerLocks.ts"
 
 export interface PlacementOptions {
   readonly url: string
@@ -64,16 +62,6 @@ const nameOf = (sharding: Sharding.Sharding["Service"], partition: number): stri
     if (sharding.getShardId(EntityId.make(name), "default").id === partition) return name
   }
 }
-
-/** Effect Cluster's own tables, as earlier versions use them, too. */
-const makeTables = (url: string) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const sql = yield* PgClient.PgClient
-      const [row] = yield* sql<{ schema: string }>`SELECT current_schema() AS schema`
-      yield* Layer.build(SqlRunnerStorage.layerMigrations({ prefix: lockPrefix(row!.schema) }))
-    }).pipe(Effect.provide(PgClient.layer({ url: Redacted.make(url), maxConnections: 1 }))),
-  )
 
 const nameOfRunner = ({ host, port }: PlacementOptions["address"]): string => `${host}:${port}`
 
@@ -232,7 +220,6 @@ const joined = (options: PlacementOptions, presence: Presence) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const { address, lockExpirationMs, url } = options
-      yield* makeTables(url)
       const own = { url, address: nameOfRunner(address), lockExpirationMs }
       const locks = yield* RunnerLocks.open(own)
       return layerOf(options, staying(options, presence, locks, yield* Effect.scope), locks)

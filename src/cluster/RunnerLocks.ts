@@ -16,7 +16,7 @@
  * - A confirmation that fails is a failure: the session is lost, and its locks with it. PostgreSQL ends a session that was
  *   silent for the expiration, such as that of a machine that lost its power.
  *
- * Tables and locks are those of Effect Cluster's own storage, which earlier versions use beside this one.
+ * Table and locks are those of Effect Cluster's own storage, which earlier versions use beside this one.
  */
 import { randomInt } from "node:crypto"
 import { Effect, Fiber, Option, type Scope } from "effect"

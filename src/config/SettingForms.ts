@@ -130,12 +130,23 @@ export const webAddress: Parse<string | undefined> = (text) => {
     : Result.fail("must be an http or https URL without credentials, such as http://127.0.0.1:4318")
 }
 
+/** Those of libpq, but for `allow` and `prefer`: a server that takes either takes no encryption as well. */
+const sslModes = ["disable", "require", "verify-ca", "verify-full"]
+
 /** The address of a PostgreSQL database. */
 export const postgresAddress: Parse<string | undefined> = (text) => {
   if (text === "") return Result.succeed(undefined)
-  return /^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? "")
-    ? Result.succeed(text)
-    : Result.fail("must be an address such as postgres://user:password@host:5432/database")
+  const url = URL.parse(text)
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) {
+    return Result.fail("must be an address such as postgres://user:password@host:5432/database")
+  }
+  const mode = url.searchParams.get("sslmode")
+  if (mode !== null && !sslModes.includes(mode)) {
+    return Result.fail(`must have an sslmode of ${sslModes.join(", ")}`)
+  }
+  return mode === "verify-ca" && !url.searchParams.has("sslrootcert")
+    ? Result.fail("must have an sslrootcert where its sslmode is verify-ca")
+    : Result.succeed(text)
 }
 
 /** Header fields in OpenTelemetry's form: `name=value`, comma-separated, values percent-encoded. */

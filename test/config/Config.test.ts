@@ -182,6 +182,17 @@ describe("The configuration", () => {
       expect(fault).toContain("LAUREL_CLUSTER must be an address")
       expect(fault).not.toContain("secret")
     }
+    for (const [query, words] of [
+      ["sslmode=prefer", "must have an sslmode of disable, require, verify-ca, verify-full"],
+      ["sslmode=Require", "must have an sslmode of"],
+      ["sslmode=verify-ca", "must have an sslrootcert where its sslmode is verify-ca"],
+    ]) {
+      expect(faultsOf({ LAUREL_CLUSTER: `postgres://laurel@db/laurel?${query}` })).toEqual([
+        expect.stringContaining(`LAUREL_CLUSTER ${words}`),
+      ])
+    }
+    const verifying = "postgres://laurel@db/laurel?sslmode=verify-ca&sslrootcert=/etc/ca.pem"
+    expect(configOf({ LAUREL_CLUSTER: verifying }).cluster).toBe(verifying)
   })
 
   it("refuses hosts that are neither address nor name, and durations out of bounds", () => {

@@ -13,14 +13,18 @@
 import { Data, Effect } from "effect"
 import pg from "pg"
 import { limits } from "../../Limits.ts"
+import { newClient } from "./newClient.ts"
 
-/** `code` is PostgreSQL's SQLSTATE, or that of the operating system, or `timeout`. */
+/** `code` is PostgreSQL's SQLSTATE, or that of the operating system or of TLS, or `timeout`. */
 export class PgFailure extends Data.TaggedError("PgFailure")<{
   readonly code: string
   readonly words: string
   /** PostgreSQL does not answer, or cannot now: the same statement may succeed later. */
   readonly isOutage: boolean
-  /** PostgreSQL refuses this user or has no such database: later only if an operator changes that. */
+  /**
+   * PostgreSQL refuses this user, has no such database, or its certificate is not trusted: later only if an operator changes
+   * that.
+   */
   readonly isRefusal: boolean
 }> {
   override get message(): string {
@@ -61,6 +65,8 @@ export interface PgConnectionOptions {
  */
 const outages = /^(08|53|57|58|40)|^25006$|^55P03$/
 const refusals = /^(28|3D)/
+/** Of certificates, as Node and OpenSSL name them, such as `CERT_HAS_EXPIRED`. */
+const untrusted = /^(CERT|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|INVALID|HOSTNAME|ERR_TLS_CERT)_/
 
 export const failureOf = (error: unknown): PgFailure => {
   if (error instanceof pg.DatabaseError) {
@@ -73,7 +79,7 @@ export const failureOf = (error: unknown): PgFailure => {
   const first = error instanceof AggregateError ? error.errors[0] : error
   const { code = "closed", message } = first as { readonly code?: string; readonly message: string }
   const words = `No connection to PostgreSQL: ${message}`
-  return new PgFailure({ code, words, isOutage: true, isRefusal: false })
+  return new PgFailure({ code, words, isOutage: true, isRefusal: untrusted.test(code) })
 }
 
 /** Ends a session without a word, by the socket, which the types of `pg`'s client do not have. */
@@ -204,12 +210,7 @@ export class PgConnection {
   }
 
   async #connect(): Promise<pg.Client> {
-    const client = new pg.Client({
-      connectionString: this.#url,
-      connectionTimeoutMillis: limits.postgresConnectMs,
-      application_name: "laurel",
-      keepAlive: true,
-    })
+    const client = newClient(this.#url, { application_name: "laurel", keepAlive: true })
     // Without a listener a lost connection would end the process.
     client.on("error", () => this.#drop(client))
     const timer = setTimeout(() => cut(client), limits.postgresConnectMs + this.#answerMs)

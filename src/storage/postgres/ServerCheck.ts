@@ -9,6 +9,7 @@
 import { Effect } from "effect"
 import pg from "pg"
 import { limits } from "../../Limits.ts"
+import { newClient } from "./newClient.ts"
 import { cut, failureOf, PgFailure } from "./PgConnection.ts"
 
 /** As `pg_settings` has them: strings. */
@@ -81,18 +82,24 @@ export const checkServer = (url: string): Effect.Effect<ReadonlyArray<string>, P
   })
 
 const withClient = async <A>(url: string, use: (client: pg.Client) => Promise<A>): Promise<A> => {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: "laurel check",
-    connectionTimeoutMillis: limits.postgresConnectMs,
-    query_timeout: limits.postgresAnswerMs,
-  })
+  const client = clientOf(url)
   client.on("error", () => {})
   try {
     await client.connect()
     return await use(client)
   } finally {
     cut(client)
+  }
+}
+
+const clientOf = (url: string): pg.Client => {
+  try {
+    return newClient(url, {
+      application_name: "laurel check",
+      query_timeout: limits.postgresAnswerMs,
+    })
+  } catch (error) {
+    throw refusal(`LAUREL_CLUSTER: ${(error as Error).message}`)
   }
 }
 

@@ -12,6 +12,8 @@
  * - `laurel_directory`: one row, the directory as of a record of partition 1, for all runners (`cluster/DirectoryTable.ts`).
  * - `laurel_audit`: the audit log of the cluster, a row an entry (`accounts/audit/ClusterAuditStore.ts`).
  * - `laurel_follower`: one row a follower of a partition, for people: its last record, and when it last had all of them.
+ * - `laurel_cluster_runners`: one row a runner, with its last sign of life, as Effect Cluster's own storage has it
+ *   (`cluster/RunnerLocks.ts`).
  * - `laurel_runner`: one row a runner, with its version and the newest format that it knows (`cluster/RunnerRow.ts`).
  *
  * The first server of a newer version changes the tables while servers of older versions use them, and one of these may start
@@ -25,7 +27,7 @@ import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { type InPostgres, type Sessions, undefinedTable } from "./PgConnection.ts"
 
-export const schemaVersion = 7
+export const schemaVersion = 8
 
 /** From no tables to version 1, from version 1 to 2, and so on. */
 export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
@@ -115,6 +117,16 @@ export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
       body bytea NOT NULL
     )`,
     "CREATE INDEX laurel_audit_at ON laurel_audit (at, number)",
+  ],
+  [
+    // Before version 8 Effect Cluster made it.
+    `CREATE TABLE IF NOT EXISTS laurel_cluster_runners (
+      machine_id serial PRIMARY KEY,
+      address varchar(255) NOT NULL UNIQUE,
+      runner text NOT NULL,
+      healthy boolean NOT NULL DEFAULT true,
+      last_heartbeat timestamp NOT NULL DEFAULT now()
+    )`,
   ],
 ]
 

@@ -4,13 +4,14 @@
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
-import { chownSync, cpSync, mkdtempSync, rmSync } from "node:fs"
+import { chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import os from "node:os"
 import path from "node:path"
 import { Effect } from "effect"
 import pg from "pg"
 import { freePort } from "../../freePorts.ts"
+import { serverCertificate, serverKey } from "./certificates.ts"
 
 /** `nobody`: PostgreSQL refuses to be root. */
 const nobody = 65_534
@@ -55,6 +56,13 @@ const settings: Settings = {
   full_page_writes: "off",
 }
 
+const writeCertificate = (data: string): void => {
+  writeFileSync(path.join(data, "server.pem"), serverCertificate)
+  const key = path.join(data, "server.key")
+  writeFileSync(key, serverKey, { mode: 0o600 })
+  if ("uid" in user) chownSync(key, nobody, nobody)
+}
+
 export class Postgres {
   readonly #bin: string
   readonly #folder: string
@@ -70,6 +78,11 @@ export class Postgres {
     this.port = port
   }
 
+  /** One that takes TLS as well, with a certificate for 127.0.0.1. */
+  static makeWithTls(): Promise<Postgres> {
+    return Postgres.make({ ssl: "on", ssl_cert_file: "server.pem", ssl_key_file: "server.key" })
+  }
+
   /** `more` are settings of PostgreSQL. */
   static async make(more: Settings = {}): Promise<Postgres> {
     const folder = mkdtempSync(path.join(os.tmpdir(), "laurel-postgres-"))
@@ -79,6 +92,7 @@ export class Postgres {
     const flags = "-U laurel -A trust -E UTF8 --locale=C --no-sync --no-instructions".split(" ")
     const data = path.join(folder, "data")
     execFileSync(path.join(bin, "initdb"), ["-D", data, ...flags], { ...user, cwd: "/" })
+    if (more.ssl === "on") writeCertificate(data)
     await postgres.start()
     return postgres
   }
