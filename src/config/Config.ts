@@ -48,7 +48,7 @@ const settings = {
     "LAUREL_TRUSTED_PROXIES",
     "",
     addressRanges,
-    "Addresses and ranges of proxies whose X-Forwarded-For, or Forwarded, is believed, comma-separated; none: the client's address is that of the connection",
+    "Addresses and ranges of proxies whose X-Forwarded-For, or Forwarded, is trusted, comma-separated; none: the client's address is that of the connection",
   ),
   publicUrl: setting(
     "LAUREL_PUBLIC_URL",
@@ -99,19 +99,19 @@ const settings = {
     "LAUREL_CLUSTER_ADDRESS",
     "127.0.0.1:8082",
     hostAndPort,
-    "Address at which this server listens for the others of the cluster, as they reach it; keep it private",
+    "Address on which this server accepts requests from the other servers of the cluster, as they must connect to it; keep it private",
   ),
   clusterLockExpirationMs: setting(
     "LAUREL_CLUSTER_LOCK_EXPIRATION",
     `${limits.lockExpirationMs / 1_000} seconds`,
     duration(limits.lockExpirationMsMin, limits.lockExpirationMsMax),
-    "Time without a sign of life after which another server takes over; the same on all servers of the cluster",
+    "Time without a heartbeat after which another server takes over; set the same value on all servers of the cluster",
   ),
   clusterFollowers: setting(
     "LAUREL_CLUSTER_FOLLOWERS",
     String(limits.followers),
     wholeNumber(0, limits.followersMax),
-    "Servers of the cluster that keep the data in memory beside the owner, ready to take over; the same on all servers",
+    "Number of followers of each partition: servers that keep its data in memory, ready to take over; set the same value on all servers",
   ),
   dataDirectory: setting("LAUREL_DATA_DIR", "./snapshots", folder, "Data directory"),
   durability: setting(
@@ -227,7 +227,7 @@ const settings = {
     "LAUREL_SLOW_REQUEST",
     `${limits.slowRequestMs / 1_000} second`,
     durationOrOff(1, 3_600_000),
-    "A request that takes as long until its reply begins is logged, at most 60 a minute; off: none is",
+    "Requests whose reply takes at least this long to begin are logged, at most 60 a minute; off: none",
   ),
   tracing: setting(
     "LAUREL_TRACING",

@@ -48,27 +48,27 @@ const histogram = <const Labels extends ReadonlyArray<string>>(
 export const catalogue = {
   // Cluster
   laurel_cluster_serving: gauge(
-    "1 while this runner serves the partition, else 0; only in a cluster.",
+    "1 while this server serves the partition, else 0; only in a cluster.",
     "partition",
   ),
   laurel_cluster_epoch: gauge(
-    "Number of the partition's present owner: each new owner adds 1; only in a cluster.",
+    "Epoch (fencing token) of the partition's current owner: each new owner adds 1; only in a cluster.",
     "partition",
   ),
   laurel_cluster_following: gauge(
-    "1 while this runner follows the partition's owner and is ready to take over: it had all records in the last 5 seconds; else 0; only in a cluster.",
+    "1 while this server follows the partition's owner and is ready to take over: it had all records in the last 5 seconds; else 0; only in a cluster.",
     "partition",
   ),
   laurel_cluster_follower_lag_records: gauge(
-    "Records of the partition that a follower has not taken over yet, 0 where the runner does not follow; only in a cluster.",
+    "Replication lag of the partition's follower on this server in records, 0 if the server does not follow; only in a cluster.",
     "partition",
   ),
   laurel_cluster_follower_lag_seconds: gauge(
-    "Time since a follower last had all records of the partition, 0 where the runner does not follow; only in a cluster.",
+    "Time since the partition's follower on this server last had all records, 0 if the server does not follow; only in a cluster.",
     "partition",
   ),
   laurel_cluster_forwarded_requests_total: counter(
-    "Requests sent on to the owner of their partition, by outcome: `answered`, `repeated` (sent again after a failure), `refused` (no owner took it), `unknown` (no reply after it was sent), `left` (by the client); only in a cluster.",
+    "Requests forwarded to the owner of their partition, by outcome: `answered`, `repeated` (sent again after a failure), `refused` (no owner took it), `unknown` (no reply after it was sent), `left` (by the client); only in a cluster.",
     "outcome",
   ),
   laurel_cluster_waiting_requests: gauge(
