@@ -102,7 +102,7 @@ export class DirectoryCopy {
       const wasCurrent = this.failure === undefined
       yield* this.#readRow
       if (wasCurrent && this.failure !== undefined) {
-        yield* Effect.logWarning("The copy of the directory is not current").pipe(
+        yield* Effect.logWarning("The copy of the directory is out of date").pipe(
           Effect.annotateLogs({ failure: this.failure }),
         )
       }

@@ -50,9 +50,9 @@ export class DirectoryPublisher {
         const written = yield* Effect.result(connection.run(writeStatement(epoch, state)))
         if (Result.isFailure(written)) {
           if (!isFailing) {
-            yield* Effect.logWarning(
-              "Publishing the directory failed; the next attempt follows",
-            ).pipe(Effect.annotateLogs({ cause: written.failure.words }))
+            yield* Effect.logWarning("Publishing the directory failed; retrying").pipe(
+              Effect.annotateLogs({ cause: written.failure.words }),
+            )
           }
           isFailing = true
           yield* Effect.sleep(limits.clusterRetryMs)

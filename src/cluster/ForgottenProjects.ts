@@ -54,6 +54,6 @@ const adopt = ({ connection, engine, epoch }: ForgottenProjectsOptions) =>
 
 const words = {
   adopted:
-    "Partition 1 went back to before these projects were made; they are archived, without keys, and their data is as it was",
-  failed: "Whether other partitions have projects that partition 1 has forgotten could not be read",
+    "Partition 1 was restored to a time before these projects were created; they are archived, without keys, and keep their data",
+  failed: "Cannot read which projects of other partitions are missing in partition 1",
 }

@@ -36,11 +36,11 @@ export interface ForwardingRunner {
 
 export const noOwner: LaurelError = laurelError(
   "starting",
-  "No server of the cluster takes requests now. Nothing was changed.",
+  "No server of the cluster can serve the request now. Nothing was changed.",
   { retryAfterSeconds: 1 },
 )
 
-const badRequest = laurelError("malformed_request", "The request could not be passed on.")
+const badRequest = laurelError("malformed_request", "The request could not be forwarded.")
 
 type Controller = Dispatcher.DispatchController
 type Headers = Parameters<NonNullable<Dispatcher.DispatchHandler["onResponseStart"]>>[2]

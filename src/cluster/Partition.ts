@@ -117,7 +117,7 @@ export class Partition {
         if (Exit.isFailure(attempt) && !Cause.hasInterruptsOnly(attempt.cause)) {
           const failure = this.#options.onFailed(attempt.cause)
           if (failure === "ends") return yield* Effect.never
-          const words = "Opening a partition failed; the next attempt follows"
+          const words = "Opening a partition failed; retrying"
           if (this.opening.failed(failure)) {
             yield* this.#log(Effect.logWarning(words, attempt.cause))
           }
@@ -185,7 +185,10 @@ export class Partition {
       yield* Scope.close(scope, promoted)
       if (Cause.hasInterrupts(promoted.cause)) return yield* Effect.failCause(promoted.cause)
       yield* this.#log(
-        Effect.logWarning("The follower could not take over; it is opened again", promoted.cause),
+        Effect.logWarning(
+          "The follower could not take over; reopening the partition",
+          promoted.cause,
+        ),
       )
       return undefined
     })
@@ -269,7 +272,7 @@ export class Partition {
   /** Confirms ownership again and again, until the fence tells of another owner. */
   readonly #watch = (held: HeldPartition): Effect.Effect<void> =>
     Effect.raceFirst(
-      Effect.as(held.opened.fenced, "The fence refused a write"),
+      Effect.as(held.opened.fenced, "PostgreSQL refused a write with an outdated epoch"),
       Effect.gen({ self: this }, function* () {
         const everyMs = Math.min(limits.confirmMs, this.#confirmedMs / 5)
         while (this.#held === held) {
@@ -287,7 +290,7 @@ export class Partition {
     const askedAt = performance.now()
     const isOwner = yield* held.opened[by]
     if (isOwner) this.#confirmedAt = Math.max(this.#confirmedAt, askedAt)
-    else if (this.#held === held) yield* this.#close("Another runner claimed the partition")
+    else if (this.#held === held) yield* this.#close("Another server claimed the partition")
   })
 
   /** Before the process ends, while all partitions are served. */
@@ -303,12 +306,12 @@ export class Partition {
     held.opened.handler.drain()
     const deadline = performance.now() + limits.handoverMs
     while (held.opened.handler.inFlight > 0 && performance.now() < deadline) yield* Effect.sleep(5)
-    yield* this.#log(Effect.logInfo("The partition's lock is gone; its engine waits"))
+    yield* this.#log(Effect.logInfo("Lost the partition's lock; keeps the engine open for now"))
     yield* Effect.sleep(limits.frozenMs).pipe(
       Effect.andThen(
         Effect.suspend(() =>
           this.#held === held && this.#lock === undefined
-            ? this.#close("Its lock did not come back")
+            ? this.#close("The lock was not regained")
             : Effect.void,
         ),
       ),

@@ -177,10 +177,8 @@ const staying = (
 
 const leavingLine = (heir: string): Effect.Effect<void> =>
   heir === anyRunner
-    ? Effect.logWarning(
-        "This runner cannot open a partition; it leaves the partition to the others",
-      )
-    : Effect.annotateLogs(Effect.logInfo("This runner gives a partition to one that has fewer"), {
+    ? Effect.logWarning("This server cannot open the partition; another server takes it over")
+    : Effect.annotateLogs(Effect.logInfo("Rebalancing: moves a partition to another server"), {
         heir,
       })
 
@@ -250,7 +248,7 @@ const stayIn = (options: PlacementOptions, presence: Presence): Effect.Effect<ne
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
-        : Effect.logWarning("Joining the cluster failed; the next attempt follows").pipe(
+        : Effect.logWarning("Joining the cluster failed; retrying").pipe(
             Effect.annotateLogs({ cause: Cause.pretty(cause) }),
           ),
     ),

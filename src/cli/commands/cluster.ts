@@ -33,7 +33,7 @@ const runnerColumns = ({
 }: ClusterStatus): ReadonlyArray<Column<RunnerStatus>> => [
   { title: "SERVER", align: "left", text: ({ address }) => address },
   {
-    title: "LAST SIGN OF LIFE",
+    title: "LAST HEARTBEAT",
     align: "right",
     text: ({ silentSeconds }) => `${silentSeconds.toFixed(1)} s ago`,
   },
@@ -54,7 +54,7 @@ const runnerColumns = ({
       ),
   },
   { title: "VERSION", align: "left", text: ({ version }) => version ?? "unknown" },
-  { title: "KNOWS FORMAT", align: "right", text: ({ format }) => countOrUnknown(format) },
+  { title: "MAX FORMAT", align: "right", text: ({ format }) => countOrUnknown(format) },
   { title: "ANSWERED IN 60 S", align: "right", text: ({ answered }) => countOrUnknown(answered) },
   {
     title: "FORWARDED IN 60 S",
@@ -100,7 +100,7 @@ const unopenedText = ({ partitions, runners }: ClusterStatus): ReadonlyArray<str
   const unopened = all.filter((number) => !opened.has(number))
   return runners.length === 0 || unopened.length === 0
     ? []
-    : [`Not opened by any server yet: partition ${rangesText(unopened)}.`]
+    : [`Partitions that no server has opened yet: ${rangesText(unopened)}.`]
 }
 
 export const statusText = (status: ClusterStatus): string => {
@@ -130,11 +130,13 @@ const status = Command.make(
   }),
 ).pipe(
   Command.withDescription(
-    "List the servers of the cluster, and the owner, the followers and the projects of each partition, as PostgreSQL has them",
+    "List the servers of the cluster, and the owner, followers and projects of each partition, as recorded in PostgreSQL",
   ),
 )
 
 export const cluster = Command.make("cluster").pipe(
-  Command.withDescription("Look at a cluster, replace its data, or leave it with all of them"),
+  Command.withDescription(
+    "Inspect a cluster, replace its data, or export it to a server without PostgreSQL",
+  ),
   Command.withSubcommands([status, installCluster, gatherCluster]),
 )

@@ -22,7 +22,7 @@ import { loggingLayer } from "../process/Logging.ts"
 import { readStopped } from "../process/StoppedCluster.ts"
 
 const target = Argument.String("DIRECTORY").pipe(
-  Argument.withDescription("The data directory to be made: a new or empty folder"),
+  Argument.withDescription("Data directory to create: a new or empty folder"),
 )
 
 const dropPending = Flag.Boolean("drop-pending").pipe(
@@ -100,7 +100,7 @@ const gather = Effect.fnUntraced(function* (
     if ((claims.get(partition) ?? epoch) === epoch) continue
     return yield* commandFailed(
       exitCodes.inUse,
-      `A server has claimed partition ${partition} meanwhile. Stop all servers, and run this command again.`,
+      `A server has claimed partition ${partition} since this command began. Stop all servers, and run the command again.`,
     )
   }
   yield* copyAudit(url, directory)
@@ -122,16 +122,16 @@ export const gatherCluster = Command.make(
       gather(config, url, { directory, dropPending }),
     ).pipe(Effect.provide(loggingLayer(config)))
     yield* Console.log(
-      `Gathered and verified: ${amountOf(counts.projects ?? 0, "project")}, ${amountOf(counts.users ?? 0, "user")}. The cluster's data are as they were.`,
+      `Gathered and verified: ${amountOf(counts.projects ?? 0, "project")}, ${amountOf(counts.users ?? 0, "user")}. The cluster's data was not changed.`,
     )
     if (dropped > 0) yield* Console.log(`Dropped ${amountOf(dropped, "message")} to webhooks.`)
     if (left > 0) {
-      yield* Console.log(`Left out ${amountOf(left, "environment")} that belong to no project.`)
+      yield* Console.log(`Skipped ${amountOf(left, "environment")} without a project.`)
     }
     yield* Console.log(`Start a server with LAUREL_DATA_DIR=${directory}, without LAUREL_CLUSTER.`)
   }),
 ).pipe(
   Command.withDescription(
-    "Make a data directory of all projects of the cluster, to leave it; all servers must be stopped",
+    "Merge all projects of the cluster into one data directory, for a server without PostgreSQL; all servers must be stopped",
   ),
 )

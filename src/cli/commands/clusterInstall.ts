@@ -69,7 +69,7 @@ const forgottenWords = (projects: ReadonlyArray<Project>): ReadonlyArray<string>
     .map((project) => `  ${project.name}  (${becomes(project)})`)
   const more = projects.length - named.length
   return [
-    `${amountOf(projects.length, "project")} of the cluster ${projects.length === 1 ? "is" : "are"} unknown to this data of partition 1:`,
+    `${amountOf(projects.length, "project")} of the cluster ${projects.length === 1 ? "is" : "are"} missing in this data of partition 1:`,
     ...named,
     ...(more > 0 ? [`  and ${countText(more)} more`] : []),
   ]
@@ -82,16 +82,16 @@ const replacementWords = (
 ): string => {
   const { dataDirectory } = config
   if (remote === undefined) {
-    return `${partitionPrefix(config)}PostgreSQL has no data yet. It will get those of ${dataDirectory}.`
+    return `${partitionPrefix(config)}PostgreSQL has no data yet. The data of ${dataDirectory} will be installed.`
   }
   return `${partitionPrefix(config)}PostgreSQL has ${countText(remote.records)} records. All of them will be replaced by the data of ${dataDirectory}, which ends with record ${countText(last)}.`
 }
 
 const runningWords = (running: ReadonlyArray<string>): string =>
-  `Servers run: ${running.join(", ")}. What they write to this partition until it is replaced will be lost, too.`
+  `Servers run: ${running.join(", ")}. Writes to this partition until it is replaced will be lost, too.`
 
 const keptWords = (config: Config, remote: PartitionStatus | undefined): string =>
-  `${partitionPrefix(config)}There is no data in ${config.dataDirectory}: PostgreSQL keeps what it has, ${amountOf(remote?.records ?? 0, "record")}.`
+  `${partitionPrefix(config)}No data in ${config.dataDirectory}: the ${amountOf(remote?.records ?? 0, "record")} in PostgreSQL stay unchanged.`
 
 /** What PostgreSQL has. One partition that is not the first may be replaced beside servers. */
 const readCluster = Effect.fnUntraced(function* (
@@ -136,8 +136,8 @@ const install = Effect.fnUntraced(function* (given: GivenPartition, yes: boolean
   if (running.length > 0) yield* Effect.sleep(config.clusterLockExpirationMs / 3)
   yield* Console.log(
     running.length > 0
-      ? "The servers take it over: `laurel cluster status` shows the owner. Copies of what was replaced are moved aside."
-      : "Start the servers: their copies of what was replaced are moved aside.",
+      ? "The servers now load the installed data: `laurel cluster status` shows the owner. They move their copies of the replaced data aside."
+      : "Start the servers: they move their copies of the replaced data aside.",
   )
 })
 
@@ -152,6 +152,6 @@ export const installCluster = Command.make(
   }),
 ).pipe(
   Command.withDescription(
-    "Replace what PostgreSQL has by the data directory of this machine, as a restore has left it. Partition 1, or all, only while all servers are stopped",
+    "Replace the data in PostgreSQL with the restored data directory of this machine. Partition 1, or all: only while all servers are stopped",
   ),
 )

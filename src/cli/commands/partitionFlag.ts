@@ -48,7 +48,7 @@ export const partitionsOf = (
       return Effect.fail(
         commandFailed(
           exitCodes.usage,
-          "--partition needs LAUREL_CLUSTER: without it there are none.",
+          "--partition needs LAUREL_CLUSTER: without a cluster, data has no partitions.",
         ),
       )
     }

@@ -153,7 +153,7 @@ const restore = Effect.fnUntraced(function* (
 })
 
 const forgettingWords =
-  "Partition 1 has the accounts, keys and projects of all partitions. Of projects made after that record, those of partition 1 will be lost, the others archived and without keys: `laurel cluster install` names them before it replaces anything."
+  "Partition 1 has the accounts, keys and projects of all partitions. Projects created after that record will be lost if they are in partition 1; others will be archived, without keys. `laurel cluster install` lists them before it replaces anything."
 
 const hasNoArchive = (config: Config) =>
   Effect.gen(function* () {
@@ -171,7 +171,7 @@ const tellCluster = (configs: ReadonlyArray<Config>): Effect.Effect<void> => {
   const which = configs.length > 1 ? "all" : partitionNumber(first)
   const option = isSpread(first) ? ` --partition ${which}` : ""
   return Console.error(
-    `PostgreSQL still has what was replaced: run \`laurel cluster install${option}\`.`,
+    `PostgreSQL still has the replaced data: to install the restored data, run \`laurel cluster install${option}\`.`,
   )
 }
 

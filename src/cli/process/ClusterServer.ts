@@ -248,6 +248,6 @@ const ownersFailure = (address: string, error: unknown): CommandFailed =>
   error instanceof AddressTaken
     ? commandFailed(
         exitCodes.configuration,
-        `Another server of the cluster has the address ${address}. Set LAUREL_CLUSTER_ADDRESS to one at which the others reach this server alone.`,
+        `Another server of the cluster has the address ${address}. Set LAUREL_CLUSTER_ADDRESS to an address that belongs to this server only.`,
       )
     : commandFailed(exitCodes.unavailable, `PostgreSQL: ${error}`)

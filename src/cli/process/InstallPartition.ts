@@ -103,7 +103,7 @@ const failureOf = (
       return error.code === uniqueViolation
         ? commandFailed(
             exitCodes.refused,
-            "Another `laurel cluster install` has replaced the partition meanwhile. This one has changed nothing.",
+            "Another `laurel cluster install` replaced the partition at the same time. This command changed nothing.",
           )
         : commandFailed(exitCodes.unavailable, error.words)
     case "DiskError":
@@ -169,7 +169,7 @@ export const insistFillable = Effect.fnUntraced(function* (
   }
   return yield* commandFailed(
     exitCodes.refused,
-    `The journal in ${config.dataDirectory} begins with record ${countText(first)}. The running servers need an archive that leads there, and neither LAUREL_ARCHIVE_DIR nor LAUREL_ARCHIVE_BUCKET has one. Nothing was changed.`,
-    "Set them as the servers have them. Or stop all servers, install, and restore the same archive on each machine before its start.",
+    `The journal in ${config.dataDirectory} begins with record ${countText(first)}. The running servers need an archive with the records before it, and neither LAUREL_ARCHIVE_DIR nor LAUREL_ARCHIVE_BUCKET has one. Nothing was changed.`,
+    "Set both to the values of the servers. Or stop all servers, install, and restore the same archive on each machine before you start its server.",
   )
 })

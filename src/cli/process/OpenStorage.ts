@@ -97,7 +97,7 @@ const openEmbedded = (
     const leave = Effect.gen(function* () {
       // It gets records that PostgreSQL does not have: a cluster must not take it for a copy that went wrong.
       yield* failed(removeLineage(nodeDisk, directory))
-      yield* Effect.logInfo("The data directory has left its cluster, with all records that it has")
+      yield* Effect.logInfo("The data directory has left its cluster and keeps all its records")
     })
     return { ...opened, claim: () => (names.includes(lineageName) ? leave : Effect.void) }
   })
@@ -107,7 +107,7 @@ const needsCluster = (directory: string): CommandFailed =>
   commandFailed(
     exitCodes.configuration,
     `The data directory ${directory} belongs to a cluster: set LAUREL_CLUSTER.`,
-    `To leave the cluster with all data, stop its servers in order. Where all projects are in partition 1, set LAUREL_DATA_DIR=${path.join(directory, partitionsName, String(firstPartition))}; otherwise run \`laurel cluster gather DIRECTORY\` with LAUREL_CLUSTER set.`,
+    `To leave the cluster with all data, stop its servers with SIGTERM. If all projects are in partition 1, set LAUREL_DATA_DIR=${path.join(directory, partitionsName, String(firstPartition))}; otherwise run \`laurel cluster gather DIRECTORY\` with LAUREL_CLUSTER set.`,
   )
 
 const openClustered = (

@@ -90,7 +90,7 @@ export const archiveElsewhere = Effect.fnUntraced(function* (
     )
   }
   if (otherwise !== undefined) return yield* otherwise
-  const formerOwner = "A server that owned the partition before may have it on its machine."
+  const formerOwner = "A former owner of the partition may have the archive on its machine."
   return yield* commandFailed(
     exitCodes.refused,
     `Archive ${id} not found. \`laurel snapshots list\` shows all.`,

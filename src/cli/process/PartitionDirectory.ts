@@ -14,14 +14,14 @@ export const misplaced = (
   { partition, projects }: DirectoryState,
 ): string | undefined => {
   if (partition !== undefined && partitionNumber(config) === firstPartition) {
-    return `This is the data directory of partition ${partition} of a cluster. Its projects and keys are in that of partition 1.`
+    return `This is the data directory of partition ${partition} of a cluster. Its projects and keys are in the data directory of partition 1.`
   }
   if (config.cluster !== undefined) return undefined
   const elsewhere = [...projects.values()].filter((each) => partitionOf(each) !== firstPartition)
   if (elsewhere.length === 0) return undefined
   const names = elsewhere.slice(0, namesShown).map(({ name }) => name)
   const more = elsewhere.length > namesShown ? ` and ${elsewhere.length - namesShown} more` : ""
-  return `This is the data directory of partition 1 of a cluster. The data of ${names.join(", ")}${more} are in other partitions. With LAUREL_CLUSTER set, \`laurel cluster gather DIRECTORY\` makes a data directory of all projects.`
+  return `This is the data directory of partition 1 of a cluster. The data of ${names.join(", ")}${more} are in other partitions. With LAUREL_CLUSTER set, \`laurel cluster gather DIRECTORY\` merges all projects into one data directory.`
 }
 
 /** Says in the directory which partition this is, where that is not the first: once, since each record costs a snapshot. */

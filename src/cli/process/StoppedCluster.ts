@@ -35,6 +35,6 @@ export const readStopped = Effect.fnUntraced(function* (
     ? status
     : yield* commandFailed(
         exitCodes.inUse,
-        `Stop all servers of the cluster first: ${running.join(", ")}. One that was lost counts as running for ${config.clusterLockExpirationMs / 1_000} seconds.`,
+        `Stop all servers of the cluster first: ${running.join(", ")}. A lost server counts as running for ${config.clusterLockExpirationMs / 1_000} seconds after its last heartbeat.`,
       )
 })

@@ -27,7 +27,7 @@ const within = (ms: number | undefined): string => {
 const loadSection = ({ recent, ...state }: StateNow): Html => html`<h2>Load</h2>
 ${state.isOverloaded && alert("The server is overloaded: it refuses a part of the requests.")}
 ${state.isDiskFull && alert("The disk is full: writes are refused until there is space, reads continue.")}
-${state.isDatabaseAway && alert("PostgreSQL does not answer, or the disk is full: writes are refused until then, reads continue.")}
+${state.isDatabaseAway && alert("PostgreSQL does not answer, or the disk is full: writes are refused until PostgreSQL answers and disk space is free.")}
 <p class="hint">Events of the last ${duration(1_000 * Math.round(recent.seconds))}. Latency is that of accepted single events, from the request's head to the reply, estimated from the buckets of <code>laurel_http_request_duration_seconds</code>.</p>
 ${properties([
   ["Events a second", rough(recent.eventsPerSecond)],
@@ -43,7 +43,7 @@ const ofPlace = ({ place }: StateNow): string =>
   place === undefined ? "" : ` of partition ${place.partition}`
 
 const dataSection = (state: StateNow): Html => html`<h2>Data${ofPlace(state)}</h2>
-${state.place !== undefined && html`<p class="hint">Sizes are those of the partition. Ages are those of the partition of this server that has the oldest snapshot or archive.</p>`}
+${state.place !== undefined && html`<p class="hint">Sizes are of this partition. Ages are of the oldest snapshot and archive among this server's partitions.</p>`}
 ${properties([
   ["Newest snapshot", age(state.snapshotAgeMs)],
   ["Records after it", count(state.recordsAfterSnapshot)],
@@ -111,12 +111,12 @@ const clusterSection = (
 ${
   "failure" in cluster
     ? alert(`The state of the cluster cannot be read. ${cluster.failure}`)
-    : html`<p class="hint">As PostgreSQL has it: the same as <code>laurel cluster status</code>.</p>
+    : html`<p class="hint">As recorded in PostgreSQL. <code>laurel cluster status</code> also shows formats and the names of projects.</p>
 ${table(
   "Servers",
   [
     "Server",
-    "Last sign of life",
+    "Last heartbeat",
     "Owns partition",
     "Follows partition",
     "Version",
@@ -128,7 +128,7 @@ ${table(
 <p>${shareText(cluster)}</p>
 ${table(
   "Partitions",
-  ["Partition", "Owner", "Epoch", "Since", "Records", "Behind, by follower", "Projects"],
+  ["Partition", "Owner", "Epoch", "Since", "Records", "Follower lag", "Projects"],
   cluster.partitions.map((partition) => [
     partitionLink(prefix, partition, state),
     partition.owner === "" ? "none" : html`<code>${partition.owner}</code>`,
@@ -155,7 +155,7 @@ const archiveRow = (archive: ArchiveRow): ReadonlyArray<Content> => [
 const restoreSteps = ({ cluster, place }: StateNow, archive: string): Html => {
   const partition = place?.partition
   if (partition !== undefined && partition !== firstPartition) {
-    return html`<p>A restore replaces the data of every project in the partition, while the servers run. In a shell with <code>LAUREL_CLUSTER</code> and the archives as the servers have them, and a data directory that no server uses:</p>
+    return html`<p>A restore replaces the data of every project in the partition; the servers keep running. In a shell, set <code>LAUREL_CLUSTER</code> and the archive settings to the servers' values, and use a data directory that no server uses:</p>
 ${commands(
   "export LAUREL_DATA_DIR=/var/tmp/back",
   `npx laurel snapshots restore ${archive} --partition ${partition}`,
@@ -164,7 +164,7 @@ ${commands(
 )}`
   }
   const option = partition === undefined ? "" : ` --partition ${partition}`
-  return html`<p>A restore replaces the data of every project${partition !== undefined && " in the partition"}, so it is done in a shell on the server's machine, while ${cluster === undefined ? "the server is" : "all servers are"} stopped:</p>
+  return html`<p>A restore replaces the data of every project${partition !== undefined && " in the partition"}, so run it in a shell on the server's machine, while ${cluster === undefined ? "the server is" : "all servers are"} stopped:</p>
 ${commands(
   `npx laurel snapshots restore ${archive}`,
   ...(cluster === undefined ? [] : [`npx laurel cluster install${option}`]),

@@ -260,7 +260,7 @@ export const follow = Effect.fnUntraced(function* <E = never>(
     yield* patiently(followWebhooks)
     yield* Scope.addFinalizer(scope, webhooks.settled)
     isOwner = true
-    yield* Effect.logInfo("Took the partition").pipe(
+    yield* Effect.logInfo("Claimed the partition").pipe(
       Effect.annotateLogs({
         partition,
         epoch: journal.epoch,

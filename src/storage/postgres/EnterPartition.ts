@@ -33,7 +33,7 @@ export const enterPartition = (
     if (!names.includes("journal")) return
     const there = yield* nodeDisk.list(partition)
     if (there.includes("journal")) {
-      const words = `Both ${root} and ${partition} have a journal. Move the one away that is not to be used.`
+      const words = `Both ${root} and ${partition} have a journal. Move the wrong one away.`
       return yield* new Refused({ words })
     }
     yield* settleSwap(nodeDisk, root)

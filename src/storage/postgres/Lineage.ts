@@ -57,7 +57,7 @@ export const decideLineage = (
   }
   if (isRestored && lineage !== undefined) {
     return refuse(
-      `A restore has taken ${directory} to record ${lastSequence}, but PostgreSQL has records up to ${remote.lastSequence} and would undo the restore. To go back in time, stop all servers and run \`laurel cluster install\`. To catch up with PostgreSQL, remove ${directory}/${lineageName}.`,
+      `${directory} was restored to record ${lastSequence}, but PostgreSQL has records up to ${remote.lastSequence} and would undo the restore. To keep the restored data, run \`laurel cluster install\`. To discard it and catch up with PostgreSQL, remove ${directory}/${lineageName}.`,
     )
   }
   const before = `PostgreSQL begins with record ${remote.firstSequence}`

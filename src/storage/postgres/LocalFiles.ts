@@ -51,7 +51,7 @@ export const cutTornEnd = Effect.fnUntraced(function* (
     Effect.andThen(file.truncate(fault.position), file.sync),
   )
   yield* Effect.logWarning(
-    "The local copy ended in writes that a power cut tore; they were cut off and come from PostgreSQL",
+    "A power cut tore the last writes of the local copy; they were truncated and are read from PostgreSQL",
   ).pipe(Effect.annotateLogs({ directory, afterSequence: lastSequence }))
   return true
 })

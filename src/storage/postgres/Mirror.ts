@@ -136,7 +136,7 @@ export class Mirror {
     if (!this.#isStalled) {
       this.#isStalled = true
       yield* Effect.logError(
-        "Local disk full: PostgreSQL takes the records; writes are refused when too many wait for the local copy",
+        "Local disk full: PostgreSQL still stores records; writes are refused once too many records wait for the local copy",
       ).pipe(Effect.annotateLogs({ operation: error.operation }))
     }
     this.#tell(error)

@@ -124,7 +124,7 @@ const putAside = Effect.fnUntraced(function* (
   why: string,
 ): Effect.fn.Return<void, Broken> {
   const aside = yield* onDisk(moveAside(nodeDisk, directory))
-  yield* Effect.logWarning("The local copy was moved aside; a new one is filled").pipe(
+  yield* Effect.logWarning("Moved the local copy aside; filling a new one").pipe(
     Effect.annotateLogs({ why, aside }),
   )
 })
@@ -179,7 +179,7 @@ const begin = Effect.fnUntraced(function* (
     ),
   )
   if (isMade) {
-    yield* Effect.logInfo("Began the partition in PostgreSQL").pipe(
+    yield* Effect.logInfo("Created the partition in PostgreSQL").pipe(
       Effect.annotateLogs({ lineage, records }),
     )
   }

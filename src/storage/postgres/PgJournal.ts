@@ -48,7 +48,7 @@ export type HasLock = (run: Run) => InPostgres<boolean>
 
 const lockLost = new PgFailure({
   code: "lock",
-  words: "PostgreSQL does not have this server's lock of the partition",
+  words: "This server does not hold the partition's lock in PostgreSQL",
   isOutage: true,
   isRefusal: false,
 })

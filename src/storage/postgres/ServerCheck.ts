@@ -62,7 +62,7 @@ const refusal = (words: string): PgFailure =>
   new PgFailure({ code: "unfit", words, isOutage: false, isRefusal: true })
 
 const pooled =
-  "LAUREL_CLUSTER leads to a pooler that gives each transaction or statement another session: connect to PostgreSQL itself, or set pool_mode = session"
+  "LAUREL_CLUSTER leads to a pooler in transaction or statement mode: connect to PostgreSQL directly, or set pool_mode = session"
 
 /** The risks of the server at `url`; fails where nothing can run on it. */
 export const checkServer = (url: string): Effect.Effect<ReadonlyArray<string>, PgFailure> =>

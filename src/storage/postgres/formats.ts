@@ -32,7 +32,7 @@ export const formatRefusal = (row: Rows[number] | undefined): PgFailure | undefi
   if (format <= newestFormat) return undefined
   return new PgFailure({
     code: "newer",
-    words: `The cluster writes format ${format}, made by a newer Laurel; this one knows up to ${newestFormat}. Start this server with the version of the others.`,
+    words: `The cluster writes format ${format}, made by a newer Laurel; this version supports formats up to ${newestFormat}. Start this server with the version of the others.`,
     isOutage: false,
     isRefusal: true,
   })
