@@ -117,9 +117,10 @@ export class Partition {
         if (Exit.isFailure(attempt) && !Cause.hasInterruptsOnly(attempt.cause)) {
           const failure = this.#options.onFailed(attempt.cause)
           if (failure === "ends") return yield* Effect.never
-          const words = "Opening a partition failed; retrying"
           if (this.opening.failed(failure)) {
-            yield* this.#log(Effect.logWarning(words, attempt.cause))
+            yield* this.#log(
+              Effect.logWarning("Opening a partition failed; retrying", attempt.cause),
+            )
           }
         }
         yield* Effect.sleep(this.opening.retryMs)
@@ -185,10 +186,7 @@ export class Partition {
       yield* Scope.close(scope, promoted)
       if (Cause.hasInterrupts(promoted.cause)) return yield* Effect.failCause(promoted.cause)
       yield* this.#log(
-        Effect.logWarning(
-          "The follower could not take over; reopening the partition",
-          promoted.cause,
-        ),
+        Effect.logWarning("The follower failed to take over; reopening it", promoted.cause),
       )
       return undefined
     })
