@@ -83,11 +83,16 @@ export const clusterLimits = {
   /** Requests are counted over this time for `laurel cluster status`. */
   requestWindowMs: 60_000,
   // Forwarding
-  /** A request waits this long for an owner, and so many wait at once. */
+  /**
+   * A request waits this long for an owner, and so many wait at once; those of one partition are at most as many as there are
+   * free places.
+   */
   ownerWaitMs: 15_000,
   ownerWaitingMax: 1_000,
   /** An owner that did not take a request is asked again after this time. */
   ownerAvoidedMs: 250,
+  /** Header fields of a forwarded request: those of the client, and those that the forwarder adds. */
+  forwardedHeaderBytesMax: 17 * kibibyte,
   forwardConnectMs: 2_000,
   /** Longer than a batch waits, and than the pause between heartbeats of a stream. */
   forwardSilenceMs: 60_000,

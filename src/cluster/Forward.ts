@@ -1,10 +1,14 @@
-/** One request on its way to the owner and back: see `Forwarder.ts`. */
+/**
+ * One request on its way to the owner and back (`Forwarder.ts`): it waits for an owner, or one attempt is under way
+ * (`Attempt.ts`), never both and never two.
+ */
 import type { Dispatcher } from "undici"
 import { type LaurelError, laurelError } from "../domain/values/Errors.ts"
 import { outcomeUnknown } from "../engine/actor/refusals.ts"
 import type { Exchange } from "../http/request/Exchange.ts"
 import { originForm } from "../http/request/RequestHead.ts"
 import { limits } from "../Limits.ts"
+import { Attempt, type AttemptReports, type ReplyHeaders } from "./Attempt.ts"
 import type { Body } from "./ForwardedBody.ts"
 import { forwardedHeaders, internalHeaders, passesOn } from "./internalHeaders.ts"
 import type { OwnerConnections } from "./OwnerConnections.ts"
@@ -19,16 +23,14 @@ export interface ForwardingRunner {
   readonly connections: OwnerConnections
   readonly secret: string
   readonly draining: boolean
-  /** Requests that wait for an owner. */
-  waiting: number
+  /** Waits for a change of an owner, or a moment; `undefined`: too many requests wait already. */
+  readonly change: (partition: number) => Promise<void> | undefined
   /** The owner to send to; `undefined`: none that takes requests. */
   readonly ownerOf: (partition: number) => Owner | undefined
   /** Its owner of this epoch did not take a request: another one may be known. */
   readonly avoid: (partition: number, epoch: number) => void
   /** The owner of this epoch takes requests. */
   readonly reached: (partition: number, epoch: number) => void
-  /** Ends with a change of an owner, or after a moment. */
-  readonly change: () => Promise<void>
   readonly began: (forward: Forward) => void
   readonly repeated: () => void
   readonly ended: (forward: Forward, outcome: ForwardOutcome) => void
@@ -40,12 +42,7 @@ export const noOwner: LaurelError = laurelError(
   { retryAfterSeconds: 1 },
 )
 
-const badRequest = laurelError("malformed_request", "The request could not be forwarded.")
-
-type Controller = Dispatcher.DispatchController
-type Headers = Parameters<NonNullable<Dispatcher.DispatchHandler["onResponseStart"]>>[2]
-
-export class Forward implements Dispatcher.DispatchHandler {
+export class Forward implements AttemptReports {
   readonly partition: number
   readonly #forwarder: ForwardingRunner
   readonly #exchange: Exchange
@@ -53,11 +50,9 @@ export class Forward implements Dispatcher.DispatchHandler {
   readonly #headers: Array<string>
   /** Since when it waits for an owner. */
   #waitingSince = performance.now()
-  #owner: Owner | undefined
-  #controller: Controller | undefined
-  /** Of this attempt: the owner may have begun on it; it refused. */
-  #isSent = false
-  #isRefused = false
+  /** The one under way; `undefined`: it waits for an owner. */
+  #attempt: Attempt | undefined
+  /** Those that were sent. */
   #attempts = 0
   /** A stream can be read once. */
   #isBodyUsed = false
@@ -91,9 +86,9 @@ export class Forward implements Dispatcher.DispatchHandler {
     ])
   }
 
-  /** The epoch of the owner that was asked last. */
-  get epoch(): number {
-    return this.#owner?.epoch ?? 0
+  /** Whether an attempt is under way at an owner of an earlier epoch than this. */
+  isOlderThan(epoch: number): boolean {
+    return this.#attempt !== undefined && this.#attempt.owner.epoch < epoch
   }
 
   begin(): void {
@@ -112,61 +107,40 @@ export class Forward implements Dispatcher.DispatchHandler {
       return
     }
     const { request } = this.#exchange
-    this.#owner = owner
-    this.#isSent = false
-    this.#isRefused = false
-    this.#controller = undefined
+    const attempt = new Attempt(owner, this)
+    this.#attempt = attempt
     this.#forwarder.began(this)
     const isStream = String(request.headers.accept ?? "").includes("text/event-stream")
-    const pool = this.#forwarder.connections.to(owner.address, isStream)
-    try {
-      pool.dispatch(
-        {
-          path: originForm(request.url ?? ""),
-          method: request.method as Dispatcher.HttpMethod,
-          headers: this.#headers,
-          // The types of undici do not have what it takes as well: an iterable.
-          body: this.#body.source as Buffer | null,
-        },
-        this,
-      )
-    } catch {
-      // undici takes no such request: nothing was sent.
-      this.#refuse(badRequest, "refused")
-    }
+    this.#forwarder.connections.to(owner.address, isStream).dispatch(
+      {
+        path: originForm(request.url ?? ""),
+        method: request.method as Dispatcher.HttpMethod,
+        headers: this.#headers,
+        body: this.#body.source(),
+      },
+      attempt,
+    )
   }
 
   async #wait(): Promise<void> {
-    const forwarder = this.#forwarder
     const isLate = performance.now() - this.#waitingSince > limits.ownerWaitMs
-    if (isLate || forwarder.draining || forwarder.waiting >= limits.ownerWaitingMax) {
+    const change =
+      isLate || this.#forwarder.draining ? undefined : this.#forwarder.change(this.partition)
+    if (change === undefined) {
       this.#refuse(noOwner, "refused")
       return
     }
-    forwarder.waiting++
-    await forwarder.change()
-    forwarder.waiting--
+    await change
     if (!this.#isEnded) this.#send()
   }
 
-  onRequestStart(controller: Controller): void {
-    this.#controller = controller
-    if (this.#isEnded) {
-      controller.abort(new Error("the client left"))
-      return
-    }
-    this.#isSent = true
+  sent(): void {
     this.#attempts++
     if (this.#body.kept === undefined) this.#isBodyUsed = true
   }
 
-  onResponseStart(_: Controller, status: number, headers: Headers): void {
-    if (status < 200) return
-    if (headers[internalHeaders.notOwner] !== undefined) {
-      this.#isRefused = true
-      return
-    }
-    this.#forwarder.reached(this.partition, this.epoch)
+  replyBegins(status: number, headers: ReplyHeaders): void {
+    this.#forwarder.reached(this.partition, this.#attempt!.owner.epoch)
     const { metrics, response, startedAt } = this.#exchange
     if (response.destroyed) return
     const passed: Record<string, string | Array<string>> = {}
@@ -183,31 +157,24 @@ export class Forward implements Dispatcher.DispatchHandler {
     if (this.#forwarder.draining) this.drain()
   }
 
-  onResponseData(controller: Controller, chunk: Buffer): void {
-    if (this.#isRefused) return
+  replyGoesOn(chunk: Buffer, controller: Dispatcher.DispatchController): void {
     const { response } = this.#exchange
     if (response.write(chunk) || response.destroyed) return
     controller.pause()
     response.once("drain", () => controller.resume())
   }
 
-  onResponseEnd(): void {
-    if (this.#isEnded) return
-    if (this.#isRefused) {
-      this.#forwarder.avoid(this.partition, this.epoch)
-      this.#again()
-      return
-    }
+  replyEnded(): void {
     this.#exchange.response.end()
     this.#end("answered")
   }
 
-  onResponseError(): void {
-    this.#failed()
+  refused(): void {
+    this.#avoidOwner()
+    this.#again(noOwner)
   }
 
-  #failed(): void {
-    if (this.#isEnded) return
+  failed(): void {
     const { path, request, response } = this.#exchange
     if (response.headersSent) {
       // Of half a reply the caller must see that it is cut.
@@ -215,9 +182,10 @@ export class Forward implements Dispatcher.DispatchHandler {
       this.#end("unknown")
       return
     }
-    this.#forwarder.avoid(this.partition, this.epoch)
-    if (!this.#isSent) {
-      this.#again()
+    const { isSent } = this.#attempt!
+    this.#avoidOwner()
+    if (!isSent) {
+      this.#again(outcomeUnknown)
       return
     }
     const mayRepeat =
@@ -228,12 +196,17 @@ export class Forward implements Dispatcher.DispatchHandler {
     }
     this.#forwarder.repeated()
     this.#waitingSince = performance.now()
-    this.#again()
+    this.#again(outcomeUnknown)
   }
 
-  /** Nothing was done, or it is safe to do again. */
-  #again(): void {
-    if (this.#isBodyUsed) this.#refuse(this.#isRefused ? noOwner : outcomeUnknown, "refused")
+  #avoidOwner(): void {
+    this.#forwarder.avoid(this.partition, this.#attempt!.owner.epoch)
+    this.#attempt = undefined
+  }
+
+  /** Nothing was done, or it is safe to do again; `otherwise`: the refusal where the body is used up. */
+  #again(otherwise: LaurelError): void {
+    if (this.#isBodyUsed) this.#refuse(otherwise, "refused")
     else void this.#wait()
   }
 
@@ -241,20 +214,21 @@ export class Forward implements Dispatcher.DispatchHandler {
   drain(): void {
     if (!this.#isEndless || this.#isEnded) return
     this.#exchange.response.end()
+    this.#attempt?.giveUp("this runner ends")
     this.#end("answered")
-    this.#controller?.abort(new Error("this runner ends"))
   }
 
-  /** Its owner is none any more. */
+  /** The owner of its attempt is none any more. */
   leave(): void {
-    if (this.#controller === undefined) this.#failed()
-    else this.#controller.abort(new Error("a new owner"))
+    if (this.#attempt === undefined) return
+    this.#attempt.giveUp("a new owner")
+    this.failed()
   }
 
   #leftByClient(): void {
     if (this.#isEnded) return
+    this.#attempt?.giveUp("the client left")
     this.#end("left")
-    this.#controller?.abort(new Error("the client left"))
   }
 
   #refuse(error: LaurelError, outcome: ForwardOutcome): void {

@@ -1,9 +1,11 @@
 /**
  * The body of a request that is forwarded: kept until the reply as long as it is small, so that it can be sent again; else
- * streamed, with what has arrived already in front.
+ * streamed, with what has arrived already in front. An owner may reply before it has read all: the rest is then read here and
+ * dropped, up to `refusedBodyBytesMax`, since many clients read no reply before they have sent their body.
  */
 import type { IncomingMessage } from "node:http"
-import { hasBody } from "../http/body/Body.ts"
+import { Readable } from "node:stream"
+import { discardRest, hasBody } from "../http/body/Body.ts"
 import { limits } from "../Limits.ts"
 
 /** Bytes of all bodies that are kept now. */
@@ -12,12 +14,13 @@ let keptBytes = 0
 export interface Body {
   /** All of it; `undefined`: it is streamed. */
   readonly kept: Buffer | undefined
-  /** For one attempt to send it; `null`: there is none. */
-  readonly source: Buffer | AsyncIterable<Buffer> | null
+  /** For one attempt to send it; `null`: there is none. A stream takes nothing from the request before it is read. */
+  readonly source: () => Buffer | Readable | null
+  /** After the last attempt. */
   readonly release: () => void
 }
 
-const none: Body = { kept: Buffer.alloc(0), source: null, release: () => {} }
+const none: Body = { kept: Buffer.alloc(0), source: () => null, release: () => {} }
 
 /** Calls `done` once the body is kept, or too large for that; never where the client leaves before. */
 export const receiveBody = (request: IncomingMessage, done: (body: Body) => void): void => {
@@ -40,7 +43,7 @@ export const receiveBody = (request: IncomingMessage, done: (body: Body) => void
     request.pause()
     settle()
     keptBytes -= bytes
-    done({ kept: undefined, source: streamed(chunks, request), release: () => {} })
+    done(streamed(chunks, request))
   }
   const end = (): void => {
     settle()
@@ -50,7 +53,7 @@ export const receiveBody = (request: IncomingMessage, done: (body: Body) => void
       if (isKept) keptBytes -= bytes
       isKept = false
     }
-    done({ kept, source: kept, release })
+    done({ kept, source: () => kept, release })
   }
   const left = (): void => {
     settle()
@@ -61,7 +64,52 @@ export const receiveBody = (request: IncomingMessage, done: (body: Body) => void
   request.on("close", left)
 }
 
-async function* streamed(chunks: Array<Buffer>, request: IncomingMessage): AsyncGenerator<Buffer> {
-  yield* chunks.splice(0)
-  yield* request as AsyncIterable<Buffer>
+const streamed = (chunks: Array<Buffer>, request: IncomingMessage): Body => {
+  let stream: Readable | undefined
+  return {
+    kept: undefined,
+    source: () => {
+      stream = streamOf(chunks, request)
+      return stream
+    },
+    release: () => {
+      stream?.destroy()
+      if (!request.readableEnded) discardRest(request)
+    },
+  }
+}
+
+/** `chunks`, then what the request still brings. */
+const streamOf = (chunks: Array<Buffer>, request: IncomingMessage): Readable => {
+  let isListening = false
+  const take = (chunk: Buffer): void => {
+    if (!stream.push(chunk)) request.pause()
+  }
+  const end = (): void => {
+    stream.push(null)
+  }
+  const left = (): void => {
+    if (!request.readableEnded) stream.destroy(new Error("the client left"))
+  }
+  const stream = new Readable({
+    read: () => {
+      if (chunks.length > 0) stream.push(Buffer.concat(chunks.splice(0)))
+      else {
+        if (!isListening) {
+          isListening = true
+          request.on("data", take)
+          request.on("end", end)
+          request.on("close", left)
+        }
+        request.resume()
+      }
+    },
+    destroy: (error, done) => {
+      request.off("data", take)
+      request.off("end", end)
+      request.off("close", left)
+      done(error)
+    },
+  })
+  return stream
 }

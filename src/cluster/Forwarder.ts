@@ -47,6 +47,7 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
   isStopping = false
   /** Requests that wait for an owner. */
   waiting = 0
+  readonly #waitingFor = new Map<number, number>()
   readonly #options: ForwarderOptions
   readonly #sent = new Set<Forward>()
   /** Owners that did not take a request, by partition: not asked until there is a newer one, or for a moment. */
@@ -122,12 +123,17 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
     })
   }
 
-  /** Whether all partitions have an owner that takes requests, as far as is known. */
+  /**
+   * Whether requests can be sent here: a partition has an owner, as far as is known. One without an owner is no reason to send
+   * those of all the others elsewhere, to servers which know no more.
+   */
   get canForward(): boolean {
+    const { owners } = this.#options
+    if (owners.failure !== undefined) return false
     for (let partition = 1; partition <= limits.clusterPartitions; partition++) {
-      if (this.ownerOf(partition) === undefined) return false
+      if ((owners.of(partition)?.address ?? "") !== "") return true
     }
-    return this.#options.owners.failure === undefined
+    return false
   }
 
   ownerOf(partition: number): Owner | undefined {
@@ -148,8 +154,20 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
     if (this.#avoided.get(partition)?.epoch === epoch) this.#avoided.delete(partition)
   }
 
-  change(): Promise<void> {
-    return this.#options.owners.changed(limits.ownerAvoidedMs)
+  async #changed(partition: number, others: number): Promise<void> {
+    this.waiting++
+    this.#waitingFor.set(partition, others + 1)
+    await this.#options.owners.changed(limits.ownerAvoidedMs)
+    this.waiting--
+    this.#waitingFor.set(partition, this.#waitingFor.get(partition)! - 1)
+  }
+
+  change(partition: number): Promise<void> | undefined {
+    const others = this.#waitingFor.get(partition) ?? 0
+    // So a partition that has no owner for long leaves places for requests of the others.
+    return others < limits.ownerWaitingMax - this.waiting
+      ? this.#changed(partition, others)
+      : undefined
   }
 
   began(forward: Forward): void {
@@ -176,7 +194,7 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
       }
       for (const forward of [...this.#sent]) {
         const owner = owners.of(forward.partition)
-        if (owner !== undefined && owner.epoch > forward.epoch) forward.leave()
+        if (owner !== undefined && forward.isOlderThan(owner.epoch)) forward.leave()
       }
       this.connections.keep(addresses)
     }, 2 * limits.handoverMs)

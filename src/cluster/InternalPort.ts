@@ -29,7 +29,8 @@ export const listenInternally = (
   options: InternalPortOptions,
 ): Effect.Effect<Listener, ServeError, Scope.Scope> => {
   const isSecret = secretCheck(options.secret)
-  const listener = new Listener(stranger, limits)
+  const bounds = { ...limits, headerBytesMax: limits.forwardedHeaderBytesMax }
+  const listener = new Listener(stranger, bounds)
   listener.handlerOf = (request: ServerRequest): RequestHandler => {
     const { headers } = request
     if (!isSecret(headers[internalHeaders.secret])) return stranger

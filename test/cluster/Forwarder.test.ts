@@ -1,4 +1,5 @@
 /** Requests on their way from one runner to another, over real connections; an owner whose replies the tests choose. */
+import { spawn } from "node:child_process"
 import { once } from "node:events"
 import http, { type IncomingMessage, type ServerResponse } from "node:http"
 import net, { type AddressInfo } from "node:net"
@@ -8,6 +9,7 @@ import { Forwarder } from "../../src/cluster/Forwarder.ts"
 import { listenInternally } from "../../src/cluster/InternalPort.ts"
 import type { Owner } from "../../src/cluster/Owners.ts"
 import { isRepeatable } from "../../src/cluster/repeatable.ts"
+import { laurelError } from "../../src/domain/values/Errors.ts"
 import { hasBody } from "../../src/http/body/Body.ts"
 import { clientAddress } from "../../src/http/request/ClientAddress.ts"
 import type { Exchange, RequestHandler } from "../../src/http/request/Exchange.ts"
@@ -71,12 +73,14 @@ class KnownOwners {
   readonly failure = undefined
   #waiting: Array<() => void> = []
   renewals = 0
+  /** Of partition 1. */
   owner: Owner | undefined
+  others: Owner | undefined
   constructor(address?: string) {
     this.owner = address === undefined ? undefined : { address, epoch: 1 }
   }
-  of(): Owner | undefined {
-    return this.owner
+  of(partition: number): Owner | undefined {
+    return partition === 1 ? this.owner : this.others
   }
   renew(): Promise<void> {
     this.renewals++
@@ -106,6 +110,25 @@ const runnerThatKnows = async (owners: KnownOwners) => {
     await forwarder.connections.close()
   })
   return { forwarder, port: (listener.server.address() as AddressInfo).port }
+}
+
+/** The address of a process that takes no connection: it stands still, and its queue of connections is full. */
+const machineWithoutAnswer = async (): Promise<string> => {
+  const script = `const server = require("net").createServer()
+    server.listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => console.log(server.address().port))`
+  const stdio = ["ignore", "pipe", "inherit"] as const
+  const child = spawn(process.execPath, ["-e", script], { stdio: [...stdio] })
+  ends.push(() => child.kill("SIGKILL"))
+  const [line] = (await once(child.stdout!, "data")) as [Buffer]
+  child.kill("SIGSTOP")
+  const port = Number(String(line))
+  while (true) {
+    const socket = net.connect(port, "127.0.0.1").on("error", () => {})
+    ends.push(() => socket.destroy())
+    const connected = once(socket, "connect").then(() => true)
+    const late = new Promise<false>((resolve) => setTimeout(resolve, 300, false))
+    if (!(await Promise.race([connected, late]))) return `127.0.0.1:${port}`
+  }
 }
 
 interface Reply {
@@ -304,6 +327,26 @@ describe("A forwarded request", () => {
     expect(owner.seen.requests).toBe(1)
   })
 
+  it("leaves half of the places to other partitions while its own has no owner", async () => {
+    const { forwarder } = await runnerThatKnows(new KnownOwners())
+    let waiting = 0
+    while (forwarder.change(1) !== undefined) waiting++
+    expect(waiting).toBe(limits.ownerWaitingMax / 2)
+    expect(forwarder.change(2)).toBeInstanceOf(Promise)
+    expect(forwarder.waiting).toBe(waiting + 1)
+  })
+
+  it("may come to a server that knows of an owner of another partition alone", async () => {
+    const owners = new KnownOwners("")
+    const { forwarder, port } = await runnerThatKnows(owners)
+    const ready = async () => (await ask(port, { path: "/readyz" })).status
+    expect([forwarder.canForward, await ready()]).toEqual([false, 503])
+    owners.others = { address: "10.0.0.1:8082", epoch: 1 }
+    expect([forwarder.canForward, await ready()]).toEqual([true, 200])
+    forwarder.isStopping = true
+    expect(await ready()).toBe(503)
+  })
+
   it("waits where the partition is there, and no runner has claimed it", async () => {
     const owner = await ownerThat(echo)
     const owners = new KnownOwners("")
@@ -375,6 +418,48 @@ describe("A forwarded request", () => {
     expect([(await read).status, (await write).status]).toEqual([201, 503])
   })
 
+  it("is carried out once, by the next owner, where the last one's machine is gone", async () => {
+    const lost = await machineWithoutAnswer()
+    const replies: Array<() => void> = []
+    const owner = await ownerThat((exchange) => {
+      replies.push(() => exchange.reply(201, "application/json", "{}"))
+    })
+    const owners = new KnownOwners(lost)
+    const { forwarder, port } = await runnerThatKnows(owners)
+    const failed = once(forwarder.connections.to(lost, false), "connectionError")
+    const write = ask(port, { method: "POST", path: "/v1/users/ada/points", body: "{}" })
+    while (forwarder.inProgress === 0) await new Promise((resolve) => setImmediate(resolve))
+    owners.become(owner.address)
+    forwarder.leaveFormerOwners()
+    while (replies.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    // The attempt at the lost machine ends while the next owner carries the request out.
+    await failed
+    for (const reply of replies) reply()
+    expect((await write).status).toBe(201)
+    expect(owner.seen.requests).toBe(1)
+    expect(forwarder.outcomes).toMatchObject({ answered: 1, unknown: 0, repeated: 0 })
+  })
+
+  it("with a large body gets its reply where the owner refuses before it has read all", async () => {
+    const owner = await ownerThat((exchange) =>
+      exchange.refuse(laurelError("unauthorized", "No such key.")),
+    )
+    const { forwarder, port } = await runnerThatKnows(new KnownOwners(owner.address))
+    const socket = net.connect(port, "127.0.0.1")
+    let text = ""
+    socket.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk
+    })
+    const bytes = 4 * 1024 * 1024
+    socket.write(`POST /v1/events/batch HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n`)
+    // As many clients do: the reply is read once the body is sent.
+    socket.pause()
+    socket.end(Buffer.alloc(bytes, 97), () => socket.resume())
+    await once(socket, "close")
+    expect(text).toMatch(/^HTTP\/1\.1 401 /)
+    expect(forwarder.inProgress).toBe(0)
+  })
+
   it("is cut where half of its reply is missing", async () => {
     const owner = await ownerThat((_, __, response) => {
       response.writeHead(200, { "Content-Length": "10" })
@@ -386,6 +471,17 @@ describe("A forwarded request", () => {
 })
 
 describe("The port for other runners", () => {
+  it("takes the largest header fields that other ports take, with those of the forwarder", async () => {
+    const owner = await ownerThat(echo)
+    const { port } = await runnerThatKnows(new KnownOwners(owner.address))
+    const status = async (bytes: number) =>
+      (await ask(port, { path: "/x", headers: { padding: "x".repeat(bytes) } })).status
+    let bytes = limits.headerBytesMax
+    while ((await status(bytes)) === 431) bytes--
+    expect(bytes).toBeGreaterThan(limits.headerBytesMax - 200)
+    expect(await status(bytes)).toBe(201)
+  })
+
   it("takes nothing without the secret, and nothing for a partition that it does not serve", async () => {
     const owner = await ownerThat(echo)
     const [, port] = owner.address.split(":")

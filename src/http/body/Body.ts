@@ -104,12 +104,17 @@ export const readBody = (
  */
 export const discardBody = (request: IncomingMessage): void => {
   // Node itself discards the rest of a bounded body after the reply.
-  if (withinBounds(request)) return
+  if (!withinBounds(request)) discardRest(request)
+}
+
+/** The same for a body that was read in part, which Node leaves to the reader. */
+export const discardRest = (request: IncomingMessage): void => {
   let bytes = 0
   request.on("data", (chunk: Buffer) => {
     bytes += chunk.length
     if (bytes > limits.refusedBodyBytesMax) request.destroy()
   })
+  request.resume()
 }
 
 const withinBounds = ({ headers }: IncomingMessage): boolean =>

@@ -5,7 +5,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { Data, Effect } from "effect"
-import { limits } from "../../Limits.ts"
 import { Exchange, type RequestHandler } from "../request/Exchange.ts"
 import { refuseConnection, refuseTunnel } from "./Malformed.ts"
 import { createServer } from "./nodeHttp.ts"
@@ -17,7 +16,8 @@ export type ListenerBounds = Record<
   | "requestTimeoutMs"
   | "keepAliveTimeoutMs"
   | "connectionsCheckMs"
-  | "connectionsMax",
+  | "connectionsMax"
+  | "headerBytesMax",
   number
 >
 
@@ -50,7 +50,7 @@ export class Listener {
       requestTimeout: bounds.requestTimeoutMs,
       keepAliveTimeout: bounds.keepAliveTimeoutMs,
       connectionsCheckingInterval: bounds.connectionsCheckMs,
-      maxHeaderSize: limits.headerBytesMax,
+      maxHeaderSize: bounds.headerBytesMax,
       IncomingMessage: ServerRequest,
       // A request without a body needs no events of a stream.
       optimizeEmptyRequests: true,
