@@ -28,6 +28,7 @@ import type { JournalPosition } from "../journal/SegmentFormat.ts"
 import {
   Broken,
   type Entry,
+  isOutage,
   NoSpace,
   Storage,
   type StorageError,
@@ -226,13 +227,15 @@ export const follow = Effect.fnUntraced(function* <E = never>(
     if (performance.now() - webhooksFollowedAt < limits.followWebhooksMs) return
     const tables = yield* failed(sessions.rows.tables(partition))
     const state = tables && `${tables.claim} ${tables.changes}`
-    if (state !== webhooksState) {
-      yield* Effect.catchTag(followWebhooks, "PgFailure", (failure) =>
-        Effect.fail(toStorageError("read", failure)),
-      )
-    }
-    webhooksState = state
     webhooksFollowedAt = performance.now()
+    if (state === webhooksState) return
+    const isFollowed = yield* followWebhooks.pipe(
+      Effect.as(true),
+      Effect.catchTag("PgFailure", (failure) => Effect.fail(toStorageError("read", failure))),
+      // The next look tries again: until then a full disk costs the follower its webhooks, not its place.
+      Effect.catchIf(isFullDisk, () => Effect.succeed(false)),
+    )
+    if (isFollowed) webhooksState = state
   })
 
   const claim = Effect.fnUntraced(function* <F>(
@@ -283,6 +286,10 @@ export const follow = Effect.fnUntraced(function* <E = never>(
 /** Whether these are entries of webhooks, which are written by themselves, and never packed. */
 const ofWebhooks = (entries: Iterable<Entry>): entries is ReadonlyArray<Entry> =>
   Array.isArray(entries) && entries.some(({ table }) => webhookTables.includes(table))
+
+/** Of this machine; an outage of PostgreSQL has the same tag. */
+const isFullDisk = (error: StorageError | PgFailure): error is NoSpace =>
+  error._tag === "NoSpace" && !isOutage(error)
 
 const notOwner = Effect.fail(new Broken({ operation: "append", cause: new Error("not the owner") }))
 

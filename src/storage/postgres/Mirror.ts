@@ -48,11 +48,6 @@ export class Mirror {
     return this.#failure
   }
 
-  /** Records and bytes that are not in the files. */
-  get waitingBytes(): number {
-    return this.#waitingBytes
-  }
-
   /** Takes a copy of the next batch. */
   add({ count, firstSequence, frames }: JournalBatch): void {
     this.#waiting.push({ count, firstSequence, frames: Uint8Array.from(frames) })

@@ -60,10 +60,10 @@ export interface PgConnectionOptions {
 }
 
 /**
- * Connection, resources, operator's intervention, input and output, rollback for other transactions, and a standby that
- * does not take writes.
+ * Connection, resources, operator's intervention, input and output, rollback for other transactions, a standby that does not
+ * take writes, and a transaction that PostgreSQL ended since this process stood still within it.
  */
-const outages = /^(08|53|57|58|40)|^25006$|^55P03$/
+const outages = /^(08|53|57|58|40)|^25006$|^25P0[34]$|^55P03$/
 const refusals = /^(28|3D)/
 /** Of certificates, as Node and OpenSSL name them, such as `CERT_HAS_EXPIRED`. */
 const untrusted = /^(CERT|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|INVALID|HOSTNAME|ERR_TLS_CERT)_/

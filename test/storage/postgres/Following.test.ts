@@ -346,4 +346,37 @@ describe("A full disk of a copy that follows", () => {
       expect(position().lastSequence).toBe(taken + 2)
     }),
   )
+
+  it.live("costs it the webhooks of that time, not its place", () =>
+    Effect.gen(function* () {
+      const url = yield* makeSchema
+      const [one, two] = [yield* temporaryFolder, yield* temporaryFolder]
+      const owner = yield* copyAt(url, one)
+      yield* owner.claim
+      const { disk, state } = fillingDisk()
+      const follower = yield* copyAt(url, two, { disk })
+      yield* follower.look
+      state.isFull = true
+      const key = Buffer.from("key")
+      yield* owner.append([1])
+      yield* patient(
+        owner.storage.writeEntries([
+          { table: "outbox", key, value: encodeValue(Buffer.from("value")) },
+        ]),
+      )
+      // Several of these find that the tables have changed.
+      const looksEndAt = performance.now() + 2.5 * limits.followWebhooksMs
+      while (performance.now() < looksEndAt) {
+        yield* follower.lookOnce
+        yield* Effect.sleep(50)
+      }
+      expect(follower.folded).toEqual([1])
+      expect(follower.progress().isTorn).toBe(false)
+      state.isFull = false
+      while ((yield* follower.storage.readEntry("outbox", key)) === undefined) {
+        yield* follower.lookOnce
+        yield* Effect.sleep(20)
+      }
+    }).pipe(Effect.scoped),
+  )
 })

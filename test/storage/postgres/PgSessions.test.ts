@@ -234,5 +234,26 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
           expect(yield* rows.epoch(1)).toBe(undefined)
         }),
     )
+
+    it.effect(
+      "a transaction within which the process stood still is an outage, and succeeds again",
+      () =>
+        Effect.gen(function* () {
+          const pool = yield* poolOf(1)
+          let stands = true
+          const transaction = pool.transaction((run) =>
+            Effect.gen(function* () {
+              yield* run({ text: "SET LOCAL idle_in_transaction_session_timeout = 50" })
+              // As SIGSTOP does: nothing of the session is read until PostgreSQL has ended it.
+              if (stands) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+              stands = false
+              return yield* run({ text: "SELECT 1 AS one" })
+            }),
+          )
+          const failure = yield* Effect.flip(transaction)
+          expect(failure).toMatchObject({ isOutage: true })
+          expect(yield* transaction).toEqual([{ one: 1 }])
+        }),
+    )
   },
 )
