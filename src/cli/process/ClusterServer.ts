@@ -107,8 +107,12 @@ export const serveInCluster = (
     })
     const numbers = Array.from({ length: partitions }, (_, index) => index + 1)
     const admins = new Map(numbers.map((number): [number, AdminHandlers] => [number, {}]))
-    const adminOf = ({ url }: { readonly url?: string | undefined }) =>
-      admins.get(adminPartition(url ?? "", partitions) ?? 0)?.own ?? adminElsewhere
+    // An engine may be open while another server is the owner: it answers only as the API does.
+    const adminOf = ({ url }: { readonly url?: string | undefined }) => {
+      const number = adminPartition(url ?? "", partitions) ?? 0
+      const own = admins.get(number)?.own
+      return own === undefined || here.handlerOf(number) === undefined ? adminElsewhere : own
+    }
     const { url: adminUrl } = yield* Effect.mapError(
       listenAdmin(adminOptions, adminElsewhere, adminOf),
       (error) => listenFailure("admin", config, error),

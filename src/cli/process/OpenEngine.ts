@@ -2,7 +2,7 @@
  * Everything below HTTP over a data directory: storage, engine, accounts; and what it means for the process
  * when one of them fails.
  */
-import { Cause, Clock, Context, Deferred, Effect, type Scope } from "effect"
+import { Cause, Clock, Context, Deferred, Effect, Predicate, type Scope } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import * as AccountsLive from "../../accounts/AccountsLive.ts"
 import type { ApiKeys } from "../../accounts/ApiKeys.ts"
@@ -318,6 +318,10 @@ const openFailure = (directory: string, error: StorageError | Fenced): CommandFa
     )
   }
   const words = error.cause instanceof Error ? error.cause.message : String(error.cause)
+  // Of a class that is loaded in a cluster alone: PostgreSQL refused a statement, and says why.
+  if (Predicate.isTagged(error.cause, "PgFailure")) {
+    return commandFailed(exitCodes.unavailable, words)
+  }
   if (error.cause instanceof Fenced) return commandFailed(exitCodes.unavailable, words)
   if (isInUse(error)) return commandFailed(exitCodes.inUse, words)
   if (error.cause instanceof Newer) {
