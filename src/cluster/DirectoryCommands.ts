@@ -41,7 +41,7 @@ export const directoryHandler = (
       handle: (exchange) => {
         const reply = (body: Reply) => exchange.reply(200, "application/json", JSON.stringify(body))
         exchange.askForBody()
-        readBody(exchange.request, limits.bodyBytesMax, (body) => {
+        readBody(exchange.request, limits.recordBytesMax, (body) => {
           const command = Result.flatMap(body, parseBody)
           if (Result.isFailure(command)) {
             exchange.refuse(command.failure)

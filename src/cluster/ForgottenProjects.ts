@@ -6,6 +6,7 @@
  * The directory before is in PostgreSQL until that is durable; a crash repeats it, which adds nothing twice.
  */
 import { Effect, Result } from "effect"
+import type { ErrorCode } from "../domain/values/Errors.ts"
 import type { Engine } from "../engine/Engine.ts"
 import { limits } from "../Limits.ts"
 import type { Sessions } from "../storage/postgres/PgConnection.ts"
@@ -18,15 +19,16 @@ export interface ForgottenProjectsOptions {
   readonly engine: Pick<Engine["Service"], "askDirectory">
 }
 
-/** Ends when there are none; waits for PostgreSQL. */
+/** Ends when there are none; waits for PostgreSQL and for room in the engine. */
 export const adoptForgotten = (options: ForgottenProjectsOptions): Effect.Effect<void> =>
   Effect.gen(function* () {
     while (true) {
       const adopted = yield* Effect.result(adopt(options))
       if (Result.isSuccess(adopted)) return
-      if (adopted.failure._tag === "LaurelError") {
+      const { failure } = adopted
+      if (failure._tag === "LaurelError" && !passing.has(failure.code)) {
         return yield* Effect.annotateLogs(Effect.logWarning(words.failed), {
-          cause: adopted.failure.detail,
+          cause: failure.detail,
         })
       }
       yield* Effect.sleep(limits.clusterRetryMs)
@@ -51,6 +53,9 @@ const adopt = ({ connection, engine, epoch }: ForgottenProjectsOptions) =>
     }
     yield* connection.run(removeReplaced(epoch))
   })
+
+/** The same command succeeds later. */
+const passing: ReadonlySet<ErrorCode> = new Set(["storage_unavailable", "overloaded", "starting"])
 
 const words = {
   adopted:

@@ -82,8 +82,6 @@ export class Owners {
   onChange: () => void = () => {}
   /** What the session failed with, until it is back. */
   failure: string | undefined
-  /** The session is back, but another runner has the address meanwhile. */
-  isAddressTaken = false
 
   constructor(options: OwnersOptions) {
     this.#options = options
@@ -178,7 +176,6 @@ export class Owners {
       )
       this.#caughtUp = await this.#readCaughtUp()
       this.failure = undefined
-      this.isAddressTaken = false
       this.spreadsProjects = rows.every(({ spreads }) => spreads)
       const owners = new Map(rows.map(({ epoch, id, owner }) => [id, { address: owner, epoch }]))
       const isChanged = rows.some(({ epoch, id, owner }) => {
@@ -190,7 +187,6 @@ export class Owners {
       for (const end of [...this.#waiting]) end()
       this.onChange()
     } catch (error) {
-      this.isAddressTaken = error instanceof AddressTaken
       this.failure = error instanceof Error ? error.message : String(error)
       this.#drop(this.#client)
     }

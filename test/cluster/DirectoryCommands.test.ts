@@ -97,6 +97,26 @@ describe("A command to the directory", () => {
     }).pipe(Effect.scoped),
   )
 
+  it.live("may have as many bytes as a record: the uses of thousands of keys", () =>
+    Effect.gen(function* () {
+      const seen: Array<DirectoryCommand> = []
+      const done: PublishedChange = { record: { sequence: 7 } as never, published: 7 }
+      const handler = yield* directoryHandler((command) => {
+        seen.push(command)
+        return Effect.succeed(done)
+      })
+      const { commands, owners } = yield* sender()
+      owners.owner = { address: yield* port(() => handler), epoch: 1 }
+      const uses = Array.from({ length: 11_000 }, (_, n): [string, number] => [
+        `key_01a1${String(n).padStart(24, "0")}`,
+        1_790_000_000_000 + n,
+      ])
+      const command = { kind: "useKeys", by: "server", uses } as unknown as DirectoryCommand
+      yield* commands.ask(command)
+      expect(seen).toEqual([command])
+    }).pipe(Effect.scoped),
+  )
+
   it.live("waits for an owner, and passes by one that is none any more", () =>
     Effect.gen(function* () {
       const done: PublishedChange = { record: { sequence: 7 } as never, published: 7 }

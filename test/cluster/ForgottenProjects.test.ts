@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { writeStatement } from "../../src/cluster/DirectoryTable.ts"
 import { adoptForgotten } from "../../src/cluster/ForgottenProjects.ts"
+import { laurelError } from "../../src/domain/values/Errors.ts"
 import * as DurableStorage from "../../src/storage/durable/DurableStorage.ts"
 import { PgConnection } from "../../src/storage/postgres/PgConnection.ts"
 import { replacePartition } from "../../src/storage/postgres/ReplacePartition.ts"
@@ -56,7 +57,13 @@ describe("Projects that partition 1 has forgotten", () => {
       // An older directory: another project has a name of those that came after.
       const { committed, engine } = yield* startInMemory()
       yield* engine.askDirectory(create("prj_1", "two", 1))
-      const adopt = (epoch: number) => adoptForgotten({ connection, engine, epoch })
+      // PostgreSQL stood still when it was asked first.
+      let asked = 0
+      const outage = laurelError("storage_unavailable", "PostgreSQL does not answer.")
+      const askDirectory: typeof engine.askDirectory = (command) =>
+        asked++ === 0 ? Effect.fail(outage) : engine.askDirectory(command)
+      const adopt = (epoch: number) =>
+        adoptForgotten({ connection, engine: { askDirectory }, epoch })
       // Fenced meanwhile: it is repeated by the next owner.
       yield* adopt(1)
       expect(yield* rows()).toEqual([{ id: 0 }])
