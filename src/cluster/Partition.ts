@@ -117,10 +117,9 @@ export class Partition {
         if (Exit.isFailure(attempt) && !Cause.hasInterruptsOnly(attempt.cause)) {
           const failure = this.#options.onFailed(attempt.cause)
           if (failure === "ends") return yield* Effect.never
+          const words = "Opening a partition failed; retrying"
           if (this.opening.failed(failure)) {
-            yield* this.#log(
-              Effect.logWarning("Opening a partition failed; retrying", attempt.cause),
-            )
+            yield* this.#log(Effect.logWarning(words, attempt.cause))
           }
         }
         yield* Effect.sleep(this.opening.retryMs)
