@@ -85,7 +85,7 @@ export class Owners {
 
   constructor(options: OwnersOptions) {
     this.#options = options
-    this.row = new RunnerRow(options.address)
+    this.row = new RunnerRow(options)
   }
 
   of(partition: number): Owner | undefined {
@@ -119,7 +119,7 @@ export class Owners {
     return this.#reading
   }
 
-  /** Fails with `AddressTaken`, or as PostgreSQL does. */
+  /** Fails with `AddressTaken` or `ExpirationDiffers`, or as PostgreSQL does. */
   async open(): Promise<void> {
     const deadline = performance.now() + limits.runnerAddressMs
     while (true) {
@@ -131,6 +131,9 @@ export class Owners {
         await new Promise((resolve) => setTimeout(resolve, limits.clusterRetryMs))
       }
     }
+    await this.row.insistExpiration(
+      async ({ text, values }) => (await this.#client!.query(text, [...(values ?? [])])).rows,
+    )
     await this.renew()
     this.#keepReading()
   }

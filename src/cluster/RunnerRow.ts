@@ -1,11 +1,14 @@
 /**
- * The row of this runner in `laurel_runner`: its version, the newest format that it knows, and the requests of the last minute.
- * Written every `ownersReadMs` on the session of `Owners`; `formats.ts` rests on it, all else is for people.
+ * The row of this runner in `laurel_runner`: its version, the newest format that it knows, the lock's expiration by which it takes
+ * partitions over, and the requests of the last minute. Written every `ownersReadMs` on the session of `Owners`. `formats.ts`
+ * rests on the format. Runners with different expirations could read stale data: the one with the shorter time takes a partition over
+ * while its owner, by its own time, may still answer. So a runner does not start beside one with another expiration.
  */
 import { version } from "../Build.ts"
 import { limits } from "../Limits.ts"
 import { newestFormat, raiseFormat } from "../storage/postgres/formats.ts"
 import type { Statement } from "../storage/postgres/PgConnection.ts"
+import { silentSecondsText, tablePrefix } from "./status.ts"
 
 /** Requests of a runner. */
 export interface RequestCounts {
@@ -45,19 +48,53 @@ export class RecentRequests {
 const writeText = `WITH former AS (
   DELETE FROM laurel_runner WHERE seen_at < now() - $6::float8 * interval '1 millisecond' AND address <> $1
 )
-INSERT INTO laurel_runner (address, version, format, answered, forwarded) VALUES ($1, $2, $3, $4, $5)
+INSERT INTO laurel_runner (address, version, format, answered, forwarded, lock_expiration_ms)
+VALUES ($1, $2, $3, $4, $5, $7)
 ON CONFLICT (address) DO UPDATE SET version = EXCLUDED.version, format = EXCLUDED.format,
-  answered = EXCLUDED.answered, forwarded = EXCLUDED.forwarded, seen_at = now()`
+  answered = EXCLUDED.answered, forwarded = EXCLUDED.forwarded, lock_expiration_ms = EXCLUDED.lock_expiration_ms,
+  seen_at = now()`
+
+/** A runner that is alive, or may be by its own expiration, which differs from this one's. */
+const otherExpirationText = `SELECT address, lock_expiration_ms AS ms
+FROM laurel_runner JOIN ${tablePrefix}_runners USING (address)
+WHERE address <> $1 AND lock_expiration_ms <> $2::float8
+AND ${silentSecondsText} * 1000 <= lock_expiration_ms LIMIT 1`
+
+/** Another runner has another expiration. */
+export class ExpirationDiffers extends Error {
+  readonly address: string
+  readonly otherMs: number
+
+  constructor(address: string, otherMs: number) {
+    super(`The server ${address} has a lock expiration of ${otherMs} ms`)
+    this.address = address
+    this.otherMs = otherMs
+  }
+}
+
+interface Own {
+  readonly address: string
+  readonly lockExpirationMs: number
+}
 
 export class RunnerRow {
-  readonly #address: string
+  readonly #own: Own
   readonly #recent = new RecentRequests()
   #writtenAt = Number.NEGATIVE_INFINITY
   /** Requests since the start. */
   requests: () => RequestCounts = () => none
 
-  constructor(address: string) {
-    this.#address = address
+  constructor(own: Own) {
+    this.#own = own
+  }
+
+  /** Rejects with `ExpirationDiffers`. */
+  async insistExpiration(
+    run: (statement: Statement) => Promise<ReadonlyArray<Record<string, unknown>>>,
+  ): Promise<void> {
+    const values = [this.#own.address, this.#own.lockExpirationMs]
+    const [other] = await run({ text: otherExpirationText, values })
+    if (other !== undefined) throw new ExpirationDiffers(String(other.address), Number(other.ms))
   }
 
   /** Writes the row where that is due; a failure leaves it due. */
@@ -67,7 +104,10 @@ export class RunnerRow {
     const { answered, forwarded } = this.#recent.since(this.requests())
     // A metric that cannot be read is NaN.
     const counts = [answered, forwarded].map((count) => (Number.isFinite(count) ? count : 0))
-    const values = [this.#address, version, newestFormat, ...counts, limits.runnerForgottenMs]
+    const { address, lockExpirationMs } = this.#own
+    const { runnerForgottenMs } = limits
+    const own = [address, version, newestFormat, ...counts]
+    const values = [...own, runnerForgottenMs, Math.round(lockExpirationMs)]
     await run({ name: "runner", text: writeText, values })
     await run(raiseFormat(limits.formatWaitMs))
     this.#writtenAt = now

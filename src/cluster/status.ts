@@ -24,6 +24,7 @@ export interface RunnerStatus {
   /** Requests of the last minute: those that it answered, also for others, and those that it forwarded. */
   readonly answered: number | undefined
   readonly forwarded: number | undefined
+  readonly lockExpirationMs: number | undefined
 }
 
 export interface PartitionStatus {
@@ -65,7 +66,9 @@ export const silentSecondsText =
 const runnersText = `SELECT address, ${silentSecondsText} AS silent
 FROM ${tablePrefix}_runners ORDER BY address`
 
-const knownText = "SELECT address, version, format, answered, forwarded FROM laurel_runner"
+// Before a cluster is upgraded there is no column `lock_expiration_ms`.
+const knownText = `SELECT address, version, format, answered, forwarded,
+  (to_jsonb(laurel_runner) ->> 'lock_expiration_ms')::int AS expiration FROM laurel_runner`
 
 // Before a cluster is upgraded there is no column `format`.
 const partitionsText = `SELECT id, owner, epoch, since, last,
@@ -129,6 +132,7 @@ export const readClusterStatus = (connection: PgConnection): InPostgres<ClusterS
         format: row && Number(row.format),
         answered: row && Number(row.answered),
         forwarded: row && Number(row.forwarded),
+        lockExpirationMs: (row?.expiration as number | null | undefined) ?? undefined,
       }
     })
     return {

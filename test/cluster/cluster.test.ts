@@ -137,6 +137,18 @@ describe("A cluster of two runners", () => {
     await twin.remove()
   })
 
+  it("refuses a runner with another expiration of locks: it could show stale data", async () => {
+    const runner = await Runner.make({
+      LAUREL_CLUSTER: postgres.urlOf("cluster"),
+      LAUREL_CLUSTER_LOCK_EXPIRATION: "4 seconds",
+    })
+    await expect(runner.start()).rejects.toThrow(
+      /The server 127\.0\.0\.1:\d+ of the cluster runs with .* 3000 ms, this one has 4000 ms/,
+    )
+    expect(await runner.process.ended).toBe(78)
+    await runner.remove()
+  })
+
   it("refuses a runner that does not know the format in force", async () => {
     const url = await postgres.schema("newer")
     const connection = new PgConnection({ url })

@@ -102,7 +102,7 @@ const readCluster = Effect.fnUntraced(function* (
   const isBeside = Option.exists(given, (wish) => wish !== "all" && wish !== firstPartition)
   return isBeside
     ? yield* readRunning(config, url)
-    : { status: yield* readStopped(config, url), running: [] }
+    : { status: yield* readStopped(config, url), running: [], lockExpirationMs: 0 }
 })
 
 const install = Effect.fnUntraced(function* (given: GivenPartition, yes: boolean) {
@@ -112,7 +112,7 @@ const install = Effect.fnUntraced(function* (given: GivenPartition, yes: boolean
     return yield* commandFailed(exitCodes.configuration, "LAUREL_CLUSTER is not set.")
   }
   const { here, kept } = yield* findData(yield* namedPartitions(config, given))
-  const { running, status } = yield* readCluster(config, url, given)
+  const { lockExpirationMs, running, status } = yield* readCluster(config, url, given)
   const remoteOf = (each: Config) =>
     status.partitions.find(({ partition }) => partition === partitionNumber(each))
   for (const each of here) {
@@ -133,7 +133,7 @@ const install = Effect.fnUntraced(function* (given: GivenPartition, yes: boolean
     ),
   )
   // The former owner reads from memory for so long after it last heard that it is the owner.
-  if (running.length > 0) yield* Effect.sleep(config.clusterLockExpirationMs / 3)
+  if (running.length > 0) yield* Effect.sleep(lockExpirationMs / 3)
   yield* Console.log(
     running.length > 0
       ? "The servers now load the installed data: `laurel cluster status` shows the owner. They move their copies of the replaced data aside."

@@ -18,6 +18,7 @@ import { PartitionRouter } from "../../cluster/PartitionRouter.ts"
 import { Partitions } from "../../cluster/Partitions.ts"
 import { takePart } from "../../cluster/Placement.ts"
 import { Routing } from "../../cluster/Routing.ts"
+import { ExpirationDiffers } from "../../cluster/RunnerRow.ts"
 import { Shares } from "../../cluster/Shares.ts"
 import { readSecret } from "../../cluster/secret.ts"
 import type { Config } from "../../config/Config.ts"
@@ -64,7 +65,7 @@ export const serveInCluster = (
     const loaded = yield* Effect.forkScoped(loadModules(config))
     const secret = yield* waitForPostgres(url, readiness)
     const owners = yield* Effect.mapError(openOwners({ url, address, lockExpirationMs }), (error) =>
-      ownersFailure(address, error),
+      ownersFailure(config, error),
     )
     const partitions = limits.clusterPartitions
     const shared = yield* makeSharedParts(config, url)
@@ -248,10 +249,20 @@ const waitForPostgres = (
   )
 }
 
-const ownersFailure = (address: string, error: unknown): CommandFailed =>
-  error instanceof AddressTaken
+const ownersFailure = (
+  { clusterAddress: address, clusterLockExpirationMs: ownMs }: Config,
+  error: unknown,
+): CommandFailed => {
+  if (error instanceof ExpirationDiffers) {
+    return commandFailed(
+      exitCodes.configuration,
+      `The server ${error.address} of the cluster runs with a LAUREL_CLUSTER_LOCK_EXPIRATION of ${error.otherMs} ms, this one has ${ownMs} ms. Set the same value on all servers. To change the value, stop all servers first.`,
+    )
+  }
+  return error instanceof AddressTaken
     ? commandFailed(
         exitCodes.configuration,
         `Another server of the cluster has the address ${address}. Set LAUREL_CLUSTER_ADDRESS to an address that belongs to this server only.`,
       )
     : commandFailed(exitCodes.unavailable, `PostgreSQL: ${error}`)
+}

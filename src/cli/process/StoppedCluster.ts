@@ -1,13 +1,15 @@
 /** The servers of a cluster that run, and a cluster none of whose servers runs: what commands need that change its data. */
 import { Effect } from "effect"
-import type { ClusterStatus } from "../../cluster/status.ts"
+import type { ClusterStatus, RunnerStatus } from "../../cluster/status.ts"
 import type { Config } from "../../config/Config.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 
 export interface RunningCluster {
   readonly status: ClusterStatus
-  /** The addresses of the servers that run, by their signs of life. */
+  /** The addresses of the servers that run, by their heartbeats. */
   readonly running: ReadonlyArray<string>
+  /** The longest of the servers that run and of this command. */
+  readonly lockExpirationMs: number
 }
 
 /** What PostgreSQL has. */
@@ -19,10 +21,16 @@ export const readRunning = Effect.fnUntraced(function* (
   const status = yield* Effect.mapError(clusterStatusAt(url), ({ words }) =>
     commandFailed(exitCodes.unavailable, words),
   )
-  const running = status.runners
-    .filter(({ silentSeconds }) => silentSeconds * 1_000 <= config.clusterLockExpirationMs)
-    .map(({ address }) => address)
-  return { status, running }
+  const expirationOf = ({ lockExpirationMs = config.clusterLockExpirationMs }: RunnerStatus) =>
+    lockExpirationMs
+  const running = status.runners.filter(
+    (runner) => runner.silentSeconds * 1_000 <= expirationOf(runner),
+  )
+  return {
+    status,
+    running: running.map(({ address }) => address),
+    lockExpirationMs: Math.max(config.clusterLockExpirationMs, ...running.map(expirationOf)),
+  }
 })
 
 /** The same; fails while a server runs. */
@@ -30,11 +38,11 @@ export const readStopped = Effect.fnUntraced(function* (
   config: Config,
   url: string,
 ): Effect.fn.Return<ClusterStatus, CommandFailed> {
-  const { running, status } = yield* readRunning(config, url)
+  const { lockExpirationMs, running, status } = yield* readRunning(config, url)
   return running.length === 0
     ? status
     : yield* commandFailed(
         exitCodes.inUse,
-        `Stop all servers of the cluster first: ${running.join(", ")}. A lost server counts as running for ${config.clusterLockExpirationMs / 1_000} seconds after its last heartbeat.`,
+        `Stop all servers of the cluster first: ${running.join(", ")}. A lost server counts as running for ${lockExpirationMs / 1_000} seconds after its last heartbeat.`,
       )
 })

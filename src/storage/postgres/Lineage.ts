@@ -78,7 +78,7 @@ export const decideLineage = (
       : `its records up to ${lastSequence} are not those of PostgreSQL`
   if (lineage === undefined) {
     return refuse(
-      `${directory} is no copy of this cluster: ${why}. Start with an empty data directory to join the cluster. To replace all data of the cluster by those of this directory, stop all servers and run \`laurel cluster install\`.`,
+      `${directory} is no copy of this cluster: ${why}. Start with an empty data directory to join the cluster. To replace the partition's data in PostgreSQL with this directory, run \`laurel cluster install\`.`,
     )
   }
   if (remote.firstSequence > 1) {

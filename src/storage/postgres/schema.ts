@@ -14,7 +14,8 @@
  * - `laurel_follower`: one row a follower of a partition, for people: its last record, and when it last had all of them.
  * - `laurel_cluster_runners`: one row a runner, with its last sign of life, as Effect Cluster's own storage has it
  *   (`cluster/RunnerLocks.ts`).
- * - `laurel_runner`: one row a runner, with its version and the newest format that it knows (`cluster/RunnerRow.ts`).
+ * - `laurel_runner`: one row a runner, with its version, the newest format that it knows, and its lock expiration
+ *   (`cluster/RunnerRow.ts`).
  *
  * The first server of a newer version changes the tables while servers of older versions use them, and one of these may start
  * again: tables of a newer version are used as they are. So a migration only adds: tables, indexes that are not unique, and
@@ -127,6 +128,7 @@ export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
       healthy boolean NOT NULL DEFAULT true,
       last_heartbeat timestamp NOT NULL DEFAULT now()
     )`,
+    "ALTER TABLE laurel_runner ADD lock_expiration_ms int",
   ],
 ]
 

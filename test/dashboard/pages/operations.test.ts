@@ -91,6 +91,7 @@ describe("Operations", () => {
           {
             address: "10.0.0.5:8082",
             silentSeconds: 0.25,
+            lockExpirationMs: undefined,
             version: "1.1.0",
             format: 1,
             answered: 12_000,
@@ -99,6 +100,7 @@ describe("Operations", () => {
           {
             address: "10.0.0.6:8082",
             silentSeconds: 90,
+            lockExpirationMs: undefined,
             version: undefined,
             format: undefined,
             answered: undefined,

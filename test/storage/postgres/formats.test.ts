@@ -312,7 +312,7 @@ describe("The row of a runner", () => {
       await partitionIn(1)
       await runner("gone", 1, limits.runnerForgottenMs + 1_000)
       await runner("kept", 1, limits.runnerForgottenMs - 60_000)
-      const row = new RunnerRow("own")
+      const row = new RunnerRow({ address: "own", lockExpirationMs: 10_000 })
       row.requests = () => ({ answered: 7, forwarded: 3 })
       await row.write(run)
       const read =
@@ -324,7 +324,7 @@ describe("The row of a runner", () => {
         { ...own, address: "own" },
       ]
       expect(await query(read)).toEqual(both)
-      const broken = new RunnerRow("own")
+      const broken = new RunnerRow({ address: "own", lockExpirationMs: 10_000 })
       broken.requests = () => ({ answered: Number.NaN, forwarded: 4 })
       await broken.write(run)
       const written = { ...own, answered: "0", forwarded: "4", address: "own" }
@@ -333,7 +333,7 @@ describe("The row of a runner", () => {
   })
 
   it("is written again after a failure", async () => {
-    const row = new RunnerRow("own")
+    const row = new RunnerRow({ address: "own", lockExpirationMs: 10_000 })
     await expect(row.write(() => Promise.reject(new Error("away")))).rejects.toThrow("away")
     const names: Array<string | undefined> = []
     await row.write(async ({ name }) => names.push(name))
