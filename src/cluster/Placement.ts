@@ -76,6 +76,10 @@ const idsOf = (shards: Iterable<ShardId.ShardId>): ReadonlyArray<number> =>
 const shardsOf = (ids: ReadonlyArray<number>): Array<ShardId.ShardId> =>
   ids.map((id) => ShardId.make("default", id))
 
+/** Effect Cluster logs it every few seconds of an outage: with the words alone, no stack. */
+const refail = <A>(asked: Effect.Effect<A, PgFailure>): Effect.Effect<A, PersistenceError> =>
+  PersistenceError.refail(Effect.mapError(asked, ({ words }) => words))
+
 /** The storage of runners and locks, in which a partition stays where it is until its owner is gone. */
 const staying = (
   options: PlacementOptions,
@@ -84,7 +88,6 @@ const staying = (
   scope: Scope.Scope,
 ) => {
   const { gaveAway, givesAway, mayTake } = options
-  const { refail } = PersistenceError
   /** The partitions whose locks this runner has. */
   const holding = new Set<number>()
   /** The partitions that this runner is giving away, and to whom. */
