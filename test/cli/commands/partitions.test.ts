@@ -128,7 +128,7 @@ it.live("are about all partitions or one, and say which", () =>
     expect(all.stderr).not.toContain("without keys")
     const alone = yield* run("restore", first)
     expect(alone.code).toBe(64)
-    expect(alone.stderr).toContain("archived and without keys")
+    expect(alone.stderr).toContain("archived, without keys")
     const inThird = yield* Effect.promise(() => readdir(join(root, "partitions", "3")))
     const replaced = inThird.find((name) => name.startsWith("replaced-"))!
     const back = yield* run("restore", replaced)
