@@ -89,7 +89,10 @@ export const forwarding = ({
         }
       }
       await checkTotal(owner, answered, unread)
-      const [row] = await postgres.query("SELECT epoch::int FROM laurel_partition", schema)
+      const [row] = await postgres.query(
+        "SELECT epoch::int FROM laurel_partition WHERE id = 1",
+        schema,
+      )
       if (row?.epoch !== 1) throw new Error("The owner changed")
       return lines
     } finally {

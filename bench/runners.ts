@@ -37,7 +37,7 @@ const createKey = async (project: string, settings: Settings): Promise<string> =
   const scope = ["--project", project, "--environment", "sandbox", "--tier", "enterprise"]
   const env = { PATH: process.env.PATH, ...settings }
   const args = [program, "keys", "create", ...scope]
-  const { stdout } = await promisify(execFile)(process.execPath, args, { env })
+  const { stdout } = await promisify(execFile)("sh", args, { env })
   return stdout.trim()
 }
 
