@@ -4,9 +4,12 @@
  * fault the users are read, and from time to time a runner with an empty directory folds the whole journal. With a log, a
  * line a fault, a run goes on where it ended.
  */
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs"
+import { appendFileSync, cpSync, existsSync, readFileSync, writeFileSync } from "node:fs"
+import path from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
+import { Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
+import { findDamage } from "../../src/storage/lmdb/DatabaseCheck.ts"
 import { Random } from "../simulation/random.ts"
 import { Postgres } from "../storage/postgres/Postgres.ts"
 import type { Finding } from "./Caller.ts"
@@ -210,6 +213,7 @@ class Arena {
       await cluster.expectBoard(load)
       await inbox.expect("/steady", load)
     }
+    await this.#expectWholeDatabases()
     return {
       seed,
       number,
@@ -246,6 +250,30 @@ class Arena {
     }
     for (let partition = 1; partition <= limits.clusterPartitions; partition++) {
       await ownerOf(this.cluster.runners, partition)
+    }
+  }
+
+  /** Each database under load has the entries that its sums count; the scan runs beside the server. */
+  async #expectWholeDatabases(): Promise<void> {
+    for (const { directory } of this.network.runners) {
+      for (const partition of loadedPartitions) {
+        const folder = path.join(directory, "partitions", String(partition), "live")
+        if (!existsSync(path.join(folder, "data.mdb"))) continue
+        const fault = await Effect.runPromise(findDamage(folder))
+        if (fault !== undefined) throw new Error(fault)
+      }
+    }
+  }
+
+  /** Keeps the databases of the servers' loaded partitions, as evidence. */
+  keepDatabases(where: string): void {
+    for (const { directory, internal } of this.network.runners) {
+      for (const partition of loadedPartitions) {
+        const name = path.join("partitions", String(partition), "live")
+        const from = path.join(directory, name)
+        const to = path.join(where, internal.replace(":", "-"), name)
+        if (existsSync(from)) cpSync(from, to, { recursive: true })
+      }
     }
   }
 
@@ -336,8 +364,10 @@ export const clusterTorture = async (
           const findings = [{ kind: "failed", words }] as const
           note({ ...cell, ...nothing, seed, findings })
         }
-        if (log !== undefined)
+        if (log !== undefined) {
           appendFileSync(`${log}.${cell.number}.txt`, `${words}\n${arena.logs}`)
+          arena.keepDatabases(`${log}.${cell.number}.data`)
+        }
         // With a new cluster.
         await arena.remove()
         arena = undefined
