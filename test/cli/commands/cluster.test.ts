@@ -10,7 +10,15 @@ const partition = (number: number, more: Partial<PartitionStatus> = {}): Partiti
   ...more,
 })
 const runner = (address: string) => ({
-  ...{ address, silentSeconds: 0.2, version: "1.2.0", format: 2, answered: 5, forwarded: 1, lockExpirationMs: 10_000 },
+  ...{
+    address,
+    silentSeconds: 0.2,
+    version: "1.2.0",
+    format: 2,
+    answered: 5,
+    forwarded: 1,
+    lockExpirationMs: 10_000,
+  },
 })
 
 describe("The state of a cluster", () => {
