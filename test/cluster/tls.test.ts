@@ -63,7 +63,7 @@ describe("A server that reaches PostgreSQL by TLS", () => {
   })
 
   it.each([
-    // As PostgreSQL's own library reads it: encrypted, whoever answers.
+    // As in libpq: encrypted, the server's certificate is not verified.
     "sslmode=require",
     "sslmode=require&sslrootcert=FOLDER/ca.pem",
     "sslmode=verify-ca&sslrootcert=FOLDER/ca.pem",

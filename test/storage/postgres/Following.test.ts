@@ -315,14 +315,19 @@ const fillingDisk = () => {
   return { state, disk }
 }
 
+/** An owner, and the directory and disk of a copy that follows. */
+const ownerWithFillingDisk = Effect.gen(function* () {
+  const url = yield* makeSchema
+  const [one, two] = [yield* temporaryFolder, yield* temporaryFolder]
+  const owner = yield* copyAt(url, one)
+  yield* owner.claim
+  return { url, two, owner, ...fillingDisk() }
+})
+
 describe("A full disk of a copy that follows", () => {
   it.live("stops it when too much waits for the disk; with space it has all again", () =>
     Effect.gen(function* () {
-      const url = yield* makeSchema
-      const [one, two] = [yield* temporaryFolder, yield* temporaryFolder]
-      const owner = yield* copyAt(url, one)
-      yield* owner.claim
-      const { disk, state } = fillingDisk()
+      const { disk, owner, state, two, url } = yield* ownerWithFillingDisk
       const padding = "x".repeat(1_000_000)
       const each = numbered(1, 1, padding).frames.length
       const taken = Math.ceil(limits.mirrorPendingBytesMax / each)
@@ -349,11 +354,7 @@ describe("A full disk of a copy that follows", () => {
 
   it.live("costs it the webhooks of that time, not its place", () =>
     Effect.gen(function* () {
-      const url = yield* makeSchema
-      const [one, two] = [yield* temporaryFolder, yield* temporaryFolder]
-      const owner = yield* copyAt(url, one)
-      yield* owner.claim
-      const { disk, state } = fillingDisk()
+      const { disk, owner, state, two, url } = yield* ownerWithFillingDisk
       const follower = yield* copyAt(url, two, { disk })
       yield* follower.look
       state.isFull = true
