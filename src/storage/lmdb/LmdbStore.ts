@@ -42,11 +42,12 @@ import { type CheckedDatabase, checkDatabase, markClosed, markInUse } from "./Da
 import { type LmdbRoot, type LmdbTable, openTables, openWritable, stateOf } from "./environment.ts"
 import { isFullDisk, openingCause } from "./fullDisk.ts"
 import { BlockTable, following } from "./LmdbBlocks.ts"
+import { whileLocked } from "./OpeningLock.ts"
 import { putEntries } from "./putEntries.ts"
 import { spareBytes } from "./reserveSpace.ts"
 import type { OnScanning } from "./ScanProcesses.ts"
 import type { Sums } from "./Sums.ts"
-import { asFault } from "./WriteProtocol.ts"
+import { errorOf } from "./WriteProtocol.ts"
 import { WriteThread } from "./WriteThread.ts"
 
 type Bytes = Uint8Array
@@ -194,16 +195,18 @@ export class LmdbStore {
     }).pipe(Effect.catch(this.#failed))
     // Reads of this turn may stand on the transaction before.
     this.#root.resetReadTxn()
-    if ("message" in outcome) yield* this.#failed(outcome)
+    if ("message" in outcome) yield* this.#failed(errorOf(outcome))
   }).bind(this)
 
   /** Stores the first sums of a database. */
   readonly storeSums: Effect.Effect<void, StorageError> = Effect.suspend(() => {
     try {
-      this.#root.transactionSync(() => putEntries(this.#root, this.#tables, this.#sums, []))
+      whileLocked(this.#options.folder, () =>
+        this.#root.transactionSync(() => putEntries(this.#root, this.#tables, this.#sums, [])),
+      )
       return Effect.void
     } catch (error) {
-      return this.#failed(asFault(error))
+      return this.#failed(error)
     }
   })
 
@@ -257,16 +260,18 @@ export class LmdbStore {
   }
 }
 
-const openStore = (options: LmdbStoreOptions, checked: CheckedDatabase): LmdbStore => {
-  const root = openWritable(options.folder, options.mapBytes)
-  try {
-    return new LmdbStore(root, checked, options)
-  } catch (error) {
-    // Else the next attempt would get this environment, which writes nothing after a failure.
-    void root.close()
-    throw error
-  }
-}
+/** Under the lock, since new tables are committed. */
+const openStore = (options: LmdbStoreOptions, checked: CheckedDatabase): LmdbStore =>
+  whileLocked(options.folder, () => {
+    const root = openWritable(options.folder, options.mapBytes)
+    try {
+      return new LmdbStore(root, checked, options)
+    } catch (error) {
+      // Else the next attempt would get this environment, which writes nothing after a failure.
+      void root.close()
+      throw error
+    }
+  })
 
 /** Opens the environment for the surrounding scope. Fails where it is damaged, and with a `DiskError` where the disk is full. */
 export const openLmdbStore = Effect.fnUntraced(function* (

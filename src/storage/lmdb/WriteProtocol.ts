@@ -25,3 +25,6 @@ export const asFault = (error: unknown): WriteFault => ({
   message: error instanceof Error ? error.message : String(error),
   code: (error as { readonly code?: unknown } | null | undefined)?.code,
 })
+
+export const errorOf = ({ code, message }: WriteFault): Error =>
+  Object.assign(new Error(message), { code })

@@ -5,18 +5,22 @@
 import { parentPort, workerData } from "node:worker_threads"
 import { EntrySlice } from "../EntrySlice.ts"
 import { openTables, openWritable } from "./environment.ts"
+import { OpeningLock } from "./OpeningLock.ts"
 import { putEntries } from "./putEntries.ts"
 import { asFault, type WriteOrder, type WriteOutcome, type WriteSettings } from "./WriteProtocol.ts"
 
 const { folder, mapBytes, sums: first }: WriteSettings = workerData
+const lock = new OpeningLock(folder)
 const root = openWritable(folder, mapBytes)
-const tables = openTables(root)
+const tables = lock.hold(() => openTables(root))
 /** As of the last transaction. */
 let sums = first
 
 const write = (order: Exclude<WriteOrder, "close">): WriteOutcome => {
   try {
-    sums = root.transactionSync(() => putEntries(root, tables, sums, EntrySlice.from(order)))
+    sums = lock.hold(() =>
+      root.transactionSync(() => putEntries(root, tables, sums, EntrySlice.from(order))),
+    )
     return { sums }
   } catch (error) {
     return asFault(error)
@@ -30,5 +34,6 @@ port.on("message", async (order: WriteOrder) => {
     return
   }
   await root.close()
+  await lock.close()
   port.close()
 })

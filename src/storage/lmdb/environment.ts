@@ -1,9 +1,10 @@
-/** Opens LMDB environments. The only importer of `lmdb`; loads nothing of Effect, so that scan processes start fast. */
+/** Opens LMDB environments. The only importer of `lmdb` beside `OpeningLock.ts`; loads nothing of Effect, so that scan processes start fast. */
 import fs from "node:fs"
 import path from "node:path"
 import { type Database, open, type RootDatabase, type Transaction } from "lmdb"
 import { limits } from "../../Limits.ts"
 import { type Table, tables } from "../tables.ts"
+import { betweenCommits } from "./OpeningLock.ts"
 import { checkSpace, reserveLock } from "./reserveSpace.ts"
 
 type Bytes = Uint8Array
@@ -18,6 +19,8 @@ export const rebuildHint =
 /** The data file of an environment. */
 export const dataFile = (folder: string): string => path.join(folder, "data.mdb")
 
+const lockFile = (folder: string): string => path.join(folder, "lock.mdb")
+
 const binary = { encoding: "binary", keyEncoding: "binary" } as const
 
 const environment = {
@@ -31,16 +34,21 @@ const environment = {
 
 /** Opens an environment read-only, also beside the process that writes it. Throws; damage can end the process. */
 export const openReadOnly = (folder: string): LmdbRoot => {
-  if (fs.existsSync(dataFile(folder))) reserveLock(folder)
-  return open<Bytes, Bytes>({ ...environment, path: folder, readOnly: true })
+  if (fs.existsSync(dataFile(folder))) reserveLock(lockFile(folder))
+  return betweenCommits(folder, () =>
+    open<Bytes, Bytes>({ ...environment, path: folder, readOnly: true }),
+  )
 }
 
 const writable = { ...environment, overlappingSync: false, eventTurnBatching: false } as const
 
-/** Opens an environment for writing. Throws; damage can end the process. */
+/**
+ * Opens an environment for writing. Where other processes may open it meanwhile, transactions need its `OpeningLock`.
+ * Throws; damage can end the process.
+ */
 export const openWritable = (folder: string, mapSize = environment.mapSize): LmdbRoot => {
   checkSpace(dataFile(folder))
-  reserveLock(folder)
+  reserveLock(lockFile(folder))
   return open<Bytes, Bytes>({ ...writable, mapSize, path: folder })
 }
 

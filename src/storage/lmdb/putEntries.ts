@@ -5,16 +5,17 @@
  */
 import { checksumOf, packedValue } from "../SealedValue.ts"
 import type { Entry, Table } from "../tables.ts"
-import { type LmdbRoot, type LmdbTable, lookUp } from "./environment.ts"
+import { type LmdbRoot, type LmdbTable, lookUp, stateOf } from "./environment.ts"
 import { change, digestOf, encodeSums, hashKey, type Sums, sumsKey } from "./Sums.ts"
 
-/** Answers the sums after all entries. Throws what `lmdb` throws. */
+/** Answers the sums after all entries. Throws what `lmdb` throws, and where the transaction would undo the newest one. */
 export const putEntries = (
   root: LmdbRoot,
   tables: Readonly<Record<Table, LmdbTable>>,
   before: Sums,
   entries: Iterable<Entry>,
 ): Sums => {
+  insistNewest(root)
   const sums: Sums = structuredClone(before)
   for (const { key, replaces, table, value } of entries) {
     sums[table] ??= { count: 0, sum: 0 }
@@ -38,4 +39,14 @@ export const putEntries = (
 const storedChecksum = (table: LmdbTable, key: Uint8Array): number | null => {
   const value = lookUp(table, key)
   return value === undefined ? null : checksumOf(value)
+}
+
+/** Throws where another process has opened the database without its lock, at the moment of a commit (`OpeningLock.ts`). */
+const insistNewest = (root: LmdbRoot): void => {
+  const [newest, own] = [stateOf(root).transaction, root.getWriteTxnId()]
+  if (own !== newest + 1) {
+    throw new Error(
+      `transaction ${own} would undo transaction ${newest}: a process has opened the database without its lock`,
+    )
+  }
 }

@@ -22,11 +22,10 @@ export const freeBytesOf = (folder: string): number => {
 }
 
 /**
- * Writes the lock file of the environment in `folder`, if there is none. Throws the system's error, as `ENOSPC`, but none where
- * the folder cannot be written: LMDB reads there without a lock.
+ * Writes the lock file `file` of an environment, if there is none. Throws the system's error, as `ENOSPC`, but none where its
+ * folder cannot be written: LMDB reads there without a lock.
  */
-export const reserveLock = (folder: string): void => {
-  const file = path.join(folder, "lock.mdb")
+export const reserveLock = (file: string): void => {
   if (sizeOf(file) >= openedBytesMin) return
   try {
     fs.writeFileSync(file, Buffer.alloc(lockBytes))

@@ -177,10 +177,9 @@ await serve(
 receiver.close()
 receiver.closeAllConnections()
 
-const transient = ["lock*", "server.json", "setup-link", "lock.mdb"].flatMap((name) => [
-  "--exclude",
-  name,
-])
+const transient = ["lock*", "server.json", "setup-link", "lock.mdb", "opening.mdb*"].flatMap(
+  (name) => ["--exclude", name],
+)
 const archive = join(set, archiveOfDirectory)
 execFileSync("tar", ["-C", work, ...transient, "-czf", archive, "directory"])
 

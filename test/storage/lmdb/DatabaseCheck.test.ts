@@ -145,13 +145,14 @@ describe("The marks of an end", () => {
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const names = Effect.promise(async () => (await readdir(folder)).sort())
+      const opening = ["opening.mdb", "opening.mdb-lock"]
       for (let run = 0; run < 2; run++) {
         yield* withStore(folder, () =>
           Effect.gen(function* () {
-            expect(yield* names).toEqual(["data.mdb", "in-use", "lock.mdb"])
+            expect(yield* names).toEqual(["data.mdb", "in-use", "lock.mdb", ...opening])
           }),
         )
-        expect(yield* names).toEqual(["closed", "data.mdb", "lock.mdb"])
+        expect(yield* names).toEqual(["closed", "data.mdb", "lock.mdb", ...opening])
       }
     }),
   )

@@ -1,0 +1,79 @@
+/**
+ * Keeps the commits of an LMDB environment apart from its openings by other processes.
+ *
+ * LMDB 0.9.90, which `lmdb` 3.5.6 contains, has the fault ITS#9496 of OpenLDAP: an opening (`mdb_env_open2`) reads the number of
+ * the newest transaction from the data file, then stores that number in the lock file, where the writer and the readers of
+ * all processes find it. If a commit comes between both, the next transaction continues from the state before that commit:
+ * the commit is lost, or LMDB refuses the next write with `MDB_PROBLEM`.
+ *
+ * The lock is the write mutex of a second environment beside the first (`opening.mdb`). LMDB's mutex works between
+ * processes, and the next process takes it over from an owner that died. Nothing is ever committed to the second environment, so
+ * its own openings do no harm. The writer creates its files before it opens the first environment; a database without
+ * them has no writer.
+ *
+ * A commit costs one more uncontended mutex. An opening waits for the commit under way, and holds up the next one for milliseconds.
+ */
+import fs from "node:fs"
+import path from "node:path"
+import { ABORT, open, type RootDatabase } from "lmdb"
+import { checkSpace, reserveLock } from "./reserveSpace.ts"
+
+const lockBytes = 1_048_576
+/** Both meta pages; less is left where the disk filled up. */
+const createdBytes = 8_192
+
+const fileIn = (folder: string): string => path.join(folder, "opening.mdb")
+
+const sizeOf = (file: string): number => fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
+
+export class OpeningLock {
+  readonly #root: RootDatabase
+
+  /** Creates the lock of the environment in `folder` where there is none. Throws what `lmdb` or the system throws. */
+  constructor(folder: string) {
+    const file = fileIn(folder)
+    if (sizeOf(file) < createdBytes) fs.rmSync(file, { force: true })
+    checkSpace(file)
+    reserveLock(`${file}-lock`)
+    this.#root = open({ path: file, noSubdir: true, mapSize: lockBytes, overlappingSync: false })
+  }
+
+  /** Runs a commit or an opening while no other runs in any process. Throws what `run` throws. */
+  hold<A>(run: () => A): A {
+    let result: A | undefined
+    this.#root.transactionSync(() => {
+      result = run()
+      return ABORT
+    })
+    return result as A
+  }
+
+  close(): Promise<void> {
+    return this.#root.close()
+  }
+}
+
+/** Runs a commit, or the opening of an environment that this process writes, while no other runs. Creates the lock. */
+export const whileLocked = <A>(folder: string, run: () => A): A => {
+  const lock = new OpeningLock(folder)
+  try {
+    return lock.hold(run)
+  } finally {
+    void lock.close()
+  }
+}
+
+/** Runs an opening of the environment in `folder` while its writer, if there is one, commits nothing. */
+export const betweenCommits = <A>(folder: string, run: () => A): A => {
+  const file = fileIn(folder)
+  return sizeOf(file) >= createdBytes && isWritable(file) ? whileLocked(folder, run) : run()
+}
+
+const isWritable = (file: string): boolean => {
+  try {
+    fs.accessSync(file, fs.constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}

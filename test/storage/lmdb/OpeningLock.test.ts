@@ -1,0 +1,126 @@
+import { type ChildProcess, fork } from "node:child_process"
+import { once } from "node:events"
+import fs from "node:fs"
+import path from "node:path"
+import { fileURLToPath } from "node:url"
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import { compositeKey } from "../../../src/storage/Keys.ts"
+import { findDamage } from "../../../src/storage/lmdb/DatabaseCheck.ts"
+import { OpeningLock, whileLocked } from "../../../src/storage/lmdb/OpeningLock.ts"
+import { runScan } from "../../../src/storage/lmdb/ScanProcesses.ts"
+import { encodeValue } from "../../../src/storage/SealedValue.ts"
+import { withStore } from "../environments.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
+
+const entry = (n: number) => ({
+  table: "users" as const,
+  key: compositeKey(n),
+  value: encodeValue(`${n}`),
+})
+
+/** A process that has the lock of `folder`. */
+const holderOf = (folder: string) =>
+  Effect.acquireRelease(
+    Effect.promise(async (): Promise<ChildProcess> => {
+      const holder = fork(fileURLToPath(new URL("./lockHolder.ts", import.meta.url)), [folder])
+      await once(holder, "message")
+      return holder
+    }),
+    (holder) => Effect.sync(() => holder.kill("SIGKILL")),
+  )
+
+describe("The lock between commits and openings of a database", () => {
+  it.live("holds up an opening by another process, and goes on when its holder was killed", () =>
+    Effect.gen(function* () {
+      const [folder, other] = [yield* temporaryFolder, yield* temporaryFolder]
+      for (const each of [folder, other]) {
+        yield* withStore(each, (store) => store.writeEntries([entry(1)]))
+      }
+      const holder = yield* holderOf(folder)
+      const begun = yield* Deferred.make<void>()
+      const opening = yield* Effect.forkChild(
+        runScan({ folder, whole: true }, () => Deferred.doneUnsafe(begun, Effect.void)),
+      )
+      // The scan says so before it opens the database, and would be done before another one that starts now.
+      yield* Deferred.await(begun)
+      expect(yield* runScan({ folder: other, whole: true })).toMatchObject({ entries: 1 })
+      expect(opening.pollUnsafe()).toBeUndefined()
+      holder.kill("SIGKILL")
+      expect(yield* Fiber.join(opening)).toMatchObject({ entries: 1 })
+      expect(whileLocked(folder, () => "free")).toBe("free")
+    }),
+  )
+
+  it.live("holds up a commit while another process opens the database", () =>
+    Effect.gen(function* () {
+      const [folder, other] = [yield* temporaryFolder, yield* temporaryFolder]
+      yield* withStore(folder, (store) =>
+        Effect.gen(function* () {
+          // The thread that writes runs from here on.
+          yield* store.writeEntries([entry(1)])
+          const holder = yield* holderOf(folder)
+          const writing = yield* Effect.forkChild(store.writeEntries([entry(2)]))
+          yield* withStore(other, (second) => second.writeEntries([entry(1)]))
+          expect(writing.pollUnsafe()).toBeUndefined()
+          expect(yield* store.readEntry("users", entry(2).key)).toBeUndefined()
+          holder.kill("SIGKILL")
+          yield* Fiber.join(writing)
+          expect(yield* store.readEntry("users", entry(2).key)).toEqual(entry(2).value)
+        }).pipe(Effect.scoped),
+      )
+    }),
+  )
+
+  it.live("is free again after a run that threw", () =>
+    Effect.gen(function* () {
+      const lock = new OpeningLock(yield* temporaryFolder)
+      const failing = () => {
+        throw new Error("refused")
+      }
+      expect(() => lock.hold(failing)).toThrow("refused")
+      expect(lock.hold(() => 1)).toBe(1)
+      yield* Effect.promise(() => lock.close())
+    }),
+  )
+
+  it.live("is created again where a full disk had cut its file", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      yield* withStore(folder, (store) => store.writeEntries([entry(1)]))
+      fs.truncateSync(path.join(folder, "opening.mdb"), 4_096)
+      expect(yield* findDamage(folder)).toBeUndefined()
+      yield* withStore(folder, (store) => store.writeEntries([entry(2)]))
+      expect(yield* runScan({ folder, whole: true })).toMatchObject({ entries: 2 })
+    }),
+  )
+})
+
+/** The place of the number of the newest transaction in LMDB's lock file. */
+const transactionAt = 8
+
+describe("A transaction", () => {
+  for (const behind of [1, 2, 3]) {
+    it.live(
+      `is refused, and undoes none, where an opening without the lock has set LMDB back by ${behind}`,
+      () =>
+        Effect.gen(function* () {
+          const folder = yield* temporaryFolder
+          yield* withStore(folder, (store) =>
+            Effect.gen(function* () {
+              for (let n = 0; n < 5; n++) yield* store.writeEntries([entry(n)])
+              const lock = fs.openSync(path.join(folder, "lock.mdb"), "r+")
+              const newest = Buffer.alloc(8)
+              fs.readSync(lock, newest, 0, 8, transactionAt)
+              newest.writeBigUInt64LE(newest.readBigUInt64LE() - BigInt(behind))
+              fs.writeSync(lock, newest, 0, 8, transactionAt)
+              const { message } = yield* Effect.flip(store.writeEntries([entry(5)]))
+              expect(message).toMatch(/^Storage failed to write: transaction \d+ would undo/)
+              fs.closeSync(lock)
+            }),
+          )
+          expect(yield* runScan({ folder, whole: true })).toMatchObject({ entries: 5 })
+        }),
+    )
+  }
+})
