@@ -1,6 +1,6 @@
 /** The tables of a run of the chaos matrix. */
 import { expect, it } from "vitest"
-import { markdownOf, momentsOf, tableOf } from "./table.ts"
+import { markdownOf, momentsOf, summaryOf, tableOf } from "./table.ts"
 import type { Struck } from "./torture.ts"
 
 const struck = (each: object): Struck =>
@@ -43,6 +43,21 @@ it("A fault that failed counts, and has no time", () => {
     ["SIGTERM", 1, "", 1],
     ["kill -9", 2, 12, 1],
   ])
+})
+
+it("The summary has a row for each fault, whatever the moment, and one for those that left no runner able to serve", () => {
+  const rows = summaryOf([
+    struck({ partitionMs: 3 }),
+    struck({ partitionMs: 4, moment: "moving" }),
+    struck({ partitionMs: 5, able: 0 }),
+    struck({ fault: "SIGTERM", partitionMs: 1_200, able: 0, moment: "moving" }),
+    struck({ fault: "SIGTERM", partitionMs: null }),
+  ])
+  expect(markdownOf(rows)).toBe(`| fault | count | median ms | longest ms |
+| --- | --: | --: | --: |
+| no runner left able to serve, by any fault | 2 | 1,200 | 1,200 |
+| kill -9 | 2 | 4 | 4 |
+| SIGTERM | 1 | 0 | 0 |`)
 })
 
 it("Each moment has its faults by the number of runners, and those that missed it", () => {

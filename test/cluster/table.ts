@@ -17,12 +17,10 @@ const timesOf = (times: ReadonlyArray<number | null>): ReadonlyArray<number> =>
  * one, or the end of the fault.
  */
 export const tableOf = (struck: ReadonlyArray<Struck>): ReadonlyArray<Row> => {
-  const rows = new Map<string, Array<Struck>>()
-  for (const each of struck) {
-    const moving = each.moment === "moving" ? ", moving" : ""
-    const key = `${each.fault}${moving}${each.able === 0 ? ", no runner left" : ""}`
-    rows.set(key, [...(rows.get(key) ?? []), each])
-  }
+  const rows = Map.groupBy(struck, ({ able, fault, moment }) => {
+    const moving = moment === "moving" ? ", moving" : ""
+    return `${fault}${moving}${able === 0 ? ", no runner left" : ""}`
+  })
   return [...rows]
     .sort(([left], [right]) => (left < right ? -1 : 1))
     .map(([fault, all]) => {
@@ -43,6 +41,25 @@ export const tableOf = (struck: ReadonlyArray<Struck>): ReadonlyArray<Row> => {
         other: found("changed", "failed"),
       }
     })
+}
+
+/** The table of `src/cluster/README.md`: faults at any moment, in the order of their longest times. */
+export const summaryOf = (struck: ReadonlyArray<Struck>): ReadonlyArray<Row> => {
+  const rows = Map.groupBy(struck, ({ able, fault }) =>
+    able === 0 ? "no runner left able to serve, by any fault" : fault,
+  )
+  return [...rows]
+    .map(([fault, all]) => {
+      const times = timesOf(all.map(({ partitionMs }) => partitionMs))
+      return { fault, count: all.length, median: medianOf(times) ?? 0, longest: times.at(-1) ?? 0 }
+    })
+    .sort((left, right) => right.longest - left.longest)
+    .map(({ fault, count, median, longest }) => ({
+      fault,
+      count,
+      "median ms": median.toLocaleString("en"),
+      "longest ms": longest.toLocaleString("en"),
+    }))
 }
 
 /** Faults at each moment by the number of runners, and those that came when the moment had passed or was not there yet. */

@@ -32,7 +32,7 @@ if (!(minutes > 0) || !Number.isSafeInteger(seed)) {
 }
 if (values.cluster) {
   const { clusterTorture } = await import("../cluster/torture.ts")
-  const { markdownOf, momentsOf, tableOf } = await import("../cluster/table.ts")
+  const { markdownOf, momentsOf, summaryOf, tableOf } = await import("../cluster/table.ts")
   const [rounds, expirationMs] = [Number(values.rounds), Number(values.expiration)]
   console.log(`Expiration ${expirationMs} ms; again with --seed ${seed}`)
   const struck = await clusterTorture({
@@ -45,7 +45,8 @@ if (values.cluster) {
     log: values.log,
     say: console.log,
   })
-  console.log(`\n${markdownOf(tableOf(struck))}\n\n${markdownOf(momentsOf(struck))}\n`)
+  const tables = [tableOf(struck), summaryOf(struck), momentsOf(struck)]
+  console.log(`\n${tables.map(markdownOf).join("\n\n")}\n`)
   const sum = struck.reduce((total, { acknowledged }) => total + acknowledged, 0)
   const findings = struck.flatMap((each) => each.findings)
   console.log(
