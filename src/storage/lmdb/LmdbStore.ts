@@ -42,7 +42,7 @@ import { type CheckedDatabase, checkDatabase, markClosed, markInUse } from "./Da
 import { type LmdbRoot, type LmdbTable, openTables, openWritable, stateOf } from "./environment.ts"
 import { isFullDisk, openingCause } from "./fullDisk.ts"
 import { BlockTable, following } from "./LmdbBlocks.ts"
-import { whileLocked } from "./OpeningLock.ts"
+import { OpeningLock } from "./OpeningLock.ts"
 import { putEntries } from "./putEntries.ts"
 import { spareBytes } from "./reserveSpace.ts"
 import type { OnScanning } from "./ScanProcesses.ts"
@@ -84,6 +84,7 @@ export interface LmdbStoreOptions {
 
 export class LmdbStore {
   readonly #root: LmdbRoot
+  readonly #lock: OpeningLock
   readonly #options: LmdbStoreOptions
   readonly #tables: Readonly<Record<Table, LmdbTable>>
   readonly #writer: WriteThread
@@ -98,12 +99,19 @@ export class LmdbStore {
   /** The last transaction, once it was closed after its last write. */
   closedAfter: number | undefined
 
-  constructor(root: LmdbRoot, { isWhole, sums }: CheckedDatabase, options: LmdbStoreOptions) {
+  constructor(
+    root: LmdbRoot,
+    lock: OpeningLock,
+    { isWhole, sums }: CheckedDatabase,
+    options: LmdbStoreOptions,
+  ) {
     this.#root = root
+    this.#lock = lock
     this.isChecked = isWhole
     this.#options = options
     this.#sums = sums
-    this.#tables = openTables(root)
+    // New tables are a commit.
+    this.#tables = lock.hold(() => openTables(root))
     const { folder, mapBytes } = options
     this.#writer = new WriteThread({ folder, mapBytes, sums })
   }
@@ -171,6 +179,7 @@ export class LmdbStore {
             await this.#writer.close()
             const { transaction } = stateOf(this.#root)
             await this.#root.close()
+            await this.#lock.close()
             this.closedAfter = transaction
           },
           catch: (cause) => new Broken({ operation: "close", cause }),
@@ -201,7 +210,7 @@ export class LmdbStore {
   /** Stores the first sums of a database. */
   readonly storeSums: Effect.Effect<void, StorageError> = Effect.suspend(() => {
     try {
-      whileLocked(this.#options.folder, () =>
+      this.#lock.hold(() =>
         this.#root.transactionSync(() => putEntries(this.#root, this.#tables, this.#sums, [])),
       )
       return Effect.void
@@ -260,18 +269,19 @@ export class LmdbStore {
   }
 }
 
-/** Under the lock, since new tables are committed. */
-const openStore = (options: LmdbStoreOptions, checked: CheckedDatabase): LmdbStore =>
-  whileLocked(options.folder, () => {
-    const root = openWritable(options.folder, options.mapBytes)
-    try {
-      return new LmdbStore(root, checked, options)
-    } catch (error) {
-      // Else the next attempt would get this environment, which writes nothing after a failure.
-      void root.close()
-      throw error
-    }
-  })
+const openStore = (options: LmdbStoreOptions, checked: CheckedDatabase): LmdbStore => {
+  const lock = OpeningLock.open(options.folder)
+  let root: LmdbRoot | undefined
+  try {
+    root = openWritable(options.folder, options.mapBytes)
+    return new LmdbStore(root, lock, checked, options)
+  } catch (error) {
+    // Else the next attempt would get this environment, which writes nothing after a failure.
+    void root?.close()
+    void lock.close()
+    throw error
+  }
+}
 
 /** Opens the environment for the surrounding scope. Fails where it is damaged, and with a `DiskError` where the disk is full. */
 export const openLmdbStore = Effect.fnUntraced(function* (

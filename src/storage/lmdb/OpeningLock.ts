@@ -8,8 +8,8 @@
  *
  * The lock is the write mutex of a second environment beside the first (`opening.mdb`). LMDB's mutex works between
  * processes, and the next process takes it over from an owner that died. Nothing is ever committed to the second environment, so
- * its own openings do no harm. The writer creates its files before it opens the first environment; a database without
- * them has no writer.
+ * its own openings do no harm. The writer creates its files before it opens the first environment, and keeps it open
+ * as long: a database without them has no writer, and the mutex is destroyed by the last process that closes it.
  *
  * A commit costs one more uncontended mutex. An opening waits for the commit under way, and holds up the next one for milliseconds.
  */
@@ -26,11 +26,13 @@ const fileIn = (folder: string): string => path.join(folder, "opening.mdb")
 
 const sizeOf = (file: string): number => fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
 
+/** Openings that may find a mutex which the process before destroys just then. */
+const attemptsMax = 5
+
 export class OpeningLock {
   readonly #root: RootDatabase
 
-  /** Creates the lock of the environment in `folder` where there is none. Throws what `lmdb` or the system throws. */
-  constructor(folder: string) {
+  private constructor(folder: string) {
     const file = fileIn(folder)
     if (sizeOf(file) < createdBytes) fs.rmSync(file, { force: true })
     checkSpace(file)
@@ -38,10 +40,26 @@ export class OpeningLock {
     this.#root = open({ path: file, noSubdir: true, mapSize: lockBytes, overlappingSync: false })
   }
 
+  /** Opens the lock of the environment in `folder`, and creates it where there is none. Throws what `lmdb` or the system throws. */
+  static open(folder: string): OpeningLock {
+    for (let attempt = 1; ; attempt++) {
+      const lock = new OpeningLock(folder)
+      try {
+        lock.hold(() => {})
+        return lock
+      } catch (error) {
+        void lock.close()
+        if (attempt === attemptsMax) throw error
+      }
+    }
+  }
+
   /** Runs a commit or an opening while no other runs in any process. Throws what `run` throws. */
   hold<A>(run: () => A): A {
     let result: A | undefined
     this.#root.transactionSync(() => {
+      // `lmdb` goes on where LMDB begins no transaction.
+      if (this.#root.getWriteTxnId() === 0) throw new Error("the lock of the database is destroyed")
       result = run()
       return ABORT
     })
@@ -53,20 +71,16 @@ export class OpeningLock {
   }
 }
 
-/** Runs a commit, or the opening of an environment that this process writes, while no other runs. Creates the lock. */
-export const whileLocked = <A>(folder: string, run: () => A): A => {
-  const lock = new OpeningLock(folder)
+/** Runs an opening of the environment in `folder` while its writer, if there is one, commits nothing. */
+export const betweenCommits = <A>(folder: string, run: () => A): A => {
+  const file = fileIn(folder)
+  if (sizeOf(file) < createdBytes || !isWritable(file)) return run()
+  const lock = OpeningLock.open(folder)
   try {
     return lock.hold(run)
   } finally {
     void lock.close()
   }
-}
-
-/** Runs an opening of the environment in `folder` while its writer, if there is one, commits nothing. */
-export const betweenCommits = <A>(folder: string, run: () => A): A => {
-  const file = fileIn(folder)
-  return sizeOf(file) >= createdBytes && isWritable(file) ? whileLocked(folder, run) : run()
 }
 
 const isWritable = (file: string): boolean => {

@@ -10,7 +10,7 @@ import { putEntries } from "./putEntries.ts"
 import { asFault, type WriteOrder, type WriteOutcome, type WriteSettings } from "./WriteProtocol.ts"
 
 const { folder, mapBytes, sums: first }: WriteSettings = workerData
-const lock = new OpeningLock(folder)
+const lock = OpeningLock.open(folder)
 const root = openWritable(folder, mapBytes)
 const tables = lock.hold(() => openTables(root))
 /** As of the last transaction. */

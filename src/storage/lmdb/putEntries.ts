@@ -41,12 +41,16 @@ const storedChecksum = (table: LmdbTable, key: Uint8Array): number | null => {
   return value === undefined ? null : checksumOf(value)
 }
 
-/** Throws where another process has opened the database without its lock, at the moment of a commit (`OpeningLock.ts`). */
+/**
+ * Throws where another process has opened the database without its lock, at the moment of a commit (`OpeningLock.ts`), and
+ * where LMDB began no transaction, which `lmdb` does not report.
+ */
 const insistNewest = (root: LmdbRoot): void => {
   const [newest, own] = [stateOf(root).transaction, root.getWriteTxnId()]
-  if (own !== newest + 1) {
-    throw new Error(
-      `transaction ${own} would undo transaction ${newest}: a process has opened the database without its lock`,
-    )
-  }
+  if (own === newest + 1) return
+  throw new Error(
+    own === 0
+      ? "LMDB began no transaction"
+      : `transaction ${own} would undo transaction ${newest}: a process has opened the database without its lock`,
+  )
 }

@@ -7,7 +7,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { compositeKey } from "../../../src/storage/Keys.ts"
 import { findDamage } from "../../../src/storage/lmdb/DatabaseCheck.ts"
-import { OpeningLock, whileLocked } from "../../../src/storage/lmdb/OpeningLock.ts"
+import { betweenCommits, OpeningLock } from "../../../src/storage/lmdb/OpeningLock.ts"
 import { runScan } from "../../../src/storage/lmdb/ScanProcesses.ts"
 import { encodeValue } from "../../../src/storage/SealedValue.ts"
 import { withStore } from "../environments.ts"
@@ -18,6 +18,9 @@ const entry = (n: number) => ({
   key: compositeKey(n),
   value: encodeValue(`${n}`),
 })
+
+/** The place of the kind of the write mutex in LMDB's lock file. */
+const mutexKindAt = 80
 
 /** A process that has the lock of `folder`. */
 const holderOf = (folder: string) =>
@@ -48,7 +51,7 @@ describe("The lock between commits and openings of a database", () => {
       expect(opening.pollUnsafe()).toBeUndefined()
       holder.kill("SIGKILL")
       expect(yield* Fiber.join(opening)).toMatchObject({ entries: 1 })
-      expect(whileLocked(folder, () => "free")).toBe("free")
+      expect(betweenCommits(folder, () => "free")).toBe("free")
     }),
   )
 
@@ -74,13 +77,29 @@ describe("The lock between commits and openings of a database", () => {
 
   it.live("is free again after a run that threw", () =>
     Effect.gen(function* () {
-      const lock = new OpeningLock(yield* temporaryFolder)
+      const lock = OpeningLock.open(yield* temporaryFolder)
       const failing = () => {
         throw new Error("refused")
       }
       expect(() => lock.hold(failing)).toThrow("refused")
       expect(lock.hold(() => 1)).toBe(1)
       yield* Effect.promise(() => lock.close())
+    }),
+  )
+
+  it.live("is made again where the process before destroyed it while this one opened it", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const before = OpeningLock.open(folder)
+      // The kind of LMDB's write mutex, as `pthread_mutex_destroy` leaves it.
+      const file = fs.openSync(path.join(folder, "opening.mdb-lock"), "r+")
+      fs.writeSync(file, Buffer.alloc(4, 0xff), 0, 4, mutexKindAt)
+      expect(() => before.hold(() => {})).toThrow("the lock of the database is destroyed")
+      yield* Effect.promise(() => before.close())
+      const after = OpeningLock.open(folder)
+      expect(after.hold(() => 1)).toBe(1)
+      yield* Effect.promise(() => after.close())
+      fs.closeSync(file)
     }),
   )
 
