@@ -8,11 +8,16 @@
  * expiration, so that the address of a machine that lost its power is free again.
  */
 import { Effect, type Scope } from "effect"
-import type pg from "pg"
 import { limits } from "../Limits.ts"
 import { spreadFormat } from "../storage/postgres/formats.ts"
-import { newClient } from "../storage/postgres/newClient.ts"
-import { cut, undefinedTable } from "../storage/postgres/PgConnection.ts"
+import {
+  PgConnection,
+  PgFailure,
+  type Query,
+  type Rows,
+  type Statement,
+  undefinedTable,
+} from "../storage/postgres/PgConnection.ts"
 import { ownerChannel } from "../storage/postgres/PgJournal.ts"
 import { RunnerRow } from "./RunnerRow.ts"
 import { silentSecondsText, tablePrefix } from "./status.ts"
@@ -37,7 +42,11 @@ export interface Follows {
 }
 
 /** Another runner has this address. */
-export class AddressTaken extends Error {}
+export class AddressTaken extends Error {
+  constructor(address: string) {
+    super(`Another server has the address ${address}`)
+  }
+}
 
 const ownersText = `SELECT id, owner, epoch::float8 AS epoch, format >= ${spreadFormat} AS spreads
 FROM laurel_partition`
@@ -73,7 +82,8 @@ export class Owners {
   #hasFollowed = true
   readonly row: RunnerRow
   #caughtUp: ReadonlySet<string> = new Set()
-  #client: pg.Client | undefined
+  readonly #connection: PgConnection
+  #isAddressTaken = false
   #reading: Promise<void> | undefined
   #isOutdated = false
   #timer: NodeJS.Timeout | undefined
@@ -86,6 +96,11 @@ export class Owners {
   constructor(options: OwnersOptions) {
     this.#options = options
     this.row = new RunnerRow(options)
+    this.#connection = new PgConnection({
+      url: options.url,
+      listening: { channel: ownerChannel, notified: () => void this.renew() },
+      begin: this.#begin,
+    })
   }
 
   of(partition: number): Owner | undefined {
@@ -119,21 +134,19 @@ export class Owners {
     return this.#reading
   }
 
-  /** Fails with `AddressTaken` or `ExpirationDiffers`, or as PostgreSQL does. */
+  /** Rejects with `AddressTaken` or `ExpirationDiffers`, or as PostgreSQL does. */
   async open(): Promise<void> {
     const deadline = performance.now() + limits.runnerAddressMs
     while (true) {
       try {
-        await this.#connect()
+        await this.row.insistExpiration(this.#run)
         break
       } catch (error) {
-        if (!(error instanceof AddressTaken) || performance.now() > deadline) throw error
+        if (!this.#isAddressTaken) throw error
+        if (performance.now() > deadline) throw new AddressTaken(this.#options.address)
         await new Promise((resolve) => setTimeout(resolve, limits.clusterRetryMs))
       }
     }
-    await this.row.insistExpiration(
-      async ({ text, values }) => (await this.#client!.query(text, [...(values ?? [])])).rows,
-    )
     await this.renew()
     this.#keepReading()
   }
@@ -142,9 +155,21 @@ export class Owners {
     this.#closed = true
     clearTimeout(this.#timer)
     for (const end of [...this.#waiting]) end()
-    const client = this.#client
-    this.#client = undefined
-    if (client !== undefined) cut(client)
+    this.#connection.cut()
+    Effect.runFork(this.#connection.close)
+  }
+
+  readonly #run = (statement: Statement): Promise<Rows> =>
+    Effect.runPromise(this.#connection.run(statement))
+
+  /** Each session takes the lock of the address. */
+  readonly #begin = async (query: Query): Promise<void> => {
+    const { address, lockExpirationMs } = this.#options
+    await query(relaxedText)
+    await query(timeoutText, [String(Math.ceil(lockExpirationMs))])
+    const [row] = await query(lockText, [address])
+    this.#isAddressTaken = row?.held !== true
+    if (this.#isAddressTaken) throw new AddressTaken(address)
   }
 
   #keepReading(): void {
@@ -165,25 +190,22 @@ export class Owners {
   /** Never fails: what is known stays, and the next read connects again. */
   async #read(): Promise<void> {
     try {
-      if (this.#client === undefined) await this.#connect()
-      const { rows } = await this.#client!.query<{
-        id: number
-        owner: string
-        epoch: number
-        spreads: boolean
-      }>(ownersText)
+      const rows = await this.#run({ text: ownersText })
       this.runners = await this.#readRunners()
       await this.#writeFollows()
-      await this.row.write(({ name, text, values }) =>
-        this.#client!.query({ name, text, values: [...(values ?? [])] }),
-      )
+      await this.row.write(this.#run)
       this.#caughtUp = await this.#readCaughtUp()
       this.failure = undefined
-      this.spreadsProjects = rows.every(({ spreads }) => spreads)
-      const owners = new Map(rows.map(({ epoch, id, owner }) => [id, { address: owner, epoch }]))
-      const isChanged = rows.some(({ epoch, id, owner }) => {
+      this.spreadsProjects = rows.every(({ spreads }) => spreads === true)
+      const owners = new Map(
+        rows.map(({ epoch, id, owner }) => [
+          Number(id),
+          { address: String(owner), epoch: Number(epoch) },
+        ]),
+      )
+      const isChanged = [...owners].some(([id, { address, epoch }]) => {
         const known = this.#owners.get(id)
-        return known?.epoch !== epoch || known.address !== owner
+        return known?.epoch !== epoch || known.address !== address
       })
       this.#owners = owners
       if (!isChanged) return
@@ -191,20 +213,17 @@ export class Owners {
       this.onChange()
     } catch (error) {
       this.failure = error instanceof Error ? error.message : String(error)
-      this.#drop(this.#client)
+      this.#connection.cut()
     }
   }
 
   async #readRunners(): Promise<ReadonlyArray<string>> {
-    const { lockExpirationMs } = this.#options
+    const values = [this.#options.lockExpirationMs]
     try {
-      const { rows } = await this.#client!.query<{ address: string }>(runnersText, [
-        lockExpirationMs,
-      ])
-      return rows.map(({ address }) => address)
+      return (await this.#run({ text: runnersText, values })).map(({ address }) => String(address))
     } catch (error) {
       // Nobody has joined yet.
-      if ((error as { readonly code?: string }).code === undefinedTable) return []
+      if (error instanceof PgFailure && error.code === undefinedTable) return []
       throw error
     }
   }
@@ -213,51 +232,19 @@ export class Owners {
     const follows = this.follows()
     // A runner that was killed may have left rows.
     if (follows.length === 0 && !this.#hasFollowed) return
-    await this.#client!.query(followsText, [
+    const values = [
       this.#options.address,
       follows.map(({ partition }) => partition),
       follows.map(({ lastSequence }) => lastSequence),
       follows.map(({ behindSeconds }) => behindSeconds),
-    ])
+    ]
+    await this.#run({ text: followsText, values })
     this.#hasFollowed = follows.length > 0
   }
 
   async #readCaughtUp(): Promise<ReadonlySet<string>> {
-    const { rows } = await this.#client!.query<{ partition: number; runner: string }>(
-      caughtUpText,
-      [limits.followerCaughtUpMs],
-    )
+    const rows = await this.#run({ text: caughtUpText, values: [limits.followerCaughtUpMs] })
     return new Set(rows.map(({ partition, runner }) => `${partition} ${runner}`))
-  }
-
-  async #connect(): Promise<void> {
-    const { address, lockExpirationMs, url } = this.#options
-    const client = newClient(url, {
-      application_name: "laurel owners",
-      query_timeout: limits.postgresAnswerMs,
-      keepAlive: true,
-    })
-    client.on("error", () => this.#drop(client))
-    client.on("notification", () => void this.renew())
-    try {
-      await client.connect()
-      await client.query(relaxedText)
-      await client.query(timeoutText, [String(Math.ceil(lockExpirationMs))])
-      const { rows } = await client.query<{ held: boolean }>(lockText, [address])
-      if (rows[0]?.held !== true) throw new AddressTaken(address)
-      await client.query(`LISTEN ${ownerChannel}`)
-    } catch (error) {
-      cut(client)
-      throw error
-    }
-    if (this.#closed) cut(client)
-    else this.#client = client
-  }
-
-  #drop(client: pg.Client | undefined): void {
-    if (client === undefined) return
-    if (this.#client === client) this.#client = undefined
-    cut(client)
   }
 }
 

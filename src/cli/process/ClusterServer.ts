@@ -264,5 +264,5 @@ const ownersFailure = (
         exitCodes.configuration,
         `Another server of the cluster has the address ${address}. Set LAUREL_CLUSTER_ADDRESS to an address that belongs to this server only.`,
       )
-    : commandFailed(exitCodes.unavailable, `PostgreSQL: ${error}`)
+    : commandFailed(exitCodes.unavailable, error instanceof Error ? error.message : String(error))
 }

@@ -57,7 +57,11 @@ export interface PgConnectionOptions {
   readonly listening?: { readonly channel: string; readonly notified: () => void }
   /** A statement at the begin of each session. */
   readonly session?: string
+  /** Runs at the begin of each session, which a rejection ends. */
+  readonly begin?: (query: Query) => Promise<void>
 }
+
+export type Query = (text: string, values?: ReadonlyArray<unknown>) => Promise<Rows>
 
 /**
  * Connection, resources, operator's intervention, input and output, rollback for other transactions, a standby that does not
@@ -104,6 +108,7 @@ export class PgConnection {
   readonly #answerMs: number
   readonly #listening: PgConnectionOptions["listening"]
   readonly #session: string | undefined
+  readonly #begin: PgConnectionOptions["begin"]
   #client: pg.Client | undefined
   /** The last statement of a client that has not ended. `pg`'s own queue is deprecated. */
   readonly #running = new WeakMap<pg.Client, Promise<pg.QueryResult>>()
@@ -115,6 +120,7 @@ export class PgConnection {
     this.#answerMs = options.answerMs ?? limits.postgresAnswerMs
     this.#listening = options.listening
     this.#session = options.session
+    this.#begin = options.begin
   }
 
   readonly run: Run = (statement) =>
@@ -217,8 +223,9 @@ export class PgConnection {
     try {
       await client.connect()
       await client.query(flushing)
-      await this.#listen(client)
       if (this.#session !== undefined) await client.query(this.#session)
+      await this.#begin?.(async (text, values = []) => (await client.query(text, [...values])).rows)
+      await this.#listen(client)
     } catch (error) {
       cut(client)
       throw error
