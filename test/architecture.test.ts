@@ -245,7 +245,6 @@ describe("src/", () => {
   it("loads nothing of PostgreSQL unless a cluster is set", () => {
     const importers = files.filter((file) => importsOf(file).includes("pg"))
     expect(importers.map((file) => relative(source, file))).toEqual([
-      "cluster/Owners.ts",
       "storage/postgres/PgConnection.ts",
       "storage/postgres/ServerCheck.ts",
       "storage/postgres/newClient.ts",
