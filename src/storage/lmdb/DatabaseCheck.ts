@@ -15,6 +15,7 @@ import { Broken } from "../Storage.ts"
 import { DamagedValue } from "../Values.ts"
 import { dataFile } from "./environment.ts"
 import { openingCause } from "./fullDisk.ts"
+import { metaBytes } from "./reserveSpace.ts"
 import { type OnScanning, runScan } from "./ScanProcesses.ts"
 import type { Sums } from "./Sums.ts"
 import type { Scanned } from "./scan.ts"
@@ -58,9 +59,6 @@ const readMarks = (
     ? { hasSums: read(inUse(folder)) !== "", transaction: undefined }
     : { hasSums: true, transaction }
 }
-
-/** Both meta pages of a new database, which LMDB writes at once. */
-const metaBytes = 8_192
 
 /** Bytes of the database. One without both meta pages has never had an entry: the disk was full, and the file is removed. */
 const sizeOf = (folder: string): number => {

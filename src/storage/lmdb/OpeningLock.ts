@@ -11,20 +11,17 @@
  * its own openings do no harm. The writer creates its files before it opens the first environment, and keeps it open
  * as long: a database without them has no writer, and the mutex is destroyed by the last process that closes it.
  *
- * A commit costs one more uncontended mutex. An opening waits for the commit under way, and holds up the next one for milliseconds.
+ * A commit costs one more uncontended mutex. An opening waits for the commit under way; the next commit waits for the opening.
  */
 import fs from "node:fs"
 import path from "node:path"
 import { ABORT, open, type RootDatabase } from "lmdb"
-import { checkSpace, reserveLock } from "./reserveSpace.ts"
+import { checkSpace, metaBytes, reserveLock, sizeOf } from "./reserveSpace.ts"
 
-const lockBytes = 1_048_576
-/** Both meta pages; less is left where the disk filled up. */
-const createdBytes = 8_192
+/** Address space: nothing is stored. */
+const mapBytes = 1_048_576
 
 const fileIn = (folder: string): string => path.join(folder, "opening.mdb")
-
-const sizeOf = (file: string): number => fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
 
 /** Openings that may find a mutex which the process before destroys just then. */
 const attemptsMax = 5
@@ -34,10 +31,10 @@ export class OpeningLock {
 
   private constructor(folder: string) {
     const file = fileIn(folder)
-    if (sizeOf(file) < createdBytes) fs.rmSync(file, { force: true })
+    if (sizeOf(file) < metaBytes) fs.rmSync(file, { force: true })
     checkSpace(file)
     reserveLock(`${file}-lock`)
-    this.#root = open({ path: file, noSubdir: true, mapSize: lockBytes, overlappingSync: false })
+    this.#root = open({ path: file, noSubdir: true, mapSize: mapBytes, overlappingSync: false })
   }
 
   /** Opens the lock of the environment in `folder`, and creates it where there is none. Throws what `lmdb` or the system throws. */
@@ -74,7 +71,7 @@ export class OpeningLock {
 /** Runs an opening of the environment in `folder` while its writer, if there is one, commits nothing. */
 export const betweenCommits = <A>(folder: string, run: () => A): A => {
   const file = fileIn(folder)
-  if (sizeOf(file) < createdBytes || !isWritable(file)) return run()
+  if (sizeOf(file) < metaBytes || !isWritable(file)) return run()
   const lock = OpeningLock.open(folder)
   try {
     return lock.hold(run)

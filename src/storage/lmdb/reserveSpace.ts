@@ -9,11 +9,16 @@ import path from "node:path"
 /** Of pages that a transaction writes beside its entries. */
 export const spareBytes = 1_048_576
 
+/** Both meta pages of a new database, which LMDB writes at once; less is left where the disk was full. */
+export const metaBytes = 8_192
+
 const lockBytes = 65_536
 /** LMDB has opened no smaller one: a crash has cut it. */
 const openedBytesMin = 8_192
 
-const sizeOf = (file: string): number => fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
+/** Bytes of a file; 0 where there is none. */
+export const sizeOf = (file: string): number =>
+  fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
 
 /** Bytes that this process can still write to the file system of `folder`. */
 export const freeBytesOf = (folder: string): number => {

@@ -87,7 +87,7 @@ describe("The lock between commits and openings of a database", () => {
     }),
   )
 
-  it.live("is made again where the process before destroyed it while this one opened it", () =>
+  it.live("reports that its mutex was destroyed, and is whole again at the next opening", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const before = OpeningLock.open(folder)
