@@ -99,7 +99,7 @@ export class Owners {
     this.#connection = new PgConnection({
       url: options.url,
       listening: { channel: ownerChannel, notified: () => void this.renew() },
-      begin: this.#begin,
+      session: this.#begin,
     })
   }
 

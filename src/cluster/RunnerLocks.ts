@@ -123,8 +123,8 @@ export class RunnerLocks {
     this.#session = new PgConnection({
       url,
       answerMs: Math.min(limits.postgresAnswerMs, this.#heldMs),
-      session: `SET idle_session_timeout = ${Math.ceil(lockExpirationMs)};
-        ${this.#markText}`,
+      session: (query) =>
+        query(`SET idle_session_timeout = ${Math.ceil(lockExpirationMs)}; ${this.#markText}`),
     })
     this.#others = new PgPool({ url, sessions: limits.clusterConnectionsMax - 1 })
   }

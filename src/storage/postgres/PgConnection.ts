@@ -55,10 +55,8 @@ export interface PgConnectionOptions {
   readonly answerMs?: number
   /** Calls `notified` after each notification; those of the time without a connection are missed. */
   readonly listening?: { readonly channel: string; readonly notified: () => void }
-  /** A statement at the begin of each session. */
-  readonly session?: string
   /** Runs at the begin of each session, which a rejection ends. */
-  readonly begin?: (query: Query) => Promise<void>
+  readonly session?: (query: Query) => Promise<unknown>
 }
 
 export type Query = (text: string, values?: ReadonlyArray<unknown>) => Promise<Rows>
@@ -107,8 +105,7 @@ export class PgConnection {
   readonly #url: string
   readonly #answerMs: number
   readonly #listening: PgConnectionOptions["listening"]
-  readonly #session: string | undefined
-  readonly #begin: PgConnectionOptions["begin"]
+  readonly #session: PgConnectionOptions["session"]
   #client: pg.Client | undefined
   /** The last statement of a client that has not ended. `pg`'s own queue is deprecated. */
   readonly #running = new WeakMap<pg.Client, Promise<pg.QueryResult>>()
@@ -120,7 +117,6 @@ export class PgConnection {
     this.#answerMs = options.answerMs ?? limits.postgresAnswerMs
     this.#listening = options.listening
     this.#session = options.session
-    this.#begin = options.begin
   }
 
   readonly run: Run = (statement) =>
@@ -223,8 +219,9 @@ export class PgConnection {
     try {
       await client.connect()
       await client.query(flushing)
-      if (this.#session !== undefined) await client.query(this.#session)
-      await this.#begin?.(async (text, values = []) => (await client.query(text, [...values])).rows)
+      await this.#session?.(
+        async (text, values = []) => (await client.query(text, [...values])).rows,
+      )
       await this.#listen(client)
     } catch (error) {
       cut(client)

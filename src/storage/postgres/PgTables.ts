@@ -19,7 +19,7 @@ import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { Broken, Damaged, type Entry, Fenced, type StorageError, type Table } from "../Storage.ts"
 import { toStorageError } from "./PgBatches.ts"
-import type { InPostgres, PgFailure, Run, Sessions, Statement } from "./PgConnection.ts"
+import type { InPostgres, PgFailure, Query, Run, Sessions, Statement } from "./PgConnection.ts"
 
 /** How far a copy follows: the last change that it has whole, and the claim that made it. */
 export interface CopyMark {
@@ -89,7 +89,7 @@ WHERE t.partition = $1`
  * For the sessions: pages of changes are read in the order of the index. Where PostgreSQL does not know yet how many
  * entries there are, it would sort all that are left for each page.
  */
-export const inIndexOrder = "SET enable_sort = off"
+export const inIndexOrder = (query: Query) => query("SET enable_sort = off")
 
 /** The size of a value is known without reading it. */
 export const changedText = `SELECT name, key, value, change FROM (
