@@ -1,5 +1,6 @@
 /** The server's replies to any request are as its OpenAPI document declares them. */
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { limits } from "../../src/Limits.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 import { operationsOf, ReplyCheck } from "./fuzz/ReplyCheck.ts"
 import { fuzz } from "./fuzz/StatefulFuzz.ts"
@@ -38,4 +39,13 @@ it("a reply that the document does not declare is found", async () => {
   for (const [change, words] of wrong) {
     expect(check.fault(operation, { ...reply, ...change })).toContain(words)
   }
+})
+
+it("a target that is too long is answered before its operation is known, which declares no such reply", async () => {
+  const { json: document } = await server.call("GET", "/openapi.json", { key: null })
+  const operation = operationsOf(document).find(({ path }) => path === "/v1/leaderboard")!
+  const target = `/v1/leaderboard?userId=${"a".repeat(limits.headerBytesMax)}`
+  const reply = await server.call("GET", target)
+  expect([reply.status, reply.json.code]).toEqual([431, "headers_too_large"])
+  expect(new ReplyCheck(document).fault(operation, reply)).toBeUndefined()
 })

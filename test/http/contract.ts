@@ -41,6 +41,9 @@ const declared = (): Router<DeclaredRoute> => {
 
 const router = declared()
 
+/** Statuses that the server answers before it knows the operation: it could not read the request. */
+export const beforeOperation: ReadonlySet<number> = new Set([408, 431])
+
 /** Throws when the operation does not declare such a reply. Paths without an operation are not checked. */
 export const assertDeclared = (
   method: string,
@@ -52,6 +55,7 @@ export const assertDeclared = (
   if (match.kind !== "found" || method === "HEAD") return
   const alternatives = match.route.replies.get(status)
   if (alternatives === undefined) {
+    if (beforeOperation.has(status)) return
     throw new Error(`${method} ${match.route.path} does not declare the status ${status}`)
   }
   const results = alternatives.map((decode) => decode(body))

@@ -1,6 +1,7 @@
 /** Checks replies against the served OpenAPI document with ajv, which knows nothing of the code that serves them. */
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import addFormats from "ajv-formats"
+import { beforeOperation } from "../contract.ts"
 import type { Reply } from "../fixture.ts"
 import type { Json } from "./SchemaValues.ts"
 
@@ -22,9 +23,6 @@ export const operationsOf = (document: Json): ReadonlyArray<DocumentedOperation>
   )
 
 const documentId = "https://laurel.example/openapi.json"
-
-/** Statuses that Laurel answers before it knows the operation: what came was no request that it could read. */
-const beforeOperation = new Set([408, 431])
 
 export class ReplyCheck {
   readonly #ajv: Ajv2020
