@@ -27,10 +27,10 @@ export interface ForwardingRunner {
   readonly change: (partition: number) => Promise<void> | undefined
   /** The owner to send to; `undefined`: none that takes requests. */
   readonly ownerOf: (partition: number) => Owner | undefined
-  /** Its owner of this epoch did not take a request: another one may be known. */
-  readonly avoid: (partition: number, epoch: number) => void
-  /** The owner of this epoch takes requests. */
-  readonly reached: (partition: number, epoch: number) => void
+  /** Its owner did not take a request: another one may be known. */
+  readonly avoid: (partition: number, owner: Owner) => void
+  /** The owner takes requests. */
+  readonly reached: (partition: number, owner: Owner) => void
   readonly began: (forward: Forward) => void
   readonly repeated: () => void
   readonly ended: (forward: Forward, outcome: ForwardOutcome) => void
@@ -140,7 +140,7 @@ export class Forward implements AttemptReports {
   }
 
   replyBegins(status: number, headers: ReplyHeaders): void {
-    this.#forwarder.reached(this.partition, this.#attempt!.owner.epoch)
+    this.#forwarder.reached(this.partition, this.#attempt!.owner)
     const { metrics, response, startedAt } = this.#exchange
     if (response.destroyed) return
     const passed: Record<string, string | Array<string>> = {}
@@ -200,14 +200,17 @@ export class Forward implements AttemptReports {
   }
 
   #avoidOwner(): void {
-    this.#forwarder.avoid(this.partition, this.#attempt!.owner.epoch)
+    this.#forwarder.avoid(this.partition, this.#attempt!.owner)
     this.#attempt = undefined
   }
 
-  /** Nothing was done, or it is safe to do again; `otherwise`: the refusal where the body is used up. */
+  /**
+   * Nothing was done, or it is safe to do again; `otherwise`: the refusal where the body is used up. It waits only where no newer
+   * owner, or announcement, is known.
+   */
   #again(otherwise: LaurelError): void {
     if (this.#isBodyUsed) this.#refuse(otherwise, "refused")
-    else void this.#wait()
+    else this.#send()
   }
 
   /** Ends an endless reply, in good order. */

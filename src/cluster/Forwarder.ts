@@ -50,8 +50,8 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
   readonly #waitingFor = new Map<number, number>()
   readonly #options: ForwarderOptions
   readonly #sent = new Set<Forward>()
-  /** Owners that did not take a request, by partition: not asked until there is a newer one, or for a moment. */
-  readonly #avoided = new Map<number, { readonly epoch: number; readonly until: number }>()
+  /** Owners that did not take a request, by partition: not asked until a newer one is known, it announces itself, or for a moment. */
+  readonly #avoided = new Map<number, { readonly owner: Owner; readonly until: number }>()
 
   constructor(options: ForwarderOptions) {
     this.#options = options
@@ -141,17 +141,17 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
     // The partition was begun, replaced or given away, and not claimed yet.
     if (owner?.address === "") return undefined
     const avoided = this.#avoided.get(partition)
-    if (owner === undefined || avoided?.epoch !== owner.epoch) return owner
+    if (owner === undefined || avoided?.owner !== owner) return owner
     return performance.now() >= avoided.until ? owner : undefined
   }
 
-  avoid(partition: number, epoch: number): void {
-    this.#avoided.set(partition, { epoch, until: performance.now() + limits.ownerAvoidedMs })
+  avoid(partition: number, owner: Owner): void {
+    this.#avoided.set(partition, { owner, until: performance.now() + limits.ownerAvoidedMs })
     void this.#options.owners.renew()
   }
 
-  reached(partition: number, epoch: number): void {
-    if (this.#avoided.get(partition)?.epoch === epoch) this.#avoided.delete(partition)
+  reached(partition: number, owner: Owner): void {
+    if (this.#avoided.get(partition)?.owner === owner) this.#avoided.delete(partition)
   }
 
   async #changed(partition: number, others: number): Promise<void> {

@@ -22,6 +22,7 @@ import { ownerChannel } from "../storage/postgres/PgJournal.ts"
 import { RunnerRow } from "./RunnerRow.ts"
 import { silentSecondsText, tablePrefix } from "./status.ts"
 
+/** The same object until the partition has another owner, or the owner announces itself. */
 export interface Owner {
   /** The address of the runner, `host:port`. */
   readonly address: string
@@ -47,6 +48,9 @@ export class AddressTaken extends Error {
     super(`Another server has the address ${address}`)
   }
 }
+
+/** The begin of a notification that the owner of the partition behind it takes requests; others tell of a claim. */
+const announcement = "serves "
 
 const ownersText = `SELECT id, owner, epoch::float8 AS epoch, format >= ${spreadFormat} AS spreads
 FROM laurel_partition`
@@ -98,7 +102,7 @@ export class Owners {
     this.row = new RunnerRow(options)
     this.#connection = new PgConnection({
       url: options.url,
-      listening: { channel: ownerChannel, notified: () => void this.renew() },
+      listening: { channel: ownerChannel, notified: (text) => this.#notified(text) },
       session: this.#begin,
     })
   }
@@ -112,7 +116,7 @@ export class Owners {
     return this.#caughtUp.has(`${partition} ${address}`)
   }
 
-  /** Ends with the next change of an owner, or after `ms`. */
+  /** Ends with the next change or announcement of an owner, or after `ms`. */
   changed(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const end = (): void => {
@@ -132,6 +136,30 @@ export class Owners {
       this.#reading = undefined
     })
     return this.#reading
+  }
+
+  /**
+   * This runner takes requests of the partition from now on: it claimed the partition before, and refused them. Where the
+   * announcement is lost, other runners ask again after `ownerAvoidedMs`.
+   */
+  announce(partition: number): void {
+    const text = `SELECT pg_notify('${ownerChannel}', $1)`
+    this.#run({ text, values: [announcement + partition] }).catch(() => {})
+  }
+
+  #notified(text: string): void {
+    if (!text.startsWith(announcement)) {
+      void this.renew()
+      return
+    }
+    const partition = Number(text.slice(announcement.length))
+    const owner = this.#owners.get(partition)
+    if (owner !== undefined) this.#owners.set(partition, { ...owner })
+    this.#wake()
+  }
+
+  #wake(): void {
+    for (const end of [...this.#waiting]) end()
   }
 
   /** Rejects with `AddressTaken` or `ExpirationDiffers`, or as PostgreSQL does. */
@@ -154,7 +182,7 @@ export class Owners {
   close(): void {
     this.#closed = true
     clearTimeout(this.#timer)
-    for (const end of [...this.#waiting]) end()
+    this.#wake()
     this.#connection.cut()
     Effect.runFork(this.#connection.close)
   }
@@ -197,19 +225,18 @@ export class Owners {
       this.#caughtUp = await this.#readCaughtUp()
       this.failure = undefined
       this.spreadsProjects = rows.every(({ spreads }) => spreads === true)
-      const owners = new Map(
-        rows.map(({ epoch, id, owner }) => [
-          Number(id),
-          { address: String(owner), epoch: Number(epoch) },
-        ]),
-      )
-      const isChanged = [...owners].some(([id, { address, epoch }]) => {
-        const known = this.#owners.get(id)
-        return known?.epoch !== epoch || known.address !== address
-      })
+      const owners = new Map<number, Owner>()
+      let isChanged = false
+      for (const row of rows) {
+        const read = { address: String(row.owner), epoch: Number(row.epoch) }
+        const known = this.#owners.get(Number(row.id))
+        const isKnown = known?.epoch === read.epoch && known.address === read.address
+        owners.set(Number(row.id), isKnown ? known : read)
+        isChanged ||= !isKnown
+      }
       this.#owners = owners
       if (!isChanged) return
-      for (const end of [...this.#waiting]) end()
+      this.#wake()
       this.onChange()
     } catch (error) {
       this.failure = error instanceof Error ? error.message : String(error)

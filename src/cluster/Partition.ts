@@ -35,6 +35,8 @@ export interface PartitionOptions {
   readonly prepare: (hasLock: HasLock) => Effect.Effect<PreparedPartition, unknown, Scope.Scope>
   /** An opening by the owner failed. */
   readonly onFailed: (cause: Cause.Cause<unknown>) => OpeningFailure
+  /** Called each time that the partition begins to take requests here. */
+  readonly onServing: () => void
   /** Whether this runner is one of the partition's followers. */
   readonly isFollower: () => boolean
   /** Of all partitions of this runner. */
@@ -135,10 +137,9 @@ export class Partition {
     if (held === undefined) return
     held.opened.handler.draining = false
     this.opening.succeeded()
-    yield* this.#log(
-      Effect.logInfo(isFrozen ? "The partition is served again" : "Serves the partition"),
-      { followed: held.followed },
-    )
+    this.#options.onServing()
+    const words = isFrozen ? "The partition is served again" : "Serves the partition"
+    yield* this.#log(Effect.logInfo(words), { followed: held.followed })
     yield* Deferred.await(held.closed)
   })
 
@@ -291,9 +292,7 @@ export class Partition {
   })
 
   /** Before the process ends, while all partitions are served. */
-  readonly leave: Effect.Effect<void> = Effect.suspend(
-    () => this.#held?.opened.leave ?? Effect.void,
-  )
+  readonly leave = Effect.suspend(() => this.#held?.opened.leave ?? Effect.void)
 
   /** Takes no more requests; those in progress have `handoverMs`. */
   readonly freeze: Effect.Effect<void> = Effect.gen({ self: this }, function* () {

@@ -7,6 +7,7 @@ import { Effect, Exit, Scope } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { Forwarder } from "../../src/cluster/Forwarder.ts"
 import { listenInternally } from "../../src/cluster/InternalPort.ts"
+import { internalHeaders } from "../../src/cluster/internalHeaders.ts"
 import type { Owner } from "../../src/cluster/Owners.ts"
 import { isRepeatable } from "../../src/cluster/repeatable.ts"
 import { laurelError } from "../../src/domain/values/Errors.ts"
@@ -76,6 +77,8 @@ class KnownOwners {
   /** Of partition 1. */
   owner: Owner | undefined
   others: Owner | undefined
+  /** Whether those that wait are woken by the time, too. */
+  endsByTime = true
   constructor(address?: string) {
     this.owner = address === undefined ? undefined : { address, epoch: 1 }
   }
@@ -89,11 +92,15 @@ class KnownOwners {
   changed(ms: number): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve)
-      setTimeout(resolve, ms)
+      if (this.endsByTime) setTimeout(resolve, ms)
     })
   }
   become(address: string): void {
     this.owner = { address, epoch: (this.owner?.epoch ?? 0) + 1 }
+    for (const end of this.#waiting.splice(0)) end()
+  }
+  announce(): void {
+    this.owner = { ...this.owner! }
     for (const end of this.#waiting.splice(0)) end()
   }
 }
@@ -379,6 +386,39 @@ describe("A forwarded request", () => {
     expect((await unreached).status).toBe(201)
     expect([former.seen.requests, owner.seen.requests]).toEqual([0, 2])
     expect(forwarder.outcomes).toMatchObject({ answered: 2, repeated: 0, unknown: 0 })
+  })
+
+  it("is sent as soon as an owner that opens the partition announces that it serves it", async () => {
+    let serves = false
+    const owner = await ownerThat(echo, () => serves)
+    const owners = new KnownOwners(owner.address)
+    owners.endsByTime = false
+    const { forwarder, port } = await runnerThatKnows(owners)
+    const reply = ask(port, { method: "POST", path: "/v1/events", body: "{}" })
+    while (forwarder.waiting === 0) await new Promise((resolve) => setImmediate(resolve))
+    serves = true
+    owners.announce()
+    expect((await reply).status).toBe(201)
+    expect([owner.seen.requests, owners.renewals]).toEqual([1, 1])
+  })
+
+  it.each([
+    ["its owner announces itself", (owners: KnownOwners) => owners.announce()],
+    ["a new owner is known", (owners: KnownOwners) => owners.become(owners.owner!.address)],
+  ])("does not wait where, before the refusal arrives, %s", async (_, happens) => {
+    const owner = await ownerThat((exchange, request, response) => {
+      if (owner.seen.requests > 1) return echo(exchange, request, response)
+      happens(owners)
+      exchange.refuse(laurelError("misdirected_request", "Another server owns the partition."), [
+        internalHeaders.notOwner,
+        "1",
+      ])
+    })
+    const owners = new KnownOwners(owner.address)
+    owners.endsByTime = false
+    const { port } = await runnerThatKnows(owners)
+    expect((await ask(port, { path: "/v1/users/ada" })).status).toBe(201)
+    expect(owner.seen.requests).toBe(2)
   })
 
   const cutting: Answer = (_, request) => {

@@ -46,6 +46,8 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
     failure: "again" as OpeningFailure,
     /** As the engine asks, before it claims. */
     hasLock: undefined as Effect.Effect<boolean, unknown> | undefined,
+    /** Whether it took requests each time that it said so. */
+    announced: [] as Array<boolean>,
   }
   let prepared = 0
   const prepare: Effect.Effect<PreparedPartition, unknown, Scope.Scope> = Effect.gen(function* () {
@@ -83,7 +85,7 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
     }
   })
   const scope = yield* Scope.make()
-  const partition = yield* Scope.provide(
+  const partition: Partition = yield* Scope.provide(
     Partition.make({
       number,
       turns,
@@ -96,6 +98,7 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
         given.failures.push(cause)
         return given.failure
       },
+      onServing: () => given.announced.push(partition.handler !== undefined),
       isFollower: () => given.isFollower,
     }),
     scope,
@@ -134,6 +137,7 @@ describe("A partition whose lock was lost", () => {
         yield* lock
         yield* advance(0)
         expect(happened).toEqual(["opens 1", "serves 1", "resumes 1"])
+        expect(given.announced).toEqual([true, true])
         const { given: other, happened: later, lock: again } = yield* setUp([{ resumes: false }])
         other.isFollower = false
         const second = yield* again

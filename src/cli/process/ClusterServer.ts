@@ -140,6 +140,7 @@ export const serveInCluster = (
         prepare: (hasLock) =>
           preparePartition({ ...inServer, number, hasLock, admin: admins.get(number)! }),
         onFailed,
+        onServing: () => owners.announce(number),
         isFollower: () => followers.isFollower(number) || shares.isHeir(number),
       }),
     )

@@ -53,8 +53,8 @@ export interface PgConnectionOptions {
   readonly url: string
   /** Default: `postgresAnswerMs`. */
   readonly answerMs?: number
-  /** Calls `notified` after each notification; those of the time without a connection are missed. */
-  readonly listening?: { readonly channel: string; readonly notified: () => void }
+  /** Calls `notified` with each notification's text; those of the time without a connection are missed. */
+  readonly listening?: { readonly channel: string; readonly notified: (text: string) => void }
   /** Runs at the begin of each session, which a rejection ends. */
   readonly session?: (query: Query) => Promise<unknown>
 }
@@ -240,7 +240,7 @@ export class PgConnection {
   async #listen(client: pg.Client): Promise<void> {
     if (this.#listening === undefined) return
     const { channel, notified } = this.#listening
-    client.on("notification", notified)
+    client.on("notification", ({ payload = "" }) => notified(payload))
     await client.query(`LISTEN ${channel}`)
   }
 
