@@ -14,6 +14,8 @@
  * - A runner that has the lock and cannot serve gives it away (`givesAway`), for which it also ceases to be the owner in the
  *   fence: others see nobody to wait for. Where it gives it to a runner that has fewer partitions (`Shares.ts`), the
  *   fence has that one as the owner, before it claims: all but that one wait.
+ * - A runner that leaves removes its row once it has released all locks. Effect Cluster would remove the row first: others would
+ *   take the locks that are free by then, and ask for the rest a second later, since Effect Cluster pauses after each answer.
  * - A runner is dead when its row is older than `lockExpirationMs`, or later than now by as much: PostgreSQL's clock was set
  *   back, and nobody has renewed the row since. Runners talk to each other through PostgreSQL alone: no
  *   messages, no ping, so no port of Effect Cluster is open. `address` is a runner's name.
@@ -115,6 +117,8 @@ const staying = (
   })
   /** Once it is registered. */
   let runner: Runner.Runner | undefined
+  /** Whether the next release of all locks is the end. */
+  let isLast = false
   const allowed = (free: ReadonlyArray<number>) => {
     let count = holding.size
     return free.filter((id) => {
@@ -128,7 +132,11 @@ const staying = (
       runner = own
       return refail(Effect.map(locks.register(Runner.Runner.encodeSync(own)), MachineId.make))
     },
-    unregister: () => refail(locks.unregister),
+    // At the end, before the locks are released.
+    unregister: () =>
+      Effect.sync(() => {
+        isLast = true
+      }),
     // Alone in the ring, this runner wants every partition.
     getRunners: refail(
       Effect.map(locks.isPresent, (isPresent) =>
@@ -159,13 +167,12 @@ const staying = (
         leaving.delete(id)
       }),
     releaseAll: () =>
-      Effect.andThen(
-        refail(locks.releaseAll),
-        Effect.sync(() => {
-          holding.clear()
-          leaving.clear()
-        }),
-      ),
+      Effect.gen(function* () {
+        yield* refail(locks.releaseAll)
+        holding.clear()
+        leaving.clear()
+        if (isLast) yield* refail(locks.unregister)
+      }),
     acquire: (_, shards) =>
       Effect.gen(function* () {
         wanted = idsOf(shards)

@@ -158,6 +158,29 @@ describe("A partition whose lock was lost", () => {
   })
 })
 
+describe("A runner that leaves", () => {
+  it("has released all locks when the others see that it is gone, and find them at once", async () => {
+    await query("CREATE TABLE left_with (locks int)")
+    await query(`CREATE FUNCTION leaves() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      INSERT INTO left_with SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2;
+      RETURN OLD;
+    END $$`)
+    await query(`CREATE TRIGGER leaves BEFORE DELETE ON laurel_cluster_runners
+      FOR EACH ROW EXECUTE FUNCTION leaves()`)
+    const running = new Set<number>()
+    const run = (partition: number) =>
+      Effect.acquireRelease(
+        Effect.sync(() => running.add(partition)),
+        () => Effect.sync(() => running.delete(partition)),
+      ).pipe(Effect.andThen(Effect.never))
+    const leave = await join(1_001, undefined, { partitions: 8, run })
+    await eventually("all partitions", async () => running.size === 8 || undefined)
+    await leave()
+    expect([running.size, await query("SELECT * FROM left_with")]).toEqual([0, [{ locks: 0 }]])
+    await query("DROP TRIGGER leaves ON laurel_cluster_runners")
+  })
+})
+
 describe("A partition that its runner cannot open", () => {
   it("goes to another runner, although the fence had the first one as its owner", async () => {
     happened.length = 0
