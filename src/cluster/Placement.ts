@@ -117,7 +117,7 @@ const staying = (
   })
   /** Once it is registered. */
   let runner: Runner.Runner | undefined
-  /** Whether the next release of all locks is the end. */
+  /** At the end all locks are released by one statement, not one by one. */
   let isLast = false
   const allowed = (free: ReadonlyArray<number>) => {
     let count = holding.size
@@ -162,7 +162,7 @@ const staying = (
       Effect.gen(function* () {
         const heir = leaving.get(id)
         if (heir !== undefined) yield* refail(locks.disown(id, heir))
-        yield* refail(locks.release(id))
+        if (!isLast) yield* refail(locks.release(id))
         holding.delete(id)
         leaving.delete(id)
       }),
