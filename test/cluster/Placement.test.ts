@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openOwners } from "../../src/cluster/Owners.ts"
 import { anyRunner, type PlacementOptions, takePart } from "../../src/cluster/Placement.ts"
 import { clusterStatusAt } from "../../src/cluster/status.ts"
+import { limits } from "../../src/Limits.ts"
 import { PgConnection } from "../../src/storage/postgres/PgConnection.ts"
 import { migrate } from "../../src/storage/postgres/schema.ts"
 import { Postgres } from "../storage/postgres/Postgres.ts"
@@ -159,6 +160,21 @@ describe("A partition whose lock was lost", () => {
 })
 
 describe("A runner that leaves", () => {
+  const partitions = limits.clusterPartitions
+
+  /** A runner that has all of many partitions. */
+  const joinAll = async (more: Partial<PlacementOptions> = {}) => {
+    const running = new Set<number>()
+    const run = (partition: number) =>
+      Effect.acquireRelease(
+        Effect.sync(() => running.add(partition)),
+        () => Effect.sync(() => running.delete(partition)),
+      ).pipe(Effect.andThen(Effect.never))
+    const leave = await join(1_001, undefined, { partitions, run, ...more })
+    await eventually("all partitions", async () => running.size === partitions || undefined)
+    return { leave, running }
+  }
+
   it("has released all locks when the others see that it is gone, and find them at once", async () => {
     await query("CREATE TABLE left_with (locks int)")
     await query(`CREATE FUNCTION leaves() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -167,17 +183,20 @@ describe("A runner that leaves", () => {
     END $$`)
     await query(`CREATE TRIGGER leaves BEFORE DELETE ON laurel_cluster_runners
       FOR EACH ROW EXECUTE FUNCTION leaves()`)
-    const running = new Set<number>()
-    const run = (partition: number) =>
-      Effect.acquireRelease(
-        Effect.sync(() => running.add(partition)),
-        () => Effect.sync(() => running.delete(partition)),
-      ).pipe(Effect.andThen(Effect.never))
-    const leave = await join(1_001, undefined, { partitions: 8, run })
-    await eventually("all partitions", async () => running.size === 8 || undefined)
+    const { leave, running } = await joinAll()
     await leave()
     expect([running.size, await query("SELECT * FROM left_with")]).toEqual([0, [{ locks: 0 }]])
     await query("DROP TRIGGER leaves ON laurel_cluster_runners")
+  })
+
+  it("is gone in time also where PostgreSQL answers late: one statement releases all locks", async () => {
+    const link = await Link.to(postgres.port)
+    const { leave } = await joinAll({ url: postgres.urlOf("placement", link.port) })
+    // One by one the locks would take longer than a runner waits.
+    link.delayMs = (1.25 * limits.clusterLeaveMs) / partitions
+    await leave()
+    expect(await heartbeats([1_001])).toEqual([])
+    await link.close()
   })
 })
 
