@@ -44,6 +44,15 @@ const reachable = (bin: string, folder: string): string => {
   }
 }
 
+/** A session may end at any time, also after it was listed. */
+const signalUnlessEnded = (pid: number, signal: NodeJS.Signals): void => {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error
+  }
+}
+
 type Settings = { readonly [setting: string]: string }
 
 const settings: Settings = {
@@ -151,9 +160,9 @@ export class Postgres {
       "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()",
     )
     const pids = [...others.map(({ pid }) => Number(pid)), this.#process!.pid!]
-    for (const pid of pids) process.kill(pid, "SIGSTOP")
+    for (const pid of pids) signalUnlessEnded(pid, "SIGSTOP")
     return () => {
-      for (const pid of pids) process.kill(pid, "SIGCONT")
+      for (const pid of pids) signalUnlessEnded(pid, "SIGCONT")
     }
   }
 
