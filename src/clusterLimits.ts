@@ -89,7 +89,7 @@ export const clusterLimits = {
    */
   ownerWaitMs: 15_000,
   ownerWaitingMax: 1_000,
-  /** An owner that did not take a request is asked again after this time. */
+  /** An owner that did not take a request is asked again after this time, unless it announces earlier that it takes requests. */
   ownerAvoidedMs: 250,
   /** Header fields of a forwarded request: those of the client, and those that the forwarder adds. */
   forwardedHeaderBytesMax: 17 * kibibyte,

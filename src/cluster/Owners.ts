@@ -49,7 +49,7 @@ export class AddressTaken extends Error {
   }
 }
 
-/** The begin of a notification that the owner of the partition behind it takes requests; others tell of a claim. */
+/** Begins a notification that the owner of a partition takes requests; the partition's number follows. Other texts announce a claim. */
 const announcement = "serves "
 
 const ownersText = `SELECT id, owner, epoch::float8 AS epoch, format >= ${spreadFormat} AS spreads

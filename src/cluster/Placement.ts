@@ -117,8 +117,8 @@ const staying = (
   })
   /** Once it is registered. */
   let runner: Runner.Runner | undefined
-  /** At the end all locks are released by one statement, not one by one. */
-  let isLast = false
+  /** Effect Cluster ends: `releaseAll`, its last call, releases the locks with one statement and removes the runner's row. */
+  let isEnding = false
   const allowed = (free: ReadonlyArray<number>) => {
     let count = holding.size
     return free.filter((id) => {
@@ -132,10 +132,9 @@ const staying = (
       runner = own
       return refail(Effect.map(locks.register(Runner.Runner.encodeSync(own)), MachineId.make))
     },
-    // At the end, before the locks are released.
     unregister: () =>
       Effect.sync(() => {
-        isLast = true
+        isEnding = true
       }),
     // Alone in the ring, this runner wants every partition.
     getRunners: refail(
@@ -162,7 +161,7 @@ const staying = (
       Effect.gen(function* () {
         const heir = leaving.get(id)
         if (heir !== undefined) yield* refail(locks.disown(id, heir))
-        if (!isLast) yield* refail(locks.release(id))
+        if (!isEnding) yield* refail(locks.release(id))
         holding.delete(id)
         leaving.delete(id)
       }),
@@ -171,7 +170,7 @@ const staying = (
         yield* refail(locks.releaseAll)
         holding.clear()
         leaving.clear()
-        if (isLast) yield* refail(locks.unregister)
+        if (isEnding) yield* refail(locks.unregister)
       }),
     acquire: (_, shards) =>
       Effect.gen(function* () {

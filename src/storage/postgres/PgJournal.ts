@@ -61,7 +61,7 @@ const appendText = `WITH head AS (
 INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, frames)
 SELECT id, $2, $3, $4, $5, $6, $7 FROM head RETURNING count`
 
-/** Tells the others: they ask the owner for what they do not have. */
+/** Notifies the other servers of a new owner; `cluster/Owners.ts` also announces there that the owner takes requests. */
 export const ownerChannel = "laurel_owner"
 
 const claimText = `WITH claimed AS (
