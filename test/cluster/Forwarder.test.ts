@@ -77,7 +77,7 @@ class KnownOwners {
   /** Of partition 1. */
   owner: Owner | undefined
   others: Owner | undefined
-  /** Whether those that wait are woken by the time, too. */
+  /** Whether `changed` also ends after its time. */
   endsByTime = true
   constructor(address?: string) {
     this.owner = address === undefined ? undefined : { address, epoch: 1 }
@@ -96,11 +96,13 @@ class KnownOwners {
     })
   }
   become(address: string): void {
-    this.owner = { address, epoch: (this.owner?.epoch ?? 0) + 1 }
-    for (const end of this.#waiting.splice(0)) end()
+    this.#set({ address, epoch: (this.owner?.epoch ?? 0) + 1 })
   }
   announce(): void {
-    this.owner = { ...this.owner! }
+    this.#set({ ...this.owner! })
+  }
+  #set(owner: Owner): void {
+    this.owner = owner
     for (const end of this.#waiting.splice(0)) end()
   }
 }

@@ -12,7 +12,7 @@ const addresses = ["127.0.0.1:1001", "127.0.0.1:1002"] as const
 
 let schemas = 0
 
-/** Two servers, of which the first owns partition 1. */
+/** Two servers; the first owns partition 1. */
 const twoServers = Effect.gen(function* () {
   const server = yield* Server
   const url = yield* Effect.promise(() => server.schema(`owners_${++schemas}`))
@@ -21,12 +21,11 @@ const twoServers = Effect.gen(function* () {
     ({ close }) => close,
   )
   yield* migrate(connection)
-  const claim = connection.run({
+  yield* connection.run({
     text: `INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum)
       VALUES (1, 'ours', 1, $1, 0, 0)`,
     values: [addresses[0]],
   })
-  yield* claim
   const open = (address: string) => openOwners({ url, address, lockExpirationMs: 300_000 })
   return { connection, first: yield* open(addresses[0]), second: yield* open(addresses[1]) }
 })

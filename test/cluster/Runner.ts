@@ -120,15 +120,19 @@ export class Runner {
     return [...(await this.#metrics()).matchAll(line)].map(([, partition]) => Number(partition))
   }
 
+  /** A request to its admin server with its operator's token; with `body`, a POST. */
+  asOperator(target: string, body?: unknown): Promise<Response> {
+    const { token } = JSON.parse(readFileSync(path.join(this.directory, "server.json"), "utf8"))
+    return fetch(`${this.admin}${target}`, {
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
+    })
+  }
+
   /** Makes a key as its operator does, and the project where there is none of this name. */
   async createKey(project: string, more: Readonly<Record<string, string>> = {}): Promise<string> {
-    const { token } = JSON.parse(readFileSync(path.join(this.directory, "server.json"), "utf8"))
     const request = { project, environment: "sandbox", scope: "full", tier: "enterprise", ...more }
-    const reply = await fetch(`${this.admin}/admin/keys`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      body: JSON.stringify(request),
-    })
+    const reply = await this.asOperator("/admin/keys", request)
     if (reply.status !== 201) throw new Error(`${reply.status} ${await reply.text()}`)
     return ((await reply.json()) as { readonly key: string }).key
   }

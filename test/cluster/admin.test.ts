@@ -1,6 +1,4 @@
 /** The admin server of a server of a cluster, where its engine is open and may belong to another owner already. */
-import { readFileSync } from "node:fs"
-import path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Postgres } from "../storage/postgres/Postgres.ts"
 import { Link } from "./Link.ts"
@@ -25,11 +23,7 @@ describe("The admin server of a server that PostgreSQL does not confirm as the o
     await postgres?.remove()
   })
 
-  const position = async () => {
-    const { token } = JSON.parse(readFileSync(path.join(runner.directory, "server.json"), "utf8"))
-    const headers = { authorization: `Bearer ${token}` }
-    return (await fetch(`${runner.admin}/admin/position`, { headers })).status
-  }
+  const position = async () => (await runner.asOperator("/admin/position")).status
 
   it("does not let the open engine answer, until the ownership is confirmed again", async () => {
     await eventually("its partitions", async () => (await runner.serves()) || undefined)
