@@ -1,15 +1,26 @@
-/** The shape of the house, kept by a test: dependencies point one way, rooms stay small. */
-import { readdirSync, readFileSync } from "node:fs"
+/** The structure of `src/`: dependencies point one way, functions stay short. */
+import { execFileSync } from "node:child_process"
+import { existsSync, readFileSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
+import { parseSync, Visitor } from "rolldown/utils"
 import { describe, expect, it } from "vitest"
 
 const root = resolve(import.meta.dirname, "..")
 const source = join(root, "src")
 
+/** What git tracks, and what it would add: neither build products nor deleted files. */
+const tracked = execFileSync(
+  "git",
+  ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "src"],
+  { cwd: root, encoding: "utf8", maxBuffer: 64 * 2 ** 20 },
+)
+  .split("\0")
+  .filter((file) => file.endsWith(".ts"))
+  .map((file) => join(root, file))
+  .filter(existsSync)
+
 const filesUnder = (folder: string): ReadonlyArray<string> =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
-    .map((entry) => join(entry.parentPath, entry.name))
+  tracked.filter((file) => file.startsWith(`${folder}/`))
 
 const importsOf = (file: string): ReadonlyArray<string> =>
   [...readFileSync(file, "utf8").matchAll(/^(?:import|export)\s[\w*{},\s]*?"([^"]+)"/gm)].map(
@@ -115,6 +126,61 @@ const shared = [
   "Limits.ts",
   "limitRelations.ts",
 ]
+
+/** Files with a function body above 70 lines. Take a file off the list when its functions are split. */
+const unsplit = [
+  "accounts/AccountsLive.ts",
+  "accounts/people/PeopleLive.ts",
+  "cli/process/ClusterServer.ts",
+  "cli/process/OpenEngine.ts",
+  "cli/process/Server.ts",
+  "client/Laurel.ts",
+  "client/queue/EventQueue.ts",
+  "cluster/Placement.ts",
+  "dashboard/Dashboard.ts",
+  "dashboard/pages/account.ts",
+  "dashboard/pages/definitions/editor.ts",
+  "domain/accounts/decideAccounts.ts",
+  "domain/message/UserReply.ts",
+  "engine/archive/ArchiveJob.ts",
+  "engine/archive/Archives.ts",
+  "engine/archive/ExportJob.ts",
+  "engine/archive/TableCopy.ts",
+  "engine/commit/GroupCommit.ts",
+  "http/handlers/Events.ts",
+  "http/handlers/Users.ts",
+  "http/handlers/Webhooks.ts",
+  "http/server/Server.ts",
+  "limitRelations.ts",
+  "storage/MemoryStorage.ts",
+  "storage/bucket/Bucket.ts",
+  "storage/postgres/ClusterStorage.ts",
+  "webhooks/DispatcherLive.ts",
+  "webhooks/store/DeliveryWriter.ts",
+]
+
+/** The function bodies of a file that have more than 70 lines. */
+const longBodies = (
+  file: string,
+): ReadonlyArray<{ readonly at: number; readonly lines: number }> => {
+  const text = readFileSync(file, "utf8")
+  const lineAt = (offset: number) => text.slice(0, offset).split("\n").length
+  const found: Array<{ at: number; lines: number }> = []
+  const measure = (node: {
+    readonly start: number
+    readonly body: { readonly start: number; readonly end: number } | null
+  }): void => {
+    if (node.body === null) return
+    const lines = lineAt(node.body.end) - lineAt(node.body.start) - 1
+    if (lines > 70) found.push({ at: lineAt(node.start), lines })
+  }
+  new Visitor({
+    FunctionDeclaration: measure,
+    FunctionExpression: measure,
+    ArrowFunctionExpression: measure,
+  }).visit(parseSync(file, text).program)
+  return found
+}
 
 const roomOf = (file: string): string => relative(source, file).split("/")[0]!
 
@@ -311,13 +377,23 @@ describe("src/", () => {
     ])
   })
 
-  it("has no file longer than 350 lines, but the client's generated types", () => {
+  it("has no file longer than 600 lines, but the client's generated types", () => {
     const long = files
       .filter((file) => file !== join(source, "client/generated/types.ts"))
       .map((file) => ({ file, lines: readFileSync(file, "utf8").split("\n").length - 1 }))
-      .filter(({ lines }) => lines > 350)
+      .filter(({ lines }) => lines > 600)
       .map(({ file, lines }) => `${relative(source, file)}: ${lines}`)
     expect(long).toEqual([])
+  })
+
+  it("has no function body longer than 70 lines, but in the files that still await their split", () => {
+    const long = files.flatMap((file) =>
+      longBodies(file).map((body) => ({ file: relative(source, file), ...body })),
+    )
+    expect(
+      long.filter(({ file }) => !unsplit.includes(file)).map(({ at, file }) => `${file}:${at}`),
+    ).toEqual([])
+    expect(unsplit.filter((file) => long.every((body) => body.file !== file))).toEqual([])
   })
 
   it("never runs a mailbox with Effect.forever, which yields to the event loop each time", () => {
