@@ -143,7 +143,10 @@ export interface EngineReads {
   readonly readCounts: (environment: string) => Effect.Effect<EnvironmentCounts>
   /** How many events an environment has had of each action. */
   readonly readActions: (environment: string) => Effect.Effect<EnvironmentActions>
-  /** Events of each of the last minutes, oldest first; the last is the current one. Known since the start only. */
+  /**
+   * Events of each of the last minutes, oldest first; the last is the current one. Imported events count in the minute in
+   * which they occurred, all others in which they were received.
+   */
   readonly readActivity: (environment: string) => Effect.Effect<ReadonlyArray<number>>
   readonly readDirectory: Effect.Effect<DirectoryState>
   /** The same at once. */

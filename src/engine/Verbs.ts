@@ -120,7 +120,7 @@ const readsOf = (
     readActions: (environment) =>
       Effect.sync(() => environments.of(environment).counts.actions.copy()),
     readActivity: (environment) =>
-      Effect.sync(() => environments.of(environment).activity.perMinute(state.now())),
+      Effect.sync(() => environments.of(environment).counts.activity.perMinute(state.now())),
     listUsers: (environment, query) =>
       Effect.mapError(userList.read(environments.of(environment), query), broken),
     readDirectory: Effect.sync(() => directory.durable),

@@ -66,7 +66,12 @@ const newId = (prefix: string) => `${prefix}_${++made}`
 export const event = (
   userId: string,
   action: string,
-  more: { readonly id?: string; readonly occurredAt?: number; readonly metadata?: object } = {},
+  more: {
+    readonly id?: string
+    readonly occurredAt?: number
+    readonly imported?: true
+    readonly metadata?: object
+  } = {},
 ) => ({
   userId,
   command: {

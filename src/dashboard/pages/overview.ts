@@ -48,7 +48,7 @@ ${
   lastHour === 0
     ? html`<p>No event in the last hour.</p>`
     : html`${bars(`Events a minute over the last ${perMinute.length} minutes, at most ${Math.max(...perMinute)}`, perMinute)}
-<p class="hint">The last ${perMinute.length} minutes, counted since the server started. Highest bar: ${Math.max(...perMinute)}.</p>`
+<p class="hint">The last ${perMinute.length} minutes. Highest bar: ${Math.max(...perMinute)}.</p>`
 }
 ${users === 0 || rules.total === 0 ? nextSteps(base, users > 0, rules.total > 0) : undefined}
 ${

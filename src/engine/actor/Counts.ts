@@ -1,7 +1,7 @@
 /**
- * How many users an environment has, how many of them are midway in each quest or have completed it, and how many events
- * of each action there were (`ActionCounts.ts`). The counts are folded from durable records, each once, so that no read
- * scans all users.
+ * How many users an environment has, how many of them are midway in each quest or have completed it, how many events of
+ * each action there were (`ActionCounts.ts`), and how many events in each of the last minutes (`Activity.ts`). The counts
+ * are folded from durable records, each once, so that no read scans all users.
  *
  * A snapshot has them as of its watermark, in the transaction that sets it: recovery continues from there with
  * the records after it, also when an interrupted snapshot has newer states of some users already.
@@ -13,6 +13,7 @@ import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../../storage/Values.ts"
 import { ActionCounts, type StoredActions, type StoredOthers } from "./ActionCounts.ts"
+import { Activity, type StoredActivity } from "./Activity.ts"
 
 /** Users in a quest. A user who completed one that recurs and is in it again counts for both. */
 export interface QuestCounts {
@@ -32,6 +33,7 @@ export class Counts implements EnvironmentCounts {
   users = 0
   readonly quests = new Map<string, QuestCounts>()
   readonly actions = new ActionCounts()
+  readonly activity = new Activity()
   /** It has changed since the last snapshot. */
   changed = false
 
@@ -42,6 +44,8 @@ export class Counts implements EnvironmentCounts {
     if (cause.kind !== "event" || facts.length === 0) return
     this.changed = true
     this.actions.add(cause.action, at, isMatched(record))
+    // Imported history is no traffic of the time of its import.
+    this.activity.count(cause.imported === true ? (cause.occurredAt ?? at) : at)
   }
 
   #fold(fact: Fact): void {
@@ -93,12 +97,13 @@ export class Counts implements EnvironmentCounts {
   /** Takes over what a snapshot has. */
   load(body: Uint8Array): void {
     const stored: Stored = JSON.parse(Buffer.from(body).toString("utf8"))
-    const { actions = [], others = [0, 0], quests, users } = stored
+    const { actions = [], minutes = [], others = [0, 0], quests, users } = stored
     this.users = users
     for (const [questId, inProgress, completed] of quests) {
       this.quests.set(questId, { inProgress, completed })
     }
     this.actions.load(actions, others)
+    this.activity.load(minutes)
   }
 
   /** The entry for the snapshot. */
@@ -107,7 +112,12 @@ export class Counts implements EnvironmentCounts {
       this.quests,
       ([questId, { completed, inProgress }]) => [questId, inProgress, completed],
     )
-    const stored: Stored = { users: this.users, quests, ...this.actions.stored() }
+    const stored: Stored = {
+      users: this.users,
+      quests,
+      ...this.actions.stored(),
+      ...this.activity.stored(),
+    }
     const key = compositeKey(countsPrefix, environment)
     return { table: "meta", key, value: encodeValue(JSON.stringify(stored)) }
   }
@@ -121,6 +131,8 @@ interface Stored {
   /** Absent in values that were written before actions were counted. */
   readonly actions?: StoredActions
   readonly others?: StoredOthers
+  /** Absent in values that were written before minutes were counted. */
+  readonly minutes?: StoredActivity
 }
 
 export const countsPrefix = "counts"

@@ -21,7 +21,6 @@ import { Boards } from "../boards/Boards.ts"
 import { decodeDirectory, decodeProject, encodeDirectory, encodeProject } from "../records/Codec.ts"
 import { decodeUser, encodeUser } from "../records/UserCodec.ts"
 import { Agenda, dueSecond } from "../time/Agenda.ts"
-import { Activity } from "./Activity.ts"
 import { Actor, type ActorKind, type AnyActor } from "./Actor.ts"
 import { Counts } from "./Counts.ts"
 import { UnsnapshottedUsers } from "./UnsnapshottedUsers.ts"
@@ -56,7 +55,6 @@ export class Environment {
   readonly agenda: Agenda
   readonly #options: EnvironmentOptions
   readonly counts = new Counts()
-  readonly activity = new Activity()
   readonly fresh = new UnsnapshottedUsers()
   readonly #userKind: UserActor["kind"]
 
@@ -205,11 +203,10 @@ export class Environments {
 
   /** Counts a record that is durable, or was found in the journal; the actor's durable state may not have it yet. */
   durable(record: JournalRecord): void {
-    const { at, cause, facts, subject } = record
+    const { facts, subject } = record
     if (subject.actor !== "user") return
-    const { activity, counts, fresh } = this.of(subject.environment)
+    const { counts, fresh } = this.of(subject.environment)
     counts.fold(record)
-    if (cause.kind === "event") activity.count(at)
     if (facts[0]?.kind === "user.created") fresh.add(subject.userId)
   }
 

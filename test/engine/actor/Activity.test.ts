@@ -1,6 +1,10 @@
-import { describe, expect, it } from "vitest"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import { Activity } from "../../../src/engine/actor/Activity.ts"
 import { limits } from "../../../src/Limits.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { event, production, sandbox, start as startEngine } from "../fixture.ts"
 
 const minute = 60_000
 const start = 1_000_000 * minute
@@ -36,4 +40,69 @@ describe("Activity", () => {
     activity.count(start + 3 * minute)
     expect(activity.perMinute(start + 5 * minute)).toEqual([...nothing.slice(3), 1, 0, 1])
   })
+
+  it("stores the minutes that have events, and loads them", () => {
+    const activity = new Activity()
+    expect(activity.stored()).toEqual({})
+    activity.count(start)
+    activity.count(start + 3 * minute)
+    activity.count(start + 3 * minute)
+    const stored = activity.stored()
+    expect(stored).toEqual({
+      minutes: [
+        [1_000_000, 1],
+        [1_000_003, 2],
+      ],
+    })
+    const loaded = new Activity()
+    loaded.load(stored.minutes ?? [])
+    expect(loaded.stored()).toEqual(stored)
+    for (const later of [3, 30, minutes, 2 * minutes]) {
+      const now = start + later * minute
+      expect(loaded.perMinute(now)).toEqual(activity.perMinute(now))
+    }
+  })
+})
+
+describe("Events a minute of an environment", () => {
+  it.effect("are the same after a restart, whether the snapshot has them or the journal", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const open = Effect.suspend(() => startEngine(MemoryStorage.make({ state })))
+      const first = yield* open
+      yield* first.engine.askUser(sandbox, event("u1", "TAP"))
+      yield* TestClock.adjust(2 * minute)
+      yield* first.engine.askUser(sandbox, event("u1", "TAP"))
+      yield* first.engine.askUser(sandbox, event("u2", "TAP"))
+      const before = yield* first.engine.readActivity(sandbox)
+      expect(before).toEqual([...nothing.slice(3), 1, 0, 2])
+      expect(yield* first.engine.readActivity(production)).toEqual(nothing)
+      yield* first.close("kill")
+      const replayed = yield* open
+      expect(yield* replayed.engine.readActivity(sandbox)).toEqual(before)
+      yield* replayed.close()
+      const loaded = yield* open
+      expect(yield* loaded.engine.readActivity(sandbox)).toEqual(before)
+      yield* loaded.engine.askUser(sandbox, event("u1", "TAP"))
+      expect(yield* loaded.engine.readActivity(sandbox)).toEqual([...nothing.slice(3), 1, 0, 3])
+      yield* loaded.close()
+    }),
+  )
+
+  it.effect("count an imported event when it occurred, and a late one when it was received", () =>
+    Effect.gen(function* () {
+      const now = start
+      yield* TestClock.setTime(now)
+      const { close, engine } = yield* startEngine(MemoryStorage.make())
+      const imported = (minutesAgo: number) =>
+        event("u1", "TAP", { imported: true, occurredAt: now - minutesAgo * minute })
+      yield* engine.askUser(sandbox, imported(minutes * 1_000))
+      yield* engine.askUser(sandbox, imported(minutes))
+      expect(yield* engine.readActivity(sandbox)).toEqual(nothing)
+      yield* engine.askUser(sandbox, imported(2))
+      yield* engine.askUser(sandbox, event("u1", "TAP", { occurredAt: now - 5 * minute }))
+      expect(yield* engine.readActivity(sandbox)).toEqual([...nothing.slice(3), 1, 0, 1])
+      yield* close()
+    }),
+  )
 })
