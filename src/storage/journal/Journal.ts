@@ -295,13 +295,16 @@ export class Journal {
     file: DiskFile,
     firstSequence: number,
   ): Effect.fn.Return<Current, StorageError> {
-    const segment = new Segment(this.#options.folder, firstSequence)
+    const before = this.#current
+    const { flush, folder } = this.#options
+    // A power cut must not leave the name of a segment after one that is torn.
+    if (before !== undefined && flush !== undefined) yield* this.#known("append", flush)
+    const segment = new Segment(folder, firstSequence)
     const renamed = this.#disk.rename(file.path, segment.path)
     yield* this.#known(
       "append",
       Effect.onError(renamed, () => Effect.ignore(file.close)),
     )
-    const before = this.#current
     // The name exists: no batch may follow in the segment before.
     this.#current = { file, segment, end: 0, allocated: this.#zeros.length }
     if (before !== undefined) yield* this.#known("append", before.file.close)
