@@ -15,10 +15,10 @@ export const AccountDetails = Schema.Struct({
 })
 export type AccountDetails = typeof AccountDetails.Type
 
-/** A requested link: `join` needs a role, and one that is not `owner` a project by name; `reset` needs the address. */
+/** A requested link for the person with this address: `join` needs a role, and one that is not `owner` a project by name. */
 export const LinkRequest = Schema.Struct({
   purpose: Schema.Literals(["join", "reset"]),
-  email: Schema.NullOr(Schema.String),
+  email: Schema.String,
   role: Schema.optionalKey(Schema.Literals(roles)),
   project: Schema.optionalKey(Schema.String),
 })

@@ -431,7 +431,7 @@ describe("The last use of a key", () => {
         purpose: "join",
         hash: "h",
         accountId: null,
-        email: null,
+        email: "bob@example.com",
         access: { owner: true, projects: [] },
       } as const
       yield* engine.askDirectory({ kind: "invite", by: "operator", invitation })

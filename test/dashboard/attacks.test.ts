@@ -23,12 +23,13 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-const invite = () =>
-  run(server.people.invite("operator", { email: null, access: { owner: true, projects: [] } }))
+const invite = (email: string) =>
+  run(server.people.invite("operator", { email, access: { owner: true, projects: [] } }))
 
 const join = async (name: string): Promise<Browser> => {
   const browser = server.browser()
-  const fields = { token: await invite(), email: `${name}@example.com`, name, password }
+  const email = `${name}@example.com`
+  const fields = { token: await invite(email), email, name, password }
   expect((await browser.post("/dashboard/join", fields)).status).toBe(303)
   return browser
 }
@@ -133,6 +134,7 @@ describe("A stolen session", () => {
       ["/account/passkeys", { with: "passkey", passkeyName: "x" }],
       ["/team/invite", { role: "owner" }],
       [`/team/${id}/reset`, {}],
+      [`/team/${id}/address`, { email: "thief@example.com" }],
       [`/team/${id}/remove`, {}],
       [`/team/${id}/access`, { role: "owner" }],
     ]
@@ -145,10 +147,55 @@ describe("A stolen session", () => {
         location: expect.stringContaining("/dashboard/confirm?next="),
       })
     }
-    const renamed = { name: "dan", email: "thief@example.com" }
-    expect((await thief.post("/dashboard/account/profile", renamed)).location).toContain(
-      "/dashboard/confirm?next=",
-    )
+  })
+})
+
+describe("A link", () => {
+  const acceptAs = (token: string, email: string) =>
+    server.browser().post("/dashboard/join", { token, email, name: "x", password })
+
+  it("for one address makes no account with another", async () => {
+    const token = await invite("una@example.com")
+    const refused = await acceptAs(token, "eve@example.com")
+    expect(refused.status).toBe(400)
+    expect(refused.text).toContain("must be the address that was invited")
+    expect((await acceptAs(token, "Una@example.com")).status).toBe(303)
+  })
+
+  it("of an owner ends with the demotion, and a reset link with a change of the password", async () => {
+    const linkOf = async (browser: Browser, path: string, fields: Record<string, string>) => {
+      const { location } = await browser.post(path, fields)
+      return /#([\w-]+)/.exec((await browser.get(location!)).text)![1]!
+    }
+    const max = await join("max")
+    const { id } = await accountOf("max")
+    const made = await linkOf(max, "/dashboard/team/invite", { role: "owner", email: "me@x" })
+    const demoted = { role: "viewer", project: "shop" }
+    const lena = await join("lena")
+    expect((await lena.post(`/dashboard/team/${id}/access`, demoted)).status).toBe(303)
+    expect((await acceptAs(made, "me@x")).status).toBe(404)
+
+    const nia = await join("nia")
+    const token = await run(server.people.reset("operator", (await accountOf("nia")).id))
+    const changed = { password: "a phrase of other words" }
+    expect((await nia.post("/dashboard/account/password", changed)).status).toBe(303)
+    const late = await server.browser().post("/dashboard/reset", { token, password })
+    expect(late.status).toBe(404)
+  })
+
+  it("is the only way to an address: nobody but an owner changes the one of an account", async () => {
+    const pia = await join("pia")
+    const { projects } = await run(server.engine.readDirectory)
+    const shop = [...projects.values()].find(({ name }) => name === "shop")!.id
+    const ona = await server.joined(pia, "ona", `viewer ${shop}`)
+    const eve = { name: "ona", email: "eve@example.com" }
+    expect((await ona.post("/dashboard/account/profile", eve)).status).toBe(303)
+    const { email, id } = await accountOf("ona")
+    expect(email).toBe("ona@example.com")
+    expect((await ona.get("/dashboard/account")).text).toContain("An owner can change it.")
+    expect((await ona.post(`/dashboard/team/${id}/address`, eve)).status).toBe(404)
+    expect((await pia.post(`/dashboard/team/${id}/address`, eve)).status).toBe(303)
+    expect((await accountOf("ona")).email).toBe("eve@example.com")
   })
 })
 
@@ -160,7 +207,8 @@ describe("A session that somebody chose", () => {
       browser.cookies.set("laurel", chosen)
       return browser
     }
-    const fields = { token: await invite(), email: "fay@example.com", name: "fay", password }
+    const email = "fay@example.com"
+    const fields = { token: await invite(email), email, name: "fay", password }
     const joined = fixed()
     await joined.post("/dashboard/join", fields)
     const signedIn = fixed()

@@ -214,7 +214,11 @@ export const startDashboard = async (
       const [role = "", id = ""] = access.split(" ")
       const { projects } = await run(engine.readDirectory)
       const project = projects.get(id)?.name ?? ""
-      const { location } = await owner.post("/dashboard/team/invite", { role, project })
+      const { location } = await owner.post("/dashboard/team/invite", {
+        email: `${name}@example.com`,
+        role,
+        project,
+      })
       const { text } = await owner.get(location!)
       const [, token] = /join#([\w-]+)/.exec(text)!
       return accept("join", token!, name)

@@ -121,11 +121,13 @@ describe("The page of the log", () => {
       const first = await fresh.owner()
       const other = await fresh.joined(first, "gone", "owner")
       const email = `<b>x</b>"&'@example.com`
-      const renamed = await other.post("/dashboard/account/profile", { name: "x", email })
-      expect(renamed.status).toBe(303)
-      await other.post("/dashboard/account/sessions/end-others")
       const { accounts } = await run(fresh.engine.readDirectory)
-      const { id } = [...accounts.values()].find((account) => account.email === email)!
+      const { id } = [...accounts.values()].find((account) => account.name === "gone")!
+      const moved = await first.post(`/dashboard/team/${id}/address`, { email })
+      expect(moved.status).toBe(303)
+      const changes = await first.get("/dashboard/log?action=account.change_address")
+      expect(rowsOf(changes.text)[0]![5]).toContain("gone@example.com → &lt;b&gt;x")
+      await other.post("/dashboard/account/sessions/end-others")
       expect((await first.post(`/dashboard/team/${id}/remove`)).status).toBe(303)
       const { text } = await first.get(`/dashboard/log?by=${id}`)
       expect(text).toContain("gone@example.com")

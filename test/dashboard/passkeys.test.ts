@@ -34,8 +34,8 @@ const signIn = async (browser: Browser, authenticator: Authenticator, lies: Lies
 const alertOf = ({ text }: Reply): string => /role="alert">(?:<p>)?([^<]+)/.exec(text)?.[1] ?? ""
 
 /** The token of a link of the command line, which needs no confirmation. */
-const invite = () =>
-  run(server.people.invite("operator", { email: null, access: { owner: true, projects: [] } }))
+const invite = (email: string) =>
+  run(server.people.invite("operator", { email, access: { owner: true, projects: [] } }))
 const resetOf = async (name: string) =>
   run(server.people.reset("operator", (await accountOf(name)).id))
 
@@ -43,7 +43,8 @@ const resetOf = async (name: string) =>
 const joinWithPasskey = async (name: string) => {
   const browser = newBrowser()
   const authenticator = new Authenticator(url)
-  const fields = { token: await invite(), email: `${name}@example.com`, name }
+  const email = `${name}@example.com`
+  const fields = { token: await invite(email), email, name }
   const answer = authenticator.create(await optionsOf(browser, "/join/passkey", fields))
   expect(await send(browser, "/join", answer, fields)).toMatchObject({
     status: 303,
@@ -98,7 +99,7 @@ describe("A passkey in place of a password", () => {
       const { location } = await use(other, "/sign-in", "?next=/dashboard/team")
       expect(location).toBe("/dashboard/team")
       fresh.clock.set("2026-11-22T10:15:00Z")
-      const invitation = { role: "owner" }
+      const invitation = { role: "owner", email: "bob@example.com" }
       expect((await other.post("/dashboard/team/invite", invitation)).location).toContain(
         "/confirm",
       )
@@ -135,12 +136,16 @@ describe("A passkey in place of a password", () => {
     expect(alertOf(await send(browser, "/join", "", wrong))).toBe(
       "The link was used, revoked or has expired.",
     )
-    const incomplete = { token: await invite(), email: "nobody", name: " " }
+    const incomplete = { token: await invite("c@d"), email: "nobody", name: " " }
     expect((await browser.post("/dashboard/join/passkey", incomplete)).status).toBe(400)
     const { status, text } = await send(browser, "/join", "", incomplete)
     expect(status).toBe(400)
     expect(text).toContain("E-mail address must be an e-mail address")
     expect(text).toContain("Name must not be empty")
+    const other = { ...incomplete, email: "eve@example.com", name: "Eve" }
+    expect((await browser.post("/dashboard/join/passkey", other)).text).toContain(
+      "must be the address that was invited",
+    )
     // The same token is still good.
     expect(
       alertOf(await send(browser, "/join", "", { ...incomplete, email: "c@d", name: "C" })),
@@ -152,7 +157,7 @@ describe("A passkey in place of a password", () => {
     const account = await accountOf("grace")
     expect(account.password).toBeNull()
     expect(account.passkeys).toMatchObject([{ name: "First passkey", counter: 0 }])
-    const fields = { token: await invite(), email: "eve@example.com", name: "Eve" }
+    const fields = { token: await invite("eve@example.com"), email: "eve@example.com", name: "Eve" }
     expect(alertOf(await send(browser, "/join", answer, fields))).toContain("was sent twice")
   })
 
@@ -367,7 +372,11 @@ describe("Wrong passwords of others", () => {
   it("pause nobody who has a passkey, nor a device that signed in before", async () => {
     const known = newBrowser()
     const account = { email: "vera@example.com", password }
-    await known.post("/dashboard/join", { ...account, token: await invite(), name: "vera" })
+    await known.post("/dashboard/join", {
+      ...account,
+      token: await invite(account.email),
+      name: "vera",
+    })
     const { authenticator } = await addPasskey(known, "phone")
     for (let count = 0; count <= limits.signInFailuresFreePerAccount; count++) {
       await newBrowser().post("/dashboard/sign-in", { ...account, password: "wrong" })

@@ -60,7 +60,7 @@ describe("The dashboard", () => {
     const archived = await everyByteOf(join(folder, "archive"))
     expect(archived.includes("ada@example.com")).toBe(true)
     expect(archived.includes('"action":"account.create"')).toBe(false)
-    const renamed = { email: account.email, name: "Ada L." }
+    const renamed = { name: "Ada L." }
     expect((await browser.post("/dashboard/account/profile", renamed)).status).toBe(303)
     await server.stop()
     const { id } = JSON.parse(made.stdout)
@@ -104,23 +104,33 @@ describe("The dashboard", () => {
     expect(await accounts("list")).toMatchObject({ code: exitCodes.noData })
     const server = await Server.start(folder)
     // The first owner may come by the command line, too.
-    const owner = await accounts("invite", "--role", "owner")
+    const owner = await accounts("invite", "ada@example.com", "--role", "owner")
     expect(owner).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/\/dashboard\/join#[\w-]{43}$/),
     })
     const ada = { email: "ada@example.com", name: "Ada", password }
     expect((await follow(server, owner.stdout, ada)).status).toBe(303)
-    const viewer = await accounts("invite", "--role", "viewer", "--project", "demo")
+    const viewer = await accounts(
+      "invite",
+      "bob@example.com",
+      "--role",
+      "viewer",
+      "--project",
+      "demo",
+    )
     const bob = { email: "bob@example.com", name: "Bob", password }
     expect((await follow(server, viewer.stdout, bob)).status).toBe(303)
     for (const wrong of [
-      ["invite", "--role", "viewer"],
-      ["invite", "--role", "owner", "--project", "demo"],
+      ["invite", "--role", "owner"],
+      ["invite", "bob@example.com", "--role", "viewer"],
+      ["invite", "bob@example.com", "--role", "owner", "--project", "demo"],
     ]) {
       expect((await accounts(...wrong)).code).toBe(exitCodes.usage)
     }
-    expect(await accounts("invite", "--role", "admin", "--project", "nothing")).toMatchObject({
+    expect(
+      await accounts("invite", "eve@example.com", "--role", "admin", "--project", "nothing"),
+    ).toMatchObject({
       code: exitCodes.refused,
       stderr: expect.stringContaining("must be the name of a project"),
     })

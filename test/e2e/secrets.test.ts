@@ -112,7 +112,10 @@ describe("Passwords, links, sessions, devices, passkeys, keys and user tokens", 
     await ada.post("/dashboard/confirm", { password })
 
     // Somebody joins, is reset, changes the password, is removed.
-    const { location } = await ada.post("/dashboard/team/invite", { role: "owner" })
+    const { location } = await ada.post("/dashboard/team/invite", {
+      role: "owner",
+      email: "grace@example.com",
+    })
     const join_ = secret("join link", await shownOnce(ada, location!, /join#([\w-]+)/))
     const grace = browser()
     const second = { email: "grace@example.com", name: "Grace" }

@@ -35,7 +35,7 @@ export const makeAccountAdmin = (
     createLink: (request) =>
       Effect.gen(function* () {
         if (request.purpose === "reset") {
-          const { id } = yield* accountOf(request.email ?? "")
+          const { id } = yield* accountOf(request.email)
           return yield* Effect.map(people.reset("operator", id), pathOf("reset"))
         }
         const access = accessOf(request, yield* engine.readDirectory)

@@ -6,7 +6,7 @@ import type {
   NewPasskey,
   NewSession,
 } from "../../domain/accounts/AccountCommand.ts"
-import { profileFaults } from "../../domain/accounts/accountFaults.ts"
+import { newAccountFaults } from "../../domain/accounts/accountFaults.ts"
 import { confirmed } from "../../domain/accounts/decisions.ts"
 import type { DirectoryState } from "../../domain/project/Directory.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
@@ -58,7 +58,7 @@ export const makePasskeyFlows = ({
       if (invitation.accountId !== null) {
         return state.accounts.get(invitation.accountId) ?? (yield* Effect.fail(linkNotFound))
       }
-      const faults = profileFaults(state, { email, name }, undefined)
+      const faults = newAccountFaults(state, { email, name }, invitation)
       if (faults.length > 0) return yield* Effect.fail(invalidRequest(faults))
       return { id: makeId("acc"), email: normalEmail(email), name, passkeys: [] }
     })

@@ -107,11 +107,8 @@ export class People extends Context.Service<
     readonly passkeys: PeoplePasskeys
     readonly signOut: (member: Member, sessionId?: string) => Effect.Effect<void, LaurelError>
     readonly signOutOthers: (member: Member) => Effect.Effect<void, LaurelError>
-    readonly rename: (
-      member: Member,
-      change: { readonly email: string; readonly name: string },
-    ) => Effect.Effect<void, LaurelError>
-    /** Every session of the account ends, and a new one begins. */
+    readonly rename: (member: Member, name: string) => Effect.Effect<void, LaurelError>
+    /** Every session of the account ends, every open link that it made or that is for it, and a new session begins. */
     readonly changePassword: (
       member: Member,
       password: string,
@@ -121,13 +118,18 @@ export class People extends Context.Service<
     readonly sessionsOf: (accountId: string) => Effect.Effect<ReadonlyArray<Session>>
     /** Open ones, oldest first. */
     readonly invitations: Effect.Effect<ReadonlyArray<Invitation>>
-    /** The token of a link by which somebody joins. */
+    /** The token of a link by which the person with this address joins. */
     readonly invite: (
       by: Asker,
-      wish: { readonly email: string | null; readonly access: Access },
+      wish: { readonly email: string; readonly access: Access },
     ) => Effect.Effect<string, LaurelError>
     /** The token of a link by which an account chooses a new password. */
     readonly reset: (by: Asker, accountId: string) => Effect.Effect<string, LaurelError>
+    readonly changeAddress: (
+      by: Asker,
+      accountId: string,
+      email: string,
+    ) => Effect.Effect<void, LaurelError>
     readonly revokeInvitation: (by: Asker, invitationId: string) => Effect.Effect<void, LaurelError>
     readonly changeAccess: (
       by: Asker,

@@ -222,7 +222,7 @@ export const make = Effect.gen(function* () {
     signOut: ({ session }, sessionId = session.id) =>
       ask({ kind: "endSession", by: by(session), sessionId }),
     signOutOthers: ({ session }) => ask({ kind: "endOtherSessions", by: by(session) }),
-    rename: ({ session }, change) => ask({ kind: "changeAccount", by: by(session), ...change }),
+    rename: ({ session }, name) => ask({ kind: "changeName", by: by(session), name }),
     changePassword: (member, password, visitor) =>
       Effect.gen(function* () {
         const { password: hash } = yield* chosen(password, member.account.email)
@@ -243,6 +243,8 @@ export const make = Effect.gen(function* () {
     ),
     invite: (asker, wish) => makeLink(asker, wish),
     reset: (asker, accountId) => makeLink(asker, { purpose: "reset", accountId }),
+    changeAddress: (asker, accountId, email) =>
+      ask({ kind: "changeAddress", by: asker, accountId, email }),
     revokeInvitation: (asker, invitationId) =>
       ask({ kind: "revokeInvitation", by: asker, invitationId }),
     changeAccess: (asker, accountId, access, seen) =>

@@ -63,9 +63,8 @@ const invite = Command.make(
       Flag.withDescription("The project of an admin or a viewer"),
       Flag.optional,
     ),
-    email: Flag.String("email").pipe(
-      Flag.withDescription("The address that the invitation is for, to tell it apart in lists"),
-      Flag.optional,
+    email: Argument.String("EMAIL").pipe(
+      Argument.withDescription("The address of the person, who joins with no other"),
     ),
   },
   Effect.fnUntraced(function* ({ email, project, role }) {
@@ -79,7 +78,7 @@ const invite = Command.make(
     yield* printLink(
       {
         purpose: "join",
-        email: Option.getOrNull(email),
+        email,
         role,
         ...(Option.isSome(project) && { project: project.value }),
       },

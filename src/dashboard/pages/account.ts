@@ -28,16 +28,20 @@ const accountPage = Effect.fnUntraced(function* (
     failed.error.errors === undefined &&
     alert(failed.error.detail)
   const faultsOf = (part: Part) => (failed?.part === part ? failed.error.errors : undefined)
-  const typed = (name: "email" | "name") =>
-    failed?.part === "profile" ? form.text(name) : account[name]
+  const typedName = failed?.part === "profile" ? form.text("name") : account.name
   return show(
     "Account",
     html`<h2>Name and address</h2>
 ${alertOf("profile")}
 <form method="post" action="${prefix}/account/profile">
-${textField({ name: "name", label: "Name", autocomplete: "name", value: typed("name"), required: true, faults: faultsOf("profile") })}
-${textField({ name: "email", label: "E-mail address", type: "email", autocomplete: "username", value: typed("email"), required: true, faults: faultsOf("profile") })}
-<button>Save profile</button></form>
+${textField({ name: "name", label: "Name", autocomplete: "name", value: typedName, required: true, faults: faultsOf("profile") })}
+<button>Save name</button></form>
+<p>E-mail address: ${account.email}</p>
+<p class="hint">${
+      account.access.owner
+        ? html`Change the address under <a href="${prefix}/team/${account.id}">Team</a>.`
+        : "The address names you in the audit log. An owner can change it."
+    }</p>
 <h2>Passkeys</h2>
 <p class="hint">A passkey signs you in with the lock of your device, and confirms what cannot be undone. Nobody can phish or guess it.</p>
 ${alertOf("passkeys")}
@@ -69,7 +73,7 @@ ${passkeyButton(visit, { kind: "create", label: "Add passkey", options: "/accoun
 <h2>Password</h2>
 ${alertOf("password")}
 <form method="post" action="${prefix}/account/password">
-${textField({ name: "password", label: "New password", type: "password", autocomplete: "new-password", hint: `At least ${limits.passwordCharactersMin} characters. All your other sessions end.`, required: true, faults: faultsOf("password") })}
+${textField({ name: "password", label: "New password", type: "password", autocomplete: "new-password", hint: `At least ${limits.passwordCharactersMin} characters. All your other sessions end, and open links that you made.`, required: true, faults: faultsOf("password") })}
 <button>${account.password === null ? "Set password" : "Change password"}</button></form>
 <h2>Sessions</h2>
 ${alertOf("sessions")}
@@ -111,8 +115,8 @@ export const accountRoutes: ReadonlyArray<Route> = [
   { method: "GET", path: "/account", access: "member", answer: (visit) => accountPage(visit) },
   formRoute("profile", "profile", "account.change_profile", (visit) => {
     const { form, member, people } = visit
-    const change = { email: form.text("email"), name: form.text("name").trim() }
-    return Effect.as(people.rename(member, change), back(visit))
+    const name = form.text("name").trim()
+    return Effect.as(people.rename(member, name), about(back(visit), { detail: name }))
   }),
   formRoute("password", "password", "account.change_password", (visit) => {
     const { form, member, people, request, visitor } = visit

@@ -71,7 +71,7 @@ export interface Invitation {
   readonly hash: string
   /** The account that a reset is for. */
   readonly accountId: string | null
-  /** The address that is invited, where the inviting account named one. */
+  /** The address that is invited: nobody joins with another. `null` for a setup and a reset. */
   readonly email: string | null
   /** The access of an account that joins. */
   readonly access: Access
@@ -113,6 +113,16 @@ export const isConfirmed = ({ confirmedAt }: Session, now: number): boolean =>
 export const roleIn = ({ access }: Account, projectId: string | null): Role | undefined => {
   if (access.owner) return "owner"
   return access.projects.find((one) => one.projectId === projectId)?.role
+}
+
+/** Whether `after` lacks a role that `before` has. */
+export const losesAccess = (before: Access, after: Access): boolean => {
+  if (after.owner) return false
+  if (before.owner) return true
+  return before.projects.some(({ projectId, role }) => {
+    const kept = after.projects.find((one) => one.projectId === projectId)
+    return !includesRole(kept?.role, role)
+  })
 }
 
 /** Whether `role` includes everything that `needed` may do. */

@@ -52,12 +52,18 @@ export type AccountCommand =
   /** Ends every session and revokes every link: a restore has brought back some that had ended. */
   | { readonly kind: "endAllSessions"; readonly by: "operator" }
   | {
-      readonly kind: "changeAccount"
+      readonly kind: "changeName"
       readonly by: { readonly sessionId: string }
-      readonly email: string
       readonly name: string
     }
-  /** Replaces the password, or with `null` removes it; every session ends, and `session` begins. */
+  /** An owner's: the address names the account in the audit log, so nobody else chooses it. */
+  | {
+      readonly kind: "changeAddress"
+      readonly by: Asker
+      readonly accountId: string
+      readonly email: string
+    }
+  /** Replaces the password, or with `null` removes it; every session and link of the account ends, and `session` begins. */
   | {
       readonly kind: "changePassword"
       readonly by: { readonly sessionId: string }
@@ -74,7 +80,7 @@ export type AccountCommand =
       readonly by: { readonly sessionId: string }
       readonly passkeyId: string
     }
-  /** Every session of the account ends. */
+  /** Every session of the account ends; where it loses a role, its links do, too. */
   | {
       readonly kind: "changeAccess"
       readonly by: Asker

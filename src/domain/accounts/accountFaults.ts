@@ -6,6 +6,7 @@ import {
   type Access,
   type AccountsState,
   accountWithEmail,
+  type Invitation,
   normalEmail,
   type Passkey,
 } from "./Account.ts"
@@ -31,16 +32,27 @@ export const emailFaults = (
     : [{ pointer: "/email", code: "invalid_value", detail: "belongs to another account" }]
 }
 
-export const profileFaults = (
-  state: AccountsState,
-  { email, name }: { readonly email: string; readonly name: string },
-  own: string | undefined,
-): ReadonlyArray<Fault> => {
+export const nameFaults = (name: string): ReadonlyArray<Fault> => {
   const detail =
     name.trim() === "" ? "must not be empty" : callerIdFault(name, limits.accountNameCharactersMax)
+  return detail === undefined ? [] : [{ pointer: "/name", code: "invalid_format", detail }]
+}
+
+/** The faults of a new account. An invitation is for one address; a setup lets the first owner choose. */
+export const newAccountFaults = (
+  state: AccountsState,
+  { email, name }: { readonly email: string; readonly name: string },
+  invitation: Pick<Invitation, "email">,
+): ReadonlyArray<Fault> => {
+  const faults = emailFaults(state, email)
+  const isOther = invitation.email !== null && normalEmail(email) !== invitation.email
+  const detail = "must be the address that was invited"
   return [
-    ...emailFaults(state, email, own),
-    ...(detail === undefined ? [] : [{ pointer: "/name", code: "invalid_format", detail }]),
+    ...faults,
+    ...(isOther && faults.length === 0
+      ? [{ pointer: "/email", code: "invalid_value", detail }]
+      : []),
+    ...nameFaults(name),
   ]
 }
 

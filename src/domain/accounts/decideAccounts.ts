@@ -1,15 +1,22 @@
 /**
  * Decides what becomes of a command about accounts. Invariants, for every interleaving of requests: once there is an
- * owner there always is one; no two accounts have the same e-mail address; a link works once; an account can always
- * sign in somehow. The caller is a session, looked up here: one ended or demoted a moment before decides nothing.
+ * owner there always is one; no two accounts have the same e-mail address; a link works once, and not after the account
+ * that made it or that it is for lost access; an account can always sign in somehow. The caller is a session, looked up here: one ended or demoted a moment before decides nothing.
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { invalidRequest, refuse } from "../values/Errors.ts"
-import { type Access, type Account, type AccountsState, normalEmail, ownersOf } from "./Account.ts"
+import {
+  type Access,
+  type Account,
+  type AccountsState,
+  losesAccess,
+  normalEmail,
+  ownersOf,
+} from "./Account.ts"
 import type { AccountCommand, NewSession } from "./AccountCommand.ts"
 import { normalAccess, surplusSessions } from "./AccountFact.ts"
-import { accessFaults, profileFaults } from "./accountFaults.ts"
+import { accessFaults, emailFaults, nameFaults } from "./accountFaults.ts"
 import { accept, invite } from "./decideInvitations.ts"
 import {
   accessChanged,
@@ -20,6 +27,7 @@ import {
   type Decision,
   ended,
   lastOwner,
+  linksEnded,
   ownerAsks,
   passkeyAllowed,
   revoked,
@@ -84,14 +92,21 @@ export const decideAccounts = (
         ...ended([...state.sessions.keys()]),
         ...revoked(state.invitations.keys()),
       ])
-    case "changeAccount":
+    case "changeName":
       return Result.flatMap(asks(state, command.by, now), ({ account }) => {
-        const faults = profileFaults(state, command, account.id)
-        if (faults.length > 0) return Result.fail(invalidRequest(faults))
-        const change = { email: normalEmail(command.email), name: command.name }
-        // The address is half of what signs in: a stolen session must not change it.
-        const needed = change.email === account.email ? asks : confirmed
-        return Result.map(needed(state, command.by, now), () => [updated(account.id, change)])
+        const faults = nameFaults(command.name)
+        return faults.length > 0
+          ? Result.fail(invalidRequest(faults))
+          : Result.succeed([updated(account.id, { name: command.name })])
+      })
+    case "changeAddress":
+      return Result.flatMap(ownerAsks(state, command.by, now), (): Decision => {
+        const account = state.accounts.get(command.accountId)
+        if (account === undefined) return accountNotFound
+        const faults = emailFaults(state, command.email, account.id)
+        return faults.length > 0
+          ? Result.fail(invalidRequest(faults))
+          : Result.succeed([updated(account.id, { email: normalEmail(command.email) })])
       })
     case "changePassword":
       return Result.flatMap(confirmed(state, command.by, now), ({ account }) =>
@@ -100,6 +115,7 @@ export const decideAccounts = (
           : Result.succeed([
               updated(account.id, { password: command.password }),
               ...ended(sessionsOf(state, account.id)),
+              ...linksEnded(state, account.id),
               begin(account.id, command.session, now),
             ]),
       )
@@ -139,6 +155,7 @@ export const decideAccounts = (
         return Result.succeed([
           updated(account.id, { access: normalAccess(command.access) }),
           ...ended(sessionsOf(state, account.id)),
+          ...(losesAccess(account.access, command.access) ? linksEnded(state, account.id) : []),
         ])
       })
     case "removeAccount":
@@ -146,14 +163,10 @@ export const decideAccounts = (
         const account = state.accounts.get(command.accountId)
         if (account === undefined) return accountNotFound
         if (isLastOwner(state, account)) return lastOwner
-        // Links that the account has made, or that are for it, must not outlive it.
-        const links = [...state.invitations.values()].filter(
-          ({ accountId, createdBy }) => accountId === account.id || createdBy === account.id,
-        )
         return Result.succeed([
           { kind: "account.removed", accountId: account.id } as const,
           ...ended(sessionsOf(state, account.id)),
-          ...revoked(links.map(({ id }) => id)),
+          ...linksEnded(state, account.id),
         ])
       })
   }

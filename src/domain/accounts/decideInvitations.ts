@@ -13,12 +13,13 @@ import {
 } from "./Account.ts"
 import type { AccountCommand } from "./AccountCommand.ts"
 import { type AccountFact, normalAccess } from "./AccountFact.ts"
-import { accessFaults, emailFaults, passkeyFaults, profileFaults } from "./accountFaults.ts"
+import { accessFaults, emailFaults, newAccountFaults, passkeyFaults } from "./accountFaults.ts"
 import {
   accountNotFound,
   begin,
   type Decision,
   ended,
+  linksEnded,
   passkeyAllowed,
   quotaExceeded,
   sessionsOf,
@@ -42,7 +43,7 @@ export const invite = (
   const faults =
     purpose === "join"
       ? [
-          ...(email === null ? [] : emailFaults(state, email)),
+          ...(email === null ? [addressMissing] : emailFaults(state, email)),
           ...accessFaults(projectIds, made.access),
         ]
       : []
@@ -69,6 +70,12 @@ export const invite = (
   ])
 }
 
+const addressMissing = {
+  pointer: "/email",
+  code: "missing",
+  detail: "must be the address of the person who is invited",
+}
+
 export const accept = (
   state: AccountsState,
   command: Extract<AccountCommand, { readonly kind: "acceptInvitation" }>,
@@ -91,6 +98,7 @@ export const accept = (
       accepted,
       change,
       ...ended(sessionsOf(state, account.id)),
+      ...linksEnded(state, account.id),
       begin(account.id, session, now),
     ]
     if (passkey === undefined) return Result.succeed(facts)
@@ -106,7 +114,7 @@ export const accept = (
     return quotaExceeded(limits.accountsMax, "accounts")
   }
   const faults = [
-    ...profileFaults(state, command, undefined),
+    ...newAccountFaults(state, command, invitation),
     ...(passkey === undefined ? [] : passkeyFaults(passkey)),
   ]
   if (faults.length > 0) return Result.fail(invalidRequest(faults))

@@ -70,6 +70,17 @@ export const ended = (sessionIds: ReadonlyArray<string>): ReadonlyArray<AccountF
 export const revoked = (invitationIds: Iterable<string>): ReadonlyArray<AccountFact> =>
   Array.from(invitationIds, (invitationId) => ({ kind: "invitation.revoked", invitationId }))
 
+/** Ends the open links that the account made, and those that are for it. */
+export const linksEnded = (
+  { invitations }: AccountsState,
+  accountId: string,
+): ReadonlyArray<AccountFact> =>
+  revoked(
+    [...invitations.values()]
+      .filter((one) => one.accountId === accountId || one.createdBy === accountId)
+      .map(({ id }) => id),
+  )
+
 export const sessionsOf = ({ sessions }: AccountsState, accountId: string): ReadonlyArray<string> =>
   [...sessions.values()].filter((session) => session.accountId === accountId).map(({ id }) => id)
 

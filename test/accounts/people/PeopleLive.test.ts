@@ -258,7 +258,7 @@ describe("A session", () => {
       const { owner, people } = yield* startOwned()
       const member = (yield* people.find(owner.session))!
       const asker = { sessionId: member.session.id }
-      const wish = { email: null, access: { owner: true, projects: [] } }
+      const wish = { email: "bob@example.com", access: { owner: true, projects: [] } }
       yield* people.invite(asker, wish)
       yield* TestClock.adjust(limits.sessionConfirmedMs)
       expect((yield* Effect.flip(people.invite(asker, wish))).code).toBe("confirmation_required")
@@ -295,7 +295,7 @@ describe("An account", () => {
       yield* people.signIn("ada@example.com", password, visitor)
       const member = (yield* people.find(owner.session))!
       yield* Effect.flip(
-        people.invite({ sessionId: member.session.id }, { email: null, access: viewer }),
+        people.invite({ sessionId: member.session.id }, { email: "x@y", access: viewer }),
       )
       const text = JSON.stringify(recordsOf(state))
       expect(text).toContain("ada@example.com")

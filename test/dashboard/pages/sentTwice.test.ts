@@ -51,7 +51,10 @@ describe("A form that is sent twice", () => {
 
   it("makes one link to join, one to reset, and one project", async () => {
     const team = "/dashboard/team"
-    const { location } = await sendTwice(team, `${team}/invite`, { role: "owner" })
+    const { location } = await sendTwice(team, `${team}/invite`, {
+      role: "owner",
+      email: "bob@example.com",
+    })
     expect((await owner.get(location)).text).toContain("/dashboard/join#")
     expect(await Effect.runPromise(server.people.invitations)).toHaveLength(1)
     const [account] = await Effect.runPromise(server.people.accounts)

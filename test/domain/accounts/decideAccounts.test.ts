@@ -55,7 +55,7 @@ const invite = (
     purpose: "join",
     hash: `token ${id}`,
     accountId: null,
-    email: null,
+    email: more.purpose === undefined || more.purpose === "join" ? `${id}@example.com` : null,
     access: viewer,
     ...more,
   },
@@ -70,6 +70,8 @@ const accept = (id: string, name: string, credential: Credential = password): Ac
   credential,
   session: session(name),
 })
+
+const addressOf = (name: number): string => `${name}@example.com`
 
 const run = (commands: ReadonlyArray<AccountCommand>, at = 1, from = withProject) =>
   commands.reduce((state, command) => fold(state, command, at), from)
@@ -99,7 +101,8 @@ describe("A link", () => {
   it("works until its time, not a millisecond longer", () => {
     const lifetimes = { setup: limits.setupLinkMs, join: limits.joinLinkMs } as const
     for (const purpose of ["setup", "join"] as const) {
-      const state = run([invite("one", { purpose })], 1)
+      const email = purpose === "join" ? "ada@example.com" : null
+      const state = run([invite("one", { purpose, email })], 1)
       const ends = 1 + lifetimes[purpose]
       expect(refusal(state, accept("one", "ada"), ends).code).toBe("invitation_not_found")
       expect(fold(state, accept("one", "ada"), ends - 1).accounts.size).toBe(1)
@@ -150,18 +153,29 @@ describe("A link", () => {
       "/email",
       "/access/0/projectId",
     ])
-    const invited = fold(state, invite("y", {}, ada), 1)
+    expect(pointers(invite("x", { email: null, access: nowhere }, ada))).toEqual([
+      "/email",
+      "/access",
+    ])
+    const length = limits.emailCharactersMax - "@example.com".length
+    const longAddress = (count: number) => `${"e".repeat(count)}@example.com`
+    expect(pointers(invite("x", { email: longAddress(length + 1) }, ada))).toEqual(["/email"])
+    const invited = fold(state, invite("y", { email: longAddress(length) }, ada), 1)
     const made = accept("y", "y") as Extract<AccountCommand, { kind: "acceptInvitation" }>
     expect(pointers({ ...made, email: "a b@c", name: " " }, invited)).toEqual(["/email", "/name"])
-    const length = limits.emailCharactersMax - "@example.com".length
-    const named = (count: number, name: string) => ({
-      ...made,
-      email: `${"e".repeat(count)}@example.com`,
-      name,
-    })
+    const named = (count: number, name: string) => ({ ...made, email: longAddress(count), name })
     const longest = "😀".repeat(limits.accountNameCharactersMax)
     expect(pointers(named(length + 1, `${longest}x`), invited)).toEqual(["/email", "/name"])
     expect(fold(invited, named(length, longest), 1).accounts.size).toBe(3)
+  })
+
+  it("of an invitation makes an account with the invited address, and with no other", () => {
+    const invited = fold(setUp(), invite("bob", { email: " Bob@example.com" }, ada), 1)
+    const other = refusal(invited, accept("bob", "eve"), 1)
+    expect(other.errors).toMatchObject([{ pointer: "/email", code: "invalid_value" }])
+    expect(fold(invited, accept("bob", "bob"), 1).accounts.get("acc_bob")!.email).toBe(
+      "bob@example.com",
+    )
   })
 
   it("is revoked with the account that made it, and with the one that it is for", () => {
@@ -178,6 +192,57 @@ describe("A link", () => {
     )
     expect([...state.invitations.keys()]).toEqual(["inv_by-ada"])
     expect([...state.sessions.keys()]).toEqual(["ses_ada"])
+  })
+
+  /** An owner, bob, with links that he made, a reset for him, and a link of another owner. */
+  const withLinks = () => {
+    const bob = { sessionId: "ses_bob" }
+    return run(
+      [
+        invite("by-bob", { access: everything }, bob),
+        invite("reset-of-ada", { purpose: "reset", accountId: "acc_ada" }, bob),
+        invite("reset-of-bob", { purpose: "reset", accountId: "acc_bob" }, ada),
+        invite("by-ada", {}, ada),
+      ],
+      1,
+      joined("bob", everything),
+    )
+  }
+
+  it("ends when the account that made it, or that it is for, loses access", () => {
+    const demoted: AccountCommand = {
+      kind: "changeAccess",
+      by: ada,
+      accountId: "acc_bob",
+      access: viewer,
+    }
+    const newPassword: AccountCommand = {
+      kind: "changePassword",
+      by: { sessionId: "ses_bob" },
+      password: "new",
+      session: session("new"),
+    }
+    const reset = { ...accept("reset-of-bob", "bob"), session: session("new") } as AccountCommand
+    for (const command of [demoted, newPassword, reset]) {
+      const { invitations } = fold(withLinks(), command, 2)
+      expect({ command: command.kind, left: [...invitations.keys()] }).toEqual({
+        command: command.kind,
+        left: ["inv_by-ada"],
+      })
+    }
+  })
+
+  it("stays when the account that it is for gets more access", () => {
+    const reset = invite("reset", { purpose: "reset", accountId: "acc_bob" }, ada)
+    const before = run([reset], 1, joined("bob", viewer))
+    const admin: Access = { owner: false, projects: [{ projectId: "prj_a", role: "admin" }] }
+    const leftAfter = (access: Access, state = before) =>
+      fold(state, { kind: "changeAccess", by: ada, accountId: "acc_bob", access }, 2).invitations
+        .size
+    expect(leftAfter(viewer)).toBe(1)
+    expect(leftAfter(admin)).toBe(1)
+    expect(leftAfter(everything)).toBe(1)
+    expect(leftAfter(viewer, run([reset], 1, joined("bob", admin)))).toBe(0)
   })
 })
 
@@ -247,19 +312,37 @@ describe("A session", () => {
     expect(fold(confirmed, command, at).invitations.size).toBe(1)
   })
 
-  it("changes the name at any time, and the address of the account for ten minutes", () => {
+  it("changes the name of its account at any time", () => {
     const at = 1 + limits.sessionConfirmedMs
-    const change = (email: string): AccountCommand => ({
-      kind: "changeAccount",
-      by: ada,
-      email,
-      name: "Augusta",
-    })
-    const renamed = fold(setUp(), change(" ADA@example.com"), at).accounts.get("acc_ada")!
+    const rename: AccountCommand = { kind: "changeName", by: ada, name: "Augusta" }
+    const renamed = fold(setUp(), rename, at).accounts.get("acc_ada")!
     expect(renamed).toMatchObject({ name: "Augusta", email: "ada@example.com" })
-    expect(refusal(setUp(), change("eve@example.com"), at).code).toBe("confirmation_required")
-    const moved = fold(setUp(), change("eve@example.com"), at - 1).accounts.get("acc_ada")!
-    expect(moved.email).toBe("eve@example.com")
+    expect(refusal(setUp(), { ...rename, name: " " }, at).errors).toMatchObject([
+      { pointer: "/name" },
+    ])
+  })
+
+  it("of an owner changes the address of an account for ten minutes after it proved itself", () => {
+    const at = 1 + limits.sessionConfirmedMs
+    const state = joined("bob", viewer)
+    const change = (accountId: string, email: string, by: Asker = ada): AccountCommand => ({
+      kind: "changeAddress",
+      by,
+      accountId,
+      email,
+    })
+    const changed = fold(state, change("acc_bob", " Eve@example.com"), at - 1)
+    expect(changed.accounts.get("acc_bob")!.email).toBe("eve@example.com")
+    expect(
+      fold(state, change("acc_ada", "eve@example.com"), 1).accounts.get("acc_ada")!.email,
+    ).toBe("eve@example.com")
+    expect(refusal(state, change("acc_bob", "x@y"), at).code).toBe("confirmation_required")
+    expect(refusal(state, change("acc_none", "x@y"), 1).code).toBe("account_not_found")
+    for (const email of ["nobody", "ADA@example.com"]) {
+      expect(refusal(state, change("acc_bob", email), 1).errors).toMatchObject([
+        { pointer: "/email" },
+      ])
+    }
   })
 
   it("of an account that is no owner manages no accounts", () => {
@@ -269,6 +352,7 @@ describe("A session", () => {
       invite("x", {}, bob),
       { kind: "revokeInvitation", by: bob, invitationId: "inv_x" },
       { kind: "changeAccess", by: bob, accountId: "acc_bob", access: everything },
+      { kind: "changeAddress", by: bob, accountId: "acc_bob", email: "eve@example.com" },
       { kind: "removeAccount", by: bob, accountId: "acc_ada" },
     ]
     for (const command of commands) {
@@ -458,9 +542,9 @@ describe("Accounts", () => {
     for (let count = 1; count < limits.accountsMax; count++) {
       full.set(`acc_${count}`, { ...one, id: `acc_${count}`, email: `${count}@example.com` })
     }
-    expect(refusal({ ...state, accounts: full }, accept("0", "zoe"), 1).code).toBe("quota_exceeded")
+    expect(refusal({ ...state, accounts: full }, accept("0", "0"), 1).code).toBe("quota_exceeded")
     full.delete("acc_1")
-    expect(fold({ ...state, accounts: full }, accept("0", "zoe"), 1).accounts.size).toBe(
+    expect(fold({ ...state, accounts: full }, accept("0", "0"), 1).accounts.size).toBe(
       limits.accountsMax,
     )
   })
@@ -486,10 +570,13 @@ describe("Accounts", () => {
         passkeys.map(({ id }) => id),
       )
       const fresh = session(`n${step}`)
-      const tokens = [...state.invitations.values()].map(({ hash }) => hash)
+      const links = [...state.invitations.values()]
+      const tokens = links.map(({ hash }) => hash)
+      const invited = [null, ...links.map(({ email }) => email)]
       const passkey = passkeyOf(`pk${random.integer(0, step)}`)
       const command = random.pick<AccountCommand>([
-        invite(`${step}`, { access, purpose: random.pick(["join", "join", "setup"]) }, by),
+        invite(`${step}`, { access, email: addressOf(random.integer(0, 40)) }, by),
+        invite(`${step}`, { purpose: "setup" }, by),
         invite(`${step}`, { purpose: "reset", accountId }, by),
         {
           kind: "revokeInvitation",
@@ -500,7 +587,7 @@ describe("Accounts", () => {
           kind: "acceptInvitation",
           hash: random.pick([...tokens, "none"]),
           accountId: `acc_${step}`,
-          email: `${random.integer(0, 40)}@example.com`,
+          email: random.pick(invited) ?? addressOf(random.integer(0, 40)),
           name: "someone",
           credential: random.chance(0.5) ? password : { passkey },
           session: fresh,
@@ -510,12 +597,8 @@ describe("Accounts", () => {
         { kind: "renewSession", sessionId: own.sessionId },
         { kind: "endSession", by, sessionId: random.pick([...sessions, "ses_none"]) },
         { kind: "endOtherSessions", by: own },
-        {
-          kind: "changeAccount",
-          by: own,
-          email: `${random.integer(0, 40)}@example.com`,
-          name: "n",
-        },
+        { kind: "changeName", by: own, name: "n" },
+        { kind: "changeAddress", by, accountId, email: addressOf(random.integer(0, 40)) },
         { kind: "changePassword", by: own, password: random.pick([null, "new"]), session: fresh },
         { kind: "addPasskey", by: own, passkey },
         { kind: "removePasskey", by: own, passkeyId: random.pick([...passkeyIds, "none"]) },
@@ -540,6 +623,10 @@ describe("Accounts", () => {
       expect(new Set(keys).size).toBe(keys.length)
       for (const { accountId } of state.sessions.values()) {
         expect(state.accounts.has(accountId)).toBe(true)
+      }
+      for (const { accountId, createdBy } of state.invitations.values()) {
+        if (createdBy !== null) expect(state.accounts.get(createdBy)?.access.owner).toBe(true)
+        if (accountId !== null) expect(state.accounts.has(accountId)).toBe(true)
       }
     }
     expect(made).toBeGreaterThan(300)

@@ -30,9 +30,7 @@ const invitationRow = (
   { access, accountId, email, expiresAt, id, purpose }: Invitation,
 ): ReadonlyArray<Content> => [
   purpose,
-  (accountId !== null && directory.accounts.get(accountId)?.email) ||
-    email ||
-    "anyone with the link",
+  (accountId !== null && directory.accounts.get(accountId)?.email) || email,
   purpose === "reset" ? "unchanged" : accessLabel(access, directory),
   time(expiresAt),
   html`<form method="post" action="${prefix}/team/invitations/${id}/revoke"><button>Revoke</button></form>`,
@@ -67,7 +65,7 @@ ${table(
 }
 <h2>Invite</h2>
 <form method="post" action="${prefix}/team/invite">${idempotencyField()}
-${textField({ name: "email", label: "E-mail address (optional)", type: "email", hint: "To tell links apart. Laurel sends no mail: you send the link.", value: form.text("email"), faults: error?.errors })}
+${textField({ name: "email", label: "E-mail address", type: "email", hint: "The person joins with this address and no other. Laurel sends no mail: you send the link.", required: true, value: form.text("email"), faults: error?.errors })}
 ${accessFields(directory, form, error)}
 <button class="main">Create link</button></form>`,
     error,
@@ -90,8 +88,8 @@ export const teamRoutes: ReadonlyArray<Route> = [
     const { directory, form, people, prefix } = visit
     const access = accessOf(directory, form)
     if ("_tag" in access) return Effect.fail(access)
-    const email = form.text("email").trim() || null
-    const detail = [accessLabel(access, directory), email].filter(Boolean).join(", ")
+    const email = form.text("email").trim()
+    const detail = `${accessLabel(access, directory)}, ${email}`
     return Effect.map(people.invite(asker(visit), { email, access }), (token) =>
       about(withLink(visit, "join", token, `${prefix}/team`), { detail }),
     )

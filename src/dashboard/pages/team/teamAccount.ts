@@ -1,11 +1,11 @@
 /** One account, for owners: its roles in projects, a reset link, removal. */
 import { Effect } from "effect"
 import type { AuditAction } from "../../../accounts/audit/AuditLog.ts"
-import type { Access, Account } from "../../../domain/accounts/Account.ts"
+import { type Access, type Account, normalEmail } from "../../../domain/accounts/Account.ts"
 import { type LaurelError, laurelError } from "../../../domain/values/Errors.ts"
 import { asker, type MemberVisit, memberForm, type Route } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
-import { idempotencyField, refusal } from "../../view/Forms.ts"
+import { idempotencyField, refusal, textField } from "../../view/Forms.ts"
 import { html } from "../../view/Html.ts"
 import { offsetPage, properties, table } from "../../view/Lists.ts"
 import { time } from "../../view/Quantities.ts"
@@ -29,7 +29,7 @@ const accountPage = Effect.fnUntraced(function* (
   return show(
     name,
     html`${secretLink(visit)}
-${refusal(error, accessFieldNames)}
+${refusal(error, ["email", ...accessFieldNames])}
 ${properties([
   ["E-mail address", email],
   ["Created", time(createdAt)],
@@ -59,10 +59,15 @@ ${
       ]
 }
 <h3>Give a role</h3>
-<p class="hint">All sessions of the account end. A role in a project replaces the one that it had there.${access.owner && " A role in a project takes the place of being an owner."}</p>
+<p class="hint">All sessions of the account end; where it loses a role, so do open links that it made or that are for it. A role in a project replaces the one that it had there.${access.owner && " A role in a project takes the place of being an owner."}</p>
 <form method="post" action="${action}/access">
 ${accessFields(directory, form, error)}
 <button class="main">Give role</button></form>
+<h2>E-mail address</h2>
+<p class="hint">The address signs in, and names the account in the audit log. Only an owner can change it.</p>
+<form method="post" action="${action}/address">
+${textField({ name: "email", label: "E-mail address", type: "email", value: form.text("email") || email, required: true, faults: error?.errors })}
+<button>Change address</button></form>
 <h2>Locked out</h2>
 <p>A reset link works once and for one hour. It lets the person choose a new way to sign in.</p>
 <form method="post" action="${action}/reset">${idempotencyField()}<button>Create reset link</button></form>
@@ -119,6 +124,13 @@ export const teamAccountRoutes: ReadonlyArray<Route> = [
     const { owner, projects } = account.access
     const kept = projects.filter(({ projectId }) => projectId !== visit.params.role)
     return changeAccess(visit, account, { owner, projects: kept })
+  }),
+  formRoute("address", "account.change_address", (visit, { email, id }) => {
+    const wish = visit.form.text("email").trim()
+    return Effect.as(
+      visit.people.changeAddress(asker(visit), id, wish),
+      about(redirect(pageOf(visit)), { detail: `${email} → ${normalEmail(wish)}` }),
+    )
   }),
   formRoute("reset", "account.create_reset_link", (visit, account) =>
     Effect.map(visit.people.reset(asker(visit), account.id), (token) =>
