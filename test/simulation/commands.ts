@@ -162,13 +162,14 @@ export const randomBadge = ({ now, random, sequence }: Surroundings): Badge => (
 
 const stepKeys = ["one", "constructor", "__proto__"]
 
-const steps = (random: Random): Quest["steps"] =>
+const steps = ({ now, random }: Surroundings): Quest["steps"] =>
   stepKeys.slice(0, random.integer(0, 3)).map((key) => ({
     key,
     action: random.pick(actions),
     where: where(random),
     target: random.integer(1, 4),
     ...(random.chance(0.3) && { sumPath: "amount" }),
+    ...(random.chance(0.2) && { since: now - random.integer(-2, 5) * day }),
   }))
 
 export const randomQuest = (run: Surroundings): Quest => {
@@ -179,8 +180,9 @@ export const randomQuest = (run: Surroundings): Quest => {
     description: null,
     set: random.pick(["draft", "published", "published", "published", "paused"]),
     reward: gives(run),
-    steps: steps(random),
-    startsAt: random.chance(0.2) ? now + random.integer(-5, 10) * day : null,
+    steps: steps(run),
+    startsAt: random.chance(0.4) ? now + random.integer(-50, 10) * day : null,
+    ...(random.chance(0.2) && { publishedAt: now - random.integer(0, 40) * day }),
     endsAt: random.chance(0.3) ? now + random.integer(1, 40) * day : null,
     recurrence: settled ? random.pick(["none", "none", "daily", "weekly", "monthly"]) : "none",
     prerequisites:

@@ -930,7 +930,7 @@ export interface FileQuest {
   readonly description?: string
   /** The quest completes with its last step. Without steps, a `QUEST_COMPLETE` event that names the quest completes it. */
   readonly steps?: ReadonlyArray<NewQuestStep>
-  /** Start of the quest. Default: when it is published. */
+  /** Start of the quest: an event that occurred before it does not count, even if it arrives later. Default: when the quest is published; for a step that is added afterwards, when the step is added. */
   readonly startsAt?: string
   /** End of the quest, after `startsAt`; unfinished progress expires then. Default: never. */
   readonly endsAt?: string
@@ -2276,7 +2276,7 @@ export interface NewQuest {
   readonly description?: string
   /** The quest completes with its last step. Without steps, a `QUEST_COMPLETE` event that names the quest completes it. */
   readonly steps?: ReadonlyArray<NewQuestStep>
-  /** Start of the quest. Default: when it is published. */
+  /** Start of the quest: an event that occurred before it does not count, even if it arrives later. Default: when the quest is published; for a step that is added afterwards, when the step is added. */
   readonly startsAt?: string
   /** End of the quest, after `startsAt`; unfinished progress expires then. Default: never. */
   readonly endsAt?: string
@@ -2544,7 +2544,7 @@ export interface QuestPatch {
   readonly description?: string | null
   /** The quest completes with its last step. Without steps, a `QUEST_COMPLETE` event that names the quest completes it. */
   readonly steps?: ReadonlyArray<NewQuestStep> | null
-  /** Start of the quest. Default: when it is published. */
+  /** Start of the quest: an event that occurred before it does not count, even if it arrives later. Default: when the quest is published; for a step that is added afterwards, when the step is added. */
   readonly startsAt?: string | null
   /** End of the quest, after `startsAt`; unfinished progress expires then. Default: never. */
   readonly endsAt?: string | null

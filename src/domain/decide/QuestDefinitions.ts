@@ -70,9 +70,27 @@ export const updateQuest = (
     if (refusal !== undefined) return Result.fail(refusal)
   }
   return Result.map(moved(changed, status, now), (set) => [
-    { kind: "quest.updated", quest: { ...changed, set } },
+    { kind: "quest.updated", quest: published(quest, { ...changed, set }, now) },
   ])
 }
+
+/** The quest after an edit, with the time of its publication and of each step that came after that. */
+const published = (before: Quest, quest: Quest, now: number): Quest => {
+  if (before.set === "draft") {
+    return quest.set === "published" ? { ...quest, publishedAt: now } : quest
+  }
+  return { ...quest, steps: datedSteps(before, quest.steps, now) }
+}
+
+/** A step that counts other events than before is a new one. */
+const datedSteps = (before: Quest, steps: Quest["steps"], now: number): Quest["steps"] =>
+  steps.map(({ since: _, ...step }) => {
+    const known = before.steps.find(({ key }) => key === step.key)
+    if (known === undefined) return { ...step, since: now }
+    const { since, ...counted } = known
+    if (!noChange({ ...counted, target: 0 }, { ...step, target: 0 })) return { ...step, since: now }
+    return since === undefined ? step : { ...step, since }
+  })
 
 export const deleteQuest = (
   state: ProjectState,
@@ -101,14 +119,13 @@ export const replaceQuest = (
 ): Decided<"invalid_request" | "invalid_transition"> => {
   if (before.set === "archived") return Result.fail(invalidRequest([archivedFault]))
   const changed: Quest = { ...before, ...members, updatedAt: now }
-  if (noChange(before, { ...changed, set: set ?? before.set })) return Result.succeed([])
+  const edited = published(before, { ...changed, set: set ?? before.set }, now)
+  if (noChange(before, edited)) return Result.succeed([])
   const faults = questFaults(state, changed)
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
   const status = set === "published" ? "active" : set
   const moving = set === before.set ? undefined : status
-  return Result.map(moved(changed, moving, now), (set) => [
-    { kind: "quest.updated", quest: { ...changed, set } },
-  ])
+  return Result.map(moved(changed, moving, now), () => [{ kind: "quest.updated", quest: edited }])
 }
 
 const questFaults = (state: ProjectState, quest: Quest): ReadonlyArray<Fault> => {

@@ -1,7 +1,7 @@
 /** Advances quests by events, and expires them by the clock. */
 import type { StepsOfQuest } from "../project/ActionIndex.ts"
 import { amountOf, plusAmount } from "../project/Amount.ts"
-import { type Quest, questPeriodOf, questStatusAt } from "../project/Quest.ts"
+import { countsFrom, type Quest, questPeriodOf, questStatusAt } from "../project/Quest.ts"
 import type { TrackedEvent } from "../record/Record.ts"
 import {
   hasExpired,
@@ -52,7 +52,7 @@ export const countSteps = (
 ): void => {
   for (const { quest, steps } of satisfied) {
     if (questStatusAt(quest, draft.now) !== "active") continue
-    if (quest.startsAt !== null && draft.occurredAt < quest.startsAt) continue
+    if (draft.occurredAt < countsFrom(quest)) continue
     const period = openPeriod(draft, quest)
     if (period === undefined) continue
     const stateBefore = draft.user?.quests.get(quest.id)
@@ -63,7 +63,8 @@ export const countSteps = (
     let started = state !== undefined
     let matched = false
     for (const step of steps) {
-      const { key, target } = step
+      const { key, since, target } = step
+      if (since !== undefined && draft.occurredAt < since) continue
       const by = amountOf(step, metadata)
       const before = stepCountOf(counts, key)
       const isFull = before >= target
@@ -158,6 +159,9 @@ export const completeByEvent = (
   }
   if (period === undefined) {
     return laurelError("quest_not_active", "The quest's period of this event is over.")
+  }
+  if (draft.occurredAt < countsFrom(quest)) {
+    return laurelError("quest_not_active", "The event occurred before the quest started.")
   }
   if (isLocked(draft, quest)) {
     return laurelError("quest_locked", "The user has not completed the prerequisite quests.")

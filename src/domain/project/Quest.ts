@@ -26,6 +26,8 @@ export interface QuestStep {
   readonly where: ReadonlyArray<Condition>
   readonly target: number
   readonly sumPath?: string
+  /** When an edit of the published quest added the step: earlier events do not count for it. */
+  readonly since?: number
 }
 
 /** A quest's definition. Times are epoch milliseconds. */
@@ -39,6 +41,8 @@ export interface Quest {
   /** The quest completes with its steps; without steps, by a `QUEST_COMPLETE` event. */
   readonly steps: ReadonlyArray<QuestStep>
   readonly startsAt: number | null
+  /** When it was published; absent: with its creation, or not yet. */
+  readonly publishedAt?: number
   readonly endsAt: number | null
   /** Restarts in each window of the project's time zone. */
   readonly recurrence: QuestRecurrence
@@ -56,6 +60,10 @@ export const questStatusAt = (quest: Quest, now: number): QuestStatus => {
   if (quest.set === "paused") return "paused"
   return quest.startsAt !== null && now < quest.startsAt ? "scheduled" : "active"
 }
+
+/** The time from which events count: the start, by default the publication. */
+export const countsFrom = ({ createdAt, publishedAt, startsAt }: Quest): number =>
+  startsAt ?? publishedAt ?? createdAt
 
 /** The index of a quest's period on this local day of the project; 0 if the quest does not recur. */
 export const questPeriodOf = ({ recurrence }: Quest, day: number): number =>

@@ -58,7 +58,8 @@ const QuestMetadata = metadata.annotate({
 })
 
 const StartsAt = TimeIn.annotate({
-  description: "Start of the quest. Default: when it is published.",
+  description:
+    "Start of the quest: an event that occurred before it does not count, even if it arrives later. Default: when the quest is published; for a step that is added afterwards, when the step is added.",
 })
 const EndsAt = TimeIn.annotate({
   description:

@@ -125,7 +125,7 @@ const fileQuest = (quest: Quest) => {
     ...(set !== "published" && { status: set }),
     reward: { xp: reward.xp, ...fileReward(reward) },
     ...given({
-      steps: quest.steps.map(({ where, ...step }) => ({ ...step, ...given({ where }) })),
+      steps: quest.steps.map(({ since: _, where, ...step }) => ({ ...step, ...given({ where }) })),
       startsAt: startsAt === null ? null : isoTime(startsAt),
       endsAt: endsAt === null ? null : isoTime(endsAt),
       recurrence: recurrence === "none" ? null : recurrence,

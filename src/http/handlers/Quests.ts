@@ -131,10 +131,10 @@ const isShown = (caller: Caller, quest: Quest, now: number): boolean =>
 
 /** A quest with its status at `now`. */
 const showQuest = (quest: Quest, now: number) => {
-  const { set: _, ...shown } = quest
+  const { publishedAt: _, set: __, ...shown } = quest
   return {
     ...shown,
-    steps: quest.steps.map((step) => ({ ...step, sumPath: step.sumPath ?? null })),
+    steps: quest.steps.map(({ since: _, ...step }) => ({ ...step, sumPath: step.sumPath ?? null })),
     status: questStatusAt(quest, now),
     startsAt: isoTimeOrNull(quest.startsAt),
     endsAt: isoTimeOrNull(quest.endsAt),

@@ -229,10 +229,49 @@ describe("The status of a quest", () => {
     expect(world.status("q")).toBe("active")
   })
 
+  it("keeps the time of its first publication", () => {
+    create("q", { set: "draft" })
+    world.now += hour
+    update("q", { status: "active" })
+    const publishedAt = world.now
+    expect(questOf("q").publishedAt).toBe(publishedAt)
+    world.now += hour
+    update("q", { status: "paused" })
+    update("q", { status: "active" })
+    expect(questOf("q").publishedAt).toBe(publishedAt)
+  })
+
   it("is ended at once by an end that lies in the past", () => {
     create("q")
     update("q", { endsAt: world.now })
     expect(world.status("q")).toBe("ended")
+  })
+})
+
+describe("A step", () => {
+  const step = { key: "a", action: "TAP", where: [], target: 1 }
+
+  it("has the time of the edit that added it to a published quest, or made it count other events", () => {
+    create("q", { steps: [step] })
+    world.now += hour
+    update("q", {
+      steps: [
+        { ...step, target: 5 },
+        { ...step, key: "b" },
+      ],
+    })
+    const added = world.now
+    expect(questOf("q").steps.map(({ since }) => since)).toEqual([undefined, added])
+    world.now += hour
+    const swipe = { ...step, action: "SWIPE" }
+    update("q", { steps: [swipe, { ...step, key: "b", since: 0 }] })
+    expect(questOf("q").steps.map(({ since }) => since)).toEqual([world.now, added])
+  })
+
+  it("of a draft has none", () => {
+    create("q", { set: "draft", steps: [step] })
+    update("q", { steps: [step, { ...step, key: "b" }] })
+    expect(questOf("q").steps.map(({ since }) => since)).toEqual([undefined, undefined])
   })
 })
 

@@ -349,3 +349,47 @@ describe("A quest that ends", () => {
     expect(kindsOf(world.track())).toEqual(["quest.started", "quest.progressed", "event.tracked"])
   })
 })
+
+describe("An event from before a quest", () => {
+  const year2019 = Date.parse("2019-05-01T12:00:00Z")
+
+  it("does not count for it where the quest has no start, even if it is imported", () => {
+    const world = new World()
+    world.quest({ ...twoSteps, createdAt: world.now })
+    const imported = { occurredAt: year2019, imported: true } as const
+    for (const action of ["TAP", "TAP", "SWIPE"]) {
+      expect(world.track(action, imported).reply.quests).toEqual([])
+    }
+    expect(world.trackAt("2026-11-04T11:59:59.999Z").reply.quests).toEqual([])
+    expect(world.trackAt("2026-11-04T12:00:00Z").reply.quests).toHaveLength(1)
+  })
+
+  it("counts if the quest has a start before the event", () => {
+    const world = new World()
+    world.quest({ ...twoSteps, createdAt: world.now, startsAt: year2019 })
+    const imported = { occurredAt: year2019, imported: true } as const
+    expect(world.track("TAP", imported).reply.quests).toHaveLength(1)
+  })
+
+  it("does not count for a draft that is published later, nor for a step that is added later", () => {
+    const world = new World()
+    world.quest({ ...twoSteps, createdAt: 0, publishedAt: world.now - 1_000 })
+    expect(world.trackAt("2026-11-04T11:59:58Z").reply.quests).toEqual([])
+    expect(world.trackAt("2026-11-04T11:59:59Z").reply.quests).toHaveLength(1)
+    const steps = [...twoSteps.steps, { ...step("read", "READ", 1), since: world.now }]
+    world.quest({ ...twoSteps, steps, createdAt: 0 })
+    expect(world.trackAt("2026-11-04T11:59:59.999Z", "READ").reply.quests).toEqual([])
+    expect(world.track("READ").reply.quests).toHaveLength(1)
+  })
+
+  it("does not complete it by QUEST_COMPLETE", () => {
+    const world = new World()
+    const { id } = world.quest({ createdAt: world.now })
+    const early = { ...complete(id), occurredAt: world.now - 1 }
+    expect(world.refused(early)).toMatchObject({
+      code: "quest_not_active",
+      detail: "The event occurred before the quest started.",
+    })
+    expect(world.complete(id).reply.quests).toMatchObject([{ status: "completed" }])
+  })
+})

@@ -78,6 +78,10 @@ const stepsOpen = (log: Log, quest: Quest, period: string): boolean =>
 const locked = (log: Log, quest: Quest): boolean =>
   quest.prerequisites.some((questId) => completionsOf(log, questId).length === 0)
 
+/** Whether the event occurred before the quest: its start, or without one, its publication. */
+const isTooEarly = (quest: Quest, { occurredAt }: Happened): boolean =>
+  occurredAt < (quest.startsAt ?? quest.publishedAt ?? quest.createdAt)
+
 /** An event's effect on a quest that it touched. */
 export interface Touched {
   readonly quest: Quest
@@ -99,11 +103,12 @@ export const countForSteps = (
   quests.flatMap((quest) => {
     const period = periodOf(quest, zone, event.occurredAt)
     if (statusOf(quest, now) !== "active" || period !== periodOf(quest, zone, now)) return []
-    if (quest.startsAt !== null && event.occurredAt < quest.startsAt) return []
+    if (isTooEarly(quest, event)) return []
     if (locked(log, quest) || completionsOf(log, quest.id, period).length > 0) return []
     const matching = quest.steps.filter(
       (step) =>
         step.action === event.action &&
+        (step.since === undefined || step.since <= event.occurredAt) &&
         satisfies(step.where, event.metadata) &&
         amountFor(step.sumPath, event.metadata) > 0,
     )
@@ -135,6 +140,7 @@ export const completeByHand = (
   if (period !== periodOf(quest, zone, now)) return "quest_not_active"
   if (completionsOf(log, quest.id, period).length > 0) return { quest, repeated: true }
   if (statusOf(quest, now) !== "active") return "quest_not_active"
+  if (isTooEarly(quest, event)) return "quest_not_active"
   if (locked(log, quest)) return "quest_locked"
   if (stepsOpen(log, quest, period)) return "quest_incomplete"
   event.completions.push({ questId: quest.id, period })
