@@ -15,7 +15,7 @@ const wish = { scope: "full", tier: "free", expires: "never" }
 const rowsOf = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
   const body = /<tbody>([\s\S]*?)<\/tbody>/.exec(text)?.[1] ?? ""
   return [...body.matchAll(/<tr>([\s\S]*?)<\/tr>/g)].map(([, row]) =>
-    [...row!.matchAll(/<td>([\s\S]*?)<\/td>/g)].map(([, cell]) =>
+    [...row!.matchAll(/<td[^>]*>([\s\S]*?)<\/td>/g)].map(([, cell]) =>
       cell!.replace(/<[^>]+>/g, "").trim(),
     ),
   )

@@ -22,6 +22,7 @@ import {
 } from "../request/Route.ts"
 import { boardRequest, commandsOf, commandTabs, eventRequest, secretBox } from "../view/Commands.ts"
 import { confirmButton } from "../view/Dialogs.ts"
+import { isolated } from "../view/Foreign.ts"
 import {
   areaField,
   emptyForm,
@@ -126,14 +127,16 @@ ${confirmButton({
 const heads = ["Key", "Scope", "Requests a minute", "Allowed from", "Created by"]
 
 const keyRow = (visit: PlaceVisit, key: KeyDetails, allowed: boolean): ReadonlyArray<Content> => [
-  html`${key.name !== "" && html`${key.name}<br>`}<code>${key.hint}…</code>`,
+  html`${key.name !== "" && html`${isolated(key.name)}<br>`}<code>${key.hint}…</code>`,
   scopeOf(key),
   key.rateLimit === null ? "no limit" : count(key.rateLimit),
   usedFrom(key),
-  html`${key.createdBy === "operator" ? "command line" : key.createdBy}<br>${isoTime(key.createdAt)}`,
+  html`${key.createdBy === "operator" ? "command line" : isolated(key.createdBy ?? "")}<br>${isoTime(key.createdAt)}`,
   isoTime(key.lastUsedAt),
-  isoTime(key.expiresAt),
-  html`${statusLabels[key.status]}${key.replacedBy !== null && ", rotated"}`,
+  html`${statusLabels[key.status]}${key.replacedBy !== null && ", rotated"}${
+    key.expiresAt !== null &&
+    html`<br>${key.status === "expired" ? "since" : "expires"} ${isoTime(key.expiresAt)}`
+  }`,
   ...(allowed ? [key.status === "in_force" && actions(visit, key)] : []),
 ]
 
@@ -168,7 +171,7 @@ ${
     ? html`<p>No key is ${filters[status]}${found.length > 0 && " on this page"}.</p>`
     : table(
         "API keys",
-        [...heads, "Last used", "Expires", "Status", ...(allowed ? ["Actions"] : [])],
+        [...heads, "Last used", "Status", ...(allowed ? ["Actions"] : [])],
         shown.items.map((key) => keyRow(visit, key, allowed)),
       )
 }

@@ -4,6 +4,7 @@ import type { AuditActor, AuditEntry, AuditQuery } from "../../accounts/audit/Au
 import type { Fault, LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { type MemberVisit, type PlaceVisit, placePage, type Route } from "../request/Route.ts"
+import { isolated } from "../view/Foreign.ts"
 import { selectField, textField } from "../view/Forms.ts"
 import { type Html, html } from "../view/Html.ts"
 import { cursorPager, table, withQuery } from "../view/Lists.ts"
@@ -63,7 +64,7 @@ const actorCell = (actor: AuditActor, path: string, asked: URLSearchParams): Htm
 const subjectCell = ({ detail, subject }: AuditEntry, { directory }: MemberVisit): Html => {
   const email = directory.accounts.get(subject)?.email
   const name = email ?? (subject !== "" && html`<code>${subject}</code>`)
-  return html`${name} ${detail !== email && detail}`
+  return html`${typeof name === "string" ? isolated(name) : name} ${detail !== email && detail}`
 }
 
 const whereCell = ({ environment, projectId }: AuditEntry, { directory }: MemberVisit) =>

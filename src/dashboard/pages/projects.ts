@@ -6,6 +6,7 @@ import { environmentId, environmentNames, type Project } from "../../domain/proj
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { asker, type MemberVisit, memberForm, type Route } from "../request/Route.ts"
 import { confirmButton } from "../view/Dialogs.ts"
+import { isolated } from "../view/Foreign.ts"
 import { idempotencyField, refusal, textField } from "../view/Forms.ts"
 import { type Content, type Html, html } from "../view/Html.ts"
 import { offsetPage, table } from "../view/Lists.ts"
@@ -41,7 +42,7 @@ const projectsPage = Effect.fnUntraced(function* (
       links.push(html`<a href="${address}">${badge(environment)}</a> ${users} users`)
     }
     const more = owner ? actions(visit, project) : roleIn(member.account, project.id)
-    rows.push([html`<strong>${project.name}</strong>`, ...links, more])
+    rows.push([html`<strong>${isolated(project.name)}</strong>`, ...links, more])
   }
   const last = owner ? "Actions" : "Your role"
   return show(

@@ -2,6 +2,14 @@
 import { limits } from "../../Limits.ts"
 import { type Content, type Html, html } from "./Html.ts"
 
+/** Texts of more characters than this wrap anywhere: what people named may have no space. */
+const fixedCharactersMax = 20
+
+const cellOf = (cell: Content): Html =>
+  typeof cell === "string" && cell.length > fixedCharactersMax
+    ? html`<td class="long">${cell}</td>`
+    : html`<td>${cell}</td>`
+
 /** A table. `label` names it for screen readers; a cell may be anything, `null` is empty. */
 export const table = (
   label: string,
@@ -10,7 +18,7 @@ export const table = (
 ): Html =>
   html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
 <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-<tbody>${rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>\n`)}</tbody></table></div>`
+<tbody>${rows.map((cells) => html`<tr>${cells.map(cellOf)}</tr>\n`)}</tbody></table></div>`
 
 /** Names and values that belong together, such as the properties of a user. */
 export const properties = (pairs: ReadonlyArray<readonly [name: string, value: Content]>): Html =>

@@ -46,11 +46,25 @@ const openers = async (page: Page): Promise<ReadonlyArray<string>> => {
 const groupSize = 6
 
 const wide = { width: 1280, height: 800 }
+const widest = { width: 1920, height: 1080 }
 const narrow = { width: 390, height: 844 }
 
 /** By how many pixels the page is wider than the window. */
 const overhang = (page: Page): Promise<number> =>
   page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+/** Tables that hide columns at the right, and buttons whose text is larger than they are. */
+const hiddenParts = (page: Page): Promise<ReadonlyArray<string>> =>
+  page
+    .locator(".scroll, button:visible:not(.first)")
+    .evaluateAll((parts) =>
+      parts
+        .filter(
+          ({ clientHeight, clientWidth, scrollHeight, scrollWidth }) =>
+            scrollWidth > clientWidth || scrollHeight > clientHeight,
+        )
+        .map((part) => part.getAttribute("aria-label") ?? part.textContent),
+    )
 
 /** Opens a dialog by keyboard and leaves it by Escape; what is wrong with it. */
 const faultsOfDialog = async (page: Page, id: string): Promise<ReadonlyArray<string>> => {
@@ -82,6 +96,11 @@ const faultsOfPage = async (
   })
   const part = whole ? "html" : { exclude: [".side"] }
   const faults = [...(await accessibilityFaults(page, part))]
+  for (const viewport of [widest, wide]) {
+    await page.setViewportSize(viewport)
+    const parts = await hiddenParts(page)
+    faults.push(...parts.map((part) => `at ${viewport.width} pixels a part of ${part} is hidden`))
+  }
   for (const id of await openers(page)) faults.push(...(await faultsOfDialog(page, id)))
   await page.setViewportSize(narrow)
   const pixels = await overhang(page)
@@ -110,7 +129,7 @@ describe("In a browser", () => {
   )
 
   it.each(groups.map((group) => [group[0]!.path, group] as const))(
-    "each page from %j on, with each of its dialogs, is accessible in light and dark, and fits a narrow window",
+    "each page from %j on, with each of its dialogs, is accessible in light and dark, and fits wide and narrow windows",
     async (_, group) => {
       expect(await faultsOf(group, true)).toEqual([])
     },

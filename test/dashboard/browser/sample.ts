@@ -45,6 +45,8 @@ export const startSample = async (): Promise<Sample> => {
   const [project] = directory.projects.keys()
   await server.joined(owner, "grace", `viewer ${project}`)
   await owner.post("/dashboard/team/invite", { email: "alan@example.com", role: "owner" })
+  await owner.post("/dashboard/account/profile", { email: "ada@example.com", name: longName })
+  await owner.post("/dashboard/shop/sandbox/keys", { ...keyFields, name: longName })
   const made = await fill(server.url, key)
   const full = await Effect.runPromise(server.engine.readDirectory)
   const [account] = full.accounts.keys()
@@ -60,6 +62,50 @@ export const startSample = async (): Promise<Sample> => {
     ...made,
   }
   return { server, owner, key, params }
+}
+
+const keyFields = { kind: "secret", scope: "full", tier: "enterprise", expires: "30" }
+
+/** As long as people write names: with spaces, and without. */
+const longName = "Wolfeschlegelsteinhausenbergerdorff of the Northern Provinces"
+const longAction = "SHARED_A_LESSON_WITH_A_FRIEND_FROM_THE_APP_ON_A_PHONE"
+
+/** Definitions whose names leave little room for the other columns of a list. */
+const defineLong = async (
+  post: (path: string, body: unknown) => Promise<Json>,
+  badgeId: string,
+): Promise<void> => {
+  await post("/rules", {
+    action: longAction,
+    where: [{ path: "course.language", op: "in", value: ["french", "spanish", "german"] }],
+    reward: { xp: 1_000, points: 1_000, badgeId },
+    multiplierPath: "course.the_length_of_the_course_in_hours",
+    limit: { times: 20, per: "month" },
+  })
+  await post("/quests", {
+    title: longName,
+    status: "active",
+    reward: { xp: 1_000, points: 1_000, badgeId },
+    steps: ["one", "two"].map((key) => ({
+      key,
+      action: `${longAction}_${key.toUpperCase()}`,
+      target: 2,
+    })),
+    recurrence: "monthly",
+    startsAt: "2026-11-01T00:00:00Z",
+    endsAt: "2030-11-01T00:00:00Z",
+  })
+  await post("/badges", {
+    name: longName,
+    secret: true,
+    criteria: { kind: "action_sum", action: longAction, sumPath: "course.hours", target: 100_000 },
+  })
+  await post("/webhooks", {
+    url: `https://hooks.example.com/${"a".repeat(200)}`,
+    description: longAction,
+    events: ["xp.earned", "points.earned", "level.changed", "badge.earned"],
+  })
+  await post("/events", { userId: longAction.repeat(2), action: longAction })
 }
 
 /** Users, definitions and a webhook with deliveries; the ids of one each. */
@@ -82,6 +128,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     icon: "🏅",
     criteria: { kind: "action_count", action: "LESSON_DONE", target: 3 },
   })
+  await defineLong(post, badge.id)
   const quest = await post("/quests", {
     title: "First steps",
     description: "Finish two lessons",
@@ -101,6 +148,7 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
     }
   }
   await ask(url, key, "PUT", "/users/ada", { displayName: "Ada Lovelace" })
+  await ask(url, key, "PUT", "/users/grace", { displayName: longName })
   const event = await post("/events", { userId: "ada", action: "SHARED" })
   const reward = await post("/users/ada/rewards", { type: "points", amount: 20 })
   const spend = await post("/users/ada/points/spend", { amount: 5, reason: "Streak freeze" })

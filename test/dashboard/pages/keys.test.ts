@@ -51,7 +51,9 @@ describe("A key's whole life", () => {
     const old = await textAfter(owner, keys, { ...wish, name: "Backend" })
     const { id } = await listed()
     expect(await statusWith(old.key)).toBe(200)
-    expect(rowWith((await owner.get(keys)).text, "Backend")).toMatch(/<td>ada<br>.*2026-11-22 10/s)
+    expect(rowWith((await owner.get(keys)).text, "Backend")).toMatch(
+      /<td><bdi>ada<\/bdi><br>.*2026-11-22 10/s,
+    )
     const page = await owner.get(keys)
     expect(fieldsOf(page.text, `${keys}/${id}/rotate`)).toEqual({
       idempotencyKey: expect.any(String),
@@ -179,7 +181,7 @@ describe("The list", () => {
     const many = "/dashboard/many/sandbox/keys"
     const rows = async (query: string) => {
       const { text } = await owner.get(`${many}${query}`)
-      return [...text.matchAll(/<td>(Key \d+\.)/g)].map(([, name]) => name)
+      return [...text.matchAll(/<bdi>(Key \d+\.)/g)].map(([, name]) => name)
     }
     expect(await rows("")).toHaveLength(20)
     expect((await rows(""))[0]).toBe("Key 22.")

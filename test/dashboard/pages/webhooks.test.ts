@@ -67,7 +67,7 @@ const pageWhere = (address: string, holds: (text: string) => boolean): Promise<R
   )
 
 const rowsOf = (text: string): ReadonlyArray<string> =>
-  [...text.matchAll(/<tr><td>.*?<\/tr>/gs)].map(([row]) => row.replace(/<[^>]+>/g, " "))
+  [...text.matchAll(/<tr><td[^>]*>.*?<\/tr>/gs)].map(([row]) => row.replace(/<[^>]+>/g, " "))
 
 /** The addresses of the deliveries on the page, in its order. */
 const deliveriesIn = (text: string): ReadonlyArray<string> =>

@@ -277,6 +277,12 @@ const statusLinks = (visit: PlaceVisit): Html => {
   )
 }
 
+const periodWords = ({ endsAt, startsAt }: Quest): Content => [
+  startsAt !== null && html`from ${isoTime(startsAt)}`,
+  startsAt !== null && endsAt !== null && html`<br>`,
+  endsAt !== null && html`to ${isoTime(endsAt)}`,
+]
+
 const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
   const allowed = mayChange(visit)
   const status = visit.request.query.get("status") ?? undefined
@@ -294,7 +300,7 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
     create: "Create quest",
     page,
     above: statusLinks(visit),
-    heads: ["Quest", "Status", "Steps", "Gives", "Repeats", "Start", "End"],
+    heads: ["Quest", "Status", "Steps", "Gives", "Repeats", "Period"],
     rows: page.quests.map((quest) => [
       html`<a href="${visit.base}${path}/${quest.id}">${quest.title}</a>`,
       quest.status,
@@ -305,8 +311,7 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
         .join(", "),
       rewardWords(quest.reward, badges),
       quest.recurrence === "none" ? "never" : quest.recurrence,
-      quest.startsAt !== null && isoTime(quest.startsAt),
-      quest.endsAt !== null && isoTime(quest.endsAt),
+      periodWords(quest),
       ...(allowed ? [html`<div class="row">${buttons(visit, quest)}</div>`] : []),
     ]),
   })
