@@ -1,7 +1,7 @@
 /** The API keys of one environment: create and rotate (the text is shown once), list, revoke. */
+
 import { Effect } from "effect"
 import type { CreatedKey, KeyDetails } from "../../accounts/ApiKeys.ts"
-import { isConfirmed } from "../../domain/accounts/Account.ts"
 import {
   keyKinds,
   rotationOverlaps,
@@ -11,6 +11,7 @@ import {
 } from "../../domain/project/Directory.ts"
 import { type Fault, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
+import { confirmHint } from "../request/notice.ts"
 import {
   asker,
   mayChange,
@@ -200,14 +201,10 @@ const fields = [
 ]
 
 const createForm = (visit: PlaceVisit, error: LaurelError | undefined): Html => {
-  const { base, form, member, now, place, prefix, request } = visit
+  const { base, form } = visit
   const faults = withLines(error?.errors, form)
-  const mustConfirm = place.environment === "production" && !isConfirmed(member.session, now())
   return html`<h2>Create key</h2>
-${
-  mustConfirm &&
-  html`<p class="hint">A production key needs your password or a passkey: <a href="${prefix}/confirm?next=${encodeURIComponent(request.path)}">confirm that it is you</a> first.</p>`
-}
+${confirmHint(visit, "A production key", `${base}/keys`)}
 <form method="post" action="${base}/keys">${idempotencyField()}
 ${textField({ name: "name", label: "Name", value: form.text("name"), charactersMax: limits.keyNameCharactersMax, hint: "Purpose of the key, such as Backend. If empty, the key is named after its kind or scope.", faults })}
 ${selectField({ name: "kind", label: "Kind", options: keyKinds.map((one) => [one, kindLabels[one]]), value: form.text("kind"), faults })}

@@ -108,6 +108,10 @@ export const mayChange = ({ member, place }: PlaceVisit): boolean =>
 export const confirmed = ({ member, now }: MemberVisit): Effect.Effect<void, LaurelError> =>
   isConfirmed(member.session, now()) ? Effect.void : Effect.fail(confirmFirst)
 
+/** `confirmed` where the environment is production; in a sandbox nothing is asked. */
+export const confirmedInProduction = (visit: PlaceVisit): Effect.Effect<void, LaurelError> =>
+  visit.place.environment === "production" ? confirmed(visit) : Effect.void
+
 const confirmFirst = laurelError("confirmation_required", "Confirm with your password first.")
 
 type Answer = Effect.Effect<Reply | StreamedReply, LaurelError>

@@ -8,7 +8,13 @@ import { notReachable } from "../../../src/webhooks/WebhookUrl.ts"
 import { endAll, receiving, until } from "../../http/webhooks.ts"
 import { answer, isSignedBy, type Receiver } from "../../webhooks/Receiver.ts"
 import { ask } from "../browser/sample.ts"
-import { type Browser, type DashboardServer, type Reply, startDashboard } from "../fixture.ts"
+import {
+  type Browser,
+  type DashboardServer,
+  password,
+  type Reply,
+  startDashboard,
+} from "../fixture.ts"
 
 const sandbox = "/dashboard/shop/sandbox/webhooks"
 const production = "/dashboard/shop/production/webhooks"
@@ -393,7 +399,7 @@ describe("Production", () => {
     expect(text).toContain("production has no webhook yet.")
   })
 
-  it("is named by its dialogs, and asks for a confirmation before secrets and deletion", async () => {
+  it("is named by its dialogs, and asks for a confirmation before secrets, deletion and another receiver", async () => {
     const fresh = await startDashboard()
     try {
       await Effect.runPromise(
@@ -420,9 +426,19 @@ describe("Production", () => {
       for (const [path, form] of [
         [`${address}/rotate`, { graceSeconds: "0" }],
         [`${address}/delete`, {}],
+        [`${address}/recover`, { since: "2026-11-22T09:00" }],
+        [`${address}/change`, newWebhook("https://other.example.com/", ["*"])],
         [`${production}/new`, fields],
       ] as const) {
         expect((await browser.post(path, form, own)).location).toBe(confirm)
+      }
+      const unconfirmed = await browser.get(address)
+      expect(unconfirmed.text).toContain("https://hooks.example.com/")
+      const described = newWebhook("https://hooks.example.com/", ["*"], [["description", "x"]])
+      expect((await browser.post(`${address}/change`, described, own)).location).toBe(address)
+      for (const path of [address, `${address}/change`]) {
+        const next = encodeURIComponent(path)
+        expect((await browser.get(path)).text).toContain(`/dashboard/confirm?next=${next}`)
       }
       const first = await browser.get(`${production}/new`)
       expect(first.location).toBe(
@@ -430,6 +446,16 @@ describe("Production", () => {
       )
       expect((await browser.get(address)).status).toBe(200)
       expect((await browser.get("/dashboard/shop/sandbox/webhooks/new")).status).toBe(200)
+      await browser.post("/dashboard/confirm", { password })
+      const moved = newWebhook("https://other.example.com/", ["*"])
+      expect((await browser.post(`${address}/change`, moved)).location).toBe(address)
+      const recovered = await browser.post(`${address}/recover`, { since: "2026-11-22T09:00" })
+      expect(recovered.location).toContain("?done=")
+      // A sandbox asks for nothing.
+      fresh.clock.set("2026-11-22T10:45:00Z")
+      const test = await browser.post("/dashboard/shop/sandbox/webhooks/new", fields)
+      const inSandbox = test.location!.split("?")[0]!
+      expect((await browser.post(`${inSandbox}/change`, moved)).location).toBe(inSandbox)
     } finally {
       await fresh.stop()
     }

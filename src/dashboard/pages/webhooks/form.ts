@@ -2,8 +2,9 @@
 import { Effect } from "effect"
 import type { Fault, LaurelError } from "../../../domain/values/Errors.ts"
 import { limits } from "../../../Limits.ts"
+import { confirmHint } from "../../request/notice.ts"
 import {
-  confirmed,
+  confirmedInProduction,
   orPage,
   type PlaceVisit,
   placeForm,
@@ -160,17 +161,15 @@ const changePage = (
     submit: "Save webhook",
     draft,
     error,
+    extra: confirmHint(visit, "A new URL", `${webhookAddress(visit, webhook.id)}/change`),
   })
-
-/** The secret of a webhook of production is made after a confirmation alone. */
-const mayCreate = (visit: PlaceVisit): Effect.Effect<void, LaurelError> =>
-  visit.place.environment === "production" ? confirmed(visit) : Effect.void
 
 const create = (visit: PlaceVisit): Answer => {
   const { ask, form } = visit
   const draft = draftOf(form)
   const created = Effect.gen(function* () {
-    yield* mayCreate(visit)
+    // The secret is shown.
+    yield* confirmedInProduction(visit)
     const { description, ...others } = draft
     const webhook = yield* ask("webhooks.create", {
       payload: { ...others, ...(description !== "" && { description }) },
@@ -189,8 +188,11 @@ const change = (visit: PlaceVisit): Answer =>
     const webhook = yield* ask("webhooks.get", { params })
     const draft = draftOf(form)
     const payload = { ...draft, description: draft.description === "" ? null : draft.description }
-    const changed = Effect.map(ask("webhooks.update", { params, payload }), (saved) =>
-      about(redirect(webhookAddress(visit, webhook.id)), { detail: hostOf(saved) }),
+    // All messages go to the new URL, among them those that wait.
+    const mayChange = draft.url === webhook.url ? Effect.void : confirmedInProduction(visit)
+    const changed = Effect.map(
+      Effect.andThen(mayChange, ask("webhooks.update", { params, payload })),
+      (saved) => about(redirect(webhookAddress(visit, webhook.id)), { detail: hostOf(saved) }),
     )
     return yield* orPage(changed, (error) => changePage(visit, webhook, draft, error))
   })
@@ -198,7 +200,7 @@ const change = (visit: PlaceVisit): Answer =>
 export const formRoutes: ReadonlyArray<Route> = [
   placePage(
     `${listPath}/new`,
-    (visit) => Effect.andThen(mayCreate(visit), createPage(visit, blank)),
+    (visit) => Effect.andThen(confirmedInProduction(visit), createPage(visit, blank)),
     "admin",
   ),
   placeForm(`${listPath}/new`, "webhook.create", create),

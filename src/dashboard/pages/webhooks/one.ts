@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import { limits } from "../../../Limits.ts"
-import { noticeOf } from "../../request/notice.ts"
+import { confirmHint, noticeOf } from "../../request/notice.ts"
 import { mayChange, type PlaceVisit } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
 import { isolated } from "../../view/Foreign.ts"
@@ -45,6 +45,7 @@ ${textField({
   } days, less on a server with very many events; older messages are gone.`,
   faults: error?.errors,
 })}
+${confirmHint(visit, "To recover messages", webhookAddress(visit, webhook.id))}
 <button${webhook.status === "disabled" && html` disabled`}>Recover messages of ${visit.place.environment}</button></form>`
 }
 

@@ -5,6 +5,7 @@ import type { LaurelError } from "../../../domain/values/Errors.ts"
 import { redirectWithNotice } from "../../request/notice.ts"
 import {
   confirmed,
+  confirmedInProduction,
   orPage,
   type PlaceVisit,
   placeForm,
@@ -60,7 +61,11 @@ const sendTest = (visit: PlaceVisit): Answer =>
 
 const recover = (visit: PlaceVisit): Answer => {
   const payload = { since: isoOf(visit.form.text("since").trim()) }
-  const asked = visit.ask("webhooks.recover", { params: ofPage(visit), payload, ...keyOf(visit) })
+  // What was sent cannot be taken back.
+  const asked = Effect.andThen(
+    confirmedInProduction(visit),
+    visit.ask("webhooks.recover", { params: ofPage(visit), payload, ...keyOf(visit) }),
+  )
   return Effect.map(asked, ({ since }) => {
     const notice = `Messages since ${since} that were missed are sent in the background.`
     return about(redirectWithNotice(visit, ownAddress(visit), notice), { detail: `since ${since}` })
