@@ -216,6 +216,8 @@ export const limits = {
   feedBytesMax: 8 * mebibyte,
   feedReadersMax: 4,
   feedToldMax: 512,
+  /** Pause of a reader of the past while the store that has it does not answer. */
+  feedRetryMs: 1_000,
   journalHeldBytesMax: 32 * 1024 * mebibyte,
 
   // Stored entries

@@ -1,7 +1,8 @@
 /** Options of an engine. */
+import type { Effect } from "effect"
 import type { JournalRecord } from "../domain/record/Record.ts"
 import type { Metrics } from "../metrics/Metrics.ts"
-import type { Broken } from "../storage/Storage.ts"
+import type { Broken, StorageError } from "../storage/Storage.ts"
 import type { Durability } from "./commit/GroupCommit.ts"
 import type { RecoveryProgress, RecoveryReport } from "./recovery/Recovery.ts"
 import type { StateOptions } from "./state/EngineState.ts"
@@ -17,6 +18,11 @@ export interface EngineOptions extends StateOptions {
   readonly clockCheckMs?: number
   /** The longest jump ahead of the machine's clock, also since the newest record, that is followed. */
   readonly clockJumpMsMax?: number
+  /**
+   * The lowest record of the journal that is needed, by what the storage has, where nothing holds the feed: another engine
+   * writes, or the readers have yet to begin.
+   */
+  readonly needed?: Effect.Effect<number, StorageError>
   /** The storage is broken: the process must end at once. */
   readonly onBroken: (cause: Broken) => void
   readonly onRecovering?: (progress: RecoveryProgress) => void

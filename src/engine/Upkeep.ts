@@ -16,8 +16,8 @@ import type { EngineState } from "./state/EngineState.ts"
 export interface Writer {
   /** Ends when the journal has every record that is durable to callers. */
   readonly written: Effect.Effect<void>
-  /** The lowest sequence that a reader still needs of the journal. */
-  readonly held: Effect.Effect<number, StorageError>
+  /** The lowest sequence that a reader still needs of the journal; `undefined`: no reader has said so yet. */
+  readonly held: Effect.Effect<number | undefined, StorageError>
   readonly heartbeat: Heartbeat
   /** There may be room for more users. */
   readonly changed: () => void
@@ -26,7 +26,7 @@ export interface Writer {
 /** Another engine writes the records: there is nobody to wait for. */
 const nobody: Writer = {
   written: Effect.void,
-  held: Effect.succeed(Number.POSITIVE_INFINITY),
+  held: Effect.undefined,
   heartbeat: (over) => over(),
   changed: () => {},
 }
@@ -44,11 +44,15 @@ export const startUpkeep = Effect.fnUntraced(function* (
   metrics: EngineMetrics,
 ): Effect.fn.Return<Upkeep, never, Scope.Scope> {
   const { actorCache, deduplicator } = state
+  const { needed = Effect.succeed(Number.POSITIVE_INFINITY) } = options
   let writer: Writer = nobody
   const snapshotter = new Snapshotter({
     state,
     written: Effect.suspend(() => writer.written),
-    held: Effect.suspend(() => writer.held),
+    held: Effect.flatMap(
+      Effect.suspend(() => writer.held),
+      (held) => (held === undefined ? needed : Effect.succeed(held)),
+    ),
     onEnded: () => writer.changed(),
     sliceEntriesMax: options.snapshotSliceEntriesMax ?? limits.snapshotSliceEntriesMax,
     metrics,

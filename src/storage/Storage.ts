@@ -105,7 +105,9 @@ export class Storage extends Context.Service<
     /** Appends a batch; succeeds after the flush. One at a time, without gaps. */
     readonly append: (batch: JournalBatch) => Effect.Effect<void, StorageError | Fenced>
     /** The durable records from `sequence` on, in order, up to the last one at the time of the call. */
-    readonly readRecords: (sequence: number) => Stream.Stream<ReadonlyArray<StoredRecord>, Broken>
+    readonly readRecords: (
+      sequence: number,
+    ) => Stream.Stream<ReadonlyArray<StoredRecord>, StorageError>
     /** Writes all entries or none, durably. An `EntrySlice` is written without another copy. */
     readonly writeEntries: (entries: Iterable<Entry>) => Effect.Effect<void, StorageError>
     /**

@@ -245,6 +245,7 @@ export class Dispatcher {
     const sequences = new Set(deliveries.map(({ sequence }) => sequence))
     const entries = yield* feed.find([...sequences].sort((one, other) => one - other))
     let looked = 0
+    let gone = 0
     for (const delivery of deliveries) {
       if (++looked % limits.webhookLoadTurnDeliveries === 0) yield* yieldToEventLoop
       const { at, index, kind, sequence } = delivery
@@ -256,11 +257,17 @@ export class Dispatcher {
         // The walk of an erasure skips deliveries that are in a queue: only this blanks it.
         yield* store.blank(delivery)
         queue.drop(delivery, "erased")
-      } else if (entry === undefined) queue.drop(delivery, "gone")
-      else if (at < recordNow() - retentionMs) queue.drop(delivery, "expired")
+      } else if (entry === undefined) {
+        queue.drop(delivery, "gone")
+        gone++
+      } else if (at < recordNow() - retentionMs) queue.drop(delivery, "expired")
       else queue.keep(delivery, entry)
     }
     queue.endRead(more ? last : undefined)
+    if (gone === 0) return
+    yield* Effect.logWarning(
+      "Dropped webhook deliveries: the journal does not have their records any more",
+    ).pipe(Effect.annotateLogs({ webhookId: endpoint.webhook.id, deliveries: gone }))
   })
 
   /** Begins no more attempts; ends when none is under way. */

@@ -103,7 +103,7 @@ export const make = (storage: Storage["Service"], faults: Faults): Storage["Serv
       const struck = Effect.andThen(fault.before ?? Effect.void, call)
       return Effect.tap(struck, () => fault.after ?? Effect.void)
     })
-  const streamed = <A>(verb: Verb, stream: Stream.Stream<A, Broken>): Stream.Stream<A, Broken> =>
+  const streamed = <A, E>(verb: Verb, stream: Stream.Stream<A, E>): Stream.Stream<A, E | Broken> =>
     Stream.unwrap(Effect.as(onlyBroken(guarded(verb, Effect.void)), stream))
   return Storage.of({
     lastSequence: storage.lastSequence,

@@ -40,6 +40,7 @@ import {
 import { DamagedValue } from "../../storage/Values.ts"
 import type { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import * as DispatcherLive from "../../webhooks/DispatcherLive.ts"
+import { DeliveryStore } from "../../webhooks/store/DeliveryStore.ts"
 import { type CommandFailed, commandFailed, exitCodes, refused } from "../output/ExitCode.ts"
 import { unreadable } from "../output/JobWords.ts"
 import { type Fence, openStorage, type StorageProgress } from "./OpenStorage.ts"
@@ -143,6 +144,7 @@ export const prepareEngine = (
       snapshotIntervalMs: config.snapshotIntervalMs,
       heartbeatMs: heartbeatMsOf(config),
       residentUsersMax: config.residentUsersMax,
+      needed: new DeliveryStore(storage).needed,
       clockJumpMsMax: config.clockJumpMsMax,
       ...(observers.metrics !== undefined && { metrics: observers.metrics }),
       ...(observers.onRecovering !== undefined && { onRecovering: observers.onRecovering }),
@@ -267,7 +269,7 @@ const endSessions = (engine: Engine["Service"]): Effect.Effect<void, LaurelError
 const believeClock = Effect.fnUntraced(function* (
   storage: Storage["Service"],
   jumpMsMax: number,
-): Effect.fn.Return<void, Broken | CommandFailed> {
+): Effect.fn.Return<void, StorageError | CommandFailed> {
   const { at } = yield* readMark(storage)
   const latest = yield* readLatestTime(storage, at, jumpMsMax)
   const wall = yield* Clock.currentTimeMillis

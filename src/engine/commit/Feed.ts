@@ -151,10 +151,10 @@ export class Feed {
       () => Effect.sync(() => this.#holds.delete(needed)),
     )
 
-  /** The lowest sequence that is held; infinite without a hold. */
-  readonly held: Effect.Effect<number, Broken> = Effect.suspend(() =>
+  /** The lowest sequence that is held; `undefined` without a hold. */
+  readonly held: Effect.Effect<number | undefined, Broken> = Effect.suspend(() =>
     Effect.map(Effect.all([...this.#holds]), (needed) =>
-      Math.min(Number.POSITIVE_INFINITY, ...needed),
+      needed.length === 0 ? undefined : Math.min(...needed),
     ),
   )
 
@@ -259,7 +259,7 @@ export class Feed {
   #piece(position: number): Effect.Effect<ReadonlyArray<StoredRecord>> {
     const { onBroken, storage } = this.#options
     const isGone = Effect.map(storage.firstSequence, (first) => position < first)
-    return Effect.gen(function* () {
+    const read = Effect.gen(function* () {
       if (yield* isGone) return []
       return Option.getOrElse(yield* Stream.runHead(storage.readRecords(position)), () => [])
     }).pipe(
@@ -270,7 +270,14 @@ export class Feed {
           return gone ? Effect.succeed([]) : Effect.never
         }),
       ),
-      (read) => Semaphore.withPermit(this.#shares.reading, read),
+      (piece) => Semaphore.withPermit(this.#shares.reading, piece),
+    )
+    // PostgreSQL has it and does not answer now. Others read their local files meanwhile.
+    return Effect.catchTag(read, "NoSpace", () =>
+      Effect.andThen(
+        Effect.sleep(limits.feedRetryMs),
+        Effect.suspend(() => this.#piece(position)),
+      ),
     )
   }
 

@@ -1,5 +1,5 @@
 import { Effect, Stream } from "effect"
-import type { Broken, Storage } from "../../storage/Storage.ts"
+import type { Storage, StorageError } from "../../storage/Storage.ts"
 import { decodeRecord } from "../records/Codec.ts"
 
 /**
@@ -11,7 +11,7 @@ export const readLatestTime = Effect.fnUntraced(function* (
   storage: Storage["Service"],
   markedAt: number,
   jumpMsMax: number,
-): Effect.fn.Return<number | undefined, Broken> {
+): Effect.fn.Return<number | undefined, StorageError> {
   const { lastSequence } = storage
   if ((yield* storage.firstSequence) > lastSequence) return markedAt > 0 ? markedAt : undefined
   const last = (yield* Stream.runCollect(storage.readRecords(lastSequence))).flat().at(-1)

@@ -13,7 +13,7 @@
  * - Another claim is noticed by the next append, and within `postgresCheckMs` without one: `onFenced`.
  * - An outage of PostgreSQL fails an append with `NoSpace`: nothing is acknowledged, the group commit repeats it. A claim waits.
  * - PostgreSQL keeps what the newest archive but one does not have, so that one damaged archive loses nothing, and all that the
- *   owner's local journal keeps.
+ *   owner's snapshot asks to keep (`EarlierRecords` reads what the local journal lacks of it).
  * - The tables of webhooks, which the journal does not repeat, are in PostgreSQL under the same claim, and copied (`CopiedTables`).
  *
  * All state belongs to one partition; a process may have several.
@@ -36,6 +36,7 @@ import {
   webhookTables,
 } from "../Storage.ts"
 import { CopiedTables } from "./CopiedTables.ts"
+import { EarlierRecords } from "./EarlierRecords.ts"
 import { Mirror } from "./Mirror.ts"
 import { openCopy, type RefillCopy } from "./OpenCopy.ts"
 import { looksDamaged, Outdated, outdatedBy } from "./Outdated.ts"
@@ -125,6 +126,12 @@ export const follow = Effect.fnUntraced(function* <E = never>(
   let isOwner = false
   let isTorn = false
   const mirror = new Mirror(files, end.lastSequence)
+  const records = new EarlierRecords({
+    files: { firstSequence: files.firstSequence, readRecords: mirror.readRecords },
+    journal,
+    lineage,
+    partition,
+  })
   yield* mirror.start
   yield* Effect.addFinalizer(() =>
     Effect.catch(mirror.settled, (error) =>
@@ -167,7 +174,8 @@ export const follow = Effect.fnUntraced(function* <E = never>(
         mirror.add(appended)
       })
     },
-    readRecords: mirror.readRecords,
+    firstSequence: records.firstSequence,
+    readRecords: records.readRecords,
     writeEntries: (entries) =>
       Effect.andThen(
         mirror.settled,
@@ -176,7 +184,9 @@ export const follow = Effect.fnUntraced(function* <E = never>(
     prune: (sequence, closeThrough) =>
       Effect.andThen(
         files.prune(sequence, closeThrough),
-        Effect.suspend(() => (isOwner ? pruned(journal, options, sequence) : Effect.void)),
+        Effect.suspend(() =>
+          isOwner ? pruned(journal, options, sequence, records.loses) : Effect.void,
+        ),
       ),
   })
 
@@ -223,6 +233,7 @@ export const follow = Effect.fnUntraced(function* <E = never>(
     const why = outdatedBy({ ...end, lineage }, remote)
     if (why !== undefined || remote === undefined) return yield* new Outdated({ words: why ?? "" })
     seen = remote.lastSequence
+    records.begins(remote.firstSequence)
     yield* takeThrough(seen, fold)
     if (performance.now() - webhooksFollowedAt < limits.followWebhooksMs) return
     const tables = yield* failed(sessions.rows.tables(partition))
@@ -317,11 +328,14 @@ const pruned = (
   journal: PgJournal,
   { archives = Effect.succeed([]) }: ClusterStorageOptions<unknown>,
   sequence: number,
+  loses: (sequence: number) => void,
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
     const covered = yield* coveredThrough(journal, yield* archives)
     const below = Math.min(sequence, covered + 1)
-    if (below > 1) yield* journal.prune(below)
+    if (below <= 1) return
+    loses(below)
+    yield* journal.prune(below)
   }).pipe(Effect.ignore)
 
 /** Where the newest archive but one ends that belongs to this journal; 0: there are no two. */

@@ -71,7 +71,9 @@ export class Mirror {
   })
 
   /** The records from `sequence` on, as `Storage.readRecords` has them. */
-  readonly readRecords = (sequence: number): Stream.Stream<ReadonlyArray<StoredRecord>, Broken> =>
+  readonly readRecords = (
+    sequence: number,
+  ): Stream.Stream<ReadonlyArray<StoredRecord>, StorageError> =>
     Stream.suspend(() => {
       const written = this.#written
       const rest = this.#waiting

@@ -171,6 +171,17 @@ export class DeliveryStore {
     )
   }
 
+  /** The oldest record that deliveries or their expansion need; infinite without endpoints. */
+  readonly needed: Effect.Effect<number, Broken> = Effect.gen({ self: this }, function* () {
+    const endpoints = yield* this.endpoints
+    if (endpoints.length === 0) return Number.POSITIVE_INFINITY
+    let needed = ((yield* this.cursor) ?? 0) + 1
+    for (const endpoint of endpoints) {
+      needed = Math.min(needed, (yield* this.oldestPending(endpoint)) ?? needed)
+    }
+    return needed
+  })
+
   /** The entries that remove succeeded deliveries from the log. No write may come between. */
   withoutSucceeded(
     endpoint: number,

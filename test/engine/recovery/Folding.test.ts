@@ -124,6 +124,35 @@ describe("An engine that folds another one's records", () => {
     )
   }
 
+  it.effect("keeps the journal that its storage needs beyond the ordinary time", () =>
+    Effect.gen(function* () {
+      const day = 86_400_000
+      const state = new MemoryStorage.MemoryState()
+      const rare = { snapshotIntervalMs: 30 * day, heartbeatMs: 30 * day }
+      const owner = yield* startInMemory({ state }, rare)
+      const needed = 5
+      const two = yield* follower({ ...rare, needed: Effect.succeed(needed) })
+      const other = yield* follower(rare)
+      for (let days = 0; days < limits.journalRetentionMs / day + 3; days++) {
+        yield* owner.engine.askUser(sandbox, reward("ada", 1))
+        yield* owner.engine.askUser(sandbox, reward("bob", 1))
+        for (const one of [two, other]) {
+          yield* one.takeOver(state, 7)
+          yield* one.leave
+        }
+        yield* TestClock.adjust(day)
+      }
+      expect(two.state.firstSequence).toBeLessThanOrEqual(needed)
+      expect(two.state.firstSequence).toBeGreaterThan(1)
+      expect(other.state.firstSequence).toBeGreaterThan(needed)
+      // As its owner, until readers say what they need.
+      yield* two.serve
+      yield* TestClock.adjust(limits.journalRetentionMs)
+      yield* two.leave
+      expect(two.state.firstSequence).toBeLessThanOrEqual(needed)
+    }),
+  )
+
   it.effect("leaves a snapshot where it was no owner, from which another one goes on", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()

@@ -168,6 +168,9 @@ describe("Deliveries that wait", () => {
         ["succeeded", null],
         ["dropped", "gone"],
       ])
+      const said = second.logged.find((line) => line.includes("Dropped webhook deliveries"))
+      expect(said).toContain(`webhookId=${first.id}`)
+      expect(said).toContain("deliveries=1")
       yield* second.close()
     }),
   )

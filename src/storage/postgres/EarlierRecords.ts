@@ -1,0 +1,119 @@
+/**
+ * The journal of a partition as readers see it: the records of the local files, and those before them that PostgreSQL still
+ * has. A copy that was filled from an archive begins at the archive's snapshot, but streams and pending webhook deliveries
+ * need records from before it.
+ *
+ * - Records that the local files have are never read from PostgreSQL.
+ * - A read that PostgreSQL does not answer fails with `NoSpace`: the same read succeeds later.
+ * - PostgreSQL's journal may be damaged, or of another lineage since it was replaced. The former is logged; from then on this
+ *   engine reads the local files alone. In the latter case this server is no owner any more: reads wait for its end.
+ *
+ * Cost of a read before the local files: two statements for each piece of `postgresReadRows` batches.
+ */
+import { Effect, Stream } from "effect"
+import { batchRecords } from "../Frames.ts"
+import { NoSpace, type Storage, type StorageError, type StoredRecord } from "../Storage.ts"
+import { damaged, endOf } from "./PgBatches.ts"
+import type { PgJournal } from "./PgJournal.ts"
+
+type Records = Stream.Stream<ReadonlyArray<StoredRecord>, StorageError>
+
+interface Options {
+  readonly files: Pick<Storage["Service"], "firstSequence" | "readRecords">
+  readonly journal: Pick<PgJournal, "readBatches" | "startOf">
+  readonly lineage: string
+  readonly partition: number
+}
+
+export class EarlierRecords {
+  readonly #options: Options
+  /** The first record of PostgreSQL, as last read. */
+  #first = Number.POSITIVE_INFINITY
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  /** PostgreSQL's journal begins with this record. */
+  begins(sequence: number): void {
+    this.#first = sequence
+  }
+
+  /** PostgreSQL's journal is about to lose the records below this one. */
+  readonly loses = (sequence: number): void => {
+    this.#first = Math.max(this.#first, sequence)
+  }
+
+  readonly firstSequence: Effect.Effect<number> = Effect.suspend(() =>
+    Effect.map(this.#options.files.firstSequence, (first) => Math.min(first, this.#first)),
+  )
+
+  /** As `Storage.readRecords`. */
+  readonly readRecords = (sequence: number): Records =>
+    Stream.suspend(() => {
+      const { files } = this.#options
+      if (sequence < this.#first) return files.readRecords(sequence)
+      return Stream.unwrap(
+        Effect.map(files.firstSequence, (first) =>
+          first <= sequence ? this.#local(sequence) : this.#earlier(sequence, first),
+        ),
+      )
+    })
+
+  #local(sequence: number): Records {
+    const { files } = this.#options
+    let next = sequence
+    return files.readRecords(sequence).pipe(
+      Stream.tap((records) =>
+        Effect.sync(() => {
+          next = (records.at(-1)?.sequence ?? next - 1) + 1
+        }),
+      ),
+      Stream.catch((failure) =>
+        Stream.unwrap(
+          Effect.map(files.firstSequence, (first) =>
+            // It was pruned while it was read.
+            next < first && next >= this.#first ? this.readRecords(next) : Stream.fail(failure),
+          ),
+        ),
+      ),
+    )
+  }
+
+  /** PostgreSQL's records from `sequence` on, and those of the files from `first` on. */
+  #earlier(sequence: number, first: number): Records {
+    const { journal, lineage } = this.#options
+    const read = Effect.gen({ self: this }, function* () {
+      const start = yield* journal.startOf(sequence)
+      if (start === undefined || start.lineage !== lineage) return yield* replaced
+      if (start.after === undefined) return yield* damaged(`record ${sequence} is missing`)
+      return journal.readBatches(start.after).pipe(
+        Stream.takeUntil((batches) => endOf(batches.at(-1)!).lastSequence >= first - 1),
+        Stream.map((batches) =>
+          batches
+            .flatMap((batch) => batchRecords(batch, sequence) ?? [])
+            .filter((record) => record.sequence < first),
+        ),
+        Stream.filter((records) => records.length > 0),
+      )
+    })
+    return Stream.unwrap(read).pipe(
+      Stream.tapError((error) => (error._tag === "Broken" ? this.#giveUp(error) : Effect.void)),
+      Stream.concat(this.readRecords(first)),
+    )
+  }
+
+  readonly #giveUp = (error: StorageError): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      this.#first = Number.POSITIVE_INFINITY
+      return Effect.logError(
+        "PostgreSQL's journal cannot be read: streams and webhook deliveries lose the records that are not in the local journal",
+        error,
+      ).pipe(Effect.annotateLogs({ partition: this.#options.partition }))
+    })
+}
+
+const replaced = new NoSpace({
+  operation: "read",
+  outage: "PostgreSQL has the journal of another cluster",
+})
