@@ -253,18 +253,19 @@ export const selectField = (
 /**
  * The reasons for which a try was refused that no field shows: all of an error without places, and the faults at places
  * that have no field. `fields` are the names of all fields and groups of the form; `name.*` is a field that shows the
- * faults below its pointer, too.
+ * faults below its pointer, too. `outcome` says what did not happen.
  */
 export const refusal = (
   error: LaurelError | undefined,
   fields: ReadonlyArray<string>,
+  outcome = "Nothing was saved",
 ): Html | undefined => {
   if (error === undefined) return undefined
   if (error.errors === undefined) return html`<p class="alert" role="alert">${error.detail}</p>`
   const others = otherFaults(error.errors, fields)
   const shown = error.errors.length - others.length
   return html`<div class="alert" role="alert"><p>${
-    shown > 0 ? "Nothing was saved: see the fields that are marked." : "Nothing was saved."
+    shown > 0 ? `${outcome}: see the fields that are marked.` : `${outcome}.`
   }</p>${others.length > 0 && html`<ul>${others.map((other) => html`<li>${other}</li>`)}</ul>`}</div>`
 }
 

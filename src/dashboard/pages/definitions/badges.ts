@@ -235,7 +235,7 @@ const badgeEditor: Editor<Badge, Streaks> = {
   preset: ["op"],
   fields,
   names,
-  actionOf: (form) => form.text("criteria.action"),
+  eventOf: (form) => ({ action: form.text("criteria.action") }),
   draftOf,
   patchOf,
   canChange: ({ archived }) => !archived,

@@ -28,7 +28,14 @@ import { type Form, formOf, idempotencyField, refusal } from "../../view/Forms.t
 import { type Content, html } from "../../view/Html.ts"
 import { about, type Reply } from "../../view/Replies.ts"
 import { rearranged, withoutBlankRows } from "../../view/Rows.ts"
-import { eventNames, type Outcome, outcomeTable, tryFields, tryOut } from "./preview.ts"
+import {
+  type AssumedEvent,
+  eventNames,
+  type Outcome,
+  outcomeTable,
+  tryFields,
+  tryOut,
+} from "./preview.ts"
 
 interface Shown {
   readonly id: string
@@ -61,8 +68,8 @@ export interface Editor<Definition extends Shown, Choices> {
   readonly fields: (draft: Draft, choices: Choices, isNew: boolean) => Content
   /** The names of all fields, for `refusal`. */
   readonly names: (form: Form) => ReadonlyArray<string>
-  /** An action with which the definition can be tried. */
-  readonly actionOf: (form: Form) => string
+  /** The event with which the definition can be tried; `id` is its own, if it has one. */
+  readonly eventOf: (form: Form, id: string | undefined) => AssumedEvent
   /** The definition that the form describes, for the schema to check. */
   readonly draftOf: (form: Form) => unknown
   /** The faults of a change that the schema cannot see. */
@@ -118,7 +125,7 @@ export const editorRoutes = <Definition extends Shown, Choices>(
 ${above}
 ${changed !== undefined && differences(form, changed)}
 ${outcome !== undefined && outcomeTable(visit, outcome, noun, definition?.id)}
-${refusal(error, [...editor.names(form), ...eventNames])}
+${refusal(error, [...editor.names(form), ...eventNames], form.text("intent") === "try" ? "Nothing was tried" : undefined)}
 <form method="post" action="${address}">
 ${firstButton}
 ${
@@ -128,7 +135,7 @@ ${
 }
 <fieldset class="bare"${!editable && html` disabled`}>
 ${editor.fields(draft, choices, definition === undefined)}
-${editable && tryFields(withEvent(form), error?.errors, draft.address)}
+${editable && tryFields(form, error?.errors, draft.address, noun)}
 </fieldset>
 ${editable && saveRow(visit.place, definition === undefined ? `Create ${noun}` : `Save ${noun}`)}
 </form>`,
@@ -157,12 +164,6 @@ ${editable && saveRow(visit.place, definition === undefined ? `Create ${noun}` :
 
   const found = (visit: PlaceVisit) => editor.find(visit, visit.params[noun]!)
 
-  /** The form with an event for it. */
-  const withEvent = (form: Form): Form =>
-    form.text("event.action") === ""
-      ? formOf([...form.texts().set("event.action", editor.actionOf(form))])
-      : form
-
   /** The form as one of its buttons asks, unsaved. */
   const drafted = (visit: PlaceVisit, definition?: Definition) => {
     const form = trimmed(visit.form, textsOf(editor, definition))
@@ -171,7 +172,8 @@ ${editable && saveRow(visit.place, definition === undefined ? `Create ${noun}` :
     }
     const whole = withoutBlankRows(form, editor.preset)
     const id = definition && { [`${noun}Id`]: definition.id }
-    return tryOut(visit, whole, noun, { [noun]: editor.draftOf(whole), ...id }).pipe(
+    const drafts = { [noun]: editor.draftOf(whole), ...id }
+    return tryOut(visit, whole, noun, drafts, editor.eventOf(whole, definition?.id)).pipe(
       Effect.flatMap((outcome) => formPage(visit, { form: whole, outcome }, definition)),
       Effect.catch((error) => formPage(visit, { form: whole, error }, definition)),
     )

@@ -252,7 +252,12 @@ const questEditor: Editor<Quest, BadgeChoices> = {
   preset: ["op"],
   fields,
   names,
-  actionOf: (form) => form.text("steps.0.action") || "QUEST_COMPLETE",
+  eventOf: (form, id = "qst_draft") => {
+    const [first] = form.indices("steps", 1)
+    return first === undefined
+      ? { action: "QUEST_COMPLETE", metadata: { questId: id } }
+      : { action: form.text(`steps.${first}.action`) }
+  },
   draftOf,
   changeFaults,
   patchOf,

@@ -178,7 +178,7 @@ const ruleEditor: Editor<Rule, BadgeChoices> = {
   preset: ["op"],
   fields,
   names,
-  actionOf: (form) => form.text("action"),
+  eventOf: (form) => ({ action: form.text("action") }),
   draftOf,
   patchOf,
   canChange: () => true,

@@ -43,7 +43,7 @@ describe("Texts of definitions", () => {
       const fields = { ...fieldsOf(form.text, address), ...event }
       const tried = await world.owner.post(`${address}/draft`, fields)
       expect(tried.status).toBe(200)
-      expect(tried.text).toContain("TAP of &lt;b&gt;x&lt;/b&gt;")
+      expect(tried.text).toContain("TAP of <bdi>&lt;b&gt;x&lt;/b&gt;</bdi>")
       const stale = await world.owner.post(address, { ...fields, version: "old", extra: "<b>x" })
       expect(stale.status).toBe(409)
       const shown = [await world.owner.get(`${base}/${list}`), form, tried, stale]

@@ -163,6 +163,22 @@ describe("The form of a quest", () => {
     expect(cellsOf(text, "From")).toEqual(["", "this quest: 5 xp"])
   })
 
+  it("tries a quest without steps, new or saved, with the event by which an app completes it", async () => {
+    const fresh = `${quests}/new`
+    const { text: blank } = await world.owner.get(fresh)
+    const fields = fieldsOf(blank, fresh)
+    expect(fields["event.action"]).toBe("")
+    const form = { ...fields, ...simple, intent: "try" }
+    const tried = await world.owner.post(`${fresh}/draft`, form)
+    expect([tried.status, markedIn(tried.text)]).toEqual([200, []])
+    expect(tried.text).toContain("QUEST_COMPLETE of a new user")
+    expect(cellsOf(tried.text, "Quests")).toEqual(["", "Once: completed"])
+    const address = `${quests}/${(await createdBy(simple)).id}`
+    const saved = fieldsOf((await world.owner.get(address)).text, address)
+    const again = await world.owner.post(`${address}/draft`, { ...saved, intent: "try" })
+    expect(cellsOf(again.text, "Quests")).toEqual(["Once: completed", "Once: completed"])
+  })
+
   it("overwrites no change of somebody else that it does not show", async () => {
     const quest = await createdBy({ ...simple, ...step, title: "Both" })
     const address = `${quests}/${quest.id}`

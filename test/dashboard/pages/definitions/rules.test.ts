@@ -239,7 +239,7 @@ describe("Try", () => {
   })
 
   it("marks what is wrong with the event and with the rule at their fields", async () => {
-    const wrong = { ...event, "event.userId": "", "event.metadata": '{"n": }' }
+    const wrong = { ...event, "event.userId": "x".repeat(500), "event.metadata": '{"n": }' }
     const { status, text } = await world.owner.post(`${rules}/new/draft`, {
       ...simple,
       ...wrong,
@@ -252,6 +252,39 @@ describe("Try", () => {
     const deep = { ...event, "event.metadata": `{"a":${"[".repeat(8_000)}${"]".repeat(8_000)}}` }
     const nested = await world.owner.post(`${rules}/new/draft`, { ...simple, ...deep })
     expect([nested.status, markedIn(nested.text)]).toEqual([400, ["event.metadata"]])
+  })
+})
+
+describe("The first try of a rule", () => {
+  const intent = "try"
+  const blank = { "event.userId": "", "event.action": "", "event.metadata": "" }
+  const tried = (fields: Record<string, string>) =>
+    world.owner.post(`${rules}/new/draft`, { ...simple, ...blank, ...fields, intent })
+
+  it("with no field of the event filled in sends the rule's action for a user without events", async () => {
+    const { status, text } = await tried({ action: "FIRST_TRY", "reward.xp": "50" })
+    expect([status, markedIn(text)]).toEqual([200, []])
+    expect(text).toContain('<h2 id="outcome-title">FIRST_TRY of a new user</h2>')
+    expect(cellsOf(text, "Xp")).toEqual(["+0, then 0", "+50, then 50"])
+    expect(fieldsOf(text, `${rules}/new`)).toMatchObject(blank)
+  })
+
+  it("marks a wrong action at the rule alone, and takes it once it is corrected there", async () => {
+    const refused = await tried({ action: "first try", "reward.xp": "50" })
+    expect([refused.status, markedIn(refused.text)]).toEqual([400, ["action"]])
+    expect(refused.text).toContain("Nothing was tried: see the fields that are marked.")
+    const { status, text } = await world.owner.post(`${rules}/new/draft`, {
+      ...fieldsOf(refused.text, `${rules}/new`),
+      action: "FIRST_TRY",
+      intent,
+    })
+    expect([status, markedIn(text)]).toEqual([200, []])
+    expect(cellsOf(text, "Xp")).toEqual(["+0, then 0", "+50, then 50"])
+  })
+
+  it("marks a wrong action of the event at the event", async () => {
+    const { status, text } = await tried({ action: "FIRST_TRY", "event.action": "other action" })
+    expect([status, markedIn(text)]).toEqual([400, ["event.action"]])
   })
 })
 
