@@ -94,7 +94,10 @@ export class Dispatcher {
   #rouse(endpoint: Endpoint): void {
     const running = this.#loops.get(endpoint)
     if (running === undefined) {
-      if (endpoint.queue.isEmpty) return
+      if (endpoint.queue.isEmpty) {
+        endpoint.leaveSlots()
+        return
+      }
       const loop = new Loop()
       this.#loops.set(endpoint, loop)
       this.#options.background(`webhook ${endpoint.webhook.id}`, this.#supervised(endpoint, loop))
@@ -145,7 +148,10 @@ export class Dispatcher {
       loop.defect = undefined
       if (failed !== undefined) return yield* Effect.die(failed.defect)
       if (endpoint.isEnabled) endpoint.start()
-      else queue.leaveReady(0)
+      else {
+        queue.leaveReady(0)
+        endpoint.leaveSlots()
+      }
       // An endpoint that does not answer holds little in memory.
       if (endpoint.breaker.isOpen) queue.leaveReady(limits.webhookReadyFailingMax)
       if (this.#mustLoad(endpoint)) {
@@ -274,6 +280,8 @@ export class Dispatcher {
   readonly landed = Effect.fnUntraced(function* (this: Dispatcher, endpoints: Iterable<Endpoint>) {
     this.closing = true
     const all = [...endpoints]
+    // Those of other partitions may have their slots.
+    for (const endpoint of all) endpoint.leaveSlots()
     while (all.some(({ inFlight }) => inFlight > 0)) {
       this.#landing.closeUnsafe()
       yield* this.#landing.await

@@ -128,10 +128,18 @@ export class Endpoint implements Account {
       const at = this.#next(now)
       if (at === -1) break
       const standing = slots.areFree ? "failing" : this.#standing(now)
-      if (!slots.take(standing, this.inFlight === 0, this.#wake)) return
+      // It may have been offered a slot in another standing than its present one.
+      if (!slots.take(standing, this.inFlight === 0, this.#wake)) break
       this.#send(this.queue.take(at), now)
     }
     // Passes an unused offer on.
+    slots.offer()
+  }
+
+  /** Waits for no slot any more, and passes on one that it may have been offered. */
+  leaveSlots(): void {
+    const { slots } = this.#shared
+    slots.forget(this.#wake)
     slots.offer()
   }
 
@@ -302,10 +310,7 @@ export class Endpoint implements Account {
       giveUp()
       this.#land(delivery)
     }
-    const { slots } = this.#shared
-    slots.forget(this.#wake)
-    // It may have been woken for a slot that it takes no more.
-    slots.offer()
+    this.leaveSlots()
     this.closeSender()
   }
 

@@ -140,4 +140,118 @@ describe("An endpoint", () => {
       yield* started.close()
     }),
   )
+
+  it.live("that is disabled while it waits for a slot passes the slot on", () =>
+    Effect.gen(function* () {
+      const { answer, hasGot, of, senders } = heldReceivers()
+      const started = yield* startInMemory(undefined, {
+        makeSender: senders,
+        attemptsAtOnceMax: 1,
+        shutdownGraceMs: 0,
+      })
+      const [holds, waits, next] = ["http://holds.test/", "http://waits.test/", url].map((to) =>
+        webhook(to, ["reward.granted"]),
+      )
+      yield* started.engine.askProject(sandbox, holds!)
+      yield* grant(started, "ada")
+      yield* hasGot(holds!.webhook.url, 1)
+      yield* started.engine.askProject(sandbox, waits!)
+      yield* started.engine.askProject(sandbox, next!)
+      yield* grant(started, "bob")
+      yield* until(logOf(started, next!.webhook.id, "pending"), ({ length }) => length === 1)
+      yield* manyTurns
+      yield* started.engine.askProject(sandbox, {
+        kind: "updateWebhook",
+        webhookId: waits!.webhook.id,
+        change: { status: "disabled" },
+      })
+      yield* started.engine.askProject(sandbox, {
+        kind: "updateWebhook",
+        webhookId: holds!.webhook.id,
+        change: { status: "disabled" },
+      })
+      answer(holds!.webhook.url)
+      yield* hasGot(url, 1)
+      expect(of(waits!.webhook.url)).toBe(0)
+      yield* started.close()
+    }),
+  )
+
+  it.live("that may not take the slot that it was offered passes the slot on", () =>
+    Effect.gen(function* () {
+      const { answer, hasGot, of, senders, state } = heldReceivers()
+      const started = yield* startInMemory(undefined, {
+        makeSender: senders,
+        attemptsAtOnceMax: 4,
+        shutdownGraceMs: 0,
+      })
+      const names = ["one", "two", "three", "four", "moves", "next"]
+      const made = names.map((name) => webhook(`http://${name}.test/`, ["reward.granted"]))
+      for (const each of made) {
+        yield* started.engine.askProject(sandbox, each)
+        const to = each.webhook.url
+        // Each has answered once.
+        yield* started.engine.askProject(sandbox, {
+          kind: "testWebhook",
+          webhookId: each.webhook.id,
+        })
+        yield* hasGot(to, 1)
+        answer(to)
+        yield* endedLog(started, each.webhook.id, 1)
+      }
+      yield* grant(started, "ada")
+      yield* until(
+        Effect.sync(() => state.inFlight),
+        (inFlight) => inFlight === 4,
+      )
+      yield* manyTurns
+      const [waiting, next] = made.filter(({ webhook: { url: to } }) => of(to) === 1)
+      const busy = made.find(({ webhook: { url: to } }) => of(to) === 2)
+      // Nothing is known of its new address, and new ones may not take the last slot.
+      yield* started.engine.askProject(sandbox, {
+        kind: "updateWebhook",
+        webhookId: waiting!.webhook.id,
+        change: { url },
+      })
+      yield* manyTurns
+      answer(busy!.webhook.url)
+      yield* hasGot(next!.webhook.url, 2)
+      expect(of(url)).toBe(0)
+      yield* started.close()
+    }),
+  )
 })
+
+/** Receivers that answer when a test says so: how many messages each URL got, and how many wait for an answer. */
+const heldReceivers = () => {
+  const got = new Map<string, number>()
+  const waiting = new Map<string, Array<() => void>>()
+  const state = { inFlight: 0 }
+  const senders = (to: string): MessageSender => ({
+    send: (_message, settled) => {
+      got.set(to, (got.get(to) ?? 0) + 1)
+      state.inFlight++
+      const settle = () => {
+        state.inFlight--
+        settled({ status: 204, error: null, body: "", retryAfter: undefined, durationMs: 1 })
+      }
+      waiting.set(to, [...(waiting.get(to) ?? []), settle])
+      return () => {
+        state.inFlight--
+      }
+    },
+    close: () => {},
+  })
+  const hasGot = (to: string, count: number) =>
+    until(
+      Effect.sync(() => got.get(to) ?? 0),
+      (found) => found === count,
+    )
+  return {
+    state,
+    senders,
+    hasGot,
+    of: (to: string) => got.get(to) ?? 0,
+    answer: (to: string) => waiting.get(to)!.shift()!(),
+  }
+}
