@@ -46,14 +46,16 @@ export const journalLimits = {
   /** Deadline of the removal of a partition's journal, which may have millions of rows. */
   postgresRemoveMs: 1_800_000,
   postgresCheckMs: 1_000,
-  /** Batches, and batches to delete, of one statement. */
+  /** Batches of one statement that reads, their bytes (exceeded by at most one batch), and batches of one that deletes. */
   postgresReadRows: 16,
+  postgresReadBytes: 4 * mebibyte,
   postgresPruneRows: 100,
   /** Entries of webhooks: rows and bytes that are read at once; bytes are exceeded by at most one value. */
   postgresEntryRows: 1_000,
   postgresEntryBytes: 4 * mebibyte,
-  /** Time that PostgreSQL has for each entry of a write, and each KiB of them, beyond `postgresAnswerMs`. */
+  /** Time that PostgreSQL has for each entry of a write, and for each KiB that is written or read, beyond `postgresAnswerMs`. */
   postgresEntryAnswerMs: 1,
+  postgresKibibyteAnswerMs: 1,
   /** Removed entries are remembered for this many changes of the tables; older ones are removed every so many changes, so many rows at once. */
   tableChangesKept: 5_000,
   tablePruneChanges: 10,

@@ -8,7 +8,7 @@ import { archivesIn, type Config, isKeptElsewhere } from "../../config/Config.ts
 import { clusterDirectory, partitionNumber, partitionsName } from "../../config/PartitionConfig.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
-import { listArchives } from "../../storage/archive/ArchiveCatalog.ts"
+import { isGood, listArchives } from "../../storage/archive/ArchiveCatalog.ts"
 import { type DiskError, isMissing } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../storage/durable/DurableStorage.ts"
@@ -182,15 +182,17 @@ const toCommandFailed = <A, E, R>(
     return error as Exclude<E, Refused | Outdated>
   })
 
-/** Where the readable archives end, with a bucket those that it has. */
+/** Where the archives end that can be read and that no check found damaged, with a bucket those that it has. */
 export const archivePositions = (config: Config, shipped: ReadonlySet<string> | undefined) =>
   listArchives(nodeDisk, archivesIn(config)).pipe(
     Effect.map((archives) =>
-      archives.flatMap(({ id, manifest }) =>
-        Result.isSuccess(manifest) && (shipped?.has(id) ?? true)
-          ? [{ lastSequence: manifest.success.sequence, checksum: manifest.success.checksum }]
-          : [],
-      ),
+      archives
+        .filter(isGood)
+        .flatMap(({ id, manifest }) =>
+          Result.isSuccess(manifest) && (shipped?.has(id) ?? true)
+            ? [{ lastSequence: manifest.success.sequence, checksum: manifest.success.checksum }]
+            : [],
+        ),
     ),
     Effect.orElseSucceed(() => []),
   )

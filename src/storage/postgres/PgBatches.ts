@@ -7,7 +7,7 @@ import { limits } from "../../Limits.ts"
 import { encodeBatchHeader, type JournalPosition } from "../journal/SegmentFormat.ts"
 import { Broken, Damaged, type JournalBatch, NoSpace, type StorageError } from "../Storage.ts"
 import { formatRefusal } from "./formats.ts"
-import type { InPostgres, PgFailure, Run } from "./PgConnection.ts"
+import { answerMsOf, type InPostgres, type PgFailure, type Run } from "./PgConnection.ts"
 
 /** A batch and its place in the chain of checksums. */
 export interface ChainedBatch extends JournalBatch {
@@ -18,10 +18,15 @@ export interface ChainedBatch extends JournalBatch {
 const insertText = `INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, frames)
 VALUES ($1, $2, $3, 0, $4, $5, $6)`
 
-// The format is that of the same moment: no later record is among these.
+// The format is that of the same moment: no later record is among these. The size of frames is known without reading them.
 const readText = `SELECT first, count, previous, checksum, frames,
   (SELECT format FROM laurel_partition WHERE id = $1) AS format
-FROM laurel_journal WHERE partition = $1 AND first >= $2 ORDER BY first LIMIT $3`
+FROM (
+  SELECT *, sum(octet_length(frames)) OVER (ORDER BY first) - octet_length(frames) AS before
+  FROM (
+    SELECT * FROM laurel_journal WHERE partition = $1 AND first >= $2 ORDER BY first LIMIT $3
+  ) AS page
+) AS sized WHERE before < $4 ORDER BY first`
 
 /** A failure of PostgreSQL as one of the storage: what can pass is waited for. */
 export const toStorageError = (operation: string, failure: PgFailure): StorageError =>
@@ -62,10 +67,10 @@ const readSome = Effect.fnUntraced(function* (
   partition: number,
   after: JournalPosition,
 ): Effect.fn.Return<ReadonlyArray<ChainedBatch>, StorageError> {
-  const values = [partition, after.lastSequence + 1, limits.postgresReadRows]
-  const rows = yield* Effect.mapError(run({ text: readText, values }), (failure) =>
-    toStorageError("read", failure),
-  )
+  const { postgresReadBytes: bytes, postgresReadRows } = limits
+  const values = [partition, after.lastSequence + 1, postgresReadRows, bytes]
+  const statement = { text: readText, values, moreAnswerMs: answerMsOf(bytes) }
+  const rows = yield* Effect.mapError(run(statement), (failure) => toStorageError("read", failure))
   let end = after
   const batches: Array<ChainedBatch> = []
   const refusal = formatRefusal(rows[0])

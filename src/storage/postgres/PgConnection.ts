@@ -2,7 +2,7 @@
  * One session of PostgreSQL, connected when a statement needs it and again after it was lost. Statements run one at a
  * time, in the order of the calls.
  *
- * - PostgreSQL has `answerMs` to answer a statement, and longer where that asks for it. Then the connection is cut, not cancelled: PostgreSQL can end the wait for
+ * - PostgreSQL has `answerMs` to answer a statement, and longer for a large one. Then the connection is cut, not cancelled: PostgreSQL can end the wait for
  *   a standby of a cancelled statement and still keep what the statement wrote. So after a failure the outcome of a
  *   statement is unknown, and the caller must be able to repeat it.
  * - A session never acknowledges before the flush, even if the server's default is `synchronous_commit = off`.
@@ -40,7 +40,7 @@ export interface Statement {
   readonly name?: string
   readonly text: string
   readonly values?: ReadonlyArray<unknown>
-  /** Beyond those of the connection: a large statement takes longer. */
+  /** Beyond those of the connection, and those for the bytes of `values`. */
   readonly moreAnswerMs?: number
 }
 
@@ -97,6 +97,17 @@ const idleBound = `SET LOCAL idle_in_transaction_session_timeout = ${limits.post
 
 const flushing = `SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off'`
+
+/** A large value would otherwise be cut at each attempt. */
+const timeToTake = (values: ReadonlyArray<unknown> = []): number => {
+  let bytes = 0
+  for (const value of values) if (value instanceof Uint8Array) bytes += value.length
+  return answerMsOf(bytes)
+}
+
+/** Time that PostgreSQL has for so many bytes, beyond that of a statement without any. */
+export const answerMsOf = (bytes: number): number =>
+  Math.floor(bytes / 1_024) * limits.postgresKibibyteAnswerMs
 
 /** What a call borrows: this connection, or one of several (`PgPool.ts`). */
 export type Sessions = Pick<PgConnection, "run" | "transaction">
@@ -175,7 +186,7 @@ export class PgConnection {
           return resume(Effect.fail(failureOf(lost)))
         }
         const { moreAnswerMs = 0, values, ...rest } = statement
-        const answerMs = this.#answerMs + moreAnswerMs
+        const answerMs = this.#answerMs + moreAnswerMs + timeToTake(values)
         const timer = setTimeout(() => {
           this.#drop(client)
           const words = `PostgreSQL did not answer within ${answerMs} ms`

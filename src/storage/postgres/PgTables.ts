@@ -19,7 +19,15 @@ import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { Broken, Damaged, type Entry, Fenced, type StorageError, type Table } from "../Storage.ts"
 import { toStorageError } from "./PgBatches.ts"
-import type { InPostgres, PgFailure, Query, Run, Sessions, Statement } from "./PgConnection.ts"
+import {
+  answerMsOf,
+  type InPostgres,
+  type PgFailure,
+  type Query,
+  type Run,
+  type Sessions,
+  type Statement,
+} from "./PgConnection.ts"
 
 /** How far a copy follows: the last change that it has whole, and the claim that made it. */
 export interface CopyMark {
@@ -193,7 +201,8 @@ export class PgTables {
       const { postgresEntryBytes: bytes, postgresEntryRows: rows } = limits
       const { change, key, table } = place
       const values = [this.#partition, change, table, key, rows, bytes]
-      const found = yield* run({ name: "changed", text: changedText, values })
+      const moreAnswerMs = answerMsOf(limits.postgresEntryBytes)
+      const found = yield* run({ name: "changed", text: changedText, values, moreAnswerMs })
       const entries = found.map((row) => ({
         table: row.name as Table,
         key: row.key as Uint8Array,
@@ -260,7 +269,7 @@ const behind = (change: number): ChangePlace => ({ ...allChanges, change: change
 /** A large write, such as the first one after an outage, would otherwise be cut at each attempt. */
 const timeFor = (entries: ReadonlyArray<Entry>): number => {
   const bytes = entries.reduce((sum, { value }) => sum + (value?.byteLength ?? 0), 0)
-  return Math.ceil(entries.length + bytes / 1_024) * limits.postgresEntryAnswerMs
+  return entries.length * limits.postgresEntryAnswerMs + answerMsOf(bytes)
 }
 
 type Columns = readonly [

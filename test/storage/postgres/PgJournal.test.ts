@@ -305,6 +305,44 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
     }),
   )
 
+  it.effect(
+    "has the longer for a batch, the larger that is; a small one is cut, and repeated",
+    () =>
+      Effect.gen(function* () {
+        const { journal: patient, query, url } = yield* prepared
+        // Later than the deadline of a small batch, and earlier than that of a large one.
+        yield* query(`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN PERFORM pg_sleep(1); RETURN new; END'`)
+        const journal = yield* journalOn(url, shortAnswerMs)
+        yield* claim(journal)
+        yield* query(
+          "CREATE TRIGGER slow BEFORE INSERT ON laurel_journal FOR EACH ROW EXECUTE FUNCTION wait()",
+        )
+        const kibibytes = 10_000 / limits.postgresKibibyteAnswerMs
+        yield* journal.append(numbered(1, 1, "x".repeat(kibibytes * 1_024)))
+        const error = yield* Effect.flip(journal.append(numbered(2, 1)))
+        expect(error).toMatchObject({ _tag: "NoSpace", outage: expect.stringContaining("answer") })
+        yield* query("DROP TRIGGER slow ON laurel_journal")
+        yield* persist(journal, numbered(2, 1))
+        expect(yield* firsts(patient)).toEqual([1, 2])
+      }),
+  )
+
+  it.effect("reads many large batches in several pages", () =>
+    Effect.gen(function* () {
+      const { journal } = yield* prepared
+      yield* journal.claim("owner")
+      const half = "x".repeat(limits.postgresReadBytes / 2)
+      for (const sequence of [1, 2, 3, 4, 5]) yield* journal.append(numbered(sequence, 1, half))
+      const pages = yield* Stream.runCollect(journal.readBatches(start))
+      expect(pages.map((page) => page.map((batch) => batch.firstSequence))).toEqual([
+        [1, 2],
+        [3, 4],
+        [5],
+      ])
+    }),
+  )
+
   it.effect("finds a changed, a lost and a swapped row when it reads", () =>
     Effect.gen(function* () {
       const { journal, query } = yield* prepared
