@@ -7,6 +7,7 @@ import type { IncomingMessage } from "node:http"
 import { Result } from "effect"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
+import { jsonFault } from "./jsonFault.ts"
 
 export const emptyBytes = Buffer.alloc(0)
 
@@ -130,7 +131,7 @@ const invalidJson = (detail: string): LaurelError<"invalid_json"> =>
 /** Refuses JSON that is invalid at the character with this index. */
 export const brokenAt = (index: number): LaurelError<"invalid_json"> =>
   invalidJson(`Invalid JSON at character ${index}.`)
-export const endsEarly = invalidJson("The body ends before its JSON does, or holds something else.")
+export const endsEarly = invalidJson("The body ends before its JSON does.")
 
 /** The body as text; anything but UTF-8 is refused. */
 export const decodeText = (body: Buffer): Result.Result<string, LaurelError<"invalid_json">> =>
@@ -150,10 +151,9 @@ export const parseJson = (
   if (text.charCodeAt(0) === byteOrderMark) return Result.fail(markedBody)
   try {
     return Result.succeed(JSON.parse(text))
-  } catch (error) {
-    // The parser's own words quote the text.
-    const position = /at position (\d+)/.exec(String(error))?.[1]
-    return Result.fail(position === undefined ? endsEarly : brokenAt(place(Number(position))))
+  } catch {
+    const at = jsonFault(text)
+    return Result.fail(at === text.length ? endsEarly : brokenAt(place(at)))
   }
 }
 

@@ -268,8 +268,9 @@ describe("faults around the events", () => {
   it.each([
     ["", "The body is empty."],
     ["\ufeff{}", "The body begins with a byte order mark."],
-    ['{"events":[1', "The body ends before its JSON does, or holds something else."],
-    ['{"events":[1]', "Invalid JSON at character 13."],
+    ['{"events":[1', "The body ends before its JSON does."],
+    ['{"events":[1]', "The body ends before its JSON does."],
+    ['{"events":[{"userId":"ada","action":}]}', "Invalid JSON at character 36."],
   ])("of %j are told as broken JSON", (body, detail) => {
     expect(read(body)).toMatchObject({ failure: { code: "invalid_json", detail } })
   })
