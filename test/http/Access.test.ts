@@ -2,6 +2,7 @@
 import { Cause, Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { AddressRanges } from "../../src/accounts/AddressRanges.ts"
+import { makeKeyText } from "../../src/accounts/KeyText.ts"
 import { limits } from "../../src/Limits.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 
@@ -26,32 +27,36 @@ const get = (path: string, key?: string | null, headers = {}) =>
 const event = { userId: "u", action: "A" }
 
 describe("a key", () => {
-  it("that is missing, malformed, unknown or revoked gets one and the same answer", async () => {
-    server.accounts.addKey("lk_test_gone")
-    server.accounts.revoke("lk_test_gone")
-    const bodies = new Set<string>()
-    const values = [
-      null,
-      "Bearer",
-      "Bearer ",
-      "Basic dTpw",
-      "lk_test_full",
-      "Bearer lk_test_nobody",
-      "Bearer lk_test_gone",
-      "Bearer lk_test_full x",
-      "Bearer lk_live_full",
+  it("that is missing or malformed is told so; unknown and revoked ones get the same answer", async () => {
+    const [gone, nobody] = [makeKeyText("sandbox"), makeKeyText("sandbox")]
+    server.accounts.addKey(gone)
+    server.accounts.revoke(gone)
+    const asked: ReadonlyArray<readonly [header: string | null, words: RegExp]> = [
+      [null, /^The request has no Authorization header\./],
+      ["Bearer", /no key after `Bearer`/],
+      ["Bearer ", /no key after `Bearer`/],
+      ["Basic dTpw", /^The Authorization header has another form\./],
+      [nobody, /^The Authorization header has another form\./],
+      ["Bearer lk_test_full x", /^The Authorization header has another form\./],
+      ["Bearer nobody", /^This is not the text of a key/],
+      [`Bearer ${nobody.slice(0, -1)}`, /^This is not the text of a key/],
+      [`Bearer ${nobody}`, /^No key or token in force on this server has this text\./],
+      [`Bearer ${gone}`, /^No key or token in force on this server has this text\./],
     ]
-    for (const value of values) {
+    const bodies = new Map<string | null, string>()
+    for (const [value, words] of asked) {
       const headers = value === null ? {} : { authorization: value }
       const reply = await get("/v1/leaderboard", null, headers)
       expect([value, reply.status]).toEqual([value, 401])
       expect(reply.headers["www-authenticate"]).toBe("Bearer")
       const { requestId, ...body } = reply.json
       expect(requestId).toBe(reply.headers["x-request-id"])
-      bodies.add(JSON.stringify(body))
+      expect([value, body.detail]).toEqual([value, expect.stringMatching(words)])
+      bodies.set(value, JSON.stringify(body))
     }
-    expect(bodies.size).toBe(1)
-    expect([...bodies][0]).not.toContain("lk_")
+    // Nobody learns which keys there were.
+    expect(bodies.get(`Bearer ${nobody}`)).toBe(bodies.get(`Bearer ${gone}`))
+    for (const body of bodies.values()) expect(body).not.toMatch(/lk_(test|live)/)
   })
 
   it("may be sent with any case of its scheme", async () => {

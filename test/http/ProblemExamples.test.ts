@@ -43,7 +43,7 @@ const get = (path: string) => server.call("GET", path)
 
 const cases: ReadonlyArray<Case> = [
   ["BadRequest", "invalid_request", () => send({ body: { ...event, userId: 42 } })],
-  ["BadRequest", "invalid_json", () => send({ body: "{" })],
+  ["BadRequest", "invalid_json", () => send({ body: '{"userId":"user-42","action":}' })],
   ["Unauthorized", "unauthorized", () => send({ key: null, body: event })],
   [
     "InsufficientScope",

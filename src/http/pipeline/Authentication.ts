@@ -5,17 +5,38 @@
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import type { Accounts, Caller } from "../../accounts/Accounts.ts"
+import { isKeyText } from "../../accounts/KeyText.ts"
+import { looksLikeToken } from "../../accounts/UserTokens.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { ClientAddress } from "../request/ClientAddress.ts"
 import type { FairShares, Share } from "../request/FairShares.ts"
 import { bearerKey } from "../request/RequestParts.ts"
 import { restrictionRefusal } from "./restrictionRefusal.ts"
 
-/** The same reply for a key or token that is missing, malformed, unknown, expired or revoked. */
-const unauthorized = laurelError(
-  "unauthorized",
-  "Send a valid API key or user token as `Authorization: Bearer <key>`.",
+const unauthorized = (detail: string): LaurelError<"unauthorized"> =>
+  laurelError("unauthorized", detail)
+const how = "Send an API key or user token as `Authorization: Bearer <key>`."
+const missing = unauthorized(`The request has no Authorization header. ${how}`)
+const empty = unauthorized(
+  "The Authorization header has no key after `Bearer`: is the variable with the key set?",
 )
+const notBearer = unauthorized(`The Authorization header has another form. ${how}`)
+const malformed = unauthorized(
+  "This is not the text of a key: a key begins with lk_, and a character may be missing or mistyped. Copy the whole key.",
+)
+/** The same for a key or token that is unknown, expired or revoked: nobody learns which. */
+const notInForce = unauthorized(
+  "No key or token in force on this server has this text. Each server has the keys of its own data directory.",
+)
+
+/** What is wrong with a header that names no caller, as far as its form tells. */
+const refusalOf = (header: string | undefined): LaurelError<"unauthorized"> => {
+  if (header === undefined) return missing
+  if (/^bearer *$/i.test(header)) return empty
+  const key = bearerKey(header)
+  if (key === undefined) return notBearer
+  return isKeyText(key) || looksLikeToken(key) ? notInForce : malformed
+}
 
 /** A caller and its environment's share. */
 export interface Known {
@@ -44,7 +65,7 @@ export class Authentication {
   /** The caller of a request that may use its key from where it comes; else the refusal. */
   check(request: IncomingMessage): Known | LaurelError {
     const known = this.of(request)
-    if (known === undefined) return unauthorized
+    if (known === undefined) return refusalOf(request.headers.authorization)
     const { caller } = known
     if (caller.restrictions === undefined && request.headers.origin === undefined) return known
     return restrictionRefusal(caller, request, this.#addressOf) ?? known

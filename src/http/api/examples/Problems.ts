@@ -16,9 +16,12 @@ const at = (instance: string, detail: string): Occurrence => ({ detail, instance
 
 export const occurrences = {
   invalid_request: at(events, "/userId: must be a string"),
-  invalid_json: at(events, "Invalid JSON at character 1."),
+  invalid_json: at(events, "Invalid JSON at character 29."),
   malformed_request: at(events, "The Host header field is missing."),
-  unauthorized: at(events, "Send a valid API key or user token as `Authorization: Bearer <key>`."),
+  unauthorized: at(
+    events,
+    "The request has no Authorization header. Send an API key or user token as `Authorization: Bearer <key>`.",
+  ),
   insufficient_scope: at(events, "The scope read does not permit this operation."),
   address_not_allowed: at(
     events,
