@@ -172,6 +172,11 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
       return yield* Effect.fail(foreignForm)
     const better = site.underLocalhost(request)
     if (better !== undefined) return redirect(better)
+    // People add it, and some proxies do.
+    if (request.method === "GET" && request.path.endsWith("/")) {
+      const search = request.query.size > 0 ? `?${request.query}` : ""
+      return redirect(request.path.slice(0, -1) + search)
+    }
     const asked = request.path.slice(prefix.length).split("/").slice(1)
     const found = findRoute(routes, request.method, asked)
     if (found === undefined) return yield* Effect.fail(notFound)

@@ -42,6 +42,27 @@ describe("The first account", () => {
     expect(again.text).toContain("The link was used, revoked or has expired.")
     const guessed = await server.browser().post("/dashboard/setup", { ...fields, token: "x" })
     expect(guessed.text).toContain("The link was used, revoked or has expired.")
+    const page = await server.browser().get("/dashboard/setup")
+    expect(page.text).toContain("Laurel is set up")
+    expect(page.text).toContain('href="/dashboard/sign-in"')
+    for (const { text } of [again, guessed, page]) {
+      expect(text).not.toContain("Create the first account")
+    }
+  })
+
+  it("is led to a page from an address with a slash at its end", async () => {
+    const browser = server.browser()
+    for (const [asked, led] of [
+      ["/dashboard/", "/dashboard"],
+      [
+        "/dashboard/sign-in/?next=%2Fdashboard%2Faccount",
+        "/dashboard/sign-in?next=%2Fdashboard%2Faccount",
+      ],
+      ["/dashboard//evil.example/", "/dashboard//evil.example"],
+    ]) {
+      const { location, status } = await browser.get(asked!)
+      expect([asked, status, location]).toEqual([asked, 303, led])
+    }
   })
 
   it("is asked for everything that is wrong at once, and keeps what was typed but the password", async () => {
@@ -301,7 +322,7 @@ describe("Every page", () => {
     expect((await owner.post("/dashboard/sign-in", most)).status).toBe(400)
     const more = { email: `${most.email}x` }
     expect((await owner.post("/dashboard/sign-in", more)).status).toBe(413)
-    for (const path of ["/nothing", "/assets/x.js", "/shop/other/keys", "/%00", "/team/"]) {
+    for (const path of ["/nothing", "/assets/x.js", "/shop/other/keys", "/%00"]) {
       expect((await owner.get(`/dashboard${path}`)).status).toBe(404)
     }
     const { status } = await fetch(`${server.url}/dashboard/team`, { method: "DELETE" })

@@ -64,7 +64,15 @@ const linkForm = (
   { button, intro, passkeyLabel, path, title }: LinkPage,
   error?: LaurelError,
 ): Reply => {
-  const { form } = visit
+  const { form, prefix } = visit
+  if (path === "setup" && visit.directory.accounts.size > 0) {
+    return visit.show(
+      "Laurel is set up",
+      html`${error !== undefined && alert(error.detail)}
+<p>The first account exists. <a href="${prefix}/sign-in">Sign in</a>, or ask an owner of this server for an invitation.</p>`,
+      error,
+    )
+  }
   const faults = error?.errors
   const fields = ["email", "name", "password"]
   const where =
