@@ -69,9 +69,13 @@ const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
 
 const ownerOnly = 0o077
 
-/** Runs a command and ends the process. Files it creates are readable by their owner only. */
+/**
+ * Runs a command and ends the process. Files it creates are readable by their owner only. A reader of its output that goes
+ * away, such as `head`, ends neither a server nor a command that changes data: what it does not read is lost.
+ */
 export const runCommandLine = (args: ReadonlyArray<string>): void => {
   process.umask(ownerOnly)
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
   runMain(program(args), {
     disableErrorReporting: true,
     teardown: (exit, onExit) => onExit(report(exit as Exit.Exit<void, Failure>)),

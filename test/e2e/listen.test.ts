@@ -79,6 +79,16 @@ describe("laurel listen", () => {
     expect(again.command.stdout.text).toContain(`go to http://localhost:${receiver.port}/`)
   })
 
+  it("ends when the reader of its output goes away", async () => {
+    const server = await Server.start(await temporaryFolder())
+    const key = await server.createKey()
+    const receiver = await receiving()
+    const { command } = await listening(server, key, "--forward-to", receiver.url())
+    command.process.stdout!.destroy()
+    await grant(server, key, "ada", "1")
+    expect(await command.ended).toBe(0)
+  })
+
   it("loses and repeats nothing when the server is killed and started again, also before any message", async () => {
     const folder = await temporaryFolder()
     const onPort = { LAUREL_PORT: String(await closedPort()) }

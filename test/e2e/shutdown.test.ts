@@ -28,6 +28,20 @@ describe("A server stopped by a signal", () => {
     })
   }
 
+  it("continues when the readers of its output and of its log go away", async () => {
+    const folder = await temporaryFolder()
+    const server = new Server(folder)
+    server.process.stdout!.destroy()
+    await server.stderr.waitFor(/"message":"Ready"/)
+    const { url } = await readServerFile(folder)
+    const status = async () => (await fetch(`${url}/readyz`)).status
+    expect(await status()).toBe(200)
+    server.process.stderr!.destroy()
+    expect(await status()).toBe(200)
+    // The end is logged, too.
+    expect(await server.stop()).toBe(0)
+  })
+
   it("lets a request under way finish, and takes no new connection", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)

@@ -73,6 +73,13 @@ const listenTo = async (
   }
 }
 
+/** Ends when nobody reads the output any more: without it the command says nothing of what it does. */
+const readerGone: Effect.Effect<void> = Effect.callback((resume) => {
+  const end = () => resume(Effect.void)
+  process.stdout.on("error", end)
+  return Effect.sync(() => process.stdout.off("error", end))
+})
+
 const refusedBy = ({ code, errors, message }: LaurelError): CommandFailed =>
   code === "invalid_request"
     ? commandFailed(exitCodes.usage, ...errors.map(({ detail }) => `--event ${detail}`))
@@ -95,7 +102,7 @@ export const listen = Command.make(
       catch: (error) =>
         error instanceof CommandFailed ? error : commandFailed(exitCodes.defect, String(error)),
     })
-    yield* Effect.raceFirst(listening, firstSignal)
+    yield* Effect.raceFirst(listening, Effect.raceFirst(firstSignal, readerGone))
   }),
 ).pipe(
   Command.withShortDescription("Forward messages to a receiver on this machine"),
