@@ -170,10 +170,15 @@ export const make = Effect.gen(function* () {
     return { text, id: makeId("key"), hash, hint: keyHint(text) }
   })
 
-  const created = ({ id, text }: { id: string; text: string }): CreatedKey => {
+  /** `projectId`: that of the project which was to be created if none had its name. */
+  const created = (
+    { id, text }: { readonly id: string; readonly text: string },
+    projectId?: string,
+  ): CreatedKey => {
     const { keys, projects } = latest()
     const key = keys.get(id)!
-    return { key: text, ...shownKey(key, projects.get(key.projectId)!.name) }
+    const projectCreated = key.projectId === projectId
+    return { key: text, projectCreated, ...shownKey(key, projects.get(key.projectId)!.name) }
   }
 
   const create = Effect.fnUntraced(function* (
@@ -182,10 +187,11 @@ export const make = Effect.gen(function* () {
   ): Effect.fn.Return<CreatedKey, LaurelError> {
     const { environment, expiresAt, inProject, project, rateLimit, ...wish } = request
     const { text, ...made } = yield* newText(environment, wish.kind)
+    const projectId = makeId("prj")
     yield* engine.askDirectory({
       kind: "createKey",
       by,
-      projectId: makeId("prj"),
+      projectId,
       projectName: project,
       inProject,
       partitions: partitions(),
@@ -197,7 +203,7 @@ export const make = Effect.gen(function* () {
         ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
       },
     })
-    return created({ ...made, text })
+    return created({ ...made, text }, projectId)
   })
 
   const rotate = Effect.fnUntraced(function* (

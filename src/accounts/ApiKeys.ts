@@ -65,8 +65,12 @@ export const KeyDetails = Schema.Struct({
 })
 export type KeyDetails = typeof KeyDetails.Type
 
-/** A new key with its text, which is shown this once. */
-export const CreatedKey = Schema.Struct({ key: Schema.String, ...keyMembers })
+/** A new key with its text, which is shown this once. `projectCreated`: its project did not exist before. */
+export const CreatedKey = Schema.Struct({
+  key: Schema.String,
+  projectCreated: Schema.Boolean,
+  ...keyMembers,
+})
 export type CreatedKey = typeof CreatedKey.Type
 
 export class ApiKeys extends Context.Service<

@@ -58,7 +58,7 @@ describe("A server with a bucket", () => {
     const unknown = await laurel(other, ["restore", "x", "--yes"])
     expect([unknown.code, unknown.stderr]).toEqual([
       1,
-      "laurel: Archive x not found. `laurel snapshots list` shows all.\n",
+      `Data directory: ${other}\nlaurel: Archive x not found. \`laurel snapshots list\` shows all.\n`,
     ])
     expect(await readdir(temporary)).toEqual(["data"])
     const restored = await laurel(other, ["restore", "newest", "--yes"])

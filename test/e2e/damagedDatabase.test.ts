@@ -194,7 +194,7 @@ describe("A server whose database is damaged", () => {
     const checked = await commandEnd(["snapshots", "verify", "live"], copy)
     expect(checked.code).toBe(65)
     expect(checked.stderr).toMatch(
-      /^laurel: The database \S+ is damaged: (reading table|opening it) /,
+      /^laurel: The database \S+ is damaged: (reading table|opening it) /m,
     )
     const exported = await commandEnd(["snapshots", "export", join(copy, "x.ndjson")], copy)
     expect(exported.code).toBe(65)

@@ -107,7 +107,9 @@ describe("A data directory that can not be written", () => {
     await chmod(folder, 0o555)
     const ended = await start(join(folder, "data"))
     expect(ended.code).toBe(73)
-    expect(ended.stderr).toMatch(/^laurel: Cannot use the data directory \S+: .*(EACCES|EROFS)/m)
+    expect(ended.stderr).toMatch(
+      /^laurel: Cannot use the data directory \S+: make folder \S+: EACCES\. This process runs as user \S+, who has no permission\. Change the owner of the folder \(chown\), or set LAUREL_DATA_DIR to a folder of this user\.$/m,
+    )
     await chmod(folder, 0o755)
     expect(await readdir(folder)).toEqual([])
   })
@@ -122,7 +124,9 @@ describe("A data directory that can not be written", () => {
     const before = await contents(folder)
     const ended = await start(folder)
     expect(ended.code).toBe(73)
-    expect(ended.stderr).toMatch(/^laurel: Cannot use the data directory/m)
+    expect(ended.stderr).toMatch(
+      /^laurel: Cannot use the data directory .* This process runs as user \S+, who has no permission\. /m,
+    )
     expect(await contents(folder)).toEqual(before)
     execFileSync("chmod", ["-R", "u+w", folder])
   })

@@ -18,13 +18,19 @@ describe("Keys on the command line, beside a running server", () => {
   })
 
   it("work at once, and are gone at once", async () => {
+    const through = `Data directory: ${folder} (through its server at ${server.url})\n`
     const { id, key } = await createKey(folder)
     expect(await statusWith(server, key)).toBe(200)
     const revoked = await run(["keys", "revoke", id], folder)
-    expect(revoked).toMatchObject({ code: 0, stdout: "", stderr: `Revoked ${id}.\n` })
+    expect(revoked).toMatchObject({ code: 0, stdout: "", stderr: `${through}Revoked ${id}.\n` })
     expect(await statusWith(server, key)).toBe(401)
     const again = await commandEnd(["keys", "revoke", id], folder)
-    expect(again).toMatchObject({ code: 1, stderr: "laurel: No key in force has this id.\n" })
+    expect(again).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^Data directory: .*\nlaurel: No key in force has this id\.\n$/,
+      ),
+    })
   })
 
   it("have the scope, tier and limit that was asked for", async () => {
@@ -129,7 +135,12 @@ describe("Keys on the command line, beside a running server", () => {
       await statusWith(server, plain.stdout.trim()),
     ]).toEqual([401, 200])
     const again = await commandEnd(["keys", "rotate", next.id], folder)
-    expect(again).toMatchObject({ code: 1, stderr: "laurel: No key in force has this id.\n" })
+    expect(again).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^Data directory: .*\nlaurel: No key in force has this id\.\n$/,
+      ),
+    })
   })
 
   it("are printed as the JSON that scripts rely on", async () => {
@@ -149,6 +160,7 @@ describe("Keys on the command line, beside a running server", () => {
       allowedCidrs: [],
       createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
       expiresAt: null,
+      projectCreated: false,
     })
     const plain = await commandEnd(args, folder)
     expect(plain.stdout).toMatch(/^lk_live_\w{49}\n$/)
@@ -170,6 +182,17 @@ describe("Keys on the command line, beside a running server", () => {
 })
 
 describe("Keys on the command line, without a server", () => {
+  it("name the directory that they are in, and a project that was not there before", async () => {
+    const folder = await temporaryFolder()
+    const create = (project: string) =>
+      commandEnd(["keys", "create", "--project", project, "--environment", "sandbox"], folder)
+    expect((await create("shop")).stderr).toMatch(/ Created project shop, which did not exist\.\n/)
+    const known = await create("shop")
+    expect(known.stderr).toMatch(`Data directory: ${folder} (no server runs on it)\n`)
+    expect(known.stderr).not.toContain("did not exist")
+    expect((await create("shpo")).stderr).toMatch(/ Created project shpo, which did not exist\.\n/)
+  })
+
   it("can be created, rotated, listed and revoked, and the next server knows it", async () => {
     const folder = await temporaryFolder()
     const first = await createKey(folder)

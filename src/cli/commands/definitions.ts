@@ -4,7 +4,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { confirmation } from "../output/confirmation.ts"
 import { type Plan, planText } from "../output/DefinitionWords.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
-import { askApi, serverFlags, type Target } from "../process/ApiClient.ts"
+import { askApi, serverFlags, type Target, tellServer } from "../process/ApiClient.ts"
 
 const file = Argument.FileText("FILE").pipe(
   Argument.withDescription("A file of definitions, as `laurel definitions export` prints it"),
@@ -31,6 +31,7 @@ const exportDefinitions = Command.make(
   "export",
   serverFlags,
   Effect.fnUntraced(function* (target) {
+    yield* tellServer(target)
     const definitions = yield* askApi(target, "GET", "/v1/definitions")
     yield* Console.log(JSON.stringify(definitions, null, 2))
   }),
@@ -60,6 +61,7 @@ const diffDefinitions = Command.make(
   "diff",
   { ...serverFlags, file, removes, json },
   Effect.fnUntraced(function* ({ json, ...given }) {
+    yield* tellServer(given)
     const plan = yield* planOf(given)
     yield* Console.log(json ? JSON.stringify(plan, null, 2) : planText(plan))
   }),
@@ -73,6 +75,7 @@ const applyDefinitions = Command.make(
   "apply",
   { ...serverFlags, file, removes, yes },
   Effect.fnUntraced(function* ({ yes, ...given }) {
+    yield* tellServer(given)
     const plan = yield* planOf(given)
     yield* Console.log(planText(plan))
     if (plan.changes.length === 0) return

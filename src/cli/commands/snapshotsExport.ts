@@ -19,7 +19,7 @@ import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
 import { type Asked, askPosition } from "../process/AdminRequest.ts"
 import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
 import { projectInCluster } from "../process/ClusterProjects.ts"
-import { besideOrAlone } from "../process/DataDirectory.ts"
+import { besideOrAlone, tellDirectory } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import { archiveElsewhere, hereOrElsewhere } from "../process/OwnerArchives.ts"
@@ -129,6 +129,7 @@ export const exportSnapshot = Command.make(
         if (Option.isSome(given.archive)) {
           const id = given.archive.value
           return Effect.gen(function* () {
+            yield* tellDirectory(config.dataDirectory)
             const settings = yield* archiveSettings(config)
             const archives = yield* hereOrElsewhere([config], id, archivesOf(config, settings))
             const found = archives.find((listed) => listed.id === id)

@@ -8,7 +8,7 @@ import { amountOf, countText } from "../output/Amounts.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure } from "../output/JobWords.ts"
 import { runJob } from "../process/CommandJob.ts"
-import { holdDirectory, requireNoServer } from "../process/DataDirectory.ts"
+import { holdDirectory, requireNoServer, tellDirectory } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import { onePartition, partitionFlag } from "./partitionFlag.ts"
@@ -45,6 +45,7 @@ export const importSnapshot = Command.make(
     function* ({ file, json, partition }) {
       const config = yield* onePartition(yield* loadConfig, partition)
       yield* requireNoServer(config)
+      yield* tellDirectory(config.dataDirectory)
       const imported = yield* Effect.scoped(importInto(config.dataDirectory, path.resolve(file)))
       const { counts, sequence, sums } = imported
       if (json) return yield* Console.log(JSON.stringify({ sequence, counts, sums }))

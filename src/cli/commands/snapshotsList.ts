@@ -13,7 +13,8 @@ import { diskFailure } from "../output/JobWords.ts"
 import { type Column, formatTable } from "../output/Table.ts"
 import { archiveSettings, archivesHere, archivesOfBoth } from "../process/ArchiveSettings.ts"
 import { archivesInBucket } from "../process/BucketAccess.ts"
-import { loadConfig } from "../process/LoadConfig.ts"
+import { tellDirectory } from "../process/DataDirectory.ts"
+import { loadConfig, serverFileFolder } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import { type AtOwner, askOwners, withOwners } from "../process/OwnerArchives.ts"
 import {
@@ -152,6 +153,7 @@ export const listSnapshots = Command.make(
     function* ({ folders, json, partition }) {
       const config = yield* loadConfig
       const configs = yield* partitionsOf(config, partition)
+      yield* tellDirectory(serverFileFolder(config))
       if (folders) {
         const here = yield* forEachPartition(configs, "ignored", (each) =>
           Effect.flatMap(archiveSettings(each), (settings) => archivesHere(each, settings)),

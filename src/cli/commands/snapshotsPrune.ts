@@ -8,7 +8,8 @@ import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { amountOf } from "../output/Amounts.ts"
 import { diskFailure } from "../output/JobWords.ts"
 import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
-import { loadConfig } from "../process/LoadConfig.ts"
+import { tellDirectory } from "../process/DataDirectory.ts"
+import { loadConfig, serverFileFolder } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import {
   forEachPartition,
@@ -46,7 +47,9 @@ export const pruneSnapshots = Command.make(
   },
   Effect.fnUntraced(
     function* ({ dryRun, json, partition }) {
-      const configs = yield* partitionsOf(yield* loadConfig, partition)
+      const config = yield* loadConfig
+      const configs = yield* partitionsOf(config, partition)
+      yield* tellDirectory(serverFileFolder(config))
       const pruned = yield* forEachPartition(configs, "ignored", (config) => prune(config, dryRun))
       // A text for each id outside a cluster, an object for each in one.
       const all = pruned.flatMap(({ config, removed }) =>

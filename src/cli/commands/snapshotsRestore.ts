@@ -19,9 +19,9 @@ import { restoredWords } from "../output/RestoreWords.ts"
 import { archiveSettings, archivesHere } from "../process/ArchiveSettings.ts"
 import { idsInBucket } from "../process/BucketAccess.ts"
 import { projectInCluster } from "../process/ClusterProjects.ts"
-import { requireNoServer } from "../process/DataDirectory.ts"
+import { requireNoServer, tellDirectory } from "../process/DataDirectory.ts"
 import { comparisonWords, type KeyComparison } from "../process/KeyComparison.ts"
-import { loadConfig } from "../process/LoadConfig.ts"
+import { loadConfig, serverFileFolder } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import { planFor, type Restored, type RestoreWish, takeBack } from "../process/Restore.ts"
 import { partitionOfArchive } from "./archivePartition.ts"
@@ -256,6 +256,7 @@ export const restoreSnapshot = Command.make(
       const target = yield* targetOf(given)
       const config = yield* loadConfig
       yield* requireNoServer(config)
+      yield* tellDirectory(serverFileFolder(config))
       const id = Option.getOrUndefined(given.id)
       if (id?.startsWith("replaced-")) {
         const holder = yield* holderOf(config, id, partition)

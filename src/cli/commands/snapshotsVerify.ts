@@ -16,8 +16,8 @@ import { type Asked, askPosition } from "../process/AdminRequest.ts"
 import { archiveSettings, archivesHere } from "../process/ArchiveSettings.ts"
 import { runWithBucket } from "../process/BucketAccess.ts"
 import { runJob } from "../process/CommandJob.ts"
-import { besideOrAlone } from "../process/DataDirectory.ts"
-import { loadConfig } from "../process/LoadConfig.ts"
+import { besideOrAlone, tellDirectory } from "../process/DataDirectory.ts"
+import { loadConfig, serverFileFolder } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import { archiveElsewhere, hereOrElsewhere } from "../process/OwnerArchives.ts"
 import type { ServerFile } from "../process/ServerFile.ts"
@@ -129,8 +129,10 @@ export const verifySnapshot = Command.make(
   },
   Effect.fnUntraced(
     function* ({ bucket, id: named, json, partition }) {
-      const configs = yield* partitionsOf(yield* loadConfig, partition)
+      const config = yield* loadConfig
+      const configs = yield* partitionsOf(config, partition)
       const id = bucket && named === live ? newest : named
+      if (id !== live) yield* tellDirectory(serverFileFolder(config))
       const isOfEach = id === live || id === newest
       const meant = isOfEach ? configs : [yield* partitionOfArchive(configs, id)]
       yield* forEachPartition(meant, "told", (config) => verify(config, id, bucket, json))

@@ -1,7 +1,9 @@
 /** Progress and failures of jobs, as text for people. */
+import fs from "node:fs"
+import os from "node:os"
 import { Effect } from "effect"
 import type { JobFailed, JobProgress } from "../../engine/archive/Jobs.ts"
-import { type DiskError, isFull, isUnreadable } from "../../storage/disk/Disk.ts"
+import { DiskError, isFull, isUnreadable } from "../../storage/disk/Disk.ts"
 import { bytesText } from "./Amounts.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
 import { ProgressBar } from "./ProgressBar.ts"
@@ -61,9 +63,53 @@ export const jobFailure = ({ detail, kind }: JobFailed): CommandFailed => {
 /** A disk that failed under a command, as its end. */
 export const diskFailure = (error: DiskError): CommandFailed => {
   if (isUnreadable(error)) return unreadable(error.path)
-  return isFull(error)
-    ? commandFailed(exitCodes.cannotWrite, `No space left on the disk (${error.message}).`)
-    : commandFailed(exitCodes.diskFailed, `The disk failed: ${error.message}.`)
+  if (isFull(error)) {
+    return commandFailed(exitCodes.cannotWrite, `No space left on the disk (${error.message}).`)
+  }
+  const remedy = permissionWords(error.code)
+  return remedy === ""
+    ? commandFailed(exitCodes.diskFailed, `The disk failed: ${error.message}.`)
+    : commandFailed(exitCodes.cannotWrite, `No access to the disk: ${error.message}.${remedy}`)
+}
+
+/** A data directory that can not be locked or written, as the end of a command. */
+export const cannotUse = (directory: string, cause: unknown): CommandFailed => {
+  const words = cause instanceof Error ? cause.message : String(cause)
+  const remedy = permissionWords(cause instanceof DiskError ? cause.code : refusedWrite(directory))
+  const end = remedy === "" ? "" : `.${remedy}`
+  return commandFailed(
+    exitCodes.cannotWrite,
+    `Cannot use the data directory ${directory}: ${words}${end}`,
+  )
+}
+
+/** The code with which the system refuses to write there; the library of the lock does not tell. */
+const refusedWrite = (directory: string): string => {
+  try {
+    fs.accessSync(directory, fs.constants.W_OK)
+    return ""
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? ""
+  }
+}
+
+/** What to do where the system allows a process no access; empty for other errors. */
+const permissionWords = (code: string): string => {
+  if (code === "EROFS") {
+    return " The file system is read-only. Set LAUREL_DATA_DIR to a folder on another one."
+  }
+  return code === "EACCES" || code === "EPERM"
+    ? ` This process runs as ${userName()}, who has no permission. Change the owner of the folder (chown), or set LAUREL_DATA_DIR to a folder of this user.`
+    : ""
+}
+
+/** The number where the machine knows no name. */
+const userName = (): string => {
+  try {
+    return `user ${os.userInfo().username}`
+  } catch {
+    return `user ${process.getuid?.()}`
+  }
 }
 
 /** A file that this version does not understand, as the end of a command. */

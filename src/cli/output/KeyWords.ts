@@ -62,5 +62,6 @@ const aboutKey = (key: CreatedKey): string => {
     key.expiresAt === null ? "" : `, until ${key.expiresAt}`,
     from.length === 0 ? "" : `, from ${from.join(", ")}`,
     ". The key is shown only once.",
+    key.projectCreated ? ` Created project ${key.project}, which did not exist.` : "",
   ].join("")
 }

@@ -1,5 +1,5 @@
 /** Requests of commands to the API of a server, with a key of the caller's. */
-import { Config, Data, Effect, Redacted } from "effect"
+import { Config, Console, Data, Effect, Redacted } from "effect"
 import { Flag } from "effect/cli"
 import { commandVariables } from "../../config/Config.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
@@ -28,6 +28,9 @@ export interface Target {
 }
 
 class Unreachable extends Data.TaggedError("Unreachable")<{ readonly detail: string }> {}
+
+/** Says on the standard error stream which server a command asks. */
+export const tellServer = ({ url }: Target): Effect.Effect<void> => Console.error(`Server: ${url}`)
 
 /** The body of the reply; a refusal with all of its faults, a line each. */
 export const askApi = (

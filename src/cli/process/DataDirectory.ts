@@ -3,7 +3,7 @@
  * a dead or another server is ignored; then the lock decides.
  */
 import path from "node:path"
-import { Effect, type Scope } from "effect"
+import { Console, Effect, type Scope } from "effect"
 import type { Config } from "../../config/Config.ts"
 import { settleSwap } from "../../storage/archive/ArchiveSwap.ts"
 import { isInUse, lockDirectory } from "../../storage/disk/DirectoryLock.ts"
@@ -16,12 +16,23 @@ import {
   noData,
   refused,
 } from "../output/ExitCode.ts"
-import { diskFailure } from "../output/JobWords.ts"
+import { cannotUse, diskFailure } from "../output/JobWords.ts"
 import { type Asked, askPosition } from "./AdminRequest.ts"
 import { serverFileFolder } from "./LoadConfig.ts"
 import { readServerFile, type ServerFile } from "./ServerFile.ts"
 
-/** Asks the running server of the data directory or, where none answers, runs `alone`. */
+/**
+ * Says on the standard error stream which data directory a command uses, and through which server: the setting of a server that
+ * was started with another environment is easily forgotten.
+ */
+export const tellDirectory = (directory: string, how?: string): Effect.Effect<void> =>
+  Console.error(`Data directory: ${path.resolve(directory)}${how === undefined ? "" : ` (${how})`}`)
+
+/** The same of a command that opens the data itself. */
+export const tellAlone = ({ dataDirectory }: Config): Effect.Effect<void> =>
+  tellDirectory(dataDirectory, "no server runs on it")
+
+/** `besideOr` of a command whose user need not know whom it asks. */
 export const besideOr = <A, R>(
   config: Config,
   beside: (server: ServerFile) => Asked<A>,
@@ -44,20 +55,38 @@ export const besideOr = <A, R>(
         }),
   )
 
-/** `besideOr` with the directory locked while `alone` runs. */
+/** Asks the running server of the data directory or, where none answers, runs `alone`; says which of both. */
+export const besideOrTold = <A, R>(
+  config: Config,
+  beside: (server: ServerFile) => Asked<A>,
+  alone: Effect.Effect<A, CommandFailed, R>,
+): Effect.Effect<A, CommandFailed, R> =>
+  besideOr(
+    config,
+    (server) =>
+      Effect.andThen(
+        tellDirectory(config.dataDirectory, `through its server at ${server.url}`),
+        beside(server),
+      ),
+    alone,
+  )
+
+/** `besideOrTold` with the directory locked while `alone` runs. */
 export const besideOrAlone = <A>(
   config: Config,
   beside: (server: ServerFile) => Asked<A>,
   alone: Effect.Effect<A, CommandFailed, Scope.Scope>,
 ): Effect.Effect<A, CommandFailed> =>
-  besideOr(
+  besideOrTold(
     config,
     beside,
     Effect.scoped(
-      Effect.andThen(
-        Effect.andThen(requireData(config.dataDirectory), holdDirectory(config.dataDirectory)),
-        alone,
-      ),
+      Effect.gen(function* () {
+        yield* requireData(config.dataDirectory)
+        yield* holdDirectory(config.dataDirectory)
+        yield* tellAlone(config)
+        return yield* alone
+      }),
     ),
   )
 
@@ -89,8 +118,9 @@ export const holdDirectory = Effect.fnUntraced(function* (
   directory: string,
 ): Effect.fn.Return<void, CommandFailed, Scope.Scope> {
   yield* Effect.mapError(lockDirectory(directory), (error) => {
+    if (!isInUse(error)) return cannotUse(directory, error.cause)
     const words = error.cause instanceof Error ? error.cause.message : String(error.cause)
-    return commandFailed(isInUse(error) ? exitCodes.inUse : exitCodes.cannotWrite, words)
+    return commandFailed(exitCodes.inUse, words)
   })
   yield* Effect.mapError(settleSwap(nodeDisk, directory), diskFailure)
 })

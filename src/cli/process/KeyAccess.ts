@@ -16,7 +16,7 @@ import {
 } from "../output/ExitCode.ts"
 import { type AdminClient, makeAdminClient } from "./AdminClient.ts"
 import type { AdminUnavailable } from "./AdminRequest.ts"
-import { besideOr } from "./DataDirectory.ts"
+import { besideOrTold, tellAlone } from "./DataDirectory.ts"
 import { loadConfig, serverFileFolder } from "./LoadConfig.ts"
 import { loggingLayer } from "./Logging.ts"
 import type { ServerFile } from "./ServerFile.ts"
@@ -68,7 +68,8 @@ export const reachOrOpen = <A>({ alone, beside, makes }: Access<A>) =>
         // The engine is most of the program, and not needed beside a server.
         const { openEngine } = yield* Effect.promise(() => import("./OpenEngine.ts"))
         const { services } = yield* openEngine(config)
-        if (!isThere) {
+        if (isThere) yield* tellAlone(config)
+        else {
           yield* Console.error(
             `Created a new data directory in ${path.resolve(directory)}. Only a server with this LAUREL_DATA_DIR knows the key.`,
           )
@@ -78,7 +79,7 @@ export const reachOrOpen = <A>({ alone, beside, makes }: Access<A>) =>
         )
       }),
     )
-    return yield* besideOr(config, (server) => beside(server, config), opened)
+    return yield* besideOrTold(config, (server) => beside(server, config), opened)
   }).pipe(Effect.provide(loggingLayer()))
 
 /** Opening the data of a cluster would take it from the server that has it, on whichever machine. */

@@ -42,7 +42,7 @@ import type { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import * as DispatcherLive from "../../webhooks/DispatcherLive.ts"
 import { DeliveryStore } from "../../webhooks/store/DeliveryStore.ts"
 import { type CommandFailed, commandFailed, exitCodes, refused } from "../output/ExitCode.ts"
-import { unreadable } from "../output/JobWords.ts"
+import { cannotUse, unreadable } from "../output/JobWords.ts"
 import { type Fence, openStorage, type StorageProgress } from "./OpenStorage.ts"
 import { beginDirectory, misplaced } from "./PartitionDirectory.ts"
 import { RestoredTo } from "./Restored.ts"
@@ -336,10 +336,7 @@ const openFailure = (directory: string, error: StorageError | Fenced): CommandFa
     return unreadable(error.cause.path)
   }
   if (error.operation === "lock" || error.cause instanceof DiskError) {
-    return commandFailed(
-      exitCodes.cannotWrite,
-      `Cannot use the data directory ${directory}: ${words}`,
-    )
+    return cannotUse(directory, error.cause)
   }
   const more = error.cause instanceof DamagedValue ? `. ${rebuildHint}` : ""
   return commandFailed(

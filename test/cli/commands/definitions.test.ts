@@ -35,7 +35,8 @@ describe("laurel definitions", () => {
     const badgeId = await sandbox.create("/v1/badges", { name: "B", criteria: { kind: "manual" } })
     await sandbox.create("/v1/rules", { action: "TAP", reward: { xp: 5, badgeId } })
     const out = await run(sandbox, "export")
-    expect(out).toMatchObject({ code: 0, stderr: "" })
+    const asked = `Server: ${server.url}\n`
+    expect(out).toMatchObject({ code: 0, stderr: asked })
     const file = await fileWith(out.stdout)
     const diff = await run(production, "diff", file)
     expect(diff.code).toBe(0)
@@ -43,10 +44,10 @@ describe("laurel definitions", () => {
     expect(diff.stdout).toContain("2 to create, 0 to change, 0 to delete.\n")
     expect((await production.get("/v1/rules")).json.total).toBe(0)
     const applied = await run(production, "apply", file, "--yes")
-    expect(applied).toMatchObject({ code: 0, stderr: "" })
+    expect(applied).toMatchObject({ code: 0, stderr: asked })
     expect(applied.stdout).toBe(`${diff.stdout}Applied: 2 created, 0 changed, 0 deleted.\n`)
     const again = await run(production, "apply", file)
-    expect(again).toEqual({ code: 0, stdout: "Nothing to change.\n", stderr: "" })
+    expect(again).toEqual({ code: 0, stdout: "Nothing to change.\n", stderr: asked })
     expect((await run(production, "export")).stdout).toBe(out.stdout)
   })
 
@@ -68,7 +69,9 @@ describe("laurel definitions", () => {
     const file = await fileWith('{"rules": [{"id": "rul_a", "acton": "TAP", "reward": {"xp": 1}}]}')
     const refused = await run(place, "apply", file, "--yes")
     expect(refused).toMatchObject({ code: 1, stdout: "" })
-    expect(refused.stderr.trimEnd().split("\n").toSorted()).toEqual([
+    const [asked, ...lines] = refused.stderr.trimEnd().split("\n")
+    expect(asked).toBe(`Server: ${server.url}`)
+    expect(lines.toSorted()).toEqual([
       "laurel: /definitions/rules/0/action: is required",
       expect.stringContaining("laurel: /definitions/rules/0/acton: "),
     ])

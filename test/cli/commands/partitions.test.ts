@@ -101,7 +101,11 @@ it.live("are about all partitions or one, and say which", () =>
     const verified = yield* run("verify")
     expect(verified).toMatchObject({ code: 0 })
     expect(verified.stdout.match(/^Partition \d: live is good/gm)).toHaveLength(2)
-    expect(verified.stderr).toBe(`Partition 2: No data in ${join(root, "partitions", "2")}.\n`)
+    const directories = [1, 3].map(
+      (n) => `Data directory: ${join(root, "partitions", String(n))} (no server runs on it)\n`,
+    )
+    const missing = `Partition 2: No data in ${join(root, "partitions", "2")}.\n`
+    expect(verified.stderr).toBe(`${directories.join("")}${missing}`)
     expect((yield* run("verify", third)).stdout).toMatch(`Partition 3: ${third} is good`)
     expect((yield* run("verify", third, "--partition", "1")).code).toBe(1)
     expect((yield* run("verify", "x")).stderr).toContain("Archive x not found.")

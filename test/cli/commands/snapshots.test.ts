@@ -57,6 +57,8 @@ describe("A restore on the command line", () => {
   )
 })
 
+const directoryLine = (folder: string): string => `Data directory: ${folder}\n`
+
 describe("Archives on the command line", () => {
   it.live("are refused, damaged and removed with words and codes that scripts can tell apart", () =>
     Effect.gen(function* () {
@@ -74,14 +76,18 @@ describe("Archives on the command line", () => {
         ["export", join(folder, "x"), "--archive", "x"],
       ]) {
         const { code, stderr } = yield* runCommand(["snapshots", ...command], nothing)
-        expect([code, stderr]).toEqual([66, `laurel: No data in ${nothing}.\n`])
+        expect([code, stderr.replace(directoryLine(nothing), "")]).toEqual([
+          66,
+          `laurel: No data in ${nothing}.\n`,
+        ])
       }
       expect(yield* Effect.promise(() => readdir(folder))).toEqual([])
       const created = yield* runCommand(keysCreate, folder)
       expect(created.code).toBe(0)
       expect(created.stderr).toContain(`Created a new data directory in ${folder}.`)
       expect((yield* runCommand(keysCreate, folder)).stderr).not.toContain("new data directory")
-      expect(yield* run("list", "--json")).toEqual({ code: 0, stdout: "[]\n", stderr: "" })
+      const listed = { code: 0, stdout: "[]\n", stderr: directoryLine(folder) }
+      expect(yield* run("list", "--json")).toEqual(listed)
       const ids: Array<string> = []
       for (const _ of [1, 2]) ids.push(JSON.parse((yield* run("create", "--json")).stdout).id)
 
@@ -99,7 +105,7 @@ describe("Archives on the command line", () => {
       expect(yield* run("verify", "x")).toEqual({
         code: 1,
         stdout: "",
-        stderr: "laurel: Archive x not found. `laurel snapshots list` shows all.\n",
+        stderr: `${directoryLine(folder)}laurel: Archive x not found. \`laurel snapshots list\` shows all.\n`,
       })
 
       yield* Effect.promise(() =>
@@ -107,7 +113,7 @@ describe("Archives on the command line", () => {
       )
       expect(yield* run("verify", ids[0]!)).toMatchObject({
         code: 65,
-        stderr: "laurel: The file journal/clean has changed.\n",
+        stderr: `${directoryLine(folder)}laurel: The file journal/clean has changed.\n`,
       })
       expect((yield* run("list")).stdout).toContain("NO: The file journal/clean has changed")
       const none = { LAUREL_ARCHIVE_HOURLY: "0", LAUREL_ARCHIVE_DAILY: "0" }
@@ -137,14 +143,14 @@ describe("Archives on the command line", () => {
       const noProject = ["--project", "x", "--environment", "sandbox"]
       expect(yield* run("export", file, ...noProject)).toMatchObject({
         code: 1,
-        stderr: "laurel: There is no project x.\n",
+        stderr: `Data directory: ${folder} (no server runs on it)\nlaurel: There is no project x.\n`,
       })
       const exported = yield* run("export", file, "--archive", ids[1]!, "--json")
       expect(JSON.parse(exported.stdout)).toMatchObject({ file, sequence: 3 })
       expect((yield* run("export", file)).code).toBe(1)
       expect(yield* run("import", file)).toMatchObject({
         code: 1,
-        stderr: `laurel: ${folder} already has data. An import creates a new data directory: set LAUREL_DATA_DIR to an empty or new folder.\n`,
+        stderr: `${directoryLine(folder)}laurel: ${folder} already has data. An import creates a new data directory: set LAUREL_DATA_DIR to an empty or new folder.\n`,
       })
       const copy = yield* temporaryFolder
       const again = yield* runCommand(["snapshots", "import", file, "--json"], copy)
@@ -154,7 +160,7 @@ describe("Archives on the command line", () => {
       const bad = yield* runCommand(["snapshots", "import", file], empty)
       expect(bad.code).toBe(1)
       expect(bad.stderr).toMatch(
-        /^laurel: Line \d+: nothing may follow the line with kind end\.\n$/,
+        /^laurel: Line \d+: nothing may follow the line with kind end\.\n$/m,
       )
       yield* lockDirectory(folder)
       const held = yield* run("restore", ids[1]!, "--yes")
