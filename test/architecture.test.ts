@@ -146,7 +146,6 @@ const unsplit = [
   "engine/archive/Archives.ts",
   "engine/archive/ExportJob.ts",
   "engine/archive/TableCopy.ts",
-  "engine/commit/GroupCommit.ts",
   "http/handlers/Events.ts",
   "http/handlers/Users.ts",
   "http/handlers/Webhooks.ts",

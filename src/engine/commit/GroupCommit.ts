@@ -21,7 +21,7 @@
  */
 import { Cause, Clock, Effect, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
-import { Broken, brokenBy, type Fenced, Storage } from "../../storage/Storage.ts"
+import { Broken, brokenBy, type Fenced, type NoSpace, Storage } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { RecordBuffer } from "../records/RecordBuffer.ts"
 import { CommitDelay } from "./CommitDelay.ts"
@@ -105,225 +105,11 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
 ): Effect.fn.Return<GroupCommit<Entry>, never, Storage | Scope.Scope> {
   const storage = yield* Storage
   const clock = yield* Clock.Clock
-  const { shared = { bytes: 0 }, texts } = options
-  let durableSequence = storage.lastSequence
-  let pendingBytes = 0
-  let stalled = false
-  let isFenced = false
-  let collecting = new Batch<Entry>(texts.nextSequence)
-  const sealed: Array<Batch<Entry>> = []
-  let flushing: Batch<Entry> | undefined
-  let wake: (() => void) | undefined
-
-  // After the loop: nothing is on its way to the disk.
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      shared.bytes -= pendingBytes
-    }),
-  )
-
-  const seal = () => {
-    collecting.frames = texts.framesFrom(collecting.firstSequence)
-    sealed.push(collecting)
-    collecting = new Batch(texts.nextSequence)
-  }
-
-  /** The batch of the latest record that is not in the journal. */
-  const latest = () =>
-    collecting.entries.length > 0 ? collecting : (sealed[sealed.length - 1] ?? flushing)
-
-  const commit: GroupCommit<Entry> = {
-    get nextSequence() {
-      return texts.nextSequence
-    },
-    get durableSequence() {
-      return durableSequence
-    },
-    get stalled() {
-      return stalled
-    },
-    get fenced() {
-      return isFenced
-    },
-    get pendingBytes() {
-      return pendingBytes
-    },
-    get accepting() {
-      return shared.bytes < limits.commitPendingBytesMax
-    },
-    append(encoded, entry) {
-      if (collecting.entries.length > 0 && !texts.hasRoom(encoded)) seal()
-      const sequence = texts.nextSequence
-      const added = texts.append(encoded)
-      collecting.entries.push(entry)
-      collecting.bytes += added
-      pendingBytes += added
-      shared.bytes += added
-      if (collecting.bytes >= limits.commitBatchBytesMax) seal()
-      if (wake !== undefined) {
-        wake()
-        wake = undefined
-      }
-      return sequence
-    },
-    afterCommit(waiter) {
-      const last = latest()
-      if (last === undefined || last.announced) waiter.committed()
-      else last.waiters.push(waiter)
-    },
-    written: Effect.callback((resume) => {
-      const committed = () => resume(Effect.void)
-      // Else only what is in the journal is handed on.
-      if (options.durability === "relaxed" && flushing !== undefined) {
-        flushing.writtenWaiters.push({ committed, stalled: () => true })
-      } else committed()
-    }),
-    settled: Effect.callback((resume) => {
-      const last = latest()
-      if (last === undefined) return resume(Effect.succeed(true))
-      last.writtenWaiters.push({
-        committed: () => resume(Effect.succeed(true)),
-        stalled: () => {
-          resume(Effect.succeed(false))
-          return false
-        },
-      })
-    }),
-  }
-
-  const hasPending = () => sealed.length > 0 || collecting.entries.length > 0
-  const pending = Effect.callback<void>((resume) => {
-    if (hasPending()) resume(Effect.void)
-    else wake = () => resume(Effect.void)
-  })
-
-  const delay = new CommitDelay()
-  // A timer of Node: under a virtual clock a commit would wait until a test moves the clock.
-  const pause = Effect.callback<void>((resume) => {
-    const timer = setTimeout(() => resume(Effect.void), limits.commitDelayMs)
-    return Effect.sync(() => clearTimeout(timer))
-  })
-
-  const announce = Effect.fnUntraced(function* (batch: Batch<Entry>) {
-    const { entries, firstSequence } = batch
-    const most = limits.commitTurnRecordsMax
-    for (let from = 0; from < entries.length; from += most) {
-      if (from > 0) yield* yieldToEventLoop
-      const slice = entries.length <= most ? entries : entries.slice(from, from + most)
-      durableSequence = firstSequence + from + slice.length - 1
-      options.onCommitted(slice)
-    }
-    batch.announced = true
-    for (const waiter of batch.waiters) waiter.committed()
-  })
-
-  const isUrgent = (): boolean =>
-    options.isUrgent !== undefined && collecting.entries.some(options.isUrgent)
-
-  /** The disk has been full for too long. */
-  const tellOfStall = (batch: Batch<Entry>) => {
-    if (!batch.announced) {
-      options.onStalled(batch.entries)
-      batch.waiters = batch.waiters.filter((waiter) => waiter.stalled())
-    }
-    batch.writtenWaiters = batch.writtenWaiters.filter((waiter) => waiter.stalled())
-  }
-
-  /** Another server has the journal now: what is not in it never will be, as far as this engine knows. */
-  const refuseForEver = Effect.fnUntraced(function* (fenced: Fenced) {
-    stalled = true
-    isFenced = true
-    options.onBroken(new Broken({ operation: "commit", cause: fenced }))
-    while (true) {
-      for (const waiting of [flushing!, ...sealed, collecting]) tellOfStall(waiting)
-      yield* Effect.sleep(limits.noSpaceRetryMs)
-    }
-  })
-
-  const append = Effect.fnUntraced(function* (batch: Batch<Entry>) {
-    const request = {
-      firstSequence: batch.firstSequence,
-      count: batch.entries.length,
-      frames: batch.frames!,
-    }
-    let stalledSince: number | undefined
-    let hadOutage = false
-    while (true) {
-      const error = yield* Effect.matchEffect(storage.append(request), {
-        onSuccess: () => Effect.succeed(undefined),
-        onFailure: (failure) => {
-          if (failure._tag === "NoSpace") return Effect.succeed(failure)
-          return failure._tag === "Fenced" ? refuseForEver(failure) : Effect.fail(failure)
-        },
-      })
-      if (error === undefined) break
-      hadOutage = error.outage !== undefined
-      const now = Number(clock.monotonicTimeNanosUnsafe()) / 1e6
-      if (stalledSince === undefined) {
-        stalledSince = now
-        stalled = true
-        yield* Effect.logError(
-          error.outage === undefined
-            ? "Disk full: refusing writes until space is free"
-            : "The journal's database does not answer: refusing writes until it does",
-        ).pipe(
-          Effect.annotateLogs({
-            operation: error.operation,
-            ...(error.outage !== undefined && { cause: error.outage }),
-          }),
-        )
-      }
-      if (now - stalledSince >= limits.stalledAnswerMs) {
-        for (const waiting of [batch, ...sealed, collecting]) tellOfStall(waiting)
-      }
-      yield* Effect.sleep(limits.noSpaceRetryMs)
-    }
-    if (stalled) {
-      stalled = false
-      yield* Effect.logInfo(
-        hadOutage
-          ? "The journal's database answers again; accepting writes"
-          : "Disk space recovered; accepting writes",
-      )
-    }
-  })
-
-  yield* Effect.gen(function* () {
-    while (true) {
-      const slept = !hasPending()
-      yield* pending
-      // As long as more records come with every turn of the event loop, they join the batch; but when turns are
-      // long, those that wait already wait no longer than for one.
-      const wokenAt = performance.now()
-      for (let turn = 0; turn < limits.commitTurnsMax && sealed.length === 0; turn++) {
-        // The first record wakes the loop; those of the same turn still come.
-        if ((turn > 0 || !slept) && isUrgent()) break
-        const before = collecting.entries.length
-        yield* yieldToEventLoop
-        if (collecting.entries.length === before) break
-        if (performance.now() - wokenAt >= limits.commitCollectMs) break
-      }
-      const { length } = collecting.entries
-      const few = length >= limits.commitDelayRecordsMin && length < limits.commitDelayRecordsMax
-      if (sealed.length === 0 && few && !isUrgent() && delay.isDue()) {
-        yield* pause
-        delay.waited(sealed.length > 0 || collecting.entries.length > length)
-      }
-      if (sealed.length === 0) seal()
-      flushing = sealed.shift()!
-      if (options.durability === "relaxed") yield* announce(flushing)
-      const startedAt = performance.now()
-      yield* append(flushing)
-      const durationMs = performance.now() - startedAt
-      options.onWritten?.(flushing.entries.length, flushing.bytes, durationMs)
-      pendingBytes -= flushing.bytes
-      shared.bytes -= flushing.bytes
-      if (options.durability === "fsync") yield* announce(flushing)
-      const { writtenWaiters } = flushing
-      flushing = undefined
-      for (const waiter of writtenWaiters) waiter.committed()
-    }
-  }).pipe(
+  const loop = new CommitLoop(options, storage, clock)
+  // Finalizers run newest first: this one runs after the loop has ended, when nothing is on its way
+  // to the disk.
+  yield* Effect.addFinalizer(() => Effect.sync(() => loop.release()))
+  yield* loop.run.pipe(
     Effect.catchCause((cause) =>
       Effect.sync(() => {
         if (Cause.hasInterruptsOnly(cause)) return
@@ -332,6 +118,249 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
     ),
     Effect.forkScoped,
   )
-
-  return commit
+  return loop
 })
+
+/** The state of a group commit, and the loop that writes its batches. */
+class CommitLoop<Entry> implements GroupCommit<Entry> {
+  durableSequence: number
+  pendingBytes = 0
+  stalled = false
+  fenced = false
+  private readonly options: GroupCommitOptions<Entry>
+  private readonly storage: Storage["Service"]
+  private readonly clock: Clock.Clock
+  private readonly texts: RecordBuffer
+  private readonly shared: PendingBytes
+  private readonly delay = new CommitDelay()
+  /** The batch that takes the next record. */
+  private collecting: Batch<Entry>
+  /** Batches that take no more records and wait for the disk. */
+  private readonly sealed: Array<Batch<Entry>> = []
+  /** The batch at the disk. */
+  private flushing: Batch<Entry> | undefined
+  private wake: (() => void) | undefined
+
+  constructor(options: GroupCommitOptions<Entry>, storage: Storage["Service"], clock: Clock.Clock) {
+    this.options = options
+    this.storage = storage
+    this.clock = clock
+    this.texts = options.texts
+    this.shared = options.shared ?? { bytes: 0 }
+    this.durableSequence = storage.lastSequence
+    this.collecting = new Batch(options.texts.nextSequence)
+  }
+
+  get nextSequence() {
+    return this.texts.nextSequence
+  }
+
+  get accepting() {
+    return this.shared.bytes < limits.commitPendingBytesMax
+  }
+
+  // Callers pass these two on without their object.
+  readonly append = (encoded: string, entry: Entry): number => {
+    if (this.collecting.entries.length > 0 && !this.texts.hasRoom(encoded)) this.seal()
+    const sequence = this.texts.nextSequence
+    const added = this.texts.append(encoded)
+    this.collecting.entries.push(entry)
+    this.collecting.bytes += added
+    this.pendingBytes += added
+    this.shared.bytes += added
+    if (this.collecting.bytes >= limits.commitBatchBytesMax) this.seal()
+    if (this.wake !== undefined) {
+      this.wake()
+      this.wake = undefined
+    }
+    return sequence
+  }
+
+  readonly afterCommit = (waiter: CommitWaiter): void => {
+    const last = this.latest()
+    if (last === undefined || last.announced) waiter.committed()
+    else last.waiters.push(waiter)
+  }
+
+  readonly written = Effect.callback<void>((resume) => {
+    const committed = () => resume(Effect.void)
+    // With fsync durability, only what is in the journal reaches `onCommitted`.
+    if (this.options.durability === "relaxed" && this.flushing !== undefined) {
+      this.flushing.writtenWaiters.push({ committed, stalled: () => true })
+    } else committed()
+  })
+
+  readonly settled = Effect.callback<boolean>((resume) => {
+    const last = this.latest()
+    if (last === undefined) return resume(Effect.succeed(true))
+    last.writtenWaiters.push({
+      committed: () => resume(Effect.succeed(true)),
+      stalled: () => {
+        resume(Effect.succeed(false))
+        return false
+      },
+    })
+  })
+
+  /** Returns this engine's share of the bytes that all engines count together. */
+  release(): void {
+    this.shared.bytes -= this.pendingBytes
+  }
+
+  readonly run: Effect.Effect<never, unknown> = Effect.gen({ self: this }, function* () {
+    while (true) {
+      yield* this.collect
+      if (this.sealed.length === 0) this.seal()
+      yield* this.flush(this.sealed.shift()!)
+    }
+  })
+
+  private seal(): void {
+    this.collecting.frames = this.texts.framesFrom(this.collecting.firstSequence)
+    this.sealed.push(this.collecting)
+    this.collecting = new Batch(this.texts.nextSequence)
+  }
+
+  /** The batch of the latest record that is not in the journal. */
+  private latest(): Batch<Entry> | undefined {
+    if (this.collecting.entries.length > 0) return this.collecting
+    return this.sealed[this.sealed.length - 1] ?? this.flushing
+  }
+
+  private hasPending(): boolean {
+    return this.sealed.length > 0 || this.collecting.entries.length > 0
+  }
+
+  private isUrgent(): boolean {
+    const { isUrgent } = this.options
+    return isUrgent !== undefined && this.collecting.entries.some(isUrgent)
+  }
+
+  private readonly pending = Effect.callback<void>((resume) => {
+    if (this.hasPending()) resume(Effect.void)
+    else this.wake = () => resume(Effect.void)
+  })
+
+  /**
+   * Waits for the first record, then for more: while each turn of the event loop brings records,
+   * they join the batch. Turns can be long, so the waiting ends after `commitCollectMs`.
+   */
+  private readonly collect = Effect.gen({ self: this }, function* () {
+    const slept = !this.hasPending()
+    yield* this.pending
+    const wokenAt = performance.now()
+    for (let turn = 0; turn < limits.commitTurnsMax && this.sealed.length === 0; turn++) {
+      // The first record wakes the loop before the other records of its turn have arrived.
+      if ((turn > 0 || !slept) && this.isUrgent()) break
+      const before = this.collecting.entries.length
+      yield* yieldToEventLoop
+      if (this.collecting.entries.length === before) break
+      if (performance.now() - wokenAt >= limits.commitCollectMs) break
+    }
+    const { length } = this.collecting.entries
+    const few = length >= limits.commitDelayRecordsMin && length < limits.commitDelayRecordsMax
+    if (this.sealed.length === 0 && few && !this.isUrgent() && this.delay.isDue()) {
+      yield* pause
+      this.delay.waited(this.sealed.length > 0 || this.collecting.entries.length > length)
+    }
+  })
+
+  private readonly flush = Effect.fnUntraced({ self: this }, function* (batch: Batch<Entry>) {
+    const { durability, onWritten } = this.options
+    this.flushing = batch
+    if (durability === "relaxed") yield* this.announce(batch)
+    const startedAt = performance.now()
+    yield* this.write(batch)
+    onWritten?.(batch.entries.length, batch.bytes, performance.now() - startedAt)
+    this.pendingBytes -= batch.bytes
+    this.shared.bytes -= batch.bytes
+    if (durability === "fsync") yield* this.announce(batch)
+    this.flushing = undefined
+    for (const waiter of batch.writtenWaiters) waiter.committed()
+  })
+
+  private readonly announce = Effect.fnUntraced({ self: this }, function* (batch: Batch<Entry>) {
+    const { entries, firstSequence } = batch
+    const most = limits.commitTurnRecordsMax
+    for (let from = 0; from < entries.length; from += most) {
+      if (from > 0) yield* yieldToEventLoop
+      const slice = entries.length <= most ? entries : entries.slice(from, from + most)
+      this.durableSequence = firstSequence + from + slice.length - 1
+      this.options.onCommitted(slice)
+    }
+    batch.announced = true
+    for (const waiter of batch.waiters) waiter.committed()
+  })
+
+  /** Writes a batch to the journal. Retries while the disk is full or the database is away. */
+  private readonly write = Effect.fnUntraced({ self: this }, function* (batch: Batch<Entry>) {
+    const request = {
+      firstSequence: batch.firstSequence,
+      count: batch.entries.length,
+      frames: batch.frames!,
+    }
+    let stalledSince: number | undefined
+    let hadOutage = false
+    while (true) {
+      const refusal = yield* Effect.matchEffect(this.storage.append(request), {
+        onSuccess: () => Effect.succeed(undefined),
+        onFailure: (failure) => {
+          if (failure._tag === "NoSpace") return Effect.succeed(failure)
+          return failure._tag === "Fenced" ? this.refuseForEver(failure) : Effect.fail(failure)
+        },
+      })
+      if (refusal === undefined) break
+      hadOutage = refusal.outage !== undefined
+      const now = Number(this.clock.monotonicTimeNanosUnsafe()) / 1e6
+      if (stalledSince === undefined) {
+        stalledSince = now
+        this.stalled = true
+        yield* logStall(refusal)
+      }
+      if (now - stalledSince >= limits.stalledAnswerMs) this.refuseWaiting(batch)
+      yield* Effect.sleep(limits.noSpaceRetryMs)
+    }
+    if (!this.stalled) return
+    this.stalled = false
+    yield* Effect.logInfo(
+      hadOutage
+        ? "The journal's database answers again; accepting writes"
+        : "Disk space recovered; accepting writes",
+    )
+  })
+
+  /** Another server has the journal: records that are not in it will not enter it through this engine. */
+  private readonly refuseForEver = Effect.fnUntraced({ self: this }, function* (fenced: Fenced) {
+    this.stalled = true
+    this.fenced = true
+    this.options.onBroken(new Broken({ operation: "commit", cause: fenced }))
+    while (true) {
+      this.refuseWaiting(this.flushing!)
+      yield* Effect.sleep(limits.noSpaceRetryMs)
+    }
+  })
+
+  /** Answers the callers of all records that are not durable: the disk has been full for too long. */
+  private refuseWaiting(atDisk: Batch<Entry>): void {
+    for (const batch of [atDisk, ...this.sealed, this.collecting]) {
+      if (!batch.announced) {
+        this.options.onStalled(batch.entries)
+        batch.waiters = batch.waiters.filter((waiter) => waiter.stalled())
+      }
+      batch.writtenWaiters = batch.writtenWaiters.filter((waiter) => waiter.stalled())
+    }
+  }
+}
+
+// A timer of Node: under a virtual clock a commit would wait until a test moves the clock.
+const pause = Effect.callback<void>((resume) => {
+  const timer = setTimeout(() => resume(Effect.void), limits.commitDelayMs)
+  return Effect.sync(() => clearTimeout(timer))
+})
+
+const logStall = ({ operation, outage }: NoSpace) =>
+  Effect.logError(
+    outage === undefined
+      ? "Disk full: refusing writes until space is free"
+      : "The journal's database does not answer: refusing writes until it does",
+  ).pipe(Effect.annotateLogs({ operation, ...(outage !== undefined && { cause: outage }) }))
