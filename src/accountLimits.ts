@@ -32,13 +32,13 @@ export const accountLimits = {
   passkeyKeyCharactersMax: 2_731,
   /** Time from the options of a passkey to the browser's answer. */
   passkeyChallengeMs: 300_000,
-  /** Answers that are being checked; challenges that were used and have not expired. */
-  passkeyChecksMax: 32,
+  /** Challenges that were used and have not expired. */
   passkeyChallengesUsedMax: 10_000,
-  /** Time for one check, and time without any after which the thread ends. */
-  passkeyCheckMs: 10_000,
-  passkeyThreadIdleMs: 60_000,
-  passkeyThreadMebibytesMax: 128,
+  /** Checks of a thread (`CheckThread`) under way; time for one, and time without any after which the thread ends. */
+  checksMax: 32,
+  checkMs: 10_000,
+  checkThreadIdleMs: 60_000,
+  checkThreadMebibytesMax: 128,
   /** Sessions of one account; the longest unused ends when another starts. */
   sessionsPerAccountMax: 20,
   sessionAgentCharactersMax: 200,
@@ -51,6 +51,9 @@ export const accountLimits = {
   sessionConfirmedMs: 10 * 60_000,
   passwordCharactersMin: 12,
   passwordCharactersMax: 128,
+  /** A password is refused if it is guessed within so many tries, as powers of ten: those of its first characters. */
+  passwordGuessesLog10Min: 10,
+  passwordEstimatedCharactersMax: 48,
   /**
    * Hashes of passwords at once; running and waiting ones of strangers; how many more may wait for people whom the server
    * knows: by a session, a link, or a device that signed in before.

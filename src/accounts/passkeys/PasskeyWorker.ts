@@ -6,13 +6,8 @@ import {
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
 } from "@simplewebauthn/server"
-import {
-  type NumberedCheck,
-  type NumberedOutcome,
-  type PasskeyCheck,
-  type PasskeyOutcome,
-  passkeyAlgorithms,
-} from "./Protocol.ts"
+import type { NumberedCheck, NumberedOutcome } from "../CheckThread.ts"
+import { type PasskeyCheck, type PasskeyOutcome, passkeyAlgorithms } from "./Protocol.ts"
 
 const transportsMax = 8
 const reasonCharactersMax = 200
@@ -57,9 +52,9 @@ const refused = (reason: string): PasskeyOutcome => ({
   reason: reason.slice(0, reasonCharactersMax),
 })
 
-parentPort!.on("message", async ({ check, number }: NumberedCheck) => {
+parentPort!.on("message", async ({ check, number }: NumberedCheck<PasskeyCheck>) => {
   const outcome = await checked(check).catch((error: unknown) =>
     refused(error instanceof Error ? error.message : String(error)),
   )
-  parentPort!.postMessage({ number, outcome } satisfies NumberedOutcome)
+  parentPort!.postMessage({ number, outcome } satisfies NumberedOutcome<PasskeyOutcome>)
 })

@@ -11,9 +11,9 @@ import { type Account, type AccountsState, passkeyWithId } from "../../domain/ac
 import type { NewPasskey } from "../../domain/accounts/AccountCommand.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
+import { CheckThread, startCheckWorker } from "../CheckThread.ts"
 import { challengeOf, newAnswer, usedAnswer } from "./Answer.ts"
 import { type ChallengePurpose, Challenges } from "./Challenges.ts"
-import { PasskeyThread } from "./PasskeyThread.ts"
 import { type PasskeyCheck, type PasskeyOutcome, passkeyAlgorithms } from "./Protocol.ts"
 
 /** The site for which a passkey is created or used. */
@@ -35,14 +35,16 @@ export interface UsedPasskey {
 
 const handleOf = (accountId: string): string => Buffer.from(accountId).toString("base64url")
 
+const startPasskeyWorker = () => startCheckWorker(new URL("./PasskeyWorker.ts", import.meta.url))
+
 export class Passkeys {
   readonly #now: () => number
-  readonly #thread: PasskeyThread
+  readonly #thread: CheckThread<PasskeyCheck, PasskeyOutcome>
   readonly #challenges = new Challenges()
 
-  constructor(now: () => number, thread = new PasskeyThread()) {
+  constructor(now: () => number, startWorker = startPasskeyWorker) {
     this.#now = now
-    this.#thread = thread
+    this.#thread = new CheckThread(startWorker)
   }
 
   /** The options with which a browser creates a passkey. */

@@ -1,4 +1,4 @@
-/** Messages between the server and the thread that checks passkeys. */
+/** What the thread that checks passkeys is asked, and answers. */
 import type { NewPasskey } from "../../domain/accounts/AccountCommand.ts"
 import type { NewAnswer, UsedAnswer } from "./Answer.ts"
 
@@ -24,13 +24,3 @@ export type PasskeyOutcome =
   | { readonly kind: "new"; readonly passkey: Omit<NewPasskey, "name"> }
   | { readonly kind: "used"; readonly counter: number }
   | { readonly kind: "refused"; readonly reason: string }
-
-export interface NumberedCheck {
-  readonly number: number
-  readonly check: PasskeyCheck
-}
-
-export interface NumberedOutcome {
-  readonly number: number
-  readonly outcome: PasskeyOutcome
-}

@@ -5,10 +5,10 @@
  */
 import { argon2, randomBytes, timingSafeEqual } from "node:crypto"
 import { Effect, Semaphore } from "effect"
-import { normalEmail } from "../../domain/accounts/Account.ts"
 import { type Fault, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { characterCount } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
+import { CheckThread, startCheckWorker } from "../CheckThread.ts"
 
 interface Cost {
   /** KiB. */
@@ -115,26 +115,42 @@ const passwordUnitsMax = 8 * limits.passwordCharactersMax
 const messageOf = (password: string): Buffer =>
   Buffer.from(password.length > passwordUnitsMax ? password : password.normalize("NFKC"))
 
-/** The faults of a chosen password; compared without regard to case. */
-export const passwordFaults = (
-  password: string,
-  email: string,
-): Effect.Effect<ReadonlyArray<Fault>> =>
-  Effect.gen(function* () {
+/** What the thread that estimates passwords is asked; it answers with the power of ten of the guesses. */
+export interface PasswordEstimate {
+  readonly password: string
+  /** What somebody would try first: the address, the name. */
+  readonly about: ReadonlyArray<string>
+}
+
+const startPasswordWorker = () => startCheckWorker(new URL("./PasswordWorker.ts", import.meta.url))
+
+/** Judges a chosen password by how many guesses it withstands. */
+export class PasswordStrength {
+  readonly #thread = new CheckThread<PasswordEstimate, number>(startPasswordWorker)
+
+  /** The faults of a password that somebody with this address and name chooses. */
+  faults(
+    password: string,
+    { email, name }: { readonly email: string; readonly name: string },
+  ): Effect.Effect<ReadonlyArray<Fault>, LaurelError> {
     const fault = (code: string, detail: string) => [{ pointer: "/password", code, detail }]
     const { passwordCharactersMax: most, passwordCharactersMin: least } = limits
     const length = characterCount(password)
     if (length < least || length > most) {
-      return fault("invalid_length", `must have ${least} to ${most} characters`)
+      return Effect.succeed(fault("invalid_length", `must have ${least} to ${most} characters`))
     }
-    const lower = password.toLowerCase()
-    const normal = normalEmail(email)
-    if (lower === normal || lower === normal.split("@")[0]) {
-      return fault("invalid_value", "must not be the e-mail address")
-    }
-    // Half a megabyte that is needed when somebody chooses a password, and not before.
-    const { dictionary } = yield* Effect.promise(() => import("@zxcvbn-ts/language-common"))
-    return dictionary["passwords-common"].includes(lower) || /^(.)\1*$/u.test(lower)
-      ? fault("invalid_value", "is one of the most common passwords")
-      : []
-  })
+    const about = [email, ...email.split(/[^\p{L}\p{N}]+/u), name, ...name.split(/\s+/), "laurel"]
+    return Effect.map(
+      this.#thread.check({
+        password,
+        about: about.slice(0, aboutMax).map((text) => text.slice(0, limits.emailCharactersMax)),
+      }),
+      (guessesLog10) =>
+        guessesLog10 >= limits.passwordGuessesLog10Min ? [] : fault("invalid_value", tooEasy),
+    )
+  }
+}
+
+const aboutMax = 50
+const tooEasy =
+  "is too easy to guess: use a few words that do not belong together, or let a password manager make one"

@@ -20,7 +20,7 @@ import { limits } from "../../Limits.ts"
 import { hashSecretOf } from "../hashSecret.ts"
 import { makeId } from "../makeId.ts"
 import { linkNotFound, makePasskeyFlows } from "./PasskeyFlows.ts"
-import { type Asking, Passwords, passwordFaults } from "./Passwords.ts"
+import { type Asking, PasswordStrength, Passwords } from "./Passwords.ts"
 import { type Acceptance, GuessingWatch, People, type SignedIn, type Visitor } from "./People.ts"
 import { networkOf, Throttle } from "./Throttle.ts"
 import { deviceOf, hashToken, makeDeviceToken, makeToken } from "./Tokens.ts"
@@ -33,6 +33,7 @@ export const make = Effect.gen(function* () {
   const watchGuessing = yield* GuessingWatch
   const directory = engine.readDirectory
   const passwords = new Passwords()
+  const strength = new PasswordStrength()
   const byAccount = new Throttle(limits.signInFailuresFreePerAccount)
   const byAddress = new Throttle(limits.signInFailuresFreePerAddress)
 
@@ -117,9 +118,9 @@ export const make = Effect.gen(function* () {
           account !== undefined && matches ? { account, rehashed } : undefined,
       )
 
-  const chosen = (password: string, email: string) =>
+  const chosen = (password: string, owner: Pick<Account, "email" | "name">) =>
     Effect.gen(function* () {
-      const faults = yield* passwordFaults(password, email)
+      const faults = yield* strength.faults(password, owner)
       if (faults.length > 0) return yield* Effect.fail(invalidRequest(faults))
       return { password: yield* passwords.hash(password) }
     })
@@ -162,7 +163,7 @@ export const make = Effect.gen(function* () {
       proof.passkey === undefined
         ? {
             accountId: makeId("acc"),
-            ...(yield* chosen(proof.password, reset ? reset.email : email)),
+            ...(yield* chosen(proof.password, reset || { email, name })),
           }
         : yield* Effect.andThen(
             // The faults of what was typed, before the answer that is empty where the options had the same.
@@ -225,7 +226,7 @@ export const make = Effect.gen(function* () {
     rename: ({ session }, name) => ask({ kind: "changeName", by: by(session), name }),
     changePassword: (member, password, visitor) =>
       Effect.gen(function* () {
-        const { password: hash } = yield* chosen(password, member.account.email)
+        const { password: hash } = yield* chosen(password, member.account)
         const { session, text } = newSession(visitor)
         const asker = by(member.session)
         yield* ask({ kind: "changePassword", by: asker, password: hash, session })

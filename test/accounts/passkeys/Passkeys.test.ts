@@ -161,9 +161,12 @@ describe("A passkey", () => {
 
   it.live("is refused where the answer is garbage, without a thread to check it", () =>
     Effect.gen(function* () {
-      const passkeys = new Passkeys(() => 0, {
-        check: () => Effect.die(new Error("checked")),
-      } as never)
+      const passkeys = new Passkeys(
+        () => 0,
+        () => {
+          throw new Error("checked")
+        },
+      )
       const answer = JSON.parse(
         new Authenticator(ceremony.origin).create({
           challenge: "x",

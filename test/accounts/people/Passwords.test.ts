@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { vi } from "vitest"
-import { Passwords, passwordFaults } from "../../../src/accounts/people/Passwords.ts"
+import { PasswordStrength, Passwords } from "../../../src/accounts/people/Passwords.ts"
 import { limits } from "../../../src/Limits.ts"
 
 describe("A password", () => {
@@ -90,27 +90,59 @@ describe("A password", () => {
       }),
   )
 
-  it.live("may be chosen unless it is short, long, common or the address", () =>
+  it.live("may be chosen unless it is short, long or easy to guess", () =>
     Effect.gen(function* () {
       const { passwordCharactersMax: most, passwordCharactersMin: least } = limits
+      const strength = new PasswordStrength()
+      const ada = { email: "Ada.Lovelace@analytical-engine.example", name: "Augusta Byron" }
       const codes = (password: string) =>
-        Effect.map(passwordFaults(password, "Ada.Lovelace@example.com"), (faults) =>
-          faults.map(({ code }) => code),
-        )
-      const phrase = "abcdefghijklmno \u{1f600} ".repeat(20)
+        Effect.map(strength.faults(password, ada), (faults) => faults.map(({ code }) => code))
+      const phrase = "wool lamp \u{1f600} grid vest ".repeat(20)
       const cut = (length: number) => [...phrase].slice(0, length).join("")
       expect(yield* codes(cut(least - 1))).toEqual(["invalid_length"])
       expect(yield* codes(cut(least))).toEqual([])
       expect(yield* codes(cut(most))).toEqual([])
       expect(yield* codes(cut(most + 1))).toEqual(["invalid_length"])
+      for (const good of ["correct horse battery", "zq8Kd02mfPq1", "дверь над облаком"]) {
+        expect({ good, codes: yield* codes(good) }).toEqual({ good, codes: [] })
+      }
       for (const bad of [
+        "password12345",
+        "P@ssw0rd1234",
+        "drowssap54321",
+        "passwordpassword",
         "1qaz2wsx3edc",
         "QWERTY123456",
+        "qwertyuiop[]",
         "aaaaaaaaaaaaaa",
+        "a".repeat(most),
+        "123456789012",
+        "November2026!",
+        "iloveyou2026!",
         "ada.LOVELACE",
-        "ada.lovelace@example.com",
+        "Lovelace1234",
+        "augusta-byron",
+        "ada.lovelace@analytical-engine.example",
+        "laurellaurel1",
       ]) {
-        expect(yield* codes(bad)).toEqual(["invalid_value"])
+        expect({ bad, codes: yield* codes(bad) }).toEqual({ bad, codes: ["invalid_value"] })
+      }
+    }),
+  )
+
+  it.live("is estimated by its first characters, in a bounded time whatever it is", () =>
+    Effect.gen(function* () {
+      const { passwordCharactersMax: most, passwordEstimatedCharactersMax: looked } = limits
+      const strength = new PasswordStrength()
+      const nobody = { email: "x@y", name: "" }
+      const strong = "zq8Kd02mfPq1"
+      const after = (count: number) => "a".repeat(count) + strong
+      expect(yield* strength.faults(after(looked - strong.length), nobody)).toEqual([])
+      expect(yield* strength.faults(after(looked), nobody)).toHaveLength(1)
+      // What costs the estimate most: many patterns at every place.
+      for (const pattern of ["1 2/3-", "4@8({<3690!|17$5+%2", "pP@a4sS$5"]) {
+        const costly = pattern.repeat(most).slice(0, most)
+        expect(yield* strength.faults(costly, nobody)).toBeInstanceOf(Array)
       }
     }),
   )

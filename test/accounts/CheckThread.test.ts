@@ -2,19 +2,18 @@ import { EventEmitter } from "node:events"
 import type { Worker } from "node:worker_threads"
 import { describe, expect, it, vi } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
-import { PasskeyThread } from "../../../src/accounts/passkeys/PasskeyThread.ts"
-import type { NumberedCheck, PasskeyCheck } from "../../../src/accounts/passkeys/Protocol.ts"
-import { limits } from "../../../src/Limits.ts"
+import { CheckThread, type NumberedCheck } from "../../src/accounts/CheckThread.ts"
+import { limits } from "../../src/Limits.ts"
 
-const check = {} as PasskeyCheck
-const outcome = { kind: "used", counter: 1 } as const
+const check = "a question"
+const outcome = "an answer"
 
 /** A worker that answers when the test says so. */
 class FakeWorker extends EventEmitter {
-  readonly checks: Array<NumberedCheck> = []
+  readonly checks: Array<NumberedCheck<string>> = []
   isEnded = false
 
-  postMessage(numbered: NumberedCheck): void {
+  postMessage(numbered: NumberedCheck<string>): void {
     this.checks.push(numbered)
   }
 
@@ -32,7 +31,7 @@ class FakeWorker extends EventEmitter {
 const start = () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
   const workers: Array<FakeWorker> = []
-  const thread = new PasskeyThread(() => {
+  const thread = new CheckThread<string, string>(() => {
     const worker = new FakeWorker()
     workers.push(worker)
     return worker as unknown as Worker
@@ -43,12 +42,12 @@ const start = () => {
 
 const withRealTimers = Effect.ensuring(Effect.sync(() => vi.useRealTimers()))
 
-describe("The thread that checks passkeys", () => {
-  it.live(`has at most ${limits.passkeyChecksMax} checks; one more is refused`, () =>
+describe("A thread that checks passkeys or passwords", () => {
+  it.live(`has at most ${limits.checksMax} checks; one more is refused`, () =>
     withRealTimers(
       Effect.gen(function* () {
         const { fork, thread, workers } = start()
-        const fibers = yield* Effect.forEach(Array(limits.passkeyChecksMax).fill(0), () => fork)
+        const fibers = yield* Effect.forEach(Array(limits.checksMax).fill(0), () => fork)
         expect(yield* Effect.flip(thread.check(check))).toMatchObject({
           code: "overloaded",
           retryAfterSeconds: 1,
@@ -70,7 +69,7 @@ describe("The thread that checks passkeys", () => {
       Effect.gen(function* () {
         const { fork, workers } = start()
         const stuck = yield* fork
-        vi.advanceTimersByTime(limits.passkeyCheckMs - 1)
+        vi.advanceTimersByTime(limits.checkMs - 1)
         expect(workers[0]!.isEnded).toBe(false)
         vi.advanceTimersByTime(1)
         expect(workers[0]!.isEnded).toBe(true)
@@ -89,7 +88,7 @@ describe("The thread that checks passkeys", () => {
     withRealTimers(
       Effect.gen(function* () {
         const { fork, workers } = start()
-        for (const pauseMs of [limits.passkeyThreadIdleMs - 1, 0]) {
+        for (const pauseMs of [limits.checkThreadIdleMs - 1, 0]) {
           const fiber = yield* fork
           workers[0]!.answerAll()
           yield* Fiber.join(fiber)
@@ -97,7 +96,7 @@ describe("The thread that checks passkeys", () => {
         }
         expect(workers).toHaveLength(1)
         expect(workers[0]!.isEnded).toBe(false)
-        vi.advanceTimersByTime(limits.passkeyThreadIdleMs)
+        vi.advanceTimersByTime(limits.checkThreadIdleMs)
         expect(workers[0]!.isEnded).toBe(true)
       }),
     ),
