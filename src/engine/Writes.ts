@@ -1,5 +1,5 @@
 /** The parts that decide and write records: from here on an engine takes commands. */
-import { Effect, Fiber, type Scope } from "effect"
+import { Effect, Fiber, Scope } from "effect"
 import type { Storage } from "../storage/Storage.ts"
 import { ActorSystem } from "./actor/ActorSystem.ts"
 import type { CommitEntry } from "./actor/Answers.ts"
@@ -32,7 +32,9 @@ export const takeWrites = Effect.fnUntraced(function* (
   { durability = "fsync", onBroken, onCommitted }: EngineOptions,
   metrics: EngineMetrics,
 ): Effect.fn.Return<Writes, never, Storage | Scope.Scope> {
-  const scope = yield* Effect.scope
+  // Closed in its turn: fibers added to the engine's own scope would be interrupted before all that was added earlier, such as
+  // the drain that waits for their answers.
+  const scope = yield* Scope.fork(yield* Effect.scope)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const { changed, erasures, idempotency, pending, shared, storage } = state
   const pipeline = new CommitPipeline<CommitEntry>()
@@ -65,7 +67,7 @@ export const takeWrites = Effect.fnUntraced(function* (
     },
     metrics,
   })
-  yield* Effect.addFinalizer(() => Effect.sync(() => actors.turns.drop(state.environments)))
+  yield* Effect.addFinalizer(() => Effect.sync(() => actors.turns.end(state.environments)))
   const batches = new BatchRoom({ ...state, actors, intake, metrics })
   const requests = new Requests(actors, batches, idempotency, onBroken)
 

@@ -13,7 +13,7 @@
  * A defect (a throw in decide or apply) is answered with `internal_error`, and the actor is restarted
  * (`Supervisor`). Nothing is replayed that could do the same again: what failed was never appended.
  */
-import { Effect, Result, type Semaphore } from "effect"
+import { Cause, Effect, Result, type Semaphore } from "effect"
 import type { JournalRecord, Kept, UserCommand } from "../../domain/record/Record.ts"
 import type { Reference } from "../../domain/record/Reference.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
@@ -34,7 +34,7 @@ import type { Intake } from "./Intake.ts"
 import type { LoadParts } from "./loadActor.ts"
 import type { RecordFinder } from "./RecordFinder.ts"
 import { refer } from "./refer.ts"
-import { type EngineRefusal, storageUnavailable } from "./refusals.ts"
+import { type EngineRefusal, shuttingDown, storageUnavailable } from "./refusals.ts"
 import { Supervisor } from "./Supervisor.ts"
 
 export interface ActorSystemOptions extends LoadParts {
@@ -144,7 +144,7 @@ export class ActorSystem {
     if (subject.actor === "user") {
       if (this.turns.isFull(subject.environment)) {
         actor.running = true
-        this.turns.wait(subject.environment, () => this.#takeInTurn(actor, envelope))
+        this.turns.wait(subject.environment, (ended) => this.#takeInTurn(actor, envelope, ended))
         return
       }
       this.turns.taken()
@@ -166,7 +166,12 @@ export class ActorSystem {
   }
 
   /** Takes the envelope that has waited for its turn; only with more in the mailbox this needs a fiber. */
-  #takeInTurn(actor: AnyActor, envelope: AnyEnvelope): void {
+  #takeInTurn(actor: AnyActor, envelope: AnyEnvelope, ended: boolean): void {
+    if (ended) {
+      this.answers.refuse(actor, envelope, shuttingDown)
+      this.#stop(actor)
+      return
+    }
     if (!this.#isReady(actor)) {
       // Before those that came meanwhile.
       actor.mailbox.unshift(envelope)
@@ -197,10 +202,24 @@ export class ActorSystem {
       self.#leave(actor)
     })
     this.#options.run(
-      Effect.catchCause(fiber, (cause) =>
-        Effect.sync(() => this.#options.onBroken(brokenBy("run an actor", cause))),
+      fiber.pipe(
+        Effect.onInterrupt(() => Effect.sync(() => this.#stop(actor))),
+        Effect.catchCause((cause) =>
+          Effect.sync(() => {
+            if (!Cause.hasInterruptsOnly(cause)) {
+              this.#options.onBroken(brokenBy("run an actor", cause))
+            }
+          }),
+        ),
       ),
     )
+  }
+
+  /** The engine has ended: no caller waits for an actor without a fiber. */
+  #stop(actor: AnyActor): void {
+    actor.running = false
+    this.answers.refuseAll(actor, shuttingDown)
+    this.#leave(actor)
   }
 
   /** Ends when the actor's next command may be decided; what concerns all users of an environment never waits. */
@@ -223,7 +242,7 @@ export class ActorSystem {
     const first = this.#options.deduplicator.firstOf(actor, key)
     if (first === undefined) return this.#handle(actor, envelope, key)
     if (!Effect.isEffect(first)) return this.answers.duplicate(actor, envelope, first)
-    return Effect.flatMap(first, (record) => {
+    return Effect.flatMap(this.#orRefused(actor, envelope, first), (record) => {
       const wait =
         record === undefined
           ? this.#handle(actor, envelope, key)
@@ -232,17 +251,31 @@ export class ActorSystem {
     })
   }
 
+  /** What is waited for before `envelope` is handled; the caller is refused where the engine ends meanwhile. */
+  #orRefused<A>(
+    actor: AnyActor,
+    envelope: AnyEnvelope,
+    before: Effect.Effect<A, Broken>,
+  ): Effect.Effect<A, Broken> {
+    return Effect.onInterrupt(before, () =>
+      Effect.sync(() => this.answers.refuse(actor, envelope, shuttingDown)),
+    )
+  }
+
   readonly #takePrepared = Effect.fnUntraced(function* <State, Command>(
     this: ActorSystem,
     actor: Actor<State, Command>,
     envelope: Envelope<Command>,
     prepare: Effect.Effect<Command, Broken>,
   ) {
-    if (!(yield* this.#committed)) {
+    const prepared = Effect.flatMap(this.#committed, (isCommitted) =>
+      isCommitted ? prepare : Effect.undefined,
+    )
+    const command = yield* this.#orRefused(actor, envelope, prepared)
+    if (command === undefined) {
       this.answers.refuse(actor, envelope, storageUnavailable)
       return
     }
-    const command = yield* prepare
     const wait = this.#handle(actor, envelope, undefined, undefined, command)
     if (wait !== undefined) yield* wait
   })
@@ -254,7 +287,8 @@ export class ActorSystem {
     envelope: Envelope<Command>,
     reference: Reference<Command>,
   ) {
-    const { command, found, key } = yield* refer(actor, envelope.command, reference, this.#options)
+    const referring = refer(actor, envelope.command, reference, this.#options)
+    const { command, found, key } = yield* this.#orRefused(actor, envelope, referring)
     const wait = this.#handle(actor, envelope, key, found, command)
     if (wait !== undefined) yield* wait
   })

@@ -15,9 +15,12 @@ import { Effect, Result } from "effect"
 import type { Meter } from "../../domain/decide/Decide.ts"
 import { limits } from "../../Limits.ts"
 
+/** What waits for a command's turn; `ended`: the engine has ended, and the turn never comes. */
+type Waiting = (ended: boolean) => void
+
 /** The waiting commands of an environment, and its remaining work; negative after a command that took more. */
 interface Line {
-  readonly commands: Array<() => void>
+  readonly commands: Array<Waiting>
   credit: number
 }
 
@@ -75,8 +78,8 @@ export class DecisionTurns {
     if (this.#work >= this.#workMax / 8) this.#awaitEnd()
   }
 
-  /** Calls `decide` in a later turn, when it is the command's time. */
-  wait(environment: string, decide: () => void): void {
+  /** Calls `decide` in a later turn, when it is the command's time, or when the engine has ended. */
+  wait(environment: string, decide: Waiting): void {
     const line = this.#waiting.get(environment)
     if (line === undefined) this.#waiting.set(environment, { commands: [decide], credit: 0 })
     else line.commands.push(decide)
@@ -87,14 +90,20 @@ export class DecisionTurns {
   turn(environment: string): Effect.Effect<void> {
     return Effect.suspend(() =>
       this.isFull(environment)
-        ? Effect.callback<void>((resume) => this.wait(environment, () => resume(Effect.void)))
+        ? Effect.callback<void>((resume) =>
+            this.wait(environment, (ended) => resume(ended ? Effect.interrupt : Effect.void)),
+          )
         : Effect.sync(() => this.taken()),
     )
   }
 
-  /** Drops what waits of these environments: their engine has ended. */
-  drop(environments: Iterable<{ readonly id: string }>): void {
-    for (const { id } of environments) this.#waiting.delete(id)
+  /** Nothing that waits of these environments has a turn any more: their engine has ended. */
+  end(environments: Iterable<{ readonly id: string }>): void {
+    for (const { id } of environments) {
+      const line = this.#waiting.get(id)
+      this.#waiting.delete(id)
+      for (const waiting of line?.commands ?? []) waiting(true)
+    }
   }
 
   #awaitEnd(): void {
@@ -110,7 +119,7 @@ export class DecisionTurns {
       line.credit += this.#workMax / 8
       while (left > 0 && line.credit > 0 && line.commands.length > 0) {
         this.#work = commandWork
-        line.commands.shift()!()
+        line.commands.shift()!(false)
         line.credit -= this.#work
         left -= this.#work
       }

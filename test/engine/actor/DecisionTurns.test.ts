@@ -106,13 +106,16 @@ describe("Turns of decisions", () => {
     expect(othersWait()).toEqual([false, false, false])
   })
 
-  it("drop waiting commands of an engine that ends, and of no other", () => {
+  it("end at once, and never come, for waiting commands of an engine that ends, and of no other", () => {
     const { endTurn, turns } = bound(new Loop(10))
-    const decided: Array<string> = []
-    for (const id of ["a", "b", "c"]) turns.wait(id, () => decided.push(id))
-    turns.drop([{ id: "a" }, { id: "c" }, { id: "d" }])
+    const called: Array<string> = []
+    for (const id of ["a", "b", "c"]) {
+      turns.wait(id, (ended) => called.push(ended ? `${id} ended` : id))
+    }
+    turns.end([{ id: "a" }, { id: "c" }, { id: "d" }])
+    expect(called).toEqual(["a ended", "c ended"])
     for (let turn = 0; turn < 3; turn++) endTurn()
-    expect(decided).toEqual(["b"])
+    expect(called).toEqual(["a ended", "c ended", "b"])
   })
 })
 
