@@ -12,7 +12,7 @@ import { limits } from "../../Limits.ts"
 export type Metadata = { readonly [key: string]: unknown }
 
 interface MetadataFault {
-  readonly code: "too_deep" | "too_large" | "invalid_format"
+  readonly code: "too_deep" | "too_large" | "invalid_format" | "out_of_range"
   readonly detail: string
 }
 
@@ -27,6 +27,12 @@ const tooLarge: MetadataFault = {
 const malformed: MetadataFault = {
   code: "invalid_format",
   detail: "must be well-formed Unicode",
+}
+
+/** `JSON.parse` makes Infinity of it, which JSON cannot hold. */
+const infinite: MetadataFault = {
+  code: "out_of_range",
+  detail: "must not contain numbers beyond ±1.8e308",
 }
 
 /** The fault of `metadata`, an object that `JSON.parse` made; `undefined` if it has none. */
@@ -88,7 +94,12 @@ class Walk {
     this.bytes += 1
     if (typeof value === "string") this.text(value)
     else if (typeof value === "object" && value !== null) this.object(value, depth + 1)
-    else this.bytes += this.#weights.scalar
+    else {
+      this.bytes += this.#weights.scalar
+      if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) {
+        this.fault = infinite
+      }
+    }
     if (this.bytes > limits.metadataBytesMax) this.fault ??= tooLarge
   }
 

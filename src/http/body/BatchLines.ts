@@ -1,12 +1,16 @@
 /** Reads a batch that is NDJSON: a JSON event a line. Blank lines are none. */
+import { isUtf8 } from "node:buffer"
 import { Result } from "effect"
 import { invalidRequest } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { type BodyRefusal, parseJson } from "./Body.ts"
+import { type BodyRefusal, notUtf8, parseJson } from "./Body.ts"
 import { type BatchInput, type BatchStep, decodeMember, tooLargeEvent } from "./EventDecoder.ts"
 
-/** Reads the lines of `text`; each step for `decodeStepBytes` and one line more. */
-export const batchLines = (text: string): BatchStep => {
+/** Reads the lines of `body`; each step for `decodeStepBytes` and one line more. A line that is not UTF-8 is refused alone. */
+export const batchLines = (body: Buffer): BatchStep => {
+  const isText = isUtf8(body)
+  // Each character of Latin-1 is a byte. In UTF-8 and beside it, a newline is one byte that is part of nothing else.
+  const text = body.toString(isText ? "utf8" : "latin1")
   const events: Array<BatchInput["events"][number]> = []
   let at = 0
   return () => {
@@ -19,7 +23,11 @@ export const batchLines = (text: string): BatchStep => {
       if (events.length === limits.batchEventsMax) return tooMany
       const newline = text.indexOf("\n", at)
       const end = newline === -1 ? text.length : newline
-      events.push(eventOf(text.slice(at, end), events.length))
+      events.push(
+        isText
+          ? eventOf(text.slice(at, end), events.length)
+          : eventOfBytes(body.subarray(at, end), events.length),
+      )
       at = end
     }
     return undefined
@@ -35,6 +43,11 @@ const eventOf = (line: string, index: number): BatchInput["events"][number] => {
   if (large && Buffer.byteLength(line) > limits.eventBytesMax) return tooLargeEvent(`/${index}`)
   const value = parseJson(line)
   return Result.isFailure(value) ? value.failure : decodeMember(value.success, "", index)
+}
+
+const eventOfBytes = (line: Buffer, index: number): BatchInput["events"][number] => {
+  if (line.length > limits.eventBytesMax) return tooLargeEvent(`/${index}`)
+  return isUtf8(line) ? eventOf(line.toString("utf8"), index) : notUtf8("line")
 }
 
 /** Whether `code` is white space of JSON. */

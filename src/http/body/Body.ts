@@ -133,11 +133,8 @@ export const brokenAt = (index: number): LaurelError<"invalid_json"> =>
   invalidJson(`Invalid JSON at character ${index}.`)
 export const endsEarly = invalidJson("The body ends before its JSON does.")
 
-/** The body as text; anything but UTF-8 is refused. */
-export const decodeText = (body: Buffer): Result.Result<string, LaurelError<"invalid_json">> =>
-  isUtf8(body) ? Result.succeed(body.toString("utf8")) : Result.fail(notUtf8)
-
-export const notUtf8 = invalidJson("The body is not UTF-8.")
+export const notUtf8 = (what: "body" | "line"): LaurelError<"invalid_json"> =>
+  invalidJson(`The ${what} is not UTF-8.`)
 
 /**
  * The value of a JSON text. Of members with the same name the last one counts. `place` says where in the body the
@@ -158,10 +155,8 @@ export const parseJson = (
 }
 
 /** The JSON value of a whole body. */
-export const parseBody = (body: Buffer): Result.Result<unknown, LaurelError<"invalid_json">> => {
-  const text = decodeText(body)
-  return Result.isSuccess(text) ? parseJson(text.success) : Result.fail(text.failure)
-}
+export const parseBody = (body: Buffer): Result.Result<unknown, LaurelError<"invalid_json">> =>
+  isUtf8(body) ? parseJson(body.toString("utf8")) : Result.fail(notUtf8("body"))
 
 const byteOrderMark = 0xfeff
 const noBody = invalidJson("The body is empty.")

@@ -69,6 +69,18 @@ describe("metadata", () => {
     expect(visits()).toBeLessThanOrEqual(max)
   })
 
+  it.each(["1e400", "-1e400", '[{"b":1e309}]'])(
+    "may not hold the number %s, which JSON reads as infinite",
+    (json) => {
+      expect(metadataFault(JSON.parse(`{"a":${json}}`))).toMatchObject({ code: "out_of_range" })
+    },
+  )
+
+  it("may hold the largest and the smallest numbers", () => {
+    const { MAX_VALUE, MIN_VALUE } = Number
+    expect(metadataFault({ a: [MAX_VALUE, -MAX_VALUE, MIN_VALUE, -MIN_VALUE] })).toBeUndefined()
+  })
+
   it("that is one long text is not written out to find its length", () => {
     let written = 0
     const metadata = { text: "x".repeat(max * 100), toJSON: () => written++ }

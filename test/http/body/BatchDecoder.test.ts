@@ -239,6 +239,59 @@ describe("a hostile batch", () => {
   })
 })
 
+describe("a batch of lines with bytes that are not UTF-8", () => {
+  const event = (userId: string) => `{"userId":"${userId}","action":"DONE"}`
+  const broken = [
+    [0xff],
+    [0xc3],
+    [0xe2, 0x82],
+    [0xed, 0xa0, 0x80],
+    [0xf0, 0x9f, 0x98],
+    [0x80],
+    [0xc0, 0x8a],
+  ]
+
+  it.each(broken)(
+    "has its other lines, and a refusal in the place of each broken one (%j)",
+    (...bytes) => {
+      const line = (...parts: ReadonlyArray<string | ReadonlyArray<number>>) =>
+        Buffer.concat([...parts.map((part) => Buffer.from(part as string)), Buffer.from("\n")])
+      const body = Buffer.concat([
+        line(event("ü😀")),
+        line('{"userId":"', bytes, '","action":"DONE"}'),
+        line(" ", event("b"), "\r"),
+        line(bytes),
+        line("x".repeat(limits.eventBytesMax), bytes),
+        Buffer.from(event("漢")),
+      ])
+      const { result } = finish(batchSteps(body, ndjson))
+      const notUtf8 = { code: "invalid_json", detail: "The line is not UTF-8." }
+      expect(Result.getOrThrow(result).events).toMatchObject([
+        { userId: "ü😀" },
+        notUtf8,
+        { userId: "b" },
+        notUtf8,
+        { errors: [{ pointer: "/4", code: "too_large" }] },
+        { userId: "漢" },
+      ])
+    },
+  )
+
+  it("reads a line with U+FFFD itself, which is UTF-8", () => {
+    const body = Buffer.concat([Buffer.from(`${event("\ufffd")}\n`), Buffer.from([0xff])])
+    const { result } = finish(batchSteps(body, ndjson))
+    expect(Result.getOrThrow(result).events).toMatchObject([
+      { userId: "\ufffd" },
+      { code: "invalid_json" },
+    ])
+  })
+
+  it("is refused as a whole where it is one JSON object, which has no lines", () => {
+    const { result } = finish(batchSteps(Buffer.from([0x7b, 0xff, 0x7d]), json))
+    expect(faultsOf(result)).toEqual(["invalid_json"])
+  })
+})
+
 describe("faults around the events", () => {
   it.each([
     ["[1,2]", [["", "invalid_type"]]],
