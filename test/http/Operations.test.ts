@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { startServer, type TestServer } from "./fixture.ts"
+import { fullKey, startServer, type TestServer } from "./fixture.ts"
 
 let server: TestServer
 beforeAll(async () => {
@@ -131,13 +131,43 @@ describe("GET /v1/users/:id", () => {
   })
 
   it("takes ids of any Unicode, percent-encoded slashes and names of object members", async () => {
-    const ids = ["a/b", "ü💚", "__proto__", "constructor", "a%2Fb", "..", "x y", "?#", "progress"]
+    const ids = ["a/b", "ü💚", "__proto__", "constructor", "a%2Fb", "...", "x y", "?#", "progress"]
     for (const id of ids) {
-      const path = `/v1/users/${encodeURIComponent(id).replaceAll(".", "%2E")}`
+      const path = `/v1/users/${encodeURIComponent(id)}`
       const granted = await post(`${path}/rewards`, { type: "xp", amount: 5 })
       expect([granted.status, granted.json.userId, granted.json.xp.total]).toEqual([200, id, 5])
       expect((await get(path)).json.id).toBe(id)
     }
+  })
+})
+
+describe("The ids . and .., which URLs cannot hold", () => {
+  const refused = { code: "invalid_format", detail: "must not be . or .., which URLs cannot hold" }
+
+  it("are refused wherever a caller chooses an id", async () => {
+    for (const id of [".", ".."]) {
+      const bodies = [
+        ["/v1/events", { userId: id, action: "TAP" }, "/userId"],
+        ["/v1/events", { userId: "dots", action: "TAP", id }, "/id"],
+        ["/v1/users/dots/rewards", { type: "xp", amount: 5, id }, "/id"],
+        ["/v1/users/dots/points/spend", { amount: 5, id }, "/id"],
+        ["/v1/project/simulate", { userId: id, action: "TAP" }, "/userId"],
+      ] as const
+      for (const [path, body, pointer] of bodies) {
+        const { json, status } = await post(path, body)
+        expect([status, json.errors]).toEqual([400, [{ pointer, ...refused }]])
+      }
+      const batch = await post("/v1/events/batch", { events: [{ userId: id, action: "TAP" }] })
+      expect(batch.json).toMatchObject({ accepted: 0, rejected: 1 })
+      for (const path of [`/v1/users/${id}`, `/v1/users/${id.replaceAll(".", "%2e")}`]) {
+        const text = await server.raw(
+          `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${fullKey}\r\n\r\n`,
+        )
+        const { errors } = JSON.parse(text.slice(text.indexOf("\r\n\r\n")))
+        expect(errors).toEqual([{ pointer: "path/id", ...refused }])
+      }
+    }
+    expect((await get("/v1/users/dots")).status).toBe(404)
   })
 })
 

@@ -812,7 +812,7 @@ export interface EarnedBadge {
 
 /** An action of a user. A new user is created. */
 export interface Event {
-  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
+  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. The ids `.` and `..` are refused, since URLs cannot hold them. */
   readonly userId: string
   /** Action of the user. */
   readonly action: string
@@ -828,7 +828,7 @@ export interface Event {
 export interface EventOutcome {
   /** Laurel's id of the event. */
   readonly eventId: string
-  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
+  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. The ids `.` and `..` are refused, since URLs cannot hold them. */
   readonly userId: string
   /** Action of the user. */
   readonly action: string
@@ -867,7 +867,7 @@ export interface EventRefusal {
 export interface EventRevocation {
   /** Laurel's id of the revoked event. */
   readonly eventId: string
-  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
+  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. The ids `.` and `..` are refused, since URLs cannot hold them. */
   readonly userId: string
   /** Effect on the xp. */
   readonly xp: {
@@ -1374,7 +1374,7 @@ export interface HistoryXpRevoked {
 export interface LeaderboardEntry {
   /** Equal xp share a rank, and the next rank skips: 1, 1, 3. */
   readonly rank: number
-  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
+  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. The ids `.` and `..` are refused, since URLs cannot hold them. */
   readonly userId: string
   /** The user's current display name; null: none. */
   readonly displayName: string | null
@@ -2420,7 +2420,7 @@ export interface ProfileChange {
 
 /** A user's progress. */
 export interface Progress {
-  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
+  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. The ids `.` and `..` are refused, since URLs cannot hold them. */
   readonly userId: string
   /** Experience points. */
   readonly xp: number
@@ -2604,7 +2604,7 @@ export interface RecoveryRequest {
 export interface Refund {
   /** Laurel's id of the spend. */
   readonly spendId: string
-  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
+  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. The ids `.` and `..` are refused, since URLs cannot hold them. */
   readonly userId: string
   /** Effect on the points. */
   readonly points: {
@@ -2637,7 +2637,7 @@ export type RewardGrant = XpGrant | PointsGrant | BadgeGrant
 export interface RewardOutcome {
   /** Laurel's id of the reward. */
   readonly rewardId: string
-  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
+  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. The ids `.` and `..` are refused, since URLs cannot hold them. */
   readonly userId: string
   /** Kind of reward. */
   readonly type: "xp" | "points" | "badge"
@@ -2668,7 +2668,7 @@ export interface RewardPatch {
 export interface RewardRevocation {
   /** Laurel's id of the revoked reward. */
   readonly rewardId: string
-  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
+  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. The ids `.` and `..` are refused, since URLs cannot hold them. */
   readonly userId: string
   /** Effect on the xp. */
   readonly xp: {
@@ -2819,7 +2819,7 @@ export interface Shortfall {
 
 /** The outcome that an event would have. */
 export interface Simulation {
-  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
+  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. The ids `.` and `..` are refused, since URLs cannot hold them. */
   readonly userId: string
   /** Action of the user. */
   readonly action: string
@@ -2859,7 +2859,7 @@ export interface Source {
 export interface Spend {
   /** Laurel's id of the spend. */
   readonly spendId: string
-  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
+  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. The ids `.` and `..` are refused, since URLs cannot hold them. */
   readonly userId: string
   /** Points spent. */
   readonly amount: number
@@ -2947,7 +2947,7 @@ export interface TokenRequest {
 
 /** A user with balances and badges. */
 export interface User {
-  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
+  /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. The ids `.` and `..` are refused, since URLs cannot hold them. */
   readonly id: string
   /** Name shown on leaderboards; null: none. */
   readonly displayName: string | null

@@ -126,9 +126,7 @@ const row = (message: Message, users: string): HTMLLIElement => {
     actions.append(copy)
     if (userId !== undefined) {
       const link = make("a", "Show the user")
-      // As `userPath` of the server: browsers resolve a segment of dots.
-      const segment = /^~*\.\.?$/.test(userId) ? `~${userId}` : encodeURIComponent(userId)
-      link.href = `${users}/${segment}`
+      link.href = `${users}/${encodeURIComponent(userId)}`
       actions.append(link)
     }
     details.append(whole, actions)

@@ -1,7 +1,7 @@
 /** Everything that is wrong with what people say of an account. Pointers are those of the form. */
 import { limits } from "../../Limits.ts"
 import type { Fault } from "../values/Errors.ts"
-import { callerIdFault } from "../values/Ids.ts"
+import { nameFault } from "../values/Ids.ts"
 import {
   type Access,
   type AccountsState,
@@ -20,7 +20,7 @@ export const emailFaults = (
   own?: string,
 ): ReadonlyArray<Fault> => {
   const normal = normalEmail(email)
-  const detail = callerIdFault(normal, limits.emailCharactersMax)
+  const detail = nameFault(normal, limits.emailCharactersMax)
   if (detail !== undefined) return [{ pointer: "/email", code: "invalid_format", detail }]
   if (!emailPattern.test(normal)) {
     const detail = "must be an e-mail address, such as ada@example.com"
@@ -34,7 +34,7 @@ export const emailFaults = (
 
 export const nameFaults = (name: string): ReadonlyArray<Fault> => {
   const detail =
-    name.trim() === "" ? "must not be empty" : callerIdFault(name, limits.accountNameCharactersMax)
+    name.trim() === "" ? "must not be empty" : nameFault(name, limits.accountNameCharactersMax)
   return detail === undefined ? [] : [{ pointer: "/name", code: "invalid_format", detail }]
 }
 
@@ -63,7 +63,7 @@ export const passkeyFaults = ({
   publicKey,
 }: Pick<Passkey, "id" | "name" | "publicKey">): ReadonlyArray<Fault> => {
   const nameDetail =
-    name.trim() === "" ? "must not be empty" : callerIdFault(name, limits.passkeyNameCharactersMax)
+    name.trim() === "" ? "must not be empty" : nameFault(name, limits.passkeyNameCharactersMax)
   const tooLarge =
     id.length > limits.passkeyIdCharactersMax || publicKey.length > limits.passkeyKeyCharactersMax
   return [

@@ -19,7 +19,7 @@ import {
 import { normalRestrictions, restrictionFaults } from "../project/keyRestrictions.ts"
 import type { DirectoryFact } from "../record/Record.ts"
 import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
-import { callerIdFault } from "../values/Ids.ts"
+import { nameFault } from "../values/Ids.ts"
 import { newProject, projectNameFaults } from "./decideProjects.ts"
 
 export type KeyCommand =
@@ -198,14 +198,14 @@ const keyFaults = (
   now: number,
 ): ReadonlyArray<Fault> => {
   const faults = [...projectNameFaults(projectName, "/project")]
-  const nameFault =
+  const detail =
     key.name === undefined
       ? undefined
       : key.name.trim() === ""
         ? "must not be empty"
-        : callerIdFault(key.name, limits.keyNameCharactersMax)
-  if (nameFault !== undefined) {
-    faults.push({ pointer: "/name", code: "invalid_format", detail: nameFault })
+        : nameFault(key.name, limits.keyNameCharactersMax)
+  if (detail !== undefined) {
+    faults.push({ pointer: "/name", code: "invalid_format", detail })
   }
   if (key.kind === "publishable" && key.scope !== "read") {
     const detail = "must be read: a publishable key only reads"

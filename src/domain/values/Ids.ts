@@ -15,13 +15,16 @@ export const characterCount = (text: string): number => {
 }
 
 /**
- * The fault of `text` as a caller's id or name, or `undefined`: 1 to `charactersMax` characters, no control
- * characters, well-formed Unicode.
+ * The fault of `text` as an id that a caller chose, or `undefined`: a name that can be a segment of a URL's path. Parsers of
+ * URLs resolve the segments `.` and `..`, also with their dots percent-encoded, and change no other one.
  */
-export const callerIdFault = (
-  text: string,
-  charactersMax: number = limits.idCharactersMax,
-): string | undefined => {
+export const callerIdFault = (text: string): string | undefined =>
+  text === "." || text === ".."
+    ? "must not be . or .., which URLs cannot hold"
+    : nameFault(text, limits.idCharactersMax)
+
+/** The fault of `text` as a name, or `undefined`: 1 to `charactersMax` characters, no control characters, well-formed Unicode. */
+export const nameFault = (text: string, charactersMax: number): string | undefined => {
   if (text.length === 0) return "must not be empty"
   if (
     text.length > charactersMax &&

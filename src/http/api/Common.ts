@@ -55,7 +55,7 @@ export class ApiKey extends HttpApiMiddleware.Service<ApiKey>()("http/ApiKey", {
 
 export const UserId = callerId.annotate({
   description:
-    "Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte.",
+    "Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. The ids `.` and `..` are refused, since URLs cannot hold them.",
   examples: ["user-42"],
 })
 

@@ -1,6 +1,6 @@
 /** Shapes of users. */
 import { Schema } from "effect"
-import { callerIdFault } from "../../domain/values/Ids.ts"
+import { nameFault } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import { check, faultAt, idFaultCode, oneOf, text, timeZone } from "./Checks.ts"
 import {
@@ -39,7 +39,7 @@ const Attributes = Schema.Record(
     Schema.makeFilter(
       (attributes) =>
         Object.keys(attributes).flatMap((name) => {
-          const fault = callerIdFault(name, attributeNameCharactersMax)
+          const fault = nameFault(name, attributeNameCharactersMax)
           return fault === undefined
             ? []
             : [faultAt([name], idFaultCode(fault), `its name ${fault}`)]

@@ -32,7 +32,7 @@ export interface EventInput {
 
 type EventJson = typeof Event.Type
 
-const plainId = /^[\x20-\x7e]{1,128}$/
+const plainId = /^(?!\.{1,2}$)[\x20-\x7e]{1,128}$/
 
 /** Whether `value` is an event without a doubt. */
 export const isPlainEvent = (value: unknown): value is EventJson => {

@@ -171,7 +171,7 @@ const rawParams = (path: string, params: Readonly<Record<string, string>>): Read
   path
     .split("/")
     .filter((segment) => segment.startsWith(":"))
-    .map((segment) => encodeURIComponent(params[segment.slice(1)] ?? "").replaceAll(".", "%2E"))
+    .map((segment) => encodeURIComponent(params[segment.slice(1)] ?? ""))
 
 const queryText = (query: Readonly<Record<string, string | undefined>>): string =>
   new URLSearchParams(

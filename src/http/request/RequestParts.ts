@@ -40,11 +40,8 @@ export const parseParams = (names: ReadonlyArray<string>, raw: ReadonlyArray<str
   const params: Record<string, string> = {}
   const faults: Array<Fault> = []
   names.forEach((name, index) => {
-    const segment = raw[index]!
-    const value = percentDecode(segment)
-    if (segment === "." || segment === "..") {
-      faults.push(fault(`path/${name}`, "invalid_format", "must have its dots sent as %2E"))
-    } else if (value === undefined) faults.push(fault(`path/${name}`, "invalid_format", badEscape))
+    const value = percentDecode(raw[index]!)
+    if (value === undefined) faults.push(fault(`path/${name}`, "invalid_format", badEscape))
     else params[name] = value
   })
   return faults.length === 0 ? Result.succeed(params) : Result.fail(faults)

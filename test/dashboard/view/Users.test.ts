@@ -1,15 +1,10 @@
 import { describe, expect, it } from "vitest"
-import { userIdOf, userPath } from "../../../src/dashboard/view/Users.ts"
+import { userPath } from "../../../src/dashboard/view/Users.ts"
+import { callerIdFault } from "../../../src/domain/values/Ids.ts"
 
 /** Ids that mean something else in an address, a path, a page or a line of text. */
 const ids = [
   "ada",
-  ".",
-  "..",
-  "~.",
-  "~..",
-  "~~..",
-  "~",
   "...",
   "a/b",
   "../../account",
@@ -38,19 +33,12 @@ describe("The address of a user", () => {
       expect({ id, origin }).toEqual({ id, origin: "http://here" })
       const [, base, users, segment, ...more] = pathname.split("/")
       expect({ id, base, users, more }).toEqual({ id, base: "base", users: "users", more: [] })
-      expect(userIdOf(segment!)).toBe(id)
+      expect(decodeURIComponent(segment!)).toBe(id)
+      expect(callerIdFault(id)).toBeUndefined()
     }
   })
 
   it("is another one for each id", () => {
     expect(new Set(ids.map((id) => userPath("", id))).size).toBe(ids.length)
-  })
-
-  it("with a broken escape is that of no user", () => {
-    expect([userIdOf("%"), userIdOf("%zz"), userIdOf("%ff")]).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ])
   })
 })

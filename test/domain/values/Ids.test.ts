@@ -19,7 +19,9 @@ describe("A caller's id", () => {
       " ",
       "null",
       "u\u0301",
-      "..",
+      "...",
+      "%2e",
+      "%2E%2e",
       "‮x",
     ]) {
       expect(callerIdFault(fine)).toBeUndefined()
@@ -29,6 +31,29 @@ describe("A caller's id", () => {
     }
     for (const lone of ["\ud800", "a\udc00", "\udc00\ud800"]) {
       expect(callerIdFault(lone)).toContain("well-formed")
+    }
+  })
+})
+
+describe("A caller's id in the path of a URL", () => {
+  const parsed = (segment: string): string | undefined => {
+    const parts = new URL(`http://host/v1/users/${segment}/progress`).pathname.split("/")
+    return parts.length === 5 ? decodeURIComponent(parts[3]!) : undefined
+  }
+
+  it("is kept by a standard parser for each id that is accepted", () => {
+    const pieces = [".", "..", "%", "%2e", "%2F", "/", "\\", "?", "#", " ", "~", ";", "+", "ü", "a"]
+    const ids = [...pieces, ...pieces.flatMap((one) => pieces.map((other) => one + other))]
+    for (let unit = 0x20; unit < 0x250; unit++) ids.push(String.fromCharCode(unit))
+    const lost = ids.filter((id) => parsed(encodeURIComponent(id)) !== id)
+    expect([...new Set(lost)]).toEqual([".", ".."])
+    for (const id of lost) expect(callerIdFault(id)).toContain("URLs")
+  })
+
+  it("is refused where the parser resolves it as a step, also with its dots percent-encoded", () => {
+    for (const segment of [".", "%2e", "..", "%2E.", ".%2e", "%2e%2E"]) {
+      expect(parsed(segment)).toBeUndefined()
+      expect(callerIdFault(decodeURIComponent(segment))).toContain("URLs")
     }
   })
 })

@@ -27,6 +27,7 @@ class Generator {
       "a",
       "Z",
       "_",
+      ".",
       "0",
       " ",
       "/",
@@ -40,7 +41,7 @@ class Generator {
       "",
     ]
     let text = ""
-    const length = this.pick([0, 1, 3, 63, 64, 65, 127, 128, 129])
+    const length = this.pick([0, 1, 2, 3, 63, 64, 65, 127, 128, 129])
     const piece = this.pick(pieces)
     for (let i = 0; i < length; i++) text += this.chance(0.02) ? this.pick(pieces) : piece
     return text

@@ -1,11 +1,12 @@
 /** The addresses of the pages about users. */
+
 import { Effect } from "effect"
 import { type LaurelError, laurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
+import { percentDecode } from "../../../http/request/RequestParts.ts"
 import type { StreamedReply } from "../../../http/stream/StreamedReply.ts"
 import { type PlaceVisit, placeForm, placePage, type Route } from "../../request/Route.ts"
 import type { Reply } from "../../view/Replies.ts"
-import { userIdOf } from "../../view/Users.ts"
 import {
   eraseUser,
   exportUser,
@@ -36,7 +37,7 @@ type Answer = Effect.Effect<Reply | StreamedReply, LaurelError>
 const about =
   (answer: (visit: PlaceVisit, user: BodyOf<"users.get">) => Answer) =>
   (visit: PlaceVisit): Answer => {
-    const id = userIdOf(visit.params.user!)
+    const id = percentDecode(visit.params.user!)
     return id === undefined
       ? Effect.fail(notFound)
       : Effect.flatMap(visit.ask("users.get", { params: { id } }), (user) => answer(visit, user))
