@@ -33,6 +33,9 @@ export const journalLimits = {
   /** A journal in PostgreSQL: deadlines of a connection and of a statement, and the interval of the check who owns it. */
   postgresConnectMs: 5_000,
   postgresAnswerMs: 5_000,
+  /** A wait for a lock, as a share of `postgresAnswerMs`; and the interval at which PostgreSQL looks whether a session's client is there. */
+  postgresLockShare: 0.8,
+  postgresLostSessionMs: 1_000,
   /**
    * Sessions that the partitions of a process share, for appends and for all else. With one for checks and at most five of the
    * runner (owners, directory, placement), a process has twelve: eight runners fit in PostgreSQL's default of 100.

@@ -70,12 +70,13 @@ export const makePartition = <E>({
 /** Returns the next epoch. */
 const remove = (run: Run, partition: number): InPostgres<number> =>
   Effect.map(
-    Effect.forEach(removeTexts, (text) =>
+    // It waits for another command that removes the same, as long as that takes.
+    Effect.forEach(["SET LOCAL lock_timeout = 0", ...removeTexts], (text) =>
       run({
         text,
-        values: [partition],
+        values: text.includes("$1") ? [partition] : [],
         moreAnswerMs: limits.postgresRemoveMs - limits.postgresAnswerMs,
       }),
     ),
-    ([removed]) => Number(removed?.[0]?.epoch ?? -1) + 1,
+    ([, removed]) => Number(removed?.[0]?.epoch ?? -1) + 1,
   )

@@ -5,6 +5,9 @@
  * - PostgreSQL has `answerMs` to answer a statement, and longer for a large one. Then the connection is cut, not cancelled: PostgreSQL can end the wait for
  *   a standby of a cancelled statement and still keep what the statement wrote. So after a failure the outcome of a
  *   statement is unknown, and the caller must be able to repeat it.
+ * - PostgreSQL may go on with a session that was cut: it finds out within `postgresLostSessionMs`, except while it waits for a
+ *   standby. So the next session ends the one before it, and this connection never has more than these two. A wait for a
+ *   lock ends before `answerMs`, and costs no session.
  * - A session never acknowledges before the flush, even if the server's default is `synchronous_commit = off`.
  *
  * `pg` takes less processor time for an append than `postgres` and `@effect/sql-pg`, and lets go of a connection
@@ -98,6 +101,17 @@ const idleBound = `SET LOCAL idle_in_transaction_session_timeout = ${limits.post
 const flushing = `SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off'`
 
+/** The SQLSTATE of a lock that was not to be had in time: the session goes on. */
+const lockNotAvailable = "55P03"
+
+/** A setting that PostgreSQL does not have on its operating system. */
+const invalidValue = "22023"
+
+/** Another process may get the number of one that ended. */
+const sessionName = "pid || ' ' || extract(epoch FROM backend_start)"
+const nameText = `SELECT ${sessionName} AS name FROM pg_stat_activity WHERE pid = pg_backend_pid()`
+const endText = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${sessionName} = $1`
+
 /** A large value would otherwise be cut at each attempt. */
 const timeToTake = (values: ReadonlyArray<unknown> = []): number => {
   let bytes = 0
@@ -121,6 +135,8 @@ export class PgConnection {
   /** The last statement of a client that has not ended. `pg`'s own queue is deprecated. */
   readonly #running = new WeakMap<pg.Client, Promise<pg.QueryResult>>()
   #connecting: Promise<pg.Client> | undefined
+  /** PostgreSQL's name of the last session. */
+  #name: string | undefined
   #closed = false
 
   constructor(options: PgConnectionOptions) {
@@ -207,7 +223,7 @@ export class PgConnection {
           ({ rows }) => settle(Effect.succeed(rows)),
           (error) => {
             const failure = failureOf(error)
-            if (failure.isOutage) this.#drop(client)
+            if (failure.isOutage && failure.code !== lockNotAvailable) this.#drop(client)
             settle(Effect.fail(failure))
           },
         )
@@ -229,6 +245,7 @@ export class PgConnection {
     const timer = setTimeout(() => cut(client), limits.postgresConnectMs + this.#answerMs)
     try {
       await client.connect()
+      await this.#bound(client)
       await client.query(flushing)
       await this.#session?.(
         async (text, values = []) => (await client.query(text, [...values])).rows,
@@ -246,6 +263,19 @@ export class PgConnection {
     }
     this.#client = client
     return client
+  }
+
+  /** Ends the session before this one, and bounds how long this one may outlive its connection. */
+  async #bound(client: pg.Client): Promise<void> {
+    if (this.#name !== undefined) await client.query(endText, [this.#name])
+    const { rows } = await client.query<{ name: string }>(nameText)
+    this.#name = rows[0]?.name
+    const lockMs = Math.ceil(this.#answerMs * limits.postgresLockShare)
+    await client.query(`SET lock_timeout = ${lockMs}`)
+    const interval = `SET client_connection_check_interval = ${limits.postgresLostSessionMs}`
+    await client.query(interval).catch((error) => {
+      if (!(error instanceof pg.DatabaseError) || error.code !== invalidValue) throw error
+    })
   }
 
   async #listen(client: pg.Client): Promise<void> {

@@ -1,5 +1,5 @@
 /** The sessions that the partitions of a process share, against a real PostgreSQL. */
-import { expect, layer } from "@effect/vitest"
+import { describe, expect, it, layer } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { limits } from "../../../src/Limits.ts"
 import { PartitionRows } from "../../../src/storage/postgres/PartitionRows.ts"
@@ -14,6 +14,7 @@ import { PgPool } from "../../../src/storage/postgres/PgPool.ts"
 import { openSessions } from "../../../src/storage/postgres/PgSessions.ts"
 import { allChanges, PgTables } from "../../../src/storage/postgres/PgTables.ts"
 import { migrate } from "../../../src/storage/postgres/schema.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { numbered } from "../records.ts"
 import { type Postgres, postgres } from "./Postgres.ts"
 
@@ -33,6 +34,32 @@ const poolOf = (sessions: number, answerMs: number = limits.postgresAnswerMs) =>
 
 const processOf = (run: Run) =>
   Effect.map(run({ text: "SELECT pg_backend_pid() AS pid" }), ([row]) => Number(row!.pid))
+
+/** Shorter than usual, and still enough for an answer on most machines. */
+const shortAnswerMs = 500
+
+/** The owner of an empty partition 1, whose statements have a short time; and what the server has of it. */
+const ownerOn = Effect.fnUntraced(function* (server: Postgres) {
+  const schema = `owner_${++schemas}`
+  const url = yield* Effect.promise(() => server.schema(schema))
+  yield* Effect.scoped(
+    Effect.gen(function* () {
+      const patient = yield* openSessions({ url })
+      yield* migrate(patient.others)
+      yield* new PgJournal({ sessions: patient, partition: 1 }).create("lineage", () => Effect.void)
+    }),
+  )
+  const sessions = yield* openSessions({ url, answerMs: shortAnswerMs })
+  const journal = new PgJournal({ sessions, partition: 1 })
+  yield* Effect.retry(journal.claim("owner"), { while: ({ isOutage }) => isOutage })
+  const run = (text: string) => Effect.promise(() => server.query(text))
+  return {
+    journal,
+    sessions,
+    server,
+    query: { schema, run, sessions: Effect.promise(() => server.sessions()) },
+  }
+})
 
 /** Takes a session until `released`. */
 const hold = Effect.fnUntraced(function* (pool: Sessions) {
@@ -255,5 +282,68 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
           expect(yield* transaction).toEqual([{ one: 1 }])
         }),
     )
+
+    it.effect(
+      "are no more while a lock is held for long: each wait ends, and its session stays",
+      () =>
+        Effect.gen(function* () {
+          const { journal, query, server } = yield* ownerOn(yield* Server)
+          const pool = new PgPool({ url: server.urlOf(query.schema), sessions: 1 })
+          const lock = { text: "SELECT FROM laurel_partition FOR UPDATE" }
+          const held = yield* hold({
+            ...pool,
+            transaction: (use) => pool.transaction((run) => Effect.andThen(run(lock), use(run))),
+          })
+          const before = yield* query.sessions
+          for (let attempt = 0; attempt < 5; attempt++) {
+            const error = yield* Effect.flip(journal.append(numbered(1, 1)))
+            expect(error).toMatchObject({
+              _tag: "NoSpace",
+              outage: expect.stringContaining("lock"),
+            })
+          }
+          expect(yield* query.sessions).toEqual(before)
+          yield* held.release
+          yield* pool.close
+          yield* journal.append(numbered(1, 1))
+        }),
+    )
   },
 )
+
+describe("A synchronous standby that is lost", () => {
+  it.live("leaves one session for each connection, however often a write is repeated", () =>
+    Effect.gen(function* () {
+      const server = yield* postgres
+      const { journal, query, sessions } = yield* ownerOn(server)
+      yield* query.run(`CREATE TABLE ${query.schema}.note (n int)`)
+      const setStandbys = (names: string) =>
+        Effect.gen(function* () {
+          yield* query.run(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`)
+          yield* query.run("SELECT pg_reload_conf()")
+          const isSet = Effect.map(
+            query.run("SHOW synchronous_standby_names"),
+            ([row]) => row!.synchronous_standby_names === names,
+          )
+          while (!(yield* isSet)) yield* yieldToEventLoop
+        })
+      yield* setStandbys("lost")
+      const writes = [
+        journal.append(numbered(1, 1)),
+        sessions.others.run({ text: "INSERT INTO note VALUES (1)" }),
+      ].map((write) => Effect.flip(Effect.asVoid(write as Effect.Effect<unknown, unknown>)))
+      for (let attempt = 0; attempt < 8; attempt++) {
+        yield* Effect.all(writes, { concurrency: "unbounded" })
+      }
+      const { postgresAppendSessions, postgresOtherSessions } = limits
+      expect((yield* query.sessions).length).toBeLessThanOrEqual(
+        postgresAppendSessions + postgresOtherSessions + 1,
+      )
+      yield* setStandbys("")
+      const isOutage = ({ _tag }: { readonly _tag: string }) => _tag === "NoSpace"
+      yield* Effect.retry(journal.append(numbered(1, 1)), { while: isOutage })
+      const kept = yield* query.run(`SELECT first FROM ${query.schema}.laurel_journal`)
+      expect(kept).toEqual([{ first: "1" }])
+    }),
+  )
+})
