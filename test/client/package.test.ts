@@ -1,6 +1,6 @@
 /** The package as an app gets it: its size, its types, its modules. */
 import { execFile } from "node:child_process"
-import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { promisify } from "node:util"
@@ -28,9 +28,44 @@ afterAll(async () => {
   await rm(app, { recursive: true })
 })
 
+/** What the compiler says about files of the app. */
+const compiled = async (...files: ReadonlyArray<string>): Promise<string> => {
+  await writeFile(join(app, "package.json"), '{ "type": "module" }')
+  const types = ["--types", "node", "--typeRoots", resolve(folder, "../../node_modules/@types")]
+  const options = ["--strict", "--noEmit", "--target", "esnext", "--module", "nodenext", ...types]
+  const checked = await run(process.execPath, [tsc, ...options, ...files], { cwd: app }).catch(
+    ({ stdout }) => ({ stdout }),
+  )
+  return checked.stdout
+}
+
 describe("The package", () => {
   it.each(Object.entries(entries))("%s has at most %i bytes, gzipped", async (entry, goal) => {
     expect(await gzippedBytes(entry as Entry)).toBeLessThanOrEqual(goal)
+  })
+
+  it("is used by the examples of its README and of the project's, in strict TypeScript", async () => {
+    const around = `
+      import { createLaurel as create } from "laurel-client"
+      const request = new Request("http://localhost/")
+      const { signal } = new AbortController()
+      const show: (...what: ReadonlyArray<unknown>) => void = () => {}
+      const [reload, report] = [show, show]
+      void [request, signal, show, reload, report, create]
+    `
+    const laurel = `const laurel = create({ url: "", key: "" })`
+    const files: Array<string> = []
+    for (const page of ["README.md", "src/client/README.md"]) {
+      const text = await readFile(resolve(folder, "../..", page), "utf8")
+      for (const [, block] of text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)) {
+        if (page === "README.md" && !block!.includes("laurel-client")) continue
+        const client = block!.includes("const laurel =") ? "" : laurel
+        files.push(`example-${files.length}.ts`)
+        await writeFile(join(app, files.at(-1)!), `${around}${client}\n${block}`)
+      }
+    }
+    expect(files.length).toBeGreaterThan(4)
+    expect(await compiled(...files)).toBe("")
   })
 
   it("is used by a program in TypeScript, whose mistakes the compiler finds", async () => {
@@ -49,14 +84,8 @@ describe("The package", () => {
       if (code === "user_not_fuond") throw wrong() ?? misspelt()
       console.log(JSON.stringify({ earned: xp.earned, code }))
     `
-    await writeFile(join(app, "package.json"), '{ "type": "module" }')
     await writeFile(join(app, "app.ts"), program)
-    const types = ["--types", "node", "--typeRoots", resolve(folder, "../../node_modules/@types")]
-    const options = ["--strict", "--noEmit", "--target", "esnext", "--module", "nodenext", ...types]
-    const checked = await run(process.execPath, [tsc, ...options, "app.ts"], { cwd: app }).catch(
-      ({ stdout }) => ({ stdout }),
-    )
-    expect(checked.stdout).toBe("")
+    expect(await compiled("app.ts")).toBe("")
     const args = [join(app, "app.ts"), server.url, fullKey]
     const { stdout } = await run(process.execPath, args)
     expect(JSON.parse(stdout)).toEqual({ earned: 0, code: "user_not_found" })

@@ -1,14 +1,31 @@
-/** The guide `src/client/learning-app.md`: its blocks run as they stand, and print what it shows. */
-import { execFile } from "node:child_process"
-import { readFileSync } from "node:fs"
+/** The guide `src/client/learning-app.md`: its blocks run as they stand, and print what it shows; its page is live. */
+import { execFile, spawn } from "node:child_process"
+import { mkdir, readFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { describe, expect, it } from "vitest"
-import { root, Server, temporaryFolder } from "./program.ts"
+import { describe, expect, it, onTestFinished } from "vitest"
+import { useTabs } from "../dashboard/browser/tabs.ts"
+import { Output, root, Server, temporaryFolder } from "./program.ts"
 
-const guide = readFileSync(join(root, "src/client/learning-app.md"), "utf8")
+const tabs = useTabs()
+
+/** A block of commands, and what the page says that they print. */
+interface Step {
+  readonly commands: string
+  shown?: { readonly kind: string; readonly text: string }
+}
+
+const stepsOf = async (page: string): Promise<ReadonlyArray<Step>> => {
+  const text = await readFile(join(root, page), "utf8")
+  const steps: Array<Step> = []
+  for (const [, kind, block] of text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)) {
+    if (kind === "sh") steps.push({ commands: block! })
+    else steps.at(-1)!.shown = { kind: kind!, text: block! }
+  }
+  return steps
+}
 
 /** Ids of records and times differ from run to run. */
 const withoutIdsAndTimes = (text: string): unknown =>
@@ -22,35 +39,105 @@ const freePort = async (): Promise<number> => {
   return port
 }
 
+/** A shell that runs one block after another, as a reader types them. */
+class Shell {
+  readonly #process
+  readonly #output: Output
+  #blocks = 0
+
+  constructor(env: NodeJS.ProcessEnv) {
+    this.#process = spawn("sh", ["-e"], { cwd: root, env, stdio: "pipe", detached: true })
+    this.#output = new Output(this.#process.stdout)
+    const { pid } = this.#process
+    onTestFinished(() => {
+      try {
+        // With the processes that it left in the background.
+        process.kill(-pid!, "SIGKILL")
+      } catch {}
+    })
+  }
+
+  /** Resolves with what the block prints. */
+  async run(block: string): Promise<string> {
+    const mark = `== end of block ${this.#blocks++} ==`
+    const before = this.#output.text.length
+    this.#process.stdin.write(`${block}\necho "${mark}"\n`)
+    await this.#output.waitFor(new RegExp(mark))
+    return this.#output.text.slice(before).replace(`${mark}\n`, "")
+  }
+}
+
+const follow = async (server: Server, folder: string): Promise<void> => {
+  const port = await freePort()
+  await mkdir(join(folder, "tmp"))
+  const shell = new Shell({
+    ...process.env,
+    LAUREL_DATA_DIR: folder,
+    LAUREL_URL: server.url,
+    TMPDIR: join(folder, "tmp"),
+  })
+  const addressed = (text: string): string =>
+    text.replaceAll("http://127.0.0.1:8080", server.url).replaceAll("3000", String(port))
+  let page: Awaited<ReturnType<typeof tabs.open>> | undefined
+  for (const { commands, shown } of await stepsOf("src/client/learning-app.md")) {
+    const printed = await shell.run(addressed(commands))
+    if (shown === undefined) expect(printed).toBe("")
+    else if (shown.kind === "text") expect(printed).toBe(addressed(shown.text))
+    else expect(withoutIdsAndTimes(printed)).toEqual(withoutIdsAndTimes(shown.text))
+    if (printed.startsWith("Open http")) {
+      // The back end ends before the page does.
+      page = await tabs.open({ url: `http://127.0.0.1:${port}`, connectionsFail: true })
+      await page.goto("/")
+      await page.getByText("225 xp").waitFor()
+      await page.getByRole("row", { name: "1 ada 2 225" }).waitFor()
+    } else if (commands.includes('"ada-3"')) {
+      await page!.getByRole("listitem").filter({ hasText: "Level 3" }).waitFor()
+      await page!.getByRole("row", { name: "1 ada 3 300" }).waitFor()
+      await page!.close()
+    }
+  }
+}
+
 describe("The guide of a learning app", () => {
-  it("is true from its first block to its last", async () => {
+  it("is true from its first block to its last, on a new server", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)
-    const mark = "== block =="
-    const shown: Array<readonly [kind: string, text: string]> = []
-    let script = "set -e\n"
-    for (const [, kind, text] of guide.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)) {
-      if (kind === "sh") script += `echo "${mark}"\n${text}\n`
-      else if (kind === "js") script += `cat > $APP/backend.mjs <<'JAVASCRIPT'\n${text}JAVASCRIPT\n`
-      else if (kind !== "ts") shown.push([kind!, text!])
+    await follow(server, folder)
+    expect(await server.stop()).toBe(0)
+  })
+
+  it("is true after the first minute of README.md", async () => {
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder)
+    const key = await server.firstKey()
+    const rule = { action: "LESSON_DONE", reward: { xp: 50 } }
+    expect((await server.request(key, "POST", "/v1/rules", rule)).status).toBe(201)
+    for (const userId of ["ada", "grace"]) {
+      const event = { userId, action: "LESSON_DONE", id: `lesson-of-${userId}` }
+      expect((await server.request(key, "POST", "/v1/events", event)).status).toBe(200)
     }
-    const addressed = script
-      .replaceAll("http://127.0.0.1:8080", server.url)
-      .replaceAll("3000", String(await freePort()))
+    await follow(server, folder)
+    expect(await server.stop()).toBe(0)
+  })
+})
+
+describe("The client's README", () => {
+  it("shows how the package comes into an app", async () => {
+    const [home, app] = [await temporaryFolder(), await temporaryFolder()]
+    const [{ commands }] = (await stepsOf("src/client/README.md")) as [Step]
+    const [here, there] = commands.trim().split("\n") as [string, string]
     const env = {
       ...process.env,
-      LAUREL_DATA_DIR: folder,
-      LAUREL_URL: server.url,
-      LAUREL_KEY: await server.firstKey(),
-      TMPDIR: folder,
+      HOME: home,
+      npm_config_offline: "true",
+      npm_config_audit: "false",
     }
-    const { stdout } = await promisify(execFile)("sh", ["-c", addressed], { cwd: root, env })
-    const printed = stdout.split(`${mark}\n`).slice(1)
-    expect(printed.length).toBe(shown.length)
-    for (const [index, [kind, text]] of shown.entries()) {
-      if (kind === "text") expect(printed[index]).toBe(text)
-      else expect(withoutIdsAndTimes(printed[index]!)).toEqual(withoutIdsAndTimes(text))
-    }
-    expect(await server.stop()).toBe(0)
+    const run = (line: string, cwd: string) => promisify(execFile)("sh", ["-c", line], { cwd, env })
+    await run(here, root)
+    await run("npm init --yes", app)
+    await run(there, app)
+    const program = 'import { createLaurel } from "laurel-client"; console.log(typeof createLaurel)'
+    const { stdout } = await run(`node --input-type=module --eval '${program}'`, app)
+    expect(stdout).toBe("function\n")
   })
 })

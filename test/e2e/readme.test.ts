@@ -8,11 +8,13 @@ import { root, Server, temporaryFolder } from "./program.ts"
 
 const readme = readFileSync(join(root, "README.md"), "utf8")
 const section = readme.slice(readme.indexOf("## The first minute"), readme.indexOf("## Features"))
-const snippets = new Map(
-  [...section.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, kind, text]) => [kind!, text!]),
-)
+/** The snippets of a kind, one after another. */
+const snippets = new Map<string, string>()
+for (const [, kind, text] of section.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)) {
+  snippets.set(kind!, (snippets.get(kind!) ?? "") + text!)
+}
 
-/** The snippet of a kind, with the server's address in place of the default one. */
+/** The snippets of a kind, with the server's address in place of the default one. */
 const snippet = (kind: string, url: string): string => {
   const text = snippets.get(kind)
   expect(text, `a snippet in ${kind}`).toBeDefined()
@@ -30,14 +32,15 @@ describe("README.md", () => {
   it("shows a first minute that is true, in curl, JavaScript and Python", async () => {
     const server = await Server.start(await temporaryFolder())
     const { url } = server
-    const env = { ...process.env, KEY: await server.firstKey() }
+    const key = await server.firstKey()
+    const env = { ...process.env, LAUREL_KEY: key }
     const run = async (program: string, ...args: ReadonlyArray<string>) =>
       (await promisify(execFile)(program, args, { env })).stdout
 
     const replies = await run(
       "sh",
       "-c",
-      `set -e\ncurl() { command curl -sS --fail-with-body "$@"; echo; }\n${snippet("sh", url)}`,
+      `set -e\ncurl() { command curl -sS --fail-with-body "$@"; echo; }\n${snippet("sh", url).replace("lk_test_…", key)}`,
     )
     const [rule, event] = replies.trim().split("\n")
     expect(JSON.parse(rule!)).toMatchObject({ action: "LESSON_DONE", reward: { xp: 50 } })
