@@ -43,6 +43,17 @@ export const clusterLimits = {
   movePauseMs: 10_000,
   /** The time between such a move and the next. */
   moveRestMs: 1_000,
+  /** The time over which the load of a partition is measured, and the change of it that is published. */
+  loadWindowMs: 30_000,
+  loadChangeShare: 0.2,
+  /** Requests and records of all partitions in a second, below which only the number of partitions counts. */
+  loadMin: 1,
+  /**
+   * A partition moves where the loads of two runners differ by this share of the mean load of a runner, and by so many times its
+   * own load.
+   */
+  loadGapShare: 0.25,
+  loadGapTimes: 1.5,
   /** Requests in progress of a partition that is handed over have this long to finish. */
   handoverMs: 500,
   /** An engine whose lock was lost stays open for this long. */

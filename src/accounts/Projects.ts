@@ -1,13 +1,13 @@
 /** Managing projects: owners do it on the dashboard. `by` is the session that asks, or the command line. */
 import { Context, type Effect } from "effect"
 import type { Asker } from "../domain/accounts/AccountCommand.ts"
+import type { Partitions } from "../domain/decide/decideProjects.ts"
 import type { LaurelError } from "../domain/values/Errors.ts"
 
-/** The number of partitions among which new projects are spread now; `undefined` without a cluster. */
-export const ProjectPartitions = Context.Reference<() => number | undefined>(
-  "accounts/ProjectPartitions",
-  { defaultValue: () => () => undefined },
-)
+/** The partitions among which new projects are spread now; `undefined` without a cluster. */
+export const ProjectPartitions = Context.Reference<() => Partitions>("accounts/ProjectPartitions", {
+  defaultValue: () => () => undefined,
+})
 
 export class Projects extends Context.Service<
   Projects,

@@ -1,7 +1,7 @@
 /**
  * The owner of each partition, as the fence has it, and the runners that are alive: read at the start, when an owner notifies,
  * when a runner refuses with "not mine" (`renew`), and every `ownersReadMs`. With each reading goes how far this runner
- * follows, its row (`RunnerRow.ts`), and which followers have all records.
+ * follows, its row (`RunnerRow.ts`), the loads of partitions (`Loads.ts`), and which followers have all records.
  *
  * One session of PostgreSQL listens, reads, and holds the advisory lock of the runner's address: two runners with one address
  * would share one row of Effect Cluster's and get each other's requests. PostgreSQL ends a session that was silent for the
@@ -19,6 +19,7 @@ import {
   undefinedTable,
 } from "../storage/postgres/PgConnection.ts"
 import { ownerChannel } from "../storage/postgres/PgJournal.ts"
+import { type LoadRow, Loads } from "./Loads.ts"
 import { RunnerRow } from "./RunnerRow.ts"
 import { silentSecondsText, tablePrefix } from "./status.ts"
 
@@ -52,8 +53,8 @@ export class AddressTaken extends Error {
 /** Begins a notification that the owner of a partition takes requests; the partition's number follows. Other texts announce a claim. */
 const announcement = "serves "
 
-const ownersText = `SELECT id, owner, epoch::float8 AS epoch, format >= ${spreadFormat} AS spreads
-FROM laurel_partition`
+const ownersText = `SELECT id, owner, epoch::float8 AS epoch, format >= ${spreadFormat} AS spreads,
+  last::float8 AS last, load FROM laurel_partition LEFT JOIN laurel_load ON partition = id`
 const runnersText = `SELECT address FROM ${tablePrefix}_runners
 WHERE ${silentSecondsText} < $1::float8 / 1000 ORDER BY machine_id`
 const followsText = `WITH former AS (
@@ -85,6 +86,7 @@ export class Owners {
   follows: () => ReadonlyArray<Follows> = () => []
   #hasFollowed = true
   readonly row: RunnerRow
+  readonly loads = new Loads()
   #caughtUp: ReadonlySet<string> = new Set()
   readonly #connection: PgConnection
   #isAddressTaken = false
@@ -222,6 +224,8 @@ export class Owners {
       this.runners = await this.#readRunners()
       await this.#writeFollows()
       await this.row.write(this.#run)
+      const loads = this.loads.read(rows as ReadonlyArray<Record<keyof LoadRow, unknown>>)
+      if (loads !== undefined) await this.#run(loads)
       this.#caughtUp = await this.#readCaughtUp()
       this.failure = undefined
       this.spreadsProjects = rows.every(({ spreads }) => spreads === true)

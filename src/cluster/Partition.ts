@@ -90,6 +90,11 @@ export class Partition {
     return this.#follower?.following
   }
 
+  /** Requests that were answered here since it was opened; `undefined`: it is not served here. */
+  get requests(): number | undefined {
+    return this.handler?.requests
+  }
+
   /** The epoch of the open engine. */
   get epoch(): number | undefined {
     return this.#held?.opened.epoch

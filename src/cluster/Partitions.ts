@@ -8,7 +8,10 @@ import type { PartitionHandler } from "./PreparedPartition.ts"
 import type { PartitionLock } from "./RunnerLocks.ts"
 import type { Shares } from "./Shares.ts"
 
-type Part = Pick<Partition, "handler" | "following" | "opening" | "leave" | "freeze" | "run">
+type Part = Pick<
+  Partition,
+  "handler" | "requests" | "following" | "opening" | "leave" | "freeze" | "run"
+>
 
 export interface PartitionsOptions {
   readonly owners: Pick<Owners, "of">

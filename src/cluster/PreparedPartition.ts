@@ -18,6 +18,8 @@ export interface PreparedPartition {
 export interface PartitionHandler extends RequestHandler {
   /** Requests that wait for their reply. */
   readonly inFlight: number
+  /** Requests of operations that have ended. */
+  readonly requests: number
   /** It refuses new requests. */
   draining: boolean
   /** Sets `draining`, and ends endless replies. */

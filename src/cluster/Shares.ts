@@ -2,8 +2,11 @@
  * Spreads the partitions over the runners that are alive: each has its share, and a runner that joins gets some of the
  * others' partitions, one at a time.
  *
- * - The next move is a function of owners and runners alone: from the runner with the most partitions to the one with the
- *   fewest, where they differ by two or more. So all runners find the same one without a message, and moves end.
+ * - The next move is a function of owners, runners and published loads (`Loads.ts`) alone, so all runners find the same one without
+ *   a message. First of all loads are to be even: of all partitions and pairs of runners that are worth the pause (`loadGapShare`),
+ *   the move that lessens the sum of the squares of the runners' loads most. Then numbers: from the runner with the most
+ *   partitions to the one with the fewest, where they differ by two or more, the least loaded partition, unless its way back
+ *   would be worth a pause. So moves end.
  * - The runner that is to get the partition follows it; the owner gives it away once that one has all records. A runner that cannot
  *   follow gets nothing, and the partition stays where it is.
  * - Moves begin once runners have stayed the same for `movePauseMs`, and each partition had one of them as its owner: runners
@@ -16,7 +19,9 @@ import { limits } from "../Limits.ts"
 import type { Owners } from "./Owners.ts"
 
 export interface SharesOptions {
-  readonly owners: Pick<Owners, "of" | "runners" | "isCaughtUp">
+  readonly owners: Pick<Owners, "of" | "runners" | "isCaughtUp"> & {
+    readonly loads: Pick<Owners["loads"], "of">
+  }
   /** Of this runner. */
   readonly address: string
   readonly partitions: number
@@ -69,12 +74,8 @@ export class Shares {
     const runnersMs = this.#runners.sameMs(runners.join(), now)
     const placesMs = this.#places.sameMs(places.join(), now)
     if (runnersMs < limits.movePauseMs || placesMs < limits.moveRestMs) return undefined
-    const sorted = [...owned].sort(([, one], [, other]) => one.length - other.length)
-    const [to, fewest] = sorted[0] ?? ["", []]
-    const [from, most] = sorted.at(-1) ?? ["", []]
-    if (most.length - fewest.length < 2) return undefined
-    // The first partition has the directory, and moves last.
-    return { partition: most.at(-1)!, from, to }
+    const moves = movesOf(owned, (partition) => owners.loads.of(partition))
+    return moves.byLoad ?? moves.byCount
   }
 
   /** The runner to which this one gives a partition now; `undefined`: to none. */
@@ -90,6 +91,66 @@ export class Shares {
     const { move } = this
     return move?.partition === partition && move.to === this.#options.address
   }
+}
+
+/** A move, and by how much it lessens the sum of the squares of the runners' loads. */
+interface Gain extends Move {
+  readonly gain: number
+  readonly load: number
+}
+
+interface Moves {
+  readonly byLoad: Move | undefined
+  readonly byCount: Move | undefined
+}
+
+/** The moves by which the shares of the runners become more even. `owned`: the partitions of each runner, in order. */
+const movesOf = (
+  owned: ReadonlyMap<string, ReadonlyArray<number>>,
+  measured: (partition: number) => number,
+): Moves => {
+  const sum = (partitions: ReadonlyArray<number>, of = measured): number =>
+    partitions.reduce((total, partition) => total + of(partition), 0)
+  const isIdle = sum([...owned.values()].flat()) < limits.loadMin
+  const loadOf = isIdle ? () => 0 : measured
+  const loads = new Map([...owned].map(([runner, partitions]) => [runner, sum(partitions, loadOf)]))
+  const mean = sum([...owned.values()].flat(), loadOf) / owned.size
+  const isWorthIt = (gap: number, load: number): boolean =>
+    load > 0 && gap >= Math.max(limits.loadGapTimes * load, limits.loadGapShare * mean)
+  const gapOf = (from: string, to: string): number => loads.get(from)! - loads.get(to)!
+  const gainOf = (partition: number, from: string, to: string): Gain => {
+    const load = loadOf(partition)
+    return { partition, from, to, load, gain: 2 * load * (gapOf(from, to) - load) }
+  }
+  const best = (gains: ReadonlyArray<Gain>, order: (one: Gain, other: Gain) => number) => {
+    // The first partition has the directory, and moves last.
+    const others = gains.filter(({ partition }) => partition > 1)
+    return [...(others.length > 0 ? others : gains)].sort(
+      (one, other) => order(one, other) || other.partition - one.partition,
+    )[0]
+  }
+  const moveOf = (gain: Gain | undefined): Move | undefined =>
+    gain && { partition: gain.partition, from: gain.from, to: gain.to }
+
+  const gains: Array<Gain> = []
+  for (const [from, partitions] of owned) {
+    for (const to of owned.keys()) {
+      if (to === from) continue
+      for (const partition of partitions) {
+        if (isWorthIt(gapOf(from, to), loadOf(partition))) gains.push(gainOf(partition, from, to))
+      }
+    }
+  }
+  const byLoad = moveOf(best(gains, (one, other) => other.gain - one.gain))
+
+  const sorted = [...owned].sort(([, one], [, other]) => one.length - other.length)
+  const [to, fewest] = sorted[0] ?? ["", []]
+  const [from, most] = sorted.at(-1) ?? ["", []]
+  if (most.length - fewest.length < 2) return { byLoad, byCount: undefined }
+  const harmless = most
+    .map((partition) => gainOf(partition, from, to))
+    .filter(({ load }) => !isWorthIt(2 * load - gapOf(from, to), load))
+  return { byLoad, byCount: moveOf(best(harmless, (one, other) => one.load - other.load)) }
 }
 
 /** For how long something was found the same. */

@@ -33,6 +33,8 @@ export interface PartitionStatus {
   readonly epoch: number
   readonly since: string
   readonly records: number
+  /** Requests answered and records written in a second (`Loads.ts`). */
+  readonly load: number
   /** The format in force. */
   readonly format: number
   /** The names of the projects in it that are in use, in order; `undefined`: it is not known which are. */
@@ -69,6 +71,9 @@ FROM ${tablePrefix}_runners ORDER BY address`
 // Before a cluster is upgraded there is no column `lock_expiration_ms`.
 const knownText = `SELECT address, version, format, answered, forwarded,
   (to_jsonb(laurel_runner) ->> 'lock_expiration_ms')::int AS expiration FROM laurel_runner`
+
+// Before a cluster is upgraded there is no table `laurel_load`.
+const loadsText = "SELECT partition, load FROM laurel_load"
 
 // Before a cluster is upgraded there is no column `format`.
 const partitionsText = `SELECT id, owner, epoch, since, last,
@@ -122,6 +127,8 @@ export const readClusterStatus = (connection: PgConnection): InPostgres<ClusterS
     const known = yield* orNone(connection.run({ text: knownText }))
     const partitions = yield* orNone(connection.run({ text: partitionsText }))
     const followers = yield* orNone(connection.run({ text: followersText }))
+    const loads = yield* orNone(connection.run({ text: loadsText }))
+    const loadOf = new Map(loads.map(({ load, partition }) => [Number(partition), Number(load)]))
     const projects = yield* projectsByPartition(connection)
     const runners = seen.map(({ address, silent }) => {
       const row = known.find((other) => other.address === address)
@@ -143,6 +150,7 @@ export const readClusterStatus = (connection: PgConnection): InPostgres<ClusterS
         epoch: Number(epoch),
         since: (since as Date).toISOString(),
         records: Number(last),
+        load: loadOf.get(Number(id)) ?? 0,
         format: Number(format),
         projects: projects && (projects.get(Number(id)) ?? []),
       })),

@@ -16,6 +16,7 @@ const handlerOf = (): PartitionHandler => {
   const handler: PartitionHandler = {
     handle: () => {},
     inFlight: 0,
+    requests: 0,
     draining: false,
     drain: () => {
       handler.draining = true

@@ -18,6 +18,7 @@ const following = { behindSeconds: 2, lastSequence: 7, isCaughtUp: true }
 const make = () => {
   const all = [1, 2, 3].map((number) => ({
     handler: number === 3 ? undefined : handler,
+    requests: undefined,
     following: number === 3 ? (following as never) : undefined,
     opening: new Opening(() => now),
     leave: Effect.andThen(

@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, it } from "vitest"
 import { Shares } from "../../src/cluster/Shares.ts"
 import { limits } from "../../src/Limits.ts"
+import { randomOf } from "../simulation/random.ts"
 
 const partitions = 16
 const owners = {
@@ -13,6 +14,8 @@ const owners = {
     const address = owners.owned.get(partition)
     return address === undefined ? undefined : { address, epoch: owners.epoch }
   },
+  measured: new Map<number, number>(),
+  loads: { of: (partition: number) => owners.measured.get(partition) ?? 0 },
   isCaughtUp: (partition: number, address: string) => owners.caughtUp(partition, address),
 }
 let now = 0
@@ -31,7 +34,35 @@ beforeEach(() => {
   owners.runners = ["a", "b", "c"]
   owners.owned = new Map(Array.from({ length: partitions }, (_, index) => [index + 1, "a"]))
   owners.caughtUp = () => true
+  owners.measured = new Map()
 })
+
+/** Carries out all moves, and returns them. */
+const allMoves = () => {
+  const shares = at("a")
+  const moves: Array<number> = []
+  settled(shares)
+  for (;;) {
+    const { move } = shares
+    if (move === undefined) return moves
+    owners.owned.set(move.partition, move.to)
+    moves.push(move.partition)
+    expect(moves.length).toBeLessThan(100)
+    expect(shares.move).toBeUndefined()
+    now += limits.moveRestMs
+  }
+}
+
+const loadsOf = () =>
+  owners.runners.map((runner) =>
+    [...owners.owned].reduce(
+      (sum, [partition, owner]) => sum + (owner === runner ? owners.loads.of(partition) : 0),
+      0,
+    ),
+  )
+
+const countsOf = () =>
+  owners.runners.map((one) => [...owners.owned.values()].filter((of) => of === one).length)
 
 describe("A move", () => {
   it("follows another until all runners have their share, and then there is none", () => {
@@ -117,6 +148,99 @@ describe("A move", () => {
     expect(from.heirOf(16)).toBe("b")
     expect(from.heirOf(15)).toBeUndefined()
     expect(to.heirOf(16)).toBeUndefined()
+  })
+})
+
+describe("A move by load", () => {
+  it("gives each of three runners a third of twelve projects, whichever had them", () => {
+    // Even in numbers: the first runner has all the projects of a cluster that began with it.
+    for (const begin of ["all on one", "even numbers"]) {
+      for (let partition = 1; partition <= partitions; partition++) {
+        const runner = begin === "all on one" || partition < 7 ? 0 : (partition % 2) + 1
+        owners.owned.set(partition, owners.runners[runner]!)
+        owners.measured.set(partition, partition <= 12 ? 50 : 0)
+      }
+      allMoves()
+      expect(loadsOf()).toEqual([200, 200, 200])
+      expect(Math.max(...countsOf()) - Math.min(...countsOf())).toBeLessThan(2)
+      expect(owners.owned.get(1)).toBe("a")
+    }
+  })
+
+  it("follows the load, not the number: a busy partition has a runner with few others", () => {
+    for (let partition = 1; partition <= partitions; partition++) {
+      owners.measured.set(partition, partition === 3 ? 300 : partition < 9 ? 40 : 0)
+    }
+    allMoves()
+    // 300 cannot be divided; the others share the rest.
+    expect(loadsOf().sort((one, other) => one - other)).toEqual([120, 160, 300])
+    // One that is busy alone stays where it is, and the idle ones are spread.
+    owners.owned = new Map(Array.from({ length: partitions }, (_, index) => [index + 1, "a"]))
+    owners.measured = new Map([[1, 500]])
+    expect(allMoves()).not.toContain(1)
+    expect(countsOf().sort()).toEqual([5, 5, 6])
+  })
+
+  it("moves the first partition only where no other one makes loads more even", () => {
+    owners.runners = ["a", "b"]
+    owners.measured = new Map([
+      [1, 100],
+      [2, 100],
+    ])
+    expect(allMoves()).not.toContain(1)
+    owners.owned = new Map(
+      Array.from({ length: partitions }, (_, index) => [index + 1, index < 8 ? "a" : "b"]),
+    )
+    owners.measured = new Map([
+      [1, 60],
+      [2, 300],
+      [9, 100],
+    ])
+    expect(allMoves()[0]).toBe(1)
+  })
+
+  it("is not made for a load below `loadMin`, or for a small difference", () => {
+    for (let partition = 1; partition <= partitions; partition++) {
+      owners.owned.set(partition, owners.runners[partition % 3]!)
+    }
+    owners.measured = new Map([
+      [3, limits.loadMin / 2 - 0.1],
+      [6, limits.loadMin / 2],
+    ])
+    expect(allMoves()).toEqual([])
+    owners.measured.set(3, limits.loadMin / 2)
+    expect(allMoves()[0]).toBe(6)
+    // Two of four equal loads on one runner cannot be lessened; with a bit more on it they are not worth a move.
+    owners.owned = new Map(
+      Array.from({ length: partitions }, (_, index) => [index + 1, owners.runners[index % 3]!]),
+    )
+    owners.measured = new Map([
+      [1, 11],
+      [2, 10],
+      [3, 10],
+      [4, 10],
+    ])
+    expect(allMoves()).toEqual([])
+  })
+
+  it("ends whatever the loads, and no runner has much more than it must", () => {
+    const seed = 20_261_126
+    const random = randomOf(seed)
+    for (let round = 0; round < 200; round++) {
+      owners.runners = ["a", "b", "c", "d"].slice(0, 2 + Math.floor(random() * 3))
+      for (let partition = 1; partition <= partitions; partition++) {
+        const runner = Math.floor(random() * owners.runners.length)
+        owners.owned.set(partition, owners.runners[runner]!)
+        owners.measured.set(partition, random() < 0.3 ? 0 : Math.floor(random() ** 3 * 1_000))
+      }
+      allMoves()
+      const loads = loadsOf()
+      const largest = Math.max(...owners.measured.values())
+      const mean = loads.reduce((sum, load) => sum + load, 0) / loads.length
+      expect(Math.max(...loads), `seed ${seed}, round ${round}`).toBeLessThanOrEqual(
+        Math.max(largest, 1.5 * mean) + largest,
+      )
+    }
   })
 })
 

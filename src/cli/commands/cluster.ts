@@ -46,6 +46,14 @@ const runnerColumns = ({
       ),
   },
   {
+    title: "LOAD",
+    align: "right",
+    text: ({ address }) => {
+      const own = partitions.filter(({ owner }) => owner === address)
+      return loadText(own.reduce((sum, { load }) => sum + load, 0))
+    },
+  },
+  {
     title: "FOLLOWS",
     align: "left",
     text: ({ address }) =>
@@ -69,6 +77,7 @@ const partitionColumns = ({ followers }: ClusterStatus): ReadonlyArray<Column<Pa
   { title: "EPOCH", align: "right", text: ({ epoch }) => countText(epoch) },
   { title: "SINCE", align: "left", text: ({ since }) => since },
   { title: "FORMAT", align: "right", text: ({ format }) => String(format) },
+  { title: "LOAD", align: "right", text: ({ load }) => loadText(load) },
   { title: "RECORDS", align: "right", text: ({ records }) => countText(records) },
   {
     title: "FOLLOWERS (RECORDS BEHIND, LAG)",
@@ -81,6 +90,9 @@ const partitionColumns = ({ followers }: ClusterStatus): ReadonlyArray<Column<Pa
   },
   { title: "PROJECTS", align: "left", text: ({ projects }) => namesText(projects) },
 ]
+
+/** Requests and records in a second. */
+const loadText = (load: number): string => `${load.toFixed(1)}/s`
 
 const followerText = ({ address, behindRecords, lagSeconds }: FollowerStatus): string =>
   `${address} (${countText(behindRecords)}, ${lagSeconds.toFixed(1)} s)`

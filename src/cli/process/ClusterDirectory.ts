@@ -10,15 +10,17 @@ import { DirectoryPublisher } from "../../cluster/DirectoryPublisher.ts"
 import { adoptForgotten } from "../../cluster/ForgottenProjects.ts"
 import type { OwnerConnections } from "../../cluster/OwnerConnections.ts"
 import type { Owners } from "../../cluster/Owners.ts"
+import type { PartitionPlace } from "../../domain/decide/decideProjects.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
 import type { RequestHandler } from "../../http/request/Exchange.ts"
+import { limits } from "../../Limits.ts"
 import type { Sessions } from "../../storage/postgres/PgConnection.ts"
 import type { SharedDirectory } from "./SharedParts.ts"
 
 export interface ClusterDirectoryOptions {
   readonly url: string
   readonly secret: string
-  readonly owners: Pick<Owners, "of" | "renew" | "changed">
+  readonly owners: Pick<Owners, "of" | "renew" | "changed" | "loads">
   readonly connections: OwnerConnections
   readonly sessions: Sessions
   readonly lockExpirationMs: number
@@ -64,6 +66,16 @@ export const openClusterDirectory = Effect.fnUntraced(function* (
       return publishing(engine, publisher)
     })
 
+  /** A partition that nobody has opened yet counts as the first one's server's, which may open it. */
+  const places = (): ReadonlyArray<PartitionPlace> => {
+    const { owners } = options
+    const first = owners.of(firstPartition)?.address ?? ""
+    return Array.from({ length: limits.clusterPartitions }, (_, index) => ({
+      server: owners.of(index + 1)?.address || first,
+      load: owners.loads.of(index + 1),
+    }))
+  }
+
   return {
     copy,
     handler: () => handler,
@@ -71,10 +83,12 @@ export const openClusterDirectory = Effect.fnUntraced(function* (
       number === firstPartition
         ? {
             own: number,
+            places,
             join: (engine) => Effect.suspend(() => publish(epoch())(engine)),
           }
         : {
             own: number,
+            places,
             join: (engine) => Effect.succeed(copying(engine, copy, commands)),
           },
   }

@@ -150,6 +150,7 @@ export const serveInCluster = (
     })
     owners.follows = () => here.follows
     owners.row.requests = () => requestCounts(metrics)
+    owners.loads.requests = (number) => here.of(number).requests
     observeCluster(metrics, owners, forwarder, (number) => here.of(number))
 
     const { hostname, port } = splitAddress(address)

@@ -18,7 +18,6 @@ import type { RecoveryProgress, RecoveryReport } from "../../engine/recovery/Rec
 import { readMark } from "../../engine/state/SnapshotMark.ts"
 import { refusedAtStart } from "../../engine/time/Clock.ts"
 import { readLatestTime } from "../../engine/time/latestTime.ts"
-import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { takeRestored } from "../../storage/archive/ArchiveSwap.ts"
 import { isInUse } from "../../storage/disk/DirectoryLock.ts"
@@ -230,7 +229,7 @@ const serveEngine = (
       Effect.provideService(Engine, own),
       Effect.provideService(OwnPartition, directory?.own),
       Effect.provideService(ProjectPartitions, () =>
-        fence?.spreadsProjects === true ? limits.clusterPartitions : undefined,
+        fence?.spreadsProjects === true ? directory?.places() : undefined,
       ),
     )
     const services = Context.add(accounts, Engine, own).pipe(Context.add(RestoredTo, restoredTo))

@@ -2,6 +2,7 @@
 import { Effect, type Scope } from "effect"
 import type { Config } from "../../config/Config.ts"
 import { ofPartition } from "../../config/PartitionConfig.ts"
+import type { PartitionPlace } from "../../domain/decide/decideProjects.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { SharedBounds } from "../../engine/state/SharedBounds.ts"
 import { limits } from "../../Limits.ts"
@@ -20,6 +21,8 @@ export interface SharedParts {
 export interface SharedDirectory {
   /** The partition. */
   readonly own: number
+  /** Where all partitions are now, in order. */
+  readonly places: () => ReadonlyArray<PartitionPlace>
   /** The engine with the shared directory in place of its own; the first partition's begins to publish, until the scope closes. */
   readonly join: (engine: Engine["Service"]) => Effect.Effect<Engine["Service"], never, Scope.Scope>
 }

@@ -20,7 +20,7 @@ import { normalRestrictions, restrictionFaults } from "../project/keyRestriction
 import type { DirectoryFact } from "../record/Record.ts"
 import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
 import { nameFault } from "../values/Ids.ts"
-import { newProject, projectNameFaults } from "./decideProjects.ts"
+import { newProject, type Partitions, projectNameFaults } from "./decideProjects.ts"
 
 export type KeyCommand =
   /** Creates the key in the project `inProject`; without it in the one of this name, which it creates if there is none. */
@@ -31,7 +31,7 @@ export type KeyCommand =
       readonly projectName: string
       readonly inProject?: string | undefined
       /** As of `createProject`. */
-      readonly partitions?: number | undefined
+      readonly partitions?: Partitions
       readonly key: Omit<
         ApiKey,
         "createdAt" | "createdBy" | "lastUsedAt" | "projectId" | "replacedBy" | "revokedAt"

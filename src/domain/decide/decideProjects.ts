@@ -39,8 +39,14 @@ export type ProjectsCommand =
       readonly projects: ReadonlyArray<Project>
     }
 
-/** Partitions of the cluster; absent without one. */
-type Partitions = number | undefined
+/** Where a partition is, and its load: requests and records in a second. */
+export interface PartitionPlace {
+  readonly server: string
+  readonly load: number
+}
+
+/** The partitions of the cluster in order, or their number where they are all on one server; absent without a cluster. */
+export type Partitions = number | ReadonlyArray<PartitionPlace> | undefined
 
 export const decideProjects = (
   state: DirectoryState,
@@ -76,8 +82,8 @@ const decide = (state: DirectoryState, command: ProjectsCommand, now: number): D
 }
 
 /**
- * A new project of this name, where the name is well-formed and free, and there is room for one more. Its partition is the
- * one that has the fewest projects, archived ones included.
+ * A new project of this name, where the name is well-formed and free, and there is room for one more. `placeFor` chooses its
+ * partition.
  */
 export const newProject = (
   state: DirectoryState,
@@ -89,7 +95,7 @@ export const newProject = (
     if (state.projects.size >= limits.projectsMax) {
       return quotaExceeded(limits.projectsMax, "projects")
     }
-    const partition = emptiest(state, partitions ?? 1)
+    const partition = placeFor(state, partitions ?? 1)
     return Result.succeed({
       id,
       name,
@@ -126,14 +132,41 @@ const freeLike = (names: ReadonlySet<string>, name: string): string => {
   return free
 }
 
-/** The first of the partitions with the fewest projects. */
-const emptiest = ({ projects }: DirectoryState, partitions: number): number => {
-  const counts = new Array<number>(partitions).fill(0)
+/**
+ * The partition for a new project: on the server whose shares of all load and of all projects are the least in sum, the one with
+ * the fewest projects, then with the least load, then the first. Archived projects count, too. A project has no load at first, so
+ * projects that are made one after another go to one server after another.
+ */
+const placeFor = (
+  { projects }: DirectoryState,
+  partitions: number | ReadonlyArray<PartitionPlace>,
+): number => {
+  const places =
+    typeof partitions === "number"
+      ? new Array<PartitionPlace>(partitions).fill({ server: "", load: 0 })
+      : partitions
+  const counts = new Array<number>(places.length).fill(0)
   for (const project of projects.values()) {
     const index = partitionOf(project) - 1
-    if (index < partitions) counts[index]!++
+    if (index < places.length) counts[index]!++
   }
-  return counts.indexOf(Math.min(...counts)) + 1
+  const share = (part: number, whole: number) => (whole === 0 ? 0 : part / whole)
+  const totalLoad = places.reduce((sum, { load }) => sum + load, 0)
+  const shares = new Map<string, number>()
+  for (const [index, { load, server }] of places.entries()) {
+    const own = share(load, totalLoad) + share(counts[index]!, projects.size)
+    shares.set(server, (shares.get(server) ?? 0) + own)
+  }
+  const [first] = places
+    .map(({ load, server }, index) => ({ index, load, server }))
+    .sort(
+      (one, other) =>
+        shares.get(one.server)! - shares.get(other.server)! ||
+        counts[one.index]! - counts[other.index]! ||
+        one.load - other.load ||
+        one.index - other.index,
+    )
+  return first!.index + 1
 }
 
 const freeName = (state: DirectoryState, name: string): Result.Result<void, LaurelError> => {

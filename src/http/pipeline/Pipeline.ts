@@ -59,6 +59,8 @@ export class Pipeline implements RequestHandler {
   draining = false
   /** Requests of operations that wait for their reply. */
   inFlight = 0
+  /** Those that have ended. */
+  requests = 0
 
   constructor(parts: PipelineParts) {
     const { accounts, metrics, router, run, streamStallMs, watch = new RequestWatch() } = parts
@@ -101,6 +103,7 @@ export class Pipeline implements RequestHandler {
     if (!exchange.inFlight) return
     exchange.inFlight = false
     this.inFlight--
+    this.requests++
     this.#admission.left(exchange)
   }
 

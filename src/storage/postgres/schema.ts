@@ -12,6 +12,7 @@
  * - `laurel_directory`: one row, the directory as of a record of partition 1, for all runners (`cluster/DirectoryTable.ts`).
  * - `laurel_audit`: the audit log of the cluster, a row an entry (`accounts/audit/ClusterAuditStore.ts`).
  * - `laurel_follower`: one row a follower of a partition, for people: its last record, and when it last had all of them.
+ * - `laurel_load`: one row a partition, its load as its owner measured it (`cluster/Loads.ts`).
  * - `laurel_cluster_runners`: one row a runner, with its last sign of life, as Effect Cluster's own storage has it
  *   (`cluster/RunnerLocks.ts`).
  * - `laurel_runner`: one row a runner, with its version, the newest format that it knows, and its lock expiration
@@ -28,7 +29,7 @@ import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { type InPostgres, type Sessions, undefinedTable } from "./PgConnection.ts"
 
-export const schemaVersion = 8
+export const schemaVersion = 9
 
 /** From no tables to version 1, from version 1 to 2, and so on. */
 export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
@@ -129,6 +130,13 @@ export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
       last_heartbeat timestamp NOT NULL DEFAULT now()
     )`,
     "ALTER TABLE laurel_runner ADD lock_expiration_ms int",
+  ],
+  [
+    `CREATE TABLE laurel_load (
+      partition int PRIMARY KEY,
+      load float8 NOT NULL,
+      measured_at timestamptz NOT NULL DEFAULT now()
+    ) WITH (fillfactor = 50)`,
   ],
 ]
 

@@ -84,7 +84,13 @@ describe("Operations", () => {
 
   it("show the servers and partitions of a cluster, and nothing of one where there is none", async () => {
     expect(await textOf()).not.toContain("Cluster")
-    const partition = { epoch: 7, since: "2026-11-22T09:00:00.000Z", records: 12_345, format: 1 }
+    const partition = {
+      epoch: 7,
+      since: "2026-11-22T09:00:00.000Z",
+      records: 12_345,
+      load: 0,
+      format: 1,
+    }
     const text = await textOf({
       cluster: {
         runners: [
@@ -136,7 +142,7 @@ describe("Operations", () => {
   })
 
   it("say which of several partitions they show, and lead to the others", async () => {
-    const status = { epoch: 1, since: "2026-11-22T09:00:00.000Z", records: 1, format: 2 }
+    const status = { epoch: 1, since: "2026-11-22T09:00:00.000Z", records: 1, load: 0, format: 2 }
     const text = await textOf({
       place: { partition: 3, address: "10.0.0.5:8082" },
       cluster: {

@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { Asker } from "../../../src/domain/accounts/AccountCommand.ts"
 import { type DirectoryCommand, decideDirectory } from "../../../src/domain/decide/Directory.ts"
-import type { ProjectsCommand } from "../../../src/domain/decide/decideProjects.ts"
+import type { PartitionPlace, ProjectsCommand } from "../../../src/domain/decide/decideProjects.ts"
 import {
   type DirectoryState,
   emptyDirectory,
@@ -183,6 +183,24 @@ describe("Projects of the directory", () => {
       expect(partitionsOf(state)).toEqual([1, 2, 3, 1, 2])
       expect(after(spread(2, 1, 1), createIn(3, "new")).projects.get("prj_new")?.partition).toBe(2)
       expect(after(spread(2, 2, 1), createIn(3, "new")).projects.get("prj_new")?.partition).toBe(3)
+    })
+
+    it("go to one server after another, and to the one with the least load", () => {
+      const places = (servers: string, loads: ReadonlyArray<number> = []) =>
+        [...servers].map((server, index) => ({ server, load: loads[index] ?? 0 }))
+      const createAt = (at: ReadonlyArray<PartitionPlace>, name: string): ProjectsCommand => ({
+        ...createIn(undefined, name),
+        ...{ partitions: at },
+      })
+      let state = peopled
+      for (let n = 0; n < 6; n++) state = after(state, createAt(places("aaaabbcc"), `p${n}`))
+      expect(partitionsOf(state)).toEqual([1, 5, 7, 2, 6, 8])
+      const made = (at: ReadonlyArray<PartitionPlace>, before: DirectoryState) =>
+        partitionOf(after(before, createAt(at, "new")).projects.get("prj_new")!)
+      // A busy server gets none, although it has the fewest projects.
+      expect(made(places("abb", [90, 5, 5]), spread(1, 1, 1))).toBe(2)
+      // On one server: the fewest projects, then the least load.
+      expect(made(places("aaa", [0, 9, 5]), spread(1, 0, 0))).toBe(3)
     })
 
     it("of a data directory that joined one are in the first, and archived ones count", () => {
