@@ -81,13 +81,17 @@ export const accountLimits = {
   auditSegmentMs: 30 * 86_400_000,
   auditPruneMs: 3_600_000,
   auditTextCharactersMax: 300,
+  /** Changed members of an entry, and the texts of each. */
+  auditChangesMax: 10,
+  auditChangeCharactersMax: 100,
   /** How long an entry waits for PostgreSQL. */
   auditWriteMs: 15_000,
   /** Entries on a page, and how many are searched for them. */
   auditPageMax: 50,
   auditSearchedMax: 5_000,
   auditReadEntriesMax: 1_000,
-  /** Actions of one account, and entries of failed sign-ins of all visitors: neither can push out the rest. */
+  /** Actions of one account, entries of one key, and of failed sign-ins of all visitors: none can push out the rest. */
   auditAccountActionsPerHourMax: 500,
+  auditKeyEntriesPerHourMax: 500,
   auditFailuresPerHourMax: 5,
 } as const

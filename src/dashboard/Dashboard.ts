@@ -18,6 +18,7 @@ import {
 } from "../domain/project/Directory.ts"
 import { errorKinds, type LaurelError, laurelError } from "../domain/values/Errors.ts"
 import type { Engine } from "../engine/Engine.ts"
+import { loggedOperations } from "../http/contract/AuditedOperations.ts"
 import type { Operations } from "../http/contract/Operations.ts"
 import type { MakePages, PageRequest, Pages } from "../http/pages/Pages.ts"
 import type { StreamedReply } from "../http/stream/StreamedReply.ts"
@@ -124,6 +125,7 @@ const placePages: Readonly<Record<Role, ReadonlySet<string>>> = {
 /** The choices of the log's filter. */
 const actions: ReadonlyArray<string> = [
   ...new Set(routes.flatMap((route) => (route.method === "POST" ? [route.action] : []))),
+  ...Object.values(loggedOperations).map(({ action }) => action),
   ...otherActions,
 ]
   .filter((action) => action !== "none")
@@ -131,6 +133,7 @@ const actions: ReadonlyArray<string> = [
 
 export const makeDashboard = (parts: DashboardParts): MakePages => ({
   prefix: dashboardPrefix,
+  audit: parts.audit,
   make: (operations) => pagesOf(parts, operations),
 })
 

@@ -1,13 +1,20 @@
 import { Effect, Exit } from "effect"
+import { HttpApi } from "effect/http-api"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { AuditEntry } from "../../src/accounts/audit/AuditLog.ts"
+import { userSubject } from "../../src/accounts/audit/userSubject.ts"
 import { routes } from "../../src/dashboard/Dashboard.ts"
 import { audited } from "../../src/dashboard/request/audited.ts"
 import type { Route, Visit } from "../../src/dashboard/request/Route.ts"
 import { html } from "../../src/dashboard/view/Html.ts"
 import { about, pageReply, redirect } from "../../src/dashboard/view/Replies.ts"
+import { emptyDirectory } from "../../src/domain/project/Directory.ts"
 import { laurelError } from "../../src/domain/values/Errors.ts"
+import { Api } from "../../src/http/api/Api.ts"
+import { loggedOperations, notLogged } from "../../src/http/contract/AuditedOperations.ts"
+import { limits } from "../../src/Limits.ts"
 import { logInMemory } from "../accounts/audit/logInMemory.ts"
+import { ask } from "./browser/sample.ts"
 import { type Browser, type DashboardServer, password, startDashboard } from "./fixture.ts"
 
 const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromise(effect)
@@ -21,6 +28,7 @@ describe("Every form", () => {
   const visitOf = (route: Route) =>
     ({
       request,
+      directory: emptyDirectory,
       params: paramsOf(route),
       ...(route.access !== "anyone" && { member }),
       ...(route.access === "project" && { place }),
@@ -43,7 +51,9 @@ describe("Every form", () => {
         {
           action: route.action,
           by: route.access === "anyone" ? "visitor" : member.account,
-          subject: ids.map((name) => `a${name} b`).join(" "),
+          subject: ids.includes("user")
+            ? userSubject(null, "prj_1:production", "auser b")
+            : ids.map((name) => `a${name} b`).join(" "),
           detail: "",
           projectId: route.access === "project" ? "prj_1" : null,
           environment: route.access === "project" ? "production" : null,
@@ -122,6 +132,181 @@ describe("Every form", () => {
   })
 })
 
+describe("Every operation that writes", () => {
+  it("is logged with what it changes, or is in the history of a user, or changes nothing", () => {
+    const writing: Array<string> = []
+    HttpApi.reflect(Api, {
+      onGroup: () => {},
+      onEndpoint: ({ endpoint, group }) => {
+        if (endpoint.method === "GET") return
+        writing.push(`${group.identifier}.${endpoint.identifier}`)
+      },
+    })
+    expect([...Object.keys(loggedOperations), ...notLogged].sort()).toEqual(writing.sort())
+  })
+})
+
+describe("A change by an API key", () => {
+  let server: DashboardServer
+  let key: { readonly id: string; readonly key: string }
+
+  beforeAll(async () => {
+    server = await startDashboard()
+    const wish = { project: "shop", environment: "sandbox", scope: "full" } as const
+    key = await run(server.keys.create({ ...wish, tier: "enterprise", name: "Backend" }))
+    await server.owner()
+  })
+  afterAll(() => server.stop())
+
+  const call = (method: string, path: string, body?: unknown) =>
+    ask(server.url, key.key, method, path, body)
+  const since = async (before: number) => {
+    const entries = await server.logged()
+    return entries.slice(0, entries.length - before).toReversed()
+  }
+  const count = async () => (await server.logged()).length
+
+  it("is logged with the key, the address, the request, and each member before and after", async () => {
+    const before = await count()
+    const rule = await call("POST", "/rules", { action: "LESSON_DONE", reward: { xp: 5 } })
+    await call("PATCH", `/rules/${rule.id}`, { reward: { xp: 7 }, cooldownSeconds: 60 })
+    await call("DELETE", `/rules/${rule.id}`)
+    const { keys } = await run(server.engine.readDirectory)
+    const same = {
+      by: { id: key.id, key: "Backend" },
+      subject: rule.id,
+      detail: "LESSON_DONE",
+      address: "127.0.0.1",
+      requestId: expect.stringMatching(/^req_/),
+      projectId: keys.get(key.id)!.projectId,
+      environment: "sandbox",
+    }
+    const [created, changed, deleted] = await since(before)
+    expect(created).toMatchObject({ ...same, action: "rule.create" })
+    expect(created!.changes).toBeUndefined()
+    expect(changed).toMatchObject({
+      ...same,
+      action: "rule.update",
+      changes: [
+        { field: "reward.xp", from: "5", to: "7" },
+        { field: "cooldownSeconds", from: "null", to: "60" },
+      ],
+    })
+    expect(deleted).toMatchObject({ ...same, action: "rule.delete" })
+  })
+
+  it("is not logged where it was refused, changed nothing, or was replayed", async () => {
+    const rule = await call("POST", "/rules", { action: "WALK", reward: { xp: 5 } })
+    const before = await count()
+    await expect(call("PATCH", "/rules/rul_none", { enabled: false })).rejects.toThrow("404")
+    await expect(call("POST", "/rules", { action: "walk" })).rejects.toThrow("400")
+    await call("PATCH", `/rules/${rule.id}`, { reward: { xp: 5 } })
+    expect(await since(before)).toEqual([])
+    const headers = {
+      authorization: `Bearer ${key.key}`,
+      "content-type": "application/json",
+      "idempotency-key": "once",
+    }
+    const body = JSON.stringify({ action: "RUN", reward: { xp: 1 } })
+    for (let sent = 0; sent < 2; sent++) {
+      const { status } = await fetch(`${server.url}/v1/rules`, { method: "POST", headers, body })
+      expect(status).toBe(201)
+    }
+    expect(await since(before)).toMatchObject([{ action: "rule.create", detail: "RUN" }])
+  })
+
+  it("by a file is one entry, with the members of each definition", async () => {
+    const file = await call("GET", "/definitions")
+    const before = await count()
+    const [rule] = file.rules
+    const changed = { ...rule, reward: { xp: 99 } }
+    const definitions = { ...file, rules: [changed, ...file.rules.slice(1)] }
+    await call("POST", "/definitions/apply", { definitions })
+    await call("POST", "/definitions/apply", { definitions })
+    expect(await since(before)).toMatchObject([
+      {
+        action: "definitions.apply",
+        detail: "0 created, 1 updated, 0 deleted",
+        changes: [{ field: `rule ${rule.id} reward`, to: '{"xp":99}' }],
+      },
+    ])
+  })
+
+  it("of settings and webhooks shows what changed, and of a URL the host alone", async () => {
+    const before = await count()
+    await call("PATCH", "/project", { timezone: "Europe/Berlin" })
+    const url = "https://hooks.example.com/s3cret"
+    const webhook = await call("POST", "/webhooks", { url, events: ["*"] })
+    const change = (to: string) => call("PATCH", `/webhooks/${webhook.id}`, { url: to })
+    await change("https://hooks.example.com/other-s3cret")
+    await change("https://elsewhere.example.com/s3cret")
+    const entries = await since(before)
+    expect(entries.map(({ action, changes }) => ({ action, changes }))).toEqual([
+      {
+        action: "settings.update",
+        changes: [{ field: "timezone", from: '"UTC"', to: '"Europe/Berlin"' }],
+      },
+      { action: "webhook.create" },
+      {
+        action: "webhook.change",
+        changes: [
+          { field: "url", from: "hooks.example.com", to: "hooks.example.com, another path" },
+        ],
+      },
+      {
+        action: "webhook.change",
+        changes: [{ field: "url", from: "hooks.example.com", to: "elsewhere.example.com" }],
+      },
+    ])
+    expect(JSON.stringify(entries)).not.toContain("s3cret")
+  })
+
+  it("shows the value that was replaced, also of changes that are asked for at once", async () => {
+    const rule = await call("POST", "/rules", { action: "SWIM", reward: { xp: 1 } })
+    const before = await count()
+    const wished = Array.from({ length: 10 }, (_, index) => index + 2)
+    await Promise.all(wished.map((xp) => call("PATCH", `/rules/${rule.id}`, { reward: { xp } })))
+    const changes = (await since(before)).flatMap((entry) => entry.changes ?? [])
+    expect(changes).toHaveLength(wished.length)
+    expect(changes[0]!.from).toBe("1")
+    for (const [index, { from }] of changes.entries()) {
+      if (index > 0) expect(from).toBe(changes[index - 1]!.to)
+    }
+  })
+
+  it("of a user is in the history of the user, and an erasure in the log by a hash of the id", async () => {
+    const before = await count()
+    await call("POST", "/events", { userId: "eve-secret-id", action: "RUN" })
+    await call("PUT", "/users/eve-secret-id", { displayName: "Eve" })
+    expect(await since(before)).toEqual([])
+    await call("DELETE", "/users/eve-secret-id")
+    const [erased] = await since(before)
+    expect(erased).toMatchObject({ action: "user.erase", subject: expect.stringMatching(/^user_/) })
+  })
+
+  it(`has at most ${limits.auditKeyEntriesPerHourMax} entries an hour, and the next one counts the rest`, async () => {
+    const wish = { project: "flood", environment: "sandbox", scope: "full" } as const
+    const other = await run(server.keys.create({ ...wish, tier: "enterprise" }))
+    const rule = await ask(server.url, other.key, "POST", "/rules", {
+      action: "RUN",
+      reward: { xp: 1 },
+    })
+    const change = (xp: number) =>
+      ask(server.url, other.key, "PATCH", `/rules/${rule.id}`, { reward: { xp } })
+    for (let xp = 2; xp <= limits.auditKeyEntriesPerHourMax; xp++) await change(xp)
+    const newest = async () => (await server.logged())[0]!
+    const { sequence } = await newest()
+    await change(1)
+    await change(2)
+    expect((await newest()).sequence).toBe(sequence)
+    server.clock.set("2026-11-22T11:30:00Z")
+    await change(3)
+    const entry = await newest()
+    expect(entry.sequence).toBe(sequence + 1)
+    expect(entry.detail).toBe("RUN, and 2 more changes since the entry before")
+  })
+})
+
 describe("The audit log", () => {
   let server: DashboardServer
   let owner: Browser
@@ -188,6 +373,73 @@ describe("The audit log", () => {
     const entries = await since(before)
     expect(entries[0]).toMatchObject({ ...failed, subject: "" })
     expect(JSON.stringify(entries)).not.toContain("typed")
+  })
+
+  it("shows what a form changes, before and after, on its page too", async () => {
+    const before = await server.logged()
+    const fields = { action: "LESSON_DONE", "reward.xp": "5", enabled: "true" }
+    await owner.post("/dashboard/shop/sandbox/rules/new", fields)
+    const { subject } = (await since(before))[0]!
+    const changed = { ...fields, "reward.xp": "8" }
+    const reply = await owner.post(`/dashboard/shop/sandbox/rules/${subject}`, changed)
+    expect(reply.status).toBe(303)
+    expect((await since(before))[0]).toMatchObject({
+      action: "rule.update",
+      changes: [{ field: "reward.xp", from: "5", to: "8" }],
+    })
+    const { text } = await owner.get("/dashboard/log?action=rule.update")
+    expect(text).toMatch(/<code>reward\.xp<\/code>: .*5.* → .*8/)
+    await owner.post("/dashboard/account/profile", { name: "Ada L." })
+    expect((await since(before))[0]!.detail).toBe("ada → Ada L.")
+  })
+
+  it("has the key that the setup makes", async () => {
+    const fresh = await startDashboard()
+    try {
+      const wish = { project: "demo", environment: "sandbox", scope: "full" } as const
+      await run(fresh.keys.create({ ...wish, tier: "free" }))
+      const fields = { token: fresh.setupToken, email: "ada@example.com", name: "ada", password }
+      await fresh.browser().post("/dashboard/setup", fields)
+      const { id } = (await run(fresh.keys.list)).at(-1)!
+      const [, made] = await fresh.logged()
+      expect(made).toMatchObject({
+        action: "key.create",
+        by: { email: "ada@example.com" },
+        subject: id,
+        detail: "full, enterprise",
+        environment: "sandbox",
+      })
+    } finally {
+      await fresh.stop()
+    }
+  })
+
+  it("names no user by the id: an environment's log finds the entries by it", async () => {
+    const shop = "/dashboard/shop/sandbox"
+    const userId = "grace-hopper@navy"
+    const before = await server.logged()
+    const key = await run(
+      server.keys.create({
+        project: "shop",
+        environment: "sandbox",
+        scope: "full",
+        tier: "enterprise",
+      }),
+    )
+    await ask(server.url, key.key, "POST", "/events", { userId, action: "RUN", id: "own-id" })
+    const user = `${shop}/users/${encodeURIComponent(userId)}`
+    await owner.post(`${user}/reward`, { type: "xp", amount: "5" })
+    await owner.post(`${user}/hide`)
+    await owner.post(`${user}/erase`, { confirm: userId })
+    const entries = await since(before)
+    expect(entries.map(({ action }) => action)).toEqual(["user.erase", "user.hide", "user.reward"])
+    expect(new Set(entries.map(({ subject }) => subject)).size).toBe(1)
+    const bytes = Buffer.concat([...server.auditDisk.files("/data/audit").values()])
+    expect(bytes.includes("grace")).toBe(false)
+    const found = await owner.get(`${shop}/log?on=${encodeURIComponent(userId)}`)
+    expect(found.text.match(/<code>user\./g)).toHaveLength(3)
+    const none = await owner.get(`/dashboard/shop/production/log?on=${encodeURIComponent(userId)}`)
+    expect(none.text).toContain("No entry matches.")
   })
 
   it("has no entry of what a page refused", async () => {

@@ -35,7 +35,12 @@ describe("The dashboard", () => {
     for (const [name, text] of browser.cookies) moved.cookies.set(name, text)
     expect((await moved.get("/dashboard/account")).text).toContain("ada@example.com")
     const log = await moved.get("/dashboard/log")
-    expect(actionsOf(log.text)).toEqual(["key.create", "account.create", "key.create"])
+    expect(actionsOf(log.text)).toEqual([
+      "key.create",
+      "account.create",
+      "key.create",
+      "key.create",
+    ])
     const { status } = await fetch(`${again.url}/v1/project`, {
       headers: { authorization: `Bearer ${key}` },
     })

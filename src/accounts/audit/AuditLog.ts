@@ -16,12 +16,20 @@ export const otherActions: ReadonlyArray<AuditAction> = [
   "session.fail_sign_in",
 ]
 
-/** An account as it was then; the command line; the server by itself; somebody who is not signed in. */
+/** An account or an API key (with its name) as it was then; the command line; the server by itself; somebody who is not signed in. */
 export type AuditActor =
   | { readonly id: string; readonly email: string }
+  | { readonly id: string; readonly key: string }
   | "operator"
   | "server"
   | "visitor"
+
+/** A changed member, such as `reward.xp`, and its values as JSON; empty for none. Never a secret. */
+export interface AuditChange {
+  readonly field: string
+  readonly from: string
+  readonly to: string
+}
 
 export interface AuditEntry {
   readonly sequence: number
@@ -29,10 +37,12 @@ export interface AuditEntry {
   readonly at: number
   readonly action: AuditAction
   readonly by: AuditActor
-  /** The id of what was acted on; empty where the action is about the actor. */
+  /** The id of what was acted on, of a user its hash (`userSubject`); then the id of a part of it. Empty where the action is about the actor. */
   readonly subject: string
   /** More about the subject as it was then, such as its name or the new role; never a secret. */
   readonly detail: string
+  /** At most `auditChangesMax`; absent where no member changed. */
+  readonly changes?: ReadonlyArray<AuditChange>
   /** `null` where the action belongs to no project. */
   readonly projectId: string | null
   readonly environment: EnvironmentName | null
@@ -47,9 +57,11 @@ export type NewAuditEntry = Omit<AuditEntry, "at" | "sequence">
 export interface AuditQuery {
   /** Only entries before this number. */
   readonly before?: number | undefined
-  /** An account's id, a part of its e-mail address, or `operator`, `server`, `visitor`. */
+  /** The id of an account or a key, a part of an account's e-mail address, or `operator`, `server`, `visitor`. */
   readonly by?: string | undefined
   readonly action?: string | undefined
+  /** Entries whose subject is one of these. */
+  readonly on?: ReadonlyArray<string> | undefined
   readonly projectId?: string | undefined
   /** Entries of this environment, and of none. */
   readonly environment?: EnvironmentName | undefined

@@ -179,7 +179,7 @@ class AuditStore implements AuditLog {
     const sequence = this.#journal.lastSequence + 1
     yield* this.#noted(this.#journal.append(batchOf(sequence, [body])))
     this.#lastAt = at
-    if (typeof entry.by === "object") this.#actions.add(entry.by.id)
+    if (typeof entry.by === "object" && "email" in entry.by) this.#actions.add(entry.by.id)
     if (sequence % limits.auditReadEntriesMax === 0) yield* this.#pruneOrTell
   }).bind(this)
 

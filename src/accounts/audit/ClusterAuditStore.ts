@@ -109,7 +109,7 @@ export class ClusterAuditStore implements AuditLog {
     Effect.suspend(() => {
       const at = Math.max(this.#lastAt, this.#now())
       this.#lastAt = at
-      if (typeof entry.by === "object") this.#actions.add(entry.by.id)
+      if (typeof entry.by === "object" && "email" in entry.by) this.#actions.add(entry.by.id)
       return this.#insert([{ id: randomUUID(), at, body: encodeEntry(at, entry) }])
     }).pipe(
       Effect.catch(({ words }: PgFailure) =>

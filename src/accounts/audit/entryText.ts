@@ -5,11 +5,23 @@ import type { AuditActor, AuditEntry, AuditQuery, NewAuditEntry } from "./AuditL
 
 /** Longer texts are cut. `at` is epoch milliseconds. */
 export const encodeEntry = (at: number, entry: NewAuditEntry): Buffer => {
-  const { detail, subject } = entry
-  return Buffer.from(JSON.stringify({ at, ...entry, subject: cut(subject), detail: cut(detail) }))
+  const { changes = [], detail, subject, ...others } = entry
+  const kept = changes.slice(0, limits.auditChangesMax).map(({ field, from, to }) => ({
+    field: cut(field, limits.auditChangeCharactersMax),
+    from: cut(from, limits.auditChangeCharactersMax),
+    to: cut(to, limits.auditChangeCharactersMax),
+  }))
+  const more = changes.length - kept.length
+  const texts = {
+    subject: cut(subject),
+    detail: cut(more > 0 ? `${detail}, ${more} more changes` : detail),
+  }
+  const all = { at, ...others, ...texts, ...(kept.length > 0 && { changes: kept }) }
+  return Buffer.from(JSON.stringify(all))
 }
 
-const cut = (text: string): string => text.slice(0, limits.auditTextCharactersMax)
+const cut = (text: string, most: number = limits.auditTextCharactersMax): string =>
+  text.slice(0, most)
 
 export const decodeEntry = ({ body, sequence }: StoredRecord): AuditEntry => ({
   sequence,
@@ -23,27 +35,31 @@ const bufferOf = ({ buffer, byteLength, byteOffset }: Uint8Array): Buffer =>
 export class EntryFilter {
   readonly #query: AuditQuery
   readonly #by: string | undefined
-  /** Every matching entry has these bytes. */
+  /** Every matching entry has these bytes, and one of `#subjects`. */
   readonly #needles: ReadonlyArray<Buffer>
+  readonly #subjects: ReadonlyArray<Buffer> | undefined
 
   constructor(query: AuditQuery) {
     const { action, by, projectId } = query
     this.#query = query
     this.#by = by?.toLowerCase()
     const texts = [action, this.#by, projectId].filter((text) => text !== undefined)
-    this.#needles = texts.map((text) => Buffer.from(JSON.stringify(text).slice(1, -1)))
+    this.#needles = texts.map(needleOf)
+    this.#subjects = query.on?.map(needleOf)
   }
 
   /** Whether it is worth to decode the entry: most are not, and a look at the bytes is cheaper. */
   mayMatch({ body }: StoredRecord): boolean {
     const bytes = bufferOf(body)
-    return this.#needles.every((needle) => bytes.includes(needle))
+    const has = (needle: Buffer) => bytes.includes(needle)
+    return this.#needles.every(has) && (this.#subjects?.some(has) ?? true)
   }
 
-  matches({ action, by, environment, projectId }: AuditEntry): boolean {
+  matches({ action, by, environment, projectId, subject }: AuditEntry): boolean {
     const query = this.#query
     return (
       (query.action === undefined || query.action === action) &&
+      (query.on?.includes(subject.split(" ", 1)[0]!) ?? true) &&
       (query.projectId === undefined || query.projectId === projectId) &&
       (query.environment === undefined ||
         environment === null ||
@@ -53,6 +69,10 @@ export class EntryFilter {
   }
 }
 
+const needleOf = (text: string): Buffer => Buffer.from(JSON.stringify(text).slice(1, -1))
+
 /** Ids and e-mail addresses are in lower case. */
 const isBy = (actor: AuditActor, wanted: string): boolean =>
-  typeof actor === "string" ? actor === wanted : actor.id === wanted || actor.email.includes(wanted)
+  typeof actor === "string"
+    ? actor === wanted
+    : actor.id === wanted || ("email" in actor && actor.email.includes(wanted))

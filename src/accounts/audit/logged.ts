@@ -23,7 +23,10 @@ export const logged = <A>(
       const entry = entryOf(result)
       if (entry === undefined) return result
       // The account was not known before it signed in.
-      if (accountId === undefined && typeof entry.by === "object") yield* log.admit(entry.by.id)
+      const { by } = entry
+      if (accountId === undefined && typeof by === "object" && "email" in by) {
+        yield* log.admit(by.id)
+      }
       yield* log.write({ ...entry, ...(yield* RequestOrigin) })
       return result
     }),

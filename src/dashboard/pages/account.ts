@@ -116,7 +116,10 @@ export const accountRoutes: ReadonlyArray<Route> = [
   formRoute("profile", "profile", "account.change_profile", (visit) => {
     const { form, member, people } = visit
     const name = form.text("name").trim()
-    return Effect.as(people.rename(member, name), about(back(visit), { detail: name }))
+    return Effect.as(
+      people.rename(member, name),
+      about(back(visit), { detail: `${member.account.name} → ${name}` }),
+    )
   }),
   formRoute("password", "password", "account.change_password", (visit) => {
     const { form, member, people, request, visitor } = visit
@@ -129,7 +132,7 @@ export const accountRoutes: ReadonlyArray<Route> = [
     const added = Effect.flatMap(passkeyOf(visit), (given) =>
       people.passkeys.add(member, { ...given, name }),
     )
-    return Effect.as(added, about(back(visit), { detail: name }))
+    return Effect.as(added, about(back(visit), { detail: `${member.account.name} → ${name}` }))
   }),
   formRoute("passkeys/:passkey/remove", "passkeys", "passkey.remove", (visit) => {
     const { member, params, people } = visit

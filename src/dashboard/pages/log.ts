@@ -1,6 +1,13 @@
 /** The audit log: all of it for owners, that of an environment for its admins. */
 import { Effect } from "effect"
-import type { AuditActor, AuditEntry, AuditQuery } from "../../accounts/audit/AuditLog.ts"
+import type {
+  AuditActor,
+  AuditChange,
+  AuditEntry,
+  AuditQuery,
+} from "../../accounts/audit/AuditLog.ts"
+import { userSubject } from "../../accounts/audit/userSubject.ts"
+import { environmentId } from "../../domain/project/Directory.ts"
 import type { Fault, LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { type MemberVisit, type PlaceVisit, placePage, type Route } from "../request/Route.ts"
@@ -25,7 +32,22 @@ interface Asked {
   readonly hasFilter: boolean
 }
 
-const askedFor = (asked: URLSearchParams, place: PlaceVisit["place"] | undefined): Asked => {
+/** The subjects that a text may mean: in an environment it may be the id of a user. */
+const onOf = (
+  text: string | undefined,
+  place: PlaceVisit["place"] | undefined,
+  secret: string | null,
+): AuditQuery["on"] => {
+  if (text === undefined || place === undefined) return text === undefined ? undefined : [text]
+  const environment = environmentId(place.project.id, place.environment)
+  return [text, userSubject(secret, environment, text)]
+}
+
+const askedFor = (
+  asked: URLSearchParams,
+  place: PlaceVisit["place"] | undefined,
+  secret: string | null,
+): Asked => {
   const text = (name: string) => asked.get(name)?.trim() || undefined
   const [from, to] = [text("from"), text("to")]
   const cursor = /^\d{1,15}$/.exec(asked.get("cursor") ?? "")?.[0]
@@ -34,6 +56,7 @@ const askedFor = (asked: URLSearchParams, place: PlaceVisit["place"] | undefined
     before: cursor === undefined ? undefined : Number(cursor),
     by: text("by"),
     action: text("action"),
+    on: onOf(text("on"), place, secret),
     projectId: place?.project.id ?? text("project"),
     environment: place?.environment,
     from: days.from || undefined,
@@ -44,7 +67,7 @@ const askedFor = (asked: URLSearchParams, place: PlaceVisit["place"] | undefined
       ? [{ pointer: `/${name}`, code: "invalid_value", detail: "must be a day such as 2026-11-22" }]
       : [],
   )
-  const hasFilter = ["by", "action", "project", "from", "to"].some((name) => text(name))
+  const hasFilter = ["by", "action", "on", "project", "from", "to"].some((name) => text(name))
   return { query, faults, hasFilter }
 }
 
@@ -57,14 +80,22 @@ const actorNames = {
 /** Links to all that the same actor did. */
 const actorCell = (actor: AuditActor, path: string, asked: URLSearchParams): Html => {
   const [id, name] =
-    typeof actor === "string" ? [actor, actorNames[actor]] : [actor.id, actor.email]
+    typeof actor === "string"
+      ? [actor, actorNames[actor]]
+      : [actor.id, "email" in actor ? actor.email : `key ${actor.key}`]
   return html`<a href="${withQuery(path, asked, { by: id, cursor: undefined })}">${name}</a>`
 }
 
-const subjectCell = ({ detail, subject }: AuditEntry, { directory }: MemberVisit): Html => {
+const changeText = ({ field, from, to }: AuditChange): Html =>
+  html`<br><span class="quiet"><code>${field}</code>: ${isolated(from || "none")} → ${isolated(to || "none")}</span>`
+
+const subjectCell = (
+  { changes = [], detail, subject }: AuditEntry,
+  { directory }: MemberVisit,
+): Html => {
   const email = directory.accounts.get(subject)?.email
   const name = email ?? (subject !== "" && html`<code>${subject}</code>`)
-  return html`${typeof name === "string" ? isolated(name) : name} ${detail !== email && detail}`
+  return html`${typeof name === "string" ? isolated(name) : name} ${detail !== email && detail}${changes.map(changeText)}`
 }
 
 const whereCell = ({ environment, projectId }: AuditEntry, { directory }: MemberVisit) =>
@@ -81,11 +112,14 @@ const filters = (
   return html`<form method="get" class="row">
 ${textField({ name: "by", label: "Who", type: "search", value: value("by") })}
 ${selectField({ name: "action", label: "Action", value: value("action"), options: [["", "all"], ...actions.map((action) => [action, action] as const)] })}
+${textField({ name: "on", label: "On", type: "search", value: value("on") })}
 ${isOfAll && selectField({ name: "project", label: "Project", value: value("project"), options: [["", "all"], ...projects] })}
 ${textField({ name: "from", label: "From", type: "date", value: value("from"), faults })}
 ${textField({ name: "to", label: "To", type: "date", value: value("to"), faults })}
 <div class="field"><button>Filter</button></div></form>
-<p class="hint">Who: a part of an e-mail address. Days begin at 00:00 UTC.</p>`
+<p class="hint">Who: a part of an e-mail address, or the id of a key. On: the id of what was changed${
+    !isOfAll && "; of a user, the log has a hash of the id"
+  }. Days begin at 00:00 UTC.</p>`
 }
 
 const logPage = Effect.fnUntraced(function* (
@@ -94,7 +128,7 @@ const logPage = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Reply, LaurelError> {
   const { audit, request, show } = visit
   const { path, query: asked } = request
-  const { faults, hasFilter, query } = askedFor(asked, place)
+  const { faults, hasFilter, query } = askedFor(asked, place, visit.directory.hashSecret)
   const { entries, next, searchedBackTo } = yield* audit.read(query)
   const isOfAll = place === undefined
   const project = isOfAll ? ["Project"] : []
@@ -110,7 +144,7 @@ const logPage = Effect.fnUntraced(function* (
   ])
   return show(
     "Audit log",
-    html`<p>The log records who changed what, when and from where. Entries are kept for ${daysKept} days${
+    html`<p>The log records who changed what, when and from where, in the dashboard, with API keys, and by the command line. What a key changes of users is in their history. Entries are kept for ${daysKept} days${
       isOfAll && `, the newest ${limits.auditEntriesMax.toLocaleString("en")} of them`
     }.</p>
 ${filters(visit, isOfAll, faults)}
@@ -125,7 +159,7 @@ ${
   html`<p>${
     hasFilter || query.before !== undefined
       ? "No entry matches."
-      : "The log is empty: the first change in the dashboard makes an entry."
+      : "The log is empty: the first change makes an entry."
   }</p>`
 }
 ${cursorPager(path, asked, next === undefined ? null : String(next))}`,

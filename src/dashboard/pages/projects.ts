@@ -112,7 +112,8 @@ const formRoute = (
 ): Route => {
   const changed = (visit: MemberVisit) => {
     const { directory, form, params, prefix } = visit
-    const detail = form.optional("name") ?? directory.projects.get(params.id!)?.name ?? ""
+    const names = [directory.projects.get(params.id ?? "")?.name, form.optional("name")]
+    const detail = names.filter((name) => name !== undefined).join(" → ")
     const note = { detail, ...(params.id !== undefined && { projectId: params.id }) }
     return Effect.as(change(visit), about(redirect(prefix), note))
   }

@@ -1,7 +1,9 @@
 /** Get started: a key, commands that work as they stand, and the first event as it arrives. */
 import { Effect } from "effect"
+import { logged } from "../../accounts/audit/logged.ts"
+import { RequestOrigin } from "../../accounts/audit/RequestOrigin.ts"
 import type { SignedIn } from "../../accounts/people/People.ts"
-import { firstProjectName, projectNamed } from "../../domain/project/Directory.ts"
+import { firstProjectName, projectNamed, scopeOf } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { type PlaceVisit, placePage, type Route, type Visit } from "../request/Route.ts"
 import { commandBox, commandsOf, curl, eventRequest, secretBox } from "../view/Commands.ts"
@@ -63,8 +65,8 @@ ${
 
 /** Where the first owner begins: the address of the first project's page, with a sandbox key of their own. */
 export const startOf = (
-  { directory, keys, once, people, prefix }: Visit,
-  { session }: SignedIn,
+  { audit, directory, keys, once, people, prefix, request }: Visit,
+  { account, session }: SignedIn,
 ): Effect.Effect<string> =>
   Effect.gen(function* () {
     const project = projectNamed(directory, firstProjectName)
@@ -77,7 +79,19 @@ export const startOf = (
       tier: "enterprise",
       name: "Get started",
     } as const
-    const { key } = yield* keys.create(wish, { sessionId: member.session.id })
+    const { address, requestId } = request
+    const { key } = yield* logged(
+      audit,
+      keys.create(wish, { sessionId: member.session.id }),
+      (made) => ({
+        action: "key.create",
+        by: { id: account.id, email: account.email },
+        subject: made.id,
+        detail: `${scopeOf(made)}, ${made.tier}`,
+        projectId: project.id,
+        environment: made.environment,
+      }),
+    ).pipe(Effect.provideService(RequestOrigin, { address, requestId }))
     return `${prefix}/${project.name}/sandbox/start?created=${once.keep(key, member.session.id)}`
   }).pipe(
     // The account exists; pages say how to create a key.

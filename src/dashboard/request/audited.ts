@@ -3,7 +3,10 @@ import { Effect } from "effect"
 import type { AuditAction, AuditLog } from "../../accounts/audit/AuditLog.ts"
 import { logged } from "../../accounts/audit/logged.ts"
 import { RequestOrigin } from "../../accounts/audit/RequestOrigin.ts"
+import { userSubject } from "../../accounts/audit/userSubject.ts"
+import { environmentId } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
+import { type ChangeNote, ChangeNotes } from "../../http/contract/AuditedOperations.ts"
 import { percentDecode } from "../../http/request/RequestParts.ts"
 import type { StreamedReply } from "../../http/stream/StreamedReply.ts"
 import type { AuditNote, Reply } from "../view/Replies.ts"
@@ -20,20 +23,23 @@ export const audited = (
 ): Answer => {
   if (route.method === "GET" || route.action === "none") return Effect.suspend(answer)
   const { action } = route
-  const { member, params, place, request } = visit
+  const { member, place, request } = visit
   const { address, requestId } = request
+  const noted: Array<ChangeNote> = []
   const answered = logged(
     protective.has(action) ? unlimited(log) : log,
-    Effect.suspend(answer),
+    Effect.provideService(Effect.suspend(answer), ChangeNotes, (one) => void noted.push(one)),
     (reply) => {
       if ("status" in reply && reply.status >= 400) return undefined
       const note: AuditNote = ("audit" in reply && reply.audit) || {}
+      const changes = noted.flatMap((one) => one.changes)
       const account = note.account ?? member?.account
       return {
         action,
         by: account === undefined ? "visitor" : { id: account.id, email: account.email },
-        subject: note.subject ?? subjectOf(params),
-        detail: note.detail ?? "",
+        subject: note.subject ?? subjectOf(visit),
+        detail: note.detail ?? noted[0]?.detail ?? "",
+        ...(changes.length > 0 && { changes }),
         projectId: place?.project.id ?? note.projectId ?? null,
         environment: place?.environment ?? null,
       }
@@ -55,8 +61,12 @@ const protective: ReadonlySet<string> = new Set<AuditAction>([
 
 const unlimited = (log: AuditLog): AuditLog => ({ ...log, admit: () => log.admit() })
 
-/** The ids in the path, but for the project and its environment. */
-const subjectOf = ({ environment, project, ...others }: Visit["params"]): string =>
-  Object.values(others)
-    .map((part) => percentDecode(part) ?? part)
-    .join(" ")
+/** The ids in the path, but for the project and its environment. No entry has the id of a user, or one that a caller chose. */
+const subjectOf = ({ directory, params, place }: Visit & Partial<PlaceVisit>): string => {
+  const { environment: _, project: __, user, ...others } = params
+  const ids = Object.values(others).map((part) => percentDecode(part) ?? part)
+  if (user === undefined || place === undefined) return ids.join(" ")
+  const environment = environmentId(place.project.id, place.environment)
+  const hash = userSubject(directory.hashSecret, environment, percentDecode(user) ?? user)
+  return [hash, ...ids.filter((id) => /^[a-z]{3}_[0-9a-z]+$/.test(id))].join(" ")
+}

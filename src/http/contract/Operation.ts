@@ -131,6 +131,8 @@ export interface CompiledOperation {
   readonly payload: (body: Buffer, mediaType: string, environment: string) => MaybeLater<unknown>
   readonly moreFaults: (body: Buffer, caller: Caller) => ReadonlyArray<Fault>
   readonly cost: ((payload: unknown) => number) | undefined
+  /** The audit log has what it changes, with the request's origin. */
+  readonly isLogged?: boolean
   readonly handle: AnyOperation["handle"]
   readonly handleWithCallback: AnyOperation["handleWithCallback"]
 }

@@ -3,6 +3,7 @@
  * own in admission, so that somebody can look while the API is overloaded, and cannot take places from it.
  */
 import { type Cause, Effect, Result } from "effect"
+import type { AuditLog } from "../../accounts/audit/AuditLog.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import { shuttingDown } from "../../engine/actor/refusals.ts"
@@ -41,9 +42,10 @@ export interface Pages {
   readonly refused: (error: LaurelError, requestId: string) => PlainReply
 }
 
-/** Pages that ask operations of the contract in process. */
+/** Pages that ask operations of the contract in process, and their log, which has changes by API keys, too. */
 export interface MakePages {
   readonly prefix: string
+  readonly audit: AuditLog
   readonly make: (operations: Operations) => Pages
 }
 

@@ -5,6 +5,7 @@
  */
 import { Cause, Effect, type Exit, Result } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
+import { RequestOrigin } from "../../accounts/audit/RequestOrigin.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { shuttingDown } from "../../engine/actor/refusals.ts"
 import type { Idempotency } from "../../engine/Engine.ts"
@@ -311,7 +312,12 @@ export class Pipeline implements RequestHandler {
       else if (reason?._tag === "Fail") this.#answer(exchange, operation, () => reason.error)
       else this.#failed(exchange, exit.cause)
     }
-    const answer = operation.handle(request)
+    const answer = operation.isLogged
+      ? Effect.provideService(operation.handle(request), RequestOrigin, {
+          address: this.watch.addressOf(exchange.request),
+          requestId: exchange.requestId,
+        })
+      : operation.handle(request)
     const exit = exitOf(answer)
     // An answer that is there already needs no fiber.
     if (exit !== undefined) settle(exit)

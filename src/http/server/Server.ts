@@ -9,6 +9,7 @@ import type { AddressInfo } from "node:net"
 import { Context, Effect, Fiber, References, type Scope } from "effect"
 import { Accounts } from "../../accounts/Accounts.ts"
 import type { AddressRanges } from "../../accounts/AddressRanges.ts"
+import { userSubject } from "../../accounts/audit/userSubject.ts"
 import { shuttingDown } from "../../engine/actor/refusals.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
@@ -17,6 +18,7 @@ import { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import { AllowedRanges } from "../../webhooks/send/AddressGuard.ts"
 import type { WebhookUrlPolicy } from "../../webhooks/WebhookUrl.ts"
 import { Api } from "../api/Api.ts"
+import { auditedOperations } from "../contract/AuditedOperations.ts"
 import {
   alive,
   compileOperations,
@@ -130,10 +132,24 @@ export const listenHttp = Effect.fnUntraced(function* (
       accounts,
       heartbeatMs: bounds.streamHeartbeatMs,
     }
-    const operations = compileOperations(
+    const compiled = compileOperations(
       Api,
       handlersOf(engine, webhooks, streams, eventMetrics, bounds.erasureMs),
     )
+    const keyName = (keyId: string) => {
+      const key = engine.directoryNow().keys.get(keyId)
+      return key?.name ?? key?.hint ?? ""
+    }
+    const operations =
+      pages === undefined
+        ? compiled
+        : auditedOperations(compiled, {
+            log: pages.audit,
+            now: engine.now,
+            keyName,
+            userSubject: (environment, userId) =>
+              userSubject(engine.directoryNow().hashSecret, environment, userId),
+          })
     const pipeline = new Pipeline({
       router: routerOf(
         operations,

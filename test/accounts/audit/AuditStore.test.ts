@@ -120,6 +120,23 @@ describe("An entry", () => {
       expect([entries[0]!.subject, entries[0]!.detail]).toEqual([most, most])
     }),
   )
+
+  it.effect(`has at most ${limits.auditChangesMax} changes, and counts the rest`, () =>
+    Effect.gen(function* () {
+      const log = yield* logOn(new SimulatedDisk())
+      const { auditChangeCharactersMax: most, auditChangesMax } = limits
+      const long = "x".repeat(most + 1)
+      const change = { field: long, from: long, to: long }
+      yield* log.write({ ...entry("a"), changes: Array(auditChangesMax).fill(change) })
+      yield* log.write({ ...entry("a"), changes: Array(auditChangesMax + 2).fill(change) })
+      const [more, whole] = (yield* log.read({})).entries
+      const kept = { field: long.slice(1), from: long.slice(1), to: long.slice(1) }
+      expect(whole!.changes).toEqual(Array(auditChangesMax).fill(kept))
+      expect(whole!.detail).not.toContain("more")
+      expect(more!.changes).toHaveLength(auditChangesMax)
+      expect(more!.detail).toContain("2 more changes")
+    }),
+  )
 })
 
 describe("The log", () => {

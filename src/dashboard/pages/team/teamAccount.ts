@@ -101,11 +101,13 @@ const formRoute = (
   return memberForm("owner", `${path}/${below}`, action, changed, accountPage)
 }
 
-/** Sets the access; the log says what it is now. */
+/** Sets the access; the log says what it was and is. */
 const changeAccess = (visit: MemberVisit, { access: seen, email, id }: Account, access: Access) =>
   Effect.as(
     visit.people.changeAccess(asker(visit), id, access, seen),
-    about(redirect(pageOf(visit)), { detail: `${email}: ${accessLabel(access, visit.directory)}` }),
+    about(redirect(pageOf(visit)), {
+      detail: `${email}: ${[seen, access].map((one) => accessLabel(one, visit.directory)).join(" → ")}`,
+    }),
   )
 
 export const teamAccountRoutes: ReadonlyArray<Route> = [

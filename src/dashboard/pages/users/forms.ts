@@ -53,8 +53,8 @@ ${fields}
 const keyOf = ({ form }: PlaceVisit): string | undefined => form.optional("idempotencyKey")
 
 /** Leads to the user's page; `detail` is for the audit log. */
-const backTo = (visit: PlaceVisit, subject: string, notice: string, detail: string): Reply =>
-  about(redirectWithNotice(visit, userPath(visit.base, subject), notice), { subject, detail })
+const backTo = (visit: PlaceVisit, userId: string, notice: string, detail: string): Reply =>
+  about(redirectWithNotice(visit, userPath(visit.base, userId), notice), { detail })
 
 export const rewardPage = (visit: PlaceVisit, { id }: User, error?: LaurelError): Answer =>
   Effect.map(visit.ask("badges.list", { query: { limit: String(limits.pageMax) } }), (page) => {

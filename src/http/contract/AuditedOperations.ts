@@ -1,0 +1,269 @@
+/**
+ * The changes of an environment that the audit log has, whoever asks for them: an API key, whose request is logged here, or a
+ * page, whose form is logged by the dashboard with what is noted here (`ChangeNotes`).
+ *
+ * - Logged is what a project defines: settings, rules, quests, badges, webhooks; and the erasure of a user, whose history
+ *   goes with it. Other changes of a user are in the user's history, with their causes (`notLogged`).
+ * - An entry shows each changed member, before and after. One change at a time runs in an environment, so that the value
+ *   before is the one that was replaced.
+ * - A key writes at most `auditKeyEntriesPerHourMax` entries an hour: it must not push out the rest. The next entry counts
+ *   the changes in between.
+ */
+import { Context, Effect, Semaphore } from "effect"
+import type {
+  AuditAction,
+  AuditActor,
+  AuditChange,
+  AuditLog,
+} from "../../accounts/audit/AuditLog.ts"
+import { HourlyCounts } from "../../accounts/audit/HourlyCounts.ts"
+import { logged } from "../../accounts/audit/logged.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import { limits } from "../../Limits.ts"
+import { JsonText } from "../body/JsonText.ts"
+import type { StreamedReply } from "../stream/StreamedReply.ts"
+import type { CompiledOperation, OperationReply, OperationRequest } from "./Operation.ts"
+import type { OperationName } from "./Operations.ts"
+
+/** A change as the log has it: what was acted on, and its changed members. */
+export interface ChangeNote {
+  readonly subject: string
+  readonly detail: string
+  readonly changes: ReadonlyArray<AuditChange>
+}
+
+/** Takes the changes that a form's answer makes. */
+export const ChangeNotes = Context.Reference<((note: ChangeNote) => void) | undefined>(
+  "http/contract/ChangeNotes",
+  { defaultValue: () => undefined },
+)
+
+interface Logging {
+  readonly action: AuditAction
+  /** The operation that reads, with the same parts, what is about to change. */
+  readonly before?: OperationName
+}
+
+export const loggedOperations: Partial<Record<OperationName, Logging>> = {
+  "project.update": { action: "settings.update", before: "project.get" },
+  "definitions.apply": { action: "definitions.apply", before: "definitions.diff" },
+  "rules.create": { action: "rule.create" },
+  "rules.update": { action: "rule.update", before: "rules.get" },
+  "rules.delete": { action: "rule.delete", before: "rules.get" },
+  "quests.create": { action: "quest.create" },
+  "quests.update": { action: "quest.update", before: "quests.get" },
+  "quests.delete": { action: "quest.archive", before: "quests.get" },
+  "badges.create": { action: "badge.create" },
+  "badges.update": { action: "badge.update", before: "badges.get" },
+  "badges.delete": { action: "badge.archive", before: "badges.get" },
+  "badges.startBackfill": { action: "badge.backfill", before: "badges.get" },
+  "webhooks.create": { action: "webhook.create" },
+  "webhooks.update": { action: "webhook.change", before: "webhooks.get" },
+  "webhooks.delete": { action: "webhook.delete", before: "webhooks.get" },
+  "webhooks.rotateSecret": { action: "webhook.rotate_secret", before: "webhooks.get" },
+  "webhooks.test": { action: "webhook.test", before: "webhooks.get" },
+  "webhooks.recover": { action: "webhook.recover", before: "webhooks.get" },
+  "webhooks.redeliver": { action: "webhook.redeliver", before: "webhooks.get" },
+  "users.erase": { action: "user.erase" },
+}
+
+/** Operations that write what is in a user's history, or that write nothing. */
+export const notLogged: ReadonlyArray<OperationName> = [
+  "events.track",
+  "events.trackBatch",
+  "events.importBatch",
+  "users.put",
+  "users.createToken",
+  "users.reward",
+  "users.spend",
+  "users.refund",
+  "users.revokeReward",
+  "users.revokeEvent",
+  "project.simulate",
+  "project.preview",
+  "definitions.diff",
+]
+
+type Request = OperationRequest<unknown, unknown, unknown>
+type Handled = OperationReply<unknown> | StreamedReply
+type Members = Readonly<Record<string, unknown>>
+
+interface Parts {
+  readonly log: AuditLog
+  readonly now: () => number
+  /** The name of a key in force. */
+  readonly keyName: (keyId: string) => string
+  /** The subject of an entry about a user. */
+  readonly userSubject: (environment: string, userId: string) => string
+}
+
+/** The operations, of which those that are to be logged are. */
+export const auditedOperations = (
+  compiled: ReadonlyArray<CompiledOperation>,
+  parts: Parts,
+): ReadonlyArray<CompiledOperation> => {
+  const byName = new Map(compiled.map((operation) => [operation.name, operation]))
+  const changing = new Map<string, Semaphore.Semaphore>()
+  const oneAtATime = <A>(environment: string, change: Effect.Effect<A, LaurelError>) => {
+    const turn = changing.get(environment) ?? Semaphore.makeUnsafe(1)
+    changing.set(environment, turn)
+    return Semaphore.withPermit(turn, change)
+  }
+  const counts = new HourlyCounts(limits.auditKeyEntriesPerHourMax, parts.now)
+  const unlogged = new Map<string, number>()
+
+  const entryOf = ({ caller }: Request, action: AuditAction, note: ChangeNote) => {
+    const { environmentName, keyId, projectId } = caller
+    const missed = unlogged.get(keyId) ?? 0
+    if (counts.isFull(keyId)) {
+      unlogged.set(keyId, missed + 1)
+      return undefined
+    }
+    counts.add(keyId)
+    unlogged.delete(keyId)
+    const others = missed === 0 ? [] : [`and ${missed} more changes since the entry before`]
+    const detail = [note.detail, ...others].filter(Boolean).join(", ")
+    const by: AuditActor = { id: keyId, key: parts.keyName(keyId) }
+    return { action, by, ...note, detail, projectId, environment: environmentName }
+  }
+
+  const audit = (operation: CompiledOperation, { action, before }: Logging): CompiledOperation => {
+    const reading = before === undefined ? undefined : byName.get(before)
+    const handle = (request: Request): Effect.Effect<Handled, LaurelError> =>
+      Effect.gen(function* () {
+        const was = reading && (yield* read(reading, request))
+        const reply: Handled = yield* operation.handle(request)
+        return { was, reply }
+      }).pipe(
+        (changed) => oneAtATime(request.caller.environment, changed),
+        (changed) => {
+          const noteFor = ({ reply, was }: { readonly was: unknown; readonly reply: Handled }) =>
+            noteOf(operation, request, was, reply, parts)
+          if (request.caller.kind !== "account") {
+            const done = logged(parts.log, changed, (result) => {
+              const note = noteFor(result)
+              return note && entryOf(request, action, note)
+            })
+            return Effect.map(done, ({ reply }) => reply)
+          }
+          return Effect.flatMap(changed, (result) =>
+            Effect.map(ChangeNotes, (take) => {
+              const note = take && noteFor(result)
+              if (note !== undefined) take?.(note)
+              return result.reply
+            }),
+          )
+        },
+      )
+    return { ...operation, isLogged: true, handle }
+  }
+
+  return compiled.map((operation) => {
+    const logging = loggedOperations[operation.name as OperationName]
+    return logging === undefined ? operation : audit(operation, logging)
+  })
+}
+
+/** What the change is about to replace; `undefined` where that cannot be read: then the change is refused, too. */
+const read = (reading: CompiledOperation, request: Request): Effect.Effect<unknown> =>
+  reading.handle({ ...request, query: {}, idempotency: undefined, headers: {} }).pipe(
+    Effect.map(bodyOf),
+    Effect.orElseSucceed(() => undefined),
+  )
+
+const bodyOf = (reply: Handled): unknown => {
+  if ("stream" in reply) return undefined
+  return reply.body instanceof JsonText ? reply.body.parse() : reply.body
+}
+
+/** The note of a change; `undefined` where nothing has changed. */
+const noteOf = (
+  { method, name, path }: CompiledOperation,
+  { caller, params, payload }: Request,
+  was: unknown,
+  reply: Handled,
+  { userSubject }: Parts,
+): ChangeNote | undefined => {
+  if ("replayed" in reply && reply.replayed) return undefined
+  const asked = membersOf(params)
+  const id = String(asked.id ?? "")
+  if (path.startsWith("/v1/users/")) {
+    return { subject: userSubject(caller.environment, id), detail: "", changes: [] }
+  }
+  const body = bodyOf(reply)
+  if (name === "definitions.apply") return appliedNote(membersOf(was), membersOf(body))
+  const isShown = method === "POST" && id === ""
+  const about = membersOf(isShown || was === undefined ? body : was)
+  const delivery = asked.deliveryId === undefined ? [] : [String(asked.deliveryId)]
+  const changes =
+    method === "PATCH" ? changesOf(membersOf(payload), membersOf(was), membersOf(body)) : []
+  if (method === "PATCH" && was !== undefined && changes.length === 0) return undefined
+  return {
+    subject: [isShown ? String(about.id ?? "") : id, ...delivery].join(" "),
+    detail: titleOf(about),
+    changes,
+  }
+}
+
+const membersOf = (value: unknown): Members =>
+  typeof value === "object" && value !== null ? (value as Members) : {}
+
+/** Words for what was acted on. Of a URL the host alone: the rest may be a secret. */
+const titleOf = ({ action, name, title, url }: Members): string => {
+  if (typeof url === "string") return hostOf(url)
+  return String(title ?? name ?? action ?? "")
+}
+
+const hostOf = (url: string): string => URL.parse(url)?.host ?? ""
+
+/** The members that a patch names and that have changed, each leaf by itself. */
+const changesOf = (patch: Members, was: Members, is: Members): ReadonlyArray<AuditChange> =>
+  Object.keys(patch).flatMap((name) =>
+    name === "url" ? urlChange(String(was.url), String(is.url)) : leaves(name, was[name], is[name]),
+  )
+
+const urlChange = (was: string, is: string): ReadonlyArray<AuditChange> => {
+  if (was === is) return []
+  const [before, after] = [hostOf(was), hostOf(is)]
+  const to = before === after ? `${after}, another path` : after
+  return [{ field: "url", from: before, to }]
+}
+
+const leaves = (field: string, was: unknown, is: unknown): ReadonlyArray<AuditChange> => {
+  if (isObject(was) && isObject(is)) {
+    const names = new Set([...Object.keys(was), ...Object.keys(is)])
+    return [...names].flatMap((name) => leaves(`${field}.${name}`, was[name], is[name]))
+  }
+  const [from, to] = [JSON.stringify(was) ?? "", JSON.stringify(is) ?? ""]
+  return from === to ? [] : [{ field, from, to }]
+}
+
+const isObject = (value: unknown): value is Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+interface Applied {
+  readonly kind: string
+  readonly id: string | null
+  readonly op: string
+  readonly members?: ReadonlyArray<{ name: string; before: string | null; after: string | null }>
+}
+
+/** `was` compares the file with what was there. */
+const appliedNote = (was: Members, { created, deleted, updated }: Members) => {
+  const compared = (was.changes ?? []) as ReadonlyArray<Applied>
+  if (created === 0 && deleted === 0 && updated === 0) return undefined
+  return {
+    subject: "",
+    detail: `${created} created, ${updated} updated, ${deleted} deleted`,
+    changes: compared.flatMap(({ id, kind, members = [], op }) => {
+      const which = id === null ? kind : `${kind} ${id}`
+      return op === "update"
+        ? members.map(({ after, before, name }) => ({
+            field: `${which} ${name}`,
+            from: before ?? "",
+            to: after ?? "",
+          }))
+        : [{ field: which, from: "", to: `${op}d` }]
+    }),
+  }
+}
