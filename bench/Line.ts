@@ -47,6 +47,15 @@ export const formatNumber = (value: number): string =>
     value < 100 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 },
   )
 
+/** What a line of the list means where its question does not say it. */
+export const notesOf = (lines: ReadonlyArray<BenchLine>): ReadonlyArray<string> =>
+  lines.some(({ question }) => question.endsWith(": refused, broken or not sent"))
+    ? [
+        "refused, broken or not sent: the share of the events due that got no good reply: refused by the server, their connection broke, or",
+        "all connections of the open loop waited for replies when the event was due. At rates above what a program reaches it is high.",
+      ]
+    : []
+
 const formatRatio = (ratio: number): string => `${ratio.toPrecision(ratio < 10 ? 2 : 3)}×`
 
 /** One line of text with columns that stand under each other: question, value, ratio and reference, goal. */

@@ -18,6 +18,8 @@ export interface Command {
   readonly names: ReadonlyArray<string>
   readonly options: BenchOptions
   readonly help: boolean
+  /** Renews the tables of the pages from this run. */
+  readonly table: boolean
   /** Files. */
   readonly json?: string
   readonly html?: string
@@ -31,6 +33,7 @@ const text = { type: "string" } as const
 const optionTypes = {
   quick: { type: "boolean", default: false },
   help: { type: "boolean", default: false },
+  table: { type: "boolean", default: false },
   url: text,
   key: text,
   connections: text,
@@ -85,7 +88,10 @@ export const readCommand = (args: ReadonlyArray<string>, known: Names): Command 
   if (local.length > 0) {
     throw new Refusal(`${local.join(", ")} cannot measure a server that runs already.`)
   }
-  const { compare, help, html, json } = values
+  const { compare, help, html, json, table } = values
+  if (table && (values.quick || target !== undefined)) {
+    throw new Refusal("--table needs a run in full: leave out --quick and --url.")
+  }
   return {
     names,
     options: {
@@ -97,6 +103,7 @@ export const readCommand = (args: ReadonlyArray<string>, known: Names): Command 
       ...(minutes !== undefined && { minutes }),
     },
     help,
+    table,
     ...(json !== undefined && { json }),
     ...(html !== undefined && { html }),
     ...(compare !== undefined && { compare }),

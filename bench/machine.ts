@@ -11,6 +11,11 @@ export interface Machine {
   readonly node: string
   /** Time to append 4 KiB to a file of the temporary folder and flush them, in microseconds. */
   readonly flushUs: { readonly p50: number; readonly p99: number }
+  /**
+   * The share of the processors' time that other processes took, the largest in the seconds before the benches; `undefined` where it
+   * was not measured.
+   */
+  readonly busyPercent?: number
   /** Abbreviated; `+` after it: the working tree differs from it. */
   readonly commit: string
 }
@@ -60,6 +65,35 @@ export const describeMachine = (): Machine => ({
   flushUs: measureFlush(),
   commit: commit(),
 })
+
+const sampleMs = 1_000
+
+/** The share of the processors' time that all processes take now, while this one rests; steal by other machines is not in it. */
+export const sampleBusyPercent = async (): Promise<number> => {
+  const sum = () => {
+    const times = cpus().map((cpu) => cpu.times)
+    const idle = times.reduce((total, each) => total + each.idle, 0)
+    const all = times.reduce(
+      (total, { idle, irq, nice, sys, user }) => total + idle + irq + nice + sys + user,
+      0,
+    )
+    return { idle, all }
+  }
+  const before = sum()
+  await new Promise((resolve) => setTimeout(resolve, sampleMs))
+  const after = sum()
+  const all = after.all - before.all
+  return all === 0 ? 0 : Math.max(0, (1 - (after.idle - before.idle) / all) * 100)
+}
+
+/** From this share on, numbers are of a busy machine. */
+const busyPercentMax = 10
+
+/** Says that others used the machine; empty where it was quiet, or nobody looked. */
+export const busyWarning = ({ busyPercent = 0 }: Pick<Machine, "busyPercent">): string =>
+  busyPercent > busyPercentMax
+    ? `The machine was busy: other processes took up to ${Math.round(busyPercent)} % of the processors.`
+    : ""
 
 export const formatMachine = (machine: Machine): string =>
   `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB; ` +

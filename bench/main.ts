@@ -16,10 +16,16 @@ import { forwarding } from "./forwarding.ts"
 import { growth } from "./growth.ts"
 import { hostile } from "./hostile.ts"
 import { journal } from "./journal.ts"
-import { type BenchLine, formatLine } from "./Line.ts"
+import { type BenchLine, formatLine, notesOf } from "./Line.ts"
 import { leaderboard } from "./leaderboard.ts"
 import { loading } from "./loading.ts"
-import { describeMachine, formatMachine } from "./machine.ts"
+import {
+  busyWarning,
+  describeMachine,
+  formatMachine,
+  type Machine,
+  sampleBusyPercent,
+} from "./machine.ts"
 import type { BenchOptions } from "./options.ts"
 import { overload } from "./overload.ts"
 import { pageOf, type Results } from "./page.ts"
@@ -32,6 +38,7 @@ import { runners } from "./runners.ts"
 import { oneCoreEvents, singleEvents, zipfEvents } from "./singleEvents.ts"
 import { sizes } from "./sizes.ts"
 import { soak } from "./soak.ts"
+import { missingFrom, renewPages } from "./table.ts"
 import { millionUsers } from "./users.ts"
 import { manyEndpoints, pendingDeliveries, webhooks } from "./webhooks.ts"
 
@@ -64,11 +71,11 @@ const short: Readonly<Record<string, Bench>> = {
   overload,
   hostile,
   archives,
+  asks,
 }
 
 const all: Readonly<Record<string, Bench>> = {
   ...short,
-  asks,
   definitions,
   leaderboard,
   rollover,
@@ -103,6 +110,7 @@ Only by name: soak, an hour of steady load (npm run bench:soak); peers, the tria
   --duration S       seconds of each round
   --minutes N        of soak; 60 without
 
+  --table            renews the tables of README.md and bench/README.md from this run alone; needs a commit without changes
   --json FILE        writes all rounds, histograms, machine and commit
   --html FILE        writes charts and lines as one page (later: node bench/page.ts RESULTS.json PAGE.html)
   --compare FILE     says what moved against such a file beyond the spread of the rounds
@@ -130,11 +138,29 @@ const earlier =
     : (JSON.parse(readFileSync(command.compare, "utf8")) as Results)
 
 const startedAt = new Date().toISOString()
-const machine = describeMachine()
+let machine: Machine = describeMachine()
+if (command.table && !/^[0-9a-f]+$/.test(machine.commit)) {
+  console.error(`--table needs a commit without changes, not ${machine.commit}.`)
+  process.exit(64)
+}
 console.log(`${formatMachine(machine)}\n`)
+/** Looks before a bench, while nothing of the suite runs, how much others do. */
+const lookForOthers = async (): Promise<void> => {
+  const busyPercent = await sampleBusyPercent()
+  const warning = busyWarning({ busyPercent })
+  if (warning !== "") console.error(`WARNING: ${warning}`)
+  machine = { ...machine, busyPercent: Math.max(busyPercent, machine.busyPercent ?? 0) }
+}
 const lines: Array<BenchLine> = []
 const failed: Array<string> = []
-for (const name of command.names) {
+let results: Results = { startedAt, machine, options: {}, lines }
+for (const [index, name] of command.names.entries()) {
+  await lookForOthers()
+  const time = new Date().toTimeString().slice(0, 8)
+  console.error(`${time}  ${index + 1} of ${command.names.length}: ${name}`)
+  if (command.options.quick && short[name] === undefined) {
+    console.error(`${name} does not heed --quick: it runs in full.`)
+  }
   // A run of all takes more than an hour: one that fails must not end it.
   const measured = await { ...all, ...onlyByName }[name]!(command.options).catch((error) => {
     failed.push(name)
@@ -145,9 +171,16 @@ for (const name of command.names) {
   for (const line of measured) console.log(formatLine(line))
   // After each: an end of this process loses nothing.
   const { target: _key, ...options } = command.options
-  const results: Results = { startedAt, machine, options, lines }
+  results = { startedAt, machine, options, lines }
   if (command.json !== undefined) writeFileSync(command.json, JSON.stringify(results))
   if (command.html !== undefined) writeFileSync(command.html, pageOf(results))
+}
+for (const note of notesOf(lines)) console.log(note)
+const warning = busyWarning(machine)
+if (warning !== "") console.error(`WARNING: ${warning}`)
+if (command.table) {
+  for (const title of missingFrom(results)) console.error(`The run has no line for: ${title}`)
+  renewPages(results)
 }
 if (earlier !== undefined) console.log(`\n${formatCompared(compare(earlier.lines, lines))}`)
 if (failed.length > 0) {

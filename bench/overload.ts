@@ -63,11 +63,22 @@ export const overload = async ({
     return [
       line("99 % of accepted events within", "ms", flood.p99Ms, calm.p99Ms, "≤ 5×"),
       line("median of accepted events", "ms", flood.p50Ms, calm.p50Ms),
+      // Without a refusal they have no latency.
+      ...(flood.refused === 0
+        ? []
+        : [
+            {
+              question: "3× overload: 99 % of refusals within",
+              value: flood.refusedP99Ms,
+              unit: "ms",
+              reference: { name: "median refusal", value: flood.refusedP50Ms, unit: "ms" },
+            },
+          ]),
       {
-        question: "3× overload: 99 % of refusals within",
-        value: flood.refusedP99Ms,
-        unit: "ms",
-        reference: { name: "median refusal", value: flood.refusedP50Ms, unit: "ms" },
+        question: "3× overload: refused events",
+        value: (flood.refused / flood.offered) * 100,
+        unit: "%",
+        reference: { name: unsaturated, value: (calm.refused / calm.offered) * 100, unit: "%" },
       },
       {
         question: "3× overload: accepted events",

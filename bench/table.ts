@@ -1,11 +1,11 @@
 /**
- * Renews the tables of README.md and bench/README.md from the JSON file of a run, or of several at the same commit, so that all
- * of their figures are of one: node bench/table.ts RESULTS.json…
+ * Renews the tables of README.md and bench/README.md, whose figures are all of one commit and one machine: from a run with
+ * `npm run bench:table`, or from the JSON files of several, node bench/table.ts RESULTS.json…
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
-import { type BenchLine, formatLine, formatNumber } from "./Line.ts"
-import { formatMachine, type Machine } from "./machine.ts"
+import { type BenchLine, formatLine, formatNumber, notesOf } from "./Line.ts"
+import { busyWarning, formatMachine, type Machine } from "./machine.ts"
 import type { Results } from "./page.ts"
 
 interface Row {
@@ -41,6 +41,10 @@ const besidePeers: ReadonlyArray<Row> = [
   { question: /^single events, one core: closed loop$/, title: "events, 64 connections, one core" },
   { question: /^batches of ([\d,]+) with ids: closed loop$/, title: "events in batches of $1" },
   { question: /^single events at (.+): 99 % within$/, title: "99 % within, at $1" },
+  {
+    question: /^single events at (.+): refused, broken or not sent$/,
+    title: "refused, broken or not sent, at $1",
+  },
   { question: /^loading ([\d,]+) new users: rate$/, title: "loading $1 new users" },
   { question: /^restart with ([\d,]+) users: first/, title: "restart with $1 users" },
   { question: /^restart after a kill: first/, title: "restart after a kill" },
@@ -135,7 +139,12 @@ const captionOf = (machine: Machine): string => {
   return (
     `Printed by \`npm run bench\` at commit \`${commit}\` on a virtual, shared machine: ${cpu}, ${cores} cores, ${memoryGiB} GiB, ` +
     `Node ${node.slice(1)};\na write of 4 KiB is flushed within ${formatNumber(flushUs.p50)} µs (99 %: ${formatNumber(flushUs.p99)}). ` +
-    "Load and server share the cores; medians where a question has several rounds."
+    [
+      "Load and server share the cores; medians where a question has several rounds.",
+      busyWarning(machine),
+    ]
+      .filter((text) => text !== "")
+      .join("\n")
   )
 }
 
@@ -150,9 +159,18 @@ export const summaryOf = ({ lines, machine }: Results): string =>
 
 /** The list of bench/README.md: every line. */
 export const listOf = ({ lines, machine }: Results): string =>
-  [`    ${formatMachine(machine)}`, "", ...lines.map((line) => `    ${formatLine(line)}`)].join(
-    "\n",
-  )
+  [
+    formatMachine(machine),
+    busyWarning(machine),
+    "",
+    ...lines.map(formatLine),
+    "",
+    ...notesOf(lines),
+  ]
+    .map((line) => `    ${line}`.trimEnd())
+    .join("\n")
+    .replaceAll(/\n{3,}/g, "\n\n")
+    .trimEnd()
 
 const begin = "<!-- printed by bench/table.ts: begin -->"
 const end = "<!-- printed by bench/table.ts: end -->"
@@ -171,7 +189,7 @@ export const missingFrom = ({ lines }: Results): ReadonlyArray<string> =>
     .filter(({ question }) => !lines.some((line) => question.test(line.question)))
     .map(({ title }) => title.replaceAll(/\$\d/g, "…"))
 
-/** Several runs as one. Throws unless they are of the same commit. */
+/** Several runs as one. Throws unless they are of the same commit and kind of machine. */
 export const merged = ([first, ...others]: readonly [
   Results,
   ...ReadonlyArray<Results>,
@@ -180,8 +198,32 @@ export const merged = ([first, ...others]: readonly [
     if (machine.commit !== first.machine.commit) {
       throw new Error(`The runs are of ${first.machine.commit} and ${machine.commit}`)
     }
+    if (placeOf(machine) !== placeOf(first.machine)) {
+      throw new Error(`The runs are of ${placeOf(first.machine)} and ${placeOf(machine)}`)
+    }
   }
-  return { ...first, lines: [first, ...others].flatMap(({ lines }) => lines) }
+  const all = [first, ...others]
+  const busyPercent = Math.max(...all.map(({ machine }) => machine.busyPercent ?? 0))
+  return {
+    ...first,
+    machine: { ...first.machine, busyPercent },
+    lines: all.flatMap(({ lines }) => lines),
+  }
+}
+
+const placeOf = ({ cores, cpu, memoryGiB, node }: Machine): string =>
+  `${cpu}, ${cores} cores, ${memoryGiB} GiB, Node ${node}`
+
+/** Writes the tables of a run into the pages. */
+export const renewPages = (results: Results): void => {
+  const root = path.resolve(import.meta.dirname, "..")
+  for (const [name, text] of [
+    ["README.md", summaryOf(results)],
+    ["bench/README.md", listOf(results)],
+  ] as const) {
+    const page = path.join(root, name)
+    writeFileSync(page, renewed(readFileSync(page, "utf8"), text))
+  }
 }
 
 const main = ([file, ...files]: ReadonlyArray<string>): void => {
@@ -195,14 +237,7 @@ const main = ([file, ...files]: ReadonlyArray<string>): void => {
   if (results.machine.commit.endsWith("+")) {
     console.error(`The working tree differed from the commit: ${results.machine.commit}`)
   }
-  const root = path.resolve(import.meta.dirname, "..")
-  for (const [name, text] of [
-    ["README.md", summaryOf(results)],
-    ["bench/README.md", listOf(results)],
-  ] as const) {
-    const page = path.join(root, name)
-    writeFileSync(page, renewed(readFileSync(page, "utf8"), text))
-  }
+  renewPages(results)
 }
 
 if (import.meta.main) main(process.argv.slice(2))

@@ -21,13 +21,16 @@ export interface AsksReport {
   readonly together: number
 }
 
+export interface AsksOptions {
+  readonly asksPerRound: number
+  readonly rounds: number
+}
+
 const environment = "prj_bench:sandbox"
-const asksPerRound = 200_000
-const rounds = 5
 const callers = 64
 const together = 1_000
 
-const newMessages = (): ReadonlyArray<UserMessage> =>
+const newMessages = (asksPerRound: number): ReadonlyArray<UserMessage> =>
   Array.from({ length: asksPerRound }, () => {
     const { userId, ...event } = randomEvent()
     return { userId, command: { kind: "event", ...event } }
@@ -55,11 +58,11 @@ const manyAtOnce: Run = Effect.fnUntraced(function* (engine, messages) {
   }
 }, Effect.orDie)
 
-const perSecond = (startedAt: number): number =>
+const perSecond = (asksPerRound: number, startedAt: number): number =>
   (asksPerRound * 1_000) / (performance.now() - startedAt)
 
 /** A new engine for each round, so that none drags the memory of those before. */
-const ours = (run: Run): Promise<number> =>
+const ours = (run: Run, asksPerRound: number): Promise<number> =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
     const engine = yield* makeEngine({
@@ -68,17 +71,17 @@ const ours = (run: Run): Promise<number> =>
       },
     }).pipe(Effect.provideService(Storage, forgetful()), Scope.provide(scope))
     yield* engine.askProject(environment, lessonRule)
-    const messages = newMessages()
+    const messages = newMessages(asksPerRound)
     globalThis.gc!()
     const startedAt = performance.now()
     yield* run(engine, messages)
-    const measured = perSecond(startedAt)
+    const measured = perSecond(asksPerRound, startedAt)
     yield* Scope.close(scope, Exit.void)
     return measured
   }).pipe(Effect.runPromise)
 
-const reference = (): number => {
-  const messages = newMessages()
+const reference = (asksPerRound: number): number => {
+  const messages = newMessages(asksPerRound)
   const users = new Map<string, { xp: number; events: number }>()
   const track = ({ userId }: UserMessage) => {
     const user = users.get(userId)
@@ -92,14 +95,18 @@ const reference = (): number => {
   globalThis.gc!()
   const startedAt = performance.now()
   for (const message of messages) track(message)
-  return perSecond(startedAt)
+  return perSecond(asksPerRound, startedAt)
 }
 
-await answer(async (): Promise<AsksReport> => {
+await answer(async ({ asksPerRound, rounds }: AsksOptions): Promise<AsksReport> => {
   const measured: Array<readonly [number, number, number]> = []
   // The first round only warms up.
   for (let round = 0; round <= rounds; round++) {
-    const results = [await ours(oneByOne), await ours(manyAtOnce), reference()] as const
+    const results = [
+      await ours(oneByOne, asksPerRound),
+      await ours(manyAtOnce, asksPerRound),
+      reference(asksPerRound),
+    ] as const
     if (round > 0) measured.push(results)
   }
   const middle = (index: 0 | 1 | 2) => median(measured.map((results) => results[index]))

@@ -12,7 +12,12 @@ const url = ["--url", "http://10.0.0.1:8080", "--key", "lk_1"]
 
 describe("The command line of the benches", () => {
   it("runs all without names, or those that its options allow", () => {
-    expect(read()).toEqual({ names: names.all, options: { quick: false }, help: false })
+    expect(read()).toEqual({
+      names: names.all,
+      options: { quick: false },
+      help: false,
+      table: false,
+    })
     expect(read("--quick").names).toEqual(names.short)
     expect(read(...url).names).toEqual(names.remote)
     expect(read(...url, "--quick").names).toEqual(names.remote)
@@ -36,6 +41,7 @@ describe("The command line of the benches", () => {
         minutes: 9,
       },
       help: true,
+      table: false,
       json: "a",
       html: "b",
       compare: "c",
@@ -50,6 +56,8 @@ describe("The command line of the benches", () => {
     [["--rate", "0"], "--rate needs a whole number"],
     [["--rate", "1.5"], "--rate needs a whole number"],
     [["--connections", "10000000"], "--connections needs a whole number"],
+    [["--table", "--quick"], "--table needs a run in full"],
+    [["--table", ...url], "--table needs a run in full"],
     [["--url", "http://host"], "--url and --key go together."],
     [["--key", "k"], "--url and --key go together."],
     [["--url", "https://host", "--key", "k"], "an address that begins with http://"],

@@ -15,6 +15,13 @@ describe("npm run bench", () => {
     expect(stderr).toMatch(/^No bench is called nothing\.\n\nnpm run bench/)
   })
 
+  it("says what it does, and which bench runs in full in spite of --quick", () => {
+    const { stderr, stdout } = run("asks", "--quick")
+    expect(stderr).toMatch(/^\d\d:\d\d:\d\d {2}1 of 1: asks$/m)
+    expect(stderr).not.toContain("does not heed")
+    expect(stdout).toMatch(/^asks: 64 callers, one at a time each /m)
+  })
+
   it("goes on after a bench that failed, names each that did, and ends with 1", () => {
     const folder = mkdtempSync(path.join(tmpdir(), "laurel-bench-test-"))
     try {

@@ -82,6 +82,18 @@ describe("missingFrom", () => {
   })
 })
 
+describe("listOf", () => {
+  it("explains the events that got no good reply where a line counts them", () => {
+    const line = beside(
+      "single events at 80 % of saturation: refused, broken or not sent",
+      "%",
+      29.5,
+    )
+    expect(listOf(resultsOf(line))).toContain("not sent: the share of the events due that got no")
+    expect(listOf(resultsOf(beside("one", "ms", 1, 2)))).not.toContain("not sent")
+  })
+})
+
 describe("merged", () => {
   const one = resultsOf(beside("one", "ms", 1, 2))
   const two = resultsOf(beside("two", "ms", 1, 2))
@@ -92,6 +104,19 @@ describe("merged", () => {
   it("refuses runs of different commits", () => {
     const machine = { ...two.machine, commit: "def5678" }
     expect(() => merged([one, { ...two, machine }])).toThrow("The runs are of abc1234 and def5678")
+  })
+
+  it("refuses runs of different machines", () => {
+    const machine = { ...two.machine, cores: 8 }
+    expect(() => merged([one, { ...two, machine }])).toThrow("2 cores, 24 GiB")
+  })
+
+  it("keeps the warning of the run beside which others worked the most", () => {
+    const busy = { ...two, machine: { ...two.machine, busyPercent: 63.4 } }
+    const words = "The machine was busy: other processes took up to 63 % of the processors."
+    expect(summaryOf(merged([one, busy]))).toContain(words)
+    expect(listOf(merged([busy, one]))).toContain(words)
+    expect(summaryOf(one)).not.toContain("busy")
   })
 })
 

@@ -79,7 +79,8 @@ console.log(`
 rounds        ${summary.rounds}
 sent          ${summary.sent}
 acknowledged  ${summary.acknowledged}
-verified      ${summary.verified}
+verified      ${summary.verified}, repeated with the same reply; the first reply of the other ${summary.acknowledged - summary.verified} came when the
+              comparison sent them again
 kills         ${summary.kills}
 faults        ${Object.entries(summary.faults)
   .map(([name, count]) => `${name}: ${count}`)
