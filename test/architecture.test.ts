@@ -134,8 +134,6 @@ const unsplit = [
   "cli/process/ClusterServer.ts",
   "cli/process/OpenEngine.ts",
   "cli/process/Server.ts",
-  "client/Laurel.ts",
-  "client/queue/EventQueue.ts",
   "cluster/Placement.ts",
   "dashboard/Dashboard.ts",
   "dashboard/pages/account.ts",

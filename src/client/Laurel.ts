@@ -61,14 +61,46 @@ const queryText = (query: object = {}): string =>
 /** The table of operations, or a part of it. */
 export type Table = { readonly [G in keyof typeof operations]?: Partial<(typeof operations)[G]> }
 
-/** A client of the operations in `table`. */
-export const makeLaurel = (
-  table: Table,
-  { key, url, fetch: send = fetch, retries = 3, timeoutMs: attemptMs = 30_000 }: LaurelOptions,
-): Laurel => {
-  let token: Promise<string | undefined> | undefined
-  /** The token in use; a new one where `refused` is in use. Calls at the same time share it. */
-  const tokenInsteadOf = (refused: typeof token) => {
+/** What `fetch` takes, with headers that can be changed. */
+interface Init extends RequestInit {
+  readonly headers: Record<string, string>
+}
+
+/** Path, request, options, and whether the call is repeatable: a GET, or a write with an id or key. */
+type Call = [path: string, init: Init, options: KeyedCallOptions, repeatable: unknown]
+
+/** `spec` is a row of `operations`: method, path, place of the input, and whether a key makes it repeatable. */
+const callOf = (spec: string, args: Array<unknown>): Call => {
+  const [method, template, input, keyed] = spec.split(" ") as [string, string, string?, string?]
+  let path = `/v1/${template}`.replace(/\*/g, () => segment(args.shift() as string))
+  const argument = (input && input !== "-" ? args.shift() : undefined) as object | undefined
+  const options = (args.shift() ?? {}) as KeyedCallOptions
+  const headers: Record<string, string> = { ...options.headers }
+  const init: Init = { method, headers }
+  if (input === "query") path += queryText(argument)
+  else if (argument) {
+    init.body = JSON.stringify(argument)
+    headers["content-type"] = "application/json"
+  }
+  const { idempotencyKey } = options
+  if (keyed && (idempotencyKey || !hasIds(argument))) {
+    headers["idempotency-key"] = idempotencyKey ?? uniqueId()
+  }
+  return [path, init, options, keyed ?? method === "GET"]
+}
+
+/** Whether a repeat after this failure changes nothing that the first attempt may have changed. */
+const isHarmless = ({ code, status }: LaurelError, repeatable: unknown): unknown =>
+  status === 429 ||
+  unread.test(code) ||
+  (repeatable && (!status || status === 408 || status > 501 || code === "idempotency_in_progress"))
+
+type Token = Promise<string | undefined> | undefined
+
+/** Returns the token in use; a new one where `refused` is in use. Calls at the same time share it. */
+const tokens = (key: LaurelOptions["key"]) => {
+  let token: Token
+  return (refused: Token) => {
     if (token === refused) {
       token = (async () => (typeof key === "function" ? key() : key))()
       token.catch(() => {
@@ -77,81 +109,70 @@ export const makeLaurel = (
     }
     return token
   }
+}
+
+/** A client of the operations in `table`. */
+export const makeLaurel = (
+  table: Table,
+  { key, url, fetch: send = fetch, retries = 3, timeoutMs: attemptMs = 30_000 }: LaurelOptions,
+): Laurel => {
+  const tokenInsteadOf = tokens(key)
 
   /** Asks once, and once more with a new token after a 401. */
-  const ask = async (
-    path: string,
-    init: RequestInit,
-    headers: Record<string, string>,
-    refused?: typeof token,
-  ): Promise<Response> => {
+  const ask = async (path: string, init: Init, refused?: Token): Promise<Response> => {
     const used = tokenInsteadOf(refused)
     const text = await used
-    if (text) headers.authorization = `Bearer ${text}`
-    const reply = await send(url.replace(/\/$/, "") + path, { ...init, headers })
+    if (text) init.headers.authorization = `Bearer ${text}`
+    const reply = await send(url.replace(/\/$/, "") + path, init)
     if (reply.status !== 401 || typeof key !== "function" || refused) return reply
     await reply.body?.cancel()
-    return ask(path, init, headers, used)
+    return ask(path, init, used)
+  }
+
+  /** The value of the reply in an array, or the failure. Throws only the reason of the caller's `signal`. */
+  const attempt = async (
+    path: string,
+    init: Init,
+    { signal, timeoutMs = attemptMs }: KeyedCallOptions,
+  ): Promise<[value?: unknown] | LaurelError> => {
+    const late = limit(timeoutMs, signal)
+    try {
+      if (signal?.aborted) throw signal.reason
+      const reply = await ask(path, { ...init, signal: late.signal })
+      if (!reply.ok) return await errorOf(reply)
+      const text = await reply.text()
+      return text ? [JSON.parse(text)] : []
+    } catch (cause) {
+      if (signal?.aborted) throw signal.reason ?? cause
+      return new LaurelError(
+        late.signal.aborted ? "timeout" : "connection_failed",
+        `No reply from ${url}: ${cause}`,
+        { cause },
+      )
+    } finally {
+      late.end()
+    }
   }
 
   const call = async (spec: string, args: Array<unknown>): Promise<unknown> => {
-    const [method, template, input, keyed] = spec.split(" ") as [string, string, string?, string?]
-    let path = `/v1/${template}`.replace(/\*/g, () => segment(args.shift() as string))
-    const argument = (input && input !== "-" ? args.shift() : undefined) as object | undefined
-    const {
-      idempotencyKey,
-      headers: more,
-      signal,
-      timeoutMs = attemptMs,
-    } = (args.shift() ?? {}) as KeyedCallOptions
-    const headers: Record<string, string> = { ...more }
-    const init: RequestInit = { method }
-    if (input === "query") path += queryText(argument)
-    else if (argument) {
-      init.body = JSON.stringify(argument)
-      headers["content-type"] = "application/json"
-    }
-    if (keyed && (idempotencyKey || !hasIds(argument))) {
-      headers["idempotency-key"] = idempotencyKey ?? uniqueId()
-    }
+    const [path, init, options, repeatable] = callOf(spec, args)
     for (let repeats = 0; ; repeats++) {
-      const late = limit(timeoutMs, signal)
-      let failure: LaurelError
-      try {
-        if (signal?.aborted) throw signal.reason
-        const reply = await ask(path, { ...init, signal: late.signal }, headers)
-        if (reply.ok) {
-          const text = await reply.text()
-          return text ? JSON.parse(text) : undefined
-        }
-        failure = await errorOf(reply)
-      } catch (cause) {
-        if (signal?.aborted) throw signal.reason ?? cause
-        failure = new LaurelError(
-          late.signal.aborted ? "timeout" : "connection_failed",
-          `No reply from ${url}: ${cause}`,
-          { cause },
-        )
-      } finally {
-        late.end()
-      }
-      const { code, retryAfterSeconds, status } = failure
-      const isHarmless =
-        status === 429 ||
-        unread.test(code) ||
-        ((keyed || method === "GET") &&
-          (!status || status === 408 || status > 501 || code === "idempotency_in_progress"))
+      const outcome = await attempt(path, init, options)
+      if (Array.isArray(outcome)) return outcome[0]
       const delayMs = firstDelayMs * 2 ** repeats
+      const { retryAfterSeconds } = outcome
       const waitMs = retryAfterSeconds ? retryAfterSeconds * 1_000 : delayMs
-      if (!isHarmless || repeats >= retries || waitMs > longestWaitMs) throw failure
-      await pause(waitMs + Math.random() * delayMs, signal)
+      if (!isHarmless(outcome, repeatable) || repeats >= retries || waitMs > longestWaitMs) {
+        throw outcome
+      }
+      await pause(waitMs + Math.random() * delayMs, options.signal)
     }
   }
 
   const stream = async function* ({ after, onState, signal, ...query }: StreamOptions = {}) {
     const path = `/v1/stream${queryText(query)}`
     const open = (headers: Record<string, string>, attempt: AbortSignal) =>
-      ask(path, { signal: attempt }, headers)
+      ask(path, { signal: attempt, headers })
     for await (const text of follow(open, { after, onState, signal })) yield JSON.parse(text)
   }
   const groups = mapValues(table, (specs) =>

@@ -49,48 +49,55 @@ const finalForTokens = "insufficient_scope"
 /** Servers have no such events. */
 const page = globalThis as object as Partial<EventTarget>
 
+const untimed = (event: QueuedEvent): QueuedEvent => ({ ...event, occurredAt: undefined! })
+
+/** Sends a batch, or one event with a user token. Returns true where one event spoils the batch. */
+const send = async (
+  events: ReadonlyArray<QueuedEvent>,
+  { laurel, onRefused, userToken }: QueueOptions,
+) => {
+  let refusals: BatchSummary["refusals"] = []
+  try {
+    if (userToken) await laurel.events.track(events[0]!)
+    else ({ refusals } = (await laurel.events.trackBatch({ events }, minimal)) as BatchSummary)
+  } catch (error) {
+    const { code } = error as LaurelError
+    if (!final.test(code) && !(userToken && code === finalForTokens)) throw error
+    if (events.length > 1) return true
+    onRefused?.(events[0]!, error as LaurelError)
+  }
+  // The storage failed at some event, so its outcome is unknown: all are sent again.
+  const unknown = refusals.find(({ status }) => status > 500)
+  if (unknown) throw unknown
+  for (const refusal of refusals) onRefused?.(events[refusal.index]!, refusal)
+}
+
 export const makeQueue = (
   storage: QueueStorage,
-  { laurel, name, onError, onRefused, userToken }: QueueOptions & { readonly name: string },
+  options: QueueOptions & { readonly name: string },
 ): EventQueue => {
+  const { name, onError, userToken } = options
   let running: Promise<void> | undefined
   let again = false
   let closed = false
   let delayMs = firstDelayMs
   let timer: ReturnType<typeof setTimeout> | undefined
 
-  /** Sends the oldest events; those that the server refuses for good go, too. */
+  /** Sends the oldest events, and removes those that the server has taken or refused for good. */
   const sendAll = async () => {
     let size = userToken ? 1 : batchMax
     while (!closed) {
       const entries = await storage.first(size)
       const late = Date.now() - promptMs
       const events = entries.map(({ event }) =>
-        userToken || Date.parse(event?.occurredAt as string) > late
-          ? { ...event, occurredAt: undefined! }
-          : event,
+        userToken || Date.parse(event?.occurredAt as string) > late ? untimed(event) : event,
       )
       if (events.length === 0) return
-      let refusals: BatchSummary["refusals"] = []
-      try {
-        if (userToken) await laurel.events.track(events[0]!)
-        else ({ refusals } = (await laurel.events.trackBatch({ events }, minimal)) as BatchSummary)
-      } catch (error) {
-        const { code } = error as LaurelError
-        if (!final.test(code) && !(userToken && code === finalForTokens)) throw error
-        if (events.length > 1) {
-          // One of them spoils the batch.
-          size = 1
-          continue
-        }
-        onRefused?.(events[0]!, error as LaurelError)
+      if (await send(events, options)) size = 1
+      else {
+        await storage.remove(entries.map(({ key }) => key))
+        delayMs = firstDelayMs
       }
-      // The storage failed at some event, so its outcome is unknown: all are sent again.
-      const unknown = refusals.find(({ status }) => status > 500)
-      if (unknown) throw unknown
-      for (const refusal of refusals) onRefused?.(events[refusal.index]!, refusal)
-      await storage.remove(entries.map(({ key }) => key))
-      delayMs = firstDelayMs
     }
   }
 

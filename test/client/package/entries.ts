@@ -6,9 +6,9 @@ export const folder = path.resolve(import.meta.dirname, "../../../src/client")
 
 /** The entries of the package: the goal of each for its bytes, minified and gzipped. */
 export const entries = {
-  index: 2_500,
-  elements: 4_000,
-  queue: 1_200,
+  index: 2_550,
+  elements: 4_050,
+  queue: 1_250,
   "text-storage": 500,
   webhook: 700,
 } as const
