@@ -5,8 +5,9 @@ const holds = (relation: boolean, words: string): void => {
   if (!relation) throw new Error(`Limits disagree: ${words}`)
 }
 
-/** Throws when two of them disagree. */
-export const checkLimits = (limits: { readonly [Name in keyof typeof all]: number }): void => {
+type Bounds = { readonly [Name in keyof typeof all]: number }
+
+const checkRequests = (limits: Bounds): void => {
   holds(limits.metadataBytesMax < limits.bodyBytesMax, "a body holds the largest metadata")
   holds(limits.eventBytesMax === limits.bodyBytesMax, "an event is as large alone as in a batch")
   holds(
@@ -30,6 +31,9 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
     (4 / 3) * 6 * limits.idCharactersMax + 300 < limits.userTokenCharactersMax,
     "a user token holds the longest user id",
   )
+}
+
+const checkEngine = (limits: Bounds): void => {
   holds(
     limits.commitBatchBytesMax + limits.recordBytesMax < limits.segmentBytes,
     "a segment holds the largest batch",
@@ -62,6 +66,9 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
   const journalMs =
     limits.journalSegmentMs + limits.journalRetentionMs + 4 * limits.journalHeartbeatMs
   holds(journalMs < limits.erasureMs, "erased data leaves the journal in time")
+}
+
+const checkServers = (limits: Bounds): void => {
   holds(
     2 * limits.clusterPartitions * limits.partitionHeartbeatStepMs <= limits.journalHeartbeatMs,
     "the heartbeats of all partitions are rare",
@@ -100,6 +107,13 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
     limits.openingsAtOnceMax < limits.postgresOtherSessions,
     "partitions that upload their journals leave a session to the others",
   )
+}
+
+/** Throws when two of them disagree. */
+export const checkLimits = (limits: Bounds): void => {
+  checkRequests(limits)
+  checkEngine(limits)
+  checkServers(limits)
 }
 
 checkLimits(all)

@@ -116,71 +116,70 @@ function* inBlocks(entries: ReadonlyArray<StoredEntry>): Generator<EntryBlock> {
 const failure = (operation: string, words: string) =>
   new Broken({ operation, cause: new Error(words) })
 
+const append = (state: MemoryState, batch: JournalBatch, { onAppend }: MemoryStorageOptions) =>
+  Effect.suspend((): Effect.Effect<void, StorageError> => {
+    const expected = state.lastSequence + 1
+    if (batch.firstSequence !== expected) {
+      return Effect.fail(failure("append", `expected ${expected}, got ${batch.firstSequence}`))
+    }
+    const records = batchRecords({ ...batch, frames: Uint8Array.from(batch.frames) }, 0)
+    if (records === undefined || records.length === 0) {
+      return Effect.fail(failure("append", "the frames do not add up to the batch"))
+    }
+    const keep = Effect.sync(() => {
+      for (const record of records) state.records.push(record)
+    })
+    if (onAppend === undefined) return keep
+    return Effect.uninterruptible(Effect.andThen(onAppend(batch), keep))
+  })
+
+const readRecords = (state: MemoryState, sequence: number) =>
+  Stream.suspend(() => {
+    if (sequence < state.firstSequence && state.firstSequence > 1) {
+      return Stream.fail(
+        failure("read", `the journal begins at ${state.firstSequence}, ${sequence} is gone`),
+      )
+    }
+    const found = state.records.slice(Math.max(0, sequence - state.firstSequence))
+    const copies = found.map((record) => ({ ...record, body: Uint8Array.from(record.body) }))
+    return Stream.fromIterable(Arr.chunksOf(copies, chunkLength))
+  })
+
+const writeEntries = (state: MemoryState, iterable: Iterable<Entry>) =>
+  Effect.suspend((): Effect.Effect<void, StorageError> => {
+    const entries = [...iterable]
+    const misfit = entries.find(({ key }) => key.length === 0 || key.length > keyBytesMax)
+    if (misfit !== undefined) {
+      return Effect.fail(failure("write", `a key of ${misfit.key.length} bytes`))
+    }
+    for (const { key, replaces, table, value } of entries) {
+      const stored = state.table(table).get(key)
+      const checksum = stored === undefined ? null : checksumOf(stored)
+      if (replaces !== undefined && replaces !== checksum) {
+        return Effect.fail(failure("write", `an entry of table ${table} replaces another value`))
+      }
+      state.table(table).set(key, value)
+    }
+    return Effect.void
+  })
+
+const prune = (state: MemoryState, sequence: number) =>
+  Effect.sync(() => {
+    // The newest record stays, as the newest segment does on a disk.
+    const count = Math.min(sequence, state.lastSequence) - state.firstSequence
+    if (count <= 0) return
+    state.records = state.records.slice(count)
+    state.firstSequence += count
+  })
+
 export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => {
   const state = options.state ?? new MemoryState()
-
-  const append = (batch: JournalBatch) =>
-    Effect.suspend((): Effect.Effect<void, StorageError> => {
-      const expected = state.lastSequence + 1
-      if (batch.firstSequence !== expected) {
-        return Effect.fail(failure("append", `expected ${expected}, got ${batch.firstSequence}`))
-      }
-      const records = batchRecords({ ...batch, frames: Uint8Array.from(batch.frames) }, 0)
-      if (records === undefined || records.length === 0) {
-        return Effect.fail(failure("append", "the frames do not add up to the batch"))
-      }
-      const keep = Effect.sync(() => {
-        for (const record of records) state.records.push(record)
-      })
-      if (options.onAppend === undefined) return keep
-      return Effect.uninterruptible(Effect.andThen(options.onAppend(batch), keep))
-    })
-
-  const readRecords = (sequence: number) =>
-    Stream.suspend(() => {
-      if (sequence < state.firstSequence && state.firstSequence > 1) {
-        return Stream.fail(
-          failure("read", `the journal begins at ${state.firstSequence}, ${sequence} is gone`),
-        )
-      }
-      const found = state.records.slice(Math.max(0, sequence - state.firstSequence))
-      const copies = found.map((record) => ({ ...record, body: Uint8Array.from(record.body) }))
-      return Stream.fromIterable(Arr.chunksOf(copies, chunkLength))
-    })
-
-  const writeEntries = (iterable: Iterable<Entry>) =>
-    Effect.suspend((): Effect.Effect<void, StorageError> => {
-      const entries = [...iterable]
-      const misfit = entries.find(({ key }) => key.length === 0 || key.length > keyBytesMax)
-      if (misfit !== undefined) {
-        return Effect.fail(failure("write", `a key of ${misfit.key.length} bytes`))
-      }
-      for (const { key, replaces, table, value } of entries) {
-        const stored = state.table(table).get(key)
-        const checksum = stored === undefined ? null : checksumOf(stored)
-        if (replaces !== undefined && replaces !== checksum) {
-          return Effect.fail(failure("write", `an entry of table ${table} replaces another value`))
-        }
-        state.table(table).set(key, value)
-      }
-      return Effect.void
-    })
-
-  const prune = (sequence: number) =>
-    Effect.sync(() => {
-      // The newest record stays, as the newest segment does on a disk.
-      const count = Math.min(sequence, state.lastSequence) - state.firstSequence
-      if (count <= 0) return
-      state.records = state.records.slice(count)
-      state.firstSequence += count
-    })
-
   return Storage.of({
     lastSequence: state.lastSequence,
     firstSequence: Effect.sync(() => state.firstSequence),
-    append,
-    readRecords,
-    writeEntries,
+    append: (batch) => append(state, batch, options),
+    readRecords: (sequence) => readRecords(state, sequence),
+    writeEntries: (entries) => writeEntries(state, entries),
     readEntry: (table, key) => Exit.succeed(state.table(table).get(key)?.slice()),
     readEntries: (range) =>
       Stream.suspend(() =>
@@ -190,7 +189,7 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
       Stream.suspend(() =>
         Stream.fromIterable(inBlocks(state.table(range.table).entries(range)), { chunkSize: 1 }),
       ),
-    prune,
+    prune: (sequence) => prune(state, sequence),
   })
 }
 

@@ -175,6 +175,14 @@ export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply =>
   }
 }
 
+/** Badges, quests and streaks that a record changed. */
+interface Achievements {
+  badges: Outcome["badges"]
+  badgesRevoked: Outcome["badgesRevoked"]
+  streaks: Outcome["streaks"]
+  quests: Map<string, QuestChange> | undefined
+}
+
 const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): Outcome => {
   let xpEarned = 0
   let pointsEarned = 0
@@ -182,10 +190,12 @@ const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): O
   let points = 0
   let before: number | undefined
   let after = 1
-  let badges: Outcome["badges"] = nothing
-  let badgesRevoked: Outcome["badgesRevoked"] = nothing
-  let streaks: Outcome["streaks"] = nothing
-  let quests: Map<string, QuestChange> | undefined
+  const achieved: Achievements = {
+    badges: nothing,
+    badgesRevoked: nothing,
+    streaks: nothing,
+    quests: undefined,
+  }
   for (const fact of record.facts) {
     switch (fact.kind) {
       case "xp.earned":
@@ -209,33 +219,11 @@ const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): O
       case "reward.revoked":
         ;({ xp, points, level: after } = fact)
         break
-      case "badge.earned":
-        badges = added(badges, { id: fact.badgeId, name: fact.name, earnedAt: record.at })
-        break
-      case "badge.revoked":
-        badgesRevoked = added(badgesRevoked, { id: fact.badgeId, name: fact.name })
-        break
-      case "streak.extended": {
-        const { current, key, streak } = fact
-        streaks = added(streaks, { key, current, best: streak.best })
-        break
-      }
-      case "quest.progressed":
-        quests = changed(quests, fact, "in_progress", fact.progress)
-        break
-      case "quest.completed":
-        quests = changed(quests, fact, "completed", 1)
-        break
-      case "quest.repeated":
-        quests = changed(quests, fact, "completed", 1, true)
-        break
-      case "quest.reverted":
-        // Only its counts changed.
-        if (fact.to === "completed") break
-        quests = changed(quests, fact, fact.to, fact.progress)
-        break
+      default:
+        achieve(achieved, fact, record.at)
     }
   }
+  const { badges, badgesRevoked, quests, streaks } = achieved
   return {
     duplicate,
     userId,
@@ -250,6 +238,44 @@ const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): O
         : badgesRevoked.filter(({ id }) => badges.every((badge) => badge.id !== id)),
     quests: quests === undefined ? nothing : [...quests.values()],
     streaks,
+  }
+}
+
+const achieve = (
+  achieved: Achievements,
+  fact: JournalRecord["facts"][number],
+  at: number,
+): void => {
+  switch (fact.kind) {
+    case "badge.earned": {
+      const badge = { id: fact.badgeId, name: fact.name, earnedAt: at }
+      achieved.badges = added(achieved.badges, badge)
+      break
+    }
+    case "badge.revoked": {
+      const badge = { id: fact.badgeId, name: fact.name }
+      achieved.badgesRevoked = added(achieved.badgesRevoked, badge)
+      break
+    }
+    case "streak.extended": {
+      const { current, key, streak } = fact
+      achieved.streaks = added(achieved.streaks, { key, current, best: streak.best })
+      break
+    }
+    case "quest.progressed":
+      achieved.quests = changed(achieved.quests, fact, "in_progress", fact.progress)
+      break
+    case "quest.completed":
+      achieved.quests = changed(achieved.quests, fact, "completed", 1)
+      break
+    case "quest.repeated":
+      achieved.quests = changed(achieved.quests, fact, "completed", 1, true)
+      break
+    case "quest.reverted":
+      // Only its counts changed.
+      if (fact.to === "completed") break
+      achieved.quests = changed(achieved.quests, fact, fact.to, fact.progress)
+      break
   }
 }
 

@@ -51,22 +51,18 @@ export interface BucketOptions {
   readonly onRetry?: () => void
 }
 
-export const openBucket = Effect.fnUntraced(function* (
-  place: BucketPlace,
-  {
-    onRetry,
-    requestMs = limits.bucketRequestMs,
-    retryMs = limits.bucketRetryMs,
-    tries = limits.bucketTries,
-  }: BucketOptions = {},
-): Effect.fn.Return<Bucket, BucketError> {
-  const { prefix } = place
-  const client = yield* Effect.tryPromise({
-    try: () => clientFor(place),
-    catch: (error) => bucketFailed(error, place),
-  })
-
-  const insist = <A>(request: () => Promise<A>): Effect.Effect<A, BucketError> => {
+/** Sends a request until it succeeds, its failure will not pass, or `tries` are used up. */
+const insistWith =
+  (
+    place: BucketPlace,
+    {
+      onRetry,
+      requestMs = limits.bucketRequestMs,
+      retryMs = limits.bucketRetryMs,
+      tries = limits.bucketTries,
+    }: BucketOptions,
+  ) =>
+  <A>(request: () => Promise<A>): Effect.Effect<A, BucketError> => {
     const once = Effect.tryPromise({
       try: () => beforeDeadline(request(), requestMs),
       catch: (error) => bucketFailed(error, place),
@@ -81,25 +77,44 @@ export const openBucket = Effect.fnUntraced(function* (
     return again(1)
   }
 
-  const page = (start: string, token: string | undefined) =>
-    insist(async () => {
-      const objects: Array<ListedObject> = []
-      const found = client.listObjectsGrouped({
-        prefix: prefix + start,
-        delimiter: "",
-        pageSize: listPageKeys,
-        maxResults: listPageKeys,
-        ...(token !== undefined && { continuationToken: token }),
-      })
-      while (true) {
-        const { done, value } = await found.next().catch(orNotS3)
-        if (done) return { objects, next: value as string | undefined }
-        if (value.type !== "Object" || !value.key.startsWith(prefix + start)) continue
-        const modifiedAt = value.lastModified.getTime()
-        if (Number.isNaN(modifiedAt)) throw new Garbled("a listed object has no time")
-        objects.push({ key: value.key.slice(prefix.length), bytes: value.size, modifiedAt })
-      }
+/** A page of the objects whose keys begin with `start`, and the token of the next page. */
+const pageOf = (
+  client: S3Client,
+  insist: ReturnType<typeof insistWith>,
+  prefix: string,
+  start: string,
+  token: string | undefined,
+) =>
+  insist(async () => {
+    const objects: Array<ListedObject> = []
+    const found = client.listObjectsGrouped({
+      prefix: prefix + start,
+      delimiter: "",
+      pageSize: listPageKeys,
+      maxResults: listPageKeys,
+      ...(token !== undefined && { continuationToken: token }),
     })
+    while (true) {
+      const { done, value } = await found.next().catch(orNotS3)
+      if (done) return { objects, next: value as string | undefined }
+      if (value.type !== "Object" || !value.key.startsWith(prefix + start)) continue
+      const modifiedAt = value.lastModified.getTime()
+      if (Number.isNaN(modifiedAt)) throw new Garbled("a listed object has no time")
+      objects.push({ key: value.key.slice(prefix.length), bytes: value.size, modifiedAt })
+    }
+  })
+
+export const openBucket = Effect.fnUntraced(function* (
+  place: BucketPlace,
+  options: BucketOptions = {},
+): Effect.fn.Return<Bucket, BucketError> {
+  const { prefix } = place
+  const client = yield* Effect.tryPromise({
+    try: () => clientFor(place),
+    catch: (error) => bucketFailed(error, place),
+  })
+
+  const insist = insistWith(place, options)
 
   return {
     name: bucketName(place),
@@ -125,7 +140,7 @@ export const openBucket = Effect.fnUntraced(function* (
       const all: Array<ListedObject> = []
       let token: string | undefined
       while (true) {
-        const { next, objects } = yield* page(start, token)
+        const { next, objects } = yield* pageOf(client, insist, prefix, start, token)
         for (const object of objects) {
           // A server that begins again would never end.
           if (object.key <= (all.at(-1)?.key ?? "")) return yield* bucketFailed(new NotS3(), place)
