@@ -461,3 +461,83 @@ describe("The stream", () => {
     expect(server.errors).toEqual([expect.stringContaining("a poisonous record")])
   })
 })
+
+describe("The stream of an environment with an erased user", () => {
+  const track = async (server: TestServer, userId: string, secret: string) => {
+    const body = { userId, action: "TAP", metadata: { note: secret } }
+    expect((await server.call("POST", "/v1/events", { body })).status).toBe(200)
+  }
+  const erase = async (server: TestServer, userId: string) => {
+    expect((await server.call("DELETE", `/v1/users/${userId}`)).status).toBe(204)
+  }
+  const told = ({ messages }: StreamClient) =>
+    messages.map(({ data, event }) => [data.data.userId, event])
+  const rest = [
+    ["bob", "user.created"],
+    ["bob", "event.tracked"],
+    ["ada", "user.deleted"],
+  ]
+  const again = [
+    ["ada", "user.created"],
+    ["ada", "event.tracked"],
+  ]
+
+  it("resumes without what the user had, also over a restart and where the user has come again", async () => {
+    const storage = new MemoryState()
+    const first = await start({ storage })
+    await grant(first, "begin", 1)
+    const lastEventId = journalIds(storage)[0]!
+    await track(first, "ada", "secret")
+    await track(first, "bob", "fine")
+    await erase(first, "ada")
+    const resumed = async (server: TestServer, count: number) => {
+      const client = await openStream(server.url, fullKey, { lastEventId })
+      await atLeast(client, 2 + count)
+      client.close()
+      expect(JSON.stringify(client.messages)).not.toContain("secret")
+      return told(client).slice(2)
+    }
+    expect(await resumed(first, 3)).toEqual(rest)
+    await first.stop()
+    servers.pop()
+    const second = await start({ storage })
+    expect(await resumed(second, 3)).toEqual(rest)
+    await track(second, "ada", "fine")
+    expect(await resumed(second, 5)).toEqual([...rest, ...again])
+  })
+
+  it("leaves out live what the user had before an erasure that is durable already", async () => {
+    const gate = Latch.makeUnsafe(true)
+    const server = await start({
+      wrapEngine: (engine) => {
+        const { feed } = engine
+        const { follow } = feed
+        Object.assign(feed, {
+          follow: (sequence: number) =>
+            Effect.map(follow(sequence), (follower) => ({
+              ...follower,
+              get position() {
+                return follower.position
+              },
+              take: (max: number) => Effect.andThen(Latch.await(gate), follower.take(max)),
+            })),
+        })
+        return engine
+      },
+    })
+    const client = await openStream(server.url, fullKey)
+    await grant(server, "begin", 1)
+    await atLeast(client, 3)
+    gate.closeUnsafe()
+    // The follower waits for this record already.
+    await grant(server, "begin", 1)
+    await track(server, "ada", "secret")
+    await track(server, "bob", "fine")
+    await erase(server, "ada")
+    await track(server, "ada", "fine")
+    gate.openUnsafe()
+    await atLeast(client, 10)
+    expect(told(client).slice(5)).toEqual([...rest, ...again])
+    expect(JSON.stringify(client.messages)).not.toContain("secret")
+  })
+})

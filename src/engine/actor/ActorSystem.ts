@@ -22,6 +22,7 @@ import { type Broken, brokenBy } from "../../storage/Storage.ts"
 import type { GroupCommit } from "../commit/GroupCommit.ts"
 import type { Deduplicator } from "../dedupe/Deduplicator.ts"
 import type { Idempotency, IdempotencyKeys } from "../dedupe/Idempotency.ts"
+import { recordWithoutErased } from "../dedupe/KeptAnswers.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { encodeRecord } from "../records/Codec.ts"
 import { type Actor, type AnyActor, failedTooOften } from "./Actor.ts"
@@ -318,7 +319,10 @@ export class ActorSystem {
       const plain: JournalRecord =
         idempotency === undefined
           ? { sequence, at, subject, cause, facts }
-          : { sequence, at, subject, cause, facts, kept: keptOf(idempotency, refused) }
+          : recordWithoutErased(
+              { sequence, at, subject, cause, facts, kept: keptOf(idempotency, refused) },
+              this.#erasedThrough,
+            )
       const trace = traceOf(annotations)
       const record = trace === undefined ? plain : { ...plain, trace }
       const state = actor.kind.apply(actor.state, record)
@@ -345,6 +349,9 @@ export class ActorSystem {
       return this.#restart(actor, error, annotations)
     }
   }
+
+  readonly #erasedThrough = (environment: string, userId: string): number =>
+    this.#options.erasures.knownThrough(environment, userId)
 
   /** Whether the actor can decide now: it has its state, or got that without waiting. */
   #isReady(actor: AnyActor): boolean {

@@ -6,7 +6,8 @@
  * An erasure that is decided and not durable yet (`ahead`) counts for the user's own next commands only.
  *
  * The answer of a keyed batch that began before an erasure may name the user, so the tombstone stays until no such
- * batch is under way.
+ * batch is under way. The record of the answer leaves the user out: a start behind the erasure's snapshot does not know the
+ * erasure.
  */
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 
@@ -67,6 +68,13 @@ export class Erasures {
   throughOf(environment: string, userId: string): number {
     if (this.#durable.size === 0) return 0
     return this.#durable.get(userName(environment, userId))?.sequence ?? 0
+  }
+
+  /** Up to where a record that is appended now may name nothing of a user, the user's own records apart; 0: it may name everything. */
+  knownThrough(environment: string, userId: string): number {
+    if (this.#ahead.size + this.#durable.size === 0) return 0
+    const name = userName(environment, userId)
+    return Math.max(this.#ahead.get(name) ?? 0, this.#durable.get(name)?.sequence ?? 0)
   }
 
   /** The erasures that the beginning snapshot carries out. */

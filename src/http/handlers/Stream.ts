@@ -26,7 +26,7 @@ export const streamHandlers = (
   open: {
     handle: ({ caller, headers, query }) =>
       Effect.gen(function* () {
-        const { feed } = engine
+        const { feed, isErased } = engine
         const { accountId, environment } = caller
         const userId = caller.userId ?? query.userId
         const id = headers["last-event-id"]
@@ -50,7 +50,7 @@ export const streamHandlers = (
         })
         const begins = yield* Effect.onError(beginning, () => Effect.sync(() => place.leave()))
         const mayGoOn = () => accounts.isInForce(caller)
-        const scope = { feed, hub, environment, kinds, user }
+        const scope = { feed, isErased, hub, environment, kinds, user }
         return {
           contentType: "text/event-stream",
           headers: noBuffering,

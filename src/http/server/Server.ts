@@ -124,7 +124,7 @@ export const listenHttp = Effect.fnUntraced(function* (
     const eventMetrics = new EventMetrics(metrics)
     const urls = options.webhookUrls ?? { allowed: new AllowedRanges([]), requireHttps: true }
     const webhooks = { deliveries: yield* DeliveryLog, urls }
-    const hub = new StreamHub(engine.feed)
+    const hub = new StreamHub(engine)
     yield* Effect.forkScoped(hub.run)
     const streams = {
       hub,

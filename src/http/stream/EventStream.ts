@@ -15,13 +15,15 @@ import type { MessageKind } from "../../domain/message/MessageKind.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { type Feed, FeedGone } from "../../engine/commit/Feed.ts"
 import type { FeedEntry } from "../../engine/commit/FeedEntry.ts"
-import type { StorageCode } from "../../engine/Engine.ts"
+import type { Engine, StorageCode } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import { messageBlocks, placeAfter, type StreamHub, Subscriber } from "./StreamHub.ts"
 import type { ReadPast, UserPast } from "./UserPast.ts"
 
 export interface EventStreamOptions {
   readonly feed: Feed
+  readonly isErased: Engine["Service"]["isErased"]
   readonly hub: StreamHub
   readonly environment: string
   readonly kinds: ReadonlySet<MessageKind>
@@ -141,23 +143,30 @@ class OpenStream {
     })
   }
 
-  /** The next piece from the journal. */
-  readonly #past: Effect.Effect<string, FeedGone> = Effect.suspend(() => {
-    const { feed } = this.#options
-    const follower = Effect.flatMap(feed.follow(this.#from), ({ take }) =>
-      take(limits.streamTakeRecordsMax),
-    )
-    return Effect.map(Effect.scoped(follower), (entries) => {
+  /** The next piece from the journal, which has the records of erased users for a while. */
+  readonly #past: Effect.Effect<string, FeedGone | LaurelError<StorageCode>> = Effect.gen(
+    { self: this },
+    function* () {
+      const { feed, isErased } = this.#options
+      const follower = Effect.flatMap(feed.follow(this.#from), ({ take }) =>
+        take(limits.streamTakeRecordsMax),
+      )
+      const entries = yield* Effect.scoped(follower)
       let text = ""
+      let asked = 0
       for (const entry of entries) {
-        text += this.#blocksOf(entry)
+        const blocks = this.#blocksOf(entry)
+        if (blocks !== "") {
+          if (!(yield* isErased(entry.record))) text += blocks
+          if (++asked % erasuresTurnRecords === 0) yield* yieldToEventLoop
+        }
         this.#after = placeAfter(entry)
         if (text.length >= limits.streamPieceCharactersMax) break
       }
       this.#from = this.#after!.sequence + 1
       return text
-    })
-  })
+    },
+  )
 
   #blocksOf(entry: FeedEntry): string {
     const { environment, kinds } = this.#options
@@ -202,3 +211,6 @@ class OpenStream {
     return this.#after === undefined ? ":\n\n" : `id: ${messageId(this.#after)}\n\n`
   }
 }
+
+/** Records of one turn whose users may be read from disk, to know whether they were erased. */
+const erasuresTurnRecords = 64

@@ -7,12 +7,16 @@
  * Cost: a record costs what the streams of its environment and those of its user ask for, not how many streams there are.
  * The hub takes what has come every `streamCoalesceMs`, so that a busy server does not write to each socket for each
  * record.
+ *
+ * Nothing is sent of a user who was erased since: the hub asks before it queues a message, and the record of an erasure takes
+ * what is queued of the user out of all queues.
  */
 import { Cause, Effect } from "effect"
 import { type MessageName, messageKindAt } from "../../domain/message/Message.ts"
 import type { MessageKind } from "../../domain/message/MessageKind.ts"
 import type { Feed } from "../../engine/commit/Feed.ts"
 import type { FeedEntry } from "../../engine/commit/FeedEntry.ts"
+import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 
@@ -20,6 +24,12 @@ import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 export interface StreamScope {
   readonly environment: string
   readonly userId?: string | undefined
+}
+
+/** A message that waits; `userId`: whom it is about. */
+interface Queued {
+  readonly block: string
+  readonly userId: string | undefined
 }
 
 /** A live stream, as the hub sees it. */
@@ -32,7 +42,7 @@ export class Subscriber {
   /** It fell behind and must read from the journal. */
   detached = false
   readonly #bytesMax: number
-  #blocks: Array<string> = []
+  #queue: Array<Queued> = []
   #bytes = 0
   #place: MessageName | undefined
   #wake: (() => void) | undefined
@@ -46,18 +56,26 @@ export class Subscriber {
   }
 
   /** Queues a message; false when it does not fit any more. */
-  push(block: string, place: MessageName): boolean {
-    this.#bytes += block.length
+  push(message: Queued, place: MessageName): boolean {
+    this.#bytes += message.block.length
     if (this.#bytes > this.#bytesMax) return false
-    this.#blocks.push(block)
+    this.#queue.push(message)
     this.#place = place
     return true
+  }
+
+  /** Drops what is queued of an erased user. */
+  drop(userId: string): void {
+    const kept = this.#queue.filter((message) => message.userId !== userId)
+    if (kept.length === this.#queue.length) return
+    this.#queue = kept
+    this.#bytes = kept.reduce((bytes, { block }) => bytes + block.length, 0)
   }
 
   /** It can not be served live any more, and forgets what is queued. It is still to be woken. */
   detach(): void {
     this.detached = true
-    this.#blocks = []
+    this.#queue = []
   }
 
   wake(): void {
@@ -69,16 +87,16 @@ export class Subscriber {
 
   /** Takes what is queued, and the place of the last message of it; `undefined` when nothing is. */
   take(): { readonly text: string; readonly place: MessageName } | undefined {
-    if (this.#blocks.length === 0) return undefined
-    const text = this.#blocks.join("")
-    this.#blocks = []
+    if (this.#queue.length === 0) return undefined
+    const text = this.#queue.map(({ block }) => block).join("")
+    this.#queue = []
     this.#bytes = 0
     return { text, place: this.#place! }
   }
 
   /** Ends when something is queued, or it is detached. */
   readonly ready = Effect.callback<void>((resume) => {
-    if (this.#blocks.length > 0 || this.detached) resume(Effect.void)
+    if (this.#queue.length > 0 || this.detached) resume(Effect.void)
     else this.#wake = () => resume(Effect.void)
   })
 }
@@ -131,6 +149,7 @@ export const placeNow = (feed: Feed): Effect.Effect<MessageName | undefined> =>
 
 export class StreamHub {
   readonly #feed: Feed
+  readonly #isErased: Engine["Service"]["isErased"]
   /** Those who are live, by scope. */
   readonly #subscribers = new Map<string, Set<Subscriber>>()
   #count = 0
@@ -140,8 +159,9 @@ export class StreamHub {
   /** The place behind what was handed out. */
   place: MessageName | undefined
 
-  constructor(feed: Feed) {
+  constructor({ feed, isErased }: Pick<Engine["Service"], "feed" | "isErased">) {
     this.#feed = feed
+    this.#isErased = isErased
   }
 
   /** The first record of a stream that attaches now. */
@@ -168,6 +188,16 @@ export class StreamHub {
     if (others.size === 0) this.#subscribers.delete(scope)
   }
 
+  /** Whether a stream may want messages of the record. */
+  #isWanting({ record: { subject } }: FeedEntry): boolean {
+    if (subject.actor === "directory") return false
+    if (this.#subscribers.has(subject.environment)) return true
+    return (
+      subject.actor === "user" &&
+      this.#subscribers.has(userScope(subject.environment, subject.userId))
+    )
+  }
+
   readonly #isWanted = Effect.callback<void>((resume) => {
     if (this.#count > 0) resume(Effect.void)
     else this.#wanted = () => resume(Effect.void)
@@ -186,7 +216,13 @@ export class StreamHub {
     while (this.#count > 0) {
       const entries = yield* follower.take(limits.streamHubTakeRecordsMax)
       const given = new Set<Subscriber>()
-      for (const entry of entries) this.#give(entry, given)
+      for (const entry of entries) {
+        if (!this.#isWanting(entry)) continue
+        // No erasure can follow the newest record.
+        const { record } = entry
+        const isErased = record.sequence < this.#feed.head && (yield* this.#isErased(record))
+        if (!isErased) this.#give(entry, given)
+      }
       this.position = follower.position
       this.place = placeAfter(entries.at(-1)!)
       for (const subscriber of given) subscriber.wake()
@@ -221,6 +257,10 @@ export class StreamHub {
     const { record } = entry
     const subscribers = this.#subscribers.get(scope)
     if (subscribers === undefined) return
+    const userId = record.subject.actor === "user" ? record.subject.userId : undefined
+    if (record.cause.kind === "erasure" && userId !== undefined) {
+      for (const subscriber of subscribers) subscriber.drop(userId)
+    }
     for (let index = 0; index < record.facts.length; index++) {
       const kind = messageKindAt(record, index)
       if (kind === undefined) continue
@@ -229,7 +269,8 @@ export class StreamHub {
         if (!subscriber.kinds.has(kind) || record.sequence < subscriber.from) continue
         block ??= messageBlock(entry, index, kind)
         given.add(subscriber)
-        if (subscriber.push(block, { sequence: record.sequence, at: record.at, index })) continue
+        const place = { sequence: record.sequence, at: record.at, index }
+        if (subscriber.push({ block, userId }, place)) continue
         this.detach(subscriber)
         subscriber.detach()
       }

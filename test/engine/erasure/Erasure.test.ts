@@ -341,6 +341,57 @@ describe("An erased user", () => {
     }),
   )
 
+  it.effect(
+    "is not in the record of a batch that was under way, so that no crash brings it back",
+    () =>
+      Effect.gen(function* () {
+        const state = new MemoryStorage.MemoryState()
+        const first = yield* startInMemory({ state }, options)
+        const meanwhile = Effect.andThen(
+          first.engine.askUser(sandbox, erase(id)),
+          snapshotTaken(state),
+        )
+        yield* batch(first.engine, "b1", ["other", id, id], meanwhile)
+        const answer = yield* batch(first.engine, "b1", [])
+        expect(answer).toMatchObject({ results: { accepted: 1, rejected: 2 } })
+        // The snapshot of the erasure has no record of the batch, and the journal behind it has no erasure.
+        yield* first.close("kill")
+        expect(JSON.stringify(recordsOf(state).at(-1))).not.toContain(id)
+        const second = yield* startInMemory({ state }, options)
+        expect(yield* batch(second.engine, "b1", [])).toEqual(answer)
+        yield* second.close()
+        expect(traces(state, id)).toEqual([])
+      }),
+  )
+
+  it.effect("is not in the record of a batch that is decided before the erasure is durable", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const gate = yield* Latch.make(true)
+      const { engine } = yield* startInMemory({ state, onAppend: () => Latch.await(gate) }, options)
+      let erasing: Fiber.Fiber<unknown, unknown> | undefined
+      const meanwhile = Effect.gen(function* () {
+        yield* Latch.close(gate)
+        erasing = yield* Effect.forkChild(engine.askUser(sandbox, erase(id)), {
+          startImmediately: true,
+        })
+      })
+      const sent = yield* Effect.forkChild(batch(engine, "b1", ["other", id], meanwhile))
+      while (erasing === undefined) yield* yieldToEventLoop
+      yield* Latch.open(gate)
+      yield* Fiber.join(erasing)
+      yield* Fiber.join(sent)
+      const records = recordsOf(state)
+      expect(records.map(({ cause }) => cause.kind)).toEqual([
+        "event",
+        "event",
+        "erasure",
+        "request",
+      ])
+      expect(JSON.stringify(records.at(-1))).not.toContain(id)
+    }),
+  )
+
   it.effect("leaves no answer behind a shorter one that was kept under the same key later", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
