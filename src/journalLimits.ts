@@ -69,4 +69,5 @@ export const journalLimits = {
   mirrorPendingBytesMax: 64 * mebibyte,
   /** Local copies that were no longer those of a cluster, kept beside the one in use. */
   discardedCopiesKept: 2,
+  damageNoteBytesMax: 4 * kibibyte,
 } as const

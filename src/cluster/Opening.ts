@@ -6,12 +6,12 @@
  * Both times double with each time that the lock was given away: a long opening gets its time, and two runners that both
  * cannot open it pass it on ever more rarely. They are as they were once it has served.
  *
- * One failure to write is enough: another attempt would fail as well. Copies of the same data fill disks of the same size at the
+ * One failure to write, or a damaged copy, is enough: another attempt would fail as well. Copies of the same data fill disks of the same size at the
  * same time. So the lock is asked for again after `unwritablePauseMs`, always: callers wait for the first runner with space.
  */
 import { limits } from "../Limits.ts"
 
-/** `again`: another attempt may succeed; `unwritable`: its directory takes no writes now; `ends`: the process is to end. */
+/** `again`: another attempt may succeed; `unwritable`: its directory takes no writes now, or has a damaged copy that is filled again; `ends`: the process is to end. */
 export type OpeningFailure = "again" | "unwritable" | "ends"
 
 export class Opening {

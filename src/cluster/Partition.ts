@@ -275,7 +275,13 @@ export class Partition {
   /** Confirms ownership again and again, until the fence tells of another owner. */
   readonly #watch = (held: HeldPartition): Effect.Effect<void> =>
     Effect.raceFirst(
-      Effect.as(held.opened.fenced, "PostgreSQL refused a write with an outdated epoch"),
+      Effect.map(held.opened.lost, (why) => {
+        if (why === "fenced") return "PostgreSQL refused a write with an outdated epoch"
+        // Another runner takes it over meanwhile, where there is one.
+        this.opening.begins()
+        this.opening.failed("unwritable")
+        return "Its local copy is damaged"
+      }),
       Effect.gen({ self: this }, function* () {
         const everyMs = Math.min(limits.confirmMs, this.#confirmedMs / 5)
         while (this.#held === held) {

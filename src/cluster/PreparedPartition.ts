@@ -33,8 +33,8 @@ export interface OpenedPartition {
   readonly isOwner: Effect.Effect<boolean, unknown>
   /** The same of a runner that gave the partition away and has its lock again: it is the owner of record. */
   readonly resume: Effect.Effect<boolean, unknown>
-  /** Ends when the fence has refused a write. */
-  readonly fenced: Effect.Effect<void>
+  /** Ends when the fence has refused a write, or when its local copy is damaged. */
+  readonly lost: Effect.Effect<"fenced" | "damaged">
   /** Records what only this process knows, before another runner takes over; within a few seconds. */
   readonly leave: Effect.Effect<void>
 }

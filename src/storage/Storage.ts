@@ -50,6 +50,15 @@ export type StorageError = NoSpace | Broken
 /** Stored bytes differ from the written ones; the message names them. As the cause of a `Broken`, a restart does not help. */
 export class Damaged extends Error {}
 
+/** The same of a store on another machine: the local files may be whole. */
+export class DamagedElsewhere extends Damaged {}
+
+/** Whether bytes of this machine differ from the written ones. */
+export const isDamagedHere = (error: unknown): error is Broken & { readonly cause: Damaged } =>
+  error instanceof Broken &&
+  error.cause instanceof Damaged &&
+  !(error.cause instanceof DamagedElsewhere)
+
 /** Data of a newer Laurel; the message names them. As the cause of a `Broken`, nothing was changed. */
 export class Newer extends Error {}
 

@@ -47,6 +47,8 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
     failure: "again" as OpeningFailure,
     /** As the engine asks, before it claims. */
     hasLock: undefined as Effect.Effect<boolean, unknown> | undefined,
+    /** The engine that was prepared last cannot go on. */
+    lose: (_why: "fenced" | "damaged"): void => {},
     /** Whether it took requests each time that it said so. */
     announced: [] as Array<boolean>,
   }
@@ -64,6 +66,8 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
     yield* open
     happened.push(`opens ${number}`)
     yield* Effect.addFinalizer(() => Effect.sync(() => happened.push(`closes ${number}`)))
+    const lost = yield* Deferred.make<"fenced" | "damaged">()
+    given.lose = (why) => Deferred.doneUnsafe(lost, Effect.succeed(why))
     const opened: OpenedPartition = {
       handler: handlerOf(),
       epoch: number,
@@ -72,7 +76,7 @@ const setUp = Effect.fnUntraced(function* (behaviours: Array<Behaviour> = [], nu
         happened.push(`resumes ${number}`)
         return resumes
       }),
-      fenced: Effect.never,
+      lost: Deferred.await(lost),
       leave: Effect.sync(() => happened.push(`leaves ${number}`)),
     }
     return {
@@ -339,6 +343,28 @@ describe("A partition that this runner follows", () => {
       yield* advance(limits.clusterRetryMs)
       expect([partition.epoch, given.failures.length]).toEqual([3, 1])
       expect(happened).toEqual(["opens 3", "serves 3"])
+    }),
+  )
+
+  it.effect("whose copy is damaged is closed, left to another runner, and else opened again", () =>
+    Effect.gen(function* () {
+      const { given, happened, lock, partition } = yield* setUp()
+      given.isFollower = false
+      yield* lock
+      yield* settle
+      expect(happened.splice(0)).toEqual(["opens 1", "serves 1"])
+      given.lose("fenced")
+      yield* settle
+      expect(partition.opening.isOverdue).toBe(false)
+      yield* advance(limits.clusterRetryMs)
+      expect(happened.splice(0)).toEqual(["closes 1", "opens 2", "serves 2"])
+      given.lose("damaged")
+      yield* settle
+      expect(partition.handler).toBe(undefined)
+      expect(partition.opening.isOverdue).toBe(true)
+      yield* advance(limits.clusterRetryMs)
+      expect(happened).toEqual(["closes 2", "opens 3", "serves 3"])
+      expect(partition.opening.isOverdue).toBe(false)
     }),
   )
 

@@ -9,7 +9,7 @@ import type { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { OwnPartition } from "../../accounts/OwnPartition.ts"
 import { ProjectPartitions, type Projects } from "../../accounts/Projects.ts"
 import type { Config } from "../../config/Config.ts"
-import { heartbeatMsOf } from "../../config/PartitionConfig.ts"
+import { heartbeatMsOf, partitionNumber } from "../../config/PartitionConfig.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import { Engine } from "../../engine/Engine.ts"
@@ -32,6 +32,7 @@ import {
   Damaged,
   Defect,
   Fenced,
+  isDamagedHere,
   Newer,
   Storage,
   type StorageError,
@@ -82,6 +83,8 @@ export interface OpenObservers {
   readonly shipped?: ReadonlySet<string>
   /** In a cluster: another server has claimed the data. The engine is to be closed. */
   readonly onFenced?: () => void
+  /** In a cluster: the owner's copy is damaged. The engine is to be closed, and opened again. */
+  readonly onDamaged?: () => void
   /** In a cluster: of all engines of the process. */
   readonly shared?: SharedParts
   /** In a cluster: how this one's engine takes part in the directory that they share. */
@@ -109,9 +112,16 @@ export const prepareEngine = (
     const context = yield* Effect.context<never>()
     const failed = yield* Deferred.make<Broken>()
     let fence: Fence | undefined
+    let isDamaged = false
     const onBroken = (broken: Broken) => {
+      // What follows from the damage.
+      if (isDamaged) return
       if (broken.cause instanceof Fenced) {
         observers.onFenced?.()
+        return
+      }
+      if (noteDamage(broken) && fence !== undefined) {
+        observers.onDamaged?.()
         return
       }
       if (opened.following !== undefined && fence === undefined) {
@@ -122,6 +132,27 @@ export const prepareEngine = (
       // The state of the disk is unknown: no last snapshot.
       process.exit(exitCodeOf(broken))
     }
+    /** Whether it is that of a copy, which the next opening fills again. */
+    const noteDamage = (error: unknown): boolean => {
+      if (opened.following === undefined || !isDamagedHere(error)) return false
+      isDamaged = true
+      opened.following.noteDamage(error.cause.message)
+      Effect.runSyncWith(context)(
+        Effect.annotateLogs(
+          Effect.logError(
+            "The local copy of a partition is damaged; it will be moved aside and filled again from PostgreSQL",
+          ),
+          { partition: partitionNumber(config), cause: error.message },
+        ),
+      )
+      return true
+    }
+    const noting = <A, E, R>(use: Effect.Effect<A, E, R>): Effect.Effect<A, E | CommandFailed, R> =>
+      Effect.mapError(use, (error) =>
+        noteDamage(error)
+          ? commandFailed(exitCodes.cannotWrite, `The local copy is damaged: ${error}`)
+          : error,
+      )
     const opened = yield* openStorage(config, {
       metrics: observers.metrics,
       onRecovering: observers.onRecovering ?? (() => {}),
@@ -138,21 +169,23 @@ export const prepareEngine = (
     })
     const { storage } = opened
     let recovered!: RecoveryReport
-    const engine = yield* recoverEngine({
-      durability: config.durability,
-      snapshotIntervalMs: config.snapshotIntervalMs,
-      heartbeatMs: heartbeatMsOf(config),
-      residentUsersMax: config.residentUsersMax,
-      needed: new DeliveryStore(storage).needed,
-      clockJumpMsMax: config.clockJumpMsMax,
-      ...(observers.metrics !== undefined && { metrics: observers.metrics }),
-      ...(observers.onRecovering !== undefined && { onRecovering: observers.onRecovering }),
-      ...(observers.shared !== undefined && { shared: observers.shared.bounds }),
-      onRecovered: (report) => {
-        recovered = report
-      },
-      onBroken,
-    }).pipe(Effect.provideService(Storage, storage))
+    const engine = yield* noting(
+      recoverEngine({
+        durability: config.durability,
+        snapshotIntervalMs: config.snapshotIntervalMs,
+        heartbeatMs: heartbeatMsOf(config),
+        residentUsersMax: config.residentUsersMax,
+        needed: new DeliveryStore(storage).needed,
+        clockJumpMsMax: config.clockJumpMsMax,
+        ...(observers.metrics !== undefined && { metrics: observers.metrics }),
+        ...(observers.onRecovering !== undefined && { onRecovering: observers.onRecovering }),
+        ...(observers.shared !== undefined && { shared: observers.shared.bounds }),
+        onRecovered: (report) => {
+          recovered = report
+        },
+        onBroken,
+      }).pipe(Effect.provideService(Storage, storage)),
+    )
     yield* Effect.addFinalizer(() =>
       fence === undefined ? Effect.ignore(engine.leave) : Effect.void,
     )
@@ -176,7 +209,7 @@ export const prepareEngine = (
       look: opened.following?.look(engine.fold) ?? Effect.void,
       progress: opened.following?.progress ?? (() => ({ lastSequence: 0, seen: 0, isTorn: false })),
       failed: Deferred.await(failed),
-      serve: Effect.mapError(serve, (error) => toCommandFailed(config, error)),
+      serve: Effect.mapError(noting(serve), (error) => toCommandFailed(config, error)),
     }
   }).pipe(Effect.mapError((error) => toCommandFailed(config, error)))
 

@@ -41,7 +41,10 @@ export const prepareServices = Effect.fnUntraced(function* (
   config: Config,
   metrics: Metrics,
   readiness: ReadinessState,
-  owning: Pick<OpenObservers, "directory" | "hasLock" | "onClaimed" | "onFenced" | "shared"> = {},
+  owning: Pick<
+    OpenObservers,
+    "directory" | "hasLock" | "onClaimed" | "onDamaged" | "onFenced" | "shared"
+  > = {},
 ) {
   const hosts = owning.shared?.hosts ?? (yield* openHosts(config, [config.dataDirectory]))
   const { data: host, shipments } = hosts

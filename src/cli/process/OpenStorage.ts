@@ -67,6 +67,8 @@ export interface Claimable extends DurableStorage.OpenedStorage {
     /** `fold` takes the records that the owner has appended since. Fails with `NoSpace` while PostgreSQL does not answer. */
     readonly look: (fold: Fold) => Effect.Effect<void, StorageError | CommandFailed>
     readonly progress: () => FollowProgress
+    /** The local files are damaged: nothing more is written to them, and the next opening fills others. */
+    readonly noteDamage: (words: string) => void
   }
 }
 
@@ -160,6 +162,7 @@ const openClustered = (
       following: {
         look: (fold: Fold) => toCommandFailed(followed.look(fold)),
         progress: followed.progress,
+        noteDamage: followed.noteDamage,
       },
     }
   }).pipe(toCommandFailed)

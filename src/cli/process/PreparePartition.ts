@@ -58,14 +58,15 @@ export const preparePartition = ({
     const config = ofPartition(server.config, number)
     const metrics = new Metrics(whole)
     yield* Effect.addFinalizer(() => Effect.sync(() => metrics.remove()))
-    const fenced = yield* Deferred.make<void>()
+    const lost = yield* Deferred.make<"fenced" | "damaged">()
     let fence: Pick<OpenedPartition, "epoch" | "isOwner" | "resume"> | undefined
     const prepared = yield* prepareServices(config, metrics, readiness, {
       onClaimed: (claimed) => {
         fence = { epoch: claimed.epoch, isOwner: claimed.isOwner, resume: claimed.resume }
       },
       hasLock,
-      onFenced: () => Deferred.doneUnsafe(fenced, Effect.void),
+      onFenced: () => Deferred.doneUnsafe(lost, Effect.succeed("fenced" as const)),
+      onDamaged: () => Deferred.doneUnsafe(lost, Effect.succeed("damaged" as const)),
       shared,
       directory: directory.of(number, () => fence!.epoch),
     })
@@ -94,7 +95,7 @@ export const preparePartition = ({
       }
       yield* watchData(config, metrics, opened)
       const { leave } = Context.get(services, ApiKeys)
-      return { handler, fenced: Deferred.await(fenced), leave, ...fence! }
+      return { handler, lost: Deferred.await(lost), leave, ...fence! }
     })
     return { ...prepared, serve }
   })

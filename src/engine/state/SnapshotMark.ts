@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { compositeKey } from "../../storage/Keys.ts"
-import { Broken, type Storage, type StorageError } from "../../storage/Storage.ts"
+import { Broken, Damaged, type Storage, type StorageError } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
 
 /** The mark, stored under `snapshotKey` in the table `meta`. */
@@ -73,10 +73,10 @@ export const readMark = Effect.fnUntraced(function* (storage: Storage["Service"]
     Buffer.from(yield* decodeValue(value, place)).toString("utf8"),
   )
   if (storage.lastSequence < mark.watermark) {
-    const cause =
+    const words =
       `The snapshot goes up to record ${mark.watermark}, but the journal ends at ` +
       `${storage.lastSequence}: journal segments are missing. Put them back, or restore an archive.`
-    return yield* new Broken({ operation: "recover", cause })
+    return yield* new Broken({ operation: "recover", cause: new Damaged(words) })
   }
   return mark
 })

@@ -5,7 +5,7 @@
 import path from "node:path"
 import { Clock, Effect } from "effect"
 import { type Disk, type DiskError, withFile } from "../disk/Disk.ts"
-import { Broken, Newer } from "../Storage.ts"
+import { Broken, Damaged, Newer } from "../Storage.ts"
 import {
   faultText,
   type JournalEnd,
@@ -77,7 +77,7 @@ const recover = Effect.fnUntraced(function* (
   }
   if (fault !== undefined && fault.kind !== "interrupted") {
     const words = wordsOf(fault, lastSequence)
-    const cause = fault.kind === "newer" ? new Newer(words) : new Error(words)
+    const cause = fault.kind === "newer" ? new Newer(words) : new Damaged(words)
     return yield* new Broken({ operation: "open", cause })
   }
   const cut = fault && (yield* keepCut(disk, folder, fault, end))

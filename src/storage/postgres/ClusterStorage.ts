@@ -8,6 +8,7 @@
  * - An opening compares the directory with PostgreSQL (`Lineage`). From then on it **follows**: `look` takes over what the
  *   owner has appended since, and writes nothing to PostgreSQL. `claim` makes this server the owner: it catches up, claims
  *   the partition, and takes over what the owner before it still appended. A refused claim changes nothing.
+ * - A copy that is damaged, as an opening finds or as `noteDamage` said before, is moved aside and filled again.
  * - A copy that is `Outdated` cannot go on: PostgreSQL went back, or has deleted what the copy lacks. The next opening decides
  *   about it; an archive fills it where PostgreSQL alone cannot (`refill`).
  * - Another claim is noticed by the next append, and within `postgresCheckMs` without one: `onFenced`.
@@ -37,6 +38,7 @@ import {
 } from "../Storage.ts"
 import { CopiedTables } from "./CopiedTables.ts"
 import { EarlierRecords } from "./EarlierRecords.ts"
+import { noteDamage } from "./LocalFiles.ts"
 import { Mirror } from "./Mirror.ts"
 import { openCopy, type RefillCopy } from "./OpenCopy.ts"
 import { looksDamaged, Outdated, outdatedBy } from "./Outdated.ts"
@@ -93,6 +95,8 @@ export interface FollowProgress {
 }
 
 export interface FollowedStorage<E = never> extends DurableStorage.OpenedStorage {
+  /** The files are damaged: nothing more is written to them, and the next opening fills others. */
+  readonly noteDamage: (words: string) => void
   readonly progress: () => FollowProgress
   /** Takes over what PostgreSQL has beyond the copy now. Fails with `NoSpace` while PostgreSQL does not answer. */
   readonly look: <F>(fold: Fold<F>) => Effect.Effect<void, StorageError | Outdated | F>
@@ -125,6 +129,7 @@ export const follow = Effect.fnUntraced(function* <E = never>(
   let seen = end.lastSequence
   let isOwner = false
   let isTorn = false
+  let isDamaged = false
   const mirror = new Mirror(files, end.lastSequence)
   const records = new EarlierRecords({
     files: { firstSequence: files.firstSequence, readRecords: mirror.readRecords },
@@ -149,7 +154,9 @@ export const follow = Effect.fnUntraced(function* <E = never>(
       ),
     )
   const writeFiles = (entries: Iterable<Entry>) =>
-    Effect.andThen(flushed, files.writeEntries(entries))
+    Effect.suspend(() =>
+      isDamaged ? damagedCopy : Effect.andThen(flushed, files.writeEntries(entries)),
+    )
   const webhooks = new CopiedTables(
     { ...files, writeEntries: writeFiles },
     new PgTables(sessions.others, partition),
@@ -288,6 +295,10 @@ export const follow = Effect.fnUntraced(function* <E = never>(
   return {
     ...opened,
     storage,
+    noteDamage: (words: string) => {
+      isDamaged = true
+      noteDamage(directory, words)
+    },
     progress: () => ({ lastSequence: end.lastSequence, seen, isTorn }),
     look,
     claim,
@@ -301,6 +312,10 @@ const ofWebhooks = (entries: Iterable<Entry>): entries is ReadonlyArray<Entry> =
 /** Of this machine; an outage of PostgreSQL has the same tag. */
 const isFullDisk = (error: StorageError | PgFailure): error is NoSpace =>
   error._tag === "NoSpace" && !isOutage(error)
+
+const damagedCopy = Effect.fail(
+  new Broken({ operation: "writeEntries", cause: new Error("the local copy is damaged") }),
+)
 
 const notOwner = Effect.fail(new Broken({ operation: "append", cause: new Error("not the owner") }))
 

@@ -2,11 +2,20 @@
  * The data directory of a partition, before it is opened as one: its torn end, its way aside. The caller holds the lock
  * of the cluster's directory.
  */
+import fs from "node:fs"
 import path from "node:path"
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { readInstalled, readRestored, restoredName } from "../archive/ArchiveSwap.ts"
-import { type Disk, type DiskError, removeTree, withFile } from "../disk/Disk.ts"
+import {
+  type Disk,
+  type DiskError,
+  isMissing,
+  type OnDisk,
+  readSmallFile,
+  removeTree,
+  withFile,
+} from "../disk/Disk.ts"
 import { lineageName, readLineage } from "../durable/LineageFile.ts"
 import { scanJournal, segmentsIn } from "../journal/JournalScan.ts"
 import { Segment } from "../journal/Segment.ts"
@@ -56,9 +65,30 @@ export const cutTornEnd = Effect.fnUntraced(function* (
   return true
 })
 
+/** Says that the copy is damaged, where that was found while it was open. The next opening fills another one. */
+export const damageName = "damaged"
+
+/** At once: the process may end with the next call. A copy that cannot be marked is found damaged again. */
+export const noteDamage = (directory: string, words: string): void => {
+  try {
+    fs.writeFileSync(path.join(directory, damageName), words, { flush: true })
+  } catch {}
+}
+
+/** What was noted; `undefined`: no damage. */
+export const notedDamage = (disk: Disk, directory: string): OnDisk<string | undefined> =>
+  Effect.catchIf(
+    readSmallFile(disk, path.join(directory, damageName), limits.damageNoteBytesMax),
+    isMissing,
+    () => Effect.undefined,
+  )
+
 const asidePrefix = "discarded-"
 const numberOf = (name: string): number =>
   name.startsWith(asidePrefix) ? Number(name.slice(asidePrefix.length)) : Number.NaN
+
+/** All of a copy. After the note of its damage follows the lineage, without which it would not be given up. */
+export const copyNames = ["live", "journal", restoredName, damageName, lineageName] as const
 
 /** Moves the copy aside, to `discarded-<number>` in its directory. The newest of these are kept. */
 export const moveAside = Effect.fnUntraced(function* (
@@ -71,7 +101,7 @@ export const moveAside = Effect.fnUntraced(function* (
   const aside = path.join(directory, `${asidePrefix}${number}`)
   yield* disk.makeFolder(aside)
   // After a crash the journal, or the lineage alone, still shows that this is no copy; a snapshot without them would not.
-  for (const name of ["live", "journal", restoredName, lineageName]) {
+  for (const name of copyNames) {
     if (!names.includes(name)) continue
     yield* disk.rename(path.join(directory, name), path.join(aside, name))
     yield* disk.syncFolder(aside)

@@ -2,18 +2,18 @@
 import { randomUUID } from "node:crypto"
 import path from "node:path"
 import { Effect, Exit, Option, Result, Scope, Stream } from "effect"
-import { forgetRestored, noteInstalled, restoredName } from "../archive/ArchiveSwap.ts"
+import { forgetRestored, noteInstalled } from "../archive/ArchiveSwap.ts"
 import { DiskError, removeTree } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import * as DurableStorage from "../durable/DurableStorage.ts"
-import { lineageName, writeLineage } from "../durable/LineageFile.ts"
+import { writeLineage } from "../durable/LineageFile.ts"
 import { scanJournal } from "../journal/JournalScan.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
 import { rangeOf } from "../Keys.ts"
-import { Broken, type Storage, type StorageError } from "../Storage.ts"
+import { Broken, Damaged, isDamagedHere, type Storage, type StorageError } from "../Storage.ts"
 import { forgetMark } from "./CopiedTables.ts"
 import { decideLineage } from "./Lineage.ts"
-import { cutTornEnd, moveAside, originOf } from "./LocalFiles.ts"
+import { copyNames, cutTornEnd, moveAside, notedDamage, originOf } from "./LocalFiles.ts"
 import { type Patiently, Refused } from "./Patience.ts"
 import type { InPostgres } from "./PgConnection.ts"
 import type { PartitionState, PgJournal } from "./PgJournal.ts"
@@ -54,9 +54,40 @@ export const openCopy = Effect.fnUntraced(function* <E>(
   patiently: Patiently,
 ): Effect.fn.Return<OpenedCopy, Failure | E, Scope.Scope> {
   const { directory, refill } = options
+  const fill = Effect.fnUntraced(function* (
+    remote: PartitionState,
+    { why, remedy }: { readonly why: string; readonly remedy: string },
+    makeRoom: Effect.Effect<void, Broken>,
+  ): Effect.fn.Return<void, Failure | E> {
+    const isFollowed = (end: JournalPosition) =>
+      Effect.gen(function* () {
+        const current = yield* patiently(journal.read)
+        return (yield* patiently(linkAt(journal, current, end))) === end.checksum
+      })
+    const wish = { lineage: remote.lineage, record: remote.firstSequence - 1, isFollowed }
+    const missing = refill === undefined ? "" : yield* refill({ ...wish, makeRoom })
+    if (missing === undefined) return
+    const words = [why, missing, remedy].filter((part) => part !== "").join(" ")
+    return yield* new Refused({ words })
+  })
   while (true) {
     const scope = yield* Scope.fork(yield* Effect.scope)
-    const opened = yield* Scope.provide(openFiles(options), scope)
+    const noted = yield* onDisk(notedDamage(nodeDisk, directory))
+    const attempt: Result.Result<DurableStorage.OpenedStorage, Broken> =
+      noted === undefined
+        ? yield* Effect.result(Scope.provide(openFiles(options), scope))
+        : Result.fail(new Broken({ operation: "open", cause: new Damaged(noted) }))
+    if (Result.isFailure(attempt)) {
+      yield* Scope.close(scope, Exit.void)
+      const remote = yield* replacementOf(directory, attempt.failure, journal, patiently)
+      const words = String((attempt.failure.cause as Error).message)
+      const why = `The local copy is damaged: ${words.replace(/\.?$/, ".")}`
+      const makeRoom = putAside(directory, why)
+      const remedy = "Restore an archive of this cluster into the directory, then start again."
+      yield* remote.firstSequence > 1 ? fill(remote, { why, remedy }, makeRoom) : makeRoom
+      continue
+    }
+    const opened = attempt.success
     const origin = yield* onDisk(originOf(nodeDisk, directory))
     const position = opened.position()
     const remote = yield* patiently(journal.read)
@@ -71,17 +102,8 @@ export const openCopy = Effect.fnUntraced(function* <E>(
         yield* makeRoom
         continue
       }
-      const { remedy, why } = decision
-      const isFollowed = (end: JournalPosition) =>
-        Effect.gen(function* () {
-          const current = yield* patiently(journal.read)
-          return (yield* patiently(linkAt(journal, current, end))) === end.checksum
-        })
-      const wish = { lineage: remote!.lineage, record: remote!.firstSequence - 1, isFollowed }
-      const missing = refill === undefined ? "" : yield* refill({ ...wish, makeRoom })
-      if (missing === undefined) continue
-      const words = [why, missing, remedy].filter((part) => part !== "").join(" ")
-      return yield* new Refused({ words })
+      yield* fill(remote!, decision, makeRoom)
+      continue
     }
     const own = remote?.lineage ?? randomUUID()
     if (remote === undefined && !(yield* begin(journal, directory, own, patiently))) {
@@ -102,6 +124,23 @@ export const openCopy = Effect.fnUntraced(function* <E>(
   }
 })
 
+/**
+ * The partition that fills the place of a copy which could not be opened. Fails where the copy is not damaged, or where it may
+ * have what PostgreSQL has not: it belongs to no cluster or another one, or was restored.
+ */
+const replacementOf = Effect.fnUntraced(function* (
+  directory: string,
+  failure: Broken,
+  journal: PgJournal,
+  patiently: Patiently,
+): Effect.fn.Return<PartitionState, Failure> {
+  if (!isDamagedHere(failure)) return yield* failure
+  const { isRestored, lineage } = yield* onDisk(originOf(nodeDisk, directory))
+  if (lineage === undefined || isRestored) return yield* failure
+  const remote = yield* patiently(journal.read)
+  return remote?.lineage === lineage ? remote : yield* failure
+})
+
 /** Whether the snapshot was never written. */
 const isUnused = (storage: Storage["Service"]): Effect.Effect<boolean, StorageError> =>
   Effect.map(
@@ -112,11 +151,9 @@ const isUnused = (storage: Storage["Service"]): Effect.Effect<boolean, StorageEr
 /** Nothing of it is worth keeping. */
 const removeCopy = (directory: string): Effect.Effect<void, Broken> =>
   onDisk(
-    Effect.forEach(
-      ["live", "journal", restoredName, lineageName],
-      (name) => removeTree(nodeDisk, path.join(directory, name)),
-      { discard: true },
-    ),
+    Effect.forEach(copyNames, (name) => removeTree(nodeDisk, path.join(directory, name)), {
+      discard: true,
+    }),
   )
 
 const putAside = Effect.fnUntraced(function* (

@@ -5,7 +5,13 @@
 import { Effect, Option, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { encodeBatchHeader, type JournalPosition } from "../journal/SegmentFormat.ts"
-import { Broken, Damaged, type JournalBatch, NoSpace, type StorageError } from "../Storage.ts"
+import {
+  Broken,
+  DamagedElsewhere,
+  type JournalBatch,
+  NoSpace,
+  type StorageError,
+} from "../Storage.ts"
 import { formatRefusal } from "./formats.ts"
 import { answerMsOf, type InPostgres, type PgFailure, type Run } from "./PgConnection.ts"
 
@@ -108,7 +114,7 @@ const faultAfter = (batch: ChainedBatch, end: JournalPosition): string | undefin
 export const damaged = (words: string): Broken =>
   new Broken({
     operation: "read",
-    cause: new Damaged(`The journal in PostgreSQL is damaged: ${words}`),
+    cause: new DamagedElsewhere(`The journal in PostgreSQL is damaged: ${words}`),
   })
 
 /** Where a batch ends. */

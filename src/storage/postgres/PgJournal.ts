@@ -19,7 +19,13 @@
 import { Effect, Fiber, Semaphore, type Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { encodeBatchHeader, type JournalPosition } from "../journal/SegmentFormat.ts"
-import { Broken, Damaged, Fenced, type JournalBatch, type StorageError } from "../Storage.ts"
+import {
+  Broken,
+  DamagedElsewhere,
+  Fenced,
+  type JournalBatch,
+  type StorageError,
+} from "../Storage.ts"
 import { formatRefusal, spreadFormat } from "./formats.ts"
 import { type More, makePartition, type Upload } from "./MakePartition.ts"
 import { type ChainedBatch, readBatches, toStorageError } from "./PgBatches.ts"
@@ -271,7 +277,7 @@ export class PgJournal {
         ? "PostgreSQL has no such partition any more"
         : `PostgreSQL ends with record ${row.last}, but this server has acknowledged up to ${this.#lastSequence}: was a backup restored, or a standby promoted that was behind?`
     // A person decides how to go on.
-    return yield* new Broken({ operation: "append", cause: new Damaged(words) })
+    return yield* new Broken({ operation: "append", cause: new DamagedElsewhere(words) })
   }).bind(this)
 
   /** The batches after `after`, in order, up to the last. */

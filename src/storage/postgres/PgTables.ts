@@ -17,7 +17,14 @@
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
-import { Broken, Damaged, type Entry, Fenced, type StorageError, type Table } from "../Storage.ts"
+import {
+  Broken,
+  DamagedElsewhere,
+  type Entry,
+  Fenced,
+  type StorageError,
+  type Table,
+} from "../Storage.ts"
 import { toStorageError } from "./PgBatches.ts"
 import {
   answerMsOf,
@@ -240,7 +247,7 @@ export class PgTables {
       if (head !== undefined && Number(head.epoch) !== this.#epoch) return yield* fenced("write")
       if (!repeated || Number(head?.changes) !== this.#changes + 1) {
         const words = `PostgreSQL has ${head?.changes ?? "no"} changes of webhooks, but this server has made ${this.#changes}: was a backup restored, or a standby promoted that was behind?`
-        return yield* new Broken({ operation: "write", cause: new Damaged(words) })
+        return yield* new Broken({ operation: "write", cause: new DamagedElsewhere(words) })
       }
       // The earlier attempt went through. Writing the same once more changes nothing, and waits for the standbys.
       this.#changes++

@@ -1,9 +1,10 @@
 /** A partition on a server of a cluster, as its opening fails. */
-import { symlink } from "node:fs/promises"
+import { readdir, symlink } from "node:fs/promises"
 import path from "node:path"
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Result } from "effect"
+import { Cause, Deferred, Effect, Result } from "effect"
 import { exitCodes } from "../../../src/cli/output/ExitCode.ts"
+import { openingFailure } from "../../../src/cli/process/openingFailure.ts"
 import {
   type PartitionOfServer,
   preparePartition,
@@ -11,9 +12,12 @@ import {
 import { makeSharedParts } from "../../../src/cli/process/SharedParts.ts"
 import { readConfig } from "../../../src/config/Config.ts"
 import { ofPartition } from "../../../src/config/PartitionConfig.ts"
+import { snapshotKey } from "../../../src/engine/state/SnapshotMark.ts"
 import { newReadiness } from "../../../src/http/server/Readiness.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
+import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
 import type { HasLock } from "../../../src/storage/postgres/PgJournal.ts"
+import { encodeValue } from "../../../src/storage/SealedValue.ts"
 import { Postgres } from "../../storage/postgres/Postgres.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 
@@ -29,7 +33,16 @@ const preparing = Effect.fnUntraced(function* (
   hasLock: HasLock = () => Effect.succeed(true),
 ) {
   const url = yield* Effect.promise(() => postgres.schema(schema))
-  const settings = { LAUREL_DATA_DIR: yield* temporaryFolder, LAUREL_CLUSTER: url }
+  return yield* preparingIn(yield* temporaryFolder, schema, url, hasLock)
+})
+
+const preparingIn = Effect.fnUntraced(function* (
+  LAUREL_DATA_DIR: string,
+  schema: string,
+  url: string,
+  hasLock: HasLock = () => Effect.succeed(true),
+) {
+  const settings = { LAUREL_DATA_DIR, LAUREL_CLUSTER: url }
   const config = Result.getOrThrow(readConfig({ ...settings, LAUREL_DASHBOARD: "off" }).config)
   const number = 2
   const { serve } = yield* preparePartition({
@@ -65,5 +78,28 @@ it.live("is not claimed by a server that has lost its lock", () =>
     const { expectUnclaimed, serve } = yield* preparing("lost", hasLock)
     yield* Effect.raceFirst(Deferred.await(asked), serve)
     yield* expectUnclaimed
+  }),
+)
+
+it.live("is filled again by the next opening where recovery has found its copy damaged", () =>
+  Effect.gen(function* () {
+    const folder = yield* temporaryFolder
+    const url = yield* Effect.promise(() => postgres.schema("damaged"))
+    const prepare = Effect.scoped(
+      Effect.map(preparingIn(folder, "damaged", url), ({ dataDirectory }) => dataDirectory),
+    )
+    const directory = yield* prepare
+    // Each part is whole, but the journal has lost the records that the snapshot has.
+    const value = encodeValue(JSON.stringify({ watermark: 99, at: 0, journal: [] }))
+    yield* Effect.scoped(
+      Effect.flatMap(DurableStorage.make({ directory }), ({ writeEntries }) =>
+        writeEntries([{ table: "meta", key: snapshotKey, value }]),
+      ),
+    )
+    const failure = yield* Effect.flip(prepare)
+    expect(openingFailure(Cause.fail(failure))).toBe("unwritable")
+    expect(String(failure)).toContain("damaged")
+    expect(yield* prepare).toBe(directory)
+    expect(yield* Effect.promise(() => readdir(directory))).toContain("discarded-1")
   }),
 )

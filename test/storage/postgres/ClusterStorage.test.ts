@@ -12,6 +12,7 @@ import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
 import { lineageName } from "../../../src/storage/durable/LineageFile.ts"
 import { compositeKey } from "../../../src/storage/Keys.ts"
 import type { ClusterStorageOptions } from "../../../src/storage/postgres/ClusterStorage.ts"
+import { damageName } from "../../../src/storage/postgres/LocalFiles.ts"
 import type { Refill, RefillCopy } from "../../../src/storage/postgres/OpenCopy.ts"
 import type { Outdated } from "../../../src/storage/postgres/Outdated.ts"
 import type { Refused } from "../../../src/storage/postgres/Patience.ts"
@@ -373,9 +374,106 @@ describe("The local copy", () => {
       // What was flushed is damaged, not torn: that is no power cut.
       yield* tear(2)
       yield* Effect.promise(() => rm(path.join(torn, "journal", "clean")))
-      const error = yield* Effect.flip(Effect.scoped(opened(url, torn)))
-      expect(error).toMatchObject({ _tag: "Broken", message: expect.stringContaining("damaged") })
+      yield* within(url, torn, (storage) => expectRecords(storage, 1, 5))
+      expect(yield* namesIn(torn)).toContain("discarded-1")
     }),
+  )
+})
+
+describe("A damaged copy", () => {
+  /** A copy with three records, closed, and the folder of its database. */
+  const made = Effect.gen(function* () {
+    const [url, directory] = [yield* cluster, yield* temporaryFolder]
+    yield* within(url, directory, (storage) =>
+      Effect.andThen(appendAll(storage, [1, 2]), storage.writeEntries([pending("kept")])),
+    )
+    return { url, directory, live: path.join(directory, "live") }
+  })
+  const damage = (where: string) =>
+    Effect.promise(async () => {
+      const bytes = await readFile(where)
+      await writeFile(where, bytes.fill(0x5a, 0, 64))
+    })
+  const journalIn = (directory: string) =>
+    Effect.promise(async () => {
+      const folder = path.join(directory, "journal")
+      const name = (await readdir(folder)).find((file) => /^\d+\.segment$/.test(file))
+      return path.join(folder, name!)
+    })
+
+  for (const part of ["journal", "database"] as const) {
+    it.live(`is moved aside and filled from PostgreSQL where its ${part} is damaged`, () =>
+      Effect.gen(function* () {
+        const { directory, live, url } = yield* made
+        const where = part === "journal" ? yield* journalIn(directory) : path.join(live, "data.mdb")
+        yield* damage(where)
+        yield* within(url, directory, (storage) =>
+          Effect.andThen(expectRecords(storage, 1, 3), appendAll(storage, [1])),
+        )
+        const aside = yield* namesIn(path.join(directory, "discarded-1"))
+        expect(aside).toEqual(expect.arrayContaining(["journal", "live", lineageName]))
+        yield* within(url, directory, (storage) => expectRecords(storage, 1, 4))
+        expect(yield* namesIn(directory)).not.toContain("discarded-2")
+      }),
+    )
+  }
+
+  it.live("that was found open takes no more entries, and is filled by the next opening", () =>
+    Effect.gen(function* () {
+      const { directory, url } = yield* made
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { noteDamage, storage } = yield* opened(url, directory)
+          noteDamage("a value is damaged")
+          const error = yield* Effect.flip(storage.writeEntries([]))
+          expect(error._tag).toBe("Broken")
+        }),
+      )
+      expect(yield* namesIn(directory)).toContain(damageName)
+      yield* within(url, directory, (storage) => expectRecords(storage, 1, 3))
+      const aside = yield* namesIn(path.join(directory, "discarded-1"))
+      expect(aside).toContain(damageName)
+      expect(yield* namesIn(directory)).not.toContain(damageName)
+    }),
+  )
+
+  it.live("is filled from an archive where PostgreSQL begins later", () =>
+    Effect.gen(function* () {
+      const { directory, url } = yield* made
+      yield* query(url, "DELETE FROM laurel_journal WHERE first = 1")
+      yield* damage(yield* journalIn(directory))
+      const why = yield* refusal(opened(url, directory))
+      expect(why).toContain("damaged")
+      expect(yield* namesIn(directory)).not.toContain("discarded-1")
+      let wish: Refill | undefined
+      const refill: RefillCopy<never> = (asked) => {
+        wish = asked
+        return Effect.succeed("No archive.")
+      }
+      expect(yield* refusal(opened(url, directory, { refill }))).toContain("No archive.")
+      expect(wish).toMatchObject({ record: 1 })
+    }),
+  )
+
+  it.live(
+    "stays where it is, and ends the start, where PostgreSQL is not known to have its records",
+    () =>
+      Effect.gen(function* () {
+        const { directory, url } = yield* made
+        yield* damage(yield* journalIn(directory))
+        const expectDamaged = (to: string) =>
+          Effect.gen(function* () {
+            const error = yield* Effect.flip(Effect.scoped(opened(to, directory)))
+            expect(error).toMatchObject({
+              _tag: "Broken",
+              message: expect.stringContaining("damaged"),
+            })
+            expect(yield* namesIn(directory)).toContain("journal")
+          })
+        yield* expectDamaged(yield* cluster)
+        yield* Effect.promise(() => rm(path.join(directory, lineageName)))
+        yield* expectDamaged(url)
+      }),
   )
 })
 
