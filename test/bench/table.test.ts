@@ -88,6 +88,7 @@ describe("listOf", () => {
       "single events at 80 % of saturation: refused, broken or not sent",
       "%",
       29.5,
+      0,
     )
     expect(listOf(resultsOf(line))).toContain("not sent: the share of the events due that got no")
     expect(listOf(resultsOf(beside("one", "ms", 1, 2)))).not.toContain("not sent")
