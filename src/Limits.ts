@@ -46,6 +46,8 @@ export const limits = {
   messageBytesMax: 20 * kibibyte,
   messageLevelsMax: 1_000,
   idempotencyKeyCharactersMax: 255,
+  /** Of all preferences of a request together (`Prefer`). */
+  preferCharactersMax: 1_000,
   idempotencyRetentionMs: 86_400_000,
   /** Minutes for which the events of an environment are counted. */
   activityMinutes: 60,

@@ -144,9 +144,9 @@ export class Forward implements AttemptReports {
     const { metrics, response, startedAt } = this.#exchange
     if (response.destroyed) return
     const passed: Record<string, string | Array<string>> = {}
-    const connection = headers.connection as string | undefined
+    const passes = passesOn(headers.connection as string | undefined)
     for (const [name, value] of Object.entries(headers)) {
-      if (value !== undefined && passesOn(name, connection)) passed[name] = value
+      if (value !== undefined && passes(name)) passed[name] = value
     }
     metrics?.answered(status, performance.now() - startedAt)
     if (this.#forwarder.draining) passed.connection = "close"

@@ -32,15 +32,21 @@ const ofOneHop = new Set([
   "expect",
 ])
 
-/** Whether a header field with this name, in lower case, goes on to the next hop; `connection`: the field that names others. */
-export const passesOn = (name: string, connection: string | undefined): boolean =>
-  !ofOneHop.has(name) &&
-  !name.startsWith(prefix) &&
-  (connection === undefined || !namedIn(connection, name))
+/** The names, in lower case, that a `Connection` field lists: its fields stay between two neighbours. */
+const namesIn = (connection: string | undefined): ReadonlySet<string> =>
+  connection === undefined || connection === "keep-alive"
+    ? noNames
+    : new Set(connection.split(",").map((each) => each.trim().toLowerCase()))
+const noNames: ReadonlySet<string> = new Set()
 
-const namedIn = (connection: string, name: string): boolean =>
-  connection !== "keep-alive" &&
-  connection.split(",").some((each) => each.trim().toLowerCase() === name)
+/**
+ * Tells whether a header field with a name, in lower case, goes on to the next hop. The `Connection` field is read once: a
+ * caller may list thousands of names beside thousands of fields.
+ */
+export const passesOn = (connection: string | undefined): ((name: string) => boolean) => {
+  const named = namesIn(connection)
+  return (name) => !ofOneHop.has(name) && !name.startsWith(prefix) && !named.has(name)
+}
 
 /** The header fields of a forwarded request, names and values in turn. */
 export const forwardedHeaders = (
@@ -48,13 +54,12 @@ export const forwardedHeaders = (
   connection: string | undefined,
   more: ReadonlyArray<string>,
 ): Array<string> => {
+  const passes = passesOn(connection)
   const headers: Array<string> = []
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!.toLowerCase()
     // The id of the request here is the one there.
-    if (name !== "x-request-id" && passesOn(name, connection)) {
-      headers.push(name, rawHeaders[index + 1]!)
-    }
+    if (name !== "x-request-id" && passes(name)) headers.push(name, rawHeaders[index + 1]!)
   }
   headers.push(...more)
   return headers

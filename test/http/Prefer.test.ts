@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { laurelError } from "../../src/domain/values/Errors.ts"
+import { limits } from "../../src/Limits.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 
 let server: TestServer
@@ -152,5 +153,18 @@ describe("A batch with Prefer: return=minimal", () => {
     const again = await send([event("f", { id: "a" }), event("f", { id: "b" })], headers)
     expect(again.headers["idempotency-replayed"]).toBeUndefined()
     expect(again.json).toEqual({ accepted: 0, duplicates: 2, rejected: 0, refusals: [] })
+  })
+
+  it("is refused with a field above the bound, and nothing changes", async () => {
+    const longest = `return=minimal;a=${"b".repeat(limits.preferCharactersMax - 17)}`
+    expect(longest).toHaveLength(limits.preferCharactersMax)
+    const taken = await send([event("bounded")], { prefer: longest })
+    expect([taken.status, taken.json.accepted]).toEqual([200, 1])
+    const { json, status } = await send([event("bounded")], { prefer: `${longest}b` })
+    expect([status, json.errors]).toEqual([
+      400,
+      [{ pointer: "header/prefer", code: "too_long", detail: "must have at most 1000 characters" }],
+    ])
+    expect(await xpOf("bounded")).toBe(10)
   })
 })

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { limits } from "../../Limits.ts"
-import { list, metadata, oneOf } from "./Checks.ts"
+import { check, list, metadata, oneOf } from "./Checks.ts"
 import {
   Action,
   ApiKey,
@@ -192,7 +192,14 @@ const BatchReply = Schema.Union([BatchOutcome, BatchSummary]).annotate({
 const batchHeaders = {
   ...idempotencyHeaders,
   prefer: Schema.optionalKey(
-    Schema.String.annotate({
+    Schema.String.check(
+      check(
+        "too_long",
+        `must have at most ${limits.preferCharactersMax} characters`,
+        (field) => field.length <= limits.preferCharactersMax,
+        { maxLength: limits.preferCharactersMax },
+      ),
+    ).annotate({
       description:
         "`return=minimal` (RFC 7240) asks for counts and refusals without the outcome of each event, which costs less. Other preferences are ignored. A replayed reply has the form of the first one.",
     }),

@@ -28,7 +28,7 @@ export const clientAddress =
 
 /** Without the zone of a link-local address. */
 export const connectionAddress = (text = ""): string =>
-  normalAddress(text.replace(/%.*$/s, "")) ?? ""
+  normalAddress(text.replace(/%.*/s, "")) ?? ""
 
 /** How a field has its elements. */
 interface Elements {

@@ -1,7 +1,10 @@
 /** Preferences of a request (RFC 7240). One that is not understood, or not well-formed, is ignored. */
 
-/** A quoted string, a token, or a separator. */
-const lexeme = /"(?:[^"\\]|\\.)*"|[^\s",;=]+|[",;=]/g
+/**
+ * A quoted string, a token, or a separator, each where the last one ended: a quotation that is not closed ends the reading.
+ * To go on after its quotation mark would scan the rest once more for each further mark.
+ */
+const lexeme = /\s*("(?:[^"\\]|\\.)*"|[^\s",;=]+|[,;=])/gy
 
 /**
  * Whether a `Prefer` field asks for `return=minimal`. Of preferences with the same name the first one counts; its
@@ -10,9 +13,9 @@ const lexeme = /"(?:[^"\\]|\\.)*"|[^\s",;=]+|[",;=]/g
 export const prefersMinimal = (field: string | undefined): boolean => {
   if (field === undefined) return false
   let preference: Array<string> = []
-  for (const [text] of `${field},`.matchAll(lexeme)) {
+  for (const [, text] of `${field},`.matchAll(lexeme)) {
     if (text !== ",") {
-      preference.push(text)
+      preference.push(text!)
       continue
     }
     const [name, equals, value, after] = preference

@@ -62,4 +62,4 @@ const guardedLookup =
 
 /** Without the zone, and IPv4 as such where a socket shows it inside IPv6. */
 const plainAddress = (address: string): string =>
-  address.replace(/%.*$/, "").replace(/^::ffff:(\d+\.\d+\.\d+\.\d+)$/i, "$1")
+  address.replace(/%.*/s, "").replace(/^::ffff:(\d+\.\d+\.\d+\.\d+)$/i, "$1")

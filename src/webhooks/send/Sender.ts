@@ -285,7 +285,10 @@ class Attempt implements Dispatcher.DispatchHandler {
 /** The start of a body as text, without a character cut in two at its end; shorter where it is not text. */
 const textOf = (chunks: ReadonlyArray<Buffer>): string => {
   const bytes = Buffer.concat(chunks).subarray(0, limits.webhookReplyKeptBytesMax)
-  let text = bytes.toString("utf8").replace(/\ufffd+$/, "")
+  let text = bytes.toString("utf8")
+  let end = text.length
+  while (text[end - 1] === "\ufffd") end--
+  text = text.slice(0, end)
   while (Buffer.byteLength(JSON.stringify(text)) > 1.2 * limits.webhookReplyKeptBytesMax) {
     text = text.slice(0, Math.floor(0.8 * text.length))
   }

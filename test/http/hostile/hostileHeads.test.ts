@@ -1,0 +1,29 @@
+/** `npm run test:hostile` sends every header field that callers can fill, and tries every regular expression that they meet. */
+import { expect, it } from "vitest"
+import { fieldsOfOthers, hostileFields, hostileHeads } from "./hostileHeads.ts"
+import { attacksOn, callersMeet } from "./hostileTexts.ts"
+
+const { expressions, fields } = callersMeet()
+
+it("every header field that the server reads by name is among the hostile ones", () => {
+  const known = new Set([...Object.keys(hostileFields), ...fieldsOfOthers])
+  expect([...fields].filter((field) => !known.has(field))).toEqual([])
+  // The scan finds what is there: the three ways to read a field.
+  for (const field of ["origin", "x-forwarded-for", "forwarded"]) expect(fields).toContain(field)
+})
+
+it("every hostile field has heads near the limit of a head", () => {
+  const named = new Set(
+    [...hostileHeads()].flatMap(({ lines }) => lines.map((line) => line.split(":")[0])),
+  )
+  for (const field of Object.keys(hostileFields)) expect(named).toContain(field)
+})
+
+it("the regular expressions that callers meet are found, with texts made against each", () => {
+  const prefer = expressions.filter(({ file }) => file === "src/http/request/Prefer.ts")
+  expect(prefer.length).toBeGreaterThan(0)
+  const attacks = [...attacksOn(prefer[0]!.expression)]
+  expect(attacks).toContainEqual({ start: "", piece: '"\\' })
+  for (const { expression } of expressions)
+    expect([...attacksOn(expression)].length).toBeGreaterThan(10)
+})
