@@ -4,6 +4,7 @@
  */
 import path from "node:path"
 import { Result } from "effect"
+import { proxyFields } from "../http/request/ClientAddress.ts"
 import { limits } from "../Limits.ts"
 import "../limitRelations.ts"
 import { archiveKeptMs, type Retention } from "../storage/archive/ArchiveRetention.ts"
@@ -48,7 +49,13 @@ const settings = {
     "LAUREL_TRUSTED_PROXIES",
     "",
     addressRanges,
-    "Addresses and ranges of proxies whose X-Forwarded-For, or Forwarded, is trusted, comma-separated; none: the client's address is that of the connection",
+    "Addresses and ranges of proxies that are trusted about the client's address, comma-separated; none: the client's address is that of the connection",
+  ),
+  trustedProxyField: setting(
+    "LAUREL_TRUSTED_PROXY_HEADER",
+    "x-forwarded-for",
+    oneOf(...proxyFields),
+    "Header field in which the trusted proxies write the client's address; the other field is ignored, since clients can send it",
   ),
   publicUrl: setting(
     "LAUREL_PUBLIC_URL",

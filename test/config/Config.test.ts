@@ -24,6 +24,7 @@ describe("The configuration", () => {
       port: 8080,
       keepAliveMs: 65_000,
       trustedProxies: undefined,
+      trustedProxyField: "x-forwarded-for",
       publicUrl: undefined,
       dashboard: "on",
       dashboardInsecure: false,
@@ -78,6 +79,7 @@ describe("The configuration", () => {
       LAUREL_WEBHOOK_ALLOW_CIDR: "10.1.0.0/16, fd00::/8",
       LAUREL_TRUSTED_PROXIES: "192.0.2.1, ::1, fd00::/8",
       LAUREL_WEBHOOK_REQUIRE_HTTPS: "false",
+      LAUREL_TRUSTED_PROXY_HEADER: "forwarded",
       LAUREL_WEBHOOK_RETRY_SCHEDULE: "0, 5,60",
       LAUREL_WEBHOOK_RETENTION: "2 days",
       LAUREL_WEBHOOK_PENDING_MAX: "10",
@@ -338,6 +340,6 @@ describe("The configuration", () => {
 
   it("describes each of its settings with its default", () => {
     expect(describeSettings()).toContain("LAUREL_PORT=8080\n      Port of the API")
-    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(38)
+    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(40)
   })
 })

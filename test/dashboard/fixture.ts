@@ -2,7 +2,6 @@
 import "effect/schema/SchemaJITCompiler/enable"
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import * as AccountsLive from "../../src/accounts/AccountsLive.ts"
-import type { AddressRanges } from "../../src/accounts/AddressRanges.ts"
 import { ApiKeys } from "../../src/accounts/ApiKeys.ts"
 import type { AuditEntry } from "../../src/accounts/audit/AuditLog.ts"
 import { openAuditStore } from "../../src/accounts/audit/AuditStore.ts"
@@ -14,6 +13,7 @@ import { makeDashboard } from "../../src/dashboard/Dashboard.ts"
 import type { ServerState } from "../../src/dashboard/request/ServerState.ts"
 import type { SiteOptions } from "../../src/dashboard/request/Site.ts"
 import { Engine } from "../../src/engine/Engine.ts"
+import type { TrustedProxies } from "../../src/http/request/ClientAddress.ts"
 import { Readiness } from "../../src/http/server/Readiness.ts"
 import { listenHttp, type ServerBounds } from "../../src/http/server/Server.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
@@ -139,7 +139,7 @@ export interface DashboardTestOptions {
   /** How webhooks are sent, and where to; by default to no address of this machine. */
   readonly webhooks?: Partial<DispatcherLive.WebhookOptions>
   readonly bounds?: Partial<ServerBounds>
-  readonly trustedProxies?: AddressRanges
+  readonly trustedProxies?: TrustedProxies
 }
 
 export const startDashboard = async (

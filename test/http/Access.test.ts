@@ -144,7 +144,9 @@ describe("a key that may be used from somewhere only", () => {
       const reply = await get("/v1/leaderboard", key, { "x-forwarded-for": forwarded })
       expect(reply.json.code).toBe("address_not_allowed")
     }
-    const behind = await startServer({ trustedProxies: new AddressRanges(["127.0.0.1/32"]) })
+    const behind = await startServer({
+      trustedProxies: { ranges: new AddressRanges(["127.0.0.1/32"]), field: "x-forwarded-for" },
+    })
     try {
       behind.accounts.addKey("lk_test_office", { restrictions })
       const ask = async (forwarded: string) =>

@@ -93,11 +93,16 @@ describe("The access log", () => {
 
   it("names the client that a trusted proxy names, and no other's", async () => {
     const headers = { "x-forwarded-for": "192.0.2.9, 203.0.113.7" }
-    const near = await watched({}, { trustedProxies: new AddressRanges(["127.0.0.1/32"]) })
-    await near.call("GET", "/healthz", { headers })
-    await near.call("GET", "/healthz", { headers: { forwarded: 'for="[2001:db8::1]:80"' } })
-    const addresses = near.entries().map(({ address }) => address)
-    expect(addresses).toEqual(["203.0.113.7", "2001:db8::1"])
+    const ranges = new AddressRanges(["127.0.0.1/32"])
+    for (const [field, address] of [
+      ["x-forwarded-for", "203.0.113.7"],
+      ["forwarded", "2001:db8::1"],
+    ] as const) {
+      const near = await watched({}, { trustedProxies: { ranges, field } })
+      const both = { ...headers, forwarded: 'for="[2001:db8::1]:80"' }
+      await near.call("GET", "/healthz", { headers: both })
+      expect(near.entries().map((entry) => entry.address)).toEqual([address])
+    }
     const open = await watched({})
     await open.call("GET", "/healthz", { headers: { ...headers, forwarded: "for=192.0.2.9" } })
     expect(open.entries()[0]!.address).toBe("127.0.0.1")

@@ -72,7 +72,10 @@ const start = (
       },
       bounds: { erasureMs: erasureMsOf(config), keepAliveTimeoutMs: config.keepAliveMs },
       metrics,
-      trustedProxies: config.trustedProxies,
+      trustedProxies: config.trustedProxies && {
+        ranges: config.trustedProxies,
+        field: config.trustedProxyField,
+      },
       watch: {
         slowMs,
         accessLog: accessLog?.write,

@@ -1,7 +1,7 @@
 /**
  * The address that a request comes from: that of its connection or, where the operator trusts the peer as a proxy, the last
- * address in `X-Forwarded-For` that is no trusted proxy itself. The addresses before it came from outside and may be forged.
- * `Forwarded` counts where there is no `X-Forwarded-For`: a proxy that writes one of them passes the other on as it came.
+ * address in the field of that proxy that is no trusted proxy itself. The addresses before it came from outside and may be
+ * forged. The setting names the field: a proxy that writes one field passes the other on as the client sent it.
  */
 import type { IncomingMessage } from "node:http"
 import type { AddressRanges } from "../../accounts/AddressRanges.ts"
@@ -15,15 +15,24 @@ type PossiblyForwarded = IncomingMessage & { readonly forwardedPeer?: string | u
 /** The address of a request's client in the form of `normalAddress`; "" where the connection is gone. */
 export type ClientAddress = (request: PossiblyForwarded) => string
 
+/** The header fields in which proxies name the client. */
+export const proxyFields = ["x-forwarded-for", "forwarded"] as const
+export type ProxyField = (typeof proxyFields)[number]
+
+/** Proxies that are believed about the addresses of clients, and the field that they write. */
+export interface TrustedProxies {
+  readonly ranges: AddressRanges
+  readonly field: ProxyField
+}
+
 export const clientAddress =
-  (trusted: AddressRanges | undefined): ClientAddress =>
+  (trusted: TrustedProxies | undefined): ClientAddress =>
   ({ forwardedPeer, headers, socket }) => {
     const peer = connectionAddress(forwardedPeer ?? socket.remoteAddress)
     if (trusted === undefined || peer === "") return peer
-    const list = headers["x-forwarded-for"]
-    if (list !== undefined) return behindProxies(peer, String(list), trusted, inList)
-    const { forwarded } = headers
-    return forwarded === undefined ? peer : behindProxies(peer, forwarded, trusted, inForwarded)
+    const { field, ranges } = trusted
+    const text = headers[field]
+    return text === undefined ? peer : behindProxies(peer, String(text), ranges, elements[field])
   }
 
 /** Without the zone of a link-local address. */
@@ -42,6 +51,10 @@ const inList: Elements = {
   addressOf: (element) => element.trim(),
 }
 const inForwarded: Elements = { startOf: forwardedStart, addressOf: forwardedClient }
+const elements: Readonly<Record<ProxyField, Elements>> = {
+  "x-forwarded-for": inList,
+  forwarded: inForwarded,
+}
 
 /** Goes from the peer to the left, as long as each address is one of a trusted proxy and the next one is an address. */
 const behindProxies = (

@@ -10,9 +10,13 @@
  */
 import type { Socket } from "node:net"
 import { Effect } from "effect"
-import type { AddressRanges } from "../../accounts/AddressRanges.ts"
 import { limits } from "../../Limits.ts"
-import { type ClientAddress, clientAddress, connectionAddress } from "./ClientAddress.ts"
+import {
+  type ClientAddress,
+  clientAddress,
+  connectionAddress,
+  type TrustedProxies,
+} from "./ClientAddress.ts"
 import type { Exchange, RunForRequest } from "./Exchange.ts"
 import { Quota } from "./Quota.ts"
 import type { TraceParent } from "./TraceParent.ts"
@@ -49,7 +53,7 @@ export class RequestWatch {
   readonly #spanQuota = new Quota(limits.spansPerMinuteMax)
 
   /** `trusted`: proxies that are believed about addresses. */
-  constructor(options: WatchOptions = {}, trusted?: AddressRanges) {
+  constructor(options: WatchOptions = {}, trusted?: TrustedProxies) {
     this.addressOf = clientAddress(trusted)
     this.tracing = options.tracing ?? false
     this.#slowMs = options.slowMs ?? Number.POSITIVE_INFINITY

@@ -8,7 +8,6 @@
 import type { AddressInfo } from "node:net"
 import { Context, Effect, Fiber, References, type Scope } from "effect"
 import { Accounts } from "../../accounts/Accounts.ts"
-import type { AddressRanges } from "../../accounts/AddressRanges.ts"
 import { userSubject } from "../../accounts/audit/userSubject.ts"
 import { shuttingDown } from "../../engine/actor/refusals.ts"
 import { Engine } from "../../engine/Engine.ts"
@@ -32,6 +31,7 @@ import { handlersOf } from "../handlers/Handlers.ts"
 import type { MakePages } from "../pages/Pages.ts"
 import { Admission, type AdmissionBounds } from "../pipeline/Admission.ts"
 import { Pipeline } from "../pipeline/Pipeline.ts"
+import type { TrustedProxies } from "../request/ClientAddress.ts"
 import { EventMetrics, RequestMetrics } from "../request/RequestMetrics.ts"
 import { RequestWatch, type WatchOptions } from "../request/RequestWatch.ts"
 import { StreamHub } from "../stream/StreamHub.ts"
@@ -47,7 +47,7 @@ export interface ServeOptions extends Address {
   readonly bounds?: Partial<ServerBounds>
   readonly metrics?: Metrics
   /** Proxies that are believed about the addresses of clients; by default none. */
-  readonly trustedProxies?: AddressRanges | undefined
+  readonly trustedProxies?: TrustedProxies | undefined
   /** Logs and traces of requests; by default none. */
   readonly watch?: WatchOptions
 }

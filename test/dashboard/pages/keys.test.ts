@@ -240,7 +240,8 @@ describe("A key of production", () => {
 
 describe("Behind a trusted proxy", () => {
   it("a session has the address of the person, not the one that somebody wrote into the field", async () => {
-    const trustedProxies = new AddressRanges(["127.0.0.1/32"])
+    const ranges = new AddressRanges(["127.0.0.1/32"])
+    const trustedProxies = { ranges, field: "x-forwarded-for" } as const
     const fresh = await startDashboard({}, { trustedProxies })
     try {
       const browser = await fresh.owner()

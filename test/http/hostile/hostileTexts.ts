@@ -42,18 +42,12 @@ export const callersMeet = (): {
         if (!/^(?:headers|requestHeaders)$/.test(named)) return
         if (property.type === "Literal" && typeof property.value === "string") {
           fields.add(property.value)
-        } else if (!computed && property.type === "Identifier" && property.name !== "push") {
+        } else if (
+          !computed &&
+          property.type === "Identifier" &&
+          !/^(?:indexOf|push)$/.test(property.name)
+        ) {
           fields.add(property.name)
-        }
-      },
-      // Of `const { forwarded } = headers`.
-      VariableDeclarator: ({ id, init }) => {
-        if (id.type !== "ObjectPattern" || init?.type !== "Identifier" || init.name !== "headers")
-          return
-        for (const member of id.properties) {
-          if (member.type === "Property" && member.key.type === "Identifier") {
-            fields.add(member.key.name)
-          }
         }
       },
     }).visit(program)

@@ -11,6 +11,7 @@ import { batchSteps } from "../../../src/http/body/BatchDecoder.ts"
 import { parseBody } from "../../../src/http/body/Body.ts"
 import type { BatchStep } from "../../../src/http/body/EventDecoder.ts"
 import { inputDecoder } from "../../../src/http/body/InputDecoder.ts"
+import { type ProxyField, proxyFields } from "../../../src/http/request/ClientAddress.ts"
 import { limits } from "../../../src/Limits.ts"
 import { startDashboard } from "../../dashboard/fixture.ts"
 import { randomOf } from "../random.ts"
@@ -132,7 +133,12 @@ const requests: ReadonlyArray<readonly [method: string, path: string, body: stri
 ]
 
 const heads = async (slowest: Slowest): Promise<void> => {
-  const server = await startDashboard({}, { trustedProxies: new AddressRanges(["127.0.0.1/32"]) })
+  for (const field of proxyFields) await headsTo(slowest, field)
+}
+
+const headsTo = async (slowest: Slowest, field: ProxyField): Promise<void> => {
+  const ranges = new AddressRanges(["127.0.0.1/32"])
+  const server = await startDashboard({}, { trustedProxies: { ranges, field } })
   const { key } = await Effect.runPromise(
     server.keys.create({
       project: "shop",

@@ -10,7 +10,9 @@ const addressOf = (
   trusted: ReadonlyArray<string> | undefined = ["10.0.0.0/8", "fd00::/8"],
 ) => {
   const request = { socket: { remoteAddress }, headers: { "x-forwarded-for": forwarded } }
-  const of = clientAddress(trusted && new AddressRanges(trusted))
+  const of = clientAddress(
+    trusted && { ranges: new AddressRanges(trusted), field: "x-forwarded-for" },
+  )
   return of(request as unknown as IncomingMessage)
 }
 
@@ -60,7 +62,8 @@ describe("The address of a client", () => {
     const forwardedOf = (forwarded: string, more: Record<string, string> = {}) => {
       const headers = { forwarded, ...more }
       const request = { socket: { remoteAddress: "10.0.0.1" }, headers }
-      const of = clientAddress(new AddressRanges(["10.0.0.0/8", "fd00::/8"]))
+      const ranges = new AddressRanges(["10.0.0.0/8", "fd00::/8"])
+      const of = clientAddress({ ranges, field: "forwarded" })
       return of(request as unknown as IncomingMessage)
     }
 
@@ -92,16 +95,26 @@ describe("The address of a client", () => {
       },
     )
 
-    it("does not count beside X-Forwarded-For, which a proxy wrote that knows no other", () => {
-      const both = { "x-forwarded-for": "198.51.100.1" }
-      expect(forwardedOf("for=192.0.2.9", both)).toBe("198.51.100.1")
-      expect(forwardedOf("for=192.0.2.9", { "x-forwarded-for": "garbage" })).toBe("10.0.0.1")
+    it("the field that the setting names counts, and the other one, which the client sent, does not", () => {
+      const forged = { "x-forwarded-for": "192.0.2.9" }
+      expect(forwardedOf("for=198.51.100.1", forged)).toBe("198.51.100.1")
+      expect(forwardedOf("garbage", forged)).toBe("10.0.0.1")
+      const ranges = new AddressRanges(["10.0.0.0/8"])
+      const of = (headers: Record<string, string>) =>
+        clientAddress({ ranges, field: "x-forwarded-for" })({
+          socket: { remoteAddress: "10.0.0.1" },
+          headers,
+        } as unknown as IncomingMessage)
+      expect(of({ forwarded: "for=192.0.2.9" })).toBe("10.0.0.1")
+      expect(of({ forwarded: "for=192.0.2.9", "x-forwarded-for": "198.51.100.1" })).toBe(
+        "198.51.100.1",
+      )
     })
 
     it("is not believed of another peer", () => {
       const headers = { forwarded: "for=198.51.100.1" }
       const request = { socket: { remoteAddress: "203.0.113.7" }, headers }
-      const of = clientAddress(new AddressRanges(["10.0.0.0/8"]))
+      const of = clientAddress({ ranges: new AddressRanges(["10.0.0.0/8"]), field: "forwarded" })
       expect(of(request as unknown as IncomingMessage)).toBe("203.0.113.7")
     })
 
@@ -120,7 +133,7 @@ describe("The address of a client", () => {
         return super.includes(address)
       }
     }
-    const of = clientAddress(new Counted(["10.0.0.0/8"]))
+    const of = clientAddress({ ranges: new Counted(["10.0.0.0/8"]), field: "x-forwarded-for" })
     const ask = (forwarded: string) => {
       asked = 0
       const request = {
