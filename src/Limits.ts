@@ -103,6 +103,8 @@ export const limits = {
   /** Archived definitions to keep; the oldest are dropped first. */
   archivedQuestsMax: 10_000,
   archivedBadgesMax: 10_000,
+  /** Webhooks of an environment: the default of `LAUREL_WEBHOOKS_MAX`, and its most. */
+  webhooks: 50,
   webhooksMax: 1_000,
 
   /** Actions of an environment whose events are counted by name, and those among them that no definition named. */
@@ -247,6 +249,8 @@ export const limits = {
   /** Concurrent attempts: per endpoint, and in total. */
   webhookConcurrencyMax: 10,
   webhookAttemptsAtOnceMax: 2_048,
+  /** Of those, to the webhooks of one environment on one host: half is as many as one webhook that answers quickly has. */
+  webhookAttemptsOfHostMax: 200,
   /** Attempts that may wait for a connection, beyond those, per endpoint that answers within `webhookQuickMs`. */
   webhookAheadMax: 90,
   webhookQuickMs: 100,

@@ -57,6 +57,11 @@ const checkEngine = (limits: Bounds): void => {
     20 + 4 * limits.idCharactersMax < limits.boardPageBytesMax,
     "a page of a board holds the longest user id",
   )
+  holds(
+    2 * (limits.webhookConcurrencyMax + limits.webhookAheadMax) <= limits.webhookAttemptsOfHostMax,
+    "one webhook that answers quickly has all its attempts in its host's share",
+  )
+  holds(limits.webhooks <= limits.webhooksMax, "the default number of webhooks is allowed")
   holds(limits.pageDefault <= limits.pageMax, "the default page is allowed")
   holds(
     (limits.auditKeptMs / 3_600_000) * limits.auditFailuresPerHourMax <= limits.auditEntriesMax / 2,

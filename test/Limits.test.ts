@@ -29,6 +29,11 @@ describe("Bounds that disagree", () => {
         { openingsAtOnceMax: limits.postgresOtherSessions },
         "partitions that upload their journals leave a session to the others",
       ],
+      [
+        { webhookAttemptsOfHostMax: 199 },
+        "one webhook that answers quickly has all its attempts in its host's share",
+      ],
+      [{ webhooks: 1_001 }, "the default number of webhooks is allowed"],
       [{ boardChunkSlotsMax: 500 }, "chunk sizes and table counts are powers of two"],
     ] as const
     for (const [change, words] of cases) {

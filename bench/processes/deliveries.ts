@@ -1,7 +1,9 @@
 /** An engine and the delivery of its webhooks on a real disk, with receivers that need no sockets. */
+
 import { Effect } from "effect"
 import { Engine } from "../../src/engine/Engine.ts"
 import { makeEngine } from "../../src/engine/EngineLive.ts"
+import { limits } from "../../src/Limits.ts"
 import * as DurableStorage from "../../src/storage/durable/DurableStorage.ts"
 import { Storage } from "../../src/storage/Storage.ts"
 import type { DeliveryLog } from "../../src/webhooks/DeliveryLog.ts"
@@ -69,4 +71,5 @@ export const webhookTo = (url: string, kind: string) => ({
     description: null,
     secret: makeSecret(),
   },
+  webhooksMax: limits.webhooksMax,
 })

@@ -200,6 +200,12 @@ const settings = {
     duration(60_000, limits.journalRetentionMs),
     "Retention of deliveries, and the maximum time that a delivery stays pending",
   ),
+  webhooksMax: setting(
+    "LAUREL_WEBHOOKS_MAX",
+    String(limits.webhooks),
+    wholeNumber(1, limits.webhooksMax),
+    "Number of webhooks that an environment may have: each event may become a message to every one of them",
+  ),
   webhookPendingMax: setting(
     "LAUREL_WEBHOOK_PENDING_MAX",
     String(limits.webhookPendingMax),

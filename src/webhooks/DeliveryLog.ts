@@ -1,19 +1,14 @@
 /** The delivery log as HTTP and the operator see it. */
 import { Context, Effect } from "effect"
 import type { MessageName } from "../domain/message/Message.ts"
-import { invalidRequest, type LaurelError } from "../domain/values/Errors.ts"
 import type { Feed } from "../engine/commit/Feed.ts"
 import type { FeedEntry } from "../engine/commit/FeedEntry.ts"
-import { limits } from "../Limits.ts"
 import type { Broken } from "../storage/Storage.ts"
 import type { Registry } from "./endpoint/Registry.ts"
-import type { AllowedRanges } from "./send/AddressGuard.ts"
-import { AddressRefused, type Resolve, resolveAllowed } from "./send/Resolver.ts"
 import type { AttemptResult, Delivery, DeliveryStatus, LogPlace } from "./store/Delivery.ts"
 import type { DeliveryStore } from "./store/DeliveryStore.ts"
 import type { DeliveryWriter } from "./store/DeliveryWriter.ts"
 import type { EndpointStats } from "./store/EndpointStats.ts"
-import { notReachable } from "./WebhookUrl.ts"
 
 /** A page of an endpoint's log, newest first. */
 export interface LogPage {
@@ -55,8 +50,6 @@ export class DeliveryLog extends Context.Service<
     readonly standing: (name: MessageName) => Effect.Effect<"kept" | "gone" | "erased">
     /** The JSON text of a message that has a delivery; `undefined` where it may not be sent once more. */
     readonly message: (name: MessageName) => Effect.Effect<string | undefined>
-    /** Refuses a URL whose host leads to an address that may not be reached. A host that is not known yet may pass. */
-    readonly checkHost: (url: string) => Effect.Effect<void, LaurelError<"invalid_request">>
   }
 >()("webhooks/DeliveryLog") {}
 
@@ -66,7 +59,6 @@ export interface DeliveryLogParts {
   readonly store: DeliveryStore
   readonly feed: Feed
   readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
-  readonly host: { readonly allowed: AllowedRanges; readonly resolve: Resolve }
   readonly onBroken: (cause: Broken) => void
 }
 
@@ -84,7 +76,6 @@ export const endsWhenBroken = <A>(
 export const deliveryLogOf = ({
   writer,
   feed,
-  host,
   isErased,
   onBroken,
   registry,
@@ -131,25 +122,5 @@ export const deliveryLogOf = ({
       Effect.map(entryOf(name), (entry) =>
         typeof entry === "string" ? undefined : entry.message(name.index).text,
       ),
-    checkHost: (url) => {
-      const { hostname } = new URL(url)
-      const refusal = Effect.promise(() =>
-        resolveAllowed(hostname.replace(/^\[(.*)\]$/, "$1"), host).then(
-          () => undefined,
-          (error) => (error instanceof AddressRefused ? refusedAddress : undefined),
-        ),
-      )
-      const known = Effect.timeoutOrElse(refusal, {
-        duration: limits.dnsTimeoutMs,
-        orElse: () => Effect.succeed(undefined),
-      })
-      return Effect.flatMap(known, (error) =>
-        error === undefined ? Effect.void : Effect.fail(error),
-      )
-    },
   })
 }
-
-const refusedAddress = invalidRequest([
-  { pointer: "/url", code: "invalid_value", detail: notReachable },
-])

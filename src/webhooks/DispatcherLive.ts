@@ -72,7 +72,7 @@ export const make = Effect.fnUntraced(function* (
   const store = new DeliveryStore(storage)
   const writer = new DeliveryWriter({ ...options, storage, now })
   const erasures = new Erasures()
-  const { host, makeSender, memory, slots } = options.shared ?? (yield* makeSharedDelivery(options))
+  const { makeSender, memory, slots } = options.shared ?? (yield* makeSharedDelivery(options))
   const metrics = new WebhookMetrics(options.metrics ?? new Metrics())
   const dispatcher = new Dispatcher({
     feed,
@@ -207,5 +207,5 @@ export const make = Effect.fnUntraced(function* (
       yield* Effect.raceFirst(flushed, writer.ended)
     }),
   )
-  return deliveryLogOf({ writer, host, registry, store, feed, isErased, onBroken })
+  return deliveryLogOf({ writer, registry, store, feed, isErased, onBroken })
 })

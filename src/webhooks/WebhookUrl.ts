@@ -18,7 +18,10 @@ export interface WebhookUrlPolicy {
 export const notReachable =
   "must lead to a public address, or to one that the server allows with LAUREL_WEBHOOK_ALLOW_CIDR"
 
-/** The normalised form of `text`, or all that is wrong with it. Names are not resolved here. */
+/**
+ * The normalised form of `text`, or all that is wrong with it. Names are resolved for each connection alone
+ * (`Connector.ts`): a refusal here would tell which names of the operator's network lead to private addresses.
+ */
 export const parseWebhookUrl = (
   text: string,
   { allowed, requireHttps }: WebhookUrlPolicy,

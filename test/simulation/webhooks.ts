@@ -6,6 +6,7 @@
  * to have succeeded do not come again unless somebody asks. In the end every message of the journal has arrived or is
  * accounted for, and no fiber has failed.
  */
+
 import { expect } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
@@ -13,6 +14,7 @@ import type { WebhookCommand } from "../../src/domain/decide/Webhooks.ts"
 import { messageId, messageKindAt } from "../../src/domain/message/Message.ts"
 import { kindsOf } from "../../src/domain/message/MessageKind.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
+import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import type { MessageSender, Outcome } from "../../src/webhooks/send/Sender.ts"
@@ -252,7 +254,7 @@ class Simulation {
       description: null,
       secret: makeSecret(),
     }
-    return { kind: "createWebhook", webhook }
+    return { kind: "createWebhook", webhook, webhooksMax: limits.webhooks }
   }
 
   #redeliver(

@@ -76,7 +76,8 @@ const elsewhere = "location: http://127.0.0.1:1/\n"
 
 const faults: Readonly<Record<string, readonly [Fault, End]>> = {
   "nobody listens": [{ closed: true }, noStatus("connection_refused")],
-  "the name is unknown": [{ host: "unknown.test" }, noStatus("name_unknown")],
+  "the name is unknown": [{ host: "unknown.test" }, noStatus("address_refused")],
+  "the name servers give no answer": [{ host: "unanswered.test" }, noStatus("dns_failure")],
   "the name server is silent": [{ host: "silent.test" }, noStatus("timeout")],
   "the name leads inside": [{ host: "inside.test" }, noStatus("address_refused")],
   "the certificate has expired": [
@@ -303,7 +304,8 @@ const resolve: Resolve = async (host) => {
   if (host === "inside.test") return ["10.0.0.1"]
   if (host === "silent.test") return new Promise(() => {})
   if (host === "other.test") return ["127.0.0.1"]
-  throw new Error(`${host} is unknown`)
+  if (host === "unknown.test") return []
+  throw new Error(`${host} gets no answer`)
 }
 
 let started: Started

@@ -1,8 +1,10 @@
 /** An engine and the delivery of its webhooks, over storage in memory, with receivers on real sockets. */
+
 import { Effect, Exit, Logger, Scope } from "effect"
 import type { WebhookCommand } from "../../src/domain/decide/Webhooks.ts"
 import { Engine } from "../../src/engine/Engine.ts"
 import type { EngineOptions } from "../../src/engine/EngineLive.ts"
+import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { type Broken, Storage } from "../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
@@ -95,6 +97,7 @@ export const webhook = (
     secret: makeSecret(),
     ...more,
   },
+  webhooksMax: limits.webhooksMax,
 })
 
 /** The log of a webhook, newest first. */

@@ -70,6 +70,7 @@ const start = (
         allowed: config.webhookAllowedRanges,
         requireHttps: config.webhookRequireHttps,
       },
+      webhooksMax: config.webhooksMax,
       bounds: { erasureMs: erasureMsOf(config), keepAliveTimeoutMs: config.keepAliveMs },
       metrics,
       trustedProxies: config.trustedProxies && {

@@ -142,7 +142,7 @@ const settingsInForce = (config: Config): StateNow["limits"] => [
   ["Events in a batch", `at most ${number(limits.batchEventsMax)}`],
   ["Pending deliveries of a webhook", `at most ${number(config.webhookPendingMax)}`],
   ["Deliveries kept", `${config.webhookRetentionMs / day} days`],
-  ["Webhooks of an environment", `at most ${number(limits.webhooksMax)}`],
+  ["Webhooks of an environment", `at most ${number(config.webhooksMax)}`],
   [
     "Streams",
     `at most ${number(limits.streamsMax)}, and ${number(limits.userStreamsMax)} of one user each`,

@@ -728,7 +728,7 @@ export interface DeliveryAttempt {
   readonly durationMs: number
   /** The HTTP status; null: no response. */
   readonly status: number | null
-  /** Reason for no response: `address_refused` (see `LAUREL_WEBHOOK_ALLOW_CIDR`), `connection_failed`, `connection_refused`, `connection_reset`, `invalid_response`, `name_unknown`, `timeout`, `tls_failure`. */
+  /** Reason for no response: `address_refused` (the name is unknown, or leads to no address that webhooks may reach: see `LAUREL_WEBHOOK_ALLOW_CIDR`), `connection_failed`, `connection_refused`, `connection_reset`, `dns_failure`, `invalid_response`, `timeout`, `tls_failure`. */
   readonly error: string | null
   /** The first KiB of the response. */
   readonly body: string
@@ -788,7 +788,7 @@ export interface DeliveryResponse {
   readonly durationMs: number
   /** The HTTP status; null: no response. */
   readonly status: number | null
-  /** Reason for no response: `address_refused` (see `LAUREL_WEBHOOK_ALLOW_CIDR`), `connection_failed`, `connection_refused`, `connection_reset`, `invalid_response`, `name_unknown`, `timeout`, `tls_failure`. */
+  /** Reason for no response: `address_refused` (the name is unknown, or leads to no address that webhooks may reach: see `LAUREL_WEBHOOK_ALLOW_CIDR`), `connection_failed`, `connection_refused`, `connection_reset`, `dns_failure`, `invalid_response`, `timeout`, `tls_failure`. */
   readonly error: string | null
 }
 

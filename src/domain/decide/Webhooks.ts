@@ -13,6 +13,8 @@ export type WebhookCommand =
   | {
       readonly kind: "createWebhook"
       readonly webhook: Pick<Webhook, "id" | "url" | "events" | "description" | "secret">
+      /** How many an environment may have: a setting of the server. */
+      readonly webhooksMax: number
     }
   | { readonly kind: "updateWebhook"; readonly webhookId: string; readonly change: WebhookChange }
   | { readonly kind: "deleteWebhook"; readonly webhookId: string }
@@ -47,7 +49,8 @@ export const createWebhook = (
   command: CommandOf<"createWebhook">,
   now: number,
 ): Decided<"quota_exceeded"> => {
-  if (state.webhooks.size >= limits.webhooksMax) return tooMany
+  const { webhooksMax } = command
+  if (state.webhooks.size >= webhooksMax) return quotaExceeded(webhooksMax, "webhooks")
   const webhook = {
     ...command.webhook,
     status: "enabled",
@@ -138,7 +141,6 @@ const changed = (webhook: Webhook, change: WebhookChange, now: number): Partial<
 const updated = (webhook: Webhook, now: number): Decided<never> =>
   Result.succeed([{ kind: "webhook.updated", webhook: { ...webhook, updatedAt: now } }])
 
-const tooMany = quotaExceeded(limits.webhooksMax, "webhooks")
 const tooManySecrets = refuse(
   "quota_exceeded",
   `A webhook has at most ${limits.webhookSecretsMax} active secrets. Wait until one ends, or end all previous ones with graceSeconds 0.`,

@@ -25,7 +25,7 @@ const responseFields = {
   }),
   error: Schema.NullOr(Schema.String).annotate({
     description:
-      "Reason for no response: `address_refused` (see `LAUREL_WEBHOOK_ALLOW_CIDR`), `connection_failed`, `connection_refused`, `connection_reset`, `invalid_response`, `name_unknown`, `timeout`, `tls_failure`.",
+      "Reason for no response: `address_refused` (the name is unknown, or leads to no address that webhooks may reach: see `LAUREL_WEBHOOK_ALLOW_CIDR`), `connection_failed`, `connection_refused`, `connection_reset`, `dns_failure`, `invalid_response`, `timeout`, `tls_failure`.",
     examples: [null],
   }),
 }

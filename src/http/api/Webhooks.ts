@@ -61,7 +61,7 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Register a webhook",
-          description: `The reply has the secret that signs the messages (Standard Webhooks); it is shown only once. Each message is sent at least once, always with the same \`webhook-id\`. A 2xx within ${limits.webhookTimeoutMs / 1_000} seconds is success; other outcomes are retried for about three days. A 410, or five days of failures only, disables the webhook. An environment holds at most ${limits.webhooksMax} webhooks.`,
+          description: `The reply has the secret that signs the messages (Standard Webhooks); it is shown only once. Each message is sent at least once, always with the same \`webhook-id\`. A 2xx within ${limits.webhookTimeoutMs / 1_000} seconds is success; other outcomes are retried for about three days. A 410, or five days of failures only, disables the webhook. An environment holds at most ${limits.webhooks} webhooks, unless the server's setting \`LAUREL_WEBHOOKS_MAX\` allows more.`,
         }),
       ),
     HttpApiEndpoint.get("list", "/v1/webhooks", {

@@ -42,6 +42,8 @@ import { Starting } from "./Starting.ts"
 
 export interface ServeOptions extends Address {
   readonly webhookUrls?: WebhookUrlPolicy
+  /** How many webhooks an environment may have. */
+  readonly webhooksMax?: number
   readonly shutdownGraceMs?: number
   /** Other bounds than those in `Limits.ts`. */
   readonly bounds?: Partial<ServerBounds>
@@ -123,7 +125,8 @@ export const listenHttp = Effect.fnUntraced(function* (
       pipeline.draining ? shuttingDown : (notReady(readiness) ?? readyNow)
     const eventMetrics = new EventMetrics(metrics)
     const urls = options.webhookUrls ?? { allowed: new AllowedRanges([]), requireHttps: true }
-    const webhooks = { deliveries: yield* DeliveryLog, urls }
+    const { webhooksMax = limits.webhooks } = options
+    const webhooks = { deliveries: yield* DeliveryLog, urls, webhooksMax }
     const hub = new StreamHub(engine)
     yield* Effect.forkScoped(hub.run)
     const streams = {

@@ -23,7 +23,7 @@ import { CircuitBreaker } from "./CircuitBreaker.ts"
 import type { Erasures } from "./Erasures.ts"
 import { type Memory, Queue } from "./Queue.ts"
 import { nextPause, type RetrySchedule, retryAfterOf } from "./RetrySchedule.ts"
-import type { Slots, Standing } from "./Slots.ts"
+import { hostOf, type Slots, type Standing } from "./Slots.ts"
 import type { WebhookMetrics } from "./WebhookMetrics.ts"
 
 /** Shared by all endpoints. */
@@ -50,6 +50,8 @@ export interface Shared {
 interface Flight {
   readonly delivery: Delivery
   readonly startedAt: number
+  /** Whose slot it has. */
+  readonly host: string
   giveUp: () => void
 }
 
@@ -64,6 +66,7 @@ export class Endpoint implements Account {
   givenUp = false
   readonly #shared: Shared
   #webhook: Webhook
+  #host: string
   #keys: ReadonlyArray<Key>
   /** Those that sign, as of the last message. */
   #signing: ReadonlyArray<KeyObject> = []
@@ -82,6 +85,7 @@ export class Endpoint implements Account {
     this.breaker = new CircuitBreaker(shared.random)
     this.queue = new Queue(shared, () => this.breaker.standing === "proven")
     this.#webhook = webhook
+    this.#host = hostOf(environment, webhook.url)
     this.kinds = kindsOf(webhook.events)
     this.#keys = keysOf(webhook, [])
   }
@@ -110,7 +114,11 @@ export class Endpoint implements Account {
     this.kinds = kindsOf(webhook.events)
     this.#keys = keysOf(webhook, this.#keys)
     const moved = webhook.url !== before.url
-    if (moved) this.closeSender()
+    if (moved) {
+      this.closeSender()
+      this.leaveSlots()
+      this.#host = hostOf(this.environment, webhook.url)
+    }
     if (moved || (webhook.status === "enabled" && before.status === "disabled")) {
       this.givenUp = false
       this.breaker.reset()
@@ -127,20 +135,20 @@ export class Endpoint implements Account {
     while (this.isEnabled && this.#shared.writer.hasRoom) {
       const at = this.#next(now)
       if (at === -1) break
-      const standing = slots.areFree ? "failing" : this.#standing(now)
+      const standing = slots.areFree(this.#host) ? "failing" : this.#standing(now)
       // It may have been offered a slot in another standing than its present one.
-      if (!slots.take(standing, this.inFlight === 0, this.#wake)) break
+      if (!slots.take(this.#host, standing, this.inFlight === 0, this.#wake)) break
       this.#send(this.queue.take(at), now)
     }
     // Passes an unused offer on.
-    slots.offer()
+    slots.offer(this.#host)
   }
 
   /** Waits for no slot any more, and passes on one that it may have been offered. */
   leaveSlots(): void {
     const { slots } = this.#shared
-    slots.forget(this.#wake)
-    slots.offer()
+    slots.forget(this.#host, this.#wake)
+    slots.offer(this.#host)
   }
 
   readonly #wake = (): void => this.#shared.wake(this)
@@ -199,7 +207,7 @@ export class Endpoint implements Account {
   #send(delivery: Delivery, now: number): void {
     const at = this.#shared.wallNow()
     this.#sender ??= this.#shared.makeSender(this.#webhook.url)
-    const flight: Flight = { delivery, startedAt: now, giveUp: nothing }
+    const flight: Flight = { delivery, startedAt: now, host: this.#host, giveUp: nothing }
     this.#flights.push(flight)
     const entry = delivery.entry!
     const outgoing = {
@@ -227,8 +235,8 @@ export class Endpoint implements Account {
 
   #land(delivery: Delivery): void {
     const place = this.#flights.findIndex((flight) => flight.delivery === delivery)
-    if (place !== -1) this.#flights.splice(place, 1)
-    this.#shared.slots.release()
+    const [flight] = place === -1 ? [] : this.#flights.splice(place, 1)
+    this.#shared.slots.release(flight?.host ?? this.#host)
   }
 
   #settle(delivery: Delivery, at: number, outcome: Outcome): void {

@@ -2,12 +2,19 @@
  * The attempts under way over all endpoints, bounded. Endpoints whose last attempt failed may use half of the slots, new
  * ones three quarters, and an endpoint's second attempt at once counts as failing: endpoints that hang cannot take the
  * slots of those that answer. An endpoint without a slot waits in the queue of its standing.
+ *
+ * The endpoints of one environment on one host share a part of the slots, divided in the same way: many webhooks with one
+ * receiver would otherwise multiply each event there, and hold the slots of other receivers.
  */
-export type Standing = "proven" | "unknown" | "failing"
+import { limits } from "../../Limits.ts"
 
-export class Slots {
+const standings = ["proven", "unknown", "failing"] as const
+export type Standing = (typeof standings)[number]
+
+/** Slots, and the endpoints that wait for one. */
+class Pool {
   readonly #most: Readonly<Record<Standing, number>>
-  readonly #waiting: Readonly<Record<Standing, Set<() => void>>> = {
+  readonly waiting: Readonly<Record<Standing, Set<() => void>>> = {
     proven: new Set(),
     unknown: new Set(),
     failing: new Set(),
@@ -22,42 +29,88 @@ export class Slots {
     }
   }
 
-  /** Whether a slot is free for any standing. */
-  get areFree(): boolean {
-    return this.inUse < this.#most.failing
+  has(standing: Standing): boolean {
+    return this.inUse < this.#most[standing]
   }
 
-  /** Takes a slot, or has `wake` called, once, when there may be one. `first`: no other attempt to it is under way. */
-  take(endpoint: Standing, first: boolean, wake: () => void): boolean {
-    const standing = first ? endpoint : "failing"
-    if (this.inUse >= this.#most[standing]) {
-      this.#waiting[standing].add(wake)
-      return false
-    }
-    this.inUse++
-    return true
+  get isUnused(): boolean {
+    return this.inUse === 0 && !standings.some((standing) => this.waiting[standing].size > 0)
   }
 
-  release(): void {
-    this.inUse--
-    this.offer()
-  }
-
-  /** Wakes the next endpoint that may have a slot. If it takes none, it calls `offer` again. */
   offer(): void {
-    const { failing, proven, unknown } = this.#waiting
-    if (proven.size + unknown.size + failing.size === 0) return
-    for (const standing of ["proven", "unknown", "failing"] as const) {
-      const [first] = this.#waiting[standing]
-      if (first === undefined || this.inUse >= this.#most[standing]) continue
-      this.#waiting[standing].delete(first)
-      first()
+    for (const standing of standings) {
+      const waiting = this.waiting[standing]
+      if (waiting.size === 0 || !this.has(standing)) continue
+      const [first] = waiting
+      waiting.delete(first!)
+      first!()
       return
     }
   }
 
-  /** Removes a waiting endpoint. */
   forget(wake: () => void): void {
-    for (const waiting of Object.values(this.#waiting)) waiting.delete(wake)
+    for (const standing of standings) this.waiting[standing].delete(wake)
   }
 }
+
+export class Slots {
+  readonly #all: Pool
+  readonly #hosts = new Map<string, Pool>()
+  readonly #hostMost: number
+
+  constructor(most: number, hostMost: number = limits.webhookAttemptsOfHostMax) {
+    this.#all = new Pool(most)
+    this.#hostMost = hostMost
+  }
+
+  get inUse(): number {
+    return this.#all.inUse
+  }
+
+  /** Whether a slot is free for any standing. `host` is that of an environment (`hostOf`), here and below. */
+  areFree(host: string): boolean {
+    return this.#all.has("failing") && (this.#hosts.get(host)?.has("failing") ?? true)
+  }
+
+  /** Takes a slot, or has `wake` called, once, when there may be one. `first`: no other attempt to it is under way. */
+  take(host: string, endpoint: Standing, first: boolean, wake: () => void): boolean {
+    const standing = first ? endpoint : "failing"
+    let ofHost = this.#hosts.get(host)
+    const full = ofHost?.has(standing) === false ? ofHost : this.#all
+    if (!full.has(standing)) {
+      full.waiting[standing].add(wake)
+      return false
+    }
+    if (ofHost === undefined) {
+      ofHost = new Pool(this.#hostMost)
+      this.#hosts.set(host, ofHost)
+    }
+    ofHost.inUse++
+    this.#all.inUse++
+    return true
+  }
+
+  release(host: string): void {
+    const ofHost = this.#hosts.get(host)!
+    ofHost.inUse--
+    this.#all.inUse--
+    this.offer(host)
+    if (ofHost.isUnused) this.#hosts.delete(host)
+  }
+
+  /** Wakes the next endpoint of the host that may have a slot, and the next one of all. One that takes none calls `offer` again. */
+  offer(host: string): void {
+    this.#hosts.get(host)?.offer()
+    this.#all.offer()
+  }
+
+  /** Removes a waiting endpoint. */
+  forget(host: string, wake: () => void): void {
+    this.#hosts.get(host)?.forget(wake)
+    this.#all.forget(wake)
+  }
+}
+
+/** The name of a host in an environment: one receiver, whatever its ports. */
+export const hostOf = (environment: string, url: string): string =>
+  `${environment} ${new URL(url).hostname}`

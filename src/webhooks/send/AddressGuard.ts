@@ -13,6 +13,7 @@ const refusedV4: ReadonlyArray<Cidr> = [
   ["100.64.0.0", 10], // shared by carriers
   ["127.0.0.0", 8], // loopback
   ["169.254.0.0", 16], // link-local, with the metadata services of clouds
+  ["168.63.129.16", 32], // the host of a virtual machine in Azure, with the configuration of the machine
   ["172.16.0.0", 12], // private
   ["192.0.0.0", 24], // protocol assignments
   ["192.0.2.0", 24], // documentation

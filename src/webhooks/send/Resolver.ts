@@ -3,13 +3,13 @@
  * system's `getaddrinfo`, which blocks a thread of the pool that writes the journal for as long as a name server is silent.
  * Knows `localhost` and the machine's hosts file.
  */
-import { Resolver as DnsResolver } from "node:dns/promises"
+import { Resolver as DnsResolver, NODATA, NOTFOUND } from "node:dns/promises"
 import { readFile } from "node:fs/promises"
 import { isIP } from "node:net"
 import { limits } from "../../Limits.ts"
 import { type AllowedRanges, mayReach } from "./AddressGuard.ts"
 
-/** The addresses of a host name, at least one; rejects where there are none. */
+/** The addresses of a host name, none where the name is unknown; rejects where the look-up failed. */
 export type Resolve = (host: string) => Promise<ReadonlyArray<string>>
 
 export interface ResolverOptions {
@@ -33,18 +33,27 @@ export const makeResolve = ({
     const [v4, v6] = await Promise.allSettled([dns.resolve4(name), dns.resolve6(name)])
     const found = [v4, v6].flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []))
     if (found.length > 0) return found
-    throw v4.status === "rejected" ? v4.reason : new Error(`${host} has no address`)
+    for (const answer of [v4, v6]) {
+      if (answer.status === "rejected" && !hasNoAddress.has(answer.reason.code)) throw answer.reason
+    }
+    return []
   }
 }
 
-/** The host leads to an address that may not be reached. */
+/** Answers of name servers: the name is unknown, or has no address of this family. */
+const hasNoAddress: ReadonlySet<unknown> = new Set([NOTFOUND, NODATA])
+
+/**
+ * The host leads to no address that may be reached: only to others, or to none at all. Callers get the same answer for
+ * both, since they could find out which names exist in the operator's network.
+ */
 export class AddressRefused extends Error {
   readonly code = "ADDRESS_REFUSED"
 }
 
-/** The host has no address. */
-export class NameUnknown extends Error {
-  readonly code = "NAME_UNKNOWN"
+/** The name servers gave no answer about the host. */
+export class LookupFailed extends Error {
+  readonly code = "LOOKUP_FAILED"
 }
 
 /**
@@ -56,11 +65,11 @@ export const resolveAllowed = async (
   { allowed, resolve }: { readonly allowed: AllowedRanges; readonly resolve: Resolve },
 ): Promise<ReadonlyArray<string>> => {
   const addresses = await resolve(host).catch((cause) => {
-    throw new NameUnknown(`${host} has no address`, { cause })
+    throw new LookupFailed(`${host} could not be looked up`, { cause })
   })
   const reachable = addresses.filter((address) => mayReach(address, allowed))
   if (reachable.length > 0) return reachable
-  throw new AddressRefused(`${host} leads to ${addresses.join(", ")}: none may be reached`)
+  throw new AddressRefused(`${host} leads to no address that may be reached`)
 }
 
 class HostsFile {

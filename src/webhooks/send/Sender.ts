@@ -27,7 +27,7 @@ export type AttemptError =
   | "connection_refused"
   | "connection_reset"
   | "invalid_response"
-  | "name_unknown"
+  | "dns_failure"
   | "timeout"
   | "tls_failure"
 
@@ -297,7 +297,7 @@ const textOf = (chunks: ReadonlyArray<Buffer>): string => {
 
 const reasons: Readonly<Record<string, AttemptError>> = {
   ADDRESS_REFUSED: "address_refused",
-  NAME_UNKNOWN: "name_unknown",
+  LOOKUP_FAILED: "dns_failure",
   ECONNREFUSED: "connection_refused",
   ECONNRESET: "connection_reset",
   EPIPE: "connection_reset",

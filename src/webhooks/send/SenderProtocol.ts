@@ -29,7 +29,7 @@ export type SenderOrder =
     ]
   | readonly ["giveUp", attempt: number]
   | readonly ["close", sender: number]
-  /** The addresses of a host that was asked for; null where it has none. */
+  /** The addresses of a host that was asked for; null where the look-up failed. */
   | readonly ["resolved", question: number, addresses: ReadonlyArray<string> | null]
 
 /** Outcomes of attempts, `outcomeLength` values each: an array for each would cost more to transfer. */

@@ -43,7 +43,7 @@ const asking = new Map<number, (addresses: ReadonlyArray<string> | null) => void
 const resolve = (host: string): Promise<ReadonlyArray<string>> =>
   new Promise((answered, failed) => {
     asking.set(++asked, (addresses) => {
-      if (addresses === null) failed(new Error(`${host} has no address`))
+      if (addresses === null) failed(new Error(`${host} could not be looked up`))
       else answered(addresses)
     })
     questions.push([asked, host])

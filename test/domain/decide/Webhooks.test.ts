@@ -39,6 +39,7 @@ const create = (id: string) =>
   ({
     kind: "createWebhook",
     webhook: { id, url: "https://example.com/", events: ["*"], description: null, secret: "s1" },
+    webhooksMax: limits.webhooks,
   }) as const
 const update = (
   webhookId: string,
@@ -64,11 +65,14 @@ describe("A webhook's definition", () => {
 
   it("is one of a bounded number", () => {
     const world = new World()
-    for (let count = 0; count < limits.webhooksMax; count++) world.do(create(`w${count}`))
+    for (let count = 0; count < limits.webhooks; count++) world.do(create(`w${count}`))
     expect(world.refused(create("more"))).toBe("quota_exceeded")
     world.do({ kind: "deleteWebhook", webhookId: "w7" })
     world.do(create("more"))
-    expect(world.state.webhooks.size).toBe(limits.webhooksMax)
+    expect(world.state.webhooks.size).toBe(limits.webhooks)
+    // The setting was raised.
+    world.do({ ...create("one more"), webhooksMax: limits.webhooks + 1 })
+    expect(world.refused(create("and more"))).toBe("quota_exceeded")
   })
 
   it("changes the members of a patch, and records why and when it was disabled", () => {

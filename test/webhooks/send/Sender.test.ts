@@ -551,10 +551,17 @@ describe("The address of a connection", () => {
     expect([proxy.connections, receiver.received.length]).toEqual([1, 1])
   })
 
-  it("must be known", async () => {
+  it("gets the same outcome where it is unknown and where it leads inside", async () => {
+    const unknown = await sendTo("http://receiver.test/", { resolve: async () => [] })
+    const inside = await sendTo("http://receiver.test/", { resolve: async () => ["10.0.0.1"] })
+    expect(unknown).toMatchObject({ status: null, error: "address_refused" })
+    expect(inside).toMatchObject({ status: null, error: "address_refused" })
+  })
+
+  it("gets an outcome of its own where name servers give no answer", async () => {
     const outcome = await sendTo("http://receiver.test/", {
-      resolve: () => Promise.reject(new Error("NXDOMAIN")),
+      resolve: () => Promise.reject(new Error("SERVFAIL")),
     })
-    expect(outcome).toMatchObject({ status: null, error: "name_unknown" })
+    expect(outcome).toMatchObject({ status: null, error: "dns_failure" })
   })
 })

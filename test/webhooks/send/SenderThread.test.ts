@@ -100,7 +100,7 @@ describe("The thread that sends", () => {
     const to = (host: string) => send(thread.sender(receiver.url(host)))
     expect(await to("receiver.test")).toMatchObject({ status: 204 })
     expect(await to("inside.test")).toMatchObject({ status: null, error: "address_refused" })
-    expect(await to("unknown.test")).toMatchObject({ status: null, error: "name_unknown" })
+    expect(await to("unknown.test")).toMatchObject({ status: null, error: "dns_failure" })
     expect(asked).toEqual(["receiver.test", "inside.test", "unknown.test"])
   })
 
