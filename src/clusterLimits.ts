@@ -99,6 +99,8 @@ export const clusterLimits = {
    * free places.
    */
   ownerWaitMs: 15_000,
+  /** How long `/readyz` of a server that starts waits for an owner of each partition. */
+  readinessPatienceMs: 60_000,
   ownerWaitingMax: 1_000,
   /** An owner that did not take a request is asked again after this time, unless it announces earlier that it takes requests. */
   ownerAvoidedMs: 250,

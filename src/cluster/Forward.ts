@@ -23,6 +23,8 @@ export interface ForwardingRunner {
   readonly connections: OwnerConnections
   readonly secret: string
   readonly draining: boolean
+  /** The refusal of a request that no owner has begun. */
+  readonly refusal: LaurelError
   /** Waits for a change of an owner, or a moment; `undefined`: too many requests wait already. */
   readonly change: (partition: number) => Promise<void> | undefined
   /** The owner to send to; `undefined`: none that takes requests. */
@@ -41,6 +43,17 @@ export const noOwner: LaurelError = laurelError(
   "No server of the cluster can serve the request now. Nothing was changed.",
   { retryAfterSeconds: 1 },
 )
+
+/** PostgreSQL does not answer: no server can confirm that it owns a partition. */
+const outage: LaurelError = laurelError(
+  "storage_unavailable",
+  "PostgreSQL does not answer. Nothing was changed.",
+  { retryAfterSeconds: 5 },
+)
+
+/** Why no owner can be reached now. */
+export const refusalNow = ({ failure }: { readonly failure: string | undefined }): LaurelError =>
+  failure === undefined ? noOwner : outage
 
 export class Forward implements AttemptReports {
   readonly partition: number
@@ -127,7 +140,7 @@ export class Forward implements AttemptReports {
     const change =
       isLate || this.#forwarder.draining ? undefined : this.#forwarder.change(this.partition)
     if (change === undefined) {
-      this.#refuse(noOwner, "refused")
+      this.#refuse(this.#forwarder.refusal, "refused")
       return
     }
     await change
@@ -171,7 +184,7 @@ export class Forward implements AttemptReports {
 
   refused(): void {
     this.#avoidOwner()
-    this.#again(noOwner)
+    this.#again(this.#forwarder.refusal)
   }
 
   failed(): void {

@@ -9,21 +9,26 @@
  *
  * The runner's own address is an owner as any other: its internal port decides whether the partition is served.
  */
-import { laurelError } from "../domain/values/Errors.ts"
+import { type LaurelError, laurelError } from "../domain/values/Errors.ts"
+import { shuttingDown } from "../engine/actor/refusals.ts"
 import { alive } from "../http/contract/Interpreter.ts"
 import type { Exchange, RequestHandler } from "../http/request/Exchange.ts"
 import { headFault } from "../http/request/RequestHead.ts"
 import type { RequestMetrics } from "../http/request/RequestMetrics.ts"
 import { RequestWatch } from "../http/request/RequestWatch.ts"
 import { limits } from "../Limits.ts"
-import { Forward, type ForwardingRunner, type ForwardOutcome, noOwner } from "./Forward.ts"
+import { Forward, type ForwardingRunner, type ForwardOutcome, refusalNow } from "./Forward.ts"
 import { receiveBody } from "./ForwardedBody.ts"
 import { internalHeaders } from "./internalHeaders.ts"
 import { OwnerConnections } from "./OwnerConnections.ts"
 import type { Owner, Owners } from "./Owners.ts"
 
 export interface ForwarderOptions {
-  readonly owners: Pick<Owners, "of" | "renew" | "changed" | "failure">
+  readonly owners: Pick<Owners, "of" | "runners" | "renew" | "changed" | "failure">
+  /** Of this runner. */
+  readonly address: string
+  /** Whether this runner serves a partition. */
+  readonly serves: (partition: number) => boolean
   readonly secret: string
   readonly metrics: RequestMetrics
   readonly watch?: RequestWatch
@@ -49,6 +54,9 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
   waiting = 0
   readonly #waitingFor = new Map<number, number>()
   readonly #options: ForwarderOptions
+  readonly #startedAt = performance.now()
+  /** Each partition had an owner at once. */
+  #wasWhole = false
   readonly #sent = new Set<Forward>()
   /** Owners that did not take a request, by partition: not asked until a newer one is known, it announces itself, or for a moment. */
   readonly #avoided = new Map<number, { readonly owner: Owner; readonly until: number }>()
@@ -89,9 +97,9 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
     }
     if (looks && path === "/readyz") {
       exchange.metrics = metrics.of(path)
-      if (this.canForward && !this.isStopping)
-        exchange.reply(alive.status, alive.contentType, alive.body)
-      else exchange.refuse(noOwner)
+      const refusal = this.notReady
+      if (refusal === undefined) exchange.reply(alive.status, alive.contentType, alive.body)
+      else exchange.refuse(refusal)
       return
     }
     exchange.metrics = metrics.of("forwarded")
@@ -106,7 +114,7 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
     else {
       partition.then(
         (found) => this.#forward(exchange, found),
-        () => exchange.refuse(noOwner),
+        () => exchange.refuse(this.refusal),
       )
     }
   }
@@ -123,17 +131,34 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
     })
   }
 
+  get refusal(): LaurelError {
+    return refusalNow(this.#options.owners)
+  }
+
   /**
-   * Whether requests can be sent here: a partition has an owner, as far as is known. One without an owner is no reason to send
-   * those of all the others elsewhere, to servers which know no more.
+   * Why proxies should send requests elsewhere; `undefined`: they can send them here. After its start a runner waits until each
+   * partition has an owner that is alive, `readinessPatienceMs` at most: one partition that nobody can open must not keep all
+   * runners from the rest. From then on one without an owner is no reason to send the requests of all the others elsewhere, to
+   * servers which know no more.
    */
-  get canForward(): boolean {
+  get notReady(): LaurelError | undefined {
     const { owners } = this.#options
-    if (owners.failure !== undefined) return false
-    for (let partition = 1; partition <= limits.clusterPartitions; partition++) {
-      if ((owners.of(partition)?.address ?? "") !== "") return true
-    }
-    return false
+    if (this.isStopping) return shuttingDown
+    if (owners.failure !== undefined) return this.refusal
+    const partitions = Array.from({ length: limits.clusterPartitions }, (_, index) => index + 1)
+    const owned = partitions.filter((partition) => this.#isOwned(partition)).length
+    if (owned === partitions.length) this.#wasWhole = true
+    const isLate = performance.now() - this.#startedAt >= limits.readinessPatienceMs
+    if (owned > 0 && (this.#wasWhole || isLate)) return undefined
+    const words = `${owned} of ${partitions.length} partitions have a server that serves them.`
+    return laurelError("starting", words, { retryAfterSeconds: 1 })
+  }
+
+  #isOwned(partition: number): boolean {
+    const { address: own, owners, serves } = this.#options
+    const address = owners.of(partition)?.address
+    if (address === undefined || address === "") return false
+    return address === own ? serves(partition) : owners.runners.includes(address)
   }
 
   ownerOf(partition: number): Owner | undefined {

@@ -14,20 +14,20 @@ import type { RequestHandler } from "../http/request/Exchange.ts"
 import { limits } from "../Limits.ts"
 import type { DirectoryCopy } from "./DirectoryCopy.ts"
 import { directoryPartition } from "./DirectoryTable.ts"
-import { noOwner } from "./Forward.ts"
+import { noOwner, refusalNow } from "./Forward.ts"
 import type { Owners } from "./Owners.ts"
 import type { PartitionRouter, RoutedRequest } from "./PartitionRouter.ts"
 
 export class Routing {
   readonly #router: Pick<PartitionRouter, "of">
   readonly #copy: Pick<DirectoryCopy, "renewed" | "wasRead">
-  readonly #owners: Pick<Owners, "spreadsProjects">
+  readonly #owners: Pick<Owners, "spreadsProjects" | "failure">
   #waiting = 0
 
   constructor(
     router: Pick<PartitionRouter, "of">,
     copy: Pick<DirectoryCopy, "renewed" | "wasRead">,
-    owners: Pick<Owners, "spreadsProjects">,
+    owners: Pick<Owners, "spreadsProjects" | "failure">,
   ) {
     this.#router = router
     this.#copy = copy
@@ -59,7 +59,7 @@ export class Routing {
       handle: (exchange) => {
         void this.#renewed().then(
           () => handler.handle(exchange),
-          () => exchange.refuse(noOwner),
+          () => exchange.refuse(refusalNow(this.#owners)),
         )
       },
     }

@@ -4,7 +4,7 @@ import { once } from "node:events"
 import http, { type IncomingMessage, type ServerResponse } from "node:http"
 import net, { type AddressInfo } from "node:net"
 import { Effect, Exit, Scope } from "effect"
-import { afterEach, describe, expect, it } from "vitest"
+import { afterEach, describe, expect, it, vi } from "vitest"
 import { Forwarder } from "../../src/cluster/Forwarder.ts"
 import { listenInternally } from "../../src/cluster/InternalPort.ts"
 import { internalHeaders } from "../../src/cluster/internalHeaders.ts"
@@ -71,12 +71,15 @@ const ownerThat = async (answer: Answer, handles: () => boolean = () => true) =>
 
 /** Owners as this runner knows them; `become` tells of another one. */
 class KnownOwners {
-  readonly failure = undefined
+  failure: string | undefined
+  runners: ReadonlyArray<string> = []
   #waiting: Array<() => void> = []
   renewals = 0
   /** Of partition 1. */
   owner: Owner | undefined
   others: Owner | undefined
+  /** The partitions that this runner serves. */
+  readonly served = new Set<number>()
   /** Whether `changed` also ends after its time. */
   endsByTime = true
   constructor(address?: string) {
@@ -110,7 +113,8 @@ class KnownOwners {
 /** A runner that forwards; its port. */
 const runnerThatKnows = async (owners: KnownOwners) => {
   const metrics = new RequestMetrics(new Metrics())
-  const forwarder = new Forwarder({ owners, secret, metrics, partitionOf: () => 1 })
+  const own = { address: "here", serves: (partition: number) => owners.served.has(partition) }
+  const forwarder = new Forwarder({ ...own, owners, secret, metrics, partitionOf: () => 1 })
   const listener = new Listener(forwarder, limits)
   await Effect.runPromise(listen(listener.server, { host: "127.0.0.1", port: 0 }))
   ends.push(async () => {
@@ -345,22 +349,73 @@ describe("A forwarded request", () => {
     expect(forwarder.waiting).toBe(waiting + 1)
   })
 
-  it("may come to a server that knows of an owner of another partition alone", async () => {
-    const owners = new KnownOwners("")
+  it("may come to a server once each partition had an owner that is alive, then while one has", async () => {
+    const owners = new KnownOwners("here")
     const { forwarder, port } = await runnerThatKnows(owners)
-    const ready = async () => (await ask(port, { path: "/readyz" })).status
-    expect([forwarder.canForward, await ready()]).toEqual([false, 503])
-    owners.others = { address: "10.0.0.1:8082", epoch: 1 }
-    expect([forwarder.canForward, await ready()]).toEqual([true, 200])
+    const ready = async () => {
+      const { body, status } = await ask(port, { path: "/readyz" })
+      const { code, detail } = JSON.parse(body) as Record<string, string>
+      return [status, code, detail]
+    }
+    const starting = (count: number) => [
+      503,
+      "starting",
+      `${count} of ${limits.clusterPartitions} partitions have a server that serves them.`,
+    ]
+    const others = limits.clusterPartitions - 1
+    // The owners of record before the start of all servers.
+    owners.others = { address: "there", epoch: 1 }
+    expect(await ready()).toEqual(starting(0))
+    owners.served.add(1)
+    expect(await ready()).toEqual(starting(1))
+    owners.served.clear()
+    owners.runners = ["here", "there"]
+    expect(await ready()).toEqual(starting(others))
+    owners.served.add(1)
+    expect(await ready()).toEqual([200, undefined, undefined])
+    owners.runners = ["here"]
+    expect((await ready())[0]).toBe(200)
+    owners.served.clear()
+    expect(await ready()).toEqual(starting(0))
+    owners.served.add(1)
+    owners.failure = "connection refused"
+    expect((await ready()).slice(0, 2)).toEqual([503, "storage_unavailable"])
+    owners.failure = undefined
     forwarder.isStopping = true
-    expect(await ready()).toBe(503)
+    expect((await ready()).slice(0, 2)).toEqual([503, "shutting_down"])
+  })
+
+  it("may come to a server after a while where a partition gets no owner", async () => {
+    const owners = new KnownOwners("here")
+    const { forwarder } = await runnerThatKnows(owners)
+    owners.served.add(1)
+    const from = performance.now()
+    const time = vi.spyOn(performance, "now")
+    time.mockImplementation(() => from + limits.readinessPatienceMs - 10_000)
+    expect(forwarder.notReady).toMatchObject({ code: "starting" })
+    time.mockImplementation(() => from + limits.readinessPatienceMs)
+    expect(forwarder.notReady).toBeUndefined()
+    owners.served.clear()
+    expect(forwarder.notReady).toMatchObject({ code: "starting" })
+    time.mockRestore()
+  })
+
+  it("is told about an outage of PostgreSQL where no owner can be reached because of it", async () => {
+    const owners = new KnownOwners()
+    const { forwarder, port } = await runnerThatKnows(owners)
+    const codeOf = async () => JSON.parse((await ask(port, { path: "/v1/events" })).body).code
+    // It waits for no owner.
+    forwarder.drain()
+    expect(await codeOf()).toBe("starting")
+    owners.failure = "connection refused"
+    expect(await codeOf()).toBe("storage_unavailable")
   })
 
   it("waits where the partition is there, and no runner has claimed it", async () => {
     const owner = await ownerThat(echo)
     const owners = new KnownOwners("")
     const { forwarder, port } = await runnerThatKnows(owners)
-    expect(forwarder.canForward).toBe(false)
+    expect(forwarder.notReady).toBeDefined()
     const reply = ask(port, { method: "POST", path: "/v1/events", body: "{}" })
     while (forwarder.waiting === 0) await new Promise((resolve) => setImmediate(resolve))
     owners.become(owner.address)

@@ -20,7 +20,7 @@ const routingTo = (partition: number | undefined) => {
   const routing = new Routing(
     { of: () => found.of },
     { renewed, wasRead: true },
-    { spreadsProjects: false },
+    { spreadsProjects: false, failure: undefined },
   )
   const learn = () => {
     found.of = partition
@@ -50,7 +50,10 @@ describe("A request whose key the copy does not know", () => {
   it("is for the first partition at once where projects are not spread and nothing is published", () => {
     const never = { renewed: Effect.never, wasRead: false }
     for (const spreadsProjects of [true, false]) {
-      const routing = new Routing({ of: () => undefined }, never, { spreadsProjects })
+      const routing = new Routing({ of: () => undefined }, never, {
+        spreadsProjects,
+        failure: undefined,
+      })
       expect(routing.known(request)).toBe(spreadsProjects ? undefined : 1)
     }
   })

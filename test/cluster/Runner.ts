@@ -140,10 +140,7 @@ export class Runner {
   /** The key that the first start of a cluster makes, where this runner made it. */
   get firstKey(): string | undefined {
     try {
-      return (
-        readFileSync(path.join(this.directory, "partitions/1/first-key"), "utf8").trim() ||
-        undefined
-      )
+      return readFileSync(path.join(this.directory, "first-key"), "utf8").trim() || undefined
     } catch {
       return undefined
     }

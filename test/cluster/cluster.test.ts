@@ -2,7 +2,6 @@
  * Two runners and a PostgreSQL, real processes all: any runner takes any request, and faults of the owner lose no acknowledged
  * write, double none, and show no reader less than its callers have seen. `npm run torture -- --cluster` goes on from here.
  */
-import path from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
@@ -87,7 +86,7 @@ describe("A cluster of two runners", () => {
     await expectNewProject("made-at-one", one, other)
     await expectNewProject("made-at-other", other, one)
     const owner = await ownerOf(cluster.runners)
-    const browser = await setUpOwner(one, path.join(owner.directory, "partitions", "1"))
+    const browser = await setUpOwner(one, owner.directory)
     await expectPages(browser, cluster.runners, cluster.projects)
   })
 

@@ -132,6 +132,8 @@ export interface Reply {
 export class Server extends Running {
   url = ""
   readonly #directory: string
+  /** In a cluster that of all partitions. */
+  readonly #whole: string
   readonly #ready: RegExp
 
   constructor(directory: string, variables: Variables = {}, prepare?: string, checkout?: string) {
@@ -139,6 +141,7 @@ export class Server extends Running {
     super(["serve"], { ...anyPorts, LAUREL_DATA_DIR: directory, ...variables }, prepare, checkout)
     const isClustered = variables.LAUREL_CLUSTER !== undefined
     // That of the first partition, which has the keys.
+    this.#whole = directory
     this.#directory = isClustered ? join(directory, "partitions", "1") : directory
     this.#ready = isClustered ? /"message":"Ready".*"partition":1[,}].*\n/ : /"message":"Ready".*\n/
   }
@@ -158,7 +161,7 @@ export class Server extends Running {
 
   /** The key of project `demo`, which a first start without a terminal leaves in a file. */
   async firstKey(): Promise<string> {
-    return (await readFile(join(this.#directory, "first-key"), "utf8")).trimEnd()
+    return (await readFile(join(this.#whole, "first-key"), "utf8")).trimEnd()
   }
 
   /** A sandbox key without a limit, made at the admin address as the command line does it, without a process for it. */

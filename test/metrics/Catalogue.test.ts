@@ -49,7 +49,7 @@ describe("The catalogue of metrics", () => {
       const owners = new Owners({ url: "", address: "", lockExpirationMs: 1 })
       const requests = new RequestMetrics(new Metrics())
       const forwarder = new Forwarder({
-        owners,
+        ...{ owners, address: "", serves: () => false },
         secret: "",
         metrics: requests,
         partitionOf: () => 1,

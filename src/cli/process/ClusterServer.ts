@@ -73,7 +73,8 @@ export const serveInCluster = (
     const followers = new Followers({ owners, address, count })
     const shares = new Shares({ owners, address, partitions })
     const forwarder = new Forwarder({
-      owners,
+      ...{ owners, address },
+      serves: (number) => here.handlerOf(number) !== undefined,
       secret,
       metrics: api.requestMetrics,
       watch: api.watch,
@@ -169,6 +170,8 @@ export const serveInCluster = (
         here.handlerOf(firstPartition) === undefined ? undefined : directory.handler(),
     }).pipe(Effect.mapError((error) => listenFailure("cluster", config, error)))
     api.listener.handlerOf = (request) => {
+      // Readiness is that of the whole server, not of the partition that would answer.
+      if (request.url?.startsWith("/readyz") === true) return forwarder
       const number = routing.known(request)
       return (number === undefined ? undefined : here.handlerOf(number)) ?? forwarder
     }

@@ -7,7 +7,7 @@ import type { Accounts } from "../../accounts/Accounts.ts"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { Projects } from "../../accounts/Projects.ts"
 import type { Config } from "../../config/Config.ts"
-import { partitionNumber } from "../../config/PartitionConfig.ts"
+import { clusterDirectory, partitionNumber } from "../../config/PartitionConfig.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Archives } from "../../engine/archive/Archives.ts"
@@ -68,7 +68,7 @@ export const openDashboard = Effect.fnUntraced(function* (
 const fileName = "setup-link"
 
 /**
- * Writes the setup link to the file `setup-link` in the data directory, for its owner alone, in place of the one of the
+ * Writes the setup link to the file `setup-link` in the data directory of the server, for its owner alone, in place of the one of the
  * start before; without a link the file goes. Returns the file's absolute path.
  */
 export const keepSetupLink = (
@@ -90,7 +90,7 @@ export const setupLink = (config: Config, url: string, dashboard: OpenedDashboar
     const { setupToken } = dashboard
     const base = config.publicUrl?.replace(/\/$/, "") ?? url.replace("//127.0.0.1:", "//localhost:")
     const link = setupToken && `${base}${dashboard.pages.prefix}/setup#${setupToken}`
-    const file = yield* keepSetupLink(config.dataDirectory, link)
+    const file = yield* keepSetupLink(clusterDirectory(config), link)
     if (link === undefined) return `${base}${dashboard.pages.prefix}`
     return process.stdout.isTTY || file === undefined ? link : file
   })

@@ -6,7 +6,7 @@ import { Context, Effect } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { bucketOf } from "../../config/BucketSettings.ts"
 import { archivesIn, type Config, retentionOf } from "../../config/Config.ts"
-import { partitionNumber } from "../../config/PartitionConfig.ts"
+import { clusterDirectory, partitionNumber } from "../../config/PartitionConfig.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
 import { ArchiveMetrics } from "../../engine/archive/ArchiveMetrics.ts"
 import {
@@ -105,7 +105,7 @@ const serveServices = Effect.fnUntraced(function* (parts: ServiceParts) {
     dashboard === undefined ? services : Context.add(services, ApiKeys, dashboard.keys)
   const demoKey = isFirst(config) ? yield* Effect.provide(createDemoKey, operator) : undefined
   const shownKey =
-    demoKey === undefined ? undefined : yield* showOrKeep(config.dataDirectory, demoKey)
+    demoKey === undefined ? undefined : yield* showOrKeep(clusterDirectory(config), demoKey)
   const deliveries = yield* deliver
   const watched = { host, isChecked, onDamage, forgetDeadReaders: source.forgetDeadReaders }
   return {
