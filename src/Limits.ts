@@ -58,8 +58,10 @@ export const limits = {
   pointerKeyCharactersMax: 100,
 
   // History kept in a user's state
-  /** Periods of a rule's limit; late events of older periods earn nothing. */
+  /** Periods of a rule's limit; the uses of older ones are counted in the user's history. */
   rulePeriodsMax: 32,
+  /** Former time zones of a user or a project; before the oldest, that one counts. */
+  pastZonesMax: 32,
   /** Past runs of a streak that late events can extend or join. */
   streakRunsMax: 16,
 

@@ -103,7 +103,7 @@ const readsOf = (
   const userList = new UserList(storage)
   const boardReader = new BoardReader({ ...state, readUser, broken })
   return {
-    simulate: makeSimulate({ ...state, turns: actors.turns, commit, readUser, broken }),
+    simulate: makeSimulate({ ...state, turns: actors.turns, commit, history, readUser, broken }),
     readUser,
     userNow,
     readHistory: (environment, userId, before) =>

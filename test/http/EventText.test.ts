@@ -26,6 +26,7 @@ const randomReply = (): EventReply => ({
   occurredAt: time(),
   receivedAt: time(),
   matched: random() < 0.5,
+  withheld: random() < 0.5 ? [] : [{ ruleId: "rul_1", reason: "limit" }],
   xp: { earned: count(), total: count() },
   points: { earned: count(), total: count() },
   level: { before: 1, after: pick([1, 2]) },
@@ -61,6 +62,7 @@ describe("The text of an event's outcome", () => {
         quests,
         streaks,
         ...(!reply.matched && { matched: false }),
+        ...(reply.withheld.length > 0 && { withheld: reply.withheld }),
       }
       expect(eventText(reply, isoTime)).toBe(JSON.stringify(outcome))
     }

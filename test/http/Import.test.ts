@@ -6,6 +6,7 @@ import { decodeRecord } from "../../src/engine/records/Codec.ts"
 import { limits } from "../../src/Limits.ts"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import { rule } from "../engine/fixture.ts"
+import { Random } from "../simulation/random.ts"
 import { waitMs } from "../waitMs.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 
@@ -42,6 +43,25 @@ describe("POST /v1/events/import", () => {
     const tooEarly = { events: [event("old", { occurredAt: times[2] })] }
     const batch = await server.call("POST", "/v1/events/batch", { body: tooEarly })
     expect(batch.json.results[0]).toMatchObject({ status: 400, code: "invalid_request" })
+  })
+
+  it("pays a limited rule for each period, in each order of arrival, and says why a rule paid nothing", async () => {
+    const limited = { action: "DAILY", reward: { xp: 10 }, limit: { times: 1, per: "day" } }
+    const { json: made } = await server.call("POST", "/v1/rules", { body: limited })
+    const days = Array.from({ length: 100 }, (_, day) =>
+      new Date(Date.parse("2026-01-01T12:00:00Z") + day * 86_400_000).toISOString(),
+    )
+    const seed = Math.floor(Math.random() * 1_000_000)
+    const orders = { up: days, down: days.toReversed(), shuffled: new Random(seed).shuffled(days) }
+    for (const [userId, order] of Object.entries(orders)) {
+      await send(order.map((occurredAt) => event(userId, { action: "DAILY", occurredAt })))
+      const { json } = await send([event(userId, { action: "DAILY", occurredAt: order[50] })])
+      const withheld = [{ ruleId: made.id, reason: "limit" }]
+      expect(json.results[0], `seed ${seed}`).toMatchObject({
+        xp: { earned: 0, total: 1_000 },
+        withheld,
+      })
+    }
   })
 
   it("takes the future as far as other events do", async () => {

@@ -4,14 +4,20 @@
  */
 import { type WindowKind, windowKinds } from "../../src/domain/values/Calendar.ts"
 
-interface Score {
-  xp: number
-  /** When it was reached, counted in changes. */
-  reached: number
+/** The amounts that make a score, by the number of the change that gave each. */
+type Score = Map<number, number>
+
+const xpOf = (score: Score): number => [...score.values()].reduce((sum, xp) => sum + xp, 0)
+
+/** Where an amount counts: the number of the change, and the windows. */
+export interface Credit extends Partial<Record<WindowKind, number>> {
+  readonly change: number
 }
 
 interface ModelUser {
-  all: Score
+  /** When the user was first seen. */
+  readonly seen: number
+  readonly all: Score
   hidden: boolean
   /** By kind and index. */
   readonly windows: Map<string, Score>
@@ -65,6 +71,8 @@ export class BoardModel {
   zone = "UTC"
   now: number
   #changes = 0
+  /** Where the project was before, and until when. */
+  readonly #moves: Array<{ readonly zone: string; readonly until: number }> = []
 
   constructor(now: number) {
     this.now = now
@@ -82,6 +90,7 @@ export class BoardModel {
 
   /** The zone changes. */
   move(zone: string): void {
+    this.#moves.push({ zone: this.zone, until: this.now })
     this.zone = zone
     this.close()
   }
@@ -94,40 +103,56 @@ export class BoardModel {
     return windowOf(kind, localDay(this.zone, ms))
   }
 
-  /** Gives xp for what occurred then; answers the windows it counted for. */
-  earn(userId: string, xp: number, occurredAt = this.now): Partial<Record<WindowKind, number>> {
+  /** The window of an event, where the project was then; before the user was seen, where it was at that time. */
+  #windowThen(kind: WindowKind, { seen }: ModelUser, ms: number): number {
+    const zone = this.#moves.find(({ until }) => Math.max(seen, ms) < until)?.zone ?? this.zone
+    return windowOf(kind, localDay(zone, ms))
+  }
+
+  xpOf(userId: string): number | undefined {
+    const user = this.users.get(userId)
+    return user && xpOf(user.all)
+  }
+
+  /** Gives xp for what occurred then; answers where it counts. */
+  earn(userId: string, xp: number, occurredAt = this.now): Credit {
     const user = this.#user(userId)
-    const credit: Partial<Record<WindowKind, number>> = {}
+    const credit: { change: number } & Partial<Record<WindowKind, number>> = {
+      change: ++this.#changes,
+    }
     if (xp === 0) return credit
-    this.#changes++
-    user.all = { xp: user.all.xp + xp, reached: this.#changes }
+    user.all.set(credit.change, xp)
     for (const kind of windowKinds) {
-      if (this.#current(kind, Math.min(occurredAt, this.now)) !== this.#current(kind, this.now)) {
-        continue
-      }
+      const then = this.#windowThen(kind, user, Math.min(occurredAt, this.now))
+      if (then !== this.#current(kind, this.now)) continue
       const index = Math.max(this.open(kind), user.latest[kind])
       credit[kind] = index
-      this.#add(user, kind, index, xp)
+      this.#add(user, kind, index, credit.change, xp)
     }
     return credit
   }
 
   /** Takes back what a call of `earn` gave. */
-  undo(userId: string, xp: number, credit: Partial<Record<WindowKind, number>>): void {
+  undo(userId: string, credit: Credit): void {
     const user = this.#user(userId)
-    if (xp === 0) return
-    this.#changes++
-    user.all = { xp: user.all.xp - xp, reached: this.#changes }
+    user.all.delete(credit.change)
     for (const kind of windowKinds) {
       const index = credit[kind]
       if (index === undefined || index !== user.latest[kind]) continue
-      if (index === Math.max(this.open(kind), user.latest[kind])) this.#add(user, kind, index, -xp)
+      if (index !== Math.max(this.open(kind), user.latest[kind])) continue
+      const score = user.windows.get(`${kind} ${index}`)
+      score?.delete(credit.change)
+      if (score?.size !== 0) continue
+      // Nobody is bound to a window that has nothing of theirs.
+      user.windows.delete(`${kind} ${index}`)
+      const before = [...user.windows.keys()].findLast((name) => name.startsWith(kind))
+      user.latest[kind] = before === undefined ? -Infinity : Number(before.split(" ")[1])
     }
   }
 
-  #add(user: ModelUser, kind: WindowKind, index: number, xp: number): void {
-    const before = user.windows.get(`${kind} ${index}`)?.xp ?? 0
-    user.windows.set(`${kind} ${index}`, { xp: before + xp, reached: this.#changes })
+  #add(user: ModelUser, kind: WindowKind, index: number, change: number, xp: number): void {
+    const score = user.windows.get(`${kind} ${index}`) ?? new Map()
+    user.windows.set(`${kind} ${index}`, score.set(change, xp))
     if (index === user.latest[kind]) return
     user.latest[kind] = index
     // The xp of an earlier window is on a closed board or, for hidden users, forgotten.
@@ -162,7 +187,8 @@ export class BoardModel {
     return [...this.users]
       .flatMap(([userId, user]) => {
         const score = user.hidden ? undefined : scoreOf(user)
-        return score === undefined || score.xp === 0 ? [] : [{ userId, ...score }]
+        if (score === undefined || score.size === 0) return []
+        return [{ userId, xp: xpOf(score), reached: Math.max(...score.keys()) }]
       })
       .sort((one, other) => other.xp - one.xp || one.reached - other.reached)
       .map(({ userId, xp }) => ({ userId, xp }))
@@ -174,9 +200,9 @@ export class BoardModel {
       const open = this.open(kind)
       const indexes = new Set<number>()
       for (const { hidden, windows } of this.users.values()) {
-        for (const [name, { xp }] of windows) {
+        for (const name of windows.keys()) {
           const [of, index] = name.split(" ")
-          if (of === kind && xp > 0 && !hidden) indexes.add(Number(index))
+          if (of === kind && !hidden) indexes.add(Number(index))
         }
       }
       for (const index of [...indexes].sort((one, other) => one - other)) {
@@ -203,7 +229,7 @@ export class BoardModel {
     let user = this.users.get(userId)
     if (user === undefined) {
       const latest = { daily: -Infinity, weekly: -Infinity, monthly: -Infinity }
-      user = { all: { xp: 0, reached: 0 }, hidden: false, windows: new Map(), latest }
+      user = { seen: this.now, all: new Map(), hidden: false, windows: new Map(), latest }
       this.users.set(userId, user)
     }
     return user

@@ -14,6 +14,7 @@ import type { JournalRecord, ProjectFact, UserCommand } from "../../src/domain/r
 import { dueAt } from "../../src/domain/user/Due.ts"
 import type { UserState } from "../../src/domain/user/User.ts"
 import { dateOf, dayOf, windowOfDay } from "../../src/domain/values/Calendar.ts"
+import { decideRecalling } from "../domain/recalled.ts"
 import {
   beginnings,
   randomBadge,
@@ -26,7 +27,7 @@ import {
   zones,
 } from "./commands.ts"
 import { dateAt, nextWindow, windowAt, windowKinds } from "./model/calendar.ts"
-import type { Definitions } from "./model/Definitions.ts"
+import type { Definitions, Move } from "./model/Definitions.ts"
 import { Model, type Outcome, type Refused } from "./model/Model.ts"
 import type { ClosedThrough } from "./model/windows.ts"
 import { Random } from "./random.ts"
@@ -39,6 +40,7 @@ export class DomainRun implements Surroundings {
   readonly random: Random
   readonly model = new Model()
   project: ProjectState = emptyProject
+  moves: ReadonlyArray<Move> = []
   closed: ClosedThrough = { daily: "", weekly: "", monthly: "" }
   readonly users = new Map<string, UserState | undefined>()
   /** All that was decided for users, and what of it is not forgotten. */
@@ -74,6 +76,7 @@ export class DomainRun implements Surroundings {
       quests: [...quests.values()],
       rules: [...rules.values()],
       closed: this.closed,
+      moves: this.moves,
     }
   }
 
@@ -129,7 +132,12 @@ export class DomainRun implements Surroundings {
     const key = command.kind === "revocation" ? `${userId} ${command.sequence}` : ""
     if (command.kind === "revocation" && this.undone.has(key))
       return { refused: revocationNotFound(command.of).code }
-    const decided = decideUser(user, this.project, command, this.now, found)
+    const own = this.records.filter(
+      ({ subject }) => subject.actor === "user" && subject.userId === userId,
+    )
+    const decided = decideRecalling(own, (past) =>
+      decideUser(user, this.project, command, this.now, found, undefined, past),
+    )
     if (Result.isFailure(decided)) return { refused: decided.failure.code }
     const { cause, facts } = decided.success
     const record: JournalRecord = {
@@ -188,10 +196,9 @@ export class DomainRun implements Surroundings {
     assert.equal(state === undefined, log.length === 0)
     if (state === undefined) return
     const place = this.model.place(userId, this.definitions)
-    assert.deepEqual(
-      stateView(state, this.project, this.now),
-      modelView(log, this.model.profile(userId), place, this.now),
-    )
+    const seen = stateView(state, this.project, this.now)
+    const profile = this.model.profile(userId)
+    assert.deepEqual(seen, modelView(log, profile, place, this.now, seen))
   }
 
   /** Closes the windows that have ended, as the project's clock does; it may be late. */
@@ -228,7 +235,12 @@ export class DomainRun implements Surroundings {
     else if (kind < 0.1) {
       // A streak that is over where the project is now may not be where it moves to.
       for (const userId of users) this.command(userId, { kind: "tick" })
+      // A moment is in one zone alone.
+      this.now++
+      const before = this.project.settings.timezone
       this.define({ kind: "project.updated", settings: randomSettings(this) })
+      if (this.project.settings.timezone !== before)
+        this.moves = [...this.moves, { zone: before, until: this.now }]
     } else if (kind < 0.25) {
       this.now += random.pick([
         1,

@@ -62,6 +62,7 @@ export class Oracle {
       badges: [...badges.values()],
       quests: [...quests.values()],
       rules: [...rules.values()],
+      moves: [],
       closed,
     }
   }

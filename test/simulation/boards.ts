@@ -18,7 +18,7 @@ import type { Engine } from "../../src/engine/Engine.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { event, reward, rule, sandbox, start } from "../engine/fixture.ts"
-import { BoardModel, type ModelEntry } from "./BoardModel.ts"
+import { BoardModel, type Credit, type ModelEntry } from "./BoardModel.ts"
 import { Random } from "./random.ts"
 
 const zones = [
@@ -85,8 +85,7 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
   const undoable: Array<{
     userId: string
     eventId: string
-    xp: number
-    credit: Partial<Record<WindowKind, number>>
+    credit: Credit
   }> = []
   yield* running.engine.askProject(sandbox, rule("TAP", 3))
 
@@ -123,17 +122,17 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
     const occurredAt = model.now - late
     const { reply } = yield* running.engine.askUser(sandbox, event(userId, "TAP", { occurredAt }))
     const credit = model.earn(userId, 3, occurredAt)
-    undoable.push({ userId, eventId: reply.eventId, xp: 3, credit })
+    undoable.push({ userId, eventId: reply.eventId, credit })
   })
 
   const undo = Effect.gen(function* () {
     const chosen = undoable.splice(random.integer(0, undoable.length - 1), 1)[0]
     if (chosen === undefined) return
-    const { credit, eventId, userId, xp } = chosen
+    const { credit, eventId, userId } = chosen
     const { at, sequence } = recordNameOf("evt", eventId)!
     const command = { kind: "revocation", of: "event", sequence, at } as const
     yield* running.engine.askUser(sandbox, { userId, command })
-    model.undo(userId, xp, credit)
+    model.undo(userId, credit)
   })
 
   const hide = Effect.gen(function* () {
@@ -213,7 +212,7 @@ const compareBoard = Effect.fnUntraced(function* (
     userId,
     displayName: null,
     score: xp,
-    xp: model.users.get(userId)?.all.xp,
+    xp: model.xpOf(userId),
     // The window before the oldest that is kept may be there still, or not.
     ...(!isOldest && {
       previousRank: before.find((entry) => entry.userId === userId)?.rank ?? null,

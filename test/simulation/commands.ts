@@ -1,5 +1,6 @@
 /** Random definitions, edits and commands, in such proportions that they meet. */
 
+import { recounted } from "../../src/domain/decide/RuleDefinitions.ts"
 import { type Badge, type Criterion, isCounting } from "../../src/domain/project/Badge.ts"
 import type { Condition } from "../../src/domain/project/Condition.ts"
 import type { ProjectSettings, ProjectState } from "../../src/domain/project/Project.ts"
@@ -240,7 +241,10 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
       const edited = random.pick(rule)
       if (random.chance(0.3)) return [{ kind: "rule.deleted", ruleId: edited.id }]
       const { createdAt, id } = edited
-      return [{ kind: "rule.updated", rule: { ...randomRule(run), id, createdAt, updatedAt: now } }]
+      const { countedSince } = edited
+      const fresh = { ...randomRule(run), id, createdAt, updatedAt: now }
+      const counted = countedSince === undefined ? fresh : { ...fresh, countedSince }
+      return [{ kind: "rule.updated", rule: recounted(edited, counted, now) }]
     }
     case 1: {
       if (badge.length === 0) return []

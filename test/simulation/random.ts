@@ -25,6 +25,12 @@ export class Random {
     return this.next() < probability
   }
 
+  /** The same items in a random order. */
+  shuffled<A>(items: ReadonlyArray<A>): Array<A> {
+    const rest = [...items]
+    return items.map(() => rest.splice(this.integer(0, rest.length - 1), 1)[0]!)
+  }
+
   pick<A>(choices: ReadonlyArray<A>): A {
     const choice = choices[this.integer(0, choices.length - 1)]
     if (choice === undefined) throw new Error("nothing to pick from")

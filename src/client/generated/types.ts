@@ -849,6 +849,8 @@ export interface EventOutcome {
   readonly streaks: ReadonlyArray<StreakOutcome>
   /** Present, and `false`, if no enabled rule, published quest, badge or list of a streak's `actions` named the action when the event was applied: usually a misspelt action, or a definition that is missing. Absent otherwise. A streak that any action extends names none; `QUEST_COMPLETE` is always known. */
   readonly matched?: false
+  /** Rules that matched the event and gave nothing because of their limit or cooldown. Absent if there is none. */
+  readonly withheld?: ReadonlyArray<WithheldReward>
 }
 
 /** The refusal of an event in a batch. */
@@ -959,7 +961,7 @@ export interface FileRule {
   /** Upper bound of the multiplier. Default 1000000. Only with `multiplierPath`. */
   readonly multiplierMax?: number
   readonly limit?: RuleLimit
-  /** Minimum time between two events of a user for which the rule gives. Default: none. */
+  /** Minimum time between two events of a user for which the rule gives, by the times at which they occurred. Default: none. */
   readonly cooldownSeconds?: number
   /** Whether the rule is active. Default `true`. */
   readonly enabled?: boolean
@@ -2328,7 +2330,7 @@ export interface NewRule {
   /** Upper bound of the multiplier. Default 1000000. Only with `multiplierPath`. */
   readonly multiplierMax?: number
   readonly limit?: RuleLimit
-  /** Minimum time between two events of a user for which the rule gives. Default: none. */
+  /** Minimum time between two events of a user for which the rule gives, by the times at which they occurred. Default: none. */
   readonly cooldownSeconds?: number
   /** Whether the rule is active. Default `true`. */
   readonly enabled?: boolean
@@ -2729,7 +2731,7 @@ export type Rule = {
   readonly limit: {
     /** Uses per period. */
     readonly times: number
-    /** Days, ISO weeks and months use the project's time zone; hours are clock hours; `ever` never resets. */
+    /** Days, ISO weeks and months use the project's time zone; hours are clock hours of that zone; `ever` never resets. */
     readonly per: "hour" | "day" | "week" | "month" | "ever"
   } | null
   /** Minimum time between two events of a user for which the rule gives. */
@@ -2746,14 +2748,14 @@ export type Rule = {
 export interface RuleLimit {
   /** Uses per period. */
   readonly times: number
-  /** Days, ISO weeks and months use the project's time zone; hours are clock hours; `ever` never resets. */
+  /** Days, ISO weeks and months use the project's time zone; hours are clock hours of that zone; `ever` never resets. */
   readonly per: "hour" | "day" | "week" | "month" | "ever"
 }
 
 export interface RuleLimitPatch {
   /** Uses per period. */
   readonly times?: number
-  /** Days, ISO weeks and months use the project's time zone; hours are clock hours; `ever` never resets. */
+  /** Days, ISO weeks and months use the project's time zone; hours are clock hours of that zone; `ever` never resets. */
   readonly per?: "hour" | "day" | "week" | "month" | "ever"
 }
 
@@ -2785,7 +2787,7 @@ export interface RulePatch {
   readonly multiplierMax?: number | null
   /** Maximum uses per user, counted in the period in which the event occurred. Default: no limit. */
   readonly limit?: RuleLimitPatch | null
-  /** Minimum time between two events of a user for which the rule gives. Default: none. */
+  /** Minimum time between two events of a user for which the rule gives, by the times at which they occurred. Default: none. */
   readonly cooldownSeconds?: number | null
   /** Whether the rule is active. Default `true`. */
   readonly enabled?: boolean | null
@@ -2843,6 +2845,8 @@ export interface Simulation {
   readonly streaks: ReadonlyArray<StreakOutcome>
   /** Present, and `false`, if no enabled rule, published quest, badge or list of a streak's `actions` named the action when the event was applied: usually a misspelt action, or a definition that is missing. Absent otherwise. A streak that any action extends names none; `QUEST_COMPLETE` is always known. */
   readonly matched?: false
+  /** Rules that matched the event and gave nothing because of their limit or cooldown. Absent if there is none. */
+  readonly withheld?: ReadonlyArray<WithheldReward>
   /** The sources, in the order of their effect. */
   readonly given: ReadonlyArray<Given>
 }
@@ -3064,6 +3068,14 @@ export interface WebhookPatch {
   readonly description?: string | null
   /** `disabled`: nothing is sent, and new messages are missed (`recover` sends them); pending deliveries resume when the webhook is enabled. */
   readonly status?: "enabled" | "disabled"
+}
+
+/** A rule that gave nothing. */
+export interface WithheldReward {
+  /** The rule's id. */
+  readonly ruleId: string
+  /** `limit`: the user has used up the limit in the period in which the event occurred; `cooldown`: the rule rewarded an event that occurred less than the cooldown before or after this one. */
+  readonly reason: "limit" | "cooldown"
 }
 
 export interface XpGrant {

@@ -1,6 +1,7 @@
 /**
  * Decides a user's command: pure, synchronous, total; `now` is the time, `found` the record that a revocation names.
- * The actor answers duplicates from the first record before it calls this.
+ * The actor answers duplicates from the first record before it calls this. A decision that rests on more of the user's
+ * history than the state has fails with `HistoryNeeded`, and is made again with that `past`.
  *
  * Order of effects of an event: rules and quests in the order of their creation, streaks, badges (which see all that
  * was earned before), level.
@@ -9,6 +10,7 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { namesAction } from "../project/ActionIndex.ts"
 import type { ProjectState } from "../project/Project.ts"
+import type { HistoryNeeded, Past } from "../record/Past.ts"
 import type {
   Erasure,
   Fact,
@@ -68,6 +70,12 @@ type DecidedKind<Kind extends keyof UserRefusals> = Result.Result<
   LaurelError<UserRefusals[Kind]>
 >
 
+/** The same, for a kind whose decision may have to be made again with more of the user's history. */
+type Asking<Kind extends keyof UserRefusals> = Result.Result<
+  Decision,
+  LaurelError<UserRefusals[Kind]> | HistoryNeeded
+>
+
 /** The facts of `command` for `user` (`undefined`: unknown) under the definitions of `project`, or its refusal. */
 export function decideUser<Command extends UserCommand>(
   user: UserState | undefined,
@@ -76,7 +84,8 @@ export function decideUser<Command extends UserCommand>(
   now: number,
   found?: JournalRecord,
   meter?: Meter,
-): Result.Result<Decision, LaurelError<UserRefusal<Command>>>
+  past?: Past,
+): Result.Result<Decision, LaurelError<UserRefusal<Command>> | HistoryNeeded>
 export function decideUser(
   user: UserState | undefined,
   project: ProjectState,
@@ -84,10 +93,11 @@ export function decideUser(
   now: number,
   found?: JournalRecord,
   meter?: Meter,
-): DecidedKind<keyof UserRefusals> {
+  past?: Past,
+): Result.Result<Decision, LaurelError<UserRefusals[keyof UserRefusals]> | HistoryNeeded> {
   switch (command.kind) {
     case "event":
-      return decideEvent(user, project, command, now, meter) satisfies DecidedKind<"event">
+      return decideEvent(user, project, command, now, meter, past) satisfies Asking<"event">
     case "reward":
       return decideReward(user, project, command, now) satisfies DecidedKind<"reward">
     case "spend":
@@ -99,7 +109,8 @@ export function decideUser(
         command,
         now,
         found,
-      ) satisfies DecidedKind<"revocation">
+        past,
+      ) satisfies Asking<"revocation">
     case "profile":
       return decideProfile(user, project, command, now) satisfies DecidedKind<"profile">
     case "erasure":
@@ -117,10 +128,11 @@ const decideEvent = (
   command: TrackedEvent,
   now: number,
   meter: Meter | undefined,
-): DecidedKind<"event"> => {
+  past: Past | undefined,
+): Asking<"event"> => {
   const untimely = occurredAtFault(command, now)
   if (untimely !== undefined) return Result.fail(untimely)
-  const draft = new Draft(user, project, now, command.occurredAt)
+  const draft = new Draft(user, project, now, command.occurredAt, past)
   const entry = draft.index.byAction.get(command.action) ?? draft.index.other
   if (command.action === questCompleteAction) {
     const refusal = completeByEvent(draft, command)
@@ -129,6 +141,7 @@ const decideEvent = (
     const { badges, rules, steps, work } = entry.matching(command.metadata)
     if (meter !== undefined) meter.work += work
     applyRules(draft, rules, command)
+    if (draft.needed !== undefined) return Result.fail(draft.needed)
     countSteps(draft, steps, command.metadata)
     countAction(draft, badges, command.metadata)
   }

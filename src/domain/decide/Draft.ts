@@ -8,8 +8,9 @@ import { type ActionIndex, actionIndexOf } from "../project/ActionIndex.ts"
 import { levelAt } from "../project/Level.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Gives } from "../project/Rule.ts"
+import { HistoryNeeded, type Past } from "../record/Past.ts"
 import type { Cause, Fact, Source } from "../record/Record.ts"
-import { noWindows, type UserState } from "../user/User.ts"
+import { noWindows, projectZoneAt, type UserState } from "../user/User.ts"
 import { type WindowKind, windowKinds, windowOfDay, type Zone, zoneOf } from "../values/Calendar.ts"
 import { type LaurelError, laurelError } from "../values/Errors.ts"
 
@@ -29,7 +30,12 @@ export class Draft {
   readonly now: number
   /** The time of the event; never after `now`. */
   readonly occurredAt: number
+  /** The time zone of the project's days, now and when the event occurred. */
   readonly zone: Zone
+  readonly eventZone: Zone
+  readonly #past: Past | undefined
+  /** The time since which the decision needs the user's history. */
+  #recalledSince: number | undefined
   xp: number
   points: number
   questsCompleted: number
@@ -43,6 +49,7 @@ export class Draft {
     project: ProjectState,
     now: number,
     occurredAt: number = now,
+    past?: Past,
   ) {
     this.user = user
     this.project = project
@@ -50,10 +57,32 @@ export class Draft {
     this.now = now
     this.occurredAt = Math.min(occurredAt, now)
     this.zone = zoneOf(project.settings.timezone)
+    this.eventZone =
+      this.occurredAt === now ? this.zone : projectZoneAt(user, project, this.occurredAt)
+    this.#past = past
     this.xp = user?.xp ?? 0
     this.points = user?.points ?? 0
     this.questsCompleted = user?.questsCompleted ?? 0
     if (user === undefined) this.facts.push({ kind: "user.created" })
+  }
+
+  /** The user's history since `since`; `undefined`: the decision has to be made again with it (`needed`). */
+  recall(since: number): Past | undefined {
+    if (this.#past === undefined) {
+      this.#recalledSince = Math.min(since, this.#recalledSince ?? since)
+    }
+    return this.#past
+  }
+
+  /** What the decision lacks. */
+  get needed(): HistoryNeeded | undefined {
+    const since = this.#recalledSince
+    return since === undefined ? undefined : new HistoryNeeded((_, at) => at < since)
+  }
+
+  /** The local day of the project on which the event occurred. */
+  get day(): number {
+    return this.eventZone.dayAt(this.occurredAt)
   }
 
   levelOf(xp: number): number {
@@ -124,7 +153,7 @@ export class Draft {
 
   /** Credits the open windows that contain the event. */
   #creditWindows(amount: number): void {
-    const credit = openWindows(this.user, this.project, this.zone, this.now, this.occurredAt)
+    const credit = openWindows(this.user, this.project, this.zone.dayAt(this.now), this.day)
     if (credit === undefined) return
     const { daily, monthly, weekly } = credit
     this.facts.push(
@@ -154,18 +183,15 @@ export class Draft {
 }
 
 /**
- * The open windows of an event at `occurredAt`: those that also contain `now`. If a change of time zone left today's
+ * The open windows of an event of the local day `day`: those that also contain `today`. If a change of time zone left today's
  * window closed, the next one is open instead; a user who is already in a later window, by another zone, stays in it.
  */
 export const openWindows = (
   user: UserState | undefined,
   project: ProjectState,
-  zone: Zone,
-  now: number,
-  occurredAt: number,
+  today: number,
+  day: number,
 ): { daily?: number; weekly?: number; monthly?: number } | undefined => {
-  const today = zone.dayAt(now)
-  const day = occurredAt === now ? today : zone.dayAt(occurredAt)
   if (day === today) {
     return {
       daily: openIndex("daily", today, user, project),

@@ -17,7 +17,7 @@ import type { Draft } from "./Draft.ts"
 /** The period of the event; `undefined` if it is over. */
 const openPeriod = (draft: Draft, quest: Quest): number | undefined => {
   const current = questPeriodOf(quest, draft.zone.dayAt(draft.now))
-  return questPeriodOf(quest, draft.zone.dayAt(draft.occurredAt)) === current ? current : undefined
+  return questPeriodOf(quest, draft.day) === current ? current : undefined
 }
 
 /** The completed share of the quest, 0 to 1: of all events, or of steps that sum different things, each weighs the same. */

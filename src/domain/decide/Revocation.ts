@@ -7,6 +7,8 @@
  * Counts of a backfill are revoked too, also from before the badge existed. A revoked badge whose criteria are still met
  * is earned again at once, by its criteria.
  *
+ * The score that is left has its place in a tie by the record that set it: the latest that earned xp and stands.
+ *
  * Not revoked: quests completed by another record; days of streaks and badges earned by them, since other events of a
  * day may count for it and are not counted; a cooldown started by the event, since no record has the previous one;
  * closed windows.
@@ -20,14 +22,16 @@ import { amountOf, minusAmount } from "../project/Amount.ts"
 import { isCounting, targetOf } from "../project/Badge.ts"
 import { compileWhere } from "../project/Condition.ts"
 import type { ProjectState } from "../project/Project.ts"
+import { HistoryNeeded, type Past, rewardingRules } from "../record/Past.ts"
 import type { Fact, JournalRecord, Revocable, Revocation } from "../record/Record.ts"
 import { criterionNumber } from "../user/Criterion.ts"
 import { type QuestState, stepCountOf } from "../user/QuestState.ts"
-import { spentAfter, type UserState } from "../user/User.ts"
-import { windowKinds } from "../values/Calendar.ts"
+import { projectZoneAt, spentAfter, type UserState } from "../user/User.ts"
+import { type WindowKind, windowKinds } from "../values/Calendar.ts"
 import { type LaurelError, laurelError } from "../values/Errors.ts"
 import { type Decision, Draft, openWindows } from "./Draft.ts"
 import { questProgress } from "./Quests.ts"
+import { periodAt } from "./Rules.ts"
 import { refundOf } from "./Spending.ts"
 
 /** The code for what is not there to revoke. */
@@ -44,7 +48,8 @@ export const decideRevocation = (
   command: Revocation,
   now: number,
   found: JournalRecord | undefined,
-): Result.Result<Decision, LaurelError<RevocationRefusals[Revocable]>> => {
+  past?: Past,
+): Result.Result<Decision, LaurelError<RevocationRefusals[Revocable]> | HistoryNeeded> => {
   if (
     user === undefined ||
     found === undefined ||
@@ -58,12 +63,58 @@ export const decideRevocation = (
   if (found.cause.kind === "spend") {
     return Result.succeed({ cause: command, facts: [refundOf(user, found.cause)] })
   }
-  const undo = new Undo(user, project, now)
+  const scores = scoresLeft(user, found, past)
+  if (scores instanceof HistoryNeeded) return Result.fail(scores)
+  const undo = new Undo(user, project, now, scores)
   // Backwards: a quest reopens before its steps are revoked.
   for (const fact of found.facts.toReversed()) undo.take(fact)
+  undo.takeUses(found)
   undo.takeCounts(found)
   return Result.succeed({ cause: command, facts: undo.finish(found) })
 }
+
+/** The records that set the scores that are left without `found`: of all time, and of the latest window of each kind. */
+interface ScoresLeft {
+  readonly xp: number
+  readonly windows: Readonly<Record<WindowKind, number>>
+}
+
+const scoresLeft = (
+  { scoreSequence, windows }: UserState,
+  { at: foundAt, sequence }: JournalRecord,
+  past: Past | undefined,
+): ScoresLeft | HistoryNeeded => {
+  const xpLeft = (history?: Past): number =>
+    scoreSequence === sequence ? (history?.scoredBefore(sequence) ?? 0) : scoreSequence
+  const windowLeft = (kind: WindowKind, history?: Past): number =>
+    windows[kind].sequence === sequence
+      ? (history?.scoredBefore(sequence, kind, windows[kind].index) ?? 0)
+      : windows[kind].sequence
+  const isLatest =
+    scoreSequence === sequence || windowKinds.some((kind) => windows[kind].sequence === sequence)
+  if (isLatest && past === undefined) {
+    return new HistoryNeeded(
+      (history, at) =>
+        xpLeft(history) > 0 &&
+        windowKinds.every(
+          (kind) => at < foundAt - windowMsMax[kind] || windowLeft(kind, history) > 0,
+        ),
+    )
+  }
+  return {
+    xp: xpLeft(past),
+    windows: {
+      daily: windowLeft("daily", past),
+      weekly: windowLeft("weekly", past),
+      monthly: windowLeft("monthly", past),
+    },
+  }
+}
+
+const dayMs = 86_400_000
+
+/** Records that count for one window are less than so far apart, whatever the time zone does meanwhile. */
+const windowMsMax = { daily: 3 * dayMs, weekly: 9 * dayMs, monthly: 33 * dayMs }
 
 /** The refusal for an unknown or already revoked event or reward. */
 export const revocationNotFound = <Of extends Revocable>(
@@ -92,8 +143,11 @@ class Undo {
   readonly #revoked = new Set<string>()
   #questsCompleted: number
 
-  constructor(user: UserState, project: ProjectState, now: number) {
+  readonly #scores: ScoresLeft
+
+  constructor(user: UserState, project: ProjectState, now: number, scores: ScoresLeft) {
     this.#user = user
+    this.#scores = scores
     this.#draft = new Draft(user, project, now)
     this.#questsCompleted = user.questsCompleted
   }
@@ -105,9 +159,6 @@ class Undo {
         break
       case "points.earned":
         this.#points += fact.amount
-        break
-      case "rule.used":
-        this.#draft.facts.push({ ...fact, times: -1 })
         break
       case "badge.earned":
         if (fact.source !== "criteria") this.#revoke(fact.badgeId, fact.name)
@@ -124,6 +175,27 @@ class Undo {
       case "quest.completed":
         this.#reopen(fact)
         break
+    }
+  }
+
+  /** Revokes the record's uses of rules, in the periods that their limits have now. */
+  takeUses(found: JournalRecord): void {
+    if (found.cause.kind !== "event") return
+    const { facts, project } = this.#draft
+    const occurredAt = Math.min(found.cause.occurredAt ?? found.at, found.at)
+    for (const ruleId of rewardingRules(found.facts)) {
+      const rule = project.rules.get(ruleId)
+      if (rule === undefined || rule.limit === null) continue
+      const zone = projectZoneAt(this.#user, project, occurredAt)
+      const period = periodAt(rule.limit.per, zone, occurredAt)
+      facts.push({
+        kind: "rule.used",
+        ruleId,
+        period,
+        occurredAt,
+        times: -1,
+        ...(rule.countedSince !== undefined && { since: rule.countedSince }),
+      })
     }
   }
 
@@ -190,7 +262,10 @@ class Undo {
     const total = { xp: this.#user.xp - xp, points: this.#user.points - points }
     const shortfall = { xp: this.#xp - xp, points: this.#points - points }
     const pointsSpent = spentAfter(this.#user, shortfall)
-    if (xp > 0) facts.push({ kind: "xp.revoked", amount: xp, total: total.xp })
+    if (xp > 0) {
+      const { xp: scoreSequence } = this.#scores
+      facts.push({ kind: "xp.revoked", amount: xp, total: total.xp, scoreSequence })
+    }
     if (xp > 0) this.#debitWindows(found, xp)
     if (points > 0) facts.push({ kind: "points.revoked", amount: points, total: total.points })
     this.#revokeUnearned({ ...total, pointsSpent })
@@ -224,7 +299,8 @@ class Undo {
     const credit = found.facts.find((fact) => fact.kind === "windows.credited")
     if (credit === undefined) return
     const { now, project, zone } = this.#draft
-    const open = openWindows(this.#user, project, zone, now, now)
+    const today = zone.dayAt(now)
+    const open = openWindows(this.#user, project, today, today)
     const debit: { daily?: number; weekly?: number; monthly?: number } = {}
     for (const kind of windowKinds) {
       const index = credit[kind]
@@ -232,7 +308,8 @@ class Undo {
       if (this.#user.windows[kind].index === index) debit[kind] = index
     }
     if (Object.keys(debit).length > 0) {
-      this.#draft.facts.push({ kind: "windows.credited", amount: -amount, ...debit })
+      const sequences = this.#scores.windows
+      this.#draft.facts.push({ kind: "windows.credited", amount: -amount, ...debit, sequences })
     }
   }
 

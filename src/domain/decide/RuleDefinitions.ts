@@ -2,7 +2,13 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { ProjectState } from "../project/Project.ts"
-import { type Gives, givesNothing, type LimitPeriod, type Rule } from "../project/Rule.ts"
+import {
+  countedForm,
+  type Gives,
+  givesNothing,
+  type LimitPeriod,
+  type Rule,
+} from "../project/Rule.ts"
 import { type Fault, invalidRequest, refuse } from "../values/Errors.ts"
 import { type Decided, noChange, quotaExceeded } from "./Decided.ts"
 import { badgeReferenceFaults } from "./References.ts"
@@ -71,7 +77,13 @@ export const updateRule = (
   faults.push(...ruleFaults(state, changed))
   return faults.length > 0
     ? Result.fail(invalidRequest(faults))
-    : Result.succeed([{ kind: "rule.updated", rule: changed }])
+    : Result.succeed([{ kind: "rule.updated", rule: recounted(rule, changed, now) }])
+}
+
+/** The rule after an edit, with the time since which its uses are counted in another form. */
+export const recounted = (before: Rule, rule: Rule, now: number): Rule => {
+  const form = countedForm(rule)
+  return form === undefined || form === countedForm(before) ? rule : { ...rule, countedSince: now }
 }
 
 /** All of `before` becomes `rule`; no fact where it is equal. */
@@ -86,7 +98,7 @@ export const replaceRule = (
   const faults = [...rewardFaults(changed), ...ruleFaults(state, changed)]
   return faults.length > 0
     ? Result.fail(invalidRequest(faults))
-    : Result.succeed([{ kind: "rule.updated", rule: changed }])
+    : Result.succeed([{ kind: "rule.updated", rule: recounted(before, changed, now) }])
 }
 
 const changedLimit = (

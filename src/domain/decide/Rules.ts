@@ -1,65 +1,152 @@
-/** Applies rules to an event, within their limits and cooldowns. */
+/**
+ * Applies rules to an event, within their limits and cooldowns.
+ *
+ * A limit counts the uses of the period in which the event occurred, and a cooldown looks at both sides of the event: what
+ * a set of events earns does not depend on the order of arrival, except where the events of one period or cooldown differ in
+ * their rewards. The state has the uses of the latest periods (`RuleUse`); those of older ones, and those that were
+ * counted in another form before an edit of the rule, are counted in the user's history (`Past`).
+ */
 import { limits } from "../../Limits.ts"
 import { valueAt } from "../project/Condition.ts"
-import type { Gives, LimitPeriod, Rule } from "../project/Rule.ts"
+import { countedForm, type Gives, type LimitPeriod, type Rule } from "../project/Rule.ts"
 import type { TrackedEvent } from "../record/Record.ts"
-import type { RuleUse } from "../user/User.ts"
-import { firstDayOf, windowOfDay, type Zone } from "../values/Calendar.ts"
+import { projectZoneAt, type RuleUse } from "../user/User.ts"
+import { firstDayOf, type Zone } from "../values/Calendar.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { Draft } from "./Draft.ts"
 
 /** `rules`: the rules whose conditions hold for the event. */
 export const applyRules = (draft: Draft, rules: ReadonlyArray<Rule>, event: TrackedEvent): void => {
   for (const rule of rules) {
-    const period = rule.limit === null ? 0 : periodAt(rule.limit.per, draft.zone, draft.occurredAt)
-    if (rule.limit !== null || rule.cooldownSeconds !== null) {
-      const use = draft.user?.ruleUses.get(rule.id)
-      if (use !== undefined && isUsedUp(rule, use, period, draft.occurredAt)) continue
-    }
     const gives = rule.multiplier === null ? rule.reward : multiplied(rule, event.metadata)
     if (gives.xp === 0 && gives.points === 0 && gives.badgeId === null) continue
-    draft.earn(gives, { ruleId: rule.id })
-    if (rule.limit === null && rule.cooldownSeconds === null) continue
-    const { occurredAt } = draft
-    draft.facts.push({ kind: "rule.used", ruleId: rule.id, period, occurredAt, times: 1 })
+    if (countedForm(rule) === undefined) draft.earn(gives, { ruleId: rule.id })
+    else applyCounted(draft, rule, gives)
   }
 }
+
+/** Applies a rule with a limit or a cooldown. */
+const applyCounted = (draft: Draft, rule: Rule, gives: Gives): void => {
+  const { cooldownSeconds, countedSince, id: ruleId, limit } = rule
+  const use = draft.user?.ruleUses.get(ruleId)
+  const { occurredAt } = draft
+  const period = limit === null ? undefined : periodOf(draft, limit.per, occurredAt)
+  const count = period === undefined ? undefined : usesIn(draft, rule, use, period)
+  const isUsedUp = limit !== null && (count?.used ?? 0) >= limit.times
+  if (isUsedUp || (cooldownSeconds !== null && isCooling(draft, rule, use, cooldownSeconds))) {
+    const reason = isUsedUp ? "limit" : "cooldown"
+    draft.facts.push({ kind: "rule.withheld", ruleId, reason })
+    return
+  }
+  draft.earn(gives, { ruleId })
+  const isFirst = use === undefined || (use.firstAt !== undefined && occurredAt < use.firstAt)
+  draft.facts.push({
+    kind: "rule.used",
+    ruleId,
+    period: period?.number ?? 0,
+    occurredAt,
+    times: 1,
+    ...(countedSince !== undefined && { since: countedSince }),
+    ...(isFirst && { firstAt: occurredAt }),
+    ...(count?.isRecalled === true && { used: count.used + 1 }),
+  })
+}
+
+/** The period of an event of the user. */
+const periodOf = ({ project, user }: Draft, per: LimitPeriod, at: number): Period => ({
+  per,
+  number: periodAt(per, projectZoneAt(user, project, at), at),
+})
 
 const hourMs = 3_600_000
 const dayHours = 24
 
+/** A period of a limit. */
+interface Period {
+  readonly per: LimitPeriod
+  readonly number: number
+}
+
 /**
- * The number of a limit's period: UTC hours; days, weeks and months in the project's zone. It is the hour in which the
- * period begins (for a local day its date at 00:00 UTC), times 4, plus a code of the kind. It increases with time across
- * kinds, so after a change of the limit's period earlier uses count as old.
+ * The number of a limit's period at `at`: hours, days, weeks and months of this zone. It is the hour in which the period
+ * begins (of the zone's day: as if at 00:00 UTC), times 4, plus a code of the kind, so numbers of all kinds increase with time.
  */
-const periodAt = (per: LimitPeriod, zone: Zone, at: number): number => {
+export const periodAt = (per: LimitPeriod, zone: Zone, at: number): number => {
   switch (per) {
     case "hour":
-      return Math.floor(at / hourMs) * 4
+      return Math.floor((at + zone.hourShiftAt(at)) / hourMs) * 4
     case "day":
       return zone.dayAt(at) * dayHours * 4 + 1
     case "week":
-      return firstDayOf("weekly", windowOfDay("weekly", zone.dayAt(at))) * dayHours * 4 + 2
+      return firstDayOf("weekly", zone.windowAt("weekly", at)) * dayHours * 4 + 2
     case "month":
-      return firstDayOf("monthly", windowOfDay("monthly", zone.dayAt(at))) * dayHours * 4 + 3
+      return firstDayOf("monthly", zone.windowAt("monthly", at)) * dayHours * 4 + 3
     case "ever":
       return Number.MAX_SAFE_INTEGER
   }
 }
 
-const isUsedUp = (
-  { cooldownSeconds, limit }: Rule,
-  { lastAt, periods }: RuleUse,
-  period: number,
-  occurredAt: number,
+/** A moment before which no event of the period occurred, in whichever zone. */
+const beforePeriod = ({ number, per }: Period): number =>
+  per === "ever" ? Number.NEGATIVE_INFINITY : (Math.floor(number / 4) - dayHours) * hourMs
+
+/** The uses in a period; `isRecalled`: counted in the history. */
+interface UseCount {
+  readonly used: number
+  readonly isRecalled?: true
+}
+
+const usesIn = (draft: Draft, rule: Rule, use: RuleUse | undefined, period: Period): UseCount => {
+  const { countedSince, createdAt, id } = rule
+  const isCounted = use !== undefined && use.since === countedSince
+  const known = isCounted ? use.periods.find(([of]) => of === period.number) : undefined
+  if (known !== undefined) return { used: known[1] }
+  const isComplete = countedSince === undefined || beforePeriod(period) >= countedSince
+  if (isComplete && !(isCounted && isDropped(draft, use, period))) return { used: 0 }
+  const past = draft.recall(Math.max(createdAt, beforePeriod(period)))
+  if (past === undefined) return { used: 0 }
+  let used = 0
+  for (const at of past.standingUsesOf(id)) {
+    if (periodOf(draft, period.per, at).number === period.number) used++
+  }
+  return { used, isRecalled: true }
+}
+
+/** Whether the state may have had uses of the period and dropped them. */
+const isDropped = (
+  draft: Draft,
+  { firstAt, periods }: RuleUse,
+  { number, per }: Period,
 ): boolean => {
-  if (cooldownSeconds !== null && occurredAt < lastAt + cooldownSeconds * 1_000) return true
-  if (limit === null) return false
-  const used = periods.find(([of]) => of === period)?.[1]
-  if (used !== undefined) return used >= limit.times
-  // A dropped period counts as used up, since its uses are unknown.
-  return periods.length >= limits.rulePeriodsMax && period < periods[0]![0]
+  if (periods.length < limits.rulePeriodsMax || number > periods[0]![0]) return false
+  // It is before all uses.
+  if (firstAt === undefined) return true
+  return periodOf(draft, per, firstAt).number <= number
+}
+
+/** Whether the rule rewarded an event within the cooldown before or after this one. */
+const isCooling = (
+  draft: Draft,
+  { countedSince, createdAt, id }: Rule,
+  use: RuleUse | undefined,
+  cooldownSeconds: number,
+): boolean => {
+  const { occurredAt } = draft
+  const cooldownMs = cooldownSeconds * 1_000
+  const isNear = (at: number): boolean => Math.abs(occurredAt - at) < cooldownMs
+  if (use !== undefined && isNear(use.lastAt)) return true
+  // Whether the state knows of all uses near the event.
+  const isComplete = countedSince === undefined || occurredAt - cooldownMs >= countedSince
+  if (isComplete && (use === undefined || occurredAt > use.lastAt)) return false
+  if (countedSince === undefined && use?.firstAt !== undefined && occurredAt < use.firstAt) {
+    return isNear(use.firstAt)
+  }
+  return (
+    draft
+      .recall(Math.max(createdAt, occurredAt - cooldownMs))
+      ?.usesOf(id)
+      .some(isNear) === true
+  )
 }
 
 /** The reward times the number in the metadata; nothing without a number. */

@@ -10,6 +10,7 @@ import type {
   Spending,
   TrackedEvent,
   UserCommand,
+  WithheldReason,
 } from "../record/Record.ts"
 import { recordId, revocablePrefix } from "../values/Ids.ts"
 
@@ -55,6 +56,8 @@ export interface EventReply extends Outcome {
   readonly receivedAt: number
   /** Whether an active definition named the action when the event was decided. */
   readonly matched: boolean
+  /** The rules that matched and gave nothing. */
+  readonly withheld: ReadonlyArray<{ readonly ruleId: string; readonly reason: WithheldReason }>
 }
 
 export type RewardReply = Outcome & { readonly kind: "reward"; readonly rewardId: string } & (
@@ -158,6 +161,7 @@ export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply =>
         occurredAt: cause.occurredAt ?? at,
         receivedAt: at,
         matched: isMatched(record),
+        withheld: withheldOf(record),
       }
     case "reward": {
       const rewardId = recordId("rwd", record)
@@ -306,6 +310,15 @@ const changed = (
 export const isMatched = ({ facts }: JournalRecord): boolean => {
   const sum = facts.at(-1)
   return sum?.kind !== "event.tracked" || sum.matched !== false
+}
+
+const withheldOf = ({ facts }: JournalRecord): EventReply["withheld"] => {
+  let withheld: EventReply["withheld"] = nothing
+  for (const fact of facts) {
+    if (fact.kind !== "rule.withheld") continue
+    withheld = added(withheld, { ruleId: fact.ruleId, reason: fact.reason })
+  }
+  return withheld
 }
 
 const shortfallOf = (record: JournalRecord): RevocationReply["shortfall"] => {

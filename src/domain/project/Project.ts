@@ -3,7 +3,7 @@
  * value, so an event sees either all of a definition or none of it; `ActionIndex.ts` keeps the cost of an event
  * flat however many definitions there are.
  */
-import type { WindowKind } from "../values/Calendar.ts"
+import type { PastZone, WindowKind } from "../values/Calendar.ts"
 import type { Badge } from "./Badge.ts"
 import { defaultLevelCurve, type LevelCurve } from "./Level.ts"
 import type { Quest } from "./Quest.ts"
@@ -49,6 +49,8 @@ export interface ProjectState {
   /** The sequence of the last record that may have moved due times of users (`Due.ts`). */
   readonly dueSequence: number
   readonly settings: ProjectSettings
+  /** The time zones before the present one; absent: it was never changed. */
+  readonly pastZones?: ReadonlyArray<PastZone<string>>
   readonly quests: ReadonlyMap<string, Quest>
   readonly rules: ReadonlyMap<string, Rule>
   readonly badges: ReadonlyMap<string, Badge>

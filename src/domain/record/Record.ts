@@ -113,6 +113,10 @@ export type Source =
   | "reward"
   | "criteria"
 
+/** Why a rule gave nothing: its limit was used up, or its cooldown had not passed. */
+export const withheldReasons = ["limit", "cooldown"] as const
+export type WithheldReason = (typeof withheldReasons)[number]
+
 export interface QuestRef {
   readonly questId: string
   readonly title: string
@@ -153,9 +157,16 @@ export type UserFact =
       readonly source: Source
     }
   | {
-      readonly kind: "xp.revoked" | "points.revoked" | "points.spent"
+      readonly kind: "points.revoked" | "points.spent"
       readonly amount: number
       readonly total: number
+    }
+  /** `scoreSequence`: the record that set the score that is left, which keeps its place in a tie. */
+  | {
+      readonly kind: "xp.revoked"
+      readonly amount: number
+      readonly total: number
+      readonly scoreSequence?: number
     }
   /** A spend was revoked. `shortfall`: the part of it whose points were revoked at their source in the meantime. */
   | {
@@ -164,23 +175,35 @@ export type UserFact =
       readonly total: number
       readonly shortfall: number
     }
-  /** The xp of the record (negative for a revocation) and the index of each window that it counts for; absent if closed. */
+  /**
+   * The xp of the record (negative for a revocation) and the index of each window that it counts for; absent if closed.
+   * `sequences`: of a revocation, the records that set the scores that are left.
+   */
   | {
       readonly kind: "windows.credited"
       readonly amount: number
       readonly daily?: number
       readonly weekly?: number
       readonly monthly?: number
+      readonly sequences?: { readonly [Kind in WindowKind]?: number }
     }
   | { readonly kind: "level.changed"; readonly from: number; readonly to: number }
-  /** A use of a rule with a limit or a cooldown, in the limit's `period`. `times: -1` revokes it. */
+  /**
+   * A use of a rule with a limit or a cooldown, in the limit's `period`. `times: -1` revokes it. `since`: the rule's
+   * `countedSince`. `firstAt`: the event is the earliest that the rule rewarded. `used`: the uses of the period, this one included, where they were counted in the history.
+   */
   | {
       readonly kind: "rule.used"
       readonly ruleId: string
       readonly period: number
       readonly occurredAt: number
       readonly times: 1 | -1
+      readonly since?: number
+      readonly firstAt?: number
+      readonly used?: number
     }
+  /** The rule matched the event and gave nothing. */
+  | { readonly kind: "rule.withheld"; readonly ruleId: string; readonly reason: WithheldReason }
   /** Events counted or summed for a badge; by a backfill, in the whole history. `by`: what the event added, if not 1. */
   | {
       readonly kind: "badge.counted"

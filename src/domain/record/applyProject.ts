@@ -3,7 +3,7 @@ import { limits } from "../../Limits.ts"
 import type { Badge } from "../project/Badge.ts"
 import type { ProjectState, StreakDefinition } from "../project/Project.ts"
 import type { Quest } from "../project/Quest.ts"
-import { isSameTimeZone } from "../values/Calendar.ts"
+import { isSameTimeZone, withPastZone } from "../values/Calendar.ts"
 import type { Fact, JournalRecord } from "./Record.ts"
 import { withLatest } from "./withLatest.ts"
 
@@ -78,7 +78,7 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         break
       }
       case "project.updated":
-        next = { ...next, settings: fact.settings }
+        next = withSettings(next, fact.settings, record.at)
         break
       case "leaderboard.window_closed":
         next = { ...next, closedThrough: { ...next.closedThrough, [fact.window]: fact.index } }
@@ -100,6 +100,17 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
     }
   }
   return next
+}
+
+const withSettings = (
+  state: ProjectState,
+  settings: ProjectState["settings"],
+  at: number,
+): ProjectState => {
+  const { timezone } = state.settings
+  return isSameTimeZone(timezone, settings.timezone)
+    ? { ...state, settings }
+    : { ...state, settings, pastZones: withPastZone(state.pastZones, timezone, at) }
 }
 
 /** Whether a change of definitions may move the times at which streaks break and quests end. */

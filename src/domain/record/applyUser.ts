@@ -12,7 +12,8 @@ import {
   type UserState,
   type WindowScores,
 } from "../user/User.ts"
-import type { Fact, JournalRecord } from "./Record.ts"
+import type { WindowKind } from "../values/Calendar.ts"
+import type { Fact, FactOf, JournalRecord } from "./Record.ts"
 
 // biome-ignore lint/suspicious/noExplicitAny: it is empty, so its values are of every type
 const none: ReadonlyMap<string, any> = new Map()
@@ -45,9 +46,12 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       state.profile = fact.profile
       break
     case "xp.earned":
-    case "xp.revoked":
       state.xp = fact.total
       state.scoreSequence = record.sequence
+      break
+    case "xp.revoked":
+      state.xp = fact.total
+      state.scoreSequence = fact.scoreSequence ?? record.sequence
       break
     case "points.earned":
     case "points.revoked":
@@ -66,15 +70,11 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       state.pointsSpent = spentAfter(state, fact.shortfall)
       break
     case "windows.credited":
-      state.windows = {
-        daily: credited(state.windows.daily, fact.daily, fact.amount, record.sequence),
-        weekly: credited(state.windows.weekly, fact.weekly, fact.amount, record.sequence),
-        monthly: credited(state.windows.monthly, fact.monthly, fact.amount, record.sequence),
-      }
+      state.windows = windowsAfter(state.windows, fact, record.sequence)
       break
     case "rule.used": {
       const use = ruleUse(state.ruleUses.get(fact.ruleId), fact)
-      own(state, before, "ruleUses").set(fact.ruleId, use)
+      if (use !== undefined) own(state, before, "ruleUses").set(fact.ruleId, use)
       break
     }
     case "badge.counted":
@@ -157,13 +157,27 @@ const notStarted: QuestState = {
   times: 0,
 }
 
+const windowsAfter = (
+  windows: UserState["windows"],
+  fact: FactOf<"windows.credited">,
+  sequence: number,
+): UserState["windows"] => ({
+  daily: credited(windows.daily, "daily", fact, sequence),
+  weekly: credited(windows.weekly, "weekly", fact, sequence),
+  monthly: credited(windows.monthly, "monthly", fact, sequence),
+})
+
 const credited = (
   scores: WindowScores,
-  index: number | undefined,
-  amount: number,
-  sequence: number,
+  kind: WindowKind,
+  fact: FactOf<"windows.credited">,
+  sequenceNow: number,
 ): WindowScores => {
+  const index = fact[kind]
   if (index === undefined) return scores
+  const { amount } = fact
+  const sequence = fact.sequences?.[kind] ?? sequenceNow
+  if (sequence === 0) return withoutLatest(scores)
   const same = index === scores.index
   return {
     index,
@@ -175,22 +189,33 @@ const credited = (
   }
 }
 
-const ruleUse = (
-  use: RuleUse = { periods: [], lastAt: 0 },
-  {
-    occurredAt,
-    period,
-    times,
-  }: { readonly occurredAt: number; readonly period: number; readonly times: number },
-): RuleUse => {
-  const used = use.periods.find(([of]) => of === period)?.[1] ?? 0
-  const periods = use.periods.filter(([of]) => of !== period)
+/** The scores without the latest window, of which nothing is left. */
+const withoutLatest = ({ indexBefore, sequenceBefore, xpBefore }: WindowScores): WindowScores => ({
+  index: indexBefore,
+  xp: xpBefore,
+  sequence: sequenceBefore,
+  indexBefore: 0,
+  xpBefore: 0,
+  sequenceBefore: 0,
+})
+
+const ruleUse = (use: RuleUse | undefined, fact: FactOf<"rule.used">): RuleUse | undefined => {
+  const { occurredAt, period, since, times } = fact
+  // Uses that were counted in another form are in the history only.
+  const before = use?.since === since ? (use?.periods ?? []) : []
+  const used = before.find(([of]) => of === period)?.[1]
+  // The same for a period that was dropped.
+  if (times < 0 && used === undefined) return use
+  const periods = before.filter(([of]) => of !== period)
   // A period with no uses left stays: otherwise a dropped older period would look unused.
-  periods.push([period, Math.max(0, used + times)])
+  periods.push([period, Math.max(0, fact.used ?? (used ?? 0) + times)])
   periods.sort(([one], [other]) => one - other)
+  const firstAt = fact.firstAt ?? use?.firstAt
   return {
     periods: periods.slice(-limits.rulePeriodsMax),
-    lastAt: Math.max(use.lastAt, occurredAt),
+    lastAt: Math.max(use?.lastAt ?? occurredAt, occurredAt),
+    ...(firstAt !== undefined && { firstAt }),
+    ...(since !== undefined && { since }),
   }
 }
 

@@ -4,7 +4,7 @@
  * A state is immutable; it shares unchanged parts with its predecessor, and empty parts with all users.
  */
 import type { ProjectState } from "../project/Project.ts"
-import { type WindowKind, type Zone, zoneOf } from "../values/Calendar.ts"
+import { type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
 import type { QuestState } from "./QuestState.ts"
 import type { StreakState } from "./Streak.ts"
 
@@ -26,8 +26,11 @@ export interface EarnedBadge {
 /** Uses of a rule with a limit or a cooldown: `[period, times]` of the latest periods, oldest first. */
 export interface RuleUse {
   readonly periods: ReadonlyArray<readonly [period: number, times: number]>
-  /** The time of the latest event that the rule rewarded. */
+  /** The times of the latest and the earliest event that the rule rewarded; states of earlier versions lack the earliest. */
   readonly lastAt: number
+  readonly firstAt?: number
+  /** The rule's `countedSince` of these uses. */
+  readonly since?: number
 }
 
 /** The xp of the user's latest window of a kind, and of the window before: needed until the latest is stored. */
@@ -92,6 +95,19 @@ export const noWindows: UserState["windows"] = {
 /** The time zone of a user's days. */
 export const userZone = (user: UserState | undefined, project: ProjectState): Zone =>
   zoneOf(user?.profile.timezone ?? project.settings.timezone)
+
+/**
+ * The time zone of the project's days at `at`, as an event of this user sees it. What occurred before the user was first seen counts in
+ * the zone of that moment.
+ */
+export const projectZoneAt = (
+  user: UserState | undefined,
+  { pastZones, settings }: ProjectState,
+  at: number,
+): Zone =>
+  user === undefined || pastZones === undefined
+    ? zoneOf(settings.timezone)
+    : zoneOf(zoneAt(pastZones, settings.timezone, Math.max(at, user.createdAt)))
 
 /** The points that the user earned and that were not revoked, spent ones included. */
 export const pointsEarned = ({ points, pointsSpent }: UserState): number => points + pointsSpent

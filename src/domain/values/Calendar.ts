@@ -6,6 +6,8 @@
  * `Temporal` knows the zones but is slow; a `Zone` caches the local days that it found, with their bounds: most
  * lookups are for today, those of late and imported events for an earlier day.
  */
+import { limits } from "../../Limits.ts"
+
 export const windowKinds = ["daily", "weekly", "monthly"] as const
 export type WindowKind = (typeof windowKinds)[number]
 
@@ -31,6 +33,7 @@ export const isTimeZone = (name: string): boolean => canonicalTimeZone(name) !==
 
 const epoch = Temporal.PlainDate.from("1970-01-01")
 const dayMs = 86_400_000
+const hourMs = 3_600_000
 const halfDayMs = dayMs / 2
 /** A power of two. */
 const halfDaysKept = 256
@@ -60,6 +63,7 @@ interface LocalDay {
 export class Zone {
   readonly name: string
   #latest: LocalDay = { day: 0, from: 0, until: 0 }
+  #hours = { from: 0, until: 0, shift: 0 }
   /** Cached days, each under a half day of UTC that it covers. */
   readonly #found: Array<LocalDay | undefined> = []
 
@@ -96,6 +100,23 @@ export class Zone {
   startOfDay(day: number): number {
     if (day === this.#latest.day && this.#latest.until > 0) return this.#latest.from
     return epoch.add({ days: day }).toZonedDateTime(this.name).epochMilliseconds
+  }
+
+  /** How far the hours of the zone begin before those of UTC at `ms`: not 0 where the offset has a part of an hour. */
+  hourShiftAt(ms: number): number {
+    const { from, shift, until } = this.#hours
+    if (ms >= from && ms < until) return shift
+    const now = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(this.name)
+    const next = now.getTimeZoneTransition("next")
+    // A moment of transition begins the span itself.
+    const before = now.add({ nanoseconds: 1 }).getTimeZoneTransition("previous")
+    const offset = Math.round(now.offsetNanoseconds / 1_000_000)
+    this.#hours = {
+      from: before === null ? Number.NEGATIVE_INFINITY : before.epochMilliseconds,
+      until: next === null ? Number.POSITIVE_INFINITY : next.epochMilliseconds,
+      shift: ((offset % hourMs) + hourMs) % hourMs,
+    }
+    return this.#hours.shift
   }
 
   /** The index of the window of `kind` at `ms`. */
@@ -146,6 +167,30 @@ export const firstDayOf = (kind: WindowKind, index: number): number => {
       return Date.UTC(1970, index) / dayMs
   }
 }
+
+/** A time zone that held until `until`, epoch milliseconds. */
+export interface PastZone<Name> {
+  readonly timezone: Name
+  readonly until: number
+}
+
+/** The time zone at `at`: one of `past`, oldest first, or the present one. */
+export const zoneAt = <Name>(
+  past: ReadonlyArray<PastZone<Name>>,
+  present: Name,
+  at: number,
+): Name => {
+  const held = past.find(({ until }) => at < until)
+  return held === undefined ? present : held.timezone
+}
+
+/** `past` with the zone that held until `until`; the oldest is forgotten where there are too many. */
+export const withPastZone = <Name>(
+  past: ReadonlyArray<PastZone<Name>> | undefined,
+  timezone: Name,
+  until: number,
+): ReadonlyArray<PastZone<Name>> =>
+  [...(past ?? []), { timezone, until }].slice(-limits.pastZonesMax)
 
 const zones = new Map<string, Zone>()
 /** The last zone returned. */

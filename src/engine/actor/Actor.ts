@@ -13,6 +13,7 @@
  */
 import type { Result } from "effect"
 import type { Meter } from "../../domain/decide/Decide.ts"
+import type { HistoryNeeded, Past } from "../../domain/record/Past.ts"
 import type { Cause, Fact, JournalRecord, Subject } from "../../domain/record/Record.ts"
 import type { Reference } from "../../domain/record/Reference.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
@@ -30,6 +31,7 @@ export interface ActorKind<State, Command> {
   /**
    * The decision on `command`, or its refusal. Total: a throw is a defect and crashes the actor. `found` is
    * the record that the command is about (`referenceOf`), if the actor has it; `meter` counts what it costs.
+   * A decision that needs more than the state fails with `HistoryNeeded`, and is made again with that `past`.
    */
   readonly decide: (
     state: State,
@@ -37,7 +39,8 @@ export interface ActorKind<State, Command> {
     now: number,
     found: JournalRecord | undefined,
     meter: Meter,
-  ) => Result.Result<Decision, LaurelError>
+    past: Past | undefined,
+  ) => Result.Result<Decision, LaurelError | HistoryNeeded>
   readonly apply: (state: State, record: JournalRecord) => State
   /** The state before the first record. */
   readonly empty: State

@@ -3,7 +3,7 @@
  *
  * `accept` gives an envelope to an actor. One that is warm and idle, or cold with a value that can be read at once, takes
  * it in the same turn of the event loop: decide, apply, append, with no state in between to be seen. When something has
- * to be waited for (a value, looking up an old id, a restart, a later turn because decisions have filled this
+ * to be waited for (a value, looking up an old id, history, a restart, a later turn because decisions have filled this
  * one: `DecisionTurns`) the actor has a fiber until its mailbox is empty again, and whatever arrives meanwhile
  * queues there. `apply` runs before the record is appended: a defect there can not reach the journal. The answer
  * goes out when the record is durable (`committed`).
@@ -14,6 +14,7 @@
  * (`Supervisor`). Nothing is replayed that could do the same again: what failed was never appended.
  */
 import { Cause, Effect, Result, type Semaphore } from "effect"
+import { HistoryNeeded, type Past } from "../../domain/record/Past.ts"
 import type { JournalRecord, Kept, UserCommand } from "../../domain/record/Record.ts"
 import type { Reference } from "../../domain/record/Reference.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
@@ -301,15 +302,19 @@ export class ActorSystem {
     key: string | undefined,
     found?: JournalRecord,
     command: Command = envelope.command,
+    past?: Past,
   ): Effect.Effect<void, Broken> | undefined {
     const { commit } = this.#options
     const { annotations, idempotency } = envelope
     try {
       const at = this.#options.now()
       const { turns } = this
-      const decided = actor.kind.decide(actor.state, command, at, found, turns.meter)
+      const decided = actor.kind.decide(actor.state, command, at, found, turns.meter, past)
       turns.decided(decided)
       const refused = Result.isFailure(decided) ? decided.failure : undefined
+      if (refused instanceof HistoryNeeded) {
+        return this.#handleRecalling(actor, envelope, key, found, command, refused)
+      }
       if (refused !== undefined && idempotency === undefined) {
         return this.answers.refuseWhenDurable(actor, envelope, refused, storageUnavailable)
       }
@@ -352,6 +357,21 @@ export class ActorSystem {
 
   readonly #erasedThrough = (environment: string, userId: string): number =>
     this.#options.erasures.knownThrough(environment, userId)
+
+  /** `#handle` with the history that the decision needs; nothing else is decided for the actor meanwhile. */
+  readonly #handleRecalling = Effect.fnUntraced(function* <State, Command>(
+    this: ActorSystem,
+    actor: Actor<State, Command>,
+    envelope: Envelope<Command>,
+    key: string | undefined,
+    found: JournalRecord | undefined,
+    command: Command,
+    needed: HistoryNeeded,
+  ) {
+    const past = yield* this.#options.history.recallForActor(actor, needed)
+    const wait = this.#handle(actor, envelope, key, found, command, past)
+    if (wait !== undefined) yield* wait
+  })
 
   /** Whether the actor can decide now: it has its state, or got that without waiting. */
   #isReady(actor: AnyActor): boolean {

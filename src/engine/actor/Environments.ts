@@ -68,8 +68,8 @@ export class Environment {
       { ...projectKind, committed: (_, record) => this.#projectCommitted(record) },
     )
     this.#userKind = {
-      decide: (state, command, now, found, meter) =>
-        decideUser(state, this.project.state, command, now, found, meter),
+      decide: (state, command, now, found, meter, past) =>
+        decideUser(state, this.project.state, command, now, found, meter, past),
       apply: applyUser,
       empty: undefined,
       decode: decodeUser,

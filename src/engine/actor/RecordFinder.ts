@@ -1,4 +1,5 @@
 import type { Effect } from "effect"
+import type { HistoryNeeded, Past } from "../../domain/record/Past.ts"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import type { Broken } from "../../storage/Storage.ts"
 
@@ -9,4 +10,16 @@ export interface RecordFinder {
     subject: Subject,
     sequence: number,
   ) => Effect.Effect<JournalRecord | undefined, Broken>
+  /** What a decision of the actor lacks, from its records, durable or not. */
+  readonly recallForActor: (
+    actor: RecallingActor,
+    needed: HistoryNeeded,
+  ) => Effect.Effect<Past, Broken>
+}
+
+/** Of an actor, what leads to its records. */
+export interface RecallingActor {
+  readonly subject: Subject
+  /** The sequence of the last record that its own next commands may find, 0 for none. */
+  readonly lastVisible: number
 }

@@ -161,7 +161,12 @@ export class Boards {
       if (cause.change.hidden === false) this.#show(user)
       return
     }
-    if (user.scoreSequence !== sequence || user.profile.hidden) return
+    if (user.profile.hidden) return
+    if (cause.kind === "revocation") {
+      this.#revoke(actor, user, record)
+      return
+    }
+    if (user.scoreSequence !== sequence) return
     actor.member ??= this.members.admit(user.id)
     this.allTime.set(actor.member, user.xp, sequence)
     const { daily, monthly, weekly } = user.windows
@@ -169,6 +174,27 @@ export class Boards {
     if (weekly.sequence === sequence) this.#credit("weekly", weekly, actor.member)
     if (monthly.sequence === sequence) this.#credit("monthly", monthly, actor.member)
     if (--this.#untilSettled === 0) this.#settleNext()
+  }
+
+  /** The scores that a revocation leaves are those of earlier records. */
+  #revoke(
+    actor: { member: number | undefined },
+    user: UserState,
+    { facts, sequence }: JournalRecord,
+  ): void {
+    for (const fact of facts) {
+      if (fact.kind === "xp.revoked") {
+        actor.member ??= this.members.admit(user.id)
+        this.#show(user)
+      }
+      if (fact.kind !== "windows.credited") continue
+      for (const kind of windowKinds) {
+        const index = fact[kind]
+        if (index === undefined || index === user.windows[kind].index) continue
+        actor.member ??= this.members.admit(user.id)
+        this.#credit(kind, { index, xp: 0, sequence }, actor.member)
+      }
+    }
   }
 
   #settleNext(): void {

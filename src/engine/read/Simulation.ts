@@ -4,6 +4,7 @@ import { Effect, Result } from "effect"
 import type { UserRefusal } from "../../domain/decide/Decide.ts"
 import type { ProjectRefusals } from "../../domain/decide/Project.ts"
 import { duplicateKey } from "../../domain/record/duplicateKey.ts"
+import { HistoryNeeded, type Past } from "../../domain/record/Past.ts"
 import type { JournalRecord, TrackedEvent } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
@@ -30,9 +31,21 @@ export interface SimulationParts {
     environment: string,
     userId: string,
   ) => Effect.Effect<UserState | undefined, LaurelError<StorageCode>>
+  readonly history: {
+    readonly recall: (
+      environment: string,
+      userId: string,
+      needed: HistoryNeeded,
+    ) => Effect.Effect<Past, Broken>
+  }
   readonly commit: { readonly durableSequence: number }
   readonly now: () => number
   readonly broken: (cause: Broken) => LaurelError<StorageCode>
+}
+
+const refusalOf = <Refusal extends LaurelError>(failure: Refusal | HistoryNeeded): Refusal => {
+  if (failure instanceof HistoryNeeded) throw new Error("A decision needs history that it has")
+  return failure
 }
 
 /** The refusals of an event, and of the drafts that it is tried with. */
@@ -74,11 +87,17 @@ const simulateWith = (parts: SimulationParts) =>
     const { durable } = environment.project
     if (drafts.length > 0) meter.work += draftWork(durable)
     const project = withDrafts(durable, environmentId, drafts, at)
-    const decided = Result.flatMap(project, (drafted) =>
-      parts.domain.decideUser(user, drafted, command, at, undefined, meter),
-    )
+    const decide = (past?: Past) =>
+      Result.flatMap(project, (drafted) =>
+        parts.domain.decideUser(user, drafted, command, at, undefined, meter, past),
+      )
+    let decided = decide()
+    if (Result.isFailure(decided) && decided.failure instanceof HistoryNeeded) {
+      const recalled = parts.history.recall(environmentId, userId, decided.failure)
+      decided = decide(yield* Effect.mapError(recalled, parts.broken))
+    }
     parts.turns.decided(decided)
-    const { cause, facts } = yield* Effect.fromResult(decided)
+    const { cause, facts } = yield* Effect.fromResult(Result.mapError(decided, refusalOf))
     const subject = { actor: "user", environment: environmentId, userId } as const
     return {
       record: { sequence: parts.commit.durableSequence + 1, at, subject, cause, facts },

@@ -10,11 +10,13 @@
  * chunk.
  */
 import { Effect, Stream } from "effect"
+import { type HistoryNeeded, Past } from "../../domain/record/Past.ts"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, StoredEntry } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import type { RecallingActor } from "../actor/RecordFinder.ts"
 import { decodePage } from "../records/Codec.ts"
 import { pagesIn, partitionOf, unpartitioned } from "../records/HistoryPages.ts"
 import { findStored } from "../records/SnapshotValues.ts"
@@ -71,6 +73,40 @@ export class UserHistory {
       : Effect.succeed(undefined)
   }
 
+  /** What a decision of the actor lacks, from its records, durable or not, newest first. */
+  readonly recallForActor = Effect.fnUntraced(function* (
+    this: UserHistory,
+    { lastVisible, subject }: RecallingActor,
+    needed: HistoryNeeded,
+  ): Effect.fn.Return<Past, Broken> {
+    const past = new Past()
+    if (subject.actor !== "user") return past
+    const { environment, userId } = subject
+    const after = this.#state.erasures.aheadOf(subject)
+    const before = Math.max(lastVisible, this.#state.pending.watermark) + 1
+    const start = { before, next: lastVisible }
+    yield* Stream.runForEachWhile(this.#readFrom(environment, userId, start), (records) =>
+      Effect.sync(() => {
+        for (const record of records) {
+          if (record.sequence <= after) return false
+          past.add(record)
+          if (needed.isMet(past, record.at)) return false
+        }
+        return true
+      }),
+    )
+    return past
+  })
+
+  /** `recallForActor` for a decision on the durable state that is not applied. */
+  recall(environment: string, userId: string, needed: HistoryNeeded): Effect.Effect<Past, Broken> {
+    const lastVisible = this.#lastDurable(environment, userId)
+    return this.recallForActor(
+      { subject: { actor: "user", environment, userId }, lastVisible },
+      needed,
+    )
+  }
+
   /** The user's actor is in memory as long as it has pending records. */
   #lastDurable(environment: string, userId: string): number {
     return this.#state.environments.userOf(environment, userId)?.lastDurable ?? 0
@@ -87,12 +123,16 @@ export class UserHistory {
         before: Math.min(before, this.#commit.durableSequence + 1),
         next: this.#lastDurable(environment, userId),
       }
-      return Stream.unfold(start, (position) =>
-        position.next > this.#state.pending.watermark
-          ? Effect.map(yieldToEventLoop, () => this.#fromMemory(environment, userId, position))
-          : this.#fromPages(environment, userId, position),
-      )
+      return this.#readFrom(environment, userId, start)
     })
+  }
+
+  #readFrom(environment: string, userId: string, start: Position) {
+    return Stream.unfold(start, (position) =>
+      position.next > this.#state.pending.watermark
+        ? Effect.map(yieldToEventLoop, () => this.#fromMemory(environment, userId, position))
+        : this.#fromPages(environment, userId, position),
+    )
   }
 
   /** Decodes the records of one turn. */

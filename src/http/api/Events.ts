@@ -1,6 +1,7 @@
 /** Operations that take events, one or many. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { withheldReasons } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { check, list, metadata, oneOf } from "./Checks.ts"
 import {
@@ -26,6 +27,7 @@ import {
   questOutcome,
   streakOutcome,
 } from "./examples/Events.ts"
+import { ruleId } from "./examples/Ids.ts"
 import {
   BatchConflict,
   BatchTooLarge,
@@ -99,6 +101,23 @@ export const matched = Schema.optionalKey(
   }),
 )
 
+export const withheld = Schema.optionalKey(
+  Schema.Array(
+    Schema.Struct({
+      ruleId: Schema.String.annotate({ description: "The rule's id.", examples: [ruleId] }),
+      reason: oneOf(withheldReasons).annotate({
+        description:
+          "`limit`: the user has used up the limit in the period in which the event occurred; `cooldown`: the rule rewarded an event that occurred less than the cooldown before or after this one.",
+        examples: ["limit"],
+      }),
+    }).annotate({ identifier: "WithheldReward", description: "A rule that gave nothing." }),
+  ).annotate({
+    description:
+      "Rules that matched the event and gave nothing because of their limit or cooldown. Absent if there is none.",
+    examples: [[{ ruleId, reason: "limit" }]],
+  }),
+)
+
 export const EventOutcome = Schema.Struct({
   eventId: Schema.String.annotate({
     description: "Laurel's id of the event.",
@@ -122,6 +141,7 @@ export const EventOutcome = Schema.Struct({
   }),
   streaks: Schema.Array(StreakOutcome).annotate({ description: "Streaks extended by the event." }),
   matched,
+  withheld,
 }).annotate({
   identifier: "EventOutcome",
   description: "The durable outcome of an event.",

@@ -50,14 +50,15 @@ const Times = integer(1, limits.limitTimesMax).annotate({
 })
 const Per = oneOf(limitPeriods).annotate({
   description:
-    "Days, ISO weeks and months use the project's time zone; hours are clock hours; `ever` never resets.",
+    "Days, ISO weeks and months use the project's time zone; hours are clock hours of that zone; `ever` never resets.",
   examples: ["day"],
 })
 const limitWords =
   "Maximum uses per user, counted in the period in which the event occurred. Default: no limit."
 
 const Cooldown = integer(1, limits.cooldownSecondsMax).annotate({
-  description: "Minimum time between two events of a user for which the rule gives. Default: none.",
+  description:
+    "Minimum time between two events of a user for which the rule gives, by the times at which they occurred. Default: none.",
   examples: [60],
 })
 
@@ -253,7 +254,7 @@ export const Rules = HttpApiGroup.make("rules")
           summary: "Change a rule",
           description: `${patchWords}
 
-The change applies to events from now on. Rewards already given stay, and so does the use count of its limit.`,
+The change applies to events from now on. Rewards already given stay, and count for its limit, also for one with another \`per\`.`,
         }),
       ),
     HttpApiEndpoint.delete("delete", "/v1/rules/:id", {

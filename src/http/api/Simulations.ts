@@ -4,7 +4,7 @@ import { limits } from "../../Limits.ts"
 import { NewBadge } from "./Badges.ts"
 import { faultAt, oneOf, text } from "./Checks.ts"
 import { Action, Earned, LevelChange, Time, UserId } from "./Common.ts"
-import { Event, matched, QuestOutcome, StreakOutcome } from "./Events.ts"
+import { Event, matched, QuestOutcome, StreakOutcome, withheld } from "./Events.ts"
 import { simulation } from "./examples/Events.ts"
 import { badgeId, questId, ruleId } from "./examples/Ids.ts"
 import { ProjectPatch } from "./ProjectSettings.ts"
@@ -58,6 +58,7 @@ export const Simulation = Schema.Struct({
     description: "Streaks that the event would extend.",
   }),
   matched,
+  withheld,
   given: Schema.Array(Given).annotate({
     description: "The sources, in the order of their effect.",
   }),

@@ -95,7 +95,7 @@ const ruleChange = (patch: typeof RulePatch.Type): RuleChange => {
   })
 }
 
-const showRule = ({ multiplier, ...rule }: Rule) => ({
+const showRule = ({ countedSince: _, multiplier, ...rule }: Rule) => ({
   ...rule,
   multiplierPath: multiplier?.path ?? null,
   multiplierMin: multiplier?.min ?? null,

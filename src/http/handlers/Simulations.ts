@@ -119,6 +119,7 @@ const showSimulation = (simulated: Simulated): typeof Simulation.Type => {
     quests,
     streaks: reply.streaks,
     ...(!matched && { matched }),
+    ...(reply.withheld.length > 0 && { withheld: reply.withheld }),
     given: givenBy(record),
   }
 }

@@ -336,3 +336,36 @@ describe("An undo is refused", () => {
     expect(world.refused(undo, refusedOnce).code).toBe("event_not_found")
   })
 })
+
+describe("The place in a tie after an undo", () => {
+  it("is that of the latest record that gave xp and stands", () => {
+    const world = new World()
+    const [first, second, third] = [10, 20, 30].map((amount) => world.grant(amount).record.sequence)
+    const score = () => [world.user!.xp, world.user!.scoreSequence]
+    world.grant(5, "points")
+    const [one, two, three] = [first, second, third].map((sequence) => ({
+      record: world.records.find((record) => record.sequence === sequence)!,
+    }))
+    world.undo(two!)
+    expect(score()).toEqual([40, third])
+    world.undo(three!)
+    expect(score()).toEqual([10, first])
+    const { daily, monthly, weekly } = world.user!.windows
+    for (const { sequence, xp } of [daily, monthly, weekly])
+      expect([xp, sequence]).toEqual([10, first])
+    world.undo(one!)
+    expect(score()).toEqual([0, 0])
+  })
+
+  it("in a window is that of the latest record of that window", () => {
+    const world = new World("2026-11-03T12:00:00Z")
+    const tuesday = world.grant(10).record.sequence
+    world.at("2026-11-04T12:00:00Z")
+    world.undo(world.grant(20))
+    const { daily, monthly, weekly } = world.user!.windows
+    for (const { sequence, xp } of [daily, monthly, weekly]) {
+      expect([xp, sequence]).toEqual([10, tuesday])
+    }
+    expect(daily.index).toBe(Date.parse("2026-11-03") / 86_400_000)
+  })
+})

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest"
+import { recounted } from "../../../src/domain/decide/RuleDefinitions.ts"
 import type { Rule } from "../../../src/domain/project/Rule.ts"
 import { limits } from "../../../src/Limits.ts"
+import { Random } from "../../simulation/random.ts"
 import { World } from "./World.ts"
 
 const worldWith = (...rules: ReadonlyArray<Parameters<World["rule"]>[0]>) => {
@@ -108,42 +110,84 @@ describe("A limit", () => {
     expect(world.trackAt("2026-11-03T13:00:00Z").reply.xp.earned).toBe(0)
   })
 
-  it("with a new period restarts at 0", () => {
+  it("with another period counts the uses that came before the edit", () => {
     const world = worldWith({ limit: { times: 1, per: "hour" } })
-    for (let hour = 0; hour < limits.rulePeriodsMax * 2; hour++) {
+    let rule = world.project.rules.get("rul_0")!
+    const edit = (limit: Rule["limit"]) => {
+      world.now += 1
+      rule = recounted(rule, { ...rule, limit }, world.now)
+      world.define({ kind: "rule.updated", rule })
+    }
+    for (let hour = 0; hour < 3; hour++) {
       expect(world.track().reply.xp.earned).toBe(10)
       world.now += 3_600_000
     }
-    for (const per of ["day", "week", "month", "ever", "hour"] as const) {
-      world.rule({ id: "rul_0", reward: { xp: 10 }, limit: { times: 1, per } })
-      world.now += 40 * 86_400_000
-      expect(world.track().reply.xp.earned).toBe(10)
-      expect(world.track().reply.xp.earned).toBe(0)
+    edit({ times: 4, per: "day" })
+    expect([world.track(), world.track()].map(({ reply }) => reply.xp.earned)).toEqual([10, 0])
+    edit(null)
+    expect(world.track().reply.xp.earned).toBe(10)
+    edit({ times: 6, per: "week" })
+    const last = world.track()
+    expect([last, world.track()].map(({ reply }) => reply.xp.earned)).toEqual([10, 0])
+    edit({ times: 6, per: "ever" })
+    expect(world.track().reply).toMatchObject({
+      xp: { earned: 0 },
+      withheld: [{ ruleId: "rul_0", reason: "limit" }],
+    })
+    world.undo(last)
+    expect([world.track(), world.track()].map(({ reply }) => reply.xp.earned)).toEqual([10, 0])
+  })
+
+  it("pays imported history the same in each order of arrival", () => {
+    const days = Array.from(
+      { length: 100 },
+      (_, day) => Date.parse("2026-01-01") + day * 86_400_000,
+    )
+    for (const per of ["hour", "day", "week", "month", "ever"] as const) {
+      const orders = [
+        days,
+        days.toReversed(),
+        ...[1, 2, 3].map((seed) => new Random(seed).shuffled(days)),
+      ]
+      const totals = orders.map((order) => {
+        const world = limited(per, 1)
+        // Twice a day.
+        for (const at of order.flatMap((day) => [day, day + 60_000])) {
+          world.track("TAP", { occurredAt: at, imported: true })
+        }
+        const { periods } = world.user!.ruleUses.get("rul_0")!
+        expect(periods.length).toBeLessThanOrEqual(limits.rulePeriodsMax)
+        return world.user!.xp
+      })
+      const periods = { hour: 100, day: 100, week: 15, month: 4, ever: 1 }[per]
+      expect(totals).toEqual(orders.map(() => periods * 10))
     }
   })
 
-  it("keeps a bounded number of periods, and gives nothing for older ones", () => {
+  it("counts the uses of a period that the state has dropped, also after an undo", () => {
     const world = limited("hour", 1)
     const hour = 3_600_000
+    const first = world.track()
     const at = (hoursAgo: number) =>
       world.track("TAP", { occurredAt: world.now - hoursAgo * hour }).reply.xp.earned
-    for (let ago = limits.rulePeriodsMax; ago > 0; ago--) expect(at(ago)).toBe(10)
-    expect(world.user?.ruleUses.get("rul_0")?.periods).toHaveLength(limits.rulePeriodsMax)
-    expect(at(limits.rulePeriodsMax + 1)).toBe(0)
-    expect(at(0)).toBe(10)
-    expect(world.user?.ruleUses.get("rul_0")?.periods).toHaveLength(limits.rulePeriodsMax)
+    for (let ago = 2; ago < limits.rulePeriodsMax + 3; ago++) expect(at(ago)).toBe(10)
+    expect(at(limits.rulePeriodsMax + 2)).toBe(0)
+    world.now += (limits.rulePeriodsMax + 5) * hour
+    for (let ago = 0; ago < limits.rulePeriodsMax; ago++) expect(at(ago)).toBe(10)
+    expect(at(limits.rulePeriodsMax + 5)).toBe(0)
+    world.undo(first)
+    expect(at(limits.rulePeriodsMax + 5)).toBe(10)
+    expect(at(limits.rulePeriodsMax + 5)).toBe(0)
   })
 
-  it("gives nothing for a dropped period, even when a later one has uses left", () => {
+  it("per hour uses the clock hours of the project's zone, also where they begin at half past", () => {
     const world = limited("hour", 1)
-    const first = world.now
-    for (let hour = 0; hour < limits.rulePeriodsMax; hour++) {
-      world.track()
-      world.now += 3_600_000
-    }
-    world.undo(world.track())
-    expect(world.track("TAP", { occurredAt: first }).reply.xp.earned).toBe(0)
-    expect(world.track().reply.xp.earned).toBe(10)
+    world.settings({ timezone: "Asia/Kolkata" })
+    const times = ["12:29:59.999", "12:30:00", "13:29:59.999", "13:30:00"]
+    expect(times.map((time) => earned(world, `2026-11-04T${time}Z`))).toEqual([10, 10, 0, 10])
+    world.settings({ timezone: "America/St_Johns" })
+    const west = ["14:29:59.999", "14:30:00", "15:29:59.999"]
+    expect(west.map((time) => earned(world, `2026-11-05T${time}Z`))).toEqual([10, 10, 0])
   })
 
   it("is not used up by an event without a reward", () => {
@@ -158,6 +202,21 @@ describe("A limit", () => {
 })
 
 describe("A cooldown", () => {
+  it("concerns events before and after it, and no others", () => {
+    const world = worldWith({ cooldownSeconds: 3_600 })
+    const at = (time: string) => world.trackAt(`2026-11-0${time}Z`).reply
+    expect(at("4T11:00:00").xp.earned).toBe(10)
+    expect(at("2T11:00:00").xp.earned).toBe(10)
+    expect(at("2T10:00:01")).toMatchObject({
+      xp: { earned: 0 },
+      withheld: [{ ruleId: "rul_0", reason: "cooldown" }],
+    })
+    expect(at("3T11:00:00").xp.earned).toBe(10)
+    expect(at("3T11:59:59").xp.earned).toBe(0)
+    expect(at("3T12:00:00").withheld).toEqual([])
+    expect(at("1T11:00:00").xp.earned).toBe(10)
+  })
+
   it("lets a rule give again when so many seconds have passed since it gave", () => {
     const world = worldWith({ cooldownSeconds: 60 })
     const earned = (time: string) => {

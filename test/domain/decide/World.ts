@@ -25,6 +25,7 @@ import type {
 import type { UserState } from "../../../src/domain/user/User.ts"
 import type { LaurelError } from "../../../src/domain/values/Errors.ts"
 import { badgeWith, questWith, ruleWith, withFacts } from "../definitions.ts"
+import { decideRecalling } from "../recalled.ts"
 
 const subject = { actor: "user", environment: "p:sandbox", userId: "u1" } as const
 
@@ -77,13 +78,19 @@ export class World {
   }
 
   do<Command extends UserCommand>(command: Command, found?: JournalRecord): Done<Command> {
-    const decided = decideUser(this.user, this.project, command, this.now, found)
+    const decided = this.#decide(command, found)
     const decision = Result.getOrThrow(decided)
     const record = { sequence: ++this.#sequence, at: this.now, subject, ...decision }
     this.user = applyUser(this.user, record)
     this.records.push(record)
     const reply = replyOf(record, false) as ReplyTo<Command>
     return { record, facts: record.facts, reply }
+  }
+
+  #decide(command: UserCommand, found?: JournalRecord) {
+    return decideRecalling(this.records, (past) =>
+      decideUser(this.user, this.project, command, this.now, found, undefined, past),
+    )
   }
 
   track(action = "TAP", more: Partial<TrackedEvent> = {}): Done<TrackedEvent> {
@@ -114,7 +121,7 @@ export class World {
   }
 
   refused(command: UserCommand, found?: JournalRecord): LaurelError {
-    const decided = decideUser(this.user, this.project, command, this.now, found)
+    const decided = this.#decide(command, found)
     return Result.getOrThrow(Result.flip(decided))
   }
 

@@ -15,6 +15,7 @@ import type {
 import type { UserState } from "../../../src/domain/user/User.ts"
 import { limits } from "../../../src/Limits.ts"
 import { questWith, ruleWith, withFacts } from "../definitions.ts"
+import { decideRecalling } from "../recalled.ts"
 
 const now = Date.parse("2026-11-01T12:00:00Z")
 
@@ -70,7 +71,13 @@ const run = <Command extends UserCommand>(
 }
 
 const refusal = (project: ProjectState, user: UserState | undefined, command: UserCommand) =>
-  Result.getOrThrow(Result.flip(decideUser(user, project, command, now)))
+  Result.getOrThrow(
+    Result.flip(
+      decideRecalling([], (past) =>
+        decideUser(user, project, command, now, undefined, undefined, past),
+      ),
+    ),
+  )
 
 describe("An event", () => {
   it("earns the rewards of all enabled rules with its action, and creates the user", () => {

@@ -26,6 +26,7 @@ const applied: EventReply = {
   quests: [],
   streaks: [],
   matched: true,
+  withheld: [],
 }
 
 /** The answer to a batch of which the engine answers each event in this way. */

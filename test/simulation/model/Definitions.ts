@@ -11,4 +11,11 @@ export interface Definitions {
   readonly badges: ReadonlyArray<Badge>
   readonly quests: ReadonlyArray<Quest>
   readonly closed: ClosedThrough
+  /** Where the project was before, and until when. */
+  readonly moves: ReadonlyArray<Move>
+}
+
+export interface Move {
+  readonly zone: string
+  readonly until: number
 }

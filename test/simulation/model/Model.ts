@@ -30,6 +30,7 @@ import {
   regained,
 } from "./badges.ts"
 import { pointsOf, xpOf } from "./balances.ts"
+import { dateAt } from "./calendar.ts"
 import type { Definitions } from "./Definitions.ts"
 import { levelOf } from "./levels.ts"
 import type { Entry, Happened, Log, Refunded, Spent, Undone } from "./log.ts"
@@ -110,10 +111,12 @@ export class Model {
       metadata: command.metadata,
     }
     const after = [...before, event]
+    const zoneThen = (ms: number) => zoneOfProject(before, definitions, ms)
+    const date = dateAt(zoneThen(event.occurredAt), event.occurredAt)
     const give = (gives: Gives) => gift(event, gives, definitions, badgesOf(after))
     const touched: Array<Outcome["quests"][number]> = []
     if (command.action === "QUEST_COMPLETE") {
-      const asked = completeByHand(after, quests, settings.timezone, event, now)
+      const asked = completeByHand(after, quests, settings.timezone, event, date, now)
       if (typeof asked === "string") return { refused: asked }
       const { quest, repeated } = asked
       if (!repeated) give(quest.reward)
@@ -125,16 +128,16 @@ export class Model {
       })
     } else {
       // It asks for a reward and is nothing that a user does: rules, steps and badges pass it by, but not streaks.
-      for (const { gives, period, rule } of ruleGifts(before, rules, settings.timezone, event)) {
+      for (const { gives, rule } of ruleGifts(before, rules, zoneThen, event)) {
         give(gives)
-        if (rule.limit !== null || rule.cooldownSeconds !== null)
-          event.uses.push({ ruleId: rule.id, period })
+        event.uses.push(rule.id)
       }
       for (const { completed, period, quest } of countForSteps(
         after,
         quests,
         settings.timezone,
         event,
+        date,
         now,
       )) {
         if (completed) give(quest.reward)
@@ -151,7 +154,7 @@ export class Model {
       if (actions.length === 0 || actions.includes(command.action))
         event.streaks.push({ key, zone: place.zone })
     }
-    event.windows = windowsFor(before, settings.timezone, closed, event.occurredAt, now)
+    event.windows = windowsFor(before, settings.timezone, closed, date, now)
     event.badges.push(...crossed(before, after, place, now))
     return this.#done(userId, before, event, place, { now, sequence }, touched)
   }
@@ -171,7 +174,8 @@ export class Model {
       if (badge === undefined || badge.archived) return { refused: "badge_not_found" }
       gift(reward, { xp: 0, points: 0, badgeId: badge.id }, definitions, badgesOf(before))
     } else reward[command.type] = command.amount
-    reward.windows = windowsFor(before, definitions.settings.timezone, definitions.closed, now, now)
+    const { timezone } = definitions.settings
+    reward.windows = windowsFor(before, timezone, definitions.closed, dateAt(timezone, now), now)
     reward.badges.push(...crossed(before, after, place, now))
     return this.#done(userId, before, reward, place, { now, sequence }, [])
   }
@@ -327,6 +331,12 @@ export class Model {
       }),
     }
   }
+}
+
+/** Where the project was at `ms`; for what occurred before the user was first seen, where it was at that time. */
+const zoneOfProject = (log: Log, { moves, settings }: Definitions, ms: number): string => {
+  const seen = log[0]?.at ?? Number.POSITIVE_INFINITY
+  return moves.find(({ until }) => Math.max(ms, seen) < until)?.zone ?? settings.timezone
 }
 
 /** The reply to a command without an outcome. */

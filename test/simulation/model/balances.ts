@@ -1,6 +1,6 @@
 /** xp and points: sums over what happened and was not taken back. */
 import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
-import { happened, type Log, standing } from "./log.ts"
+import { type Happened, happened, type Log, standing } from "./log.ts"
 
 const sum = (numbers: ReadonlyArray<number>): number =>
   numbers.reduce((total, number) => total + number, 0)
@@ -28,32 +28,29 @@ export const pointsOf = (log: Log): number => {
   return balance
 }
 
-/** The record by which the user came to the present xp: the latest one that gave or took some. */
-export const xpSince = (log: Log): number => {
-  const changes = log.filter(
-    (entry) =>
-      ((entry.kind === "event" || entry.kind === "reward") && entry.xp !== 0) ||
-      (entry.kind === "undone" && entry.of.xp !== 0),
-  )
-  return changes.at(-1)?.sequence ?? 0
-}
+/** The record by which the user came to the present xp: the latest one that gave some and stands. */
+export const xpSince = (log: Log): number =>
+  standing(log).findLast(({ xp }) => xp !== 0)?.sequence ?? 0
 
-/** The changes of the user's xp in the window that begins on this date: amount and record. */
-const windowChanges = (log: Log, kind: WindowKind, first: string) =>
-  log.flatMap((entry) => {
-    const xp = "of" in entry ? -entry.of.xp : "xp" in entry ? entry.xp : 0
-    if (!("windows" in entry)) return []
-    return entry.windows[kind] === first && xp !== 0 ? [{ xp, sequence: entry.sequence }] : []
-  })
+/** What gave xp in the window that begins on this date, and was not taken back from it. */
+const countedIn = (log: Log, kind: WindowKind, first: string): ReadonlyArray<Happened> =>
+  happened(log).filter(
+    (entry) =>
+      entry.xp !== 0 &&
+      entry.windows[kind] === first &&
+      !log.some(
+        (other) => other.kind === "undone" && other.of === entry && other.windows[kind] === first,
+      ),
+  )
 
 export const windowXp = (log: Log, kind: WindowKind, first: string): number =>
-  sum(windowChanges(log, kind, first).map(({ xp }) => xp))
+  sum(countedIn(log, kind, first).map(({ xp }) => xp))
 
 export const windowXpSince = (log: Log, kind: WindowKind, first: string): number =>
-  windowChanges(log, kind, first).at(-1)?.sequence ?? 0
+  countedIn(log, kind, first).at(-1)?.sequence ?? 0
 
-/** The first days of all windows of a kind that the user ever had xp in. */
+/** The first days of all windows of a kind that the user has xp in. */
 export const windowsOf = (log: Log, kind: WindowKind): ReadonlyArray<string> => {
   const firsts = happened(log).flatMap(({ windows, xp }) => (xp === 0 ? [] : (windows[kind] ?? [])))
-  return [...new Set(firsts)].sort()
+  return [...new Set(firsts)].filter((first) => countedIn(log, kind, first).length > 0).sort()
 }

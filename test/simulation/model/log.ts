@@ -21,8 +21,8 @@ export interface Happened {
   xp: number
   points: number
   windows: Windows
-  /** Uses of rules that have a limit or a cooldown. */
-  readonly uses: Array<{ readonly ruleId: string; readonly period: string }>
+  /** The rules that rewarded it. */
+  readonly uses: Array<string>
   /** Steps of quests that it counted for. */
   readonly steps: Array<{
     readonly questId: string

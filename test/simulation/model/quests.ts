@@ -18,8 +18,11 @@ export const statusOf = (quest: Quest, now: number): QuestStatus => {
 }
 
 /** The period of a quest at a moment; one and the same for a quest that does not recur. */
-export const periodOf = ({ recurrence }: Quest, zone: string, ms: number): string =>
-  recurrence === "none" ? "once" : `${recurrence} ${windowOf(recurrence, dateAt(zone, ms))}`
+export const periodOf = (quest: Quest, zone: string, ms: number): string =>
+  periodOn(quest, dateAt(zone, ms))
+
+const periodOn = ({ recurrence }: Quest, date: string): string =>
+  recurrence === "none" ? "once" : `${recurrence} ${windowOf(recurrence, date)}`
 
 /** When the present period of a quest ends, epoch milliseconds: by its recurrence or by its end. */
 export const periodEndsAt = (quest: Quest, zone: string, now: number): number | null => {
@@ -98,10 +101,11 @@ export const countForSteps = (
   quests: ReadonlyArray<Quest>,
   zone: string,
   event: Happened,
+  date: string,
   now: number,
 ): ReadonlyArray<Touched> =>
   quests.flatMap((quest) => {
-    const period = periodOf(quest, zone, event.occurredAt)
+    const period = periodOn(quest, date)
     if (statusOf(quest, now) !== "active" || period !== periodOf(quest, zone, now)) return []
     if (isTooEarly(quest, event)) return []
     if (locked(log, quest) || completionsOf(log, quest.id, period).length > 0) return []
@@ -132,11 +136,12 @@ export const completeByHand = (
   quests: ReadonlyArray<Quest>,
   zone: string,
   event: Happened,
+  date: string,
   now: number,
 ): ErrorCode | { readonly quest: Quest; readonly repeated: boolean } => {
   const quest = quests.find(({ id }) => id === event.metadata?.questId)
   if (quest === undefined) return "quest_not_found"
-  const period = periodOf(quest, zone, event.occurredAt)
+  const period = periodOn(quest, date)
   if (period !== periodOf(quest, zone, now)) return "quest_not_active"
   if (completionsOf(log, quest.id, period).length > 0) return { quest, repeated: true }
   if (statusOf(quest, now) !== "active") return "quest_not_active"

@@ -1,49 +1,52 @@
 /** The rewards of the rules for an event. */
-import type { Gives, Rule } from "../../../src/domain/project/Rule.ts"
-import { limits } from "../../../src/Limits.ts"
+import type { Gives, LimitPeriod, Rule } from "../../../src/domain/project/Rule.ts"
 import { dateAt, windowOf } from "./calendar.ts"
 import { find, satisfies } from "./conditions.ts"
 import { type Happened, happened, type Log, standing } from "./log.ts"
 
-/** The period of a limit, as a text that sorts by time, whatever the kind of period. */
-export const limitPeriod = (rule: Rule, zone: string, occurredAt: number): string => {
-  const date = dateAt(zone, occurredAt)
-  switch (rule.limit?.per) {
+/** The period of a limit. */
+const limitPeriod = (per: LimitPeriod, zone: string, ms: number): string => {
+  const date = dateAt(zone, ms)
+  switch (per) {
     case "hour":
-      return `${new Date(occurredAt).toISOString().slice(0, 13)} hour`
+      // Minutes before an hour of UTC at which one begins there, as in India.
+      return new Date(ms + minutesAt(zone, ms) * 60_000).toISOString().slice(0, 13)
     case "day":
-      return `${date}T00 of day`
+      return date
     case "week":
-      return `${windowOf("weekly", date)}T00 of week`
+      return windowOf("weekly", date)
     case "month":
-      return `${windowOf("monthly", date)}T00 p month`
+      return windowOf("monthly", date)
     case "ever":
-      return "~ for ever"
-    default:
-      return "- no limit"
+      return "ever"
   }
 }
 
+const minutesAt = (zone: string, ms: number): number => {
+  const { offset } = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone)
+  const minutes = Number(offset.slice(4, 6))
+  return offset.startsWith("-") ? (60 - minutes) % 60 : minutes
+}
+
 /** Whether this rule may still give to the user. */
-const allows = (log: Log, rule: Rule, period: string, occurredAt: number): boolean => {
+const allows = (
+  log: Log,
+  { cooldownSeconds, id, limit }: Rule,
+  zoneAt: (ms: number) => string,
+  occurredAt: number,
+): boolean => {
   const usesIn = (entries: ReadonlyArray<Happened>) =>
-    entries.flatMap(({ occurredAt, uses }) =>
-      uses.filter(({ ruleId }) => ruleId === rule.id).map((use) => ({ ...use, occurredAt })),
-    )
-  const everUsed = usesIn(happened(log))
-  if (rule.limit !== null) {
-    const uses = usesIn(standing(log)).filter((use) => use.period === period)
-    if (uses.length >= rule.limit.times) return false
-    // Of the past only so many periods are known.
-    const known = [...new Set(everUsed.map((use) => use.period))]
-    const oldest = known.sort().at(-limits.rulePeriodsMax)
-    if (oldest !== undefined && period < oldest) return false
+    entries.filter(({ uses }) => uses.includes(id)).map((entry) => entry.occurredAt)
+  if (limit !== null) {
+    const periodOf = (ms: number) => limitPeriod(limit.per, zoneAt(ms), ms)
+    const period = periodOf(occurredAt)
+    const used = usesIn(standing(log)).filter((ms) => periodOf(ms) === period)
+    if (used.length >= limit.times) return false
   }
   // A cooldown is not given, so it is not taken back either.
-  const { cooldownSeconds } = rule
   return (
     cooldownSeconds === null ||
-    everUsed.every((use) => occurredAt >= use.occurredAt + cooldownSeconds * 1000)
+    usesIn(happened(log)).every((ms) => Math.abs(occurredAt - ms) >= cooldownSeconds * 1000)
   )
 }
 
@@ -75,18 +78,14 @@ const multiplied = (rule: Rule, event: Happened): Gives => {
 export const ruleGifts = (
   log: Log,
   rules: ReadonlyArray<Rule>,
-  zone: string,
+  zoneAt: (ms: number) => string,
   event: Happened,
-): ReadonlyArray<{ readonly rule: Rule; readonly gives: Gives; readonly period: string }> =>
+): ReadonlyArray<{ readonly rule: Rule; readonly gives: Gives }> =>
   rules
     .filter(
       (rule) =>
         rule.enabled && rule.action === event.action && satisfies(rule.where, event.metadata),
     )
-    .map((rule) => ({
-      rule,
-      gives: multiplied(rule, event),
-      period: limitPeriod(rule, zone, event.occurredAt),
-    }))
+    .map((rule) => ({ rule, gives: multiplied(rule, event) }))
     .filter(({ gives: { badgeId, points, xp } }) => xp > 0 || points > 0 || badgeId !== null)
-    .filter(({ period, rule }) => allows(log, rule, period, event.occurredAt))
+    .filter(({ rule }) => allows(log, rule, zoneAt, event.occurredAt))

@@ -1,7 +1,7 @@
 /** The windows of the leaderboard that an amount counts for. */
 import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 import { windowsOf } from "./balances.ts"
-import { later, nextWindow, windowAt, windowKinds } from "./calendar.ts"
+import { later, nextWindow, windowAt, windowKinds, windowOf } from "./calendar.ts"
 import type { Log, Windows } from "./log.ts"
 
 /** The first day of the latest window of each kind that is closed; "" before any is. */
@@ -28,12 +28,13 @@ export const windowsFor = (
   log: Log,
   zone: string,
   closed: ClosedThrough,
-  occurredAt: number,
+  /** The date of the event, where it occurred. */
+  date: string,
   now: number,
 ): Windows => {
   const windows: Windows = {}
   for (const kind of windowKinds) {
-    if (windowAt(kind, zone, occurredAt) === windowAt(kind, zone, now))
+    if (windowOf(kind, date) === windowAt(kind, zone, now))
       windows[kind] = openWindow(log, kind, zone, closed, now)
   }
   return windows

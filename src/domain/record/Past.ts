@@ -1,0 +1,102 @@
+/**
+ * What a decision needs of a user's earlier records and the state does not remember: the rewards of rules, and the
+ * records that set scores. A revoked record stands no more, but its rewards still start a cooldown.
+ *
+ * The reader adds the user's records, each once, in any order.
+ */
+import type { WindowKind } from "../values/Calendar.ts"
+import type { Fact, JournalRecord } from "./Record.ts"
+
+/** A decision needs more of the user's history. */
+export class HistoryNeeded {
+  /** Whether the user's records from the newest to one of the time `at` are enough. */
+  readonly isMet: (past: Past, at: number) => boolean
+
+  constructor(isMet: (past: Past, at: number) => boolean) {
+    this.isMet = isMet
+  }
+}
+
+/** A reward of a rule. */
+interface PastUse {
+  readonly sequence: number
+  readonly occurredAt: number
+}
+
+/** A record that set the user's xp, and the xp of the windows that it counted for. */
+interface PastScore {
+  readonly sequence: number
+  readonly windows: { readonly [Kind in WindowKind]?: number }
+}
+
+export class Past {
+  readonly #uses = new Map<string, Array<PastUse>>()
+  readonly #scores: Array<PastScore> = []
+  readonly #revoked = new Set<number>()
+
+  add({ at, cause, facts, sequence }: JournalRecord): void {
+    if (cause.kind === "revocation" && facts.length > 0) this.#revoked.add(cause.sequence)
+    let earned = false
+    let windows: PastScore["windows"] = {}
+    for (const fact of facts) {
+      if (fact.kind === "xp.earned") earned = true
+      if (fact.kind === "windows.credited") windows = fact
+    }
+    if (earned) this.#scores.push({ sequence, windows })
+    if (cause.kind !== "event") return
+    const occurredAt = Math.min(cause.occurredAt ?? at, at)
+    for (const ruleId of rewardingRules(facts)) {
+      const uses = this.#uses.get(ruleId)
+      if (uses === undefined) this.#uses.set(ruleId, [{ sequence, occurredAt }])
+      else uses.push({ sequence, occurredAt })
+    }
+  }
+
+  /** The times of the events that the rule rewarded, revoked ones included. */
+  usesOf(ruleId: string): ReadonlyArray<number> {
+    return (this.#uses.get(ruleId) ?? []).map(({ occurredAt }) => occurredAt)
+  }
+
+  /** The same, without revoked ones. */
+  standingUsesOf(ruleId: string): ReadonlyArray<number> {
+    const uses = this.#uses.get(ruleId) ?? []
+    return uses
+      .filter(({ sequence }) => !this.#revoked.has(sequence))
+      .map(({ occurredAt }) => occurredAt)
+  }
+
+  /** The latest record before `before` that earned xp and stands, in the window `index` of `kind` if given; 0: none. */
+  scoredBefore(before: number, kind?: WindowKind, index?: number): number {
+    let latest = 0
+    for (const { sequence, windows } of this.#scores) {
+      if (sequence >= before || sequence < latest || this.#revoked.has(sequence)) continue
+      if (kind === undefined || windows[kind] === index) latest = sequence
+    }
+    return latest
+  }
+}
+
+/** The rules that gave the rewards of a record. */
+export const rewardingRules = (facts: ReadonlyArray<Fact>): ReadonlySet<string> => {
+  const rules = new Set<string>()
+  for (const fact of facts) {
+    const ruleId = rewardingRule(fact)
+    if (ruleId !== undefined) rules.add(ruleId)
+  }
+  return rules
+}
+
+const rewardingRule = (fact: Fact): string | undefined => {
+  switch (fact.kind) {
+    case "rule.used":
+      return fact.times > 0 ? fact.ruleId : undefined
+    case "xp.earned":
+    case "points.earned":
+    case "badge.earned":
+      return typeof fact.source === "object" && "ruleId" in fact.source
+        ? fact.source.ruleId
+        : undefined
+    default:
+      return undefined
+  }
+}
