@@ -11,7 +11,7 @@ import { type BenchLine, formatLine } from "./Line.ts"
 import { checkTotal, startLaurel } from "./laurel.ts"
 import type { BenchOptions } from "./options.ts"
 import { answeredBy, closedRounds, lineOf } from "./rounds.ts"
-import type { Subject } from "./subjects.ts"
+import type { Subject } from "./Subject.ts"
 import { withPostgres } from "./withPostgres.ts"
 
 /** Connections, up to the most that no server sheds (`overloadConnectionsMin`), and the share of the embedded server's rate that is the goal. */

@@ -9,7 +9,7 @@ import { closedLoopConnections } from "./loads.ts"
 import { withTemporaryFolder } from "./millionUsers.ts"
 import type { BenchOptions } from "./options.ts"
 import { closedLines, closedRounds } from "./rounds.ts"
-import type { Subject } from "./subjects.ts"
+import type { Subject } from "./Subject.ts"
 
 const residentShare = 0.01
 

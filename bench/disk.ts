@@ -3,7 +3,8 @@ import { fill } from "./fill.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import type { BenchOptions } from "./options.ts"
 import { lineOf } from "./rounds.ts"
-import { bytesOnDisk, firstAnswerMs, type Stored, withEachStored } from "./stored.ts"
+import type { Stored } from "./Subject.ts"
+import { bytesOnDisk, firstAnswerMs, withEachStored } from "./stored.ts"
 
 const bytesAtRest = async (subject: Stored): Promise<number> => {
   await subject.settle()

@@ -12,7 +12,7 @@ import { type BenchLine, formatLine } from "./Line.ts"
 import { checkTotal, serve, startLaurel } from "./laurel.ts"
 import type { BenchOptions } from "./options.ts"
 import { answeredBy, closedLines, closedRounds } from "./rounds.ts"
-import type { Subject } from "./subjects.ts"
+import type { Subject } from "./Subject.ts"
 import { withPostgres } from "./withPostgres.ts"
 
 const schema = "forwarding"

@@ -10,7 +10,7 @@ import { type Database, programOf, startPostgres, startRedis } from "./databases
 import { checkTotal } from "./laurel.ts"
 import { signalFamily } from "./load/family.ts"
 import type { Target } from "./load/wrk.ts"
-import type { Stored } from "./stored.ts"
+import type { Stored } from "./Subject.ts"
 
 const peersFolder = fileURLToPath(new URL("peers/", import.meta.url))
 export const peersAreInstalled = existsSync(path.join(peersFolder, "node_modules"))

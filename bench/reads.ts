@@ -3,7 +3,8 @@ import { userIdAt } from "./events.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import type { BenchOptions } from "./options.ts"
 import { closedLines, closedRounds } from "./rounds.ts"
-import { bareSubject, replyOf, type Subject, withSubjects } from "./subjects.ts"
+import type { Subject } from "./Subject.ts"
+import { bareSubject, replyOf, withSubjects } from "./subjects.ts"
 
 interface Read {
   readonly bench: string

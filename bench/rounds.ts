@@ -4,8 +4,9 @@ import { processorUs } from "./load/processorTime.ts"
 import { type WrkOptions, type WrkReport, wrk } from "./load/wrk.ts"
 import { openLoop } from "./loads.ts"
 import type { OpenLoadOptions, OpenLoadReport } from "./processes/openLoad.ts"
+import type { Subject } from "./Subject.ts"
 import { median } from "./statistics.ts"
-import { alone, type Subject } from "./subjects.ts"
+import { alone } from "./subjects.ts"
 
 export type Work = Omit<WrkOptions, "key" | "port" | "host">
 

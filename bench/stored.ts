@@ -9,21 +9,9 @@ import { controls } from "./children.ts"
 import { userIdAt } from "./events.ts"
 import { fill } from "./fill.ts"
 import { checkTotal, serve, startLaurel } from "./laurel.ts"
-import { type Ending, endChild } from "./load/family.ts"
+import { endChild } from "./load/family.ts"
 import { peers } from "./peers.ts"
-import type { Subject } from "./subjects.ts"
-
-export interface Stored extends Subject {
-  /** One event of each of so many new users, by its best way. Resolves with the number of refusals. */
-  readonly load: (users: number) => Promise<number>
-  /** Returns when everything is in its lasting form: what is written later than a reply, or again. */
-  readonly settle: () => Promise<void>
-  /** Their files are what its events need on disk. */
-  readonly folders: ReadonlyArray<string>
-  readonly end: (how: Ending) => Promise<void>
-  /** After an end. It may not answer yet when this returns. */
-  readonly startAgain: () => Promise<void>
-}
+import type { Stored } from "./Subject.ts"
 
 export const bytesIn = (folder: string): number => {
   let bytes = 0

@@ -1,21 +1,13 @@
 /** The servers that are measured beside each other: Laurel, bare `node:http`, and the peers. */
 import { setTimeout as sleep } from "node:timers/promises"
-import { type Running, startProcess } from "./children.ts"
+import { startProcess } from "./children.ts"
 import { fill } from "./fill.ts"
 import { checkTotal, startLaurel } from "./laurel.ts"
 import type { Target } from "./load/wrk.ts"
 import type { BenchOptions } from "./options.ts"
 import { peers } from "./peers.ts"
 import type { HttpServerOptions } from "./processes/httpServer.ts"
-import type { Stored } from "./stored.ts"
-
-export interface Subject extends Running<Target> {
-  readonly name: string
-  /** Processes whose processor time, with that of their descendants, counts. */
-  readonly roots: ReadonlyArray<number>
-  /** Fails unless the events that were answered are there; `unread` more may be. */
-  readonly check: (answered: number, unread: number) => Promise<void>
-}
+import type { Stored, Subject } from "./Subject.ts"
 
 /** Laurel, or the server that the options name: it costs nothing that could be seen, and its events are not counted. */
 export const startLaurelSubject = async (target: Target | undefined): Promise<Subject> => {

@@ -1,4 +1,4 @@
-/** The structure of `src/`: dependencies point one way, functions stay short. */
+/** The structure of `src/` and `bench/`: dependencies point one way, functions stay short. */
 import { execFileSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
@@ -11,7 +11,7 @@ const source = join(root, "src")
 /** What git tracks, and what it would add: neither build products nor deleted files. */
 const tracked = execFileSync(
   "git",
-  ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "src"],
+  ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "src", "bench"],
   { cwd: root, encoding: "utf8", maxBuffer: 64 * 2 ** 20 },
 )
   .split("\0")
@@ -221,10 +221,11 @@ describe("src/", () => {
     expect(wrong).toEqual([])
   })
 
-  it("has no circle of imports, types included", () => {
+  it.each(["src", "bench"])("has no circle of imports in %s/, types included", (top) => {
+    const folder = join(root, top)
     const [open, done, circles] = [new Set<string>(), new Set<string>(), [] as string[]]
     const visit = (file: string, path: ReadonlyArray<string>): void => {
-      const name = relative(source, file)
+      const name = relative(folder, file)
       if (open.has(file)) circles.push([...path.slice(path.indexOf(name)), name].join(" → "))
       if (open.has(file) || done.has(file) || !file.endsWith(".ts")) return
       open.add(file)
@@ -234,7 +235,7 @@ describe("src/", () => {
       open.delete(file)
       done.add(file)
     }
-    for (const file of files) visit(file, [])
+    for (const file of filesUnder(folder)) visit(file, [])
     expect(circles).toEqual([])
   })
 

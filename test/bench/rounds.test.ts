@@ -7,7 +7,7 @@ import {
   type Measured,
   openLines,
 } from "../../bench/rounds.ts"
-import type { Subject } from "../../bench/subjects.ts"
+import type { Subject } from "../../bench/Subject.ts"
 
 const named = (name: string, ...rounds: ReadonlyArray<number>) => ({ subject: { name }, rounds })
 
