@@ -97,7 +97,8 @@ export class BatchRoom {
         while (true) {
           const leftMs = until - (yield* monotonicMs)
           if (leftMs <= 0) return yield* Effect.fail(overloaded)
-          yield* Effect.timeoutOption(waiting.woken.await, leftMs)
+          // A batch with an Idempotency-Key is uninterruptible; up to here nothing of it is applied, and a stop must not wait.
+          yield* Effect.interruptible(Effect.timeoutOption(waiting.woken.await, leftMs))
           waiting.woken.closeUnsafe()
           const outcome = yield* attempt(waiting)
           if (outcome !== noRoom) return outcome

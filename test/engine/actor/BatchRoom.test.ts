@@ -203,6 +203,27 @@ describe("A batch", () => {
     }),
   )
 
+  it.effect(
+    "that waits for room is interrupted at once, also within what no interruption ends",
+    () =>
+      Effect.gen(function* () {
+        const faults = new FaultyStorage.Faults()
+        const { engine } = yield* start(FaultyStorage.make(MemoryStorage.make(), faults), bounds)
+        const hold = faults.hold("writeEntries")
+        yield* engine.askUsers(sandbox, batch("a", 30))
+        const keyed = engine.askUsers(sandbox, batch("b", 1))
+        const waiting = yield* forked(Effect.uninterruptible(keyed))
+        yield* hold.reached
+        yield* Fiber.interrupt(waiting)
+        // The next one has its turn.
+        const next = yield* forked(engine.askUsers(sandbox, batch("c", 1)))
+        yield* hold.release
+        yield* passing
+        expect((yield* Fiber.join(next)).length).toBe(1)
+        expect(yield* engine.readUser(sandbox, "b0")).toBeUndefined()
+      }),
+  )
+
   it.effect("is refused whole when the mailbox of one of its users has no room for it", () =>
     Effect.gen(function* () {
       const disk = yield* makeFillableDisk
