@@ -227,7 +227,11 @@ export const limits = {
   journalHeldBytesMax: 32 * 1024 * mebibyte,
 
   // Stored entries
+  /** Address space that a database reserves, and the least where the process has a limit on that (`addressSpace.ts`). */
   mapBytes: 16 * 1024 * mebibyte,
+  mapBytesMin: 256 * mebibyte,
+  /** Address space for the threads of a server beside the database. */
+  threadsMapBytes: 3 * 1024 * mebibyte,
   /** A larger database is checked after the start if its last shutdown was clean. */
   databaseCheckedBytesMax: 16 * mebibyte,
   writeThreadYoungMebibytesMax: 8,
@@ -349,6 +353,8 @@ export const limits = {
   ...watchLimits,
 
   // The process
+  /** The least that V8 must be allowed for the heap of a server, which it ends without more. */
+  heapBytesMin: 256 * mebibyte,
   signalEchoMs: 500,
   /** `laurel listen`: attempts to forward a message, and the time before the second; it doubles. */
   listenAttemptsMax: 3,

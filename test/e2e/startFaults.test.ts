@@ -3,7 +3,7 @@ import { mkdir, readdir, writeFile } from "node:fs/promises"
 import { type AddressInfo, createServer } from "node:net"
 import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { run, Server, temporaryFolder } from "./program.ts"
+import { Running, run, Server, temporaryFolder } from "./program.ts"
 
 /** A port of this machine that is taken until the test ends. */
 const takenPort = async (): Promise<string> => {
@@ -67,6 +67,40 @@ describe("A start that can not be", () => {
       )
     }
     expect(await readdir(folder)).toEqual([])
+  })
+
+  it.runIf(process.platform === "linux")(
+    "is refused in a sentence where address space is limited to too little, and serves where that is enough",
+    async () => {
+      const folder = await temporaryFolder()
+      const variables = { ...anyPorts, LAUREL_DATA_DIR: folder }
+      for (const kibibytes of [5_000_000, 12 * 1_048_576 - 1]) {
+        const refused = new Running(["serve"], variables, `ulimit -v ${kibibytes}`)
+        expect(await refused.ended).toBe(78)
+        expect(refused.stderr.text).toMatch(
+          /^laurel: The limit on address space \(ulimit -v\) is [\d.]+ GiB, and Laurel needs 12 GiB, most of which is only reserved\. Raise or remove the limit\.\n$/,
+        )
+      }
+      for (const users of [0, 1]) {
+        const server = await Server.start(folder, {}, `ulimit -v ${12 * 1_048_576}`)
+        const key = await server.firstKey()
+        expect((await server.request(key, "GET", "/v1/users")).body.total).toBe(users)
+        const event = { userId: "ada", action: "A" }
+        expect((await server.request(key, "POST", "/v1/events", event)).status).toBe(200)
+        expect(await server.stop()).toBe(0)
+      }
+    },
+  )
+
+  it("is refused where the heap may not take what a server needs", async () => {
+    const folder = join(await temporaryFolder(), "data")
+    const small = { ...anyPorts, NODE_OPTIONS: "--max-old-space-size=64" }
+    const { code, stderr } = await run(["serve"], folder, small)
+    expect(code).toBe(78)
+    expect(stderr).toMatch(
+      /^laurel: The heap of this process may take \d+ MiB, and a server needs 256 MiB\. Give .*\n$/,
+    )
+    expect(existsSync(folder)).toBe(false)
   })
 
   it("says that the data directory can not be used when a file is in its place", async () => {

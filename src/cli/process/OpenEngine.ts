@@ -24,6 +24,7 @@ import { isInUse } from "../../storage/disk/DirectoryLock.ts"
 import { DiskError, isUnreadable } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import type { OpenedStorage } from "../../storage/durable/DurableStorage.ts"
+import { NoAddressSpace } from "../../storage/lmdb/addressSpace.ts"
 import { rebuildHint } from "../../storage/lmdb/environment.ts"
 import type { FollowProgress } from "../../storage/postgres/ClusterStorage.ts"
 import type { HasLock } from "../../storage/postgres/PgJournal.ts"
@@ -357,6 +358,7 @@ const openFailure = (directory: string, error: StorageError | Fenced): CommandFa
     return commandFailed(exitCodes.unavailable, words)
   }
   if (error.cause instanceof Fenced) return commandFailed(exitCodes.unavailable, words)
+  if (error.cause instanceof NoAddressSpace) return commandFailed(exitCodes.configuration, words)
   if (isInUse(error)) return commandFailed(exitCodes.inUse, words)
   if (error.cause instanceof Newer) {
     return commandFailed(

@@ -7,6 +7,7 @@
  * Addresses are tried before any data is opened, so that a start that must fail leaves nothing behind.
  */
 import path from "node:path"
+import { getHeapStatistics } from "node:v8"
 import { Console, Effect, Fiber, type Scope } from "effect"
 import { type Config, erasureMsOf, isGiven } from "../../config/Config.ts"
 import { serveAdmin } from "../../http/admin/AdminServer.ts"
@@ -14,9 +15,10 @@ import { close, listen } from "../../http/server/Listener.ts"
 import { createServer } from "../../http/server/nodeHttp.ts"
 import { newReadiness, Readiness } from "../../http/server/Readiness.ts"
 import { listenHttp } from "../../http/server/Server.ts"
+import { limits } from "../../Limits.ts"
 import { Metrics } from "../../metrics/Metrics.ts"
 import { observeProcess } from "../../metrics/ProcessMetrics.ts"
-import { type CommandFailed, refused } from "../output/ExitCode.ts"
+import { type CommandFailed, commandFailed, exitCodes, refused } from "../output/ExitCode.ts"
 import { listenFailure } from "../output/ListenFailure.ts"
 import { welcomeText } from "../output/Welcome.ts"
 import { openAccessLog } from "./AccessLog.ts"
@@ -32,11 +34,23 @@ import { firstSignal } from "./Signals.ts"
 /** Serves until the first SIGTERM or SIGINT, and then ends in order. */
 export const runServer: Effect.Effect<void, CommandFailed> = Effect.gen(function* () {
   const config = yield* loadConfig
+  yield* checkHeap
   const metrics = new Metrics()
   const isTraced = config.tracing === "on" && config.otlpEndpoint !== undefined
   const spans = isTraced ? new RequestSpans() : undefined
   const running = serveUntilSignal(config, metrics, spans)
   yield* Effect.provide(running, observabilityLayer(config, metrics, spans))
+})
+
+/** Refuses a heap that is too small: V8 would end the process under load, without a word that helps. */
+const checkHeap: Effect.Effect<void, CommandFailed> = Effect.suspend(() => {
+  const { heap_size_limit: bytes } = getHeapStatistics()
+  if (bytes >= limits.heapBytesMin) return Effect.void
+  const [most, least] = [bytes, limits.heapBytesMin].map((each) => Math.floor(each / 1_048_576))
+  return commandFailed(
+    exitCodes.configuration,
+    `The heap of this process may take ${most} MiB, and a server needs ${least} MiB. Give the machine or container 1 GiB of memory, and raise --max-old-space-size where NODE_OPTIONS has it.`,
+  )
 })
 
 const serveUntilSignal = Effect.fnUntraced(function* (

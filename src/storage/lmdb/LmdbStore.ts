@@ -39,7 +39,14 @@ import {
 } from "../Storage.ts"
 import { yieldToEventLoop } from "../yieldToEventLoop.ts"
 import { type CheckedDatabase, checkDatabase, markClosed, markInUse } from "./DatabaseCheck.ts"
-import { type LmdbRoot, type LmdbTable, openTables, openWritable, stateOf } from "./environment.ts"
+import {
+  type LmdbRoot,
+  type LmdbTable,
+  mapBytesIn,
+  openTables,
+  openWritable,
+  stateOf,
+} from "./environment.ts"
 import { isFullDisk, openingCause } from "./fullDisk.ts"
 import { BlockTable, following } from "./LmdbBlocks.ts"
 import { OpeningLock } from "./OpeningLock.ts"
@@ -288,11 +295,16 @@ export const openLmdbStore = Effect.fnUntraced(function* (
   options: LmdbStoreOptions,
 ): Effect.fn.Return<LmdbStore, Broken, Scope.Scope> {
   const { folder, uncleanShutdown = false, onChecking } = options
+  // Before the scan, whose process has the same limit.
+  const mapBytes = yield* Effect.try({
+    try: () => options.mapBytes ?? mapBytesIn(folder),
+    catch: (cause) => new Broken({ operation: "open", cause }),
+  })
   const checked = yield* checkDatabase(folder, uncleanShutdown, onChecking)
   if (!checked.isNew) yield* markInUse(folder)
   const store = yield* Effect.acquireRelease(
     Effect.try({
-      try: () => openStore(options, checked),
+      try: () => openStore({ ...options, mapBytes }, checked),
       catch: (error) => new Broken({ operation: "open", cause: openingCause(folder, error) }),
     }),
     (store) =>

@@ -4,8 +4,9 @@ import path from "node:path"
 import { type Database, open, type RootDatabase, type Transaction } from "lmdb"
 import { limits } from "../../Limits.ts"
 import { type Table, tables } from "../tables.ts"
+import { mapBytesOf } from "./addressSpace.ts"
 import { betweenCommits } from "./OpeningLock.ts"
-import { checkSpace, reserveLock } from "./reserveSpace.ts"
+import { checkSpace, reserveLock, sizeOf } from "./reserveSpace.ts"
 
 type Bytes = Uint8Array
 export type LmdbTable = Database<Bytes, Bytes>
@@ -27,8 +28,6 @@ const environment = {
   ...binary,
   // A folder with a dot in its name is still a folder.
   noSubdir: false,
-  // Address space only; the file grows as needed.
-  mapSize: limits.mapBytes,
   maxDbs: 32,
 } as const
 
@@ -36,7 +35,12 @@ const environment = {
 export const openReadOnly = (folder: string): LmdbRoot => {
   if (fs.existsSync(dataFile(folder))) reserveLock(lockFile(folder))
   return betweenCommits(folder, () =>
-    open<Bytes, Bytes>({ ...environment, path: folder, readOnly: true }),
+    open<Bytes, Bytes>({
+      ...environment,
+      mapSize: mapBytesIn(folder),
+      path: folder,
+      readOnly: true,
+    }),
   )
 }
 
@@ -46,11 +50,21 @@ const writable = { ...environment, overlappingSync: false, eventTurnBatching: fa
  * Opens an environment for writing. Where other processes may open it meanwhile, transactions need its `OpeningLock`.
  * Throws; damage can end the process.
  */
-export const openWritable = (folder: string, mapSize = environment.mapSize): LmdbRoot => {
+export const openWritable = (folder: string, mapSize = mapBytesIn(folder)): LmdbRoot => {
   checkSpace(dataFile(folder))
   reserveLock(lockFile(folder))
   return open<Bytes, Bytes>({ ...writable, mapSize, path: folder })
 }
+
+/** Throws where the database may need to grow with the next transaction, and the limit on address space does not allow that. */
+export const insistRoom = (root: LmdbRoot): void => {
+  const { lastPageNumber, mapSize, pageSize } = root.getStats() as Record<string, number>
+  const pages = lastPageNumber! + 1 + 2 * limits.snapshotSliceEntriesMax
+  if (pages * pageSize! > mapSize!) mapBytesOf(pages * pageSize!)
+}
+
+/** Address space only; the file grows as needed. Throws where a limit of the process leaves too little. */
+export const mapBytesIn = (folder: string): number => mapBytesOf(sizeOf(dataFile(folder)))
 
 /** A table of an open environment; `undefined` if the environment is read-only and lacks the table. */
 export const openTable = (root: LmdbRoot, table: string): LmdbTable | undefined =>

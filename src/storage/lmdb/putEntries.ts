@@ -5,7 +5,7 @@
  */
 import { checksumOf, packedValue } from "../SealedValue.ts"
 import type { Entry, Table } from "../tables.ts"
-import { type LmdbRoot, type LmdbTable, lookUp, stateOf } from "./environment.ts"
+import { insistRoom, type LmdbRoot, type LmdbTable, lookUp, stateOf } from "./environment.ts"
 import { change, digestOf, encodeSums, hashKey, type Sums, sumsKey } from "./Sums.ts"
 
 /** Answers the sums after all entries. Throws what `lmdb` throws, and where the transaction would undo the newest one. */
@@ -16,6 +16,7 @@ export const putEntries = (
   entries: Iterable<Entry>,
 ): Sums => {
   insistNewest(root)
+  insistRoom(root)
   const sums: Sums = structuredClone(before)
   for (const { key, replaces, table, value } of entries) {
     sums[table] ??= { count: 0, sum: 0 }
