@@ -52,6 +52,12 @@ export const httpLimits = {
   /** A form that was sent counts as the same for so long, and how many are remembered. */
   sentFormMs: 60_000,
   sentFormsMax: 1_000,
+  /** Pages that answered a form, and forms that wait: how long they are kept, how many of a session, and their size in all. */
+  keptMs: 3_600_000,
+  keptOfSessionMax: 30,
+  keptBytesMax: 16 * mebibyte,
+  /** A form that a sign-in carries: the form of the sign-in holds it twice encoded. */
+  carriedFormBytesMax: 16 * kibibyte,
   /** The numbers of events are kept so often, and so many of them: the newest are compared with the oldest. */
   recentSampleMs: 10_000,
   recentSamplesMax: 6,

@@ -27,29 +27,33 @@ import { accountRoutes } from "./pages/account.ts"
 import { badgeRoutes } from "./pages/definitions/badges.ts"
 import { questRoutes } from "./pages/definitions/quests.ts"
 import { ruleRoutes } from "./pages/definitions/rules.ts"
-import { entranceRoutes } from "./pages/entrance.ts"
+import { entranceRoutes, signInForm } from "./pages/entrance.ts"
 import { keyRoutes } from "./pages/keys.ts"
 import { leaderboardRoutes } from "./pages/leaderboard.ts"
 import { liveRoutes } from "./pages/live.ts"
 import { logRoutes } from "./pages/log.ts"
 import { operationRoutes } from "./pages/operations.ts"
 import { overviewRoutes } from "./pages/overview.ts"
+import { isByPasskey } from "./pages/passkeyForms.ts"
 import { passkeyRoutes } from "./pages/passkeys.ts"
 import { projectRoutes } from "./pages/projects.ts"
 import { settingsRoutes } from "./pages/settings/routes.ts"
 import { startRoutes } from "./pages/start.ts"
 import { teamRoutes } from "./pages/team/team.ts"
 import { teamAccountRoutes } from "./pages/team/teamAccount.ts"
+import { carriedForm, unsentRoutes } from "./pages/unsent.ts"
 import { userRoutes } from "./pages/users/routes.ts"
 import { webhookRoutes } from "./pages/webhooks/routes.ts"
 import { dashboardPrefix } from "./prefix.ts"
 import { audited } from "./request/audited.ts"
+import { Kept } from "./request/Kept.ts"
 import { Once } from "./request/Once.ts"
 import {
   environmentPath,
   findRoute,
   type MemberVisit,
   type PlaceVisit,
+  pageAbove,
   type Route,
   type Services,
   type Visit,
@@ -60,9 +64,11 @@ import { Site, type SiteOptions } from "./request/Site.ts"
 import { Assets } from "./view/Assets.ts"
 import { emptyForm, Form } from "./view/Forms.ts"
 import { html } from "./view/Html.ts"
+import { withQuery } from "./view/Lists.ts"
 import { type Frame, type Place, page, placePath } from "./view/Page.ts"
 import {
   about,
+  isPage,
   pageReply,
   type Reply,
   redirect,
@@ -92,6 +98,7 @@ export const routes: ReadonlyArray<Route> = [
   ...userRoutes,
   ...leaderboardRoutes,
   ...operationRoutes,
+  ...unsentRoutes,
 ]
 
 export interface DashboardParts extends SiteOptions {
@@ -144,6 +151,7 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
   const assets = new Assets(prefix)
   const { now } = engine
   const once = new Once(now)
+  const kept = new Kept(now)
   const sentForms = new SentForms(now)
   const services: Services = {
     prefix,
@@ -156,6 +164,7 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
     server,
     now,
     once,
+    kept,
   }
 
   const errorPage = (error: LaurelError, frame: Frame): Reply => {
@@ -181,11 +190,16 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
       return redirect(request.path.slice(0, -1) + search)
     }
     const asked = request.path.slice(prefix.length).split("/").slice(1)
+    const cookie = site.cookie(request, "session")
+    const member = cookie === undefined ? undefined : yield* people.find(cookie)
+    const again = request.method === "GET" ? request.query.get("kept") : null
+    const shown = member && kept.page(again, member.session.id)
+    if (shown !== undefined) return shown
+    const above = request.method === "GET" ? pageAbove(routes, asked) : undefined
+    if (above !== undefined) return redirect(`${prefix}${above}`)
     const found = findRoute(routes, request.method, asked)
     if (found === undefined) return yield* Effect.fail(notFound)
     const { params, route } = found
-    const cookie = site.cookie(request, "session")
-    const member = cookie === undefined ? undefined : yield* people.find(cookie)
     const directory = yield* engine.readDirectory
     const place = member && placeOf(directory, params, member)
     const frame: Frame = {
@@ -225,12 +239,31 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
     const reply = yield* Effect.catch(dispatch(route, visit, member, place), (error) =>
       Effect.succeed(
         error.code === "confirmation_required"
-          ? redirect(`${prefix}/confirm?next=${encodeURIComponent(cameFrom(request))}`)
+          ? redirect(confirmAddress(route, visit, member))
           : errorPage(error, frame),
       ),
     )
-    return "stream" in reply ? secured(reply) : reply
+    if ("stream" in reply) return secured(reply)
+    if (reply.resume !== undefined) {
+      return yield* answer({ ...request, query: new URLSearchParams(), ...reply.resume })
+    }
+    if (member === undefined || !isFormOfBrowser(request) || !isPage(reply)) return reply
+    // The rest of the query stays: a form of the page may be sent to the same address.
+    const name = kept.keepPage(reply, member.session.id)
+    return redirect(withQuery(request.path, request.query, { kept: name }))
   })
+
+  /** The page that asks for the password, and then sends the form that wanted it. */
+  const confirmAddress = (route: Route, visit: Visit, member: Member | undefined): string => {
+    const { request } = visit
+    const address = `${prefix}/confirm?next=${encodeURIComponent(cameFrom(request))}`
+    if (member === undefined || route.method === "GET" || !isFormOfBrowser(request)) return address
+    // The answer of a passkey is good for one try.
+    if (isByPasskey(visit)) return address
+    const { body, path } = request
+    const form = kept.keepForm({ path, body, action: route.action }, member.session.id)
+    return `${address}&form=${form}`
+  }
 
   /** Answers where the visitor may ask for the route. */
   const dispatch = (
@@ -241,8 +274,17 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
   ): Effect.Effect<Reply | StreamedReply, LaurelError> => {
     if (route.access === "anyone") return audited(audit, route, visit, () => route.answer(visit))
     if (member === undefined) {
-      const next = encodeURIComponent(cameFrom(visit.request))
-      return Effect.succeed(redirect(`${prefix}/sign-in?next=${next}`))
+      const { request } = visit
+      const next = encodeURIComponent(cameFrom(request))
+      const form =
+        route.method === "POST" && isFormOfBrowser(request)
+          ? carriedForm({ path: request.path, body: request.body, action: route.action })
+          : undefined
+      return Effect.succeed(
+        form === undefined
+          ? redirect(`${prefix}/sign-in?next=${next}`)
+          : signInForm(visit, { next, form }),
+      )
     }
     const memberVisit: MemberVisit = { ...visit, member }
     if (route.access !== "project") {
@@ -288,6 +330,10 @@ const callerOf = ({ account }: Member, { environment, project }: Place, role: Ro
   scope: includesRole(role, "admin") ? "full" : "read",
   tier: "enterprise",
 })
+
+/** A form that a browser sent as a page of its own, not a script that reads the reply. */
+const isFormOfBrowser = ({ headers, method }: PageRequest): boolean =>
+  method === "POST" && headers["sec-fetch-mode"] === "navigate"
 
 /** Where somebody is sent back to: the page itself, or for a form the page it stands on. */
 const cameFrom = ({ headers, method, path }: PageRequest): string => {

@@ -31,9 +31,31 @@ const copyButton = (button: HTMLButtonElement): void => {
   })
 }
 
+const typing =
+  "form[method=post] :is(input:not([type=hidden], [type=password], [data-token]), select, textarea)[id]"
+type Field = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement
+const isChoice = (field: Field): field is HTMLInputElement => field.type === "checkbox"
+
+/** Keeps what is typed with the page's entry in the history: Back asks the server for the page, which knows nothing of it. */
+const keepTyping = (): void => {
+  const typed: Record<string, string | boolean> = { ...history.state?.typed }
+  for (const field of document.querySelectorAll<Field>(typing)) {
+    const text = typed[field.id]
+    if (typeof text === "string") field.value = text
+    else if (text !== undefined && isChoice(field)) field.checked = text
+  }
+  document.addEventListener("change", ({ target }) => {
+    const field = target as Field
+    if (!field.matches(typing)) return
+    typed[field.id] = isChoice(field) ? field.checked : field.value
+    history.replaceState({ ...history.state, typed }, "")
+  })
+}
+
 for (const field of document.querySelectorAll<HTMLInputElement>("input[data-token]")) {
   fillToken(field)
 }
+keepTyping()
 for (const element of document.querySelectorAll("time")) localTime(element)
 for (const button of document.querySelectorAll<HTMLButtonElement>("button[data-copy]")) {
   copyButton(button)

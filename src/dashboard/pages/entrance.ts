@@ -4,6 +4,7 @@ import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
 import type { Proof, SignedIn } from "../../accounts/people/People.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
+import type { SentForm } from "../request/Kept.ts"
 import type { MemberVisit, Route, Visit } from "../request/Route.ts"
 import { otherFaults, textField } from "../view/Forms.ts"
 import { html } from "../view/Html.ts"
@@ -11,6 +12,7 @@ import { alert } from "../view/Page.ts"
 import { about, type Reply, redirect } from "../view/Replies.ts"
 import { isByPasskey, passkeyButton, passkeyOf } from "./passkeyForms.ts"
 import { startOf } from "./start.ts"
+import { carriedFields, formCarriedBy, nextAfter } from "./unsent.ts"
 
 /** A path of the dashboard, and nothing else: no other site, and no header field behind it. */
 const nextOf = (text: string | null, prefix: string): string => {
@@ -173,23 +175,34 @@ const linkRoutes = (linkPage: LinkPage): ReadonlyArray<Route> => [
   },
 ]
 
-const signInForm = (visit: Visit, error?: LaurelError): Reply => {
-  const { accounts } = visit.directory
-  if (accounts.size === 0) {
+/** A sign-in for a form that came after the session had ended; `next` is encoded. */
+interface Late {
+  readonly next: string
+  readonly form: SentForm
+}
+
+/** `late` is there unless the form of a sign-in itself carries it. */
+export const signInForm = (visit: Visit, late?: Late, error?: LaurelError): Reply => {
+  const { directory, form, prefix, request } = visit
+  if (directory.accounts.size === 0) {
     return visit.show(
       "No account exists yet",
       html`<p>Open the setup link that the server printed when it started. A restart prints a new one.</p>`,
     )
   }
+  const next = late?.next ?? encodeURIComponent(request.query.get("next") ?? "")
+  const carried = carriedFields(late?.form ?? formCarriedBy(visit))
+  const start = html`<form method="post" action="${prefix}/sign-in${next !== "" && html`?next=${next}`}">${carried}`
   return visit.show(
     "Sign in",
     html`${error !== undefined && alert(error.detail)}
-<form method="post">
-${textField({ name: "email", label: "E-mail address", type: "email", autocomplete: "username", value: visit.form.text("email"), required: true })}
+${carried !== undefined && html`<p>You are signed out, so nothing was changed. What you typed is kept: it follows once you are signed in.</p>`}
+${start}
+${textField({ name: "email", label: "E-mail address", type: "email", autocomplete: "username", value: late === undefined ? form.text("email") : "", required: true })}
 ${textField({ name: "password", label: "Password", type: "password", autocomplete: "current-password", required: true })}
 <button class="main">Sign in</button>
 </form>
-<form method="post">
+${start}
 ${passkeyButton(visit, { kind: "get", label: "Sign in with a passkey", options: "/sign-in/passkey" })}
 </form>
 <p class="hint">Locked out? Ask an owner for a reset link, or create one on the server: <code>laurel accounts reset-password EMAIL</code></p>`,
@@ -198,10 +211,16 @@ ${passkeyButton(visit, { kind: "get", label: "Sign in with a passkey", options: 
 }
 
 const confirmForm = (visit: MemberVisit, error?: LaurelError): Reply => {
-  const { passkeys, password } = visit.member.account
+  const { kept, member, request } = visit
+  const { passkeys, password } = member.account
+  const form = kept.form(request.query.get("form"), member.session.id)
   return visit.show(
     "Confirm that it is you",
-    html`<p>The next step shows a secret or cannot be undone. A confirmation is valid for ten minutes.</p>
+    html`<p>${
+      form === undefined
+        ? "The next step shows a secret or cannot be undone."
+        : html`What you sent shows a secret or cannot be undone: <code>${form.action}</code>. It is done once you confirm.`
+    } A confirmation is valid for ten minutes.</p>
 ${error !== undefined && alert(error.detail)}
 ${
   password !== null &&
@@ -240,8 +259,12 @@ export const entranceRoutes: ReadonlyArray<Route> = [
         ? Effect.flatMap(passkeyOf(visit), (given) => people.passkeys.signIn(given, visitor))
         : people.signIn(form.text("email"), form.text("password"), visitor)
       return request.aside(signedIn).pipe(
-        Effect.map((signedIn) => visit.signedIn(withProof(visit, redirect(next)), signedIn)),
-        Effect.catch((error) => Effect.succeed(signInForm(visit, error))),
+        Effect.flatMap((signedIn) =>
+          Effect.map(nextAfter(visit, signedIn, next), (address) =>
+            visit.signedIn(withProof(visit, redirect(address)), signedIn),
+          ),
+        ),
+        Effect.catch((error) => Effect.succeed(signInForm(visit, undefined, error))),
       )
     },
   },
@@ -265,13 +288,17 @@ export const entranceRoutes: ReadonlyArray<Route> = [
     path: "/confirm",
     access: "member",
     answer: (visit) => {
-      const { form, member, people, prefix, request, visitor } = visit
+      const { form, kept, member, people, prefix, request, visitor } = visit
       const next = nextOf(request.query.get("next"), prefix)
+      const resumed = (reply: Reply): Reply => {
+        const resume = kept.takeForm(request.query.get("form"), member.session.id)
+        return resume === undefined ? reply : { ...reply, resume }
+      }
       const confirmed = isByPasskey(visit)
         ? Effect.flatMap(passkeyOf(visit), (given) => people.passkeys.confirm(member, given))
         : people.confirm(member, form.text("password"), visitor)
       return request.aside(confirmed).pipe(
-        Effect.as(withProof(visit, redirect(next))),
+        Effect.map(() => resumed(withProof(visit, redirect(next)))),
         Effect.catch((error) => Effect.succeed(confirmForm(visit, error))),
       )
     },

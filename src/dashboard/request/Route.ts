@@ -16,6 +16,7 @@ import type { Form } from "../view/Forms.ts"
 import type { Content } from "../view/Html.ts"
 import type { Place } from "../view/Page.ts"
 import type { Reply } from "../view/Replies.ts"
+import type { Kept } from "./Kept.ts"
 import type { Once } from "./Once.ts"
 import type { ServerState } from "./ServerState.ts"
 import type { RelyingParty } from "./Site.ts"
@@ -35,6 +36,7 @@ export interface Services {
   >
   readonly server: ServerState
   readonly once: Once
+  readonly kept: Kept
   readonly now: () => number
 }
 
@@ -183,6 +185,35 @@ export const findRoute = (
   for (const route of routes) {
     const params = route.method === method ? matchRoute(route, asked) : undefined
     if (params !== undefined) return { route, params }
+  }
+  return undefined
+}
+
+const fixedParts = ({ path }: Route): number =>
+  path.split("/").filter((part) => !part.startsWith(":")).length
+
+/**
+ * The path of the nearest page above the address of a form that has no page of its own: browsers ask for such an address
+ * after a reload, or where somebody copied it.
+ */
+export const pageAbove = (
+  routes: ReadonlyArray<Route>,
+  asked: ReadonlyArray<string>,
+): string | undefined => {
+  const form = findRoute(routes, "POST", asked)?.route
+  const own = findRoute(routes, "GET", asked)?.route
+  if (form === undefined) return undefined
+  // A page whose path names fewer parts is another one: `/team/:account` fits `/team/invite` as well.
+  if (own !== undefined && fixedParts(own) >= fixedParts(form)) return undefined
+  const parts = form.path.split("/")
+  for (let count = parts.length - 1; count > 0; count--) {
+    const above = parts.slice(0, count).join("/")
+    if (routes.some(({ method, path }) => method === "GET" && path === above)) {
+      return asked
+        .slice(0, count - 1)
+        .map((part) => `/${part}`)
+        .join("")
+    }
   }
   return undefined
 }

@@ -31,7 +31,7 @@ export const figures = (pairs: ReadonlyArray<readonly [name: string, value: Cont
   html`<div class="figures">${properties(pairs)}</div>`
 
 /** Members of an address that a page answers once: names of secrets and notices, and a user to open. */
-const onceOnly = ["created", "done", "link", "open", "secret"]
+const onceOnly = ["created", "done", "kept", "link", "open", "secret"]
 
 /** The members of an address that say which page of a list is asked for. */
 export const listQuery = (query: URLSearchParams) => ({

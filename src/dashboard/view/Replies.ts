@@ -35,6 +35,8 @@ export interface Reply extends PlainReply {
   readonly headers: ReadonlyArray<string>
   /** The audit log's note of a form's answer, beyond its route. */
   readonly audit?: AuditNote
+  /** The form that waited for this answer, and is answered in its place. */
+  readonly resume?: { readonly path: string; readonly body: Buffer }
 }
 
 export interface AuditNote {
@@ -52,6 +54,10 @@ export const about = (reply: Reply, note: AuditNote): Reply => ({
   ...reply,
   audit: { ...reply.audit, ...note },
 })
+
+/** Whether the reply is a page, rather than a redirect, a file or data for a script. */
+export const isPage = ({ contentType }: Reply): boolean =>
+  contentType?.startsWith("text/html") === true
 
 export const pageReply = (status: number, page: Html): Reply => ({
   status,

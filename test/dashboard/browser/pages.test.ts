@@ -145,6 +145,22 @@ describe("In a browser", () => {
     expect(are.filter(Boolean).length).toBeGreaterThan(are.length / 2)
   })
 
+  it("the address of each form leads to a page, for a reload or a copied address", async () => {
+    const { owner } = sample
+    const pages = new Set(getRoutes.map(({ path }) => path))
+    const forms = routes.filter(({ method, path }) => method === "POST" && !pages.has(path))
+    expect(forms.length).toBeGreaterThan(20)
+    const params = { ...sample.params, passkey: "one", id: "one", role: "one" }
+    for (const path of forms.map((route) => dashboardPrefix + samplePath(route, params))) {
+      const { location, status } = await owner.get(path)
+      const above = location !== null && path.startsWith(location)
+      expect([path, status, above]).toEqual([path, 303, true])
+      const signedOut = /^\/dashboard\/(join|reset|setup|sign-in)$/.test(location!)
+      if (!signedOut)
+        expect({ path, status: (await owner.get(location!)).status }).toEqual({ path, status: 200 })
+    }
+  })
+
   it("a page shows an environment of production by its word and mark, and fits a narrow screen", async () => {
     const { owner, server } = sample
     const page = await tabs.open({ url: server.url, cookiesOf: owner })
