@@ -1,14 +1,16 @@
 /** Lists: a table that scrolls by itself, and links to the pages beside the one that is shown. */
 import { limits } from "../../Limits.ts"
-import { type Content, type Html, html } from "./Html.ts"
+import { type Content, Html, html } from "./Html.ts"
 
 /** Texts of more characters than this wrap anywhere: what people named may have no space. */
 const fixedCharactersMax = 20
 
-const cellOf = (cell: Content): Html =>
-  typeof cell === "string" && cell.length > fixedCharactersMax
-    ? html`<td class="long">${cell}</td>`
-    : html`<td>${cell}</td>`
+const isLong = (cell: Content): boolean => {
+  const text = cell instanceof Html ? cell.text : cell
+  return typeof text === "string" && !text.includes("<") && text.length > fixedCharactersMax
+}
+
+const cellOf = (cell: Content): Html => html`<td${isLong(cell) && html` class="long"`}>${cell}</td>`
 
 /** A table. `label` names it for screen readers; a cell may be anything, `null` is empty. */
 export const table = (
