@@ -19,6 +19,8 @@ export const accountLimits = {
   userTokenSeconds: 3_600,
   userTokenSecondsMax: 86_400,
   userTokenCharactersMax: 2_048,
+  /** Erased users of an environment whose earlier tokens are refused one by one; beyond, all earlier tokens are. */
+  erasedUsersMax: 10_000,
   /** Requests with the tokens of one user, and the users whose requests are counted; those seen first are forgotten first. */
   userRequestsPerMinute: 120,
   usersCountedMax: 100_000,

@@ -22,7 +22,8 @@ export interface Caller {
   readonly accountId?: string
   /** The user of a user token, the only one that its requests may name. */
   readonly userId?: string
-  /** When a user token expires, epoch milliseconds. */
+  /** When a user token was made, and when it expires; epoch milliseconds. */
+  readonly issuedAt?: number
   readonly expiresAt?: number
   readonly projectId: string
   readonly environmentName: EnvironmentName

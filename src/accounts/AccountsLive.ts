@@ -137,20 +137,31 @@ export const make = Effect.gen(function* () {
     return at
   }
 
+  /** Whether a token was made before its user was erased: it would create the user again. */
+  const isFromBefore = ({ environment, issuedAt, userId }: Caller): boolean => {
+    if (issuedAt === undefined || userId === undefined) return false
+    const erasedAt = engine.erasedAt(environment, userId)
+    return erasedAt > 0 && issuedAt <= erasedAt
+  }
+
   const accounts = Accounts.of({
     authenticate: (text) => {
       latest()
-      return index.find(text, now())
+      const caller = index.find(text, now())
+      return caller === undefined || isFromBefore(caller) ? undefined : caller
     },
     makeToken: (caller, userId, seconds) => {
       latest()
-      return index.makeToken(caller, userId, seconds, now())
+      const erasedAt = engine.erasedAt(caller.environment, userId)
+      return index.makeToken(caller, userId, seconds, now(), erasedAt)
     },
-    isInForce: ({ accountId, expiresAt, keyId }) => {
+    isInForce: (caller) => {
+      const { accountId, expiresAt, keyId } = caller
       const directory = latest()
       // Pages look after the session and the project of an account themselves.
       if (accountId !== undefined) return directory.accounts.has(accountId)
       if (expiresAt !== undefined && expiresAt <= now()) return false
+      if (isFromBefore(caller)) return false
       const key = directory.keys.get(keyId)
       return key !== undefined && isKeyInForce(key, now()) && !isArchived(directory, key)
     },

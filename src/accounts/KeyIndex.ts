@@ -76,18 +76,24 @@ export class KeyIndex {
     return key?.caller.projectId
   }
 
-  /** A token of the caller's key, which ends no later than that; `undefined` unless it is a secret key in force. */
+  /**
+   * A token of the caller's key, which ends no later than that; `undefined` unless it is a secret key in force. It is made after
+   * `erasedAt` (`isFromBefore`): a second has no parts in a token.
+   */
   makeToken(
     { keyId, kind }: Caller,
     userId: string,
     seconds: number,
     now: number,
+    erasedAt: number,
   ): MadeToken | undefined {
     const key = this.#keysById.get(keyId)
     if (kind !== "secret" || key === undefined || key.expiresAt <= now) return undefined
     const endsAt = Math.min(now + seconds * 1_000, key.expiresAt)
     const expiresAt = Math.floor(endsAt / 1_000) * 1_000
-    return { token: this.#tokens!.make({ keyId, userId, expiresAt }, now), expiresAt }
+    const earliest = erasedAt === 0 ? 0 : Math.floor(erasedAt / 1_000) + 1
+    const issuedAt = 1_000 * Math.max(Math.floor(now / 1_000), earliest)
+    return { token: this.#tokens!.make({ keyId, userId, issuedAt, expiresAt }), expiresAt }
   }
 
   #keyOf(text: string): IndexedKey | undefined {
@@ -117,10 +123,10 @@ const callerOf = (key: ApiKey, uses: KeyUses): Caller => ({
 })
 
 /** The caller of a token of a key, which need not come from where the key does: its addresses are those of servers. */
-const userCaller = (key: Caller, { expiresAt, userId }: UserToken): Caller => {
+const userCaller = (key: Caller, { expiresAt, issuedAt, userId }: UserToken): Caller => {
   const origins = key.restrictions?.origins
   const restrictions = origins && { origins, addresses: undefined }
-  return { ...key, kind: "user", scope: "user", userId, expiresAt, restrictions }
+  return { ...key, kind: "user", scope: "user", userId, issuedAt, expiresAt, restrictions }
 }
 
 const restrictionsOf = ({ allowedCidrs, allowedOrigins }: ApiKey): KeyRestrictions | undefined =>

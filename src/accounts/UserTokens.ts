@@ -12,10 +12,11 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto"
 import { limits } from "../Limits.ts"
 
-/** `expiresAt` is epoch milliseconds, a whole second. */
+/** Times are epoch milliseconds, whole seconds. */
 export interface UserToken {
   readonly keyId: string
   readonly userId: string
+  readonly issuedAt: number
   readonly expiresAt: number
 }
 
@@ -33,11 +34,11 @@ export class UserTokens {
     this.#key = createSecretKey(createHmac("sha256", secret).update("user tokens").digest())
   }
 
-  make({ expiresAt, keyId, userId }: UserToken, now: number): string {
+  make({ expiresAt, issuedAt, keyId, userId }: UserToken): string {
     const claims = {
       iss: keyId,
       sub: userId,
-      iat: Math.floor(now / 1_000),
+      iat: Math.floor(issuedAt / 1_000),
       exp: Math.floor(expiresAt / 1_000),
     }
     const signed = header + Buffer.from(JSON.stringify(claims)).toString("base64url")
@@ -63,7 +64,8 @@ export class UserTokens {
       return undefined
     }
     const claims = JSON.parse(Buffer.from(text.slice(header.length, end), "base64url").toString())
-    return { keyId: claims.iss, userId: claims.sub, expiresAt: claims.exp * 1_000 }
+    const { exp, iat, iss, sub } = claims
+    return { keyId: iss, userId: sub, issuedAt: iat * 1_000, expiresAt: exp * 1_000 }
   }
 
   #signature(signed: string): string {

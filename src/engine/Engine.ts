@@ -151,6 +151,8 @@ export interface EngineReads {
   readonly readDirectory: Effect.Effect<DirectoryState>
   /** The same at once. */
   readonly directoryNow: () => DirectoryState
+  /** Epoch milliseconds at which the user was erased, at the latest; 0: not since any user token was made. */
+  readonly erasedAt: (environment: string, userId: string) => number
   /** A page of the board of a window, by rank. */
   readonly readBoard: (
     environment: string,

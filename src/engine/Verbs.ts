@@ -125,6 +125,7 @@ const readsOf = (
       Effect.mapError(userList.read(environments.of(environment), query), broken),
     readDirectory: Effect.sync(() => directory.durable),
     directoryNow: () => directory.durable,
+    erasedAt: (environment, userId) => environments.of(environment).counts.erased.lastOf(userId),
     readBoard: (environment, query) =>
       Effect.suspend(() => boardReader.read(environments.of(environment), query)),
     readRank: (environment, userId) =>

@@ -222,6 +222,7 @@ describe("User tokens", () => {
         kind: "user",
         scope: "user",
         userId: "ada",
+        issuedAt: 0,
         expiresAt,
         restrictions: { origins: new Set(["https://app.example"]), addresses: undefined },
       })

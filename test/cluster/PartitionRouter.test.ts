@@ -68,13 +68,13 @@ describe("A request's partition", () => {
 
   it("is that of the project of the key that made its token", () => {
     const tokens = new UserTokens(createSecretKey(Buffer.from(secret, "hex")))
-    const wish = { keyId: "key_3", userId: "ada", expiresAt: now + 60_000 }
-    expect(ofKey(router(), tokens.make(wish, now))).toBe(3)
-    expect(ofKey(router(), tokens.make({ ...wish, keyId: "key_9" }, now))).toBeUndefined()
+    const wish = { keyId: "key_3", userId: "ada", issuedAt: now, expiresAt: now + 60_000 }
+    expect(ofKey(router(), tokens.make(wish))).toBe(3)
+    expect(ofKey(router(), tokens.make({ ...wish, keyId: "key_9" }))).toBeUndefined()
     const later = Date.UTC(2100, 0, 1)
-    expect(ofKey(router(), tokens.make({ ...wish, expiresAt: later }, now))).toBe(3)
+    expect(ofKey(router(), tokens.make({ ...wish, expiresAt: later }))).toBe(3)
     // The owner refuses it.
-    expect(ofKey(router(), tokens.make({ ...wish, expiresAt: 1_000 }, 0))).toBe(3)
+    expect(ofKey(router(), tokens.make({ ...wish, issuedAt: 0, expiresAt: 1_000 }))).toBe(3)
   })
 
   it("is that of the project of its page", () => {

@@ -201,6 +201,30 @@ describe("A token is refused", () => {
     }
   })
 
+  it("once its user is erased, on a connection and a stream that it opened, too", async () => {
+    const userId = "zoe"
+    const before = await tokenFor(userId)
+    const opened = { userId, action: "OPENED", id: "first" }
+    expect(await codeOf(before, "POST /v1/events", opened)).toEqual([200, undefined])
+    const headers = { authorization: `Bearer ${before}` }
+    const stream = await fetch(`${server.url}/v1/stream`, { headers })
+    expect(stream.status).toBe(200)
+    await ask(secret, `DELETE /v1/users/${userId}`)
+    const again = { userId, action: "OPENED", id: "second" }
+    expect(await codeOf(before, "POST /v1/events", again)).toEqual(unauthorized)
+    expect(await codeOf(before, `GET /v1/users/${userId}`)).toEqual(unauthorized)
+    expect((await codeOf(secret, `GET /v1/users/${userId}`))[0]).toBe(404)
+    // One that is made now is in force, though the erasure was in the same second.
+    const after = await tokenFor(userId)
+    expect(await codeOf(after, "POST /v1/events", { ...again, id: "third" })).toEqual([
+      200,
+      undefined,
+    ])
+    expect(await stream.text()).not.toContain("third")
+    expect(await codeOf(before, "POST /v1/events", again)).toEqual(unauthorized)
+    expect(await codeOf(await tokenFor("ada"), "GET /v1/users/ada")).toEqual([200, undefined])
+  })
+
   it("when its key is revoked", async () => {
     const { id, key } = await createKey(server)
     const token = await tokenFor("ada", key)

@@ -60,10 +60,27 @@ describe("The access log", () => {
       address: "127.0.0.1",
     })
     expect(first!.durationMs).toBeGreaterThan(0)
-    expect(second).toMatchObject({ route: "/api/v1/users/:id", path: "/api/v1/users/nobody" })
+    expect(second).toMatchObject({ route: "/api/v1/users/:id", path: "/api/v1/users/..." })
     expect(third).toMatchObject({ key: null, route: null, path: "/nothing", status: 404 })
     expect(fourth).toMatchObject({ key: null, method: "HEAD", status: 200, bytes: 0 })
     expect(lines.join()).not.toMatch(/in-the-query|unknown-secret|Bearer/)
+  })
+
+  it("has no id of a user, known or not, and neither has a slow line or a span", async () => {
+    const { call, lines, server, spans } = await watched({ slowMs: 0, tracing: true })
+    const headers = { traceparent: sampled }
+    for (const path of [
+      "/v1/users/grace-hopper",
+      "/api/v1/users/grace-hopper/events/evt_1",
+      "/v1/users/grace-hopper/nothing/grace",
+      "/dashboard/shop/sandbox/users/grace-hopper",
+    ]) {
+      await call("GET", path, { headers })
+    }
+    expect(lines).toHaveLength(4)
+    expect(spans.length).toBeGreaterThan(0)
+    expect(server.logs.filter((line) => line.includes("A request was slow"))).toHaveLength(4)
+    expect([...lines, ...server.logs, JSON.stringify(spans)].join()).not.toContain("grace")
   })
 
   it("can not be forged by a path or a request id: a line is one object in printable ASCII", async () => {

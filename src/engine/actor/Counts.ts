@@ -1,6 +1,7 @@
 /**
  * How many users an environment has, how many of them are midway in each quest or have completed it, how many events of
- * each action there were (`ActionCounts.ts`), and how many events in each of the last minutes (`Activity.ts`). The counts
+ * each action there were (`ActionCounts.ts`), how many events in each of the last minutes (`Activity.ts`), and who was
+ * erased lately (`ErasedUsers.ts`). The counts
  * are folded from durable records, each once, so that no read scans all users.
  *
  * A snapshot has them as of its watermark, in the transaction that sets it: recovery continues from there with
@@ -14,6 +15,7 @@ import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../../storage/Values.ts"
 import { ActionCounts, type StoredActions, type StoredOthers } from "./ActionCounts.ts"
 import { Activity, type StoredActivity } from "./Activity.ts"
+import { ErasedUsers, type StoredErased } from "./ErasedUsers.ts"
 
 /** Users in a quest. A user who completed one that recurs and is in it again counts for both. */
 export interface QuestCounts {
@@ -34,12 +36,17 @@ export class Counts implements EnvironmentCounts {
   readonly quests = new Map<string, QuestCounts>()
   readonly actions = new ActionCounts()
   readonly activity = new Activity()
+  readonly erased = new ErasedUsers()
   /** It has changed since the last snapshot. */
   changed = false
 
   fold(record: JournalRecord): void {
-    const { at, cause, facts } = record
+    const { at, cause, facts, subject } = record
     for (const fact of facts) this.#fold(fact)
+    if (cause.kind === "erasure" && subject.actor === "user") {
+      this.changed = true
+      this.erased.add(subject.userId, at)
+    }
     // A kept refusal has no facts.
     if (cause.kind !== "event" || facts.length === 0) return
     this.changed = true
@@ -97,13 +104,14 @@ export class Counts implements EnvironmentCounts {
   /** Takes over what a snapshot has. */
   load(body: Uint8Array): void {
     const stored: Stored = JSON.parse(Buffer.from(body).toString("utf8"))
-    const { actions = [], minutes = [], others = [0, 0], quests, users } = stored
+    const { actions = [], erased, minutes = [], others = [0, 0], quests, users } = stored
     this.users = users
     for (const [questId, inProgress, completed] of quests) {
       this.quests.set(questId, { inProgress, completed })
     }
     this.actions.load(actions, others)
     this.activity.load(minutes)
+    if (erased !== undefined) this.erased.load(erased)
   }
 
   /** The entry for the snapshot. */
@@ -117,6 +125,7 @@ export class Counts implements EnvironmentCounts {
       quests,
       ...this.actions.stored(),
       ...this.activity.stored(),
+      ...this.erased.stored(),
     }
     const key = compositeKey(countsPrefix, environment)
     return { table: "meta", key, value: encodeValue(JSON.stringify(stored)) }
@@ -133,6 +142,8 @@ interface Stored {
   readonly others?: StoredOthers
   /** Absent in values that were written before minutes were counted. */
   readonly minutes?: StoredActivity
+  /** Absent without an erasure of the last day. */
+  readonly erased?: StoredErased
 }
 
 export const countsPrefix = "counts"

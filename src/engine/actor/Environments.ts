@@ -226,6 +226,7 @@ export class Environments {
     const entries: Array<Entry> = []
     for (const { counts, fresh, id } of this) {
       fresh.seal()
+      if (counts.erased.forget(this.#options.now())) counts.changed = true
       if (!counts.changed) continue
       counts.changed = false
       counted.push(counts)

@@ -24,7 +24,7 @@ import { replies } from "../request/Replies.ts"
 import { insufficientScope, internalError } from "../request/RequestErrors.ts"
 import { headFault } from "../request/RequestHead.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
-import { RequestWatch } from "../request/RequestWatch.ts"
+import { loggedPath, RequestWatch } from "../request/RequestWatch.ts"
 import { type StreamedReply, Streams } from "../stream/StreamedReply.ts"
 import { Admission } from "./Admission.ts"
 import { Authentication } from "./Authentication.ts"
@@ -352,7 +352,10 @@ export class Pipeline implements RequestHandler {
     }
     const { path, request } = exchange
     const log = Effect.logError("A request failed", cause)
-    this.#run(Effect.annotateLogs(log, { method: request.method, path }), exchange)
+    this.#run(
+      Effect.annotateLogs(log, { method: request.method, path: loggedPath(path) }),
+      exchange,
+    )
     exchange.refuse(internalError)
   }
 }

@@ -4,7 +4,7 @@
  *
  * - All but metrics is off unless asked for. Then a request costs a comparison; an access log costs the making of its line.
  * - Lines are made of what outsiders send, as JSON, which escapes quotes and control characters. Node's parser takes nothing
- *   but printable ASCII for a path, and `requestIdOf` for an id, so that no line steers a terminal. A query may have personal data and is left out; of a key or token the line has the id of the key.
+ *   but printable ASCII for a path, and `requestIdOf` for an id, so that no line steers a terminal. A query may have personal data and is left out, and so is the id of a user in a path; of a key or token the line has the id of the key.
  * - Slow lines and spans are bounded by `slowLinesPerMinuteMax` and `spansPerMinuteMax`, whoever makes requests slow.
  * - A reply is watched when its head is written; a streamed one when it has ended.
  */
@@ -97,7 +97,7 @@ export class RequestWatch {
     const ms = Math.round(durationMs * 1_000) / 1_000
     const traceId = trace === undefined ? "" : `"traceId":"${trace.traceId}",`
     this.#accessLog?.(
-      `{"requestId":${quoted(requestId)},${traceId}"key":${caller === undefined ? "null" : quoted(caller.keyId)},"method":${quoted(request.method ?? "")},"route":${route === undefined ? "null" : quoted(route)},"path":${quoted(path)},"status":${status},"bytes":${request.method === "HEAD" ? 0 : bytes},"durationMs":${ms},"address":${quoted(this.addressOf(request))}}`,
+      `{"requestId":${quoted(requestId)},${traceId}"key":${caller === undefined ? "null" : quoted(caller.keyId)},"method":${quoted(request.method ?? "")},"route":${route === undefined ? "null" : quoted(route)},"path":${quoted(loggedPath(path))},"status":${status},"bytes":${request.method === "HEAD" ? 0 : bytes},"durationMs":${ms},"address":${quoted(this.addressOf(request))}}`,
     )
   }
 
@@ -107,7 +107,7 @@ export class RequestWatch {
     const line = {
       method: request.method,
       route,
-      path: shortened(path),
+      path: shortened(loggedPath(path)),
       status,
       durationMs: Math.round(durationMs),
       key: caller?.keyId,
@@ -123,7 +123,7 @@ export class RequestWatch {
     const attributes = {
       "http.request.method": request.method,
       "http.route": route,
-      "url.path": shortened(path),
+      "url.path": shortened(loggedPath(path)),
       "http.response.status_code": status,
       "client.address": this.addressOf(request),
       "laurel.request_id": requestId,
@@ -138,6 +138,14 @@ export class RequestWatch {
     })
   }
 }
+
+/** A path as logs have it: without the id of a user, and what follows, since a log outlives an erasure. */
+export const loggedPath = (path: string): string => {
+  const at = path.indexOf(users)
+  return at === -1 ? path : `${path.slice(0, at + users.length)}...`
+}
+
+const users = "/users/"
 
 /** A failure of this server. With 503 it refuses on purpose, maybe thousands a second; metrics count those. */
 const isFailure = (status: number): boolean => status >= 500 && status !== 503

@@ -9,6 +9,7 @@ import { Cause, Data, Effect, Stream } from "effect"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { timeoutOfRunning } from "../../storage/disk/runningTime.ts"
 import type { Exchange, HeaderList, RunForRequest } from "../request/Exchange.ts"
+import { loggedPath } from "../request/RequestWatch.ts"
 import type { StreamPlace } from "./StreamPlaces.ts"
 
 export interface StreamedReply {
@@ -91,7 +92,7 @@ export class Streams {
       const gone = response.destroyed
       response.destroy()
       if (gone || Cause.hasInterruptsOnly(exit.cause)) return
-      const { path } = exchange
+      const path = loggedPath(exchange.path)
       this.#run(
         Effect.logError("A streamed reply failed", exit.cause).pipe(Effect.annotateLogs({ path })),
         exchange,

@@ -6,6 +6,7 @@ import { recordNameOf } from "../../../src/domain/values/Ids.ts"
 import type { Seen } from "../../../src/engine/actor/ActionCounts.ts"
 import type { QuestCounts } from "../../../src/engine/actor/Counts.ts"
 import type { Engine, UserMessage } from "../../../src/engine/Engine.ts"
+import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import type { Storage } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
@@ -57,6 +58,42 @@ describe("Counts", () => {
       expect(yield* engine.readCounts(sandbox)).toEqual({ users: 3, quests })
       expect(yield* engine.readCounts(production)).toEqual({ users: 0, quests: new Map() })
     }),
+  )
+
+  it.effect(
+    "say when a user was erased, for as long as a token lasts, over snapshots and kills",
+    () =>
+      Effect.gen(function* () {
+        const state = new MemoryStorage.MemoryState()
+        const options = { snapshotIntervalMs: 3_600_000 }
+        const open = Effect.suspend(() => start(MemoryStorage.make({ state }), options))
+        const erase = (userId: string) => ({ userId, command: { kind: "erasure" } as const })
+        let running = yield* open
+        const atOf = (userId: string) => running.engine.erasedAt(sandbox, userId)
+        for (const userId of ["u1", "u2", "u3"]) {
+          yield* running.engine.askUser(sandbox, reward(userId, 5))
+        }
+        yield* TestClock.adjust(1_000)
+        yield* running.engine.askUser(sandbox, erase("u1"))
+        const first = atOf("u1")
+        expect(first).toBeGreaterThan(0)
+        expect([atOf("u2"), running.engine.erasedAt(production, "u1")]).toEqual([0, 0])
+        // One that a snapshot has, one that the journal alone has.
+        yield* TestClock.adjust(options.snapshotIntervalMs)
+        yield* running.engine.askUser(sandbox, erase("u2"))
+        const second = atOf("u2")
+        yield* running.close("kill")
+        running = yield* open
+        expect([atOf("u1"), atOf("u2"), atOf("u3")]).toEqual([first, second, 0])
+        yield* running.engine.askUser(sandbox, reward("u1", 5))
+        expect(atOf("u1")).toBe(first)
+        yield* TestClock.adjust(limits.userTokenSecondsMax * 1_000)
+        yield* running.engine.askUser(sandbox, reward("u3", 5))
+        yield* TestClock.adjust(options.snapshotIntervalMs)
+        yield* running.close("kill")
+        running = yield* open
+        expect([atOf("u1"), atOf("u2")]).toEqual([0, 0])
+      }),
   )
 
   for (const seed of seeds(4)) {
