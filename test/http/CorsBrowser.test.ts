@@ -79,7 +79,7 @@ describe("The script of a page of another origin", () => {
     for (const [key, path, status, code, words] of [
       [elsewhere, "/v1/leaderboard", 403, "origin_not_allowed", origin],
       [live, "/v1/leaderboard", 403, "origin_not_allowed", "publishable key"],
-      ["nobody", "/v1/leaderboard", 401, "unauthorized", "Bearer"],
+      ["nobody", "/v1/leaderboard", 401, "unauthorized", "not the text of a key"],
       [full, "/v1/users/nobody", 404, "user_not_found", ""],
       [full, "/v1/nothing", 404, "not_found", ""],
       [full, "/v1/stream?userId=", 400, "invalid_request", "userId"],
