@@ -7,7 +7,8 @@
  *   that tells that the outcome is unknown.
  * - A new owner ends all waiting for the last one, which may have stopped without closing its connections.
  *
- * The runner's own address is an owner as any other: its internal port decides whether the partition is served.
+ * The runner's own address is an owner as any other, as long as it serves the partition. One that stood still may have lost its
+ * partitions meanwhile: it reads the owners again, and sends nothing to itself.
  */
 import { type LaurelError, laurelError } from "../domain/values/Errors.ts"
 import { shuttingDown } from "../engine/actor/refusals.ts"
@@ -166,8 +167,12 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
     // The partition was begun, replaced or given away, and not claimed yet.
     if (owner?.address === "") return undefined
     const avoided = this.#avoided.get(partition)
-    if (owner === undefined || avoided?.owner !== owner) return owner
-    return performance.now() >= avoided.until ? owner : undefined
+    const isAvoided = avoided?.owner === owner && performance.now() < (avoided?.until ?? 0)
+    if (owner === undefined || isAvoided) return undefined
+    if (owner.address !== this.#options.address || this.#options.serves(partition)) return owner
+    // It was the owner, or is about to be: no request needs to go to its own port to find that out.
+    this.avoid(partition, owner)
+    return undefined
   }
 
   avoid(partition: number, owner: Owner): void {

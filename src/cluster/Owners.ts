@@ -219,6 +219,17 @@ export class Owners {
 
   /** Never fails: what is known stays, and the next read connects again. */
   async #read(): Promise<void> {
+    const from = performance.now()
+    const error = await this.#readAll()
+    if (error === undefined) return
+    // PostgreSQL ends the session of a process that stood still: a new one answers at once.
+    const isNew = this.failure === undefined && performance.now() - from < limits.ownersReadMs
+    const again = isNew ? await this.#readAll() : error
+    if (again !== undefined) this.failure = again instanceof Error ? again.message : String(again)
+  }
+
+  /** Returns the error. */
+  async #readAll(): Promise<unknown> {
     try {
       const rows = await this.#run({ text: ownersText })
       this.runners = await this.#readRunners()
@@ -239,12 +250,14 @@ export class Owners {
         isChanged ||= !isKnown
       }
       this.#owners = owners
-      if (!isChanged) return
-      this.#wake()
-      this.onChange()
+      if (isChanged) {
+        this.#wake()
+        this.onChange()
+      }
+      return undefined
     } catch (error) {
-      this.failure = error instanceof Error ? error.message : String(error)
       this.#connection.cut()
+      return error ?? new Error("unknown")
     }
   }
 

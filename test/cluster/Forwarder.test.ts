@@ -111,9 +111,9 @@ class KnownOwners {
 }
 
 /** A runner that forwards; its port. */
-const runnerThatKnows = async (owners: KnownOwners) => {
+const runnerThatKnows = async (owners: KnownOwners, address = "here") => {
   const metrics = new RequestMetrics(new Metrics())
-  const own = { address: "here", serves: (partition: number) => owners.served.has(partition) }
+  const own = { address, serves: (partition: number) => owners.served.has(partition) }
   const forwarder = new Forwarder({ ...own, owners, secret, metrics, partitionOf: () => 1 })
   const listener = new Listener(forwarder, limits)
   await Effect.runPromise(listen(listener.server, { host: "127.0.0.1", port: 0 }))
@@ -420,6 +420,26 @@ describe("A forwarded request", () => {
     while (forwarder.waiting === 0) await new Promise((resolve) => setImmediate(resolve))
     owners.become(owner.address)
     expect((await reply).status).toBe(201)
+  })
+
+  it("goes to the next owner at once where this runner was the last one, not by its own port", async () => {
+    const here = await ownerThat(echo, () => false)
+    const owner = await ownerThat(echo)
+    const owners = new KnownOwners(here.address)
+    owners.endsByTime = false
+    const { forwarder, port } = await runnerThatKnows(owners, here.address)
+    const reply = ask(port, { method: "POST", path: "/v1/events", body: "{}" })
+    while (forwarder.waiting === 0) await new Promise((resolve) => setImmediate(resolve))
+    expect(owners.renewals).toBe(1)
+    owners.become(owner.address)
+    expect((await reply).status).toBe(201)
+    expect([here.seen.requests, owner.seen.requests]).toEqual([0, 1])
+    // While it serves the partition, its port is that of an owner.
+    const own = await ownerThat(echo)
+    const known = new KnownOwners(own.address)
+    known.served.add(1)
+    const serving = await runnerThatKnows(known, own.address)
+    expect((await ask(serving.port, { path: "/v1/events" })).status).toBe(201)
   })
 
   it("goes on to the next owner where the last one refuses, or is gone", async () => {

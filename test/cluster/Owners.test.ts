@@ -59,4 +59,22 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("An owner",
       expect(second.of(1)).toEqual({ address: addresses[0], epoch: 2 })
     }),
   )
+
+  it.effect(
+    "is read again at once where PostgreSQL has ended the session, which is no outage",
+    () =>
+      Effect.gen(function* () {
+        const { connection, second } = yield* twoServers
+        const read = Effect.promise(() => second.renew())
+        yield* connection.run({ text: "UPDATE laurel_partition SET epoch = 2" })
+        const ended = yield* connection.run({
+          text: `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE pid <> pg_backend_pid() AND query LIKE '%laurel_%'`,
+        })
+        expect(ended.length).toBeGreaterThan(0)
+        yield* read
+        expect(second.failure).toBeUndefined()
+        expect(second.of(1)).toEqual({ address: addresses[0], epoch: 2 })
+      }),
+  )
 })
