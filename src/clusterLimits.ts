@@ -93,6 +93,8 @@ export const clusterLimits = {
   runnerForgottenMs: 86_400_000,
   /** Requests are counted over this time for `laurel cluster status`. */
   requestWindowMs: 60_000,
+  /** Archives of a cluster that a command asks for at once: each server makes one at a time. */
+  archivesAskedAtOnce: 4,
   // Forwarding
   /**
    * A request waits this long for an owner, and so many wait at once; those of one partition are at most as many as there are

@@ -129,21 +129,25 @@ type Missing =
   | "failure"
 
 /**
- * Runs `use` for each partition, one after another. A failure does not stop the others; at the end the command fails as the first
+ * Runs `use` for each partition: so many at once, and the last one after all others. A failure does not stop the others; at the end the command fails as the first
  * one that failed, with the words of all.
  */
 export const forEachPartition = <A, R>(
   configs: ReadonlyArray<Config>,
   missing: Missing,
   use: (config: Config) => Effect.Effect<A, CommandFailed, R>,
+  atOnce = 1,
 ): Effect.Effect<ReadonlyArray<A>, CommandFailed, R> =>
   Effect.gen(function* () {
     if (configs.length === 1) return [yield* use(configs[0]!)]
+    const attempt = (config: Config) => Effect.result(use(config))
+    const others = yield* Effect.forEach(configs.slice(0, -1), attempt, { concurrency: atOnce })
+    const results = [...others, yield* attempt(configs.at(-1)!)]
     const done: Array<A> = []
     const failures: Array<CommandFailed> = []
     const passedOver: Array<string> = []
-    for (const config of configs) {
-      const ended = yield* Effect.result(use(config))
+    for (const [index, ended] of results.entries()) {
+      const config = configs[index]!
       if (Result.isSuccess(ended)) {
         done.push(ended.success)
         continue

@@ -1,11 +1,12 @@
 /** `laurel snapshots create` */
-import { Clock, Console, Effect, Schema } from "effect"
+import { Clock, Console, Effect, Schema, Semaphore } from "effect"
 import { Command } from "effect/cli"
 import type { Config } from "../../config/Config.ts"
 import { partitionNumber } from "../../config/PartitionConfig.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
 import { JobFailed, type JobFailureKind, type JobProgress } from "../../engine/archive/Jobs.ts"
 import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
+import { limits } from "../../Limits.ts"
 import { bytesOf, pruneArchives } from "../../storage/archive/ArchiveCatalog.ts"
 import { type Manifest, Manifest as ManifestSchema } from "../../storage/archive/ArchiveManifest.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
@@ -86,15 +87,19 @@ const createAlone = Effect.fnUntraced(function* (
   return manifest
 })
 
-const create = Effect.fnUntraced(function* (config: Config, json: boolean) {
+/** Without a server, one archive at a time: each may need much memory. */
+const alone = Semaphore.makeUnsafe(1)
+
+const create = Effect.fnUntraced(function* (config: Config, json: boolean, isOnly: boolean) {
   const settings = yield* archiveSettings(config)
-  const manifest = yield* withProgressBar((progress) =>
+  const make = (progress: Progress) =>
     besideOrAlone<Manifest | JobFailed>(
       config,
       (server) => createBeside(server, config, progress),
-      createAlone(config, settings, progress),
-    ),
-  )
+      Semaphore.withPermit(alone, createAlone(config, settings, progress)),
+    )
+  // The bars of several would be drawn over each other.
+  const manifest = yield* isOnly ? withProgressBar(make) : make(() => {})
   if (manifest instanceof JobFailed) return yield* jobFailure(manifest)
   if (json) return yield* Console.log(JSON.stringify({ ...partitionMember(config), ...manifest }))
   // Standard output has the id alone, for scripts; messages go to standard error.
@@ -122,7 +127,13 @@ export const createSnapshot = Command.make(
   Effect.fnUntraced(
     function* ({ json, partition }) {
       const configs = yield* partitionsOf(yield* loadConfig, partition)
-      yield* forEachPartition(firstLast(configs), "failure", (config) => create(config, json))
+      const isOnly = configs.length === 1
+      yield* forEachPartition(
+        firstLast(configs),
+        "failure",
+        (config) => create(config, json, isOnly),
+        limits.archivesAskedAtOnce,
+      )
     },
     (effect) => Effect.provide(effect, loggingLayer()),
   ),
