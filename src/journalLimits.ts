@@ -70,4 +70,10 @@ export const journalLimits = {
   /** Local copies that were no longer those of a cluster, kept beside the one in use. */
   discardedCopiesKept: 2,
   damageNoteBytesMax: 4 * kibibyte,
+  /**
+   * How long what a recovery cut off is kept, and a copy that was set aside or that its server no longer uses; and the
+   * interval at which older ones are removed. Users may be in them who were erased since.
+   */
+  leftoverKeptMs: 7 * 86_400_000,
+  leftoverSweepMs: 3_600_000,
 } as const

@@ -71,6 +71,10 @@ const checkEngine = (limits: Bounds): void => {
   const journalMs =
     limits.journalSegmentMs + limits.journalRetentionMs + 4 * limits.journalHeartbeatMs
   holds(journalMs < limits.erasureMs, "erased data leaves the journal in time")
+  holds(
+    limits.leftoverKeptMs + limits.leftoverSweepMs < limits.erasureMs,
+    "erased data leaves the bytes that a recovery cut off in time",
+  )
 }
 
 const checkServers = (limits: Bounds): void => {

@@ -302,6 +302,13 @@ export class Partition {
     else if (this.#held === held) yield* this.#close("Another server claimed the partition")
   })
 
+  /** Runs `use` unless the partition is open; nothing opens it meanwhile. */
+  readonly whileClosed = (use: Effect.Effect<void>): Effect.Effect<void> =>
+    Semaphore.withPermit(
+      this.#changing,
+      Effect.suspend(() => ((this.#held ?? this.#follower) === undefined ? use : Effect.void)),
+    )
+
   /** Before the process ends, while all partitions are served. */
   readonly leave = Effect.suspend(() => this.#held?.opened.leave ?? Effect.void)
 

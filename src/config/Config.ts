@@ -337,16 +337,30 @@ export const retentionOf = ({
   daily,
 })
 
-/** The longest time that journal and archives keep erased data, milliseconds; archives on demand are not counted. */
-export const erasureMsOf = (config: Config): number => {
+/** The longest time that scheduled archives are kept, milliseconds. */
+export const archivesKeptMsOf = (config: Config): number =>
+  config.archiveIntervalMs === null
+    ? 0
+    : archiveKeptMs(retentionOf(config), config.archiveIntervalMs)
+
+/**
+ * The longest time that journal and archives keep erased data, milliseconds; archives on demand are not counted. In a cluster also
+ * the journal in PostgreSQL, which goes once archives elsewhere have it, and copies that were set aside. `null`: it stays.
+ */
+export const erasureMsOf = (config: Config): number | null => {
   const { archiveIntervalMs, snapshotIntervalMs } = config
+  const isClustered = config.cluster !== undefined
+  if (isClustered && (archiveIntervalMs === null || !isKeptElsewhere(config))) return null
   const lagMs = 4 * Math.max(limits.journalHeartbeatMs, snapshotIntervalMs)
   const journalMs = limits.journalSegmentMs + limits.journalRetentionMs
-  const archivesMs =
-    archiveIntervalMs === null ? 0 : archiveKeptMs(retentionOf(config), archiveIntervalMs)
+  const archivesMs = archivesKeptMsOf(config)
+  // PostgreSQL keeps what the newest archive but one does not have.
+  const postgresMs = isClustered ? 3 * (archiveIntervalMs ?? 0) + lagMs : 0
+  const leftoverMs = isClustered ? limits.leftoverKeptMs + limits.leftoverSweepMs : 0
   const bucketMs =
     config.archiveBucket === undefined ? 0 : limits.bucketKeptMs + 2 * limits.bucketCollectMs
-  return Math.max(limits.erasureMs, Math.max(journalMs, archivesMs + bucketMs) + lagMs)
+  const keptMs = Math.max(journalMs + postgresMs, archivesMs + bucketMs)
+  return Math.max(limits.erasureMs, keptMs + leftoverMs + lagMs)
 }
 
 /** All settings with their defaults, a line or two each, for `laurel serve --help`. */

@@ -346,6 +346,33 @@ describe("A partition that this runner follows", () => {
     }),
   )
 
+  it.effect("has its leftovers removed only while it is closed, and is not opened meanwhile", () =>
+    Effect.gen(function* () {
+      const { given, happened, lock, partition } = yield* setUp()
+      yield* settle
+      let removals = 0
+      const remove = Effect.sync(() => {
+        removals++
+      })
+      yield* partition.whileClosed(remove)
+      given.isFollower = false
+      yield* advance(2 * limits.followOverMs)
+      expect(removals).toBe(0)
+      const gate = yield* Deferred.make<void>()
+      yield* Effect.forkChild(partition.whileClosed(Effect.andThen(remove, Deferred.await(gate))))
+      yield* settle
+      expect(removals).toBe(1)
+      yield* lock
+      yield* settle
+      expect(happened.splice(0)).toEqual(["opens 1", "closes 1"])
+      yield* Deferred.succeed(gate, undefined)
+      yield* settle
+      expect(happened).toEqual(["opens 2", "serves 2"])
+      yield* partition.whileClosed(remove)
+      expect(removals).toBe(1)
+    }),
+  )
+
   it.effect("whose copy is damaged is closed, left to another runner, and else opened again", () =>
     Effect.gen(function* () {
       const { given, happened, lock, partition } = yield* setUp()

@@ -248,7 +248,7 @@ describe("The configuration", () => {
 
   it("returns the deadline of an erasure: ten days, or later with longer retention", () => {
     const days = (environment: Record<string, string>) =>
-      erasureMsOf(configOf(environment)) / 86_400_000
+      (erasureMsOf(configOf(environment)) ?? Number.NaN) / 86_400_000
     expect(days({})).toBe(10)
     expect(days({ LAUREL_ARCHIVE_INTERVAL: "off", LAUREL_ARCHIVE_DAILY: "30" })).toBe(10)
     expect(days({ LAUREL_ARCHIVE_DAILY: "30" })).toBeGreaterThan(31)
@@ -263,6 +263,16 @@ describe("The configuration", () => {
     }
     const month = { LAUREL_ARCHIVE_DAILY: "30" }
     expect(days({ ...month, ...bucket })).toBe(days(month) + 4)
+    // A cluster also has a journal in PostgreSQL, and copies that were set aside.
+    const cluster = { LAUREL_CLUSTER: "postgres://db/laurel", LAUREL_DASHBOARD: "off" }
+    const kept = { ...cluster, LAUREL_ARCHIVE_DIR: "/mnt/archive" }
+    const keptDays = (limits.journalRetentionMs + limits.leftoverKeptMs) / 86_400_000
+    expect(days(kept)).toBeGreaterThan(keptDays)
+    expect(days(kept)).toBeLessThan(keptDays + 5)
+    expect(days({ ...cluster, ...bucket })).toBeGreaterThan(keptDays)
+    // Without archives elsewhere PostgreSQL keeps all of its journal.
+    expect(erasureMsOf(configOf(cluster))).toBeNull()
+    expect(erasureMsOf(configOf({ ...kept, LAUREL_ARCHIVE_INTERVAL: "off" }))).toBeNull()
   })
 
   it("reads a bucket, and the variables that programs for S3 share where there is one", () => {

@@ -21,8 +21,8 @@ import { Routing } from "../../cluster/Routing.ts"
 import { ExpirationDiffers } from "../../cluster/RunnerRow.ts"
 import { Shares } from "../../cluster/Shares.ts"
 import { readSecret } from "../../cluster/secret.ts"
-import type { Config } from "../../config/Config.ts"
-import { clusterDirectory } from "../../config/PartitionConfig.ts"
+import { archivesKeptMsOf, type Config } from "../../config/Config.ts"
+import { clusterDirectory, ofPartition } from "../../config/PartitionConfig.ts"
 import { splitAddress } from "../../config/SettingForms.ts"
 import { dashboardPrefix } from "../../dashboard/prefix.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
@@ -31,6 +31,7 @@ import type { ReadinessState } from "../../http/server/Readiness.ts"
 import { limits } from "../../Limits.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { checkFormat } from "../../storage/postgres/formats.ts"
+import { removeLeftovers } from "../../storage/postgres/Leftovers.ts"
 import { waiting } from "../../storage/postgres/Patience.ts"
 import { PgConnection } from "../../storage/postgres/PgConnection.ts"
 import { checkServer } from "../../storage/postgres/ServerCheck.ts"
@@ -197,11 +198,24 @@ export const serveInCluster = (
       // Before the others see that this runner leaves: then they find the lock free.
       return here.handOver
     })
+    yield* Effect.forkScoped(removeLeftoversOf(config, all))
     yield* Effect.logInfo("Joined the cluster").pipe(
       Effect.annotateLogs({ url: api.url, adminUrl, address }),
     )
     return yield* Deferred.await(failed)
   })
+
+/** Of the partitions of this runner. */
+const removeLeftoversOf = (config: Config, all: ReadonlyArray<Partition>): Effect.Effect<never> => {
+  const directories = all.map((_, index) => ofPartition(config, index + 1).dataDirectory)
+  const hasArchives = config.archiveDirectory === "" && config.archiveIntervalMs !== null
+  return removeLeftovers({
+    directories: new Map(directories.map((directory, index) => [index + 1, directory])),
+    whileClosed: (number, remove) => all[number - 1]!.whileClosed(remove),
+    isOwner: (number) => all[number - 1]!.handler !== undefined,
+    archivesKeptMs: hasArchives ? archivesKeptMsOf(config) : undefined,
+  })
+}
 
 const routingBy = ({ copy }: ClusterDirectory, owners: Owners): Routing =>
   new Routing(

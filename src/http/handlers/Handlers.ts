@@ -18,7 +18,7 @@ export const handlersOf = (
   webhooks: Omit<WebhookParts, "engine">,
   streams: StreamParts,
   events: EventMetrics,
-  erasureMs: number,
+  erasureMs: number | null,
 ) => ({
   events: eventHandlers(engine, events),
   actions: actionHandlers(engine),

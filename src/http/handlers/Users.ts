@@ -23,11 +23,11 @@ const userNotFound = laurelError(
   "No event, reward or profile of this user was accepted yet.",
 )
 
-/** `erasureMs`: how long after an erasure journal and archives may still have the user. */
+/** `erasureMs`: how long after an erasure journal and archives may still have the user; `null`: without an end. */
 export const userHandlers = (
   engine: Engine["Service"],
   accounts: Accounts["Service"],
-  erasureMs: number,
+  erasureMs: number | null,
 ): Handlers<typeof Users> => {
   const readUser = (environment: string, userId: string) =>
     Effect.flatMap(engine.readUser(environment, userId), (user) => foundOr(user, userNotFound))
@@ -84,6 +84,7 @@ export const userHandlers = (
       handle: ({ caller: { environment }, params: { id: userId } }) =>
         Effect.gen(function* () {
           yield* engine.askUser(environment, { userId, command: { kind: "erasure" } })
+          if (erasureMs === null) return { body: undefined }
           const erasedBy = engine.now() + erasureMs
           return { body: undefined, headers: ["Laurel-Erased-By", isoTime(erasedBy)] }
         }),

@@ -63,7 +63,7 @@ export interface TakeOver {
 export type ServerBounds = ListenerBounds &
   AdmissionBounds &
   StreamBounds &
-  Record<"streamStallMs" | "streamHeartbeatMs" | "erasureMs", number>
+  Record<"streamStallMs" | "streamHeartbeatMs", number> & { readonly erasureMs: number | null }
 
 export interface Served {
   readonly port: number

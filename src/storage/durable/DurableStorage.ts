@@ -13,6 +13,7 @@ import { lockDirectory } from "../disk/DirectoryLock.ts"
 import type { Disk, DiskError, OnDisk } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import type { Journal } from "../journal/Journal.ts"
+import { removeOldCuts } from "../journal/JournalRecovery.ts"
 import { openJournal } from "../journal/OpenJournal.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
 import { openLmdbStore } from "../lmdb/LmdbStore.ts"
@@ -67,6 +68,10 @@ export const open = Effect.fnUntraced(function* (
     onFlushed: options.metrics && flushesOf(options.metrics),
   })
   yield* keepFlushedMark(journal)
+  const cuts = removeOldCuts(options.disk ?? nodeDisk, path.join(directory, "journal"))
+  // A failure is for the next time.
+  const removed = Effect.andThen(Effect.ignore(cuts), Effect.sleep(limits.leftoverSweepMs))
+  yield* Effect.forkScoped(Effect.forever(removed))
   const entries = yield* openLmdbStore({
     folder: live,
     freeSpaceBytesMin,

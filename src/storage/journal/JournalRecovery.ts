@@ -4,6 +4,7 @@
  */
 import path from "node:path"
 import { Clock, Effect } from "effect"
+import { limits } from "../../Limits.ts"
 import { type Disk, type DiskError, withFile } from "../disk/Disk.ts"
 import { Broken, Damaged, Newer } from "../Storage.ts"
 import {
@@ -121,6 +122,21 @@ const keepCut = Effect.fnUntraced(function* (
     "The journal ended in an incomplete write, which was cut off. Usually a crash cut the write short before its acknowledgement. All records up to flushedSequence were acknowledged and are there; a record after afterSequence may have been acknowledged and damaged later",
   ).pipe(Effect.annotateLogs({ ...cut }))
   return cut
+})
+
+const cutPattern = /^cut-(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3}Z)-\d+\.bytes$/
+
+/** Removes the bytes that were cut off `leftoverKeptMs` ago: users may be in them who were erased since. */
+export const removeOldCuts = Effect.fnUntraced(function* (
+  disk: Disk,
+  folder: string,
+): Effect.fn.Return<void, DiskError> {
+  const before = (yield* Clock.currentTimeMillis) - limits.leftoverKeptMs
+  for (const name of yield* disk.list(folder)) {
+    const [, hour, minute, second] = cutPattern.exec(name) ?? []
+    if (hour === undefined || Date.parse(`${hour}:${minute}:${second}`) >= before) continue
+    yield* disk.remove(path.join(folder, name))
+  }
 })
 
 /** Recovers the journal in `folder`; an empty folder is an empty journal. */

@@ -83,7 +83,7 @@ export const notedDamage = (disk: Disk, directory: string): OnDisk<string | unde
     () => Effect.undefined,
   )
 
-const asidePrefix = "discarded-"
+export const asidePrefix = "discarded-"
 const numberOf = (name: string): number =>
   name.startsWith(asidePrefix) ? Number(name.slice(asidePrefix.length)) : Number.NaN
 

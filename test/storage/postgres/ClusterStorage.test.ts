@@ -1,8 +1,8 @@
 /** The storage of a partition: PostgreSQL and the data directory that follows it. */
-import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises"
+import { cp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, type Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { limits } from "../../../src/Limits.ts"
 import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
@@ -10,8 +10,10 @@ import { type Disk, DiskError, type DiskFile } from "../../../src/storage/disk/D
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
 import { lineageName } from "../../../src/storage/durable/LineageFile.ts"
+import type { JournalPosition } from "../../../src/storage/journal/SegmentFormat.ts"
 import { compositeKey } from "../../../src/storage/Keys.ts"
 import type { ClusterStorageOptions } from "../../../src/storage/postgres/ClusterStorage.ts"
+import { removeLeftovers } from "../../../src/storage/postgres/Leftovers.ts"
 import { damageName } from "../../../src/storage/postgres/LocalFiles.ts"
 import type { Refill, RefillCopy } from "../../../src/storage/postgres/OpenCopy.ts"
 import type { Outdated } from "../../../src/storage/postgres/Outdated.ts"
@@ -785,6 +787,78 @@ describe("PostgreSQL", () => {
       const first = yield* storage.firstSequence
       expect(first).toBeGreaterThan(10)
       yield* expectRecords(storage, first, 40, padding)
+    }),
+  )
+
+  it.live("and all files have nothing of a user any more once all of it is old", () =>
+    Effect.gen(function* () {
+      const user = "ada-who-was-erased"
+      const [url, directory] = [yield* cluster, yield* temporaryFolder]
+      const archived: Array<JournalPosition> = []
+      const options = { archives: Effect.sync(() => archived) }
+      const tables = ["laurel_journal", "laurel_entries", "laurel_directory", "laurel_partition"]
+      const found = Effect.gen(function* () {
+        const places: Array<string> = []
+        for (const name of tables) {
+          const rows = yield* query(url, `SELECT row_to_json(t)::text AS row FROM ${name} t`)
+          const hex = Buffer.from(user).toString("hex")
+          if (JSON.stringify(rows).includes(user) || JSON.stringify(rows).includes(hex))
+            places.push(name)
+        }
+        const files = yield* Effect.promise(() =>
+          readdir(directory, { recursive: true, withFileTypes: true }),
+        )
+        for (const file of files.filter((each) => each.isFile())) {
+          const where = path.join(file.parentPath, file.name)
+          const bytes = yield* Effect.promise(() => readFile(where))
+          if (bytes.includes(user)) places.push(path.relative(directory, where))
+        }
+        return places.toSorted()
+      })
+      // The user, and a copy that was set aside with a part of a write.
+      yield* within(url, directory, (storage) => storage.append(numbered(1, 1, user)), options)
+      yield* Effect.scoped(Effect.map(opened(url, directory), ({ noteDamage }) => noteDamage("")))
+      const cut = `cut-${new Date().toISOString().replaceAll(":", "-")}-1.bytes`
+      yield* Effect.promise(() => writeFile(path.join(directory, "journal", cut), user))
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { position, storage } = yield* opened(url, directory, options)
+          yield* storage.prune(0, 1)
+          for (const sequence of [2, 3]) {
+            yield* storage.append(numbered(sequence, 1))
+            archived.push(position())
+          }
+          yield* storage.append(numbered(4, 1))
+          yield* storage.writeEntries([])
+          const aside = path.join("discarded-1", "journal")
+          const segment = "00000000000000000001.segment"
+          expect(yield* found).toEqual(
+            [
+              path.join(aside, segment),
+              path.join(aside, cut),
+              path.join("journal", segment),
+              "laurel_journal",
+            ].toSorted(),
+          )
+          yield* storage.prune(3)
+          const old = new Date(Date.now() - limits.leftoverKeptMs - 60_000)
+          yield* Effect.promise(async () => {
+            const everything = await readdir(directory, { recursive: true })
+            for (const name of everything) await utimes(path.join(directory, name), old, old)
+          })
+          const over = yield* Deferred.make<void>()
+          yield* Effect.raceFirst(
+            removeLeftovers({
+              directories: new Map([[1, directory]]),
+              whileClosed: () => Effect.asVoid(Deferred.succeed(over, undefined)),
+              isOwner: () => true,
+              archivesKeptMs: undefined,
+            }),
+            Deferred.await(over),
+          )
+          expect(yield* found).toEqual([])
+        }),
+      )
     }),
   )
 

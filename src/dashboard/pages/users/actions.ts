@@ -91,9 +91,13 @@ export const eraseUser = (visit: PlaceVisit, userId: string): Answer => {
     yield* confirmed(visit)
     if (form.text("confirm") !== userId) return yield* Effect.fail(otherId)
     const { headers = [] } = yield* reply("users.erase", { params: { id: userId } })
-    const erasedBy = headers[headers.indexOf("Laurel-Erased-By") + 1]!
-    const day = erasedBy.slice(0, "2026-11-01".length)
-    const notice = `User ${titled(userId)} is erased. No page, leaderboard or API reply shows the user any more; the last data leaves the journal and the archives of this server by ${day}.`
+    const at = headers.indexOf("Laurel-Erased-By")
+    const day = headers[at + 1]?.slice(0, "2026-11-01".length)
+    const leaves =
+      at === -1
+        ? "the journal in PostgreSQL keeps the last data, since no archives are kept elsewhere"
+        : `the last data leaves the journal and the archives of this server by ${day}`
+    const notice = `User ${titled(userId)} is erased. No page, leaderboard or API reply shows the user any more; ${leaves}.`
     return redirectWithNotice(visit, `${base}/users`, notice)
   })
   return orUserPage(visit, userId, erased)
