@@ -81,7 +81,7 @@ ${table(
   "Sessions",
   ["Browser", "Address", "Signed in", "Last used", "Actions"],
   sessions.map(({ address, agent, createdAt, id, usedAt }) => [
-    agent === "" ? "unknown" : agent.slice(0, 60),
+    browserName(agent),
     address,
     time(createdAt),
     time(usedAt),
@@ -97,6 +97,33 @@ ${
     failed?.error,
   )
 })
+
+const browsers = [
+  [/\bEdg\w*\/(\d+)/, "Edge"],
+  [/\bOPR\/(\d+)/, "Opera"],
+  [/\b(?:Firefox|FxiOS)\/(\d+)/, "Firefox"],
+  [/\b(?:HeadlessChrome|Chrome|CriOS)\/(\d+)/, "Chrome"],
+  [/\bVersion\/(\d+).*\bSafari\//, "Safari"],
+] as const
+const systems = [
+  [/\b(?:iPhone|iPad)\b/, "iOS"],
+  [/\bAndroid\b/, "Android"],
+  [/\bWindows\b/, "Windows"],
+  [/\bMac OS X\b/, "macOS"],
+  [/\bCrOS\b/, "ChromeOS"],
+  [/\bLinux\b/, "Linux"],
+] as const
+
+/** "Firefox 140 on Linux": nearly all texts of browsers begin alike. The text itself where the browser is none of these. */
+export const browserName = (agent: string): string => {
+  const system = systems.find(([pattern]) => pattern.test(agent))?.[1]
+  for (const [pattern, name] of browsers) {
+    const version = pattern.exec(agent)?.[1]
+    if (version !== undefined)
+      return `${name} ${version}${system === undefined ? "" : ` on ${system}`}`
+  }
+  return agent === "" ? "unknown" : agent.slice(0, 200)
+}
 
 /** A form of the page: back to it, or the page with the reason of a refusal. */
 const formRoute = (

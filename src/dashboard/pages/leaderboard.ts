@@ -129,7 +129,7 @@ const boardView = (visit: PlaceVisit, board: Board, timezone: string): Html => {
   const heads = ["Rank", "User", "Xp", "Level", ...(past ? ["Rank in previous window"] : [])]
   return html`${past && windowLine(visit, board, timezone)}
 ${me === null && html`<p>${isolated(around)} is not listed here.</p>`}
-${rows.length === 0 ? emptyBoard(visit, total) : table("Leaderboard", heads, rows)}
+${rows.length === 0 ? emptyBoard(visit, board) : table("Leaderboard", heads, rows)}
 ${pager(path, withoutAround(request.query), board)}
 ${total > 0 && html`<p class="hint">Users with equal xp share a rank. Hidden users and users without xp are not listed.</p>`}`
 }
@@ -140,10 +140,12 @@ const withoutAround = (query: URLSearchParams): URLSearchParams => {
   return rest
 }
 
-const emptyBoard = ({ base }: PlaceVisit, total: number): Html =>
-  total > 0
-    ? html`<p>The leaderboard ends before this page.</p>`
+const emptyBoard = ({ base, now }: PlaceVisit, { total, window }: Board): Html => {
+  if (total > 0) return html`<p>The leaderboard ends before this page.</p>`
+  return window.endsAt !== null && Date.parse(window.endsAt) <= now()
+    ? html`<p>Nobody earned xp in this window.</p>`
     : html`<p>The leaderboard ranks users by xp. Nobody has earned xp here yet: <a href="${base}/rules">create a rule</a> that gives xp for an event.</p>`
+}
 
 const windowsKept: Readonly<Record<WindowKind, number>> = {
   daily: limits.boardDailyWindowsKept,

@@ -41,9 +41,9 @@ ${liveSection(
   html`<div class="row filters">
 <div class="field"><label for="kind">Kind</label>
 <select id="kind"><option value="">all</option>${messageKinds.map((kind) => html`<option>${kind}</option>`)}</select></div>
-<div class="field"><label for="user">User</label><input id="user" autocomplete="off" placeholder="id of a user"></div>
+<div class="field"><label for="user">User</label><input id="user" autocomplete="off" placeholder="the whole id of a user"></div>
 <div class="field"><button type="button">Pause</button></div></div>
-<p class="hint"><span data-count>0 received</span>. The newest 200 are shown.</p>
+<p class="hint"><span data-count>0 received</span> since the page was opened. The newest 200 are shown.</p>
 <ul class="live" aria-label="Messages"></ul>`,
 )}`,
     )

@@ -6,7 +6,14 @@ import type { SignedIn } from "../../accounts/people/People.ts"
 import { firstProjectName, projectNamed, scopeOf } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { type PlaceVisit, placePage, type Route, type Visit } from "../request/Route.ts"
-import { commandBox, commandsOf, curl, eventRequest, secretBox } from "../view/Commands.ts"
+import {
+  commandBox,
+  commandsOf,
+  curl,
+  eventRequest,
+  keyVariable,
+  secretBox,
+} from "../view/Commands.ts"
 import { type Html, html } from "../view/Html.ts"
 import type { Reply } from "../view/Replies.ts"
 import { liveSection, positionNow } from "./live.ts"
@@ -15,7 +22,7 @@ const ruleRequest = { path: "rules", body: `{"action":"LESSON_DONE","reward":{"x
 
 const keyPart = (base: string, key: string | undefined): Html =>
   key === undefined
-    ? html`<p>The commands need an API key in place of <code>$KEY</code>. A key is shown only once, when it is created: <a href="${base}/keys">create another key</a>.</p>`
+    ? html`<p>The commands need an API key in the variable <code>KEY</code> of the shell: <code>KEY=lk_test_…</code>. A key is shown only once, when it is created: <a href="${base}/keys">create another key</a>.</p>`
     : html`<p>Copy this key of the sandbox now: it is not shown again. Anyone who has it can change everything in this environment.</p>
 ${secretBox("key", "the key", key)}`
 
@@ -27,7 +34,7 @@ const startPage = Effect.fnUntraced(function* (
   const after = yield* positionNow(visit)
   const { total } = yield* ask("users.list", { query: { limit: "1" } })
   const key = once.take(request.query.get("created"), member.session.id)
-  const text = key ?? "$KEY"
+  const text = key ?? keyVariable
   const next = html`<ul>
 <li><a href="${base}/rules">Create rules that give xp</a></li>
 <li><a href="${base}/live">Watch messages live</a></li>

@@ -46,16 +46,23 @@ request = http.Request("${origin}/v1/${path}",
   data=json.dumps(${body}).encode())
 print(http.urlopen(request).read().decode())'`
 
+/** Stands for a key that a shell has in a variable. */
+export const keyVariable = "$KEY"
+
 /** The same request in each language. */
 export const commandsOf = (
   origin: string,
   key: string,
   request: ApiRequest,
-): ReadonlyArray<Command> => [
-  { id: "curl", label: "curl", text: curl(origin, key, request) },
-  { id: "javascript", label: "JavaScript", text: javascript(origin, key, request) },
-  { id: "python", label: "Python", text: python(origin, key, request) },
-]
+): ReadonlyArray<Command> => {
+  // A shell expands nothing in single quotes, which these programs stand in.
+  const inProgram = key === keyVariable ? `'"${keyVariable}"'` : key
+  return [
+    { id: "curl", label: "curl", text: curl(origin, key, request) },
+    { id: "javascript", label: "JavaScript", text: javascript(origin, inProgram, request) },
+    { id: "python", label: "Python", text: python(origin, inProgram, request) },
+  ]
+}
 
 const copyable = ({ id, label, text }: Command): Html =>
   html`<pre id="${id}" tabindex="0" role="region" aria-label="${label}">${text}</pre>

@@ -134,6 +134,13 @@ describe("A window of the leaderboard", () => {
     },
   )
 
+  it("that closed without any xp says so, and asks for no rule", async () => {
+    const { status, text } = await board("?window=daily&at=2026-11-10")
+    expect(status).toBe(200)
+    expect(text).toContain("Nobody earned xp in this window.")
+    expect(text).not.toContain("create a rule")
+  })
+
   it("that cannot be read is marked at the field of its day", async () => {
     for (const at of ["2020-01-01", "2099-01-01", "tomorrow"]) {
       const { status, text } = await board(`?window=daily&at=${at}`)
