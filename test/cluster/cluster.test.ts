@@ -43,7 +43,7 @@ describe("A cluster of two runners", () => {
     // As if a server of a newer version had begun an upgrade: all starts below are beside it.
     await postgres.query("UPDATE laurel_schema SET version = version + 1", "cluster")
     load = new Loads(
-      loadedPartitions.map((partition) => cluster.load(3, { partition, restMs: 100 })),
+      loadedPartitions.map((partition) => cluster.load(3, { partition, restMs: 300 })),
     )
   })
 
