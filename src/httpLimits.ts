@@ -44,6 +44,9 @@ export const httpLimits = {
   /** Pages of the dashboard that are made at once, and a form of one. */
   pagesConcurrentMax: 8,
   pageBodyBytesMax: 64 * kibibyte,
+  /** Forms that are received or answered at once, in all and from one network (an address, or a /64 of IPv6). */
+  pageBodiesMax: 512,
+  pageBodiesOfNetworkMax: 64,
   /** Metadata of events on one page of a history, in all. */
   pageMetadataCharactersMax: 20_000,
   /** How long a secret waits to be shown once, and how many do. */

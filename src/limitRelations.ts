@@ -62,6 +62,10 @@ const checkEngine = (limits: Bounds): void => {
     "one webhook that answers quickly has all its attempts in its host's share",
   )
   holds(limits.webhooks <= limits.webhooksMax, "the default number of webhooks is allowed")
+  holds(
+    4 * limits.pageBodiesMax * limits.pageBodyBytesMax <= limits.bodiesBytesMax,
+    "forms of the dashboard leave most of the room for bodies to the API",
+  )
   holds(limits.pageDefault <= limits.pageMax, "the default page is allowed")
   holds(
     (limits.auditKeptMs / 3_600_000) * limits.auditFailuresPerHourMax <= limits.auditEntriesMax / 2,

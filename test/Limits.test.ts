@@ -33,6 +33,10 @@ describe("Bounds that disagree", () => {
         { webhookAttemptsOfHostMax: 199 },
         "one webhook that answers quickly has all its attempts in its host's share",
       ],
+      [
+        { pageBodiesMax: 2_048 },
+        "forms of the dashboard leave most of the room for bodies to the API",
+      ],
       [{ webhooks: 1_001 }, "the default number of webhooks is allowed"],
       [{ boardChunkSlotsMax: 500 }, "chunk sizes and table counts are powers of two"],
     ] as const

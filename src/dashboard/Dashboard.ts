@@ -1,7 +1,7 @@
 /**
  * The dashboard: HTML made on the server, forms that need no script. The way of a request: the name it was asked under →
- * assets → own form → route → session → role → page. Pages are bounded, hold no state but secrets on their way to be shown
- * once, and change things only by a POST from one of their own forms.
+ * own form → body → assets → route → session → role → page. Pages are bounded, hold no state but secrets on their way to be
+ * shown once, and change things only by a POST from one of their own forms.
  */
 import { Effect } from "effect"
 import type { Caller } from "../accounts/Accounts.ts"
@@ -177,11 +177,8 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
   const answer = Effect.fnUntraced(function* (
     request: PageRequest,
   ): Effect.fn.Return<Reply | StreamedReply, LaurelError> {
-    if (!site.isKnownName(request)) return yield* Effect.fail(unknownName)
     const asset = request.method === "GET" ? assets.find(request.path) : undefined
     if (asset !== undefined) return asset
-    if (request.method === "POST" && !site.isOwnForm(request))
-      return yield* Effect.fail(foreignForm)
     const better = site.underLocalhost(request)
     if (better !== undefined) return redirect(better)
     // People add it, and some proxies do.
@@ -311,6 +308,10 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
 
   return {
     prefix,
+    refusalOf: (head) => {
+      if (!site.isKnownName(head)) return unknownName
+      return head.method === "POST" && !site.isOwnForm(head) ? foreignForm : undefined
+    },
     answer: (request) =>
       Effect.catch(answer(request), (error) =>
         Effect.succeed(errorPage(error, alone(request.path))),

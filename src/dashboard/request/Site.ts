@@ -3,7 +3,7 @@
  * its own pages. A page of another site that resolves its own name to this server (DNS rebinding) is refused by name.
  */
 import { isIP } from "node:net"
-import type { PageRequest } from "../../http/pages/Pages.ts"
+import type { PageHead, PageRequest } from "../../http/pages/Pages.ts"
 
 export interface SiteOptions {
   /** The address at which people reach the server, such as `https://laurel.example.com`. */
@@ -46,7 +46,7 @@ export class Site {
   }
 
   /** Whether the request names this server as its public URL does, or a loopback name. */
-  isKnownName({ headers }: PageRequest): boolean {
+  isKnownName({ headers }: PageHead): boolean {
     const host = text(headers.host).toLowerCase()
     return this.#insecure || host === this.#host || loopbackNames.has(host.replace(/:\d+$/, ""))
   }
@@ -86,7 +86,7 @@ export class Site {
   }
 
   /** Whether a POST comes from a page of this server: browsers say so, and no page can say it for another. */
-  isOwnForm({ headers }: PageRequest): boolean {
+  isOwnForm({ headers }: PageHead): boolean {
     const site = headers["sec-fetch-site"]
     if (site !== undefined) return site === "same-origin" || site === "none"
     return URL.parse(text(headers.origin))?.host === text(headers.host).toLowerCase()

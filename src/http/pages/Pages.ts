@@ -4,6 +4,7 @@
  */
 import { type Cause, Effect, Result } from "effect"
 import type { AuditLog } from "../../accounts/audit/AuditLog.ts"
+import { networkOf } from "../../accounts/people/Throttle.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import { shuttingDown } from "../../engine/actor/refusals.ts"
@@ -34,9 +35,14 @@ export interface PageRequest {
   readonly aside: <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E>
 }
 
+/** What is known of a request before its body. */
+export type PageHead = Pick<PageRequest, "method" | "headers">
+
 export interface Pages {
   /** Under this path, such as `/dashboard`, every request is theirs. */
   readonly prefix: string
+  /** Why a request is refused whatever its body has: asked before the body is read. */
+  readonly refusalOf: (head: PageHead) => LaurelError | undefined
   /** A page, or a refusal: `refused` makes the page of an error that was met before. */
   readonly answer: (request: PageRequest) => Effect.Effect<PlainReply | StreamedReply, LaurelError>
   readonly refused: (error: LaurelError, requestId: string) => PlainReply
@@ -54,6 +60,11 @@ interface Owner {
   readonly addressOf: ClientAddress
   readonly run: RunForRequest
   readonly streams: Streams
+  /** Room for bodies in memory, beside those of the API. */
+  readonly room: {
+    readonly hold: (bytes: number) => LaurelError | undefined
+    readonly release: (bytes: number) => void
+  }
   readonly failed: (exchange: Exchange, cause: Cause.Cause<unknown>) => void
 }
 
@@ -63,6 +74,9 @@ export class PageRequests {
   readonly #under: string
   readonly #owner: Owner
   #running = 0
+  /** The requests whose bodies are read or in memory, each with the network that it comes from; how many each network has. */
+  readonly #bodies = new Map<Exchange, string>()
+  readonly #bodiesOf = new Map<string, number>()
 
   constructor(pages: Pages, owner: Owner) {
     this.#pages = pages
@@ -84,19 +98,62 @@ export class PageRequests {
         "Allow",
         "GET, HEAD, POST",
       ])
-    } else if (method !== "POST" || !hasBody(request)) {
-      this.#answer(exchange, emptyBytes)
-    } else if (announcedBytes(request) > limits.pageBodyBytesMax) {
-      this.#refuse(exchange, bodyTooLarge(limits.pageBodyBytesMax))
     } else {
-      exchange.askForBody()
-      exchange.reading = true
-      readBody(request, limits.pageBodyBytesMax, (body) => {
-        exchange.reading = false
-        if (Result.isFailure(body)) this.#refuse(exchange, body.failure)
-        else this.#answer(exchange, body.success)
-      })
+      const isForm = method === "POST" && hasBody(request)
+      const refusal =
+        this.#pages.refusalOf({
+          method: method === "POST" ? method : "GET",
+          headers: request.headers,
+        }) ?? (isForm ? this.#bodyRefusal(exchange) : undefined)
+      if (refusal !== undefined) {
+        exchange.dropBody()
+        this.#refuse(exchange, refusal)
+      } else if (isForm) this.#read(exchange)
+      else this.#answer(exchange, emptyBytes)
     }
+  }
+
+  /** Its reply is sent, or its caller is gone. */
+  ended(exchange: Exchange): void {
+    const network = this.#bodies.get(exchange)
+    if (network === undefined) return
+    this.#bodies.delete(exchange)
+    const others = this.#bodiesOf.get(network)! - 1
+    if (others === 0) this.#bodiesOf.delete(network)
+    else this.#bodiesOf.set(network, others)
+    this.#owner.room.release(exchange.bodyBytes)
+    exchange.bodyBytes = 0
+  }
+
+  /** Why the body of a request is not read. One network cannot take the places of all others by sending slowly. */
+  #bodyRefusal({ request }: Exchange): LaurelError | undefined {
+    if (announcedBytes(request) > limits.pageBodyBytesMax) {
+      return bodyTooLarge(limits.pageBodyBytesMax)
+    }
+    const ofNetwork = this.#bodiesOf.get(networkOf(this.#owner.addressOf(request))) ?? 0
+    return this.#bodies.size < limits.pageBodiesMax && ofNetwork < limits.pageBodiesOfNetworkMax
+      ? undefined
+      : tooManyForms
+  }
+
+  #read(exchange: Exchange): void {
+    const { request } = exchange
+    const network = networkOf(this.#owner.addressOf(request))
+    this.#bodies.set(exchange, network)
+    this.#bodiesOf.set(network, (this.#bodiesOf.get(network) ?? 0) + 1)
+    exchange.askForBody()
+    exchange.reading = true
+    const arrived = (body: Result.Result<Buffer, LaurelError>): void => {
+      exchange.reading = false
+      if (Result.isFailure(body)) this.#refuse(exchange, body.failure)
+      else this.#answer(exchange, body.success)
+    }
+    const room = (bytes: number): LaurelError | undefined => {
+      const refusal = this.#owner.room.hold(bytes)
+      if (refusal === undefined) exchange.bodyBytes += bytes
+      return refusal
+    }
+    readBody(request, limits.pageBodyBytesMax, arrived, room)
   }
 
   readonly #aside: PageRequest["aside"] = (work) =>
@@ -148,3 +205,9 @@ export class PageRequests {
     exchange.reply(reply.status, reply.contentType, reply.body, reply.headers)
   }
 }
+
+const tooManyForms = laurelError(
+  "overloaded",
+  "Too many forms are being received. Try again in a second.",
+  { retryAfterSeconds: 1 },
+)

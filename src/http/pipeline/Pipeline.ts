@@ -19,7 +19,7 @@ import type { Router } from "../contract/Router.ts"
 import { PageRequests, type Pages } from "../pages/Pages.ts"
 import { isPreflight } from "../request/Cors.ts"
 import type { Exchange, RequestHandler, RunForRequest } from "../request/Exchange.ts"
-import type { Share } from "../request/FairShares.ts"
+import { Share } from "../request/FairShares.ts"
 import { replies } from "../request/Replies.ts"
 import { insufficientScope, internalError } from "../request/RequestErrors.ts"
 import { headFault } from "../request/RequestHead.ts"
@@ -64,6 +64,7 @@ export class Pipeline implements RequestHandler {
   requests = 0
 
   constructor(parts: PipelineParts) {
+    const pageShare = new Share()
     const { accounts, metrics, router, run, streamStallMs, watch = new RequestWatch() } = parts
     this.#router = router
     this.#accounts = accounts
@@ -80,6 +81,10 @@ export class Pipeline implements RequestHandler {
         streams: this.#streams,
         addressOf: watch.addressOf,
         isDraining: () => this.draining,
+        room: {
+          hold: (bytes) => this.#admission.hold(pageShare, bytes),
+          release: (bytes) => this.#admission.release(pageShare, bytes),
+        },
         failed: (exchange, cause) => this.#failed(exchange, cause),
       })
   }
@@ -101,6 +106,7 @@ export class Pipeline implements RequestHandler {
   }
 
   #ended(exchange: Exchange): void {
+    this.#pages?.ended(exchange)
     if (!exchange.inFlight) return
     exchange.inFlight = false
     this.inFlight--

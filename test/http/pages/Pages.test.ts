@@ -12,6 +12,7 @@ const start = (answer: (request: PageRequest) => Effect.Effect<void>) => {
   const pages = new PageRequests(
     {
       prefix: "/dashboard",
+      refusalOf: () => undefined,
       answer: (request) => Effect.as(answer(request), reply(200)),
       refused: () => reply(503),
     },
@@ -20,6 +21,7 @@ const start = (answer: (request: PageRequest) => Effect.Effect<void>) => {
       addressOf: () => "127.0.0.1",
       run: (effect) => Effect.runFork(effect),
       streams: undefined as never,
+      room: { hold: () => undefined, release: () => {} },
       failed: () => statuses.push(500),
     },
   )
