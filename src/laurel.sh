@@ -1,11 +1,14 @@
 #!/bin/sh
 # Runs Laurel with the Node that npm installed, or says what that Node lacks on this machine: its loader names only a file.
 # Looks into the packages themselves: npm below 11.6 makes no node_modules/.bin/node (npm/cli#4362).
+# LAUREL_NODE names another Node, such as one with a security fix that npm's packages do not have yet.
 folder=$(dirname "$0")
 for node in "$folder"/../node_modules/node-*/bin/node; do :; done
 [ -e "$node" ] || node=node
+[ -z "$LAUREL_NODE" ] || node=$LAUREL_NODE
 if ! words=$("$node" --version 2>&1); then
   if ! command -v "$node" > /dev/null; then
+    [ -z "$LAUREL_NODE" ] || { echo "laurel: LAUREL_NODE is $node, which is no program" >&2; exit 69; }
     fault="there is no Node: npm ci installs it, without --omit=optional, on Linux and macOS with x64 or arm64"
   else
     case "$words" in
@@ -23,4 +26,5 @@ fi
 # LMDB allocates 3.5 MiB for each database and uses little of them. From this size on, glibc maps blocks as their own pages, which
 # cost no memory until they are used. Without a setting it raises the size with each large block that is freed.
 export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-524288}"
+unset LAUREL_NODE
 exec "$node" "$folder/laurel.js" "$@"

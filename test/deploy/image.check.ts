@@ -28,7 +28,8 @@ const stagesOf = (dockerfile: string): ReadonlyArray<ReadonlyArray<Instruction>>
     if (match === null) continue
     const [, name, text] = match as unknown as [string, string, string]
     if (name === "FROM") stages.push([])
-    else stages.at(-1)!.push({ name, text })
+    // An ARG before the first stage is for the names of base images.
+    else stages.at(-1)?.push({ name, text })
   }
   return stages
 }

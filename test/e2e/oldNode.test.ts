@@ -105,6 +105,19 @@ describe("a Node that does not start", () => {
 describe("the Node that npm installed", () => {
   const tells = (name: string) => `echo "${name} $(basename "$1")"`
 
+  it("gives way to the one that LAUREL_NODE names, which the program does not see", async () => {
+    const folder = await copyWith({
+      [installed]: tells("installed"),
+      "patched/node": `${tells("patched")}; echo "($LAUREL_NODE)"`,
+    })
+    const patched = runScript(folder, { LAUREL_NODE: `${folder}/patched/node` })
+    expect(patched.stdout.replaceAll("\n", " ")).toBe("patched laurel.js () ")
+    expect(runScript(folder, { LAUREL_NODE: "" }).stdout).toBe("installed laurel.js\n")
+    const missing = runScript(folder, { LAUREL_NODE: `${folder}/nothing` })
+    expect(missing.stderr).toBe(`laurel: LAUREL_NODE is ${folder}/nothing, which is no program\n`)
+    expect([missing.status, missing.stdout]).toEqual([69, ""])
+  })
+
   it("runs without node_modules/.bin, which npm below 11.6 leaves without it", async () => {
     const folder = await copyWith({ [installed]: tells("installed"), "bin/node": tells("other") })
     const { stdout } = runScript(folder, { PATH: `${folder}/bin:/usr/bin:/bin` })
