@@ -57,19 +57,3 @@ export class Throttle {
     this.#names.delete(name)
   }
 }
-
-/** The part of an address that one person is likely to have: all of IPv4, the /64 of IPv6. */
-export const networkOf = (address: string): string => {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
-  if (mapped !== null) return mapped[1]!
-  if (!address.includes(":")) return address
-  const [head = "", tail] = (address.split("%")[0] ?? "").toLowerCase().split("::")
-  const groups = head === "" ? [] : head.split(":")
-  const after = tail === undefined || tail === "" ? [] : tail.split(":")
-  const zeros = tail === undefined ? 0 : 8 - groups.length - after.length
-  const all = [...groups, ...Array<string>(Math.max(0, zeros)).fill("0"), ...after]
-  return `${all
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(":")}::/64`
-}

@@ -3,8 +3,8 @@
  * own in admission, so that somebody can look while the API is overloaded, and cannot take places from it.
  */
 import { type Cause, Effect, Result } from "effect"
+import { networkOf } from "../../accounts/AddressRanges.ts"
 import type { AuditLog } from "../../accounts/audit/AuditLog.ts"
-import { networkOf } from "../../accounts/people/Throttle.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import { shuttingDown } from "../../engine/actor/refusals.ts"

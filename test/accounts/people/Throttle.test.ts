@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { networkOf, Throttle } from "../../../src/accounts/people/Throttle.ts"
+import { networkOf } from "../../../src/accounts/AddressRanges.ts"
+import { Throttle } from "../../../src/accounts/people/Throttle.ts"
 import { limits } from "../../../src/Limits.ts"
 
 describe("A throttle", () => {
