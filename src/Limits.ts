@@ -142,7 +142,9 @@ export const limits = {
   actorRestartBackoffMs: 100,
   actorRestartWindowMs: 60_000,
   listTurnMs: 2,
-  listsConcurrentMax: 2,
+  /** Lists of users that are read at once, and of one environment. */
+  listsConcurrentMax: 4,
+  listsPerEnvironmentMax: 1,
   sortTurnItemsMax: 512,
 
   // Backfills of badges

@@ -43,6 +43,10 @@ export const httpLimits = {
   decodeStepBytes: 16 * kibibyte,
   /** Pages of the dashboard that are made at once, and a form of one. */
   pagesConcurrentMax: 8,
+  /** Of them for one account, for one environment, and kept for signing in and the own account. */
+  pagesPerAccountMax: 3,
+  pagesPerEnvironmentMax: 4,
+  pagesKeptForEntrance: 2,
   pageBodyBytesMax: 64 * kibibyte,
   /** Forms that are received or answered at once, in all and from one network (an address, or a /64 of IPv6). */
   pageBodiesMax: 512,

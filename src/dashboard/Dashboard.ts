@@ -48,6 +48,7 @@ import { dashboardPrefix } from "./prefix.ts"
 import { audited } from "./request/audited.ts"
 import { Kept } from "./request/Kept.ts"
 import { Once } from "./request/Once.ts"
+import { PageShares } from "./request/PageShares.ts"
 import {
   environmentPath,
   findRoute,
@@ -153,6 +154,7 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
   const once = new Once(now)
   const kept = new Kept(now)
   const sentForms = new SentForms(now)
+  const shares = new PageShares()
   const services: Services = {
     prefix,
     people,
@@ -288,7 +290,9 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
       const allowed = route.access === "member" || member.account.access.owner
       if (!allowed) return Effect.fail(notFound)
       const answered = audited(audit, route, memberVisit, () => route.answer(memberVisit))
-      return sentForms.once(memberVisit, answered)
+      const placed =
+        route.access === "owner" ? shares.hold(member.account.id, undefined, answered) : answered
+      return sentForms.once(memberVisit, placed)
     }
     const role = place && roleIn(member.account, place.project.id)
     if (place === undefined || role === undefined) return Effect.fail(notFound)
@@ -303,7 +307,7 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
     }
     if (!includesRole(role, route.role)) return Effect.fail(roleTooLow)
     const answered = audited(audit, route, placeVisit, () => route.answer(placeVisit))
-    return sentForms.once(placeVisit, answered)
+    return sentForms.once(placeVisit, shares.hold(member.account.id, caller.environment, answered))
   }
 
   return {

@@ -5,7 +5,7 @@
  *
  * Without a search the list ends with its page; the total is counted elsewhere. A search looks at every id,
  * and at the display names there are: some µs a user. It works in slices of `listTurnMs`, and only
- * `listsConcurrentMax` at a time. A list that changes while it is read shows each user as it was when reached.
+ * `listsConcurrentMax` at a time, of one environment `listsPerEnvironmentMax`. A list that changes while it is read shows each user as it was when reached.
  */
 import { Effect, Semaphore, Stream } from "effect"
 import type { UserState } from "../../domain/user/User.ts"
@@ -37,6 +37,7 @@ type Store = Storage["Service"]
 
 export class UserList {
   readonly #storage: Store
+  readonly #shares = new WeakMap<Environment, Semaphore.Semaphore>()
   readonly #few = Semaphore.makeUnsafe(limits.listsConcurrentMax)
 
   constructor(storage: Store) {
@@ -44,10 +45,19 @@ export class UserList {
   }
 
   read(environment: Environment, query: UserListQuery): Effect.Effect<UserListPage, Broken> {
+    const reading = Effect.suspend(() => new Reading(this.#storage, environment, query).page())
     return Semaphore.withPermit(
-      this.#few,
-      Effect.suspend(() => new Reading(this.#storage, environment, query).page()),
+      this.#shareOf(environment),
+      Semaphore.withPermit(this.#few, reading),
     )
+  }
+
+  /** The slow lists of one environment wait for each other, before they hold a place that others need. */
+  #shareOf(environment: Environment): Semaphore.Semaphore {
+    const share =
+      this.#shares.get(environment) ?? Semaphore.makeUnsafe(limits.listsPerEnvironmentMax)
+    this.#shares.set(environment, share)
+    return share
   }
 }
 

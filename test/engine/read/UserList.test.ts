@@ -1,13 +1,22 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { compareCodePoints } from "../../../src/domain/values/Ids.ts"
 import { sortInTurns } from "../../../src/engine/read/sortInTurns.ts"
 import type { UserListQuery } from "../../../src/engine/read/UserList.ts"
 import { limits } from "../../../src/Limits.ts"
+import { compositeKey } from "../../../src/storage/Keys.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { Random, seeds } from "../../simulation/random.ts"
-import { event, type Fixture, production, reward, sandbox, startInMemory } from "../fixture.ts"
+import {
+  event,
+  type Fixture,
+  production,
+  reward,
+  sandbox,
+  start,
+  startInMemory,
+} from "../fixture.ts"
 
 const snapshotIntervalMs = 1_000
 
@@ -199,6 +208,42 @@ describe("Sorting in turns", () => {
       counting = false
       expect(turns).toBeGreaterThan(20)
     }),
+  )
+})
+
+describe("Slow searches of an environment", () => {
+  it.live(
+    `hold ${limits.listsPerEnvironmentMax} of ${limits.listsConcurrentMax} places, and no search of another waits for them`,
+    () =>
+      Effect.gen(function* () {
+        const storage = MemoryStorage.make()
+        const gate = yield* Deferred.make<void>()
+        let isSlow = false
+        let begun = 0
+        const { engine } = yield* start({
+          ...storage,
+          readEntries: (range) => {
+            const isOfSandbox = Buffer.from(compositeKey(sandbox)).equals(range.from ?? Buffer.of())
+            if (!isSlow || range.table !== "users" || !isOfSandbox)
+              return storage.readEntries(range)
+            begun++
+            return Stream.unwrap(Effect.as(Deferred.await(gate), storage.readEntries(range)))
+          },
+        })
+        for (const environment of [sandbox, production]) {
+          yield* engine.askUser(environment, reward("ada", 5))
+        }
+        isSlow = true
+        const search = (environment: string) =>
+          engine.listUsers(environment, { limit: 10, offset: 0, search: "ada" })
+        const fibers = yield* Effect.forEach(Array(2 * limits.listsConcurrentMax).fill(0), () =>
+          Effect.forkChild(search(sandbox), { startImmediately: true }),
+        )
+        expect((yield* search(production)).total).toBe(1)
+        expect(begun).toBe(limits.listsPerEnvironmentMax)
+        yield* Deferred.succeed(gate, undefined)
+        for (const fiber of fibers) expect((yield* Fiber.join(fiber)).total).toBe(1)
+      }),
   )
 })
 
