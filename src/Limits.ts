@@ -62,8 +62,10 @@ export const limits = {
   rulePeriodsMax: 32,
   /** Former time zones of a user or a project; before the oldest, that one counts. */
   pastZonesMax: 32,
-  /** Past runs of a streak that late events can extend or join. */
-  streakRunsMax: 16,
+  /** Ranges of days of a streak; late events of the days before them add nothing. */
+  streakRangesMax: 400,
+  /** Former freezes of a streak's definition; before the oldest, those count. */
+  streakEditsMax: 16,
 
   // Definitions
   questStepsMax: 20,

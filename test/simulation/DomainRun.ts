@@ -112,7 +112,7 @@ export class DomainRun implements Surroundings {
     const moment = { now: this.now, sequence: this.sequence + 1 }
     const actual = this.#decide(userId, { kind: "tick" })
     assert.equal(!("refused" in actual), due)
-    if (due) this.model.tick(userId, this.definitions, moment)
+    if (due) this.model.tick(userId, moment)
     this.compare(userId)
     const after = this.users.get(userId)
     if (after !== undefined) assert(dueAt(after, this.project, this.now) > this.now)
@@ -173,7 +173,7 @@ export class DomainRun implements Surroundings {
       case "revocation":
         return this.model.undo(userId, command, this.definitions, moment)
       case "profile":
-        this.model.setProfile(userId, command.change, this.definitions, moment)
+        this.model.setProfile(userId, command.change, moment)
         return undefined
       case "erasure":
         this.model.erase(userId)
@@ -233,8 +233,6 @@ export class DomainRun implements Surroundings {
     else if (kind < 0.055) this.define({ kind: "quest.created", quest: randomQuest(this) })
     else if (kind < 0.09) this.define(...randomEdit(this))
     else if (kind < 0.1) {
-      // A streak that is over where the project is now may not be where it moves to.
-      for (const userId of users) this.command(userId, { kind: "tick" })
       // A moment is in one zone alone.
       this.now++
       const before = this.project.settings.timezone
@@ -257,6 +255,7 @@ export class DomainRun implements Surroundings {
     } else {
       const userId = random.pick(users)
       const command = randomCommand(this, userId)
+      if (command.kind === "profile") this.now++
       // Ended periods are noted before an undo, so that the user's state is unambiguous.
       if (command.kind === "revocation" && this.model.users.has(userId))
         this.command(userId, { kind: "tick" })

@@ -126,13 +126,13 @@ export class Oracle {
       case "revocation":
         return model.undo(userId, command, definitions, moment)
       case "profile":
-        model.setProfile(userId, command.change, definitions, moment)
+        model.setProfile(userId, command.change, moment)
         return undefined
       case "erasure":
         model.erase(userId)
         return known ? undefined : { refused: "user_not_found" }
       case "tick":
-        model.tick(userId, definitions, moment)
+        model.tick(userId, moment)
         return undefined
       case "backfill": {
         const badge = definitions.badges.find(({ id }) => id === command.badgeId)

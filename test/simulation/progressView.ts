@@ -30,7 +30,7 @@ export const progressView = (
   quests: questsShown(log, place, now),
   streaks: place.settings.streaks.map((definition) => {
     const { freezes, key } = definition
-    const streak = streakOf(log, definition, place.zone, now)
+    const streak = streakOf(log, definition, place.places, now)
     return streak === undefined
       ? { key, current: 0, best: 0, lastDay: null, freezes: freezes.initial }
       : { key, ...streak }

@@ -8,7 +8,12 @@ import { questPeriodOf, questStatusAt } from "../../src/domain/project/Quest.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
 import { stepCountOf } from "../../src/domain/user/QuestState.ts"
 import { lastDayOf, streakNow } from "../../src/domain/user/Streak.ts"
-import { type Profile, pointsEarned, type UserState } from "../../src/domain/user/User.ts"
+import {
+  type Profile,
+  pointsEarned,
+  type UserState,
+  userZones,
+} from "../../src/domain/user/User.ts"
 import { dateOf, firstDayOf, zoneOf } from "../../src/domain/values/Calendar.ts"
 import { badgesOf, countFor, type Place } from "./model/badges.ts"
 import {
@@ -33,7 +38,7 @@ const byKey = <A>(pairs: Iterable<readonly [string, A]>): { readonly [key: strin
 export const stateView = (user: UserState, project: ProjectState, now: number) => {
   const { quests, settings } = project
   const zone = zoneOf(settings.timezone)
-  const own = zoneOf(user.profile.timezone ?? settings.timezone)
+  const zones = userZones(user, project)
   return {
     xp: user.xp,
     xpSince: user.scoreSequence,
@@ -81,8 +86,8 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
       settings.streaks.flatMap(({ key }) => {
         const streak = user.streaks.get(key)
         if (streak === undefined) return []
-        const { current, freezes } = streakNow(streak, own, now)
-        const lastDay = dateOf(lastDayOf(streak, own))
+        const { current, freezes } = streakNow(streak, zones, now)
+        const lastDay = dateOf(lastDayOf(streak))
         return [[key, { current, best: streak.best, freezes, lastDay }] as const]
       }),
     ),
@@ -106,7 +111,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
 export const modelView = (
   log: Log,
   profile: Profile,
-  { badges, quests, settings, zone }: Place,
+  { badges, places, quests, settings }: Place,
   now: number,
   /** The state; it may have forgotten windows that are over. */
   state: ReturnType<typeof stateView>,
@@ -153,7 +158,7 @@ export const modelView = (
     ),
     streaks: byKey(
       settings.streaks.flatMap((definition) => {
-        const streak = streakOf(log, definition, zone, now)
+        const streak = streakOf(log, definition, places, now)
         return streak === undefined ? [] : [[definition.key, streak] as const]
       }),
     ),

@@ -25,6 +25,7 @@ import type {
 } from "../record/Record.ts"
 import { isMidway } from "../user/QuestState.ts"
 import { emptyProfile, type UserState } from "../user/User.ts"
+import { isSameTimeZone } from "../values/Calendar.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { questCompleteAction } from "../values/Ids.ts"
 import { awardBadges, awardStreakBadges, countAction, decideBackfill } from "./Badges.ts"
@@ -202,12 +203,16 @@ const decideProfile = (
   now: number,
 ): DecidedKind<"profile"> => {
   const draft = new Draft(user, project, now)
-  // A streak that broke by today's date stays broken in a zone where it is still yesterday.
   if (command.change.timezone !== undefined) breakStreaks(draft)
-  const profile = { ...(user?.profile ?? emptyProfile), ...command.change }
-  draft.facts.push({ kind: "user.updated", profile })
+  const before = user?.profile ?? emptyProfile
+  const profile = { ...before, ...command.change }
+  const moved = user !== undefined && isMove(before.timezone, profile.timezone)
+  draft.facts.push({ kind: "user.updated", profile, ...(moved && { moved }) })
   return Result.succeed({ cause: command, facts: draft.facts })
 }
+
+const isMove = (before: string | null, after: string | null): boolean =>
+  before === null || after === null ? before !== after : !isSameTimeZone(before, after)
 
 const decideErasure = (user: UserState | undefined, command: Erasure): DecidedKind<"erasure"> =>
   user === undefined

@@ -121,7 +121,7 @@ class Plan {
     this.#take(
       "/definitions/settings",
       () => 0,
-      (state) => decideSettings(state, { kind: "updateSettings", change }),
+      (state, now) => decideSettings(state, { kind: "updateSettings", change }, now),
     )
   }
 

@@ -1,9 +1,10 @@
 /** Decides changes of an environment's settings. */
 import { Result } from "effect"
+import { limits } from "../../Limits.ts"
 import type { LevelCurve, LevelCurveKind } from "../project/Level.ts"
-import type { ProjectSettings, ProjectState } from "../project/Project.ts"
+import type { ProjectSettings, ProjectState, StreakDefinition } from "../project/Project.ts"
 import { type Fault, invalidRequest } from "../values/Errors.ts"
-import type { Decided } from "./Decided.ts"
+import { type Decided, noChange } from "./Decided.ts"
 import { type KindMembers, partFaults, patchedParts } from "./Parts.ts"
 import { streaksInUse } from "./References.ts"
 
@@ -29,6 +30,7 @@ export interface SettingsCommand {
 export const decideSettings = (
   state: ProjectState,
   { change: { levelCurve: parts, ...change } }: SettingsCommand,
+  now: number,
 ): Decided<"invalid_request" | "in_use"> => {
   const { settings } = state
   const curveParts =
@@ -43,10 +45,32 @@ export const decideSettings = (
   if (refusal !== undefined) return Result.fail(refusal)
   // All members that the kind requires are present now.
   const levelCurve = (curveParts as LevelCurve | undefined) ?? settings.levelCurve
-  const { clientActions = [], ...others } = { ...settings, ...change, levelCurve }
+  const { clientActions = [], ...others } = {
+    ...settings,
+    ...change,
+    ...(change.streaks && {
+      streaks: change.streaks.map((streak) => dated(settings, streak, now)),
+    }),
+    levelCurve,
+  }
   // None is stored in one form, also where settings are older than the member.
   const changed = clientActions.length === 0 ? others : { ...others, clientActions }
   return Result.succeed([{ kind: "project.updated", settings: changed }])
+}
+
+/** The definition with the freezes that it had before, which still count for the days of that time. */
+const dated = (
+  { streaks }: ProjectSettings,
+  { freezesBefore: _, ...streak }: StreakDefinition,
+  now: number,
+): StreakDefinition => {
+  const before = streaks.find(({ key }) => key === streak.key)
+  if (before === undefined) return streak
+  const { freezes, freezesBefore = [] } = before
+  const edited = noChange(freezes, streak.freezes)
+    ? freezesBefore
+    : [...freezesBefore, { freezes, until: now }].slice(-limits.streakEditsMax)
+  return edited.length === 0 ? streak : { ...streak, freezesBefore: edited }
 }
 
 const kindMembers: Readonly<Record<LevelCurveKind, KindMembers>> = {

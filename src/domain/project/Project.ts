@@ -21,6 +21,11 @@ export interface StreakDefinition {
     readonly max: number
     readonly everyDays: number | null
   }
+  /** What `freezes` was before edits, each until a moment, oldest first; absent: it was never edited. */
+  readonly freezesBefore?: ReadonlyArray<{
+    readonly freezes: StreakDefinition["freezes"]
+    readonly until: number
+  }>
 }
 
 export interface ProjectSettings {

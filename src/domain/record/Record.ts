@@ -127,7 +127,8 @@ export interface QuestRef {
 /** Facts of a user's command. Balances (`total`, `xp`, `points`, `level`) are those after the record. */
 export type UserFact =
   | { readonly kind: "user.created" }
-  | { readonly kind: "user.updated"; readonly profile: Profile }
+  /** `moved`: the time zone is another one. */
+  | { readonly kind: "user.updated"; readonly profile: Profile; readonly moved?: true }
   /** The ids of the user's quests in progress and completed, to subtract from the counts. */
   | {
       readonly kind: "user.deleted"

@@ -12,7 +12,7 @@ import {
   type UserState,
   type WindowScores,
 } from "../user/User.ts"
-import type { WindowKind } from "../values/Calendar.ts"
+import { type WindowKind, withPastZone } from "../values/Calendar.ts"
 import type { Fact, FactOf, JournalRecord } from "./Record.ts"
 
 // biome-ignore lint/suspicious/noExplicitAny: it is empty, so its values are of every type
@@ -43,6 +43,7 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       state.createdAt = record.at
       break
     case "user.updated":
+      if (fact.moved === true) state.pastZones = zonesAfter(before, record.at)
       state.profile = fact.profile
       break
     case "xp.earned":
@@ -72,11 +73,9 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
     case "windows.credited":
       state.windows = windowsAfter(state.windows, fact, record.sequence)
       break
-    case "rule.used": {
-      const use = ruleUse(state.ruleUses.get(fact.ruleId), fact)
-      if (use !== undefined) own(state, before, "ruleUses").set(fact.ruleId, use)
+    case "rule.used":
+      useRule(own(state, before, "ruleUses"), fact)
       break
-    }
     case "badge.counted":
       own(state, before, "badgeCounts").set(fact.badgeId, fact.current)
       if (record.cause.kind === "backfill") {
@@ -157,6 +156,9 @@ const notStarted: QuestState = {
   times: 0,
 }
 
+const zonesAfter = ({ pastZones, profile }: UserState, at: number): UserState["pastZones"] =>
+  withPastZone(pastZones, profile.timezone, at)
+
 const windowsAfter = (
   windows: UserState["windows"],
   fact: FactOf<"windows.credited">,
@@ -198,6 +200,11 @@ const withoutLatest = ({ indexBefore, sequenceBefore, xpBefore }: WindowScores):
   xpBefore: 0,
   sequenceBefore: 0,
 })
+
+const useRule = (uses: Map<string, RuleUse>, fact: FactOf<"rule.used">): void => {
+  const use = ruleUse(uses.get(fact.ruleId), fact)
+  if (use !== undefined) uses.set(fact.ruleId, use)
+}
 
 const ruleUse = (use: RuleUse | undefined, fact: FactOf<"rule.used">): RuleUse | undefined => {
   const { occurredAt, period, since, times } = fact
@@ -244,6 +251,7 @@ export const applyUser = (
     badgeRecounts: before.badgeRecounts,
     quests: before.quests,
     questsCompleted: before.questsCompleted,
+    pastZones: before.pastZones,
     streaks: before.streaks,
     ruleUses: before.ruleUses,
     createdAt: before.createdAt,
@@ -267,6 +275,7 @@ const newcomer: UserState = {
   badgeRecounts: none,
   quests: none,
   questsCompleted: 0,
+  pastZones: [],
   streaks: none,
   ruleUses: none,
   createdAt: 0,

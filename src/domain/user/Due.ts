@@ -4,7 +4,7 @@ import { type Quest, questPeriodEnd } from "../project/Quest.ts"
 import { type Zone, zoneOf } from "../values/Calendar.ts"
 import { hasExpired, isMidway, type QuestState } from "./QuestState.ts"
 import { streakBreaksAt, streakNow } from "./Streak.ts"
-import { type UserState, userZone } from "./User.ts"
+import { type UserState, userZones } from "./User.ts"
 
 /**
  * The time at which a `tick` will next decide facts, epoch milliseconds: past if it would now, infinity for never.
@@ -14,12 +14,12 @@ export const dueAt = (user: UserState, project: ProjectState, now: number): numb
   let due = Number.POSITIVE_INFINITY
   const { streaks, timezone } = project.settings
   if (user.streaks.size > 0) {
-    const zone = userZone(user, project)
+    const zones = userZones(user, project)
     for (const { key } of streaks) {
       const streak = user.streaks.get(key)
       if (streak === undefined || streak.broken) continue
-      const over = streakNow(streak, zone, now).current === 0
-      due = Math.min(due, over ? now : streakBreaksAt(streak, zone))
+      const over = streakNow(streak, zones, now).current === 0
+      due = Math.min(due, over ? now : streakBreaksAt(streak, zones, now))
     }
   }
   if (user.quests.size > 0) {

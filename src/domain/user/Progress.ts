@@ -9,8 +9,8 @@ import { type Quest, questPeriodEnd, questPeriodOf, questStatusAt } from "../pro
 import { dateOf, type Zone, zoneOf } from "../values/Calendar.ts"
 import { criterionNumber } from "./Criterion.ts"
 import { hasExpired, type QuestState, stepCountOf } from "./QuestState.ts"
-import { lastDayOf, streakNow } from "./Streak.ts"
-import { type UserState, userZone } from "./User.ts"
+import { lastDayOf, streakNow, type Zones } from "./Streak.ts"
+import { type UserState, userZones } from "./User.ts"
 
 /** A badge that a user has. Times are epoch milliseconds. */
 export interface UserBadge {
@@ -171,20 +171,20 @@ export const streakProgress = (
   project: ProjectState,
   now: number,
 ): ReadonlyArray<StreakProgress> => {
-  const zone = userZone(user, project)
-  return project.settings.streaks.map((definition) => showStreak(user, definition, zone, now))
+  const zones = userZones(user, project)
+  return project.settings.streaks.map((definition) => showStreak(user, definition, zones, now))
 }
 
 const showStreak = (
   user: UserState,
   { freezes, key }: StreakDefinition,
-  zone: Zone,
+  zones: Zones,
   now: number,
 ): StreakProgress => {
   const streak = user.streaks.get(key)
   if (streak === undefined) {
     return { key, current: 0, best: 0, lastDay: null, freezes: freezes.initial }
   }
-  const lastDay = dateOf(lastDayOf(streak, zone))
-  return { key, ...streakNow(streak, zone, now), best: streak.best, lastDay }
+  const lastDay = dateOf(lastDayOf(streak))
+  return { key, ...streakNow(streak, zones, now), best: streak.best, lastDay }
 }

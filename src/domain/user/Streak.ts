@@ -1,58 +1,101 @@
 /**
- * Streaks: consecutive local days (`Calendar.ts`), each with an event that counts.
+ * Streaks: days in a row, each with an event that counts. A streak is a function of its set of days, of the user's time zones
+ * and of the freezes: the order in which events arrive does not matter.
  *
- * - Days are local to the user's time zone at the time of the decision. An event later than the latest counted
- *   one can only add a day after the last.
+ * - The day of an event is the latest local day that the user had reached when it occurred (`userDayAt`): the zone that held then decides,
+ *   and a day that was reached does not return. A later change of zone changes no day.
  * - A missed day uses up a freeze and does not count. A streak begins with `initial` freezes and gains one whenever its
- *   days reach a multiple of `everyDays`, up to `max`.
- * - More missed days than freezes break the streak: the next day begins a new one.
- * - A change of time zone breaks nothing. To the west, a counted day is not counted twice. To the east, the last day
- *   covers the hours that belonged to it in the old zone; only later days can be missed.
- * - A late event inserts its day, and the known days (those of the latest `streakRunsMax` runs) are replayed: the result
- *   does not depend on the order of arrival. One exception: a forgiven day stays forgiven, so no event breaks a streak.
+ *   days reach a multiple of `everyDays`, up to `max`. More missed days than freezes: the next day begins a new streak.
+ * - A day is missed only if it exists: a day that a zone skips, or that the user leaped over by a change of zone, does not. Nor
+ *   is a day missed that had begun when the last day ended in its own zone, so a change of zone breaks nothing at once.
+ * - Freezes count as the definition had them on each day: an edit changes nothing that was before.
  *
- * Cost: an event of a counted day reads the last run; a late event walks all runs and their gaps.
+ * The days are kept as ranges, at most `streakRangesMax`; of older ones only the run that they ended with is kept, and
+ * an event of such a day adds nothing.
+ *
+ * Cost: an event of a counted day looks for its range; another one walks all ranges.
  */
 import { limits } from "../../Limits.ts"
 import type { StreakDefinition } from "../project/Project.ts"
 import type { Zone } from "../values/Calendar.ts"
 
-/**
- * Consecutive local days from `first` to `last`. `frozen` of them were missed and forgiven; `skipped` of them do not exist,
- * because the time zone changed.
- */
+/** The time zones of a user's days, each until a moment, oldest first; the last one has no end. */
+export type Zones = ReadonlyArray<{ readonly zone: Zone; readonly until: number }>
+
+/** Consecutive days with events. */
+export type DayRange = readonly [first: number, last: number]
+
+/** Days in a row, missed ones that were forgiven included. */
 export interface StreakRun {
   readonly first: number
   readonly last: number
-  readonly frozen: ReadonlyArray<number>
-  readonly skipped: ReadonlyArray<number>
+  /** The days with an event. */
+  readonly days: number
+  /** Freezes left after them. */
+  readonly freezes: number
 }
 
 export interface StreakState {
-  /** Oldest first; the last run is the current streak, unless `broken`. */
-  readonly runs: ReadonlyArray<StreakRun>
-  /** The longest run, in days. */
-  readonly best: number
-  /** Freezes left. */
+  /** Oldest first, at least one; no two of them touch. */
+  readonly days: ReadonlyArray<DayRange>
+  /** The run that the last day belongs to: its first day, its length, and the freezes left. */
+  readonly first: number
+  readonly length: number
   readonly freezes: number
-  /** The time of the event that added the last day; in another time zone it may fall on another day. */
-  readonly lastAt: number
-  /** The end of the last day in the time zone of its event. */
-  readonly lastDayEndsAt: number
+  /** The length of the longest run. */
+  readonly best: number
+  /** The end of the days that are kept no more, and the longest run among them. */
+  readonly forgotten?: StreakRun
+  readonly bestForgotten?: number
+  /** Whether its break was noted. */
   readonly broken: boolean
 }
 
-/** The number of days of a run with an event. */
-export const daysOf = ({ first, frozen, last, skipped }: StreakRun): number =>
-  last - first + 1 - frozen.length - skipped.length
+/** The user's day at `ms`: the latest that was reached. */
+export const userDayAt = (zones: Zones, ms: number): number => {
+  let day = Number.NEGATIVE_INFINITY
+  for (const { until, zone } of zones) {
+    day = Math.max(day, zone.dayAt(Math.min(ms, until - 1)))
+    if (ms < until) break
+  }
+  return day
+}
 
-/** The last day of a streak in the present zone. */
-export const lastDayOf = ({ lastAt, runs }: StreakState, zone: Zone): number =>
-  Math.max(runs.at(-1)!.last, zone.dayAt(lastAt))
+/** The zone in which a day begins for the user; `undefined` if the day does not exist. */
+const zoneOfDay = (zones: Zones, day: number): Zone | undefined => {
+  let from = Number.NEGATIVE_INFINITY
+  for (const { until, zone } of zones) {
+    const at = Math.max(from, zone.startOfDay(day))
+    if (at < until) return zone.dayAt(at) === day ? zone : undefined
+    from = until
+  }
+  return undefined
+}
 
-/** The last day of the present zone that the streak's last day still covers. */
-const coveredThrough = ({ lastDayEndsAt, runs }: StreakState, zone: Zone): number =>
-  Math.max(runs.at(-1)!.last, zone.dayAt(lastDayEndsAt - 1))
+/** Whether a day without an event is missed after the day `last`. */
+const isMissed = (zones: Zones, day: number, last: number): boolean => {
+  if (zones.length === 1) return zones[0]!.zone.hasDay(day)
+  const zone = zoneOfDay(zones, day)
+  if (zone === undefined) return false
+  const lastEndsAt = (zoneOfDay(zones, last) ?? zone).startOfDay(last + 1)
+  if (zone.startOfDay(day) < lastEndsAt) return false
+  // A move cut it short.
+  return userDayAt(zones, zone.startOfDay(day + 1) - 1) === day
+}
+
+/** The days missed after `last` and before `day`; more than `most` are not counted. */
+const missedBetween = (zones: Zones, last: number, day: number, most: number): number => {
+  // Few days do not exist.
+  if (day - last - 1 > most + notMissedMax(zones)) return most + 1
+  let missed = 0
+  for (let between = last + 1; between < day; between++) {
+    if (isMissed(zones, between, last)) missed++
+  }
+  return missed
+}
+
+/** Each change of zone spares at most two days, and a zone skips one at most. */
+const notMissedMax = (zones: Zones): number => 2 * zones.length
 
 export interface StreakNow {
   /** Days in a row as of now; 0 once it is broken. */
@@ -61,55 +104,131 @@ export interface StreakNow {
   readonly freezes: number
 }
 
+/** The last day with an event. */
+export const lastDayOf = ({ days }: StreakState): number => days.at(-1)![1]
+
 /** A streak at `now` (epoch milliseconds), even before a record notes its break. */
-export const streakNow = (streak: StreakState, zone: Zone, now: number): StreakNow => {
-  const missed = Math.max(0, zone.dayAt(now) - coveredThrough(streak, zone) - 1)
-  return streak.broken || missed > streak.freezes
+export const streakNow = (streak: StreakState, zones: Zones, now: number): StreakNow => {
+  const { broken, freezes, length } = streak
+  const missed = missedBetween(zones, lastDayOf(streak), userDayAt(zones, now), freezes)
+  return broken || missed > freezes
     ? { current: 0, freezes: 0 }
-    : { current: daysOf(streak.runs.at(-1)!), freezes: streak.freezes - missed }
+    : { current: length, freezes: freezes - missed }
 }
 
-/** When an unbroken streak breaks without further events, epoch milliseconds. */
-export const streakBreaksAt = (streak: StreakState, zone: Zone): number =>
-  zone.startOfDay(coveredThrough(streak, zone) + streak.freezes + 2)
+/** When a streak that is not broken at `now` breaks without further events, epoch milliseconds. */
+export const streakBreaksAt = (streak: StreakState, zones: Zones, now: number): number => {
+  const last = lastDayOf(streak)
+  const today = Math.max(userDayAt(zones, now), last)
+  const missed = missedBetween(zones, last, today, streak.freezes)
+  let day = Math.max(today, last + 1)
+  while (!isMissed(zones, day, last)) day++
+  return zones.at(-1)!.zone.startOfDay(day + streak.freezes - missed + 1)
+}
 
 /** The streak with an event of `occurredAt`, decided at `now`; the same object if nothing changes. */
 export const withEventAt = (
   streak: StreakState | undefined,
   definition: StreakDefinition,
-  zone: Zone,
+  zones: Zones,
   occurredAt: number,
   now: number,
 ): StreakState => {
-  const day = zone.dayAt(occurredAt)
-  if (streak === undefined) return begun(definition, [], zone, day, 0, occurredAt)
-  const { last } = streak.runs.at(-1)!
-  const late = occurredAt < streak.lastAt
-  // An earlier event adds no later day, even if a change of zone suggests one.
-  if (day === last || (late && day > last)) return streak
-  const next = late
-    ? withPastDay(streak, definition, day)
-    : withNextDay(streak, definition, zone, day, occurredAt)
-  if (next === streak || !next.broken) return next
+  const day = userDayAt(zones, occurredAt)
+  const known = streak?.days ?? []
+  const range = known.findLast(([first]) => first <= day)
+  if (range !== undefined && day <= range[1]) return streak!
+  if (streak?.forgotten !== undefined && day <= streak.forgotten.last) return streak
+  const next = walked(withDay(known, day), streak, definition, zones)
+  if (streak?.broken !== true) return next
   // A late day mends a broken streak only if the streak then reaches up to now.
-  return { ...next, broken: streakNow({ ...next, broken: false }, zone, now).current === 0 }
+  return { ...next, broken: streakNow(next, zones, now).current === 0 }
 }
 
-const begun = (
-  { freezes }: StreakDefinition,
-  runs: ReadonlyArray<StreakRun>,
-  zone: Zone,
-  day: number,
-  best: number,
-  lastAt: number,
-): StreakState => ({
-  runs: [...runs, { first: day, last: day, frozen: [], skipped: [] }].slice(-limits.streakRunsMax),
-  best: Math.max(best, 1),
-  freezes: gained(freezes, freezes.initial, 0, 1),
-  lastAt,
-  lastDayEndsAt: zone.startOfDay(day + 1),
-  broken: false,
-})
+/** The ranges with one more day, which none of them has. */
+const withDay = (days: ReadonlyArray<DayRange>, day: number): ReadonlyArray<DayRange> => {
+  const before = days.filter(([, last]) => last < day)
+  const after = days.slice(before.length)
+  const first = before.at(-1)?.[1] === day - 1 ? before.pop()![0] : day
+  if (after[0]?.[0] !== day + 1) return [...before, [first, day], ...after]
+  return [...before, [first, after[0][1]], ...after.slice(1)]
+}
+
+const walked = (
+  days: ReadonlyArray<DayRange>,
+  before: Pick<StreakState, "bestForgotten" | "forgotten"> | undefined,
+  definition: StreakDefinition,
+  zones: Zones,
+): StreakState => {
+  let forgotten = before?.forgotten
+  let bestForgotten = before?.bestForgotten
+  const excess = Math.max(0, days.length - limits.streakRangesMax)
+  if (excess > 0) {
+    const runs = runsOf({ days: days.slice(0, excess), forgotten }, definition, zones)
+    forgotten = runs.at(-1)!
+    bestForgotten = Math.max(bestForgotten ?? 0, ...runs.map((run) => run.days))
+  }
+  const kept = days.slice(excess)
+  const runs = runsOf({ days: kept, forgotten }, definition, zones)
+  const last = runs.at(-1)!
+  return {
+    days: kept,
+    first: last.first,
+    length: last.days,
+    freezes: last.freezes,
+    best: Math.max(bestForgotten ?? 0, ...runs.map((run) => run.days)),
+    ...(forgotten !== undefined && { forgotten }),
+    ...(bestForgotten !== undefined && { bestForgotten }),
+    broken: false,
+  }
+}
+
+/** The runs of the days, oldest first; the forgotten one is the first, unless it goes on. */
+export const runsOf = (
+  {
+    days,
+    forgotten,
+  }: { readonly days: StreakState["days"]; readonly forgotten?: StreakRun | undefined },
+  { freezes: present, freezesBefore = [] }: StreakDefinition,
+  zones: Zones,
+): ReadonlyArray<StreakRun> => {
+  const runs = forgotten === undefined ? [] : [forgotten]
+  const spans = freezesBefore.map(({ freezes, until }) => ({
+    freezes,
+    before: userDayAt(zones, until),
+  }))
+  for (const [first, last] of days) {
+    let from = first
+    while (from <= last) {
+      const span = spans.find(({ before }) => from < before)
+      const to = Math.min(last, (span?.before ?? Number.POSITIVE_INFINITY) - 1)
+      follow(runs, from, to, span?.freezes ?? present, zones)
+      from = to + 1
+    }
+  }
+  return runs
+}
+
+/** Adds days in a row with events, all under the same freezes. */
+const follow = (
+  runs: Array<StreakRun>,
+  from: number,
+  to: number,
+  definition: StreakDefinition["freezes"],
+  zones: Zones,
+): void => {
+  const count = to - from + 1
+  const run = runs.at(-1)
+  const missed = run && missedBetween(zones, run.last, from, run.freezes)
+  if (run === undefined || missed === undefined || missed > run.freezes) {
+    const freezes = gained(definition, definition.initial, 0, count)
+    runs.push({ first: from, last: to, days: count, freezes })
+    return
+  }
+  const days = run.days + count
+  const freezes = gained(definition, run.freezes - missed, run.days, days)
+  runs[runs.length - 1] = { first: run.first, last: to, days, freezes }
+}
 
 /** The freezes after the streak has come from `before` to `after` days. */
 const gained = (
@@ -121,109 +240,4 @@ const gained = (
   if (everyDays === null) return freezes
   const times = Math.floor(after / everyDays) - Math.floor(before / everyDays)
   return Math.max(freezes, Math.min(max, freezes + times))
-}
-
-const withNextDay = (
-  streak: StreakState,
-  definition: StreakDefinition,
-  zone: Zone,
-  day: number,
-  occurredAt: number,
-): StreakState => {
-  if (day <= lastDayOf(streak, zone)) return streak
-  const firstMissed = Math.min(day, coveredThrough(streak, zone) + 1)
-  const missed = day - firstMissed
-  if (missed > streak.freezes) {
-    return begun(definition, streak.runs, zone, day, streak.best, occurredAt)
-  }
-  const run = streak.runs.at(-1)!
-  const longer = {
-    first: run.first,
-    last: day,
-    frozen: [...run.frozen, ...daysFrom(firstMissed, day)],
-    skipped: [...run.skipped, ...daysFrom(run.last + 1, firstMissed)],
-  }
-  const days = daysOf(longer)
-  return {
-    runs: [...streak.runs.slice(0, -1), longer],
-    best: Math.max(streak.best, days),
-    freezes: gained(definition.freezes, streak.freezes - missed, days - 1, days),
-    lastAt: occurredAt,
-    lastDayEndsAt: zone.startOfDay(day + 1),
-    broken: streak.broken,
-  }
-}
-
-/** The days from `first` to before `end`. */
-const daysFrom = (first: number, end: number): ReadonlyArray<number> =>
-  Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index)
-
-/** The streak with the day of a late event: the known days and this one, replayed. */
-const withPastDay = (
-  streak: StreakState,
-  definition: StreakDefinition,
-  day: number,
-): StreakState => {
-  const run = streak.runs.find(({ last }) => day <= last)
-  if (run !== undefined && day >= run.first && !run.frozen.includes(day)) return streak
-  const forgiven = new Set(streak.runs.flatMap(({ frozen }) => frozen))
-  const unreal = new Set(streak.runs.flatMap(({ skipped }) => skipped))
-  const spans = [...streak.runs.flatMap(spansOf), [day, day] as const]
-  spans.sort(([one], [other]) => one - other)
-  const runs: Array<StreakRun> = []
-  let freezes = 0
-  for (const [first, last] of spans) {
-    const before = runs.at(-1)
-    const gap = before === undefined ? undefined : gapBefore(first, before, forgiven, unreal)
-    if (before === undefined || gap === undefined || gap.needed > freezes) {
-      runs.push({ first, last, frozen: [], skipped: [] })
-      freezes = gained(definition.freezes, definition.freezes.initial, 0, last - first + 1)
-      continue
-    }
-    const frozen = [...before.frozen, ...gap.frozen]
-    const longer = { ...before, last, frozen, skipped: [...before.skipped, ...gap.skipped] }
-    const left = Math.max(0, freezes - gap.frozen.length)
-    freezes = gained(definition.freezes, left, daysOf(before), daysOf(longer))
-    runs[runs.length - 1] = longer
-  }
-  return {
-    ...streak,
-    runs: runs.slice(-limits.streakRunsMax),
-    best: Math.max(streak.best, ...runs.map(daysOf)),
-    freezes,
-  }
-}
-
-/** The spans of days with events in a run: the first and last day of each. */
-const spansOf = ({
-  first,
-  frozen,
-  last,
-  skipped,
-}: StreakRun): ReadonlyArray<readonly [number, number]> => {
-  const gaps = [...frozen, ...skipped].sort((one, other) => one - other)
-  const spans: Array<readonly [number, number]> = []
-  let from = first
-  for (const gap of [...gaps, last + 1]) {
-    if (gap > from) spans.push([from, gap - 1])
-    from = gap + 1
-  }
-  return spans
-}
-
-/**
- * The gap between a run and the day `first`, and the freezes that it needs: none if all missed days were forgiven
- * before. `undefined`: more days than any freezes forgive.
- */
-const gapBefore = (
-  first: number,
-  { last }: StreakRun,
-  forgiven: ReadonlySet<number>,
-  unreal: ReadonlySet<number>,
-) => {
-  if (first - last - 1 > limits.streakFreezesMax + forgiven.size + unreal.size) return undefined
-  const days = daysFrom(last + 1, first)
-  const frozen = days.filter((day) => !unreal.has(day))
-  const needed = frozen.every((day) => forgiven.has(day)) ? 0 : frozen.length
-  return { frozen, skipped: days.filter((day) => unreal.has(day)), needed }
 }

@@ -4,9 +4,9 @@
  * A state is immutable; it shares unchanged parts with its predecessor, and empty parts with all users.
  */
 import type { ProjectState } from "../project/Project.ts"
-import { type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
+import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
 import type { QuestState } from "./QuestState.ts"
-import type { StreakState } from "./Streak.ts"
+import type { StreakState, Zones } from "./Streak.ts"
 
 export interface Profile {
   readonly displayName: string | null
@@ -64,6 +64,8 @@ export interface UserState {
   readonly quests: ReadonlyMap<string, QuestState>
   /** Completions of all quests. */
   readonly questsCompleted: number
+  /** The time zones before the present one. */
+  readonly pastZones: ReadonlyArray<PastZone<string | null>>
   readonly streaks: ReadonlyMap<string, StreakState>
   readonly ruleUses: ReadonlyMap<string, RuleUse>
   readonly createdAt: number
@@ -92,9 +94,27 @@ export const noWindows: UserState["windows"] = {
   monthly: noScores,
 }
 
-/** The time zone of a user's days. */
-export const userZone = (user: UserState | undefined, project: ProjectState): Zone =>
-  zoneOf(user?.profile.timezone ?? project.settings.timezone)
+/** The time zones of a user's days: the user's own, or the project's where the user had none. */
+export const userZones = (user: UserState | undefined, project: ProjectState): Zones => {
+  const { pastZones = [], settings } = project
+  if (user === undefined) return zoneOf(settings.timezone).alone
+  const own = user.profile.timezone
+  if (user.pastZones.length === 0 && (own !== null || pastZones.length === 0)) {
+    return zoneOf(own ?? settings.timezone).alone
+  }
+  const { createdAt } = user
+  const moves = pastZones.filter(({ until }) => until > createdAt)
+  const ends = [...moves, ...user.pastZones]
+    .map(({ until }) => until)
+    .sort((one, other) => one - other)
+  return [...ends, Number.POSITIVE_INFINITY].map((until) => ({
+    zone: zoneOf(
+      zoneAt(user.pastZones, own, until - 1) ??
+        zoneAt(pastZones, settings.timezone, Math.max(until - 1, createdAt)),
+    ),
+    until,
+  }))
+}
 
 /**
  * The time zone of the project's days at `at`, as an event of this user sees it. What occurred before the user was first seen counts in

@@ -35,6 +35,7 @@ const epoch = Temporal.PlainDate.from("1970-01-01")
 const dayMs = 86_400_000
 const hourMs = 3_600_000
 const halfDayMs = dayMs / 2
+const daysKnownMax = 10_000
 /** A power of two. */
 const halfDaysKept = 256
 
@@ -62,7 +63,10 @@ interface LocalDay {
 
 export class Zone {
   readonly name: string
+  /** The zone as the only one of a user. */
+  readonly alone = [{ zone: this as Zone, until: Number.POSITIVE_INFINITY }]
   #latest: LocalDay = { day: 0, from: 0, until: 0 }
+  readonly #has = new Map<number, boolean>()
   #hours = { from: 0, until: 0, shift: 0 }
   /** Cached days, each under a half day of UTC that it covers. */
   readonly #found: Array<LocalDay | undefined> = []
@@ -117,6 +121,17 @@ export class Zone {
       shift: ((offset % hourMs) + hourMs) % hourMs,
     }
     return this.#hours.shift
+  }
+
+  /** Whether the zone has this day: some skipped one when they moved over the date line. */
+  hasDay(day: number): boolean {
+    let has = this.#has.get(day)
+    if (has === undefined) {
+      has = this.dayAt(this.startOfDay(day)) === day
+      if (this.#has.size >= daysKnownMax) this.#has.clear()
+      this.#has.set(day, has)
+    }
+    return has
   }
 
   /** The index of the window of `kind` at `ms`. */

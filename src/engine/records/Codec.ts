@@ -12,6 +12,7 @@ import type { Webhook } from "../../domain/project/Webhook.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { asBuffer } from "../../storage/Keys.ts"
 import { sealValue, valueBodyAt, valueFor } from "../../storage/Values.ts"
+import { presentRecord } from "./formerStreaks.ts"
 import type { RecordBuffer } from "./RecordBuffer.ts"
 import { repairedRecord } from "./repairedSteps.ts"
 
@@ -20,7 +21,7 @@ export const encodeRecord = (record: JournalRecord): string => JSON.stringify(re
 
 export const decodeRecord = (body: Uint8Array): JournalRecord => parseRecord(textOf(body))
 
-const parseRecord = (text: string): JournalRecord => repairedRecord(JSON.parse(text))
+const parseRecord = (text: string): JournalRecord => presentRecord(repairedRecord(JSON.parse(text)))
 
 const textOf = (bytes: Uint8Array): string => asBuffer(bytes).toString("utf8")
 

@@ -21,6 +21,7 @@ import {
 } from "../../domain/user/User.ts"
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { asBuffer, dataViewOf } from "../../storage/Keys.ts"
+import { presentStreaks } from "./formerStreaks.ts"
 import { repairedQuests } from "./repairedSteps.ts"
 
 const windowBytes = 20
@@ -69,6 +70,7 @@ const restOf = (user: UserState): object => {
   const rest: Record<string, unknown> = { id, points, questsCompleted, createdAt, updatedAt }
   if (pointsSpent > 0) rest.pointsSpent = pointsSpent
   if (profile !== emptyProfile) rest.profile = { displayName, timezone, attributes }
+  if (user.pastZones.length > 0) rest.pastZones = user.pastZones
   for (const name of maps) if (user[name].size > 0) rest[name] = [...user[name]]
   return rest
 }
@@ -178,7 +180,8 @@ export const decodeUser = (value: Uint8Array): UserState => {
     badgeRecounts: mapOf(rest.badgeRecounts),
     quests: repairedQuests(mapOf(rest.quests)),
     questsCompleted: rest.questsCompleted,
-    streaks: mapOf(rest.streaks),
+    pastZones: rest.pastZones ?? noZones,
+    streaks: presentStreaks(mapOf(rest.streaks)),
     ruleUses: mapOf(rest.ruleUses),
     createdAt: rest.createdAt,
     updatedAt: rest.updatedAt,
@@ -187,6 +190,8 @@ export const decodeUser = (value: Uint8Array): UserState => {
 
 // biome-ignore lint/suspicious/noExplicitAny: it is empty, so it holds values of any kind
 const none: ReadonlyMap<string, any> = new Map()
+
+const noZones: UserState["pastZones"] = []
 
 const mapOf = <A>(
   entries: ReadonlyArray<readonly [string, A]> | undefined,

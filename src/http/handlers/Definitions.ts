@@ -102,7 +102,8 @@ const given = <A extends object>(members: A) =>
 const fileSettings = (settings: ProjectSettings): NonNullable<File["settings"]> => {
   const { clientActions = [], levelCurve, name, streaks, timezone, ...rest } = settings
   const named = name !== null && { name }
-  return { ...named, timezone, levelCurve, streaks, clientActions, ...rest }
+  const shown = streaks.map(({ freezesBefore: _, ...streak }) => streak)
+  return { ...named, timezone, levelCurve, streaks: shown, clientActions, ...rest }
 }
 
 const fileBadge = ({ criteria, description, icon, id, name, secret }: Badge) =>

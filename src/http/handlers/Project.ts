@@ -40,6 +40,7 @@ const showProject = (caller: Caller, settings: ProjectSettings, directory: Direc
   id: caller.projectId,
   environment: caller.environmentName,
   ...settings,
+  streaks: settings.streaks.map(({ freezesBefore: _, ...streak }) => streak),
   clientActions: settings.clientActions ?? [],
   name: settings.name ?? directory.projects.get(caller.projectId)?.name ?? caller.projectId,
   tier: caller.tier,

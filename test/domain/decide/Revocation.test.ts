@@ -290,7 +290,7 @@ describe("Undoing an event", () => {
     })
     expect([windows.daily.xp, badgeCounts.get("learner")]).toEqual([10, 0])
     expect([...badges.keys()]).toEqual(["days"])
-    expect(streaks.get("daily")?.runs).toHaveLength(1)
+    expect(streaks.get("daily")?.days).toHaveLength(1)
     const again = world.track("LEARN").reply
     expect(again).toMatchObject({ xp: { earned: 116 }, points: { earned: 3 }, streaks: [] })
   })

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest"
 import type { StreakDefinition } from "../../../src/domain/project/Project.ts"
 import { dueAt } from "../../../src/domain/user/Due.ts"
-import { daysOf, streakNow } from "../../../src/domain/user/Streak.ts"
-import { zoneOf } from "../../../src/domain/values/Calendar.ts"
+import { streakNow } from "../../../src/domain/user/Streak.ts"
+import { userZones } from "../../../src/domain/user/User.ts"
 import { limits } from "../../../src/Limits.ts"
+import { Random, seeds } from "../../simulation/random.ts"
 import { kindsOf, World } from "./World.ts"
 
 const noFreezes = { initial: 0, max: 0, everyDays: null }
@@ -24,8 +25,7 @@ const worldWith = (
 const streakOf = (world: World) => world.user!.streaks.get("daily")!
 
 const now = (world: World) => {
-  const zone = zoneOf(world.user?.profile.timezone ?? world.project.settings.timezone)
-  return streakNow(streakOf(world), zone, world.now)
+  return streakNow(streakOf(world), userZones(world.user, world.project), world.now)
 }
 
 const day = (date: string, time = "12:00") => `2026-11-${date}T${time}:00Z`
@@ -107,7 +107,7 @@ describe("A change of time zone", () => {
     moveTo(world, "Pacific/Kiritimati")
     world.at("2026-11-06T10:30:00Z")
     expect(world.track().reply.streaks).toEqual([{ key: "daily", current: 2, best: 2 }])
-    expect(streakOf(world).runs).toHaveLength(1)
+    expect(streakOf(world)).toMatchObject({ length: 2 })
   })
 
   it("to the east breaks nothing at once: the last day ends where it was counted", () => {
@@ -197,7 +197,7 @@ describe("A late event", () => {
     trackOn(world, "01", "02", "04", "05")
     expect(now(world).current).toBe(2)
     expect(world.trackAt(day("03")).reply.streaks).toEqual([{ key: "daily", current: 5, best: 5 }])
-    expect(streakOf(world).runs).toHaveLength(1)
+    expect(streakOf(world).days).toHaveLength(1)
   })
 
   it("joins them also over a day that a freeze forgives", () => {
@@ -219,8 +219,7 @@ describe("A late event", () => {
       const world = worldWith({ freezes: { initial: 1, max: 1, everyDays: 3 } })
       world.at(day("10"))
       for (const date of order) world.trackAt(day(date))
-      const { best, freezes, runs } = streakOf(world)
-      return JSON.stringify({ best, freezes, runs: runs.map(({ first, last }) => [first, last]) })
+      return JSON.stringify(streakOf(world))
     })
     expect(new Set(made).size).toBe(1)
   })
@@ -228,7 +227,16 @@ describe("A late event", () => {
   it("never breaks a streak: a day that was forgiven stays so", () => {
     const world = worldWith({ freezes: { initial: 1, max: 1, everyDays: null } })
     trackOn(world, "02", "03", "05", "06")
-    world.settings({ streaks: [{ key: "daily", actions: [], freezes: noFreezes }] })
+    world.settings({
+      streaks: [
+        {
+          key: "daily",
+          actions: [],
+          freezes: noFreezes,
+          freezesBefore: [{ freezes: { initial: 1, max: 1, everyDays: null }, until: world.now }],
+        },
+      ],
+    })
     expect(world.trackAt(day("01")).reply.streaks[0]?.current).toBe(5)
   })
 
@@ -271,14 +279,112 @@ describe("A late event", () => {
     expect(world.refused({ kind: "tick" }).detail).toBe("Nothing is due for the user.")
   })
 
-  it("finds only so many past runs to join", () => {
-    const world = worldWith()
-    for (let run = 0; run <= limits.streakRunsMax; run++) {
-      world.now += 2 * 86_400_000
+  it("counts within a bounded number of ranges of days; the older days keep their part in the streak", () => {
+    const world = worldWith({ freezes: { initial: 1, max: 1, everyDays: 1 } })
+    const first = world.now
+    const tracked = (at: number) => world.track("TAP", { occurredAt: at, imported: true })
+    for (let range = 0; range < limits.streakRangesMax; range++) {
       world.track()
+      world.now += 2 * 86_400_000
     }
-    expect(streakOf(world).runs).toHaveLength(limits.streakRunsMax)
-    expect(streakOf(world).runs.map(daysOf)).toEqual(Array(limits.streakRunsMax).fill(1))
+    expect(streakOf(world).days).toHaveLength(limits.streakRangesMax)
+    expect(streakOf(world)).not.toHaveProperty("forgotten")
+    expect(kindsOf(tracked(first - 86_400_000))).toContain("streak.extended")
+    world.track()
+    expect(streakOf(world).days).toHaveLength(limits.streakRangesMax)
+    expect(now(world).current).toBe(limits.streakRangesMax + 2)
+    expect(kindsOf(tracked(first - 86_400_000))).toEqual(["event.tracked"])
+    expect(kindsOf(tracked(first - 2 * 86_400_000))).toEqual(["event.tracked"])
+    expect(streakOf(world).best).toBe(limits.streakRangesMax + 2)
+  })
+
+  it("gives the same streak in 240 random orders of arrival, over changes of zone and skipped days", () => {
+    for (const seed of seeds(20)) {
+      const random = new Random(seed)
+      const freezes = random.pick([
+        { initial: 0, max: 0, everyDays: null },
+        { initial: 1, max: 1, everyDays: null },
+        { initial: 1, max: 3, everyDays: 4 },
+      ])
+      const start = Date.parse("2011-12-20T10:00:00Z")
+      const world = worldWith({ freezes }, "Pacific/Apia", "2011-12-20T10:00:00Z")
+      moveTo(world, "Pacific/Apia")
+      for (let move = random.integer(0, 4); move > 0; move--) {
+        world.now += random.integer(1, 12 * 24 * 60) * 60_000
+        moveTo(
+          world,
+          random.pick(["Pacific/Auckland", "America/Los_Angeles", "Pacific/Kiritimati"]),
+        )
+      }
+      world.now = start + 65 * 86_400_000
+      const times = Array.from(
+        { length: random.integer(2, 40) },
+        () => start + random.integer(0, 60 * 24 * 60) * 60_000,
+      )
+      const { project, user } = world
+      const made = Array.from({ length: 12 }, () => {
+        Object.assign(world, { project, user })
+        for (const occurredAt of random.shuffled(times)) {
+          world.track("TAP", { occurredAt, imported: true })
+        }
+        const { broken: _, ...streak } = streakOf(world)
+        return JSON.stringify([streak, now(world)])
+      })
+      expect([...new Set(made)], `seed ${seed}`).toHaveLength(1)
+    }
+  })
+
+  it("of a long run that arrives after later single days gives the badge and the best of the run", () => {
+    const world = worldWith()
+    world.badge({ id: "month", criteria: { kind: "streak", target: 30, streak: "daily" } })
+    const beginning = Date.parse("2026-01-01T12:00:00Z")
+    const imported = (day: number) =>
+      world.track("TAP", { occurredAt: beginning + day * 86_400_000, imported: true })
+    for (let single = 0; single < 40; single++) imported(100 + 3 * single)
+    for (let day = 0; day < 30; day++) imported(day)
+    expect(streakOf(world).best).toBe(30)
+    expect(world.user!.badges.has("month")).toBe(true)
+  })
+
+  it("uses one freeze for one day, in each order", () => {
+    for (const dates of [
+      ["01", "03", "05"],
+      ["05", "03", "01"],
+      ["03", "05", "01"],
+    ]) {
+      const world = worldWith({ freezes: { initial: 1, max: 1, everyDays: null } })
+      world.at(day("05", "18:00"))
+      for (const date of dates) world.trackAt(day(date))
+      expect(now(world).current).toBe(1)
+      expect(streakOf(world).best).toBe(2)
+    }
+  })
+
+  it("from before a change of zone counts on the day of the zone that held then", () => {
+    const world = worldWith({}, "UTC", "2026-11-04T20:00:00Z")
+    moveTo(world, "Pacific/Auckland")
+    world.at("2026-11-05T00:00:00Z")
+    moveTo(world, "America/Los_Angeles")
+    world.at("2026-11-05T01:00:00Z")
+    // Noon of the 5th in Auckland, still the 4th in Los Angeles.
+    world.trackAt("2026-11-04T23:00:00Z")
+    const fifth = Date.parse("2026-11-05") / 86_400_000
+    expect(streakOf(world).days).toEqual([[fifth, fifth]])
+  })
+
+  it("goes on over a day that its zone skips", () => {
+    for (const [zone, dates] of [
+      ["Pacific/Apia", ["2011-12-29T12:00:00-10:00", "2011-12-31T12:00:00+14:00"]],
+      ["Pacific/Kwajalein", ["1993-08-20T12:00:00-12:00", "1993-08-22T12:00:00+12:00"]],
+    ] as const) {
+      for (const order of [dates, dates.toReversed()]) {
+        const world = worldWith({}, zone, "2026-11-04T12:00:00Z")
+        for (const date of order) {
+          world.track("TAP", { occurredAt: Date.parse(date), imported: true })
+        }
+        expect(streakOf(world).best).toBe(2)
+      }
+    }
   })
 
   it("of imported history breaks at once, without a message, and continues if the history reaches up to now", () => {

@@ -24,6 +24,7 @@ const plain: UserState = {
   badgeRecounts: new Map(),
   quests: new Map(),
   questsCompleted: 0,
+  pastZones: [],
   streaks: new Map(),
   ruleUses: new Map(),
   createdAt: 1,
@@ -47,6 +48,7 @@ const rich: UserState = {
   badges: new Map([["__proto__", { earnedAt: 5, target: 3 }]]),
   badgeCounts: new Map([["bdg_1", 4]]),
   badgeRecounts: new Map([["bdg_1", 17]]),
+  pastZones: [{ timezone: null, until: 5 }],
   questsCompleted: 2,
   ruleUses: new Map([["rul_1", { periods: [[3, 1]], lastAt: 8 }]]),
 }

@@ -168,7 +168,8 @@ describe("Time that passes", () => {
       const fixture = yield* startInMemory({}, quiet)
       yield* settings(fixture, daily)
       yield* tap(fixture, "ada")
-      // In Tokyo the day of the streak was the fifth: it breaks at the end of the sixth.
+      yield* at("2026-11-04T23:30:01Z")
+      // In Tokyo the fifth had begun before the streak's day was over: it breaks at the end of the sixth.
       yield* settings(fixture, { timezone: "Asia/Tokyo" })
       yield* at("2026-11-06T14:59:59Z")
       expect(noted(fixture.committed)).toEqual([])

@@ -36,7 +36,7 @@ import { levelOf } from "./levels.ts"
 import type { Entry, Happened, Log, Refunded, Spent, Undone } from "./log.ts"
 import { completeByHand, countForSteps, revertedBy, shareDone } from "./quests.ts"
 import { ruleGifts } from "./rules.ts"
-import { streakOf } from "./streaks.ts"
+import { dayAt, placesOf, streakOf } from "./streaks.ts"
 import { stillOpen, windowsFor } from "./windows.ts"
 
 /** The reply to an event, a reward or an undo. Lists are in no order. */
@@ -85,8 +85,7 @@ export class Model {
 
   /** The definitions as this user meets them. */
   place(userId: string, definitions: Definitions): Place {
-    const zone = this.profile(userId).timezone ?? definitions.settings.timezone
-    return { ...definitions, zone }
+    return { ...definitions, places: placesOf(this.log(userId), definitions) }
   }
 
   event(
@@ -152,7 +151,7 @@ export class Model {
     }
     for (const { actions, key } of settings.streaks) {
       if (actions.length === 0 || actions.includes(command.action))
-        event.streaks.push({ key, zone: place.zone })
+        event.streaks.push({ key, day: dayAt(place.places, event.occurredAt) })
     }
     event.windows = windowsFor(before, settings.timezone, closed, date, now)
     event.badges.push(...crossed(before, after, place, now))
@@ -243,19 +242,16 @@ export class Model {
     return this.#done(userId, before, undone, place, { now, sequence }, reverted)
   }
 
-  setProfile(
-    userId: string,
-    change: Partial<Profile>,
-    definitions: Definitions,
-    { now, sequence }: Moment,
-  ): void {
-    const { zone } = this.place(userId, definitions)
-    this.#append(userId, { kind: "profile", sequence, at: now, change, zone })
+  setProfile(userId: string, change: Partial<Profile>, { now, sequence }: Moment): void {
+    const { timezone, ...others } = change
+    // Who names the same place again does not move.
+    const moves = timezone !== undefined && timezone !== this.profile(userId).timezone
+    const made = moves ? { ...others, timezone } : others
+    this.#append(userId, { kind: "profile", sequence, at: now, change: made })
   }
 
-  tick(userId: string, definitions: Definitions, { now, sequence }: Moment): void {
-    const { zone } = this.place(userId, definitions)
-    this.#append(userId, { kind: "ticked", sequence, at: now, zone })
+  tick(userId: string, { now, sequence }: Moment): void {
+    this.#append(userId, { kind: "ticked", sequence, at: now })
   }
 
   /** Gives a badge to a user whose number qualifies, counted over the whole history where it counts actions. */
@@ -324,8 +320,8 @@ export class Model {
       quests,
       // A reply lists streaks that became longer.
       streaks: streaks.flatMap((definition) => {
-        const was = streakOf(before, definition, place.zone, now)?.current ?? 0
-        const is = streakOf(after, definition, place.zone, now)
+        const was = streakOf(before, definition, place.places, now)?.current ?? 0
+        const is = streakOf(after, definition, place.places, now)
         if (is === undefined || is.current <= was) return []
         return [{ key: definition.key, current: is.current, best: is.best }]
       }),

@@ -11,7 +11,7 @@ import type { Definitions } from "./Definitions.ts"
 import { levelOf } from "./levels.ts"
 import { type Awarded, type Counted, type Happened, type Log, standing } from "./log.ts"
 import { questCount } from "./quests.ts"
-import { grownRuns, streakOf } from "./streaks.ts"
+import { grownRuns, type Places, streakOf } from "./streaks.ts"
 
 export interface HeldBadge {
   readonly earnedAt: number
@@ -86,14 +86,14 @@ export const countedBy = (
 
 /** The definitions, and the time zone that the user's days are counted in. */
 export interface Place extends Definitions {
-  readonly zone: string
+  readonly places: Places
 }
 
 /** The number that a badge's criteria look at, as it stands; `undefined` for one that only a hand gives. */
 export const numberFor = (
   log: Log,
   { criteria, id }: Badge,
-  { settings, zone }: Place,
+  { places, settings }: Place,
   now: number,
 ): number | undefined => {
   // Nobody is at level 1 before there is anybody.
@@ -113,7 +113,7 @@ export const numberFor = (
     case "streak": {
       const best = settings.streaks
         .filter(({ key }) => criteria.streak === null || key === criteria.streak)
-        .map((streak) => streakOf(log, streak, zone, now)?.best ?? 0)
+        .map((streak) => streakOf(log, streak, places, now)?.best ?? 0)
       return Math.max(0, ...best)
     }
     case "manual":
@@ -145,7 +145,7 @@ export const crossed = (
       // Whichever run it is that has become so long.
       const reached = definitions.settings.streaks
         .filter(({ key }) => criteria.streak === null || key === criteria.streak)
-        .flatMap((streak) => grownRuns(before, after, streak))
+        .flatMap((streak) => grownRuns(before, after, streak, definitions.places))
         .some(({ is, was }) => was < criteria.target && is >= criteria.target)
       return reached ? [{ badgeId: id, target: criteria.target }] : []
     }

@@ -34,8 +34,8 @@ export interface Happened {
   /** Badges by actions that it counted for when it came, and how much. */
   readonly counted: Array<Counted>
   readonly badges: Array<Awarded>
-  /** Streaks that it counted for, and the place that the user was in then. */
-  readonly streaks: Array<{ readonly key: string; readonly zone: string }>
+  /** Streaks that it counted for, and the user's day. */
+  readonly streaks: Array<{ readonly key: string; readonly day: number }>
 }
 
 export interface Counted {
@@ -69,8 +69,6 @@ export interface ProfileSet {
   readonly sequence: number
   readonly at: number
   readonly change: Partial<Profile>
-  /** Where the user was before. */
-  readonly zone: string
 }
 
 /** A badge was given to who qualified already; or, where it counts actions, only the count was. */
@@ -87,7 +85,6 @@ export interface Ticked {
   readonly kind: "ticked"
   readonly sequence: number
   readonly at: number
-  readonly zone: string
 }
 
 /** Points were spent. */

@@ -1,91 +1,71 @@
 /**
- * Streaks: worked out from the days on which something happened, walked from the first to the last.
+ * Streaks: worked out from the days on which something happened, walked day by day from the first to the last.
  *
- * The day of an event is that of the time zone that the user was in at the decision. Three rules
- * keep journeys harmless: what occurred after all that was counted belongs behind the last day or nowhere; what
- * occurred before, never behind it; and days that began while it was still the last day at the place where that was
- * counted were not missed, but leapt over.
+ * A user has one calendar, whichever zones it leads through: the days as they were reached, each at its place. A day that was
+ * reached does not come back, a day that was leaped over never was, and a day that had begun before the last one was over at
+ * its own place is not missed.
  */
 import type { StreakDefinition } from "../../../src/domain/project/Project.ts"
-import { limits } from "../../../src/Limits.ts"
 import { dateAt, dateOf, numberOf, startOf } from "./calendar.ts"
+import type { Definitions, Move } from "./Definitions.ts"
 import type { Log } from "./log.ts"
 
-export interface Days {
-  readonly counted: Set<number>
-  /** Days that never were, by a change of zone. */
-  readonly leapt: Set<number>
-  /** Missed days that were forgiven once, and so for ever. */
-  readonly forgiven: Set<number>
-  lastDay: number
-  /** When the event occurred that added the last day, and where. */
-  lastAt: number
-  lastZone: string
-  /** The most days that it ever had. */
-  best: number
-  /** It was noted that the streak is over; only more days can change that. */
-  over: boolean
+/** Where a user was and is, oldest first; the last place has no end. */
+export type Places = ReadonlyArray<Move>
+
+export const placesOf = (log: Log, { moves, settings }: Definitions): Places => {
+  const own = log.flatMap((entry) =>
+    entry.kind === "profile" && "timezone" in entry.change
+      ? [{ from: entry === log[0] ? -Infinity : entry.at, zone: entry.change.timezone ?? null }]
+      : [],
+  )
+  const seen = log[0]?.at ?? Infinity
+  const ends = [...own.map(({ from }) => from), ...moves.map(({ until }) => until)]
+    .filter((end) => end > seen)
+    .sort((one, other) => one - other)
+  return [...ends, Infinity].map((until) => ({
+    zone:
+      own.findLast(({ from }) => from < until)?.zone ??
+      moves.find((move) => until <= move.until)?.zone ??
+      settings.timezone,
+    until,
+  }))
 }
 
-/** The days between two, without both. */
-const between = (from: number, to: number): ReadonlyArray<number> =>
-  Array.from({ length: Math.max(0, to - from - 1) }, (_, index) => from + 1 + index)
+const dayIn = (zone: string, ms: number): number => numberOf(dateAt(zone, ms))
 
-const dayAt = (zone: string, ms: number): number => numberOf(dateAt(zone, ms))
+/** The latest day that the user had reached by `ms`. */
+export const dayAt = (places: Places, ms: number): number => {
+  const been = places.filter((_, index) => index === 0 || places[index - 1]!.until <= ms)
+  return Math.max(...been.map(({ until, zone }) => dayIn(zone, Math.min(ms, until - 1))))
+}
 
-/** The last day, as the calendar of `zone` has it. */
-const reached = ({ lastAt, lastDay }: Days, zone: string): number =>
-  Math.max(lastDay, dayAt(zone, lastAt))
+const begins = new Map<string, number>()
+const beginOf = (zone: string, day: number): number => {
+  const name = `${zone} ${day}`
+  const begin = begins.get(name) ?? startOf(zone, dateOf(day))
+  begins.set(name, begin)
+  return begin
+}
 
-/** The last day of `zone` that began before the streak's last day was over at its place. */
-const covered = ({ lastDay, lastZone }: Days, zone: string): number =>
-  Math.max(lastDay, dayAt(zone, startOf(lastZone, dateOf(lastDay + 1)) - 1))
+/** The place where a day begins for the user; `undefined` for a day that never was. */
+const placeOf = (places: Places, day: number): string | undefined => {
+  for (const [index, { until, zone }] of places.entries()) {
+    const at = Math.max(places[index - 1]?.until ?? -Infinity, beginOf(zone, day))
+    if (at < until) return dayIn(zone, at) === day ? zone : undefined
+  }
+  return undefined
+}
 
-/** The days missed since the last one, until `now` in `zone`. */
-const missedSince = (days: Days, zone: string, now: number): number =>
-  Math.max(0, dayAt(zone, now) - covered(days, zone) - 1)
-
-const isOver = (days: Days, definition: StreakDefinition, zone: string, now: number): boolean =>
-  missedSince(days, zone, now) > runsOf(days, definition).at(-1)!.freezes
-
-/** The user's days of a streak; `undefined` before the first. */
-export const daysOf = (log: Log, definition: StreakDefinition): Days | undefined => {
-  let days: Days | undefined
-  // An event that was taken back still was.
-  for (const entry of log) {
-    if (entry.kind === "ticked" || (entry.kind === "profile" && "timezone" in entry.change)) {
-      if (days !== undefined && isOver(days, definition, entry.zone, entry.at)) days.over = true
-    }
-    if (entry.kind !== "event") continue
-    const { at, occurredAt, streaks } = entry
-    const zone = streaks.find(({ key }) => key === definition.key)?.zone
-    if (zone === undefined) continue
-    const day = dayAt(zone, occurredAt)
-    if (days === undefined) {
-      const none = { leapt: new Set<number>(), forgiven: new Set<number>() }
-      const last = { lastDay: day, lastAt: occurredAt, lastZone: zone, best: 1, over: false }
-      days = { counted: new Set([day]), ...none, ...last }
-    } else if (days.counted.has(day)) continue
-    else if (occurredAt < days.lastAt) {
-      if (day > days.lastDay || days.leapt.has(day)) continue
-      days.counted.add(day)
-    } else {
-      if (day <= reached(days, zone)) continue
-      const behind = covered(days, zone)
-      const missed = between(behind, day)
-      if (missed.length <= runsOf(days, definition).at(-1)!.freezes) {
-        for (const over of between(days.lastDay, day)) if (over <= behind) days.leapt.add(over)
-      }
-      days.counted.add(day)
-      Object.assign(days, { lastDay: day, lastAt: occurredAt, lastZone: zone })
-    }
-    const runs = runsOf(days, definition)
-    for (const { gaps } of runs) for (const gap of gaps) days.forgiven.add(gap)
-    days.best = Math.max(days.best, ...runs.map((run) => run.days))
-    // Only so many runs are known.
-    const oldest = runs.at(-limits.streakRunsMax)?.first ?? 0
-    for (const known of days.counted) if (known < oldest) days.counted.delete(known)
-    if (days.over) days.over = isOver(days, definition, zone, at)
+/** The days missed between two, without both, but no more than `most` and one. */
+const missed = (places: Places, last: number, next: number, most: number): number => {
+  let days = 0
+  for (let day = last + 1; day < next && days <= most; day++) {
+    const there = placeOf(places, day)
+    if (there === undefined) continue
+    const lastEnds = beginOf(placeOf(places, last) ?? there, last + 1)
+    const isWhole = dayAt(places, beginOf(there, day + 1) - 1) === day
+    if (beginOf(there, day) >= lastEnds && isWhole) days++
   }
   return days
 }
@@ -95,30 +75,26 @@ export interface Run {
   last: number
   days: number
   freezes: number
-  /** The missed days in it. */
-  readonly gaps: Array<number>
 }
 
 /** The runs of days in a row, oldest first. */
-export const runsOf = (days: Days, { freezes }: StreakDefinition): ReadonlyArray<Run> => {
+export const runsOf = (log: Log, { freezes, key }: StreakDefinition, places: Places) => {
+  // An event that was taken back still was.
+  const days = log.flatMap((entry) =>
+    entry.kind === "event" ? entry.streaks.filter((one) => one.key === key) : [],
+  )
   const runs: Array<Run> = []
-  for (const day of [...days.counted].sort((one, other) => one - other)) {
+  for (const day of [...new Set(days.map((one) => one.day))].sort((one, other) => one - other)) {
     let run = runs.at(-1)
-    if (run !== undefined) {
-      const missed = between(run.last, day).filter((gap) => !days.leapt.has(gap))
-      if (missed.length <= run.freezes || missed.every((gap) => days.forgiven.has(gap))) {
-        run.freezes = Math.max(0, run.freezes - missed.length)
-        run.gaps.push(...missed)
-      } else run = undefined
-    }
-    if (run === undefined) {
-      run = { first: day, last: day, days: 0, freezes: freezes.initial, gaps: [] }
+    const without = run === undefined ? 0 : missed(places, run.last, day, run.freezes)
+    if (run === undefined || without > run.freezes) {
+      run = { first: day, last: day, days: 0, freezes: freezes.initial }
       runs.push(run)
-    }
+    } else run.freezes -= without
     run.last = day
     run.days++
     if (freezes.everyDays !== null && run.days % freezes.everyDays === 0)
-      run.freezes = Math.min(freezes.max, run.freezes + 1)
+      run.freezes = Math.max(run.freezes, Math.min(freezes.max, run.freezes + 1))
   }
   return runs
 }
@@ -130,23 +106,22 @@ export interface StreakView {
   readonly lastDay: string
 }
 
-/** A streak as it stands at `now` in `zone`. */
+/** A streak as it stands at `now`. */
 export const streakOf = (
   log: Log,
   definition: StreakDefinition,
-  zone: string,
+  places: Places,
   now: number,
 ): StreakView | undefined => {
-  const days = daysOf(log, definition)
-  if (days === undefined) return undefined
-  const runs = runsOf(days, definition)
-  const { best } = days
-  const lastDay = dateOf(reached(days, zone))
-  const missed = missedSince(days, zone, now)
-  const run = runs.at(-1)!
-  return days.over || missed > run.freezes
+  const runs = runsOf(log, definition, places)
+  const run = runs.at(-1)
+  if (run === undefined) return undefined
+  const best = Math.max(...runs.map(({ days }) => days))
+  const lastDay = dateOf(run.last)
+  const left = run.freezes - missed(places, run.last, dayAt(places, now), run.freezes)
+  return left < 0
     ? { current: 0, best, freezes: 0, lastDay }
-    : { current: run.days, best, freezes: run.freezes - missed, lastDay }
+    : { current: run.days, best, freezes: left, lastDay }
 }
 
 /** How long runs were and are that the last entry of `after` made longer. */
@@ -154,13 +129,10 @@ export const grownRuns = (
   before: Log,
   after: Log,
   definition: StreakDefinition,
+  places: Places,
 ): ReadonlyArray<{ readonly was: number; readonly is: number }> => {
-  const runs = (log: Log) => {
-    const days = daysOf(log, definition)
-    return days === undefined ? [] : runsOf(days, definition)
-  }
-  const were = runs(before)
-  return runs(after).map((run) => {
+  const were = runsOf(before, definition, places)
+  return runsOf(after, definition, places).map((run) => {
     const parts = were.filter(({ first, last }) => first >= run.first && last <= run.last)
     return { was: Math.max(0, ...parts.map(({ days }) => days)), is: run.days }
   })
