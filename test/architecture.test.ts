@@ -19,8 +19,11 @@ const tracked = execFileSync(
   .map((file) => join(root, file))
   .filter(existsSync)
 
+/** The tools that build the client's package: npm scripts run them, nothing loads them. */
+const isTool = (file: string): boolean => file.startsWith(join(source, "client/build/"))
+
 const filesUnder = (folder: string): ReadonlyArray<string> =>
-  tracked.filter((file) => file.startsWith(`${folder}/`))
+  tracked.filter((file) => file.startsWith(`${folder}/`) && !isTool(file))
 
 const importsOf = (file: string): ReadonlyArray<string> =>
   [...readFileSync(file, "utf8").matchAll(/^(?:import|export)\s[\w*{},\s]*?"([^"]+)"/gm)].map(
@@ -373,9 +376,8 @@ describe("src/", () => {
     ])
   })
 
-  it("has no file longer than 600 lines, but the client's generated types", () => {
+  it("has no file longer than 600 lines", () => {
     const long = files
-      .filter((file) => file !== join(source, "client/generated/types.ts"))
       .map((file) => ({ file, lines: readFileSync(file, "utf8").split("\n").length - 1 }))
       .filter(({ lines }) => lines > 600)
       .map(({ file, lines }) => `${relative(source, file)}: ${lines}`)

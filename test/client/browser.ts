@@ -1,8 +1,8 @@
 /** Pages that use the client's package in a real browser, on the address of a server. */
 import type { Page } from "playwright-core"
+import { bundle, type Entry, entries } from "../../src/client/build/entries.ts"
 import { localhostOf } from "../dashboard/browser/localhost.ts"
 import type { TabOptions, Tabs } from "../dashboard/browser/tabs.ts"
-import { bundle, type Entry, entries } from "./package/entries.ts"
 
 let modules: Promise<ReadonlyMap<string, string>> | undefined
 /** The text of each module of the package, by the name of its file. */

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Entry, entries, folder } from "../../src/client/build/entries.ts"
+import { buildPackage } from "../../src/client/build/package.ts"
+import { gzippedBytes } from "../../src/client/build/size.ts"
 import { fullKey, startServer, type TestServer } from "../http/fixture.ts"
-import { buildPackage } from "./package/build.ts"
-import { type Entry, entries, folder } from "./package/entries.ts"
-import { gzippedBytes } from "./package/size.ts"
 
 const run = promisify(execFile)
 const tsc = resolve(folder, "../../node_modules/typescript/bin/tsc")

@@ -4,8 +4,8 @@
  * operator, and the stream, which the client follows by itself.
  */
 import { OpenApi } from "effect/http-api"
-import { errorKinds } from "../../../src/domain/values/Errors.ts"
-import { Api } from "../../../src/http/api/Api.ts"
+import { errorKinds } from "../../domain/values/Errors.ts"
+import { Api } from "../../http/api/Api.ts"
 import { comment, type Json, TypePrinter } from "./TypePrinter.ts"
 
 const notice =

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { bundle, type Entry, entries, folder } from "./entries.ts"
+import { writeTypes } from "./generate.ts"
 
 export const buildPackage = async (target: string): Promise<void> => {
   const dist = path.join(target, "dist")
@@ -11,6 +12,7 @@ export const buildPackage = async (target: string): Promise<void> => {
   for (const { code, fileName } of await bundle(Object.keys(entries) as Array<Entry>)) {
     writeFileSync(path.join(dist, fileName), code)
   }
+  writeTypes()
   const tsc = path.resolve(folder, "../../node_modules/typescript/bin/tsc")
   const types = [
     "--noEmit",

@@ -2,7 +2,7 @@ import path from "node:path"
 import { type OutputChunk, rolldown } from "rolldown"
 
 /** The folder of the package. */
-export const folder = path.resolve(import.meta.dirname, "../../../src/client")
+export const folder = path.resolve(import.meta.dirname, "..")
 
 /** The entries of the package: the goal of each for its bytes, minified and gzipped. */
 export const entries = {
