@@ -110,7 +110,9 @@ interface Panel {
 }
 
 describe("The dashboard", () => {
-  const dashboard = JSON.parse(readFileSync(join(folder, "../../deploy/grafana/dashboards/laurel.json"), "utf8"))
+  const dashboard = JSON.parse(
+    readFileSync(join(folder, "../../deploy/grafana/dashboards/laurel.json"), "utf8"),
+  )
   const panels: ReadonlyArray<Panel> = dashboard.panels
   const expressions = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
 
