@@ -1,6 +1,6 @@
 /** An archive of a running server, on demand. */
 import { Effect } from "effect"
-import { readServerFile } from "../src/cli/process/ServerFile.ts"
+import { readServerFile } from "../src/cli/process/AdminRequest.ts"
 import { bytesOf } from "../src/storage/archive/ArchiveCatalog.ts"
 import type { Manifest } from "../src/storage/archive/ArchiveManifest.ts"
 

@@ -4,7 +4,7 @@
  * directory's identity, so that a key that has ended is refused from the next request on.
  */
 import { Context, Effect, Layer, Semaphore } from "effect"
-import type { Asker } from "../domain/accounts/AccountCommand.ts"
+import type { Asker } from "../domain/accounts/Account.ts"
 import type { ProjectsCommand } from "../domain/decide/decideProjects.ts"
 import {
   type ApiKey,
@@ -22,11 +22,9 @@ import { Engine } from "../engine/Engine.ts"
 import { limits } from "../Limits.ts"
 import { Accounts, type Caller } from "./Accounts.ts"
 import { ApiKeys, type CreatedKey, type KeyDetails, type KeyRequest } from "./ApiKeys.ts"
-import { hashSecretOf } from "./hashSecret.ts"
 import { hashKeyText, KeyIndex } from "./KeyIndex.ts"
-import { keyHint, makeKeyText } from "./KeyText.ts"
+import { hashSecretOf, keyHint, makeId, makeKeyText } from "./KeyText.ts"
 import { KeyUses } from "./KeyUses.ts"
-import { makeId } from "./makeId.ts"
 import { keysOf, OwnPartition } from "./OwnPartition.ts"
 import { ProjectPartitions, Projects } from "./Projects.ts"
 import { RateLimits } from "./RateLimits.ts"

@@ -1,6 +1,6 @@
 /** API keys, as the command line and the admin server manage them. */
 import { Context, type Effect, Schema } from "effect"
-import type { Asker } from "../domain/accounts/AccountCommand.ts"
+import type { Asker } from "../domain/accounts/Account.ts"
 import {
   type EnvironmentName,
   environmentNames,

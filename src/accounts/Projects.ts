@@ -1,6 +1,6 @@
 /** Managing projects: owners do it on the dashboard. `by` is the session that asks, or the command line. */
 import { Context, type Effect } from "effect"
-import type { Asker } from "../domain/accounts/AccountCommand.ts"
+import type { Asker } from "../domain/accounts/Account.ts"
 import type { Partitions } from "../domain/decide/decideProjects.ts"
 import type { LaurelError } from "../domain/values/Errors.ts"
 

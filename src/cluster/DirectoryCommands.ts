@@ -8,17 +8,18 @@
 import { Cause, Effect, Exit, Result } from "effect"
 import type { DirectoryCommand } from "../domain/decide/Directory.ts"
 import type { JournalRecord } from "../domain/record/Record.ts"
-import type { LaurelError } from "../domain/values/Errors.ts"
-import { laurelError } from "../domain/values/Errors.ts"
-import { outcomeUnknown } from "../engine/actor/refusals.ts"
+import { type LaurelError, laurelError } from "../domain/values/Errors.ts"
+import { outcomeUnknown } from "../engine/actor/Actor.ts"
+import type { Engine } from "../engine/Engine.ts"
 import { parseBody, readBody } from "../http/body/Body.ts"
 import { type RequestHandler, unwatched } from "../http/request/Exchange.ts"
 import { limits } from "../Limits.ts"
 import type { DirectoryCopy } from "./DirectoryCopy.ts"
+import type { DirectoryPublisher } from "./DirectoryTable.ts"
 import { directoryPartition } from "./DirectoryTable.ts"
+import type { OwnerConnections } from "./Forward.ts"
 import { noOwner } from "./Forward.ts"
-import { internalHeaders } from "./internalHeaders.ts"
-import type { OwnerConnections } from "./OwnerConnections.ts"
+import { internalHeaders } from "./InternalPort.ts"
 import type { Owners } from "./Owners.ts"
 
 /** A change that all runners can read. */
@@ -146,3 +147,45 @@ export class DirectoryCommands {
     }
   }
 }
+
+/*
+ * An engine whose directory is the cluster's: callers read and change it by the same two verbs, whichever partition they are
+ * in. The first partition's engine has it; a change is answered once it is published. Those of other partitions read the copy and
+ * send their commands to the first.
+ */
+
+type EngineService = Engine["Service"]
+
+/** Changes the directory of the first partition. */
+export const askPublished =
+  (engine: EngineService, publisher: Pick<DirectoryPublisher, "published">) =>
+  (command: Parameters<EngineService["askDirectory"]>[0]) =>
+    Effect.gen(function* () {
+      const record = yield* engine.askDirectory(command)
+      const change: PublishedChange = {
+        record,
+        published: yield* publisher.published(record.sequence),
+      }
+      return change
+    })
+
+/** The engine of the first partition. */
+export const publishing = (
+  engine: EngineService,
+  publisher: Pick<DirectoryPublisher, "published">,
+): EngineService => {
+  const ask = askPublished(engine, publisher)
+  return { ...engine, askDirectory: (command) => Effect.map(ask(command), ({ record }) => record) }
+}
+
+/** The engine of another partition. */
+export const copying = (
+  engine: EngineService,
+  copy: Pick<DirectoryCopy, "state">,
+  commands: Pick<DirectoryCommands, "ask">,
+): EngineService => ({
+  ...engine,
+  readDirectory: Effect.sync(() => copy.state),
+  directoryNow: () => copy.state,
+  askDirectory: commands.ask,
+})

@@ -10,7 +10,7 @@
 import { Effect, Latch, type Scope } from "effect"
 import { type DirectoryState, emptyDirectory } from "../domain/project/Directory.ts"
 import type { LaurelError } from "../domain/values/Errors.ts"
-import { outcomeUnknown } from "../engine/actor/refusals.ts"
+import { outcomeUnknown } from "../engine/actor/Actor.ts"
 import { limits } from "../Limits.ts"
 import { PgConnection, type Rows } from "../storage/postgres/PgConnection.ts"
 import { directoryChannel, nowhere, readStatement, stateOf } from "./DirectoryTable.ts"

@@ -1,19 +1,290 @@
 /**
  * One request on its way to the owner and back (`Forwarder.ts`): it waits for an owner, or one attempt is under way
- * (`Attempt.ts`), never both and never two.
+ * (`Forward.ts`), never both and never two.
  */
-import type { Dispatcher } from "undici"
+
+import type { IncomingMessage } from "node:http"
+import { Readable } from "node:stream"
+import { type Dispatcher, Pool } from "undici"
 import { type LaurelError, laurelError } from "../domain/values/Errors.ts"
-import { outcomeUnknown } from "../engine/actor/refusals.ts"
+import { outcomeUnknown } from "../engine/actor/Actor.ts"
+import { discardRest, hasBody } from "../http/body/Body.ts"
 import type { Exchange } from "../http/request/Exchange.ts"
 import { originForm } from "../http/request/RequestHead.ts"
 import { limits } from "../Limits.ts"
-import { Attempt, type AttemptReports, type ReplyHeaders } from "./Attempt.ts"
-import type { Body } from "./ForwardedBody.ts"
-import { forwardedHeaders, internalHeaders, passesOn } from "./internalHeaders.ts"
-import type { OwnerConnections } from "./OwnerConnections.ts"
+import { forwardedHeaders, internalHeaders, passesOn } from "./InternalPort.ts"
 import type { Owner } from "./Owners.ts"
-import { isRepeatable } from "./repeatable.ts"
+
+/*
+ * One attempt to have an owner carry a forwarded request out: the handler that undici calls for it.
+ *
+ * It reports its end exactly once, and nothing afterwards: undici may still connect, or fail to connect, for an attempt
+ * that was given up. Such a late report must not end, repeat or answer the request, whose next attempt is under way.
+ */
+
+type Controller = Dispatcher.DispatchController
+export type ReplyHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler["onResponseStart"]>>[2]
+
+/** Who made the attempt. Of the last three exactly one is called, unless the attempt was given up. */
+export interface AttemptReports {
+  /** The owner may begin on the request from now on. */
+  readonly sent: () => void
+  readonly replyBegins: (status: number, headers: ReplyHeaders) => void
+  readonly replyGoesOn: (chunk: Buffer, controller: Controller) => void
+  readonly replyEnded: () => void
+  /** The server is not the owner, and did nothing. */
+  readonly refused: () => void
+  /** No reply, or a part of one. */
+  readonly failed: () => void
+}
+
+export class Attempt implements Dispatcher.DispatchHandler {
+  readonly owner: Owner
+  readonly #reports: AttemptReports
+  #controller: Controller | undefined
+  #isRefused = false
+  #isOver = false
+  /** The owner may have begun on the request. */
+  isSent = false
+
+  constructor(owner: Owner, reports: AttemptReports) {
+    this.owner = owner
+    this.#reports = reports
+  }
+
+  /** Nothing more comes of it. */
+  giveUp(why: string): void {
+    this.#isOver = true
+    this.#controller?.abort(new Error(why))
+  }
+
+  onRequestStart(controller: Controller): void {
+    if (this.#isOver) {
+      controller.abort(new Error("given up"))
+      return
+    }
+    this.#controller = controller
+    this.isSent = true
+    this.#reports.sent()
+  }
+
+  onResponseStart(_: Controller, status: number, headers: ReplyHeaders): void {
+    if (this.#isOver || status < 200) return
+    if (headers[internalHeaders.notOwner] === undefined) this.#reports.replyBegins(status, headers)
+    else this.#isRefused = true
+  }
+
+  onResponseData(controller: Controller, chunk: Buffer): void {
+    if (!this.#isOver && !this.#isRefused) this.#reports.replyGoesOn(chunk, controller)
+  }
+
+  onResponseEnd(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    if (this.#isRefused) this.#reports.refused()
+    else this.#reports.replyEnded()
+  }
+
+  onResponseError(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#reports.failed()
+  }
+}
+
+/*
+ * The body of a request that is forwarded: kept until the reply as long as it is small, so that it can be sent again; else
+ * streamed, with what has arrived already in front. An owner may reply before it has read all: the rest is then read here and
+ * dropped, up to `refusedBodyBytesMax`, since many clients read no reply before they have sent their body.
+ */
+
+/** Bytes of all bodies that are kept now. */
+let keptBytes = 0
+
+export interface Body {
+  /** All of it; `undefined`: it is streamed. */
+  readonly kept: Buffer | undefined
+  /** For one attempt to send it; `null`: there is none. A stream takes nothing from the request before it is read. */
+  readonly source: () => Buffer | Readable | null
+  /** After the last attempt. */
+  readonly release: () => void
+}
+
+const none: Body = { kept: Buffer.alloc(0), source: () => null, release: () => {} }
+
+/** Calls `done` once the body is kept, or too large for that; never where the client leaves before. */
+export const receiveBody = (request: IncomingMessage, done: (body: Body) => void): void => {
+  if (!hasBody(request)) {
+    done(none)
+    return
+  }
+  const chunks: Array<Buffer> = []
+  let bytes = 0
+  const settle = (): void => {
+    request.off("data", take)
+    request.off("end", end)
+    request.off("close", left)
+  }
+  const take = (chunk: Buffer): void => {
+    chunks.push(chunk)
+    bytes += chunk.length
+    keptBytes += chunk.length
+    if (bytes <= limits.forwardKeptBytesMax && keptBytes <= limits.forwardKeptTotalBytesMax) return
+    request.pause()
+    settle()
+    keptBytes -= bytes
+    done(streamed(chunks, request))
+  }
+  const end = (): void => {
+    settle()
+    const kept = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)
+    let isKept = true
+    const release = (): void => {
+      if (isKept) keptBytes -= bytes
+      isKept = false
+    }
+    done({ kept, source: () => kept, release })
+  }
+  const left = (): void => {
+    settle()
+    keptBytes -= bytes
+  }
+  request.on("data", take)
+  request.on("end", end)
+  request.on("close", left)
+}
+
+const streamed = (chunks: Array<Buffer>, request: IncomingMessage): Body => {
+  let stream: Readable | undefined
+  return {
+    kept: undefined,
+    source: () => {
+      stream = streamOf(chunks, request)
+      return stream
+    },
+    release: () => {
+      stream?.destroy()
+      if (!request.readableEnded) discardRest(request)
+    },
+  }
+}
+
+/** `chunks`, then what the request still brings. */
+const streamOf = (chunks: Array<Buffer>, request: IncomingMessage): Readable => {
+  let isListening = false
+  const take = (chunk: Buffer): void => {
+    if (!stream.push(chunk)) request.pause()
+  }
+  const end = (): void => {
+    stream.push(null)
+  }
+  const left = (): void => {
+    if (!request.readableEnded) stream.destroy(new Error("the client left"))
+  }
+  const stream = new Readable({
+    read: () => {
+      if (chunks.length > 0) stream.push(Buffer.concat(chunks.splice(0)))
+      else {
+        if (!isListening) {
+          isListening = true
+          request.on("data", take)
+          request.on("end", end)
+          request.on("close", left)
+        }
+        request.resume()
+      }
+    },
+    destroy: (error, done) => {
+      request.off("data", take)
+      request.off("end", end)
+      request.off("close", left)
+      done(error)
+    },
+  })
+  return stream
+}
+
+/*
+ * Keep-alive connections to the internal ports of owners. A stream takes a connection for as long as it lasts, so streams
+ * have connections of their own: a short request does not look for a free one among them.
+ */
+
+interface Connections {
+  readonly short: Pool
+  readonly streams: Pool
+}
+
+export class OwnerConnections {
+  readonly #all = new Map<string, Connections>()
+
+  to(address: string, isStream: boolean): Pool {
+    let found = this.#all.get(address)
+    if (found === undefined) {
+      found = { short: poolTo(address), streams: poolTo(address) }
+      this.#all.set(address, found)
+    }
+    return isStream ? found.streams : found.short
+  }
+
+  /** Ends connections to others than these, after the requests in progress. */
+  keep(addresses: ReadonlySet<string>): void {
+    for (const [address, { short, streams }] of this.#all) {
+      if (addresses.has(address)) continue
+      this.#all.delete(address)
+      void short.close().catch(() => {})
+      void streams.close().catch(() => {})
+    }
+  }
+
+  async close(): Promise<void> {
+    const all = [...this.#all.values()].flatMap(({ short, streams }) => [short, streams])
+    this.#all.clear()
+    await Promise.all(all.map((pool) => pool.destroy().catch(() => {})))
+  }
+}
+
+const poolTo = (address: string): Pool =>
+  new Pool(`http://${address}`, {
+    connections: null,
+    pipelining: 1,
+    connect: { timeout: limits.forwardConnectMs },
+    headersTimeout: limits.forwardSilenceMs,
+    bodyTimeout: limits.forwardSilenceMs,
+    keepAliveTimeout: limits.forwardKeepAliveMs,
+  })
+
+/*
+ * Whether a request may be sent again although the first attempt may have been carried out: it changes nothing, or Laurel
+ * recognises the repetition by an `Idempotency-Key` or by the ids of all its events.
+ */
+
+export const isRepeatable = (
+  { headers, method }: IncomingMessage,
+  path: string,
+  body: Buffer | undefined,
+): boolean => {
+  if (method === "GET" || method === "HEAD" || method === "OPTIONS") return true
+  if (method !== "POST" || body === undefined) return false
+  if (headers["idempotency-key"] !== undefined) return true
+  if (path === "/v1/events") return hasId(jsonOf(body))
+  return path === "/v1/events/batch" && haveIds(jsonOf(body))
+}
+
+const jsonOf = (body: Buffer): unknown => {
+  try {
+    return JSON.parse(body.toString("utf8"))
+  } catch {
+    return undefined
+  }
+}
+
+const hasId = (event: unknown): boolean =>
+  typeof (event as { readonly id?: unknown } | null | undefined)?.id === "string"
+
+const haveIds = (batch: unknown): boolean => {
+  const events = (batch as { readonly events?: unknown } | null | undefined)?.events
+  return Array.isArray(events) && events.every(hasId)
+}
 
 /** How a forwarded request ended, for the metric; `repeated` is counted beside the end. */
 export type ForwardOutcome = "answered" | "repeated" | "refused" | "unknown" | "left"

@@ -3,7 +3,7 @@
  * back. Bodies stream in both directions.
  *
  * - A request that no owner has begun waits for an owner, up to `ownerWaitMs`, and is then refused with 503.
- * - One that was sent and got no reply is sent again only where that is safe (`repeatable.ts`); else the caller gets the 503
+ * - One that was sent and got no reply is sent again only where that is safe (`Forward.ts`); else the caller gets the 503
  *   that tells that the outcome is unknown.
  * - A new owner ends all waiting for the last one, which may have stopped without closing its connections.
  *
@@ -11,17 +11,22 @@
  * partitions meanwhile: it reads the owners again, and sends nothing to itself.
  */
 import { type LaurelError, laurelError } from "../domain/values/Errors.ts"
-import { shuttingDown } from "../engine/actor/refusals.ts"
+import { shuttingDown } from "../engine/actor/Actor.ts"
 import { alive } from "../http/contract/Interpreter.ts"
 import type { Exchange, RequestHandler } from "../http/request/Exchange.ts"
 import { headFault } from "../http/request/RequestHead.ts"
 import type { RequestMetrics } from "../http/request/RequestMetrics.ts"
 import { RequestWatch } from "../http/request/RequestWatch.ts"
 import { limits } from "../Limits.ts"
-import { Forward, type ForwardingRunner, type ForwardOutcome, refusalNow } from "./Forward.ts"
-import { receiveBody } from "./ForwardedBody.ts"
-import { internalHeaders } from "./internalHeaders.ts"
-import { OwnerConnections } from "./OwnerConnections.ts"
+import {
+  Forward,
+  type ForwardingRunner,
+  type ForwardOutcome,
+  OwnerConnections,
+  receiveBody,
+  refusalNow,
+} from "./Forward.ts"
+import { internalHeaders } from "./InternalPort.ts"
 import type { Owner, Owners } from "./Owners.ts"
 
 export interface ForwarderOptions {

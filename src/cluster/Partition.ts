@@ -1,7 +1,7 @@
 /**
  * A partition on this runner: opened once the runner has the partition's lock, closed when another runner has claimed it.
  *
- * - **Following** (`Following.ts`), where the runner is one of the partition's followers: an engine that takes over what the
+ * - **Following** (`Followers.ts`), where the runner is one of the partition's followers: an engine that takes over what the
  *   owner appends. Once the runner has the lock it is promoted, which costs only what it lacks. A follower that fails is closed
  *   and opened again, `followRetryMs` later; one that cannot be promoted at once. Neither ends the process.
  *   A follower whose promotion is interrupted before its claim, since the lock is gone, follows on.
@@ -21,12 +21,23 @@ import { Cause, Deferred, Effect, Exit, Fiber, Scope, Semaphore } from "effect"
 import { limits } from "../Limits.ts"
 import type { HasLock } from "../storage/postgres/PgJournal.ts"
 import { nextTick } from "../storage/postgres/ticks.ts"
-import { Following } from "./Following.ts"
-import { inScope, type Restore } from "./inScope.ts"
+import { Following } from "./Followers.ts"
+import type { PartitionTurns } from "./Opening.ts"
 import { Opening, type OpeningFailure } from "./Opening.ts"
-import type { PartitionTurns } from "./OpeningTurns.ts"
 import type { HeldPartition, PartitionHandler, PreparedPartition } from "./PreparedPartition.ts"
 import type { PartitionLock } from "./RunnerLocks.ts"
+
+export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+/** Opens something in a scope of its own, which a failure or an interruption closes. */
+export const inScope = <A, E>(restore: Restore, open: Effect.Effect<A, E, Scope.Scope>) =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    const opened = yield* restore(Scope.provide(open, scope)).pipe(
+      Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))),
+    )
+    return { opened, scope }
+  })
 
 export interface PartitionOptions {
   readonly number: number

@@ -4,10 +4,13 @@
  * rests on the format. Runners with different expirations could read stale data: the one with the shorter time takes a partition over
  * while its owner, by its own time, may still answer. So a runner does not start beside one with another expiration.
  */
+
+import { randomBytes } from "node:crypto"
+import { Effect } from "effect"
 import { version } from "../Build.ts"
 import { limits } from "../Limits.ts"
 import { newestFormat, raiseFormat } from "../storage/postgres/formats.ts"
-import type { Statement } from "../storage/postgres/PgConnection.ts"
+import type { InPostgres, PgConnection, Statement } from "../storage/postgres/PgConnection.ts"
 import { silentSecondsText, tablePrefix } from "./status.ts"
 
 /** Requests of a runner. */
@@ -113,3 +116,17 @@ export class RunnerRow {
     this.#writtenAt = now
   }
 }
+
+/* The secret with which runners of a cluster forward requests to each other: made by the first runner, kept in PostgreSQL. */
+
+const secretBytes = 32
+
+export const readSecret = (connection: PgConnection): InPostgres<string> =>
+  Effect.gen(function* () {
+    yield* connection.run({
+      text: "INSERT INTO laurel_secret VALUES (1, $1) ON CONFLICT DO NOTHING",
+      values: [randomBytes(secretBytes).toString("base64url")],
+    })
+    const [row] = yield* connection.run({ text: "SELECT secret FROM laurel_secret WHERE id = 1" })
+    return String(row?.secret)
+  })

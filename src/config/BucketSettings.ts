@@ -4,8 +4,14 @@
  */
 import { Result } from "effect"
 import type { BucketPlace } from "../storage/bucket/bucketErrors.ts"
-import { type Setting, setting, type ValuesOf } from "./Setting.ts"
-import { anyText, bucketAddress, webAddress } from "./SettingForms.ts"
+import {
+  anyText,
+  bucketAddress,
+  type Setting,
+  setting,
+  type ValuesOf,
+  webAddress,
+} from "./SettingForms.ts"
 
 const secret = <A>(shown: Setting<A>): Setting<A> => ({ ...shown, secret: true })
 

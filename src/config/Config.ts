@@ -7,10 +7,10 @@ import { Result } from "effect"
 import { proxyFields } from "../http/request/ClientAddress.ts"
 import { limits } from "../Limits.ts"
 import "../limitRelations.ts"
+import { firstPartition } from "../domain/project/Directory.ts"
 import { archiveKeptMs, type Retention } from "../storage/archive/ArchiveRetention.ts"
 import { defaultSchedule } from "../webhooks/endpoint/RetrySchedule.ts"
 import { bucketFaults, bucketSettings } from "./BucketSettings.ts"
-import { type Setting, setting, type ValuesOf } from "./Setting.ts"
 import {
   addressRanges,
   cidrs,
@@ -26,6 +26,9 @@ import {
   oneOf,
   postgresAddress,
   retrySchedule,
+  type Setting,
+  setting,
+  type ValuesOf,
   webAddress,
   wholeNumber,
   yesOrNo,
@@ -267,7 +270,7 @@ const settings = {
 
 /** The configuration. Times are milliseconds. */
 export interface Config extends ValuesOf<typeof settings> {
-  /** In a cluster: the partition whose data directory and archives these are, in those of the process (`PartitionConfig.ts`). */
+  /** In a cluster: the partition whose data directory and archives these are, in those of the process (`Config.ts`). */
   readonly partition?: { readonly number: number; readonly whole: Config }
 }
 
@@ -368,3 +371,45 @@ export const describeSettings = (): string =>
   Object.values(settings)
     .map(({ fallback, meaning, variable }) => `  ${variable}=${fallback}\n      ${meaning}`)
     .join("\n")
+
+/*
+ * The configuration of a partition: its data directory is a folder in that of the cluster. The archives of the first partition
+ * are where they are without a cluster; those of another have a folder of their own there, and a prefix in the bucket.
+ */
+
+export const partitionsName = "partitions"
+
+const partitionIn = (folder: string, number: number): string =>
+  path.join(folder, partitionsName, String(number))
+
+/** `config` is that of the process, or of any partition. */
+export const ofPartition = (config: Config, number: number): Config => {
+  const whole = config.partition?.whole ?? config
+  const { archiveBucket, archiveDirectory, dataDirectory } = whole
+  const own = {
+    ...whole,
+    dataDirectory: partitionIn(dataDirectory, number),
+    partition: { number, whole },
+  }
+  if (number === firstPartition) return own
+  return {
+    ...own,
+    archiveDirectory: archiveDirectory === "" ? "" : partitionIn(archiveDirectory, number),
+    archiveBucket: archiveBucket && {
+      ...archiveBucket,
+      prefix: `${archiveBucket.prefix}${partitionsName}/${number}/`,
+    },
+  }
+}
+
+/** The partition of a configuration; the first one without a cluster. */
+export const partitionNumber = ({ partition }: Config): number =>
+  partition?.number ?? firstPartition
+
+/** Interval of the heartbeats while nothing is written: a server opens its partitions together, and each has another one. */
+export const heartbeatMsOf = (config: Config): number =>
+  limits.journalHeartbeatMs - (partitionNumber(config) - 1) * limits.partitionHeartbeatStepMs
+
+/** The directory of a server of the cluster, which has a data directory for each partition. */
+export const clusterDirectory = ({ dataDirectory, partition }: Config): string =>
+  path.resolve(partition?.whole.dataDirectory ?? dataDirectory)

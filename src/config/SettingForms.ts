@@ -2,7 +2,7 @@
 import { isIP } from "node:net"
 import { Duration, type LogLevel, Option, Result } from "effect"
 import { AddressRanges } from "../accounts/AddressRanges.ts"
-import { normalCidr } from "../domain/project/keyRestrictions.ts"
+import { normalCidr } from "../domain/project/Directory.ts"
 import { limits } from "../Limits.ts"
 import { parseSchedule, type RetrySchedule } from "../webhooks/endpoint/RetrySchedule.ts"
 import { AllowedRanges } from "../webhooks/send/AddressGuard.ts"
@@ -193,3 +193,26 @@ export const logLevels = Object.keys(levels) as Array<keyof typeof levels>
 
 export const logLevel: Parse<LogLevel.LogLevel> = (text) =>
   Result.map(oneOf(...logLevels)(text), (word) => levels[word])
+
+/* A setting of a server: its variable, default, parser and meaning. */
+
+export interface Setting<A> {
+  readonly variable: string
+  readonly fallback: string
+  readonly parse: Parse<A>
+  readonly meaning: string
+  /** Its value is never shown. */
+  readonly secret?: boolean
+}
+
+export const setting = <A>(
+  variable: string,
+  fallback: string,
+  parse: Parse<A>,
+  meaning: string,
+): Setting<A> => ({ variable, fallback, parse, meaning })
+
+/** The values of settings by their names. */
+export type ValuesOf<Settings> = {
+  readonly [Name in keyof Settings]: Settings[Name] extends Setting<infer A> ? A : never
+}

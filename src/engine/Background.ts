@@ -1,18 +1,91 @@
-/** The background work of an engine that writes records: due users and windows, backfills. `Upkeep.ts` is the rest. */
+/** The background work of an engine that writes records: due users and windows, backfills. `Background.ts` is the rest. */
 import { Effect, type Scope } from "effect"
 import type { Backfill } from "../domain/record/Record.ts"
 import { limits } from "../Limits.ts"
+import type { StorageError } from "../storage/Storage.ts"
 import type { Environment } from "./actor/Environments.ts"
 import { toReply } from "./actor/Requests.ts"
-import { readColdUser } from "./actor/readColdUser.ts"
+import { readColdUser } from "./actor/Supervisor.ts"
 import { Backfills } from "./badges/Backfills.ts"
-import type { EngineOptions } from "./EngineOptions.ts"
+import { AnswerExpiry } from "./dedupe/KeptAnswers.ts"
+import type { EngineOptions } from "./Engine.ts"
 import { endsWhenBroken } from "./endsWhenBroken.ts"
+import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
+import { type Heartbeat, Snapshotter } from "./snapshot/Snapshotter.ts"
 import type { EngineState } from "./state/EngineState.ts"
 import { Ticker } from "./time/Ticker.ts"
 import { WindowClock } from "./time/WindowClock.ts"
-import type { Upkeep } from "./Upkeep.ts"
 import type { Writes } from "./Writes.ts"
+
+/*
+ * The upkeep of a state, from its recovery on, whether its engine serves or follows another one: snapshots, evictions,
+ * expired answers, the filter of known ids. It writes no record; with an owner (`serve`) it asks that for heartbeats.
+ */
+
+/** What writes the records of the state, as snapshots and evictions need it. */
+export interface Writer {
+  /** Ends when the journal has every record that is durable to callers. */
+  readonly written: Effect.Effect<void>
+  /** The lowest sequence that a reader still needs of the journal; `undefined`: no reader has said so yet. */
+  readonly held: Effect.Effect<number | undefined, StorageError>
+  readonly heartbeat: Heartbeat
+  /** There may be room for more users. */
+  readonly changed: () => void
+}
+
+/** Another engine writes the records: there is nobody to wait for. */
+const nobody: Writer = {
+  written: Effect.void,
+  held: Effect.undefined,
+  heartbeat: (over) => over(),
+  changed: () => {},
+}
+
+export interface Upkeep {
+  readonly snapshotter: Snapshotter
+  /** From now on this engine writes the records. */
+  readonly serve: (writer: Writer) => void
+}
+
+/** Forks all of it into the surrounding scope. */
+export const startUpkeep = Effect.fnUntraced(function* (
+  state: EngineState,
+  options: EngineOptions,
+  metrics: EngineMetrics,
+): Effect.fn.Return<Upkeep, never, Scope.Scope> {
+  const { actorCache, deduplicator } = state
+  const { needed = Effect.succeed(Number.POSITIVE_INFINITY) } = options
+  let writer: Writer = nobody
+  const snapshotter = new Snapshotter({
+    state,
+    written: Effect.suspend(() => writer.written),
+    held: Effect.flatMap(
+      Effect.suspend(() => writer.held),
+      (held) => (held === undefined ? needed : Effect.succeed(held)),
+    ),
+    onEnded: () => writer.changed(),
+    sliceEntriesMax: options.snapshotSliceEntriesMax ?? limits.snapshotSliceEntriesMax,
+    metrics,
+  })
+  const expiry = new AnswerExpiry({ ...state, alone: snapshotter.alone })
+  const snapshotIntervalMs = options.snapshotIntervalMs ?? limits.snapshotIntervalMs
+  const heartbeatMs = options.heartbeatMs ?? limits.journalHeartbeatMs
+  const sweepIntervalMs = options.sweepIntervalMs ?? limits.sweepIntervalMs
+  for (const work of [
+    deduplicator.fill,
+    snapshotter.run(snapshotIntervalMs, heartbeatMs, (over) => writer.heartbeat(over)),
+    expiry.run(snapshotIntervalMs),
+    actorCache.run(sweepIntervalMs, () => writer.changed()),
+  ]) {
+    yield* Effect.forkScoped(endsWhenBroken(options.onBroken, work))
+  }
+  return {
+    snapshotter,
+    serve: (next) => {
+      writer = next
+    },
+  }
+})
 
 export interface Background {
   readonly backfills: Backfills

@@ -14,23 +14,29 @@ import type { ProjectState } from "../domain/project/Project.ts"
 import type { JournalRecord, UserCommand } from "../domain/record/Record.ts"
 import type { UserState } from "../domain/user/User.ts"
 import type { ErrorCode, LaurelError } from "../domain/values/Errors.ts"
-import type { EnvironmentActions } from "./actor/ActionCounts.ts"
-import type { EnvironmentCounts } from "./actor/Counts.ts"
-import type { Answer, LogAnnotations, UserMessage } from "./actor/Envelope.ts"
-import type { Outcome, Tally } from "./actor/Requests.ts"
+import type { Metrics } from "../metrics/Metrics.ts"
+import type { Broken, StorageError } from "../storage/Storage.ts"
 import type {
+  Answer,
   EngineCode,
   IntakeCode,
+  LogAnnotations,
   ProjectCode,
   StorageCode,
   UserCode,
-} from "./actor/refusals.ts"
+  UserMessage,
+} from "./actor/Actor.ts"
+import type { EnvironmentActions, EnvironmentCounts } from "./actor/Counts.ts"
+import type { Outcome, Tally } from "./actor/Requests.ts"
 import type { BackfillProgress } from "./badges/Backfills.ts"
 import type { BoardCode, BoardPage, BoardQuery } from "./boards/ReadBoard.ts"
 import type { Feed } from "./commit/Feed.ts"
+import type { Durability } from "./commit/GroupCommit.ts"
 import type { Idempotency, IdempotencyCode } from "./dedupe/Idempotency.ts"
 import type { Simulate } from "./read/Simulation.ts"
 import type { UserListPage, UserListQuery } from "./read/UserList.ts"
+import type { RecoveryProgress, RecoveryReport } from "./recovery/Recovery.ts"
+import type { StateOptions } from "./state/EngineState.ts"
 
 export type {
   Answer,
@@ -179,3 +185,30 @@ export class Engine extends Context.Service<
       readonly now: () => number
     }
 >()("engine/Engine") {}
+
+/* Options of an engine. */
+
+export interface EngineOptions extends StateOptions {
+  /** `fsync`: an answer means that the record is on disk. `relaxed`: it will be, soon. */
+  readonly durability?: Durability
+  readonly snapshotIntervalMs?: number
+  readonly snapshotSliceEntriesMax?: number
+  /** Without writes, a heartbeat record follows so long after a snapshot. */
+  readonly heartbeatMs?: number
+  readonly sweepIntervalMs?: number
+  readonly clockCheckMs?: number
+  /** The longest jump ahead of the machine's clock, also since the newest record, that is followed. */
+  readonly clockJumpMsMax?: number
+  /**
+   * The lowest record of the journal that is needed, by what the storage has, where nothing holds the feed: another engine
+   * writes, or the readers have yet to begin.
+   */
+  readonly needed?: Effect.Effect<number, StorageError>
+  /** The storage is broken: the process must end at once. */
+  readonly onBroken: (cause: Broken) => void
+  readonly onRecovering?: (progress: RecoveryProgress) => void
+  readonly onRecovered?: (report: RecoveryReport) => void
+  /** Called with each record when it is durable, in order. */
+  readonly onCommitted?: (record: JournalRecord) => void
+  readonly metrics?: Metrics
+}

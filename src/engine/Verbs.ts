@@ -5,9 +5,10 @@ import type { UserCommand } from "../domain/record/Record.ts"
 import { exitOf } from "../storage/exitOf.ts"
 import type { UserActor } from "./actor/Environments.ts"
 import { toReply } from "./actor/Requests.ts"
-import { readColdUser } from "./actor/readColdUser.ts"
-import type { Background } from "./Background.ts"
+import { readColdUser } from "./actor/Supervisor.ts"
+import type { Background, Upkeep } from "./Background.ts"
 import { BoardReader } from "./boards/ReadBoard.ts"
+import type { EngineOptions } from "./Engine.ts"
 import {
   Engine,
   type EngineCommands,
@@ -15,13 +16,11 @@ import {
   type Idempotency,
   type UserMessage,
 } from "./Engine.ts"
-import type { EngineOptions } from "./EngineOptions.ts"
-import { makeIsErased } from "./erasure/isErased.ts"
+import { makeIsErased } from "./erasure/Erasures.ts"
 import { makeSimulate } from "./read/Simulation.ts"
 import { UserList } from "./read/UserList.ts"
 import type { Snapshotter } from "./snapshot/Snapshotter.ts"
 import type { EngineState } from "./state/EngineState.ts"
-import type { Upkeep } from "./Upkeep.ts"
 import type { Writes } from "./Writes.ts"
 
 export const verbsOf = (

@@ -1,19 +1,18 @@
 /** The parts that decide and write records: from here on an engine takes commands. */
 import { Effect, Fiber, Scope } from "effect"
 import type { Storage } from "../storage/Storage.ts"
+import { Intake } from "./actor/Actor.ts"
 import { ActorSystem } from "./actor/ActorSystem.ts"
 import type { CommitEntry } from "./actor/Answers.ts"
 import { BatchRoom } from "./actor/BatchRoom.ts"
-import { Intake } from "./actor/Intake.ts"
 import { Requests } from "./actor/Requests.ts"
-import { CommitPipeline } from "./commit/CommitPipeline.ts"
 import { Feed } from "./commit/Feed.ts"
-import { type GroupCommit, makeGroupCommit } from "./commit/GroupCommit.ts"
-import type { EngineOptions } from "./EngineOptions.ts"
+import { CommitPipeline, type GroupCommit, makeGroupCommit } from "./commit/GroupCommit.ts"
+import type { EngineOptions } from "./Engine.ts"
 import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
 import { UserHistory } from "./read/UserHistory.ts"
 import type { EngineState } from "./state/EngineState.ts"
-import { followRecords } from "./state/followRecords.ts"
+import { followRecords } from "./state/EngineState.ts"
 
 export interface Writes {
   readonly pipeline: CommitPipeline<CommitEntry>

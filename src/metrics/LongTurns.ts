@@ -16,7 +16,7 @@
  * room. Cost of a mark: about 1 µs, once per turn of background work; requests mark nothing.
  */
 import { limits } from "../Limits.ts"
-import type { Histogram } from "./Histogram.ts"
+import type { Histogram } from "./Metrics.ts"
 
 /** Causes that mark their own turns. */
 export const markedCauses = [

@@ -9,14 +9,147 @@
 import { Context, Metric } from "effect"
 import { formatUnsafe } from "effect/observability/PrometheusMetrics"
 import {
+  type Combined,
   catalogue,
   type LabelsOf,
   type MetricKind,
   type MetricName,
   type NameOf,
 } from "./Catalogue.ts"
-import type { Histogram } from "./Histogram.ts"
-import { HistogramSeries, type Labels, NumberSeries } from "./Series.ts"
+
+/** How many observations fell into each bucket, and their sum. */
+export class Histogram {
+  readonly #bounds: Float64Array
+  /** Of each bucket alone; the last one is for what is beyond all bounds. Doubles: they count to 2^53. */
+  readonly #counts: Float64Array
+  #sum = 0
+  #min = Number.POSITIVE_INFINITY
+  #max = Number.NEGATIVE_INFINITY
+
+  constructor(bounds: ReadonlyArray<number>) {
+    this.#bounds = Float64Array.from(bounds)
+    this.#counts = new Float64Array(bounds.length + 1)
+  }
+
+  observe(value: number): void {
+    const bounds = this.#bounds
+    let bucket = 0
+    while (bucket < bounds.length && value > bounds[bucket]!) bucket++
+    this.#counts[bucket]!++
+    this.#sum += value
+    if (value < this.#min) this.#min = value
+    if (value > this.#max) this.#max = value
+  }
+
+  /** Adds the count of each bucket to `counts`. */
+  addTo(counts: Float64Array): void {
+    this.#counts.forEach((count, bucket) => {
+      counts[bucket]! += count
+    })
+  }
+
+  /** Adds the observations of one with the same bounds. */
+  merge(other: Histogram): void {
+    other.addTo(this.#counts)
+    this.#sum += other.#sum
+    this.#min = Math.min(this.#min, other.#min)
+    this.#max = Math.max(this.#max, other.#max)
+  }
+
+  /** As Effect has it: buckets are cumulative. */
+  get state(): Metric.HistogramState {
+    let count = 0
+    const buckets: Array<[number, number]> = []
+    this.#bounds.forEach((bound, index) => {
+      count += this.#counts[index]!
+      buckets.push([bound, count])
+    })
+    count += this.#counts[this.#bounds.length]!
+    const [min, max] = count === 0 ? [0, 0] : [this.#min, this.#max]
+    return { buckets, count, sum: this.#sum, min, max }
+  }
+}
+
+/*
+ * The numbers of a metric under one set of labels. Each part of a process that has the metric, such as each engine of a
+ * cluster's runner, gives its own number; the process shows one. A counter never goes back: it keeps what a former part has
+ * counted, and begins at the number that a part had when it came.
+ */
+
+export type Labels = Readonly<Record<string, string>>
+
+/** A counter or a gauge. */
+export class NumberSeries {
+  readonly labels: Labels
+  readonly #combined: Combined
+  readonly #parts = new Set<() => number>()
+  /** What parts that left have counted. */
+  #former = 0
+
+  constructor(name: MetricName, labels: Labels) {
+    this.labels = labels
+    this.#combined = (catalogue[name] as { readonly combined?: Combined }).combined ?? "sum"
+  }
+
+  /** Returns what takes the part away. */
+  addGauge(read: () => number): () => void {
+    this.#parts.add(read)
+    return () => this.#parts.delete(read)
+  }
+
+  /** As `addGauge`. */
+  addCounter(read: () => number, from: number): () => void {
+    const counted = () => read() - from
+    this.#parts.add(counted)
+    return () => {
+      const last = counted()
+      if (!Number.isNaN(last)) this.#former += last
+      this.#parts.delete(counted)
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#parts.size === 0
+  }
+
+  /** NaN where one cannot be read. */
+  get value(): number {
+    const values = Array.from(this.#parts, (read) => read())
+    if (this.#combined === "sum") return values.reduce((sum, each) => sum + each, this.#former)
+    const [least, most] = [Math.min(...values), Math.max(...values)]
+    return this.#combined === "smallest" || -least > most ? least : most
+  }
+}
+
+export class HistogramSeries {
+  readonly labels: Labels
+  readonly #bounds: ReadonlyArray<number>
+  readonly #parts = new Set<Histogram>()
+  readonly #former: Histogram
+
+  constructor(name: MetricName, labels: Labels) {
+    this.labels = labels
+    this.#bounds = (catalogue[name] as { readonly bounds: ReadonlyArray<number> }).bounds
+    this.#former = new Histogram(this.#bounds)
+  }
+
+  /** A part, and what takes it away. */
+  add(): readonly [Histogram, () => void] {
+    const part = new Histogram(this.#bounds)
+    this.#parts.add(part)
+    const remove = () => {
+      if (this.#parts.delete(part)) this.#former.merge(part)
+    }
+    return [part, remove]
+  }
+
+  get value(): Histogram {
+    const whole = new Histogram(this.#bounds)
+    whole.merge(this.#former)
+    for (const part of this.#parts) whole.merge(part)
+    return whole
+  }
+}
 
 /** A number that only grows. */
 export class Counter {
@@ -81,7 +214,7 @@ export class Metrics {
   readonly #whole: Metrics
   readonly #removals: Array<() => void> = []
 
-  /** A part of `whole`, until `remove`: its numbers are among those there (`Series.ts`). */
+  /** A part of `whole`, until `remove`: its numbers are among those there (`Metrics.ts`). */
   constructor(whole?: Metrics) {
     this.#whole = whole ?? this
     const isPart = whole !== undefined

@@ -3,9 +3,8 @@ import { constants, PerformanceObserver } from "node:perf_hooks"
 import { Effect, type Scope } from "effect"
 import { commitOf, version } from "../Build.ts"
 import { limits } from "../Limits.ts"
-import type { Histogram } from "./Histogram.ts"
 import { LongTurns, observeTurns, type TurnCause, turnCauses } from "./LongTurns.ts"
-import type { Metrics } from "./Metrics.ts"
+import type { Histogram, Metrics } from "./Metrics.ts"
 
 /** Observes this process until the scope closes. */
 export const observeProcess = (metrics: Metrics): Effect.Effect<void, never, Scope.Scope> => {

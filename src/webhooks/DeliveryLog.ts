@@ -1,14 +1,12 @@
 /** The delivery log as HTTP and the operator see it. */
 import { Context, Effect } from "effect"
 import type { MessageName } from "../domain/message/Message.ts"
-import type { Feed } from "../engine/commit/Feed.ts"
-import type { FeedEntry } from "../engine/commit/FeedEntry.ts"
+import type { Feed, FeedEntry } from "../engine/commit/Feed.ts"
 import type { Broken } from "../storage/Storage.ts"
 import type { Registry } from "./endpoint/Registry.ts"
 import type { AttemptResult, Delivery, DeliveryStatus, LogPlace } from "./store/Delivery.ts"
-import type { DeliveryStore } from "./store/DeliveryStore.ts"
+import type { DeliveryStore, EndpointStats } from "./store/DeliveryStore.ts"
 import type { DeliveryWriter } from "./store/DeliveryWriter.ts"
-import type { EndpointStats } from "./store/EndpointStats.ts"
 
 /** A page of an endpoint's log, newest first. */
 export interface LogPage {

@@ -12,7 +12,7 @@
  *                              ▼
  *                            stored: pending, and loaded when it is due; or succeeded, failed, dropped
  *
- * Ready and sending ones without a row in the store are written later (`DeferredDeliveries.ts`): one that succeeds
+ * Ready and sending ones without a row in the store are written later (`DeliveryWriter.ts`): one that succeeds
  * soon is written once. After a crash, the outbox expands their records again.
  *
  * Each endpoint with work has a supervised fiber, which begins attempts, loads due deliveries when memory has room, and
@@ -26,8 +26,7 @@
  */
 import { Cause, Effect, Latch, Semaphore } from "effect"
 import { messageKindAt } from "../domain/message/Message.ts"
-import type { Feed } from "../engine/commit/Feed.ts"
-import type { FeedEntry } from "../engine/commit/FeedEntry.ts"
+import type { Feed, FeedEntry } from "../engine/commit/Feed.ts"
 import { limits } from "../Limits.ts"
 import type { Broken } from "../storage/Storage.ts"
 import { yieldToEventLoop } from "../storage/yieldToEventLoop.ts"

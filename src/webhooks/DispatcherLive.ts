@@ -5,7 +5,7 @@
  * flush writes all outcomes.
  */
 import { Clock, Effect, type Scope } from "effect"
-import type { FeedEntry } from "../engine/commit/FeedEntry.ts"
+import type { FeedEntry } from "../engine/commit/Feed.ts"
 import { Engine } from "../engine/Engine.ts"
 import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"
@@ -14,25 +14,22 @@ import { type DeliveryLog, deliveryLogOf } from "./DeliveryLog.ts"
 import { Dispatcher } from "./Dispatcher.ts"
 import { makeBackground } from "./endpoint/Background.ts"
 import type { Endpoint } from "./endpoint/Endpoint.ts"
-import { EndpointCommands } from "./endpoint/EndpointCommands.ts"
+import { EndpointCommands } from "./endpoint/Endpoint.ts"
 import { Erasures } from "./endpoint/Erasures.ts"
 import { Registry } from "./endpoint/Registry.ts"
 import { defaultSchedule, longestPause, type RetrySchedule } from "./endpoint/RetrySchedule.ts"
 import { WebhookMetrics } from "./endpoint/WebhookMetrics.ts"
-import { Eraser } from "./outbox/Eraser.ts"
-import { Jobs } from "./outbox/Jobs.ts"
-import { OldestPending } from "./outbox/OldestPending.ts"
+import { Eraser, Jobs } from "./outbox/Jobs.ts"
 import { Outbox } from "./outbox/Outbox.ts"
-import { Retention } from "./outbox/Retention.ts"
+import { OldestPending, Retention } from "./outbox/Retention.ts"
 import {
   makeSharedDelivery,
   type SharedDelivery,
   type SharedDeliveryOptions,
 } from "./SharedDelivery.ts"
 import { SteadyTime } from "./send/SteadyTime.ts"
-import { awaitSpace } from "./store/awaitSpace.ts"
 import { DeliveryStore } from "./store/DeliveryStore.ts"
-import { DeliveryWriter } from "./store/DeliveryWriter.ts"
+import { awaitSpace, DeliveryWriter } from "./store/DeliveryWriter.ts"
 import { repairedEntry, repairTables } from "./store/TableRepair.ts"
 
 export interface WebhookOptions extends SharedDeliveryOptions {

@@ -4,18 +4,20 @@ import type { AddressInfo } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import {
+  askPublished,
+  copying,
   DirectoryCommands,
   directoryHandler,
   type PublishedChange,
+  publishing,
 } from "../../src/cluster/DirectoryCommands.ts"
-import { askPublished, copying, publishing } from "../../src/cluster/DirectoryEngine.ts"
+import { OwnerConnections } from "../../src/cluster/Forward.ts"
 import { listenInternally } from "../../src/cluster/InternalPort.ts"
-import { OwnerConnections } from "../../src/cluster/OwnerConnections.ts"
 import type { Owner } from "../../src/cluster/Owners.ts"
 import type { DirectoryCommand } from "../../src/domain/decide/Directory.ts"
 import { emptyDirectory } from "../../src/domain/project/Directory.ts"
 import { laurelError } from "../../src/domain/values/Errors.ts"
-import { outcomeUnknown } from "../../src/engine/actor/refusals.ts"
+import { outcomeUnknown } from "../../src/engine/actor/Actor.ts"
 import type { RequestHandler } from "../../src/http/request/Exchange.ts"
 import { startInMemory } from "../engine/fixture.ts"
 

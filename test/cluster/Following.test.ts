@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Fiber } from "effect"
 
-import { Following } from "../../src/cluster/Following.ts"
+import { Following } from "../../src/cluster/Followers.ts"
 import type { OpenedPartition, PreparedPartition } from "../../src/cluster/PreparedPartition.ts"
 import { limits } from "../../src/Limits.ts"
 import { Broken, NoSpace } from "../../src/storage/Storage.ts"

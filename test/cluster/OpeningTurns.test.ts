@@ -1,7 +1,7 @@
 /** How many partitions are opened at once, and in which order. */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
-import { OpeningTurns } from "../../src/cluster/OpeningTurns.ts"
+import { OpeningTurns } from "../../src/cluster/Opening.ts"
 
 const setUp = (max: number) => {
   const turns = new OpeningTurns(max)

@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from "@effect/vitest"
 import { type Cause, Deferred, Effect, Fiber, Scope } from "effect"
 import type { OpeningFailure } from "../../src/cluster/Opening.ts"
-import { OpeningTurns } from "../../src/cluster/OpeningTurns.ts"
+import { OpeningTurns } from "../../src/cluster/Opening.ts"
 import { Partition } from "../../src/cluster/Partition.ts"
 import type {
   OpenedPartition,

@@ -3,7 +3,7 @@ import type { Socket } from "node:net"
 import { Effect, Latch } from "effect"
 import { describe, expect, it } from "vitest"
 import { noOwner } from "../../src/cluster/Forward.ts"
-import { Routing } from "../../src/cluster/Routing.ts"
+import { Routing } from "../../src/cluster/PartitionRouter.ts"
 import type { Exchange, RequestHandler } from "../../src/http/request/Exchange.ts"
 import { limits } from "../../src/Limits.ts"
 

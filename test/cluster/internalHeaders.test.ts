@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { forwardedHeaders, passesOn } from "../../src/cluster/internalHeaders.ts"
+import { forwardedHeaders, passesOn } from "../../src/cluster/InternalPort.ts"
 
 it("A forwarded request has no fields of one hop, none that Connection names, and none of this cluster's", () => {
   const raw = [

@@ -1,12 +1,14 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { archivesIn, type Environment, readConfig } from "../../src/config/Config.ts"
 import {
+  archivesIn,
   clusterDirectory,
+  type Environment,
   heartbeatMsOf,
   ofPartition,
   partitionNumber,
-} from "../../src/config/PartitionConfig.ts"
+  readConfig,
+} from "../../src/config/Config.ts"
 import { limits } from "../../src/Limits.ts"
 
 const configOf = (environment: Environment) => Result.getOrThrow(readConfig(environment).config)

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { routes } from "../../src/dashboard/Dashboard.ts"
-import { dashboardPrefix } from "../../src/dashboard/prefix.ts"
 import type { Route } from "../../src/dashboard/request/Route.ts"
+import { dashboardPrefix } from "../../src/dashboard/view/Assets.ts"
 import { limits } from "../../src/Limits.ts"
 import { Browser, type DashboardServer, password, type Reply, startDashboard } from "./fixture.ts"
 

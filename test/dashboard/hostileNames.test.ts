@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { routes } from "../../src/dashboard/Dashboard.ts"
-import { dashboardPrefix } from "../../src/dashboard/prefix.ts"
+import { dashboardPrefix } from "../../src/dashboard/view/Assets.ts"
 import { ask, type Sample, samplePath, startSample } from "./browser/sample.ts"
 import { type Tag, tagsOf } from "./tags.ts"
 

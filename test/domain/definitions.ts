@@ -1,8 +1,6 @@
 /** Definitions with everything that a test does not care about. */
-import type { Badge } from "../../src/domain/project/Badge.ts"
+import type { Badge, Quest, Rule } from "../../src/domain/project/Definition.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
-import type { Quest } from "../../src/domain/project/Quest.ts"
-import type { Rule } from "../../src/domain/project/Rule.ts"
 import { applyProject } from "../../src/domain/record/applyProject.ts"
 import type { Fact } from "../../src/domain/record/Record.ts"
 

@@ -147,7 +147,7 @@ describe("The first start", () => {
     expect(code).toBe(exitCodes.noData)
     const kept = stderr.matchAll(/code cache for ESM (\S+) was accepted/g)
     expect([...kept].map(([, file]) => file)).toContain(
-      pathToFileURL(join(root, "src/cli/commands/keysList.ts")).href,
+      pathToFileURL(join(root, "src/cli/commands/keys.ts")).href,
     )
     expect(stderr).toContain(join(root, "node_modules/.cache/compile"))
   })

@@ -12,7 +12,7 @@ import { Counts } from "../../src/engine/actor/Counts.ts"
 import { exportLines } from "../../src/engine/archive/ExportJob.ts"
 import { bodyOf, valueForm } from "../../src/engine/archive/ExportLines.ts"
 import { importLines } from "../../src/engine/archive/ImportJob.ts"
-import { verifyLive } from "../../src/engine/archive/VerifyJobs.ts"
+import { verifyLive } from "../../src/engine/archive/Verification.ts"
 import { joinPieces, keptEntries } from "../../src/engine/dedupe/KeptAnswers.ts"
 import {
   decodeDirectory,

@@ -11,7 +11,7 @@ import { emptyProject, type ProjectState } from "../../src/domain/project/Projec
 import { applyProject } from "../../src/domain/record/applyProject.ts"
 import { applyUser } from "../../src/domain/record/applyUser.ts"
 import type { JournalRecord, ProjectFact, UserCommand } from "../../src/domain/record/Record.ts"
-import { dueAt } from "../../src/domain/user/Due.ts"
+import { dueAt } from "../../src/domain/user/Progress.ts"
 import type { UserState } from "../../src/domain/user/User.ts"
 import { dateOf, dayOf, windowOfDay } from "../../src/domain/values/Calendar.ts"
 import { decideRecalling } from "../domain/recalled.ts"

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict"
 import { replyOf } from "../../src/domain/message/UserReply.ts"
-import { isCounting } from "../../src/domain/project/Badge.ts"
+import { isCounting } from "../../src/domain/project/Definition.ts"
 import { emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
 import { applyProject } from "../../src/domain/record/applyProject.ts"
 import type { Cause, JournalRecord, UserCommand } from "../../src/domain/record/Record.ts"

@@ -1,8 +1,8 @@
 /** The records that answers are about. */
 
 import type { UserReply } from "../../src/domain/message/UserReply.ts"
-import { duplicateKey, ownIdKey } from "../../src/domain/record/duplicateKey.ts"
 import type { JournalRecord, UserCommand } from "../../src/domain/record/Record.ts"
+import { duplicateKey, ownIdKey } from "../../src/domain/record/Record.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
 
 /** The record that an answer to `userId` is about: among all `records` of it, of which those of `fresh` are new. */

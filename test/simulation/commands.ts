@@ -1,11 +1,18 @@
 /** Random definitions, edits and commands, in such proportions that they meet. */
 
 import { recounted } from "../../src/domain/decide/RuleDefinitions.ts"
-import { type Badge, type Criterion, isCounting } from "../../src/domain/project/Badge.ts"
-import type { Condition } from "../../src/domain/project/Condition.ts"
+import type { Condition } from "../../src/domain/project/Definition.ts"
+import {
+  type Badge,
+  type Criterion,
+  type Gives,
+  givesNothing,
+  isCounting,
+  type Quest,
+  questStatusAt,
+  type Rule,
+} from "../../src/domain/project/Definition.ts"
 import type { ProjectSettings, ProjectState } from "../../src/domain/project/Project.ts"
-import { type Quest, questStatusAt } from "../../src/domain/project/Quest.ts"
-import { type Gives, givesNothing, type Rule } from "../../src/domain/project/Rule.ts"
 import type {
   JournalRecord,
   ProjectFact,

@@ -1,7 +1,7 @@
 /** Definitions as they are asked for: the command that leads to a fact, if it is accepted. */
 import type { ProjectCommand } from "../../src/domain/decide/Project.ts"
+import { questStatusAt } from "../../src/domain/project/Definition.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
-import { questStatusAt } from "../../src/domain/project/Quest.ts"
 import type { ProjectFact } from "../../src/domain/record/Record.ts"
 
 export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectCommand => {

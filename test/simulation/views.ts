@@ -1,16 +1,15 @@
 /** The visible state of a user at a moment, by the domain and by the model. */
 
 import { replyOf } from "../../src/domain/message/UserReply.ts"
-import { isCounting } from "../../src/domain/project/Badge.ts"
+import { isCounting, questPeriodOf, questStatusAt } from "../../src/domain/project/Definition.ts"
 import { levelAt } from "../../src/domain/project/Level.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
-import { questPeriodOf, questStatusAt } from "../../src/domain/project/Quest.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
-import { stepCountOf } from "../../src/domain/user/QuestState.ts"
 import { lastDayOf, streakNow } from "../../src/domain/user/Streak.ts"
 import {
   type Profile,
   pointsEarned,
+  stepCountOf,
   type UserState,
   userZones,
 } from "../../src/domain/user/User.ts"

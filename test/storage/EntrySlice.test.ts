@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
-import { EntrySlice } from "../../src/storage/EntrySlice.ts"
+import { EntrySlice } from "../../src/storage/EntryBlock.ts"
 import { keyBytesMax } from "../../src/storage/Keys.ts"
 import { type Entry, tables } from "../../src/storage/tables.ts"
 

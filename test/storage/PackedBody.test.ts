@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
-import { pack, unpacked } from "../../src/storage/PackedBody.ts"
-import { encodeValue, openValue, packedValue } from "../../src/storage/SealedValue.ts"
+import {
+  encodeValue,
+  openValue,
+  pack,
+  packedValue,
+  unpacked,
+} from "../../src/storage/SealedValue.ts"
 import { Random, seeds } from "../simulation/random.ts"
 
 const packed = (body: Uint8Array): Buffer | undefined => {

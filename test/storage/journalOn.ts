@@ -1,6 +1,6 @@
 /** Journals on simulated disks, with segments small enough to see many. */
 import { Effect } from "effect"
-import { openJournal } from "../../src/storage/journal/OpenJournal.ts"
+import { openJournal } from "../../src/storage/journal/Journal.ts"
 import type { SimulatedDisk } from "../simulation/SimulatedDisk.ts"
 import { numbered } from "./records.ts"
 

@@ -1,7 +1,7 @@
 /** A due delivery of the store after its endpoint has loaded it. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { FeedEntry } from "../../src/engine/commit/FeedEntry.ts"
+import { FeedEntry } from "../../src/engine/commit/Feed.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { Dispatcher, type DispatcherOptions } from "../../src/webhooks/Dispatcher.ts"
 import { makeBackground } from "../../src/webhooks/endpoint/Background.ts"

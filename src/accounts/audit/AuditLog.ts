@@ -2,7 +2,7 @@
  * The audit log: who did what, when, from where. Entries are numbered in the order in which they were written; times come
  * from the engine's clock and never go back.
  */
-import type { Effect } from "effect"
+import { Context, Effect } from "effect"
 import type { EnvironmentName } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 
@@ -89,3 +89,41 @@ export interface AuditLog {
   readonly write: (entry: NewAuditEntry) => Effect.Effect<void, LaurelError>
   readonly read: (query: AuditQuery) => Effect.Effect<AuditPage, LaurelError>
 }
+
+/* The request for which something is done, for the audit log; empty where a command does it without a server. */
+
+export const RequestOrigin = Context.Reference<{
+  /** The network address of the connection. */
+  readonly address: string
+  readonly requestId: string
+}>("accounts/audit/RequestOrigin", { defaultValue: () => ({ address: "", requestId: "" }) })
+
+/* Does something and logs it, in the order on which the audit log relies. */
+
+/**
+ * Does `work` and writes the entry of its result, unless it has none. Fails with the log's refusal before anything is done,
+ * and after it where the entry could not be written: the error says which. `accountId` is absent where nobody is
+ * signed in.
+ */
+export const logged = <A>(
+  log: AuditLog,
+  work: Effect.Effect<A, LaurelError>,
+  entryOf: (result: A) => Omit<NewAuditEntry, "address" | "requestId"> | undefined,
+  accountId?: string,
+): Effect.Effect<A, LaurelError> =>
+  // Once the work is done, no interruption may come between it and its entry.
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      yield* log.admit(accountId)
+      const result = yield* restore(work)
+      const entry = entryOf(result)
+      if (entry === undefined) return result
+      // The account was not known before it signed in.
+      const { by } = entry
+      if (accountId === undefined && typeof by === "object" && "email" in by) {
+        yield* log.admit(by.id)
+      }
+      yield* log.write({ ...entry, ...(yield* RequestOrigin) })
+      return result
+    }),
+  )

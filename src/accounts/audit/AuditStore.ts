@@ -20,7 +20,7 @@ import { limits } from "../../Limits.ts"
 import { type Disk, DiskError } from "../../storage/disk/Disk.ts"
 import { batchOf } from "../../storage/Frames.ts"
 import type { Journal } from "../../storage/journal/Journal.ts"
-import { openJournal } from "../../storage/journal/OpenJournal.ts"
+import { openJournal } from "../../storage/journal/Journal.ts"
 import {
   type Broken,
   Newer,
@@ -30,7 +30,7 @@ import {
 } from "../../storage/Storage.ts"
 import type { AuditEntry, AuditLog, AuditPage, AuditQuery, NewAuditEntry } from "./AuditLog.ts"
 import { decodeEntry, EntryFilter, encodeEntry } from "./entryText.ts"
-import { HourlyCounts } from "./HourlyCounts.ts"
+import { HourlyCounts } from "./failedSignIns.ts"
 
 export interface AuditStoreOptions {
   readonly disk: Disk

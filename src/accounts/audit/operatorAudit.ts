@@ -4,7 +4,7 @@ import { type DirectoryState, projectNamed, scopeOf } from "../../domain/project
 import type { AccountAdmin } from "../AccountAdmin.ts"
 import type { ApiKeys, CreatedKey, KeyDetails } from "../ApiKeys.ts"
 import type { AuditLog } from "./AuditLog.ts"
-import { logged } from "./logged.ts"
+import { logged } from "./AuditLog.ts"
 
 const byOperator = { by: "operator", subject: "", projectId: null, environment: null } as const
 

@@ -7,7 +7,7 @@ import {
   verifyRegistrationResponse,
 } from "@simplewebauthn/server"
 import type { NumberedCheck, NumberedOutcome } from "../CheckThread.ts"
-import { type PasskeyCheck, type PasskeyOutcome, passkeyAlgorithms } from "./Protocol.ts"
+import { type PasskeyCheck, type PasskeyOutcome, passkeyAlgorithms } from "./PasskeyThread.ts"
 
 const transportsMax = 8
 const reasonCharactersMax = 200

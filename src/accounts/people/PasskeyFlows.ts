@@ -1,16 +1,11 @@
 /** The ways of passkeys: to an account instead of a password, beside one, to sign in and to confirm. */
 import { Effect } from "effect"
+import type { AccountCommand, NewPasskey, NewSession } from "../../domain/accounts/Account.ts"
 import { invitationWithHash, normalEmail } from "../../domain/accounts/Account.ts"
-import type {
-  AccountCommand,
-  NewPasskey,
-  NewSession,
-} from "../../domain/accounts/AccountCommand.ts"
-import { newAccountFaults } from "../../domain/accounts/accountFaults.ts"
-import { confirmed } from "../../domain/accounts/decisions.ts"
+import { confirmed, newAccountFaults } from "../../domain/accounts/decideAccounts.ts"
 import type { DirectoryState } from "../../domain/project/Directory.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
-import { makeId } from "../makeId.ts"
+import { makeId } from "../KeyText.ts"
 import { type PasskeyOwner, Passkeys } from "../passkeys/Passkeys.ts"
 import type { Acceptance, CreatedPasskey, PeoplePasskeys, SignedIn, Visitor } from "./People.ts"
 import { hashToken } from "./Tokens.ts"

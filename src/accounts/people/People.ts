@@ -1,7 +1,6 @@
 /** People who use the dashboard: how they come to an account, sign in, and manage each other. */
 import { Context, Effect } from "effect"
-import type { Access, Account, Invitation, Session } from "../../domain/accounts/Account.ts"
-import type { Asker } from "../../domain/accounts/AccountCommand.ts"
+import type { Access, Account, Asker, Invitation, Session } from "../../domain/accounts/Account.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Ceremony } from "../passkeys/Passkeys.ts"
 

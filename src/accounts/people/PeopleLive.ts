@@ -4,6 +4,7 @@
  * the process runs, the failures that the throttle counts.
  */
 import { Effect, Layer } from "effect"
+import type { AccountCommand, NewSession } from "../../domain/accounts/Account.ts"
 import {
   type Account,
   accountWithEmail,
@@ -12,14 +13,12 @@ import {
   normalEmail,
   type Session,
 } from "../../domain/accounts/Account.ts"
-import type { AccountCommand, NewSession } from "../../domain/accounts/AccountCommand.ts"
 import type { DirectoryState } from "../../domain/project/Directory.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { networkOf } from "../AddressRanges.ts"
-import { hashSecretOf } from "../hashSecret.ts"
-import { makeId } from "../makeId.ts"
+import { hashSecretOf, makeId } from "../KeyText.ts"
 import { linkNotFound, makePasskeyFlows } from "./PasskeyFlows.ts"
 import { type Asking, PasswordStrength, Passwords } from "./Passwords.ts"
 import { type Acceptance, GuessingWatch, People, type SignedIn, type Visitor } from "./People.ts"

@@ -5,7 +5,7 @@ import type { AccountDetails } from "../../accounts/AccountAdmin.ts"
 import { roles } from "../../domain/accounts/Account.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { type Column, formatTable } from "../output/Table.ts"
-import { withAccounts } from "../process/AccountAccess.ts"
+import { withAccounts } from "../process/KeyAccess.ts"
 
 const json = Flag.Boolean("json").pipe(
   Flag.withDescription("Print a JSON array"),

@@ -1,19 +1,297 @@
 /** `laurel cluster` */
-import { Console, Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import path from "node:path"
+import { Clock, Console, Context, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import type {
   ClusterStatus,
   FollowerStatus,
   PartitionStatus,
   RunnerStatus,
 } from "../../cluster/status.ts"
+import {
+  type Config,
+  clusterDirectory,
+  ofPartition,
+  partitionNumber,
+  partitionsName,
+} from "../../config/Config.ts"
+import { firstPartition, type Project, partitionOf } from "../../domain/project/Directory.ts"
+import { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
-import { countText, rangesText } from "../output/Amounts.ts"
-import { commandFailed, exitCodes } from "../output/ExitCode.ts"
-import { type Column, formatTable } from "../output/Table.ts"
-import { loadConfig } from "../process/LoadConfig.ts"
-import { gatherCluster } from "./clusterGather.ts"
-import { installCluster } from "./clusterInstall.ts"
+import { installDraft } from "../../storage/archive/ArchiveSwap.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { confirmation } from "../output/confirmation.ts"
+import { commandFailed, exitCodes, noData } from "../output/ExitCode.ts"
+import { diskFailure } from "../output/JobWords.ts"
+import { amountOf, type Column, countText, formatTable, rangesText } from "../output/Table.ts"
+import { clusterDirectoryOf, readRunning, readStopped } from "../process/ClusterAdmin.ts"
+import { runJob } from "../process/CommandJob.ts"
+import { holdDirectory, loadConfig, projectsIn, requireData } from "../process/DataDirectory.ts"
+import { insistFillable, installPartition, recordsIn } from "../process/InstallPartition.ts"
+import { loggingLayer } from "../process/Logging.ts"
+import {
+  forEachPartition,
+  type GivenPartition,
+  isSpread,
+  namedPartitions,
+  partitionFlag,
+  partitionPrefix,
+} from "./flags.ts"
+
+/*
+ * `laurel cluster gather`: the way out of a cluster of several partitions. Only the new directory is written to, apart from what
+ * an owner would: PostgreSQL and the directories of the partitions remain the cluster's. So it can be repeated after any
+ * failure, and the servers can be started again.
+ */
+
+const target = Argument.String("DIRECTORY").pipe(
+  Argument.withDescription("Data directory to create: a new or empty folder"),
+)
+
+const dropPending = Flag.Boolean("drop-pending").pipe(
+  Flag.withDescription("Drop messages to webhooks that were not sent yet"),
+  Flag.withDefault(false),
+)
+
+/** The epoch of this command's claim on each partition. */
+type Claims = Map<number, number>
+
+/** Claims a partition, replays what its directory lacks from PostgreSQL, and closes it with a snapshot of everything. */
+const complete = Effect.fnUntraced(function* (config: Config, partition: number, claims: Claims) {
+  // Other commands start sooner without it.
+  const { openEngine } = yield* Effect.promise(() => import("../process/OpenEngine.ts"))
+  const onClaimed = ({ epoch }: { readonly epoch: number }) => claims.set(partition, epoch)
+  const opened = openEngine(ofPartition(config, partition), { onClaimed })
+  return yield* Effect.scoped(
+    Effect.flatMap(opened, ({ services }) => Context.get(services, Engine).readDirectory),
+  )
+})
+
+const insistNew = Effect.fnUntraced(function* (directory: string) {
+  yield* Effect.mapError(nodeDisk.makeFolder(directory), diskFailure)
+  yield* holdDirectory(directory)
+  const names = yield* Effect.mapError(nodeDisk.list(directory), diskFailure)
+  if (["journal", "live", partitionsName].some((name) => names.includes(name))) {
+    return yield* commandFailed(
+      exitCodes.refused,
+      `${directory} already has data. Name an empty or new folder.`,
+    )
+  }
+})
+
+const copyAudit = Effect.fnUntraced(function* (url: string, directory: string) {
+  const [{ ClusterAuditStore }, { PgConnection }] = yield* Effect.promise(() =>
+    Promise.all([
+      import("../../accounts/audit/ClusterAuditStore.ts"),
+      import("../../storage/postgres/PgConnection.ts"),
+    ]),
+  )
+  const sessions = new PgConnection({ url })
+  const audit = new ClusterAuditStore({ sessions, now: Date.now })
+  yield* Effect.ensuring(audit.copyTo(nodeDisk, directory), sessions.close).pipe(
+    Effect.mapError((error) =>
+      error._tag === "DiskError"
+        ? diskFailure(error)
+        : commandFailed(exitCodes.unavailable, `The audit log cannot be copied: ${error.message}`),
+    ),
+  )
+})
+
+const gather = Effect.fnUntraced(function* (
+  config: Config,
+  url: string,
+  input: { readonly directory: string; readonly dropPending: boolean },
+) {
+  const { directory } = input
+  yield* readStopped(config, url)
+  yield* insistNew(directory)
+  const claims: Claims = new Map()
+  const { projects } = yield* complete(config, firstPartition, claims)
+  const partitions = new Set([firstPartition, ...[...projects.values()].map(partitionOf)])
+  for (const partition of partitions) {
+    if (partition !== firstPartition) yield* complete(config, partition, claims)
+  }
+  // No server of this machine begins meanwhile.
+  yield* holdDirectory(clusterDirectory(config))
+  const folders = [...partitions].map((partition) =>
+    path.resolve(ofPartition(config, partition).dataDirectory),
+  )
+  const at = yield* Clock.currentTimeMillis
+  const result = yield* runJob("gather", { ...input, folders, at })
+  const now = yield* readStopped(config, url)
+  for (const { epoch, partition } of now.partitions) {
+    if ((claims.get(partition) ?? epoch) === epoch) continue
+    return yield* commandFailed(
+      exitCodes.inUse,
+      `A server has claimed partition ${partition} since this command began. Stop all servers, and run the command again.`,
+    )
+  }
+  yield* copyAudit(url, directory)
+  yield* Effect.mapError(installDraft(nodeDisk, directory, at), diskFailure)
+  return result
+})
+
+export const gatherCluster = Command.make(
+  "gather",
+  { target, dropPending },
+  Effect.fnUntraced(function* ({ dropPending, target }) {
+    const config = yield* loadConfig
+    const { cluster: url } = config
+    if (url === undefined) {
+      return yield* commandFailed(exitCodes.configuration, "LAUREL_CLUSTER is not set.")
+    }
+    const directory = path.resolve(target)
+    const { counts, dropped, left } = yield* Effect.scoped(
+      gather(config, url, { directory, dropPending }),
+    ).pipe(Effect.provide(loggingLayer(config)))
+    yield* Console.log(
+      `Gathered and verified: ${amountOf(counts.projects ?? 0, "project")}, ${amountOf(counts.users ?? 0, "user")}. The cluster's data was not changed.`,
+    )
+    if (dropped > 0) yield* Console.log(`Dropped ${amountOf(dropped, "message")} to webhooks.`)
+    if (left > 0) {
+      yield* Console.log(`Skipped ${amountOf(left, "environment")} without a project.`)
+    }
+    yield* Console.log(`Start a server with LAUREL_DATA_DIR=${directory}, without LAUREL_CLUSTER.`)
+  }),
+).pipe(
+  Command.withDescription(
+    "Merge all projects of the cluster into one data directory, for a server without PostgreSQL; all servers must be stopped",
+  ),
+)
+
+/* `laurel cluster install` */
+
+const yes = Flag.Boolean("yes").pipe(
+  Flag.withDescription("Replace without asking"),
+  Flag.withDefault(false),
+)
+
+/** The partitions whose data is here, and those that PostgreSQL keeps as it has them. */
+const findData = Effect.fnUntraced(function* (configs: ReadonlyArray<Config>) {
+  const isHere = ({ dataDirectory }: Config) =>
+    requireData(dataDirectory).pipe(
+      Effect.as(true),
+      Effect.catchIf(
+        ({ exitCode }) => exitCode === exitCodes.noData,
+        () => Effect.succeed(false),
+      ),
+    )
+  const here = yield* Effect.filter(configs, isHere)
+  if (here.length > 0) return { here, kept: configs.filter((config) => !here.includes(config)) }
+  return yield* noData(
+    configs.length === 1 ? configs[0]!.dataDirectory : clusterDirectory(configs[0]!),
+  )
+})
+
+/** The projects that PostgreSQL knows and the data directory of the first partition does not. */
+const forgotten = Effect.fnUntraced(function* (url: string, { dataDirectory }: Config) {
+  const { projects } = yield* clusterDirectoryOf(url)
+  if (projects.size === 0) return []
+  const known = new Set((yield* projectsIn(dataDirectory)).map(({ id }) => id))
+  return [...projects.values()].filter(({ id }) => !known.has(id))
+})
+
+/** The next owner of partition 1 adds those again whose data stays (`cluster/ForgottenProjects.ts`). */
+const becomes = (project: Project): string => {
+  const partition = partitionOf(project)
+  return partition === firstPartition
+    ? "lost with its data"
+    : `stays with its data in partition ${partition}, archived and without keys`
+}
+
+const forgottenWords = (projects: ReadonlyArray<Project>): ReadonlyArray<string> => {
+  if (projects.length === 0) return []
+  const named = projects
+    .slice(0, limits.restoreToldMax)
+    .map((project) => `  ${project.name}  (${becomes(project)})`)
+  const more = projects.length - named.length
+  return [
+    `${amountOf(projects.length, "project")} of the cluster ${projects.length === 1 ? "is" : "are"} missing in this data of partition 1:`,
+    ...named,
+    ...(more > 0 ? [`  and ${countText(more)} more`] : []),
+  ]
+}
+
+const replacementWords = (
+  config: Config,
+  remote: PartitionStatus | undefined,
+  last: number,
+): string => {
+  const { dataDirectory } = config
+  if (remote === undefined) {
+    return `${partitionPrefix(config)}PostgreSQL has no data yet. The data of ${dataDirectory} will be installed.`
+  }
+  return `${partitionPrefix(config)}PostgreSQL has ${countText(remote.records)} records. All of them will be replaced by the data of ${dataDirectory}, which ends with record ${countText(last)}.`
+}
+
+const runningWords = (running: ReadonlyArray<string>): string =>
+  `Servers run: ${running.join(", ")}. Writes to this partition until it is replaced will be lost, too.`
+
+const keptWords = (config: Config, remote: PartitionStatus | undefined): string =>
+  `${partitionPrefix(config)}No data in ${config.dataDirectory}: the ${amountOf(remote?.records ?? 0, "record")} in PostgreSQL stay unchanged.`
+
+/** What PostgreSQL has. One partition that is not the first may be replaced beside servers. */
+const readCluster = Effect.fnUntraced(function* (
+  config: Config,
+  url: string,
+  given: GivenPartition,
+) {
+  const isBeside = Option.exists(given, (wish) => wish !== "all" && wish !== firstPartition)
+  return isBeside
+    ? yield* readRunning(config, url)
+    : { status: yield* readStopped(config, url), running: [], lockExpirationMs: 0 }
+})
+
+const install = Effect.fnUntraced(function* (given: GivenPartition, yes: boolean) {
+  const config = yield* loadConfig
+  const { cluster: url } = config
+  if (url === undefined) {
+    return yield* commandFailed(exitCodes.configuration, "LAUREL_CLUSTER is not set.")
+  }
+  const { here, kept } = yield* findData(yield* namedPartitions(config, given))
+  const { lockExpirationMs, running, status } = yield* readCluster(config, url, given)
+  const remoteOf = (each: Config) =>
+    status.partitions.find(({ partition }) => partition === partitionNumber(each))
+  for (const each of here) {
+    if (running.length > 0) yield* insistFillable(each)
+    const { last } = yield* recordsIn(each)
+    yield* Console.error(replacementWords(each, remoteOf(each), last))
+  }
+  if (running.length > 0) yield* Console.error(runningWords(running))
+  for (const each of kept) yield* Console.error(keptWords(each, remoteOf(each)))
+  const first = here.find((each) => partitionNumber(each) === firstPartition)
+  if (first !== undefined && isSpread(config)) {
+    for (const line of forgottenWords(yield* forgotten(url, first))) yield* Console.error(line)
+  }
+  if (!yes) yield* confirmation
+  yield* forEachPartition(here, "failure", (each) =>
+    Effect.flatMap(installPartition(each, url), (last) =>
+      Console.log(`${partitionPrefix(each)}Installed ${countText(last)} records.`),
+    ),
+  )
+  // The former owner reads from memory for so long after it last heard that it is the owner.
+  if (running.length > 0) yield* Effect.sleep(lockExpirationMs / 3)
+  yield* Console.log(
+    running.length > 0
+      ? "The servers now load the installed data: `laurel cluster status` shows the owner. They move their copies of the replaced data aside."
+      : "Start the servers: they move their copies of the replaced data aside.",
+  )
+})
+
+export const installCluster = Command.make(
+  "install",
+  {
+    partition: partitionFlag("replace this partition, or all whose data is on this machine"),
+    yes,
+  },
+  Effect.fnUntraced(function* ({ partition, yes }) {
+    yield* install(partition, yes)
+  }),
+).pipe(
+  Command.withDescription(
+    "Replace the data in PostgreSQL with the restored data directory of this machine. Partition 1, or all: only while all servers are stopped",
+  ),
+)
 
 const json = Flag.Boolean("json").pipe(
   Flag.withDescription("Print a JSON object"),

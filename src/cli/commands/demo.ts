@@ -2,18 +2,154 @@
  * `laurel demo`: real input through a real server. Every commit of a git repository becomes an event of its author; the
  * leaderboard must equal `git shortlog`, also after all commits are sent again.
  */
+
 import { Console, Effect, Stream } from "effect"
 import { Argument, Command } from "effect/cli"
+import { type BatchSummary, createLaurel, type LeaderboardEntry } from "../../client/index.ts"
+import { callerIdFault } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
-import { type Client, makeClient, type Standing } from "../demo/Client.ts"
-import { authorFault, type CommitEvent, commitEvent, commitXp } from "../demo/CommitEvent.ts"
-import { differences } from "../demo/Comparison.ts"
 import { type Commit, commits, countCommits, shortlogTotals } from "../demo/GitHistory.ts"
-import { startThrowawayServer } from "../demo/ThrowawayServer.ts"
+import { startThrowawayServer, type ThrowawayServer } from "../demo/ThrowawayServer.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { ProgressBar } from "../output/ProgressBar.ts"
 import { formatTable } from "../output/Table.ts"
 import { firstSignal } from "../process/Signals.ts"
+
+/* A commit as an event. */
+
+export const commitAction = "COMMIT_PUSHED"
+/** The xp of one commit by the demo's rule. */
+export const commitXp = 10
+
+const subjectCharactersMax = 500
+/** The event must still be young enough when it arrives. */
+const underwayMs = 3_600_000
+
+export interface CommitEvent {
+  readonly id: string
+  readonly userId: string
+  readonly action: typeof commitAction
+  readonly occurredAt?: string
+  readonly metadata: {
+    readonly insertions: number
+    readonly deletions: number
+    readonly subject: string
+    readonly authoredAt?: string
+  }
+}
+
+/** Why an author can not be a user, or `undefined`. */
+export const authorFault = (email: string): string | undefined => {
+  const fault = callerIdFault(email)
+  return fault === undefined ? undefined : `a user's id ${fault}`
+}
+
+/**
+ * The event of a commit whose author can be a user. Only events of the last 30 days may say when they
+ * occurred; older commits have their date in the metadata.
+ */
+export const commitEvent = (commit: Commit, now: number): CommitEvent => {
+  const { authoredAt, authorEmail, deletions, hash, insertions, subject } = commit
+  const date = authoredAt === undefined ? undefined : new Date(authoredAt).toISOString()
+  const isRecent =
+    authoredAt !== undefined &&
+    authoredAt <= now &&
+    authoredAt >= now - limits.occurredAtPastMs + underwayMs
+  const metadata = {
+    insertions,
+    deletions,
+    // The cut may go through a pair of surrogates.
+    subject: subject.slice(0, subjectCharactersMax).toWellFormed(),
+    ...(date !== undefined && !isRecent && { authoredAt: date }),
+  }
+  return {
+    id: hash,
+    userId: authorEmail,
+    action: commitAction,
+    ...(date !== undefined && isRecent && { occurredAt: date }),
+    metadata,
+  }
+}
+
+/* The few operations that the demo needs, with the client that apps use. */
+
+export type BatchCounts = Pick<BatchSummary, "accepted" | "duplicates">
+
+export type Standing = Pick<LeaderboardEntry, "rank" | "userId" | "xp" | "level">
+
+export interface Client {
+  readonly createRule: Effect.Effect<void, CommandFailed>
+  readonly sendBatch: (
+    events: ReadonlyArray<CommitEvent>,
+  ) => Effect.Effect<BatchCounts, CommandFailed>
+  /** The whole board, first rank first. */
+  readonly readStandings: Effect.Effect<ReadonlyArray<Standing>, CommandFailed>
+}
+
+const minimal = { prefer: "return=minimal" }
+
+export const makeClient = ({ key, url }: ThrowawayServer): Client => {
+  const laurel = createLaurel({ url, key })
+  const ask = <Reply>(doing: string, call: (signal: AbortSignal) => Promise<Reply>) =>
+    Effect.tryPromise({
+      try: call,
+      catch: (error) => commandFailed(exitCodes.unavailable, `${doing} failed: ${error}`),
+    })
+
+  return {
+    createRule: Effect.asVoid(
+      ask("Creating a rule", (signal) =>
+        laurel.rules.create({ action: commitAction, reward: { xp: commitXp } }, { signal }),
+      ),
+    ),
+    sendBatch: (events) =>
+      Effect.gen(function* () {
+        const summary = (yield* ask("Sending commits", (signal) =>
+          laurel.events.trackBatch({ events }, { signal, headers: minimal }),
+        )) as BatchSummary
+        const [first] = summary.refusals
+        if (first === undefined) return summary
+        return yield* commandFailed(
+          exitCodes.refused,
+          `${summary.rejected} of ${events.length} events were refused, ` +
+            `the first for commit ${events[first.index]?.id}: ${JSON.stringify(first)}`,
+        )
+      }),
+    readStandings: Effect.gen(function* () {
+      const standings: Array<Standing> = []
+      let hasMore = true
+      while (hasMore) {
+        const query = { limit: limits.pageMax, offset: standings.length }
+        const page = yield* ask("Reading the leaderboard", (signal) =>
+          laurel.leaderboard.get(query, { signal }),
+        )
+        standings.push(...page.entries)
+        hasMore = page.hasMore
+      }
+      return standings
+    }),
+  }
+}
+
+/* The leaderboard against git's own count. */
+
+/** One line for each author whose commits the leaderboard counts differently; none when all agree. */
+export const differences = (
+  expected: ReadonlyMap<string, number>,
+  standings: ReadonlyArray<Standing>,
+): ReadonlyArray<string> => {
+  const found = new Map(standings.map(({ userId, xp }) => [userId, xp / commitXp]))
+  const lines: Array<string> = []
+  for (const author of new Set([...expected.keys(), ...found.keys()])) {
+    const [byGit, byBoard] = [expected.get(author) ?? 0, found.get(author) ?? 0]
+    if (byGit !== byBoard) {
+      lines.push(
+        `${JSON.stringify(author)}: ${byGit} commits in git, ${byBoard} on the leaderboard`,
+      )
+    }
+  }
+  return lines
+}
 
 const batchesAtOnce = 4
 const standingsShown = 20

@@ -3,16 +3,113 @@
  * developer's machine. It follows the stream, so it needs neither a webhook nor a public address, and resumes after each cut and
  * restart of the server. Messages go one after another, in order; while the receiver is slow the server keeps the rest.
  */
+import { createHmac, type KeyObject } from "node:crypto"
 import { Effect, Redacted, Result } from "effect"
 import { Command, Flag } from "effect/cli"
 import { LaurelError } from "../../client/LaurelError.ts"
+import { pause } from "../../client/limit.ts"
 import { follow, type StreamState } from "../../client/stream.ts"
-import { secretKey } from "../../webhooks/send/Signature.ts"
-import { forward } from "../listen/forward.ts"
-import { parseTarget, secretFor } from "../listen/Target.ts"
+import { limits } from "../../Limits.ts"
+import { secretKey, sign } from "../../webhooks/send/Signature.ts"
 import { CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { serverFlags } from "../process/ApiClient.ts"
 import { firstSignal } from "../process/Signals.ts"
+
+/*
+ * Forwards one message as a webhook would send it, and says what came of it. Any status is an answer: a handler under
+ * development is not asked again. Where there is no reply, the message is sent again, at most `listenAttemptsMax` times in all;
+ * then the next one follows, since a receiver may stay away for hours.
+ */
+
+export interface Forwarding {
+  readonly target: URL
+  readonly key: KeyObject
+  readonly say: (line: string) => void
+  /** Ends it. */
+  readonly signal: AbortSignal
+}
+
+interface Named {
+  readonly id: string
+  readonly type: string
+  readonly data: { readonly userId?: string }
+}
+
+export const forward = async (text: string, forwarding: Forwarding): Promise<void> => {
+  const { say, signal } = forwarding
+  const { data, id, type } = JSON.parse(text) as Named
+  const subject = [type, id, data.userId ?? "-"].join("  ")
+  for (let attempt = 1; !signal.aborted; attempt++) {
+    const begunAt = performance.now()
+    const reply = await post(text, id, forwarding)
+    const durationMs = Math.round(performance.now() - begunAt)
+    if (typeof reply === "number") return say(`${clock()}  ${reply}  ${subject}  ${durationMs} ms`)
+    if (signal.aborted) return
+    const delayMs = limits.listenRetryMs * 2 ** (attempt - 1)
+    const isLast = attempt === limits.listenAttemptsMax
+    const next = isLast
+      ? "given up"
+      : `attempt ${attempt + 1} of ${limits.listenAttemptsMax} in ${delayMs / 1_000} s`
+    say(`${clock()}  ---  ${subject}  ${reply}; ${next}`)
+    if (isLast) return
+    await pause(delayMs, signal)
+  }
+}
+
+const clock = (): string => new Date().toTimeString().slice(0, 8)
+
+/** The status, or why there is none. */
+const post = async (
+  body: string,
+  id: string,
+  { key, signal, target }: Forwarding,
+): Promise<number | string> => {
+  const timestampSeconds = Math.floor(Date.now() / 1_000)
+  const headers = {
+    "content-type": "application/json",
+    "user-agent": "Laurel",
+    "webhook-id": id,
+    "webhook-timestamp": String(timestampSeconds),
+    "webhook-signature": sign([key], id, timestampSeconds, body),
+  }
+  const late = AbortSignal.timeout(limits.webhookTimeoutMs)
+  try {
+    const reply = await fetch(target, {
+      method: "POST",
+      headers,
+      body,
+      redirect: "manual",
+      signal: AbortSignal.any([signal, late]),
+    })
+    await reply.body?.cancel()
+    return reply.status
+  } catch (error) {
+    if (late.aborted) return `no reply within ${limits.webhookTimeoutMs / 1_000} s`
+    const { cause } = error as { readonly cause?: { readonly code?: string } }
+    return cause?.code === "ECONNREFUSED"
+      ? `nothing listens at ${target.host}`
+      : `no reply (${cause?.code ?? error})`
+  }
+}
+
+/* Where `laurel listen` forwards messages, and with which secret it signs them. */
+
+/** The receiver's URL: a whole one, or without its scheme (`localhost:3000/hook`), or a port of this machine. */
+export const parseTarget = (text: string): Result.Result<URL, string> => {
+  const whole = /^\d{1,5}$/.test(text)
+    ? `http://localhost:${text}`
+    : /^[a-z][a-z\d+.-]*:\/\//i.test(text)
+      ? text
+      : `http://${text}`
+  const url = URL.parse(whole)
+  return url === null || !/^https?:$/.test(url.protocol) || url.username || url.password
+    ? Result.fail("must be an http or https URL without credentials, such as localhost:3000/hook")
+    : Result.succeed(url)
+}
+
+/** Always the same for the same key, so that it stays in the receiver's settings; nobody has it without the key. */
+export const secretFor = (key: string): string =>
+  `whsec_${createHmac("sha256", key).update("laurel listen").digest("base64")}`
 
 const forwardTo = Flag.String("forward-to").pipe(
   Flag.withMetavar("URL"),

@@ -12,28 +12,34 @@ import {
   type ResultOf,
 } from "../../engine/archive/Jobs.ts"
 import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
+import { installDraft } from "../../storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import { amountOf, countText } from "../output/Amounts.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
-import { type Asked, askPosition } from "../process/AdminRequest.ts"
+import { amountOf, countText } from "../output/Table.ts"
+import { type Asked, askPosition, type ServerFile } from "../process/AdminRequest.ts"
 import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
-import { projectInCluster } from "../process/ClusterProjects.ts"
-import { besideOrAlone, tellDirectory } from "../process/DataDirectory.ts"
-import { loadConfig } from "../process/LoadConfig.ts"
+import { projectInCluster } from "../process/ClusterAdmin.ts"
+import { runJob } from "../process/CommandJob.ts"
+import {
+  besideOrAlone,
+  holdDirectory,
+  loadConfig,
+  requireNoServer,
+  tellDirectory,
+} from "../process/DataDirectory.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import { archiveElsewhere, hereOrElsewhere } from "../process/OwnerArchives.ts"
-import type { ServerFile } from "../process/ServerFile.ts"
-import { partitionOfArchive } from "./archivePartition.ts"
 import {
   agreeOnPartition,
   type GivenPartition,
   isSpread,
+  json,
   onePartition,
   partitionFlag,
+  partitionOfArchive,
   partitionsOf,
-} from "./partitionFlag.ts"
-import { json } from "./SnapshotFlags.ts"
+} from "./flags.ts"
 
 type Exported = ResultOf<"export">
 
@@ -160,5 +166,56 @@ export const exportSnapshot = Command.make(
 ).pipe(
   Command.withDescription(
     "Export everything, or one environment, as lines of JSON, for other machines and versions. The file contains user data and secrets",
+  ),
+)
+
+/* `laurel snapshots import` */
+
+const exportFile = Argument.String("FILE").pipe(
+  Argument.withDescription("File written by `laurel snapshots export`"),
+)
+
+const importInto = Effect.fnUntraced(function* (directory: string, exportFile: string) {
+  yield* Effect.mapError(nodeDisk.makeFolder(directory), diskFailure)
+  yield* holdDirectory(directory)
+  const names = yield* Effect.mapError(nodeDisk.list(directory), diskFailure)
+  if (names.includes("journal") || names.includes("live")) {
+    return yield* commandFailed(
+      exitCodes.refused,
+      `${directory} already has data. An import creates a new data directory: set LAUREL_DATA_DIR to an empty or new folder.`,
+    )
+  }
+  const findings = yield* runJob("import", { directory, file: exportFile })
+  const at = yield* Clock.currentTimeMillis
+  yield* Effect.mapError(installDraft(nodeDisk, directory, at), diskFailure)
+  return findings
+})
+
+export const importSnapshot = Command.make(
+  "import",
+  {
+    file: exportFile,
+    json,
+    partition: partitionFlag("create the data directory of this partition"),
+  },
+  Effect.fnUntraced(
+    function* ({ file: exportFile, json, partition }) {
+      const config = yield* onePartition(yield* loadConfig, partition)
+      yield* requireNoServer(config)
+      yield* tellDirectory(config.dataDirectory)
+      const imported = yield* Effect.scoped(
+        importInto(config.dataDirectory, path.resolve(exportFile)),
+      )
+      const { counts, sequence, sums } = imported
+      if (json) return yield* Console.log(JSON.stringify({ sequence, counts, sums }))
+      yield* Console.log(
+        `Imported and verified: ${amountOf(counts.users ?? 0, "user")}, up to record ${countText(sequence)}.`,
+      )
+    },
+    (effect) => Effect.provide(effect, loggingLayer()),
+  ),
+).pipe(
+  Command.withDescription(
+    "Create a data directory from an export. If a line is invalid, nothing is created and each invalid line is listed by number",
   ),
 )

@@ -3,41 +3,296 @@
  * current data; then the two are swapped (`ArchiveSwap`). If the process dies, the next opener of the directory completes or
  * discards the swap.
  */
-import { Console, Effect, Option } from "effect"
+
+import path from "node:path"
+import { Clock, Console, Effect, Option, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import type { Config } from "../../config/Config.ts"
-import { partitionNumber } from "../../config/PartitionConfig.ts"
+import { bucketOf } from "../../config/BucketSettings.ts"
+import { type Config, partitionNumber } from "../../config/Config.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
 import { isoTime, parseIsoTime } from "../../domain/values/isoTime.ts"
-import type { RestoreTarget } from "../../engine/archive/RestorePlan.ts"
-import { replacedIn } from "../../storage/archive/ArchiveSwap.ts"
+import type { Findings } from "../../engine/archive/Findings.ts"
+import type { ReturnedKeys } from "../../engine/archive/Jobs.ts"
+import {
+  planRestore,
+  type RestorePlan,
+  type RestoreTarget,
+} from "../../engine/archive/RestorePlan.ts"
+import { bytesOf, isGood, type ListedArchive } from "../../storage/archive/ArchiveCatalog.ts"
+import { installDraft, replacedIn } from "../../storage/archive/ArchiveSwap.ts"
+import { type BucketPlace, bucketName } from "../../storage/bucket/bucketErrors.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { confirmation } from "../output/confirmation.ts"
-import { commandFailed, exitCodes } from "../output/ExitCode.ts"
-import { diskFailure } from "../output/JobWords.ts"
-import { restoredWords } from "../output/RestoreWords.ts"
-import { archiveSettings, archivesHere } from "../process/ArchiveSettings.ts"
-import { idsInBucket } from "../process/BucketAccess.ts"
-import { projectInCluster } from "../process/ClusterProjects.ts"
-import { requireNoServer, tellDirectory } from "../process/DataDirectory.ts"
-import { comparisonWords, type KeyComparison } from "../process/KeyComparison.ts"
-import { loadConfig, serverFileFolder } from "../process/LoadConfig.ts"
+import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
+import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
+import { planWords, restoredWords } from "../output/RestoreWords.ts"
+import { amountOf, bytesText, countText } from "../output/Table.ts"
+import {
+  type ArchiveSettings,
+  archiveSettings,
+  archivesHere,
+  archivesOfBoth,
+} from "../process/ArchiveSettings.ts"
+import { archivesInBucket, idsInBucket, runWithBucket } from "../process/BucketAccess.ts"
+import { projectInCluster } from "../process/ClusterAdmin.ts"
+import { attemptJob, runJob } from "../process/CommandJob.ts"
+import {
+  holdDirectory,
+  loadConfig,
+  projectsIn,
+  requireData,
+  requireNoServer,
+  serverFileFolder,
+  tellDirectory,
+} from "../process/DataDirectory.ts"
 import { loggingLayer } from "../process/Logging.ts"
-import { planFor, type Restored, type RestoreWish, takeBack } from "../process/Restore.ts"
-import { partitionOfArchive } from "./archivePartition.ts"
 import {
   agreeOnPartition,
   forEachPartition,
   type GivenPartition,
   isSpread,
+  json,
   namedPartitions,
   onePartition,
   partitionFlag,
   partitionMember,
+  partitionOfArchive,
   partitionPrefix,
   partitionsOf,
-} from "./partitionFlag.ts"
-import { json } from "./SnapshotFlags.ts"
+} from "./flags.ts"
+
+/* Whether a restore has brought keys back into force that had ended in the replaced data. */
+
+/** `unknown` is the reason for which they could not be compared; `keys` and `count` are then empty. */
+export interface KeyComparison extends ReturnedKeys {
+  readonly unknown: string | null
+}
+
+/** Compares the data directory with the folder of the data that it replaced. Never fails: the restore is done. */
+export const compareKeys = Effect.fnUntraced(function* (
+  restored: string,
+  replaced: string | undefined,
+): Effect.fn.Return<KeyComparison> {
+  if (replaced === undefined) return { keys: [], count: 0, unknown: "No data was replaced" }
+  const at = yield* Clock.currentTimeMillis
+  const compared = yield* Effect.result(attemptJob("returnedKeys", { restored, replaced, at }))
+  return Result.isSuccess(compared)
+    ? { ...compared.success, unknown: null }
+    : { keys: [], count: 0, unknown: compared.failure.detail.replace(/\.$/, "") }
+})
+
+/** Advice to the operator, a line each. */
+export const comparisonWords = ({ count, keys, unknown }: KeyComparison): ReadonlyArray<string> => {
+  if (unknown !== null) {
+    return [
+      `${unknown}: whether revoked keys are in force again could not be compared. \`laurel keys list\` shows the keys in force.`,
+    ]
+  }
+  if (count === 0) return ["No key that had ended is in force again."]
+  return [
+    `${amountOf(count, "key")} that had ended ${count === 1 ? "is" : "are"} in force again. Revoke those that must not be:`,
+    ...keys.map(
+      ({ environment, hint, id, name, project, was }) =>
+        `  ${id}  ${hint}…${name === "" ? "" : `  ${name}`}  (${project}, ${environment}; was ${was})`,
+    ),
+    ...(count > keys.length ? [`  and ${amountOf(count - keys.length, "more key")}`] : []),
+  ]
+}
+
+/* The archives that a restore can begin with: those of this machine, and those of the bucket where these do not lead there. */
+
+type Listed = Effect.Effect<ReadonlyArray<ListedArchive>, CommandFailed>
+
+export class RestoreSources {
+  readonly #place: BucketPlace | undefined
+  readonly #folder: string
+  /** The archives of this machine. */
+  readonly #here: Listed
+  /** Those of the bucket as well, oldest first. */
+  readonly #all: Listed
+
+  private constructor(config: Config, settings: ArchiveSettings, inBucket: Listed) {
+    this.#place = bucketOf(config)
+    this.#folder = settings.folder
+    this.#here = archivesHere(config, settings)
+    this.#all = Effect.zipWith(this.#here, inBucket, archivesOfBoth)
+  }
+
+  static readonly make = (config: Config, settings: ArchiveSettings) =>
+    Effect.map(
+      Effect.cached(archivesInBucket(config, settings.folder)),
+      (inBucket) => new RestoreSources(config, settings, inBucket),
+    )
+
+  /** The id of the archive that `wish` means, an id or `newest`; `undefined` for no wish. */
+  readonly find = Effect.fnUntraced(function* (
+    this: RestoreSources,
+    wish: string | undefined,
+  ): Effect.fn.Return<string | undefined, CommandFailed> {
+    const here = yield* this.#here
+    const isHere = this.#place === undefined && wish !== "newest"
+    if (wish === undefined || isHere || here.some(({ id }) => id === wish)) return wish
+    const all = yield* this.#all
+    const found = wish === "newest" ? all.findLast(isGood) : all.find(({ id }) => id === wish)
+    if (found !== undefined) return found.id
+    const words =
+      wish === "newest"
+        ? "There is no good archive."
+        : `Archive ${wish} not found. \`laurel snapshots list\` shows all.`
+    return yield* commandFailed(exitCodes.refused, words)
+  }).bind(this)
+
+  /** Runs `plan` with the archives of this machine; with those of the bucket as well where it needs them. */
+  plan<A>(
+    id: string | undefined,
+    plan: (archives: ReadonlyArray<ListedArchive>) => Effect.Effect<A, CommandFailed>,
+  ): Effect.Effect<A, CommandFailed> {
+    return Effect.flatMap(this.#here, (here) => {
+      if (this.#place === undefined || here.some((archive) => archive.id === id)) return plan(here)
+      const withAll = Effect.flatMap(this.#all, plan)
+      if (id !== undefined) return withAll
+      const isRefused = ({ exitCode }: CommandFailed) => exitCode === exitCodes.refused
+      return Effect.catchIf(plan(here), isRefused, () => withAll)
+    })
+  }
+
+  /** Where archive `id` is fetched from, and how; `undefined`: it is here. */
+  readonly toFetch = (id: string) =>
+    Effect.map(this.#here, (here) => {
+      const place = this.#place
+      if (place === undefined || here.some((archive) => archive.id === id)) return undefined
+      const fetch = runWithBucket(place, "fetch", { archives: this.#folder, id })
+      return { from: bucketName(place), fetch }
+    })
+}
+
+/* The restore of one data directory: planned with its lock, then carried out. */
+
+/** A restore that has its archive, and waits for the confirmation. The directory is locked. */
+export interface Planned {
+  readonly config: Config
+  readonly plan: RestorePlan
+  readonly words: ReadonlyArray<string>
+  readonly run: Effect.Effect<Restored, CommandFailed>
+}
+
+export interface Restored {
+  readonly config: Config
+  readonly plan: RestorePlan
+  readonly findings: Findings
+  readonly replaced: string | undefined
+  /** One project alone keeps its keys as they are, and other partitions than the first have none. */
+  readonly keys: KeyComparison | undefined
+}
+
+export interface RestoreWish {
+  /** An archive, or `newest`. */
+  readonly id: string | undefined
+  readonly target: RestoreTarget
+  /** The name, and the id where it is known already. */
+  readonly project: { readonly name: string; readonly id?: string } | undefined
+}
+
+/** The plan for a data directory, which stays locked for the scope. */
+export const planFor = Effect.fnUntraced(function* (
+  config: Config,
+  { id: wish, project: named, target }: RestoreWish,
+) {
+  const directory = config.dataDirectory
+  const settings = yield* archiveSettings(config)
+  const sources = yield* RestoreSources.make(config, settings)
+  // Before the folder is made: a wrong LAUREL_DATA_DIR leaves nothing behind.
+  yield* sources.find(wish)
+  yield* Effect.mapError(nodeDisk.makeFolder(directory), diskFailure)
+  yield* holdDirectory(directory)
+  const id = yield* sources.find(wish)
+  const journal = path.join(directory, "journal")
+  const project =
+    named === undefined
+      ? undefined
+      : { name: named.name, id: named.id ?? (yield* findProject(directory, named.name)) }
+  const plan = yield* sources.plan(id, (archives) =>
+    withProgressBar((progress) =>
+      planRestore({
+        disk: nodeDisk,
+        journal,
+        archives,
+        id,
+        target,
+        ...(project !== undefined && { project }),
+        progress,
+      }),
+    ).pipe(
+      Effect.mapError((error) =>
+        error._tag === "JobFailed" ? jobFailure(error) : diskFailure(error),
+      ),
+    ),
+  )
+  const remote = yield* sources.toFetch(plan.archive.id)
+  const words = [...planWords(plan)]
+  if (remote !== undefined) {
+    const size = bytesText(bytesOf(plan.archive))
+    words.push(`The archive (${size}) will be fetched from ${remote.from}.`)
+  }
+  const run = Effect.andThen(remote?.fetch ?? Effect.void, restorePlan(config, plan))
+  const planned: Planned = { config, plan, words, run }
+  return planned
+})
+
+/** Builds what the plan says and puts it in the place of the data. */
+const restorePlan = Effect.fnUntraced(function* (
+  config: Config,
+  plan: RestorePlan,
+): Effect.fn.Return<Restored, CommandFailed> {
+  const directory = config.dataDirectory
+  const back = plan.project
+  const findings = yield* runJob("restore", {
+    directory,
+    archive: plan.folder,
+    until: plan.sequence,
+    project: back === undefined ? null : { id: back.id, name: back.name, after: back.after },
+  })
+  const at = yield* Clock.currentTimeMillis
+  const replaced = yield* Effect.mapError(installDraft(nodeDisk, directory, at), diskFailure)
+  const hasKeys = plan.project === undefined && partitionNumber(config) === firstPartition
+  const keys = hasKeys ? yield* compareKeys(directory, replaced) : undefined
+  return { config, plan, findings, replaced, keys }
+})
+
+const findProject = Effect.fnUntraced(function* (directory: string, name: string) {
+  yield* requireData(directory)
+  const found = (yield* projectsIn(directory)).find((project) => project.name === name)
+  return found === undefined
+    ? yield* commandFailed(exitCodes.refused, `There is no project ${name}.`)
+    : found.id
+})
+
+/** Swaps the data that an earlier restore replaced back in, after a check. */
+export const takeBack = Effect.fnUntraced(function* (
+  directory: string,
+  name: string,
+  yes: boolean,
+) {
+  yield* holdDirectory(directory)
+  const names = yield* Effect.mapError(replacedIn(nodeDisk, directory), diskFailure)
+  if (!names.includes(name)) {
+    return yield* commandFailed(exitCodes.refused, `${name} not found in ${directory}.`)
+  }
+  const findings = yield* runJob("verifyLive", { directory: path.join(directory, name) })
+  const [fault] = findings.faults
+  if (fault !== undefined) return yield* commandFailed(exitCodes.damagedData, `${fault}.`)
+  yield* Console.error(
+    `The replaced data ends at record ${countText(findings.sequence)} and passed its check.`,
+  )
+  yield* Console.error("The current data will be kept beside it.")
+  if (!yes) yield* confirmation
+  const at = yield* Clock.currentTimeMillis
+  const replaced = yield* Effect.mapError(
+    installDraft(nodeDisk, directory, at, { from: name }),
+    diskFailure,
+  )
+  return { findings, keys: yield* compareKeys(directory, replaced), replaced }
+})
 
 const newest = "newest"
 

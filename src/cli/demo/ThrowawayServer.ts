@@ -10,7 +10,7 @@ import path from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Schedule, type Scope } from "effect"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
-import { readServerFile } from "../process/ServerFile.ts"
+import { readServerFile } from "../process/AdminRequest.ts"
 
 export interface ThrowawayServer {
   readonly url: string

@@ -4,9 +4,9 @@ import os from "node:os"
 import { Effect } from "effect"
 import type { JobFailed, JobProgress } from "../../engine/archive/Jobs.ts"
 import { DiskError, isFull, isUnreadable } from "../../storage/disk/Disk.ts"
-import { bytesText } from "./Amounts.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
 import { ProgressBar } from "./ProgressBar.ts"
+import { bytesText } from "./Table.ts"
 
 const inBytes = new Set<JobProgress["activity"]>([
   "Copying",

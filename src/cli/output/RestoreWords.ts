@@ -1,7 +1,7 @@
 /** Restores in words: what one will do, and what it has done. */
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { RestorePlan } from "../../engine/archive/RestorePlan.ts"
-import { amountOf, countText } from "./Amounts.ts"
+import { amountOf, countText } from "./Table.ts"
 
 /** The steps of the restore and the data that it loses, a line each. */
 export const planWords = ({

@@ -28,3 +28,35 @@ export const formatTable = <Row>(
   const rule = widths.map((width) => "─".repeat(width)).join("  ")
   return [titles, rule, ...lines].join("\n")
 }
+
+/* Amounts and times as people read them. */
+
+const units = ["B", "KiB", "MiB", "GiB", "TiB"] as const
+
+/** Bytes in the largest unit that leaves a whole number before the point. */
+export const bytesText = (bytes: number): string => {
+  let value = bytes
+  let unit = 0
+  while (value >= 1_024 && unit < units.length - 1) {
+    value /= 1_024
+    unit++
+  }
+  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`
+}
+
+export const countText = (value: number): string => value.toLocaleString("en-US")
+
+/** A number of things: `1 record`, `2 records`. */
+export const amountOf = (count: number, thing: string): string =>
+  `${countText(count)} ${thing}${count === 1 ? "" : "s"}`
+
+/** Numbers in ascending order, neighbours as ranges: `1-4, 6`. */
+export const rangesText = (numbers: ReadonlyArray<number>): string => {
+  const ranges: Array<[first: number, last: number]> = []
+  for (const number of numbers) {
+    const last = ranges.at(-1)
+    if (last !== undefined && last[1] === number - 1) last[1] = number
+    else ranges.push([number, number])
+  }
+  return ranges.map(([first, last]) => (first === last ? first : `${first}-${last}`)).join(", ")
+}

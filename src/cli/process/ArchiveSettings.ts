@@ -16,7 +16,7 @@ import { isMissing, readSmallFile, replaceFile } from "../../storage/disk/Disk.t
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { type CommandFailed, commandFailed, exitCodes, noData } from "../output/ExitCode.ts"
 import { diskFailure, unreadable } from "../output/JobWords.ts"
-import { realPath } from "./ServerFile.ts"
+import { realPath } from "./AdminRequest.ts"
 
 export interface ArchiveSettings {
   /** The folder of archives, absolute. */

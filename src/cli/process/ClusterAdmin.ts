@@ -7,11 +7,21 @@ import { Effect, type Scope } from "effect"
 import type { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { noOwner } from "../../cluster/Forward.ts"
 import type { Owner } from "../../cluster/Owners.ts"
-import { firstPartition } from "../../domain/project/Directory.ts"
+import type { ClusterStatus, RunnerStatus } from "../../cluster/status.ts"
+import { type Config, ofPartition } from "../../config/Config.ts"
+import {
+  type DirectoryState,
+  emptyDirectory,
+  firstPartition,
+  type Project,
+  partitionOf,
+  projectNamed,
+} from "../../domain/project/Directory.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { Archives } from "../../engine/archive/Archives.ts"
 import { type AdminOptions, makeAdmin } from "../../http/admin/AdminServer.ts"
 import type { Exchange, RequestHandler } from "../../http/request/Exchange.ts"
+import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 
 /** The admin servers of a partition's engine, while it is open here. */
 export interface AdminHandlers {
@@ -43,11 +53,11 @@ export const keepAdmin = (
 export const isOfDirectory = ({ path }: Pick<Exchange, "path">): boolean =>
   path === "/admin/position"
 
-const ofPartition = /^\/admin\/(?:archives|position)\?(.*)$/
+const partitionQuery = /^\/admin\/(?:archives|position)\?(.*)$/
 
 /** The partition that a request to this path is about; `undefined`: none that there is. */
 export const adminPartition = (url: string, partitions: number): number | undefined => {
-  const named = new URLSearchParams(ofPartition.exec(url)?.[1]).get("partition")
+  const named = new URLSearchParams(partitionQuery.exec(url)?.[1]).get("partition")
   if (named === null) return firstPartition
   const number = /^[1-9]\d*$/.test(named) ? Number(named) : 0
   return number >= 1 && number <= partitions ? number : undefined
@@ -65,3 +75,79 @@ export const elsewhere = (owner: Owner | undefined, partition: number): LaurelEr
         "misdirected_request",
         `The server ${owner.address} of the cluster owns partition ${partition}. Run this command on its machine, with its LAUREL_DATA_DIR.`,
       )
+
+/* The projects of a cluster, for commands: as the first partition's owner has published them in PostgreSQL. */
+
+/** An empty one before the first start of the cluster. */
+export const clusterDirectoryOf = (url: string): Effect.Effect<DirectoryState, CommandFailed> =>
+  Effect.gen(function* () {
+    const [{ readDirectory }, { PgConnection }] = yield* Effect.promise(() =>
+      Promise.all([
+        import("../../cluster/DirectoryTable.ts"),
+        import("../../storage/postgres/PgConnection.ts"),
+      ]),
+    )
+    const connection = new PgConnection({ url })
+    const read = Effect.ensuring(readDirectory(connection.run), connection.close)
+    const state = yield* Effect.mapError(read, ({ words }) =>
+      commandFailed(exitCodes.unavailable, words),
+    )
+    return state ?? emptyDirectory
+  })
+
+/** A project, and the configuration of the partition that has its data. */
+export const projectInCluster = Effect.fnUntraced(function* (
+  config: Config,
+  url: string,
+  name: string,
+): Effect.fn.Return<{ readonly project: Project; readonly config: Config }, CommandFailed> {
+  const project = projectNamed(yield* clusterDirectoryOf(url), name)
+  return project === undefined
+    ? yield* commandFailed(exitCodes.refused, `There is no project ${name}.`)
+    : { project, config: ofPartition(config, partitionOf(project)) }
+})
+
+/* The servers of a cluster that run, and a cluster none of whose servers runs: what commands need that change its data. */
+
+export interface RunningCluster {
+  readonly status: ClusterStatus
+  /** The addresses of the servers that run, by their heartbeats. */
+  readonly running: ReadonlyArray<string>
+  /** The longest of the servers that run and of this command. */
+  readonly lockExpirationMs: number
+}
+
+/** What PostgreSQL has. */
+export const readRunning = Effect.fnUntraced(function* (
+  config: Config,
+  url: string,
+): Effect.fn.Return<RunningCluster, CommandFailed> {
+  const { clusterStatusAt } = yield* Effect.promise(() => import("../../cluster/status.ts"))
+  const status = yield* Effect.mapError(clusterStatusAt(url), ({ words }) =>
+    commandFailed(exitCodes.unavailable, words),
+  )
+  const expirationOf = ({ lockExpirationMs = config.clusterLockExpirationMs }: RunnerStatus) =>
+    lockExpirationMs
+  const running = status.runners.filter(
+    (runner) => runner.silentSeconds * 1_000 <= expirationOf(runner),
+  )
+  return {
+    status,
+    running: running.map(({ address }) => address),
+    lockExpirationMs: Math.max(config.clusterLockExpirationMs, ...running.map(expirationOf)),
+  }
+})
+
+/** The same; fails while a server runs. */
+export const readStopped = Effect.fnUntraced(function* (
+  config: Config,
+  url: string,
+): Effect.fn.Return<ClusterStatus, CommandFailed> {
+  const { lockExpirationMs, running, status } = yield* readRunning(config, url)
+  return running.length === 0
+    ? status
+    : yield* commandFailed(
+        exitCodes.inUse,
+        `Stop all servers of the cluster first: ${running.join(", ")}. A lost server counts as running for ${lockExpirationMs / 1_000} seconds after its last heartbeat.`,
+      )
+})

@@ -5,56 +5,263 @@
  *
  * At the end of the process partitions are handed over first, then their engines are closed, then the addresses.
  */
-import { type Cause, Deferred, Effect, Fiber, type Scope } from "effect"
+import { Cause, Console, Context, Deferred, Effect, Fiber, Result, type Scope } from "effect"
+import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { observeCluster, requestCounts } from "../../cluster/clusterMetrics.ts"
+import {
+  askPublished,
+  copying,
+  DirectoryCommands,
+  directoryHandler,
+  publishing,
+} from "../../cluster/DirectoryCommands.ts"
+import { DirectoryCopy } from "../../cluster/DirectoryCopy.ts"
+import { DirectoryPublisher } from "../../cluster/DirectoryTable.ts"
 import { Followers } from "../../cluster/Followers.ts"
+import { adoptForgotten } from "../../cluster/ForgottenProjects.ts"
+import type { OwnerConnections } from "../../cluster/Forward.ts"
 import { Forwarder } from "../../cluster/Forwarder.ts"
 import { listenInternally } from "../../cluster/InternalPort.ts"
-import type { OpeningFailure } from "../../cluster/Opening.ts"
-import { makePartitionTurns } from "../../cluster/OpeningTurns.ts"
+import { makePartitionTurns, type OpeningFailure } from "../../cluster/Opening.ts"
 import { AddressTaken, type Owners, openOwners } from "../../cluster/Owners.ts"
 import { Partition } from "../../cluster/Partition.ts"
-import { PartitionRouter } from "../../cluster/PartitionRouter.ts"
+import { PartitionRouter, Routing } from "../../cluster/PartitionRouter.ts"
 import { Partitions } from "../../cluster/Partitions.ts"
 import { takePart } from "../../cluster/Placement.ts"
-import { Routing } from "../../cluster/Routing.ts"
-import { ExpirationDiffers } from "../../cluster/RunnerRow.ts"
+import type { OpenedPartition, PreparedPartition } from "../../cluster/PreparedPartition.ts"
+import { ExpirationDiffers, readSecret } from "../../cluster/RunnerRow.ts"
 import { Shares } from "../../cluster/Shares.ts"
-import { readSecret } from "../../cluster/secret.ts"
-import { archivesKeptMsOf, type Config } from "../../config/Config.ts"
-import { clusterDirectory, ofPartition } from "../../config/PartitionConfig.ts"
+import {
+  archivesKeptMsOf,
+  type Config,
+  clusterDirectory,
+  ofPartition,
+} from "../../config/Config.ts"
 import { splitAddress } from "../../config/SettingForms.ts"
-import { dashboardPrefix } from "../../dashboard/prefix.ts"
+import { dashboardPrefix } from "../../dashboard/view/Assets.ts"
+import type { PartitionPlace } from "../../domain/decide/decideProjects.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
-import { listenAdmin, makeAdminWithoutEngine } from "../../http/admin/AdminServer.ts"
+import {
+  type AdminOptions,
+  listenAdmin,
+  makeAdminWithoutEngine,
+} from "../../http/admin/AdminServer.ts"
+import type { RequestHandler } from "../../http/request/Exchange.ts"
 import type { ReadinessState } from "../../http/server/Readiness.ts"
+import type { Listening } from "../../http/server/Server.ts"
 import { limits } from "../../Limits.ts"
+import { Metrics } from "../../metrics/Metrics.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { checkFormat } from "../../storage/postgres/formats.ts"
 import { removeLeftovers } from "../../storage/postgres/Leftovers.ts"
 import { waiting } from "../../storage/postgres/Patience.ts"
-import { PgConnection } from "../../storage/postgres/PgConnection.ts"
+import { PgConnection, type Sessions } from "../../storage/postgres/PgConnection.ts"
+import type { HasLock } from "../../storage/postgres/PgJournal.ts"
 import { checkServer } from "../../storage/postgres/ServerCheck.ts"
 import { migrate } from "../../storage/postgres/schema.ts"
 import { CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure } from "../output/JobWords.ts"
 import { listenFailure } from "../output/ListenFailure.ts"
+import { welcomeText } from "../output/Welcome.ts"
+import { keepServerFile, makeToken, reachable, realPath, type ServerFile } from "./AdminRequest.ts"
+import { leaveArchiveSettings } from "./ArchiveSettings.ts"
 import {
   type AdminHandlers,
   adminPartition,
   elsewhere,
   isOfDirectory,
+  keepAdmin,
   noPartition,
 } from "./ClusterAdmin.ts"
-import { type ClusterDirectory, openClusterDirectory } from "./ClusterDirectory.ts"
-import { openingFailure } from "./openingFailure.ts"
-import {
-  type ClusterServerOptions,
-  keepServerFileIn,
-  preparePartition,
-} from "./PreparePartition.ts"
-import { makeToken, reachable, type ServerFile } from "./ServerFile.ts"
-import { makeSharedParts } from "./SharedParts.ts"
+import { setupLink } from "./OpenDashboard.ts"
+import { prepareServices, watchData } from "./OpenServices.ts"
+import { makeSharedParts, type SharedDirectory, type SharedParts } from "./SharedParts.ts"
+
+/*
+ * The directory of a cluster of several partitions, on one runner: a copy for all engines here, commands to partition 1's owner,
+ * and, while this runner is that, the publisher.
+ */
+
+export interface ClusterDirectoryOptions {
+  readonly url: string
+  readonly secret: string
+  readonly owners: Pick<Owners, "of" | "renew" | "changed" | "loads">
+  readonly connections: OwnerConnections
+  readonly sessions: Sessions
+  readonly lockExpirationMs: number
+}
+
+export interface ClusterDirectory {
+  readonly copy: DirectoryCopy
+  /** Carries out the commands of other runners; `undefined` unless partition 1 is open here. */
+  readonly handler: () => RequestHandler | undefined
+  /** For the engine of a partition; `epoch` is that of its claim, once there is one. */
+  readonly of: (partition: number, epoch: () => number) => SharedDirectory
+}
+
+/** Open until the scope closes. */
+export const openClusterDirectory = Effect.fnUntraced(function* (
+  options: ClusterDirectoryOptions,
+): Effect.fn.Return<ClusterDirectory, never, Scope.Scope> {
+  const { lockExpirationMs, sessions, url } = options
+  // The bound that owners have.
+  const copy = yield* DirectoryCopy.open({ url, staleMs: lockExpirationMs / 3 })
+  const commands = new DirectoryCommands({ ...options, copy })
+  let handler: RequestHandler | undefined
+
+  const publish = (epoch: number): SharedDirectory["join"] =>
+    Effect.fnUntraced(function* (engine) {
+      const publisher = new DirectoryPublisher({
+        connection: sessions,
+        epoch,
+        read: engine.readDirectory,
+      })
+      const adopted = adoptForgotten({ connection: sessions, epoch, engine })
+      yield* Effect.forkScoped(Effect.andThen(adopted, publisher.run))
+      const own = yield* directoryHandler(askPublished(engine, publisher))
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          handler = own
+        }),
+        () =>
+          Effect.sync(() => {
+            if (handler === own) handler = undefined
+          }),
+      )
+      return publishing(engine, publisher)
+    })
+
+  /** A partition that nobody has opened yet counts as the first one's server's, which may open it. */
+  const places = (): ReadonlyArray<PartitionPlace> => {
+    const { owners } = options
+    const first = owners.of(firstPartition)?.address ?? ""
+    return Array.from({ length: limits.clusterPartitions }, (_, index) => ({
+      server: owners.of(index + 1)?.address || first,
+      load: owners.loads.of(index + 1),
+    }))
+  }
+
+  return {
+    copy,
+    handler: () => handler,
+    of: (number, epoch) =>
+      number === firstPartition
+        ? {
+            own: number,
+            places,
+            join: (engine) => Effect.suspend(() => publish(epoch())(engine)),
+          }
+        : {
+            own: number,
+            places,
+            join: (engine) => Effect.succeed(copying(engine, copy, commands)),
+          },
+  }
+})
+
+/* What the failure of an opening means for a server of a cluster. */
+
+/** The end of the process, where another attempt would fail in the same way. */
+export const openingFailure = (
+  cause: Cause.Cause<unknown>,
+): CommandFailed | Exclude<OpeningFailure, "ends"> => {
+  const found = Cause.findError(cause)
+  if (Result.isFailure(found) || !(found.success instanceof CommandFailed)) return "again"
+  const { exitCode } = found.success
+  if (exitCode === exitCodes.unavailable) return "again"
+  return exitCode === exitCodes.cannotWrite ? "unwritable" : found.success
+}
+
+/* A partition of a cluster on one server: all that belongs to its data directory, opened while the server follows or owns it. */
+
+export interface ClusterServerOptions {
+  readonly config: Config
+  /** The address of PostgreSQL. */
+  readonly url: string
+  readonly metrics: Metrics
+  readonly readiness: ReadinessState
+  readonly api: Listening
+}
+
+export interface PartitionOfServer {
+  /** 1 and up. */
+  readonly number: number
+  readonly server: ClusterServerOptions
+  readonly adminOptions: AdminOptions
+  readonly serverFile: ServerFile
+  readonly admin: AdminHandlers
+  readonly shared: SharedParts
+  /** Where there are several partitions. */
+  readonly directory: ClusterDirectory
+  readonly hasLock: HasLock
+}
+
+/** Opens and recovers the partition; `serve` opens all that belongs to its data directory. */
+export const preparePartition = ({
+  admin,
+  adminOptions,
+  directory,
+  hasLock,
+  number,
+  server,
+  serverFile,
+  shared,
+}: PartitionOfServer): Effect.Effect<PreparedPartition, unknown, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { api, metrics: whole, readiness } = server
+    const config = ofPartition(server.config, number)
+    const metrics = new Metrics(whole)
+    yield* Effect.addFinalizer(() => Effect.sync(() => metrics.remove()))
+    const lost = yield* Deferred.make<"fenced" | "damaged">()
+    let fence: Pick<OpenedPartition, "epoch" | "isOwner" | "resume"> | undefined
+    const prepared = yield* prepareServices(config, metrics, readiness, {
+      onClaimed: (claimed) => {
+        fence = { epoch: claimed.epoch, isOwner: claimed.isOwner, resume: claimed.resume }
+      },
+      hasLock,
+      onFenced: () => Deferred.doneUnsafe(lost, Effect.succeed("fenced" as const)),
+      onDamaged: () => Deferred.doneUnsafe(lost, Effect.succeed("damaged" as const)),
+      shared,
+      directory: directory.of(number, () => fence!.epoch),
+    })
+    const serve: Effect.Effect<OpenedPartition, unknown, Scope.Scope> = Effect.gen(function* () {
+      // Before the claim: where the disk is full, a later failure would wait for outcomes of webhooks to be written.
+      yield* leaveArchiveSettings(config)
+      const opened = yield* prepared.serve
+      const { dashboard, operator, services, shownKey } = opened
+      const handler = yield* Effect.provide(
+        api.assemble({ pages: dashboard?.pages }, metrics),
+        services,
+      )
+      const { clusterAddress } = config
+      const ofAdmin = { ...adminOptions, clusterAddress, accounts: dashboard?.accounts }
+      yield* Effect.provide(keepAdmin(admin, ofAdmin), operator)
+      yield* keepServerFileIn(config.dataDirectory, serverFile)
+      yield* Effect.logInfo("Ready").pipe(
+        Effect.annotateLogs({ url: api.url, adminUrl: serverFile.adminUrl, partition: number }),
+      )
+      if (number === firstPartition) {
+        const { url } = serverFile
+        const dashboardAt = yield* setupLink(config, url, dashboard)
+        const say = config.accessLog === "stdout" ? Console.error : Console.log
+        const welcome = { shown: shownKey, dashboard: dashboardAt, trialDirectory: undefined }
+        yield* say(welcomeText(url, welcome))
+      }
+      yield* watchData(config, metrics, opened)
+      const { leave } = Context.get(services, ApiKeys)
+      return { handler, lost: Deferred.await(lost), leave, ...fence! }
+    })
+    return { ...prepared, serve }
+  })
+
+export const keepServerFileIn = (
+  directory: string,
+  file: ServerFile,
+): Effect.Effect<void, CommandFailed, Scope.Scope> =>
+  Effect.flatMap(
+    Effect.promise(() => realPath(directory)),
+    (directory) => keepServerFile(directory, { ...file, directory }),
+  )
 
 /** Runs until it is interrupted; fails where this runner can serve no partition. */
 export const serveInCluster = (

@@ -2,9 +2,11 @@
  * The data directory from outside an engine: beside the running server, or locked by this command. A `server.json` left by
  * a dead or another server is ignored; then the lock decides.
  */
+
 import path from "node:path"
-import { Console, Effect, type Scope } from "effect"
-import type { Config } from "../../config/Config.ts"
+import { Console, Context, Effect, Result, type Scope } from "effect"
+import { type Config, clusterDirectory, ofPartition, readConfig } from "../../config/Config.ts"
+import { firstPartition } from "../../domain/project/Directory.ts"
 import { settleSwap } from "../../storage/archive/ArchiveSwap.ts"
 import { isInUse, lockDirectory } from "../../storage/disk/DirectoryLock.ts"
 import { isMissing } from "../../storage/disk/Disk.ts"
@@ -17,9 +19,27 @@ import {
   refused,
 } from "../output/ExitCode.ts"
 import { cannotUse, diskFailure } from "../output/JobWords.ts"
-import { type Asked, askPosition } from "./AdminRequest.ts"
-import { serverFileFolder } from "./LoadConfig.ts"
-import { readServerFile, type ServerFile } from "./ServerFile.ts"
+import { type Asked, askPosition, readServerFile, type ServerFile } from "./AdminRequest.ts"
+import { runJob } from "./CommandJob.ts"
+
+/* The configuration of this process, or the end of the command. */
+
+/** Reads the environment; warnings go to the standard error stream, faults end the command. */
+export const loadConfig: Effect.Effect<Config, CommandFailed> = Effect.suspend(() => {
+  const { config, warnings } = readConfig()
+  for (const warning of warnings) console.error(`laurel: warning: ${warning}`)
+  return Result.isSuccess(config)
+    ? Effect.succeed(inPartition(config.success))
+    : Effect.fail(commandFailed(exitCodes.configuration, ...config.failure))
+})
+
+/** In a cluster, the data directory of a command is that of the first partition. */
+const inPartition = (config: Config): Config =>
+  config.cluster === undefined ? config : ofPartition(config, firstPartition)
+
+/** Where the running server of a data directory keeps its file. */
+export const serverFileFolder = (config: Config): string =>
+  config.cluster === undefined ? config.dataDirectory : clusterDirectory(config)
 
 /**
  * Says on the standard error stream which data directory a command uses, and through which server: the setting of a server that
@@ -133,3 +153,14 @@ export const requireData = (directory: string): Effect.Effect<void, CommandFaile
       isMissing(error) || error.code === "ENOTDIR" ? noData(directory) : diskFailure(error),
     ),
   )
+
+/* The projects of a data directory that no server has open. */
+
+export const projectsIn = (directory: string) =>
+  Effect.map(runJob("projects", { directory }), ({ projects }) => projects)
+
+/* The last record of a data directory that a restore has replaced since it was last opened; else `undefined`. */
+
+export const RestoredTo = Context.Reference<number | undefined>("cli/process/RestoredTo", {
+  defaultValue: () => undefined,
+})

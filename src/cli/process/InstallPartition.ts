@@ -8,8 +8,14 @@
  */
 import path from "node:path"
 import { Context, Effect, Result } from "effect"
-import { archivesIn, type Config, isKeptElsewhere } from "../../config/Config.ts"
-import { clusterDirectory, ofPartition, partitionNumber } from "../../config/PartitionConfig.ts"
+import {
+  archivesIn,
+  type Config,
+  clusterDirectory,
+  isKeptElsewhere,
+  ofPartition,
+  partitionNumber,
+} from "../../config/Config.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
 import { follows } from "../../engine/archive/RestorePlan.ts"
 import { isGood, listArchives } from "../../storage/archive/ArchiveCatalog.ts"
@@ -22,14 +28,13 @@ import type { JournalPosition } from "../../storage/journal/SegmentFormat.ts"
 import type { Refused } from "../../storage/postgres/Patience.ts"
 import type { PgFailure, Run } from "../../storage/postgres/PgConnection.ts"
 import type { StorageError } from "../../storage/Storage.ts"
-import { countText } from "../output/Amounts.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure } from "../output/JobWords.ts"
-import { AuditSessions } from "./AuditSessions.ts"
+import { countText } from "../output/Table.ts"
 import { archivesInBucket } from "./BucketAccess.ts"
 import { holdDirectory, requireNoServer } from "./DataDirectory.ts"
 import { loggingLayer } from "./Logging.ts"
-import { restoreEntry } from "./OpenAudit.ts"
+import { AuditSessions, restoreEntry } from "./OpenAudit.ts"
 
 /** Replaces the partition; succeeds with its last record. */
 export const installPartition = (

@@ -1,10 +1,13 @@
 /** Access to the keys: through the running server of the data directory, or by opening the data directory. */
+
 import fs from "node:fs/promises"
 import path from "node:path"
-import { Console, Effect, type Scope } from "effect"
+import { Console, Effect, Schema, type Scope } from "effect"
+import { AccountDetails, CreatedLink, type LinkRequest } from "../../accounts/AccountAdmin.ts"
 import type { Accounts } from "../../accounts/Accounts.ts"
-import { ApiKeys } from "../../accounts/ApiKeys.ts"
+import { ApiKeys, CreatedKey, KeyDetails, type KeyRequest } from "../../accounts/ApiKeys.ts"
 import type { Config } from "../../config/Config.ts"
+import type { RotationOverlap } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import {
@@ -14,12 +17,36 @@ import {
   noData,
   refused,
 } from "../output/ExitCode.ts"
-import { type AdminClient, makeAdminClient } from "./AdminClient.ts"
-import type { AdminUnavailable } from "./AdminRequest.ts"
-import { besideOrTold, tellAlone } from "./DataDirectory.ts"
-import { loadConfig, serverFileFolder } from "./LoadConfig.ts"
+import { type AdminUnavailable, askAdmin, type ServerFile } from "./AdminRequest.ts"
+import { besideOrTold, loadConfig, serverFileFolder, tellAlone } from "./DataDirectory.ts"
 import { loggingLayer } from "./Logging.ts"
-import type { ServerFile } from "./ServerFile.ts"
+
+/* Managing keys through the admin address of a running server. */
+
+/** `ApiKeys`, with the errors `E` of the way to the server. */
+export interface AdminClient<E = AdminUnavailable> {
+  readonly create: (request: KeyRequest) => Effect.Effect<CreatedKey, LaurelError | E>
+  readonly list: Effect.Effect<ReadonlyArray<KeyDetails>, LaurelError | E>
+  readonly rotate: (
+    keyId: string,
+    overlap: RotationOverlap,
+  ) => Effect.Effect<CreatedKey, LaurelError | E>
+  readonly revoke: (keyId: string) => Effect.Effect<void, LaurelError | E>
+}
+
+const KeyList = Schema.Struct({ keys: Schema.Array(KeyDetails) })
+
+/** A client of the server that wrote `file`. */
+export const makeAdminClient = (file: ServerFile): AdminClient => ({
+  create: (request) => askAdmin(file, "POST", "/admin/keys", CreatedKey, request),
+  list: Effect.map(askAdmin(file, "GET", "/admin/keys", KeyList), ({ keys }) => keys),
+  rotate: (keyId, overlap) =>
+    askAdmin(file, "POST", `/admin/keys/${encodeURIComponent(keyId)}/rotate`, CreatedKey, {
+      overlap,
+    }),
+  revoke: (keyId) =>
+    askAdmin(file, "DELETE", `/admin/keys/${encodeURIComponent(keyId)}`, Schema.Undefined),
+})
 
 type Use<A> = <E extends AdminUnavailable>(
   keys: AdminClient<E>,
@@ -96,3 +123,52 @@ const hasData = (directory: string): Effect.Effect<boolean> =>
       () => false,
     ),
   )
+
+/* Access to accounts: through the running server of the data directory, or by opening the data directory. */
+
+/** `AccountAdmin`, with the errors `E` of the way to the server. `address` is where people reach the server. */
+export interface AccountClient<E> {
+  readonly address: string
+  readonly list: Effect.Effect<ReadonlyArray<AccountDetails>, LaurelError | E>
+  readonly createLink: (request: LinkRequest) => Effect.Effect<CreatedLink, LaurelError | E>
+  readonly remove: (email: string) => Effect.Effect<void, LaurelError | E>
+}
+
+const AccountList = Schema.Struct({ accounts: Schema.Array(AccountDetails) })
+
+const clientOf = (file: ServerFile, address: string): AccountClient<AdminUnavailable> => ({
+  address,
+  list: Effect.map(
+    askAdmin(file, "GET", "/admin/accounts", AccountList),
+    ({ accounts }) => accounts,
+  ),
+  createLink: (request) => askAdmin(file, "POST", "/admin/accounts/links", CreatedLink, request),
+  remove: (email) =>
+    askAdmin(file, "DELETE", `/admin/accounts/${encodeURIComponent(email)}`, Schema.Undefined),
+})
+
+/** Runs `use` with the accounts of the configured data directory, which has to be there. */
+export const withAccounts = <A>(
+  use: <E extends AdminUnavailable>(
+    accounts: AccountClient<E>,
+  ) => Effect.Effect<A, LaurelError | E>,
+): Effect.Effect<A, CommandFailed> =>
+  reachOrOpen({
+    makes: false,
+    beside: (server, { publicUrl }) =>
+      use(
+        clientOf(server, addressOf(publicUrl, server.url.replace("//127.0.0.1:", "//localhost:"))),
+      ),
+    alone: Effect.fnUntraced(function* (config) {
+      const { port, publicUrl } = config
+      const { openAccounts } = yield* Effect.promise(() => import("./OpenAccounts.ts"))
+      const { admin } = yield* openAccounts(config)
+      return yield* use<never>({
+        address: addressOf(publicUrl, `http://localhost:${port}`),
+        ...admin,
+      })
+    }),
+  })
+
+const addressOf = (publicUrl: string | undefined, local: string): string =>
+  publicUrl?.replace(/\/$/, "") ?? local

@@ -6,7 +6,7 @@ import { makeAccountAdmin } from "../../accounts/people/AccountAdminLive.ts"
 import { GuessingWatch } from "../../accounts/people/People.ts"
 import * as PeopleLive from "../../accounts/people/PeopleLive.ts"
 import type { Config } from "../../config/Config.ts"
-import { dashboardPrefix } from "../../dashboard/prefix.ts"
+import { dashboardPrefix } from "../../dashboard/view/Assets.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { openAudit } from "./OpenAudit.ts"
 

@@ -1,19 +1,26 @@
 /** The audit log of a data directory or a cluster, for the dashboard and for the commands that manage what it manages. */
+
 import path from "node:path"
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import type { NewAuditEntry } from "../../accounts/audit/AuditLog.ts"
 import { auditFolder, openAuditStore } from "../../accounts/audit/AuditStore.ts"
 import { auditedKeys } from "../../accounts/audit/operatorAudit.ts"
-import type { Config } from "../../config/Config.ts"
-import { partitionNumber } from "../../config/PartitionConfig.ts"
+import { type Config, partitionNumber } from "../../config/Config.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import type { Sessions } from "../../storage/postgres/PgConnection.ts"
 import { Newer } from "../../storage/Storage.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
-import { AuditSessions } from "./AuditSessions.ts"
-import { RestoredTo } from "./Restored.ts"
+import { RestoredTo } from "./DataDirectory.ts"
+
+/* The sessions of PostgreSQL for the audit log of a cluster; `undefined`: the log is in the data directory. */
+
+export const AuditSessions = Context.Reference<Pick<Sessions, "run"> | undefined>(
+  "cli/process/AuditSessions",
+  { defaultValue: () => undefined },
+)
 
 /** Earlier entries of the log are true, though the data may not have their changes. */
 export const restoreEntry = ({ partition }: Config, lastSequence: number): NewAuditEntry => ({

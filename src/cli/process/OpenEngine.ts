@@ -8,16 +8,15 @@ import * as AccountsLive from "../../accounts/AccountsLive.ts"
 import type { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { OwnPartition } from "../../accounts/OwnPartition.ts"
 import { ProjectPartitions, type Projects } from "../../accounts/Projects.ts"
-import type { Config } from "../../config/Config.ts"
-import { heartbeatMsOf, partitionNumber } from "../../config/PartitionConfig.ts"
+import { type Config, heartbeatMsOf, partitionNumber } from "../../config/Config.ts"
+import { type DirectoryState, firstPartition, partitionOf } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { recoverEngine } from "../../engine/EngineLive.ts"
 import type { RecoveryProgress, RecoveryReport } from "../../engine/recovery/Recovery.ts"
 import { readMark } from "../../engine/state/SnapshotMark.ts"
-import { refusedAtStart } from "../../engine/time/Clock.ts"
-import { readLatestTime } from "../../engine/time/latestTime.ts"
+import { readLatestTime, refusedAtStart } from "../../engine/time/Clock.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { takeRestored } from "../../storage/archive/ArchiveSwap.ts"
 import { isInUse } from "../../storage/disk/DirectoryLock.ts"
@@ -44,10 +43,43 @@ import * as DispatcherLive from "../../webhooks/DispatcherLive.ts"
 import { DeliveryStore } from "../../webhooks/store/DeliveryStore.ts"
 import { type CommandFailed, commandFailed, exitCodes, refused } from "../output/ExitCode.ts"
 import { cannotUse, unreadable } from "../output/JobWords.ts"
+import { RestoredTo } from "./DataDirectory.ts"
 import { type Fence, openStorage, type StorageProgress } from "./OpenStorage.ts"
-import { beginDirectory, misplaced } from "./PartitionDirectory.ts"
-import { RestoredTo } from "./Restored.ts"
 import type { SharedDirectory, SharedParts } from "./SharedParts.ts"
+
+/* The directory of projects of a data directory, as its place in a cluster, or outside, needs it. */
+
+const namesShown = 5
+
+/** Why the data cannot be served with this configuration; `undefined`: it can. Decided before anything is written. */
+export const misplaced = (
+  config: Config,
+  { partition, projects }: DirectoryState,
+): string | undefined => {
+  if (partition !== undefined && partitionNumber(config) === firstPartition) {
+    return `This is the data directory of partition ${partition} of a cluster. Its projects and keys are in the data directory of partition 1.`
+  }
+  if (config.cluster !== undefined) return undefined
+  const elsewhere = [...projects.values()].filter((each) => partitionOf(each) !== firstPartition)
+  if (elsewhere.length === 0) return undefined
+  const names = elsewhere.slice(0, namesShown).map(({ name }) => name)
+  const more = elsewhere.length > namesShown ? ` and ${elsewhere.length - namesShown} more` : ""
+  return `This is the data directory of partition 1 of a cluster. The data of ${names.join(", ")}${more} are in other partitions. With LAUREL_CLUSTER set, \`laurel cluster gather DIRECTORY\` merges all projects into one data directory.`
+}
+
+/** Says in the directory which partition this is, where that is not the first: once, since each record costs a snapshot. */
+export const beginDirectory = (
+  config: Config,
+  engine: Engine["Service"],
+): Effect.Effect<void, LaurelError> => {
+  const partition = partitionNumber(config)
+  if (partition === firstPartition) return Effect.void
+  return Effect.flatMap(engine.readDirectory, (directory) =>
+    directory.partition === partition
+      ? Effect.void
+      : Effect.asVoid(engine.askDirectory({ kind: "beginPartition", partition })),
+  )
+}
 
 export interface Opened {
   readonly services: Context.Context<Engine | Accounts | ApiKeys | Projects>

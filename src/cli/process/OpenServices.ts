@@ -5,8 +5,13 @@
 import { Context, Effect } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { bucketOf } from "../../config/BucketSettings.ts"
-import { archivesIn, type Config, retentionOf } from "../../config/Config.ts"
-import { clusterDirectory, partitionNumber } from "../../config/PartitionConfig.ts"
+import {
+  archivesIn,
+  type Config,
+  clusterDirectory,
+  partitionNumber,
+  retentionOf,
+} from "../../config/Config.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
 import { ArchiveMetrics } from "../../engine/archive/ArchiveMetrics.ts"
 import {
@@ -22,8 +27,8 @@ import type { Metrics } from "../../metrics/Metrics.ts"
 import type { Sessions } from "../../storage/postgres/PgConnection.ts"
 import { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import { createDemoKey, showOrKeep } from "../output/Welcome.ts"
-import { AuditSessions } from "./AuditSessions.ts"
 import { observeDataUse } from "./DataUse.ts"
+import { AuditSessions } from "./OpenAudit.ts"
 import { openDashboard } from "./OpenDashboard.ts"
 import {
   type ArchiveSource,
@@ -34,7 +39,7 @@ import {
 } from "./OpenEngine.ts"
 import { openHosts } from "./OpenHosts.ts"
 import type { Shipping } from "./OpenShipments.ts"
-import { withProgressLog } from "./progressLog.ts"
+import { withProgressLog } from "./OpenStorage.ts"
 
 /** Opens the data and recovers the engine; `serve` opens the rest. `readiness` follows the progress. */
 export const prepareServices = Effect.fnUntraced(function* (

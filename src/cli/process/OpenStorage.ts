@@ -3,10 +3,18 @@
  * is loaded for the latter alone.
  */
 import path from "node:path"
-import { Effect, Result, type Scope } from "effect"
-import { archivesIn, type Config, isKeptElsewhere } from "../../config/Config.ts"
-import { clusterDirectory, partitionNumber, partitionsName } from "../../config/PartitionConfig.ts"
+import { Effect, Fiber, Result, type Scope } from "effect"
+import {
+  archivesIn,
+  type Config,
+  clusterDirectory,
+  isKeptElsewhere,
+  partitionNumber,
+  partitionsName,
+} from "../../config/Config.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
+import type { ReadinessState } from "../../http/server/Readiness.ts"
+import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { isGood, listArchives } from "../../storage/archive/ArchiveCatalog.ts"
 import { type DiskError, isMissing } from "../../storage/disk/Disk.ts"
@@ -14,10 +22,10 @@ import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../storage/durable/DurableStorage.ts"
 import { lineageName, removeLineage } from "../../storage/durable/LineageFile.ts"
 import type { Fold as FoldOf, FollowProgress } from "../../storage/postgres/ClusterStorage.ts"
-import type { Outdated } from "../../storage/postgres/Outdated.ts"
+import type { Outdated } from "../../storage/postgres/OpenCopy.ts"
 import type { Refused } from "../../storage/postgres/Patience.ts"
 import type { HasLock } from "../../storage/postgres/PgJournal.ts"
-import type { PgSessions } from "../../storage/postgres/PgSessions.ts"
+import type { PgSessions } from "../../storage/postgres/PgPool.ts"
 import { Broken, type Storage, type StorageError } from "../../storage/Storage.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import type { Hosts } from "./OpenHosts.ts"
@@ -199,3 +207,22 @@ export const archivePositions = (config: Config, shipped: ReadonlySet<string> | 
     ),
     Effect.orElseSucceed(() => []),
   )
+
+/* Says now and then what a long opening is at. */
+
+/** Ends with the opening: in a cluster the process outlives one that fails. */
+export const withProgressLog = <A, E, R>(
+  readiness: Pick<ReadinessState, "doing">,
+  opening: Effect.Effect<A, E, R>,
+): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Effect.forkChild(logProgress(readiness)), (log) =>
+    Effect.ensuring(opening, Fiber.interrupt(log)),
+  )
+
+const logProgress = (readiness: Pick<ReadinessState, "doing">): Effect.Effect<never> =>
+  Effect.gen(function* () {
+    while (true) {
+      yield* Effect.sleep(limits.startLogEveryMs)
+      yield* Effect.logInfo("Starting").pipe(Effect.annotateLogs({ doing: readiness.doing }))
+    }
+  })

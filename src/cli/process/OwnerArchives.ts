@@ -4,8 +4,8 @@
  */
 import { Effect, Result, Schema } from "effect"
 import type { Config } from "../../config/Config.ts"
-import { partitionNumber } from "../../config/PartitionConfig.ts"
-import { ArchiveDetails } from "../../storage/archive/ArchiveDetails.ts"
+import { partitionNumber } from "../../config/Config.ts"
+import { ArchiveDetails } from "../../storage/archive/ArchiveCatalog.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { askAdmin, partitionQuery } from "./AdminRequest.ts"
 import { besideOr } from "./DataDirectory.ts"

@@ -11,8 +11,7 @@
 import path from "node:path"
 import { Clock, Effect, Result } from "effect"
 import { bucketOf } from "../../config/BucketSettings.ts"
-import { archivesIn, type Config } from "../../config/Config.ts"
-import { partitionNumber } from "../../config/PartitionConfig.ts"
+import { archivesIn, type Config, partitionNumber } from "../../config/Config.ts"
 import type { JobFailed } from "../../engine/archive/Jobs.ts"
 import { askedFor } from "../../engine/archive/Shipments.ts"
 import {

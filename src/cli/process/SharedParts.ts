@@ -1,12 +1,12 @@
 /** What the engines of the partitions of a process share. */
 import { Effect, type Scope } from "effect"
 import type { Config } from "../../config/Config.ts"
-import { ofPartition } from "../../config/PartitionConfig.ts"
+import { ofPartition } from "../../config/Config.ts"
 import type { PartitionPlace } from "../../domain/decide/decideProjects.ts"
 import type { Engine } from "../../engine/Engine.ts"
-import { SharedBounds } from "../../engine/state/SharedBounds.ts"
+import { SharedBounds } from "../../engine/state/EngineState.ts"
 import { limits } from "../../Limits.ts"
-import { openSessions, type PgSessions } from "../../storage/postgres/PgSessions.ts"
+import { openSessions, type PgSessions } from "../../storage/postgres/PgPool.ts"
 import { makeSharedDelivery, type SharedDelivery } from "../../webhooks/SharedDelivery.ts"
 import { type Hosts, openHosts } from "./OpenHosts.ts"
 

@@ -2,8 +2,9 @@
  * Logs, metrics and spans for an OpenTelemetry collector, over OTLP/HTTP with Protobuf. Only loaded when an endpoint is
  * configured. A collector that does not answer costs nothing but what it misses, which `Collector` counts.
  */
+
 import { randomUUID } from "node:crypto"
-import { Effect, Layer } from "effect"
+import { Effect, Exit, Layer, Option, Tracer } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as OtlpExporter from "effect/observability/OtlpExporter"
@@ -12,10 +13,41 @@ import * as OtlpMetrics from "effect/observability/OtlpMetrics"
 import * as OtlpSerialization from "effect/observability/OtlpSerialization"
 import * as OtlpTracer from "effect/observability/OtlpTracer"
 import { version } from "../../Build.ts"
+import type { RequestSpan } from "../../http/request/RequestWatch.ts"
 import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { Collector } from "./Collector.ts"
-import type { RequestSpans } from "./RequestSpans.ts"
+
+/* Hands spans of requests from the HTTP server to the exporter, which is made apart from it. */
+
+export class RequestSpans {
+  #tracer: Tracer.Tracer | undefined
+
+  /** Spans go to `tracer` from now on, which exports each at its end. */
+  exportBy(tracer: Tracer.Tracer): void {
+    this.#tracer = tracer
+  }
+
+  /** The request has just ended. */
+  readonly ended = ({ attributes, durationMs, failed, name, parent }: RequestSpan): void => {
+    const endedAt = BigInt(Date.now()) * 1_000_000n
+    const { parentSpanId: spanId, traceId } = parent
+    const span = this.#tracer?.span({
+      name,
+      parent: Option.some(Tracer.externalSpan({ spanId, traceId })),
+      annotations: Tracer.externalSpan({ spanId, traceId }).annotations,
+      links: [],
+      kind: "server",
+      startTime: endedAt - BigInt(Math.round(durationMs * 1_000_000)),
+      root: false,
+      sampled: true,
+    })
+    if (span === undefined) return
+    for (const [key, value] of Object.entries(attributes)) span.attribute(key, value)
+    const { "http.response.status_code": status } = attributes
+    span.end(endedAt, failed ? Exit.die(`status ${status}`) : Exit.void)
+  }
+}
 
 export interface TelemetryOptions {
   /** The collector's base URL; `/v1/logs`, `/v1/metrics` and `/v1/traces` are appended. */

@@ -10,7 +10,7 @@ import { otherFaults, textField } from "../view/Forms.ts"
 import { html } from "../view/Html.ts"
 import { alert } from "../view/Page.ts"
 import { about, type Reply, redirect } from "../view/Replies.ts"
-import { isByPasskey, passkeyButton, passkeyOf } from "./passkeyForms.ts"
+import { isByPasskey, passkeyButton, passkeyOf } from "./passkeys.ts"
 import { startOf } from "./start.ts"
 import { carriedFields, formCarriedBy, nextAfter } from "./unsent.ts"
 

@@ -22,10 +22,9 @@ import {
   type Route,
 } from "../request/Route.ts"
 import { boardRequest, commandsOf, commandTabs, eventRequest, secretBox } from "../view/Commands.ts"
-import { confirmButton } from "../view/Dialogs.ts"
-import { isolated } from "../view/Foreign.ts"
 import {
   areaField,
+  confirmButton,
   emptyForm,
   idempotencyField,
   numberField,
@@ -33,7 +32,7 @@ import {
   selectField,
   textField,
 } from "../view/Forms.ts"
-import { type Content, type Html, html } from "../view/Html.ts"
+import { type Content, type Html, html, isolated } from "../view/Html.ts"
 import { offsetPage, table } from "../view/Lists.ts"
 import { count, isoTime } from "../view/Quantities.ts"
 import { about, type Reply, redirect } from "../view/Replies.ts"

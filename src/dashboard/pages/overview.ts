@@ -1,14 +1,31 @@
 /** The state of an environment: events a minute, users, the week's best, webhooks that fail, and what to set up next. */
+
 import { Effect } from "effect"
 import { environmentId } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
-import { bars } from "../view/Charts.ts"
 import { type Html, html } from "../view/Html.ts"
 import { figures, table } from "../view/Lists.ts"
 import { count } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
 import { userLink } from "../view/Users.ts"
+
+/* Charts as SVG, made on the server. Each says in words what it shows. */
+
+const width = 600
+const height = 80
+
+/** Bars of equal width, the highest as high as the chart. `label` says what they show, for who cannot see them. */
+export const bars = (label: string, values: ReadonlyArray<number>): Html => {
+  const highest = Math.max(1, ...values)
+  const step = width / Math.max(1, values.length)
+  return html`<svg class="bars" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${label}">${values.map(
+    (value, index) => {
+      const high = (value / highest) * height
+      return html`<rect x="${(index * step).toFixed(1)}" y="${(height - high).toFixed(1)}" width="${(step * 0.8).toFixed(1)}" height="${high.toFixed(1)}"/>`
+    },
+  )}</svg>`
+}
 
 const shownUsers = "5"
 const shownWebhooks = "100"

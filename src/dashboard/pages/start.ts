@@ -1,7 +1,6 @@
 /** Get started: a key, commands that work as they stand, and the first event as it arrives. */
 import { Effect } from "effect"
-import { logged } from "../../accounts/audit/logged.ts"
-import { RequestOrigin } from "../../accounts/audit/RequestOrigin.ts"
+import { logged, RequestOrigin } from "../../accounts/audit/AuditLog.ts"
 import type { SignedIn } from "../../accounts/people/People.ts"
 import { firstProjectName, projectNamed, scopeOf } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"

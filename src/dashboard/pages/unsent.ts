@@ -5,8 +5,7 @@ import { limits } from "../../Limits.ts"
 import type { SentForm } from "../request/Kept.ts"
 import type { Route, Visit } from "../request/Route.ts"
 import { versionField } from "../view/Editing.ts"
-import { visible } from "../view/Foreign.ts"
-import { type Html, html } from "../view/Html.ts"
+import { type Html, html, visible } from "../view/Html.ts"
 import { table } from "../view/Lists.ts"
 
 /** Fields of the form of a sign-in that carry the other form: nothing is kept for people who are not signed in. */

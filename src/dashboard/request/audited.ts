@@ -1,8 +1,7 @@
 /** Writes what forms do to the audit log: the one place for all of them. */
 import { Effect } from "effect"
 import type { AuditAction, AuditLog } from "../../accounts/audit/AuditLog.ts"
-import { logged } from "../../accounts/audit/logged.ts"
-import { RequestOrigin } from "../../accounts/audit/RequestOrigin.ts"
+import { logged, RequestOrigin } from "../../accounts/audit/AuditLog.ts"
 import { userSubject } from "../../accounts/audit/userSubject.ts"
 import { environmentId } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"

@@ -69,3 +69,6 @@ const stripped = (text: string): string => {
     process.emitWarning = emitWarning
   }
 }
+
+/** The path under which the pages of the dashboard lie. */
+export const dashboardPrefix = "/dashboard"

@@ -1,6 +1,5 @@
 /** Addresses of users, whose ids may hold any text. */
-import { isolated } from "./Foreign.ts"
-import { type Html, html } from "./Html.ts"
+import { type Html, html, isolated } from "./Html.ts"
 
 /** The path of a user's page below `base`. */
 export const userPath = (base: string, userId: string): string =>

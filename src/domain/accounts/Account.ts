@@ -166,3 +166,224 @@ export const invitationWithHash = (
 
 export const ownersOf = ({ accounts }: Pick<AccountsState, "accounts">): ReadonlyArray<Account> =>
   [...accounts.values()].filter(({ access }) => access.owner)
+
+/* Commands to the directory about accounts. */
+
+/** A session that is to begin; its times are those of the record. */
+export type NewSession = Pick<Session, "address" | "agent" | "hash" | "id">
+export type NewPasskey = Omit<Passkey, "createdAt" | "usedAt">
+/** How an account signs in from now on. */
+export type Credential =
+  | { readonly password: string; readonly passkey?: never }
+  | { readonly password?: never; readonly passkey: NewPasskey }
+
+/** The caller: the session of this id, or the command line on the machine itself, which may do everything. */
+export type Asker = { readonly sessionId: string } | "operator"
+
+export type AccountCommand =
+  | {
+      readonly kind: "invite"
+      readonly by: Asker
+      readonly invitation: Pick<
+        Invitation,
+        "access" | "accountId" | "email" | "hash" | "id" | "purpose"
+      >
+    }
+  | { readonly kind: "revokeInvitation"; readonly by: Asker; readonly invitationId: string }
+  /** `email` and `name` make the new account; a reset ignores them. */
+  | {
+      readonly kind: "acceptInvitation"
+      readonly hash: string
+      readonly accountId: string
+      readonly email: string
+      readonly name: string
+      readonly credential: Credential
+      readonly session: NewSession
+    }
+  /** The caller has checked a password or a passkey of the account; `rehashed` is the password's hash at today's cost. */
+  | {
+      readonly kind: "signIn"
+      readonly accountId: string
+      readonly session: NewSession
+      readonly passkey?: { readonly id: string; readonly counter: number }
+      readonly rehashed?: string
+    }
+  | {
+      readonly kind: "confirmSession"
+      readonly sessionId: string
+      readonly passkey?: { readonly id: string; readonly counter: number }
+    }
+  | { readonly kind: "renewSession"; readonly sessionId: string }
+  | { readonly kind: "endSession"; readonly by: Asker; readonly sessionId: string }
+  /** Ends all sessions of the asking account but its own. */
+  | { readonly kind: "endOtherSessions"; readonly by: { readonly sessionId: string } }
+  /** Ends every session and revokes every link: a restore has brought back some that had ended. */
+  | { readonly kind: "endAllSessions"; readonly by: "operator" }
+  | {
+      readonly kind: "changeName"
+      readonly by: { readonly sessionId: string }
+      readonly name: string
+    }
+  /** An owner's: the address names the account in the audit log, so nobody else chooses it. */
+  | {
+      readonly kind: "changeAddress"
+      readonly by: Asker
+      readonly accountId: string
+      readonly email: string
+    }
+  /** Replaces the password, or with `null` removes it; every session and link of the account ends, and `session` begins. */
+  | {
+      readonly kind: "changePassword"
+      readonly by: { readonly sessionId: string }
+      readonly password: string | null
+      readonly session: NewSession
+    }
+  | {
+      readonly kind: "addPasskey"
+      readonly by: { readonly sessionId: string }
+      readonly passkey: NewPasskey
+    }
+  | {
+      readonly kind: "removePasskey"
+      readonly by: { readonly sessionId: string }
+      readonly passkeyId: string
+    }
+  /** Every session of the account ends; where it loses a role, its links do, too. */
+  | {
+      readonly kind: "changeAccess"
+      readonly by: Asker
+      readonly accountId: string
+      readonly access: Access
+      /** The access that the new one was made from; refused where it has changed meanwhile. */
+      readonly seen?: Access | undefined
+    }
+  | { readonly kind: "removeAccount"; readonly by: Asker; readonly accountId: string }
+
+/* The facts of accounts, as the journal holds them, and the state that they fold to. */
+
+export type AccountFact =
+  | { readonly kind: "account.created"; readonly account: Account }
+  | {
+      readonly kind: "account.updated"
+      readonly accountId: string
+      readonly change: Partial<Pick<Account, "access" | "email" | "name" | "password">>
+    }
+  | { readonly kind: "account.removed"; readonly accountId: string }
+  | { readonly kind: "passkey.added"; readonly accountId: string; readonly passkey: Passkey }
+  | {
+      readonly kind: "passkey.used"
+      readonly accountId: string
+      readonly passkeyId: string
+      readonly counter: number
+    }
+  | { readonly kind: "passkey.removed"; readonly accountId: string; readonly passkeyId: string }
+  | { readonly kind: "session.started"; readonly session: Session }
+  | { readonly kind: "session.renewed" | "session.confirmed"; readonly sessionId: string }
+  | { readonly kind: "session.ended"; readonly sessionIds: ReadonlyArray<string> }
+  | { readonly kind: "invitation.created"; readonly invitation: Invitation }
+  /** `accepted` by the account that used it, or revoked. */
+  | {
+      readonly kind: "invitation.accepted" | "invitation.revoked"
+      readonly invitationId: string
+    }
+
+/** Whether a fact of the directory is one of accounts. */
+export const isAccountFact = <A extends { readonly kind: string }>(
+  fact: A,
+): fact is A & AccountFact => /^(account|passkey|session|invitation)\./.test(fact.kind)
+
+/** The state after `facts` of a record that was decided at `at`. The state before stays as it is. */
+export const applyAccountFacts = (
+  state: AccountsState,
+  facts: ReadonlyArray<AccountFact>,
+  at: number,
+): AccountsState => {
+  if (facts.length === 0) {
+    const { accounts, invitations, sessions } = state
+    return { accounts, sessions, invitations }
+  }
+  const accounts = new Map(state.accounts)
+  const sessions = new Map(state.sessions)
+  const invitations = new Map(state.invitations)
+  const change = (id: string, made: (account: Account) => Partial<Account>) => {
+    const account = accounts.get(id)
+    if (account !== undefined) accounts.set(id, { ...account, ...made(account) })
+  }
+  for (const fact of facts) {
+    switch (fact.kind) {
+      case "account.created":
+        accounts.set(fact.account.id, fact.account)
+        break
+      case "account.updated":
+        change(fact.accountId, () => fact.change)
+        break
+      case "account.removed":
+        accounts.delete(fact.accountId)
+        break
+      case "passkey.added":
+        change(fact.accountId, ({ passkeys }) => ({ passkeys: [...passkeys, fact.passkey] }))
+        break
+      case "passkey.used":
+        change(fact.accountId, ({ passkeys }) => ({
+          passkeys: passkeys.map((passkey) =>
+            passkey.id === fact.passkeyId
+              ? { ...passkey, counter: fact.counter, usedAt: at }
+              : passkey,
+          ),
+        }))
+        break
+      case "passkey.removed":
+        change(fact.accountId, ({ passkeys }) => ({
+          passkeys: passkeys.filter(({ id }) => id !== fact.passkeyId),
+        }))
+        break
+      case "session.started":
+        // Expired sessions are dropped here, so that they need no record of their own.
+        for (const session of sessions.values()) {
+          if (!isSessionInForce(session, at)) sessions.delete(session.id)
+        }
+        sessions.set(fact.session.id, fact.session)
+        break
+      case "session.renewed":
+      case "session.confirmed": {
+        const session = sessions.get(fact.sessionId)
+        if (session === undefined) break
+        const confirmed = fact.kind === "session.confirmed" && { confirmedAt: at }
+        sessions.set(session.id, { ...session, usedAt: at, ...confirmed })
+        break
+      }
+      case "session.ended":
+        for (const id of fact.sessionIds) sessions.delete(id)
+        break
+      case "invitation.created":
+        for (const { expiresAt, id } of invitations.values()) {
+          if (expiresAt <= at) invitations.delete(id)
+        }
+        invitations.set(fact.invitation.id, fact.invitation)
+        break
+      case "invitation.accepted":
+      case "invitation.revoked":
+        invitations.delete(fact.invitationId)
+        break
+    }
+  }
+  return { accounts, sessions, invitations }
+}
+
+/** Access in one form: an owner's `projects` are empty, and each project is named once. */
+export const normalAccess = ({ owner, projects }: Access): Access => ({
+  owner,
+  projects: owner
+    ? []
+    : [...new Map(projects.map(({ projectId, role }) => [projectId, role]))].map(
+        ([projectId, role]) => ({ projectId, role }),
+      ),
+})
+
+/** The sessions of an account beyond the most that one may have once another starts; the longest unused first. */
+export const surplusSessions = (state: AccountsState, accountId: string): ReadonlyArray<string> =>
+  [...state.sessions.values()]
+    .filter((session) => session.accountId === accountId)
+    .sort((one, other) => other.usedAt - one.usedAt)
+    .slice(limits.sessionsPerAccountMax - 1)
+    .map(({ id }) => id)

@@ -14,8 +14,250 @@
  */
 import { limits } from "../../Limits.ts"
 import { halfSipHash } from "./halfSipHash.ts"
-import { MemberIds } from "./MemberIds.ts"
-import { MemberSlots } from "./MemberSlots.ts"
+
+/**
+ * A number (up to 2^32 - 1, 0 unless set) for each member, in pages that begin small, double, and then
+ * never move: a board of ten members costs next to nothing, and one that grows past a million does not
+ * stall to copy itself. A board that lists few of many members pays for the pages they fall into.
+ */
+const pageBits = 12
+const pageEntries = 1 << pageBits
+const pageEntriesMin = 16
+
+export class MemberTable {
+  readonly #pages: Array<Uint32Array> = []
+
+  get(member: number): number {
+    const pageNumber = member >>> pageBits
+    if (pageNumber >= this.#pages.length) return 0
+    const page = this.#pages[pageNumber]!
+    const entry = member & (pageEntries - 1)
+    return entry < page.length ? page[entry]! : 0
+  }
+
+  set(member: number, value: number): void {
+    const pageNumber = member >>> pageBits
+    const entry = member & (pageEntries - 1)
+    const page = this.#pages[pageNumber] ?? none
+    if (entry < page.length) page[entry] = value
+    else this.#grow(pageNumber, page, entry)[entry] = value
+  }
+
+  #grow(pageNumber: number, page: Uint32Array, entry: number): Uint32Array {
+    while (this.#pages.length < pageNumber) this.#pages.push(none)
+    let entries = pageEntriesMin
+    while (entries <= entry) entries *= 2
+    const grown = new Uint32Array(entries)
+    grown.set(page)
+    this.#pages[pageNumber] = grown
+    return grown
+  }
+}
+
+const none = new Uint32Array(0)
+
+/*
+ * The ids of members as UTF-8, one behind the other in pages: two bytes of length, then the bytes, each at
+ * a multiple of 4. The first page doubles until it has full size; full pages never move. A released id is
+ * overwritten with zeros; its place is not reused.
+ */
+
+const pageBytes = 1 << 20
+const firstPageBytes = 1 << 10
+const textPageBits = 12
+
+export class MemberIds {
+  readonly #pages: Array<Buffer> = [Buffer.alloc(firstPageBytes)]
+  /** Where a member's id begins, in units of 4 bytes, from 1. */
+  readonly #places = new MemberTable()
+  /** The texts that were asked for, by member, in pages. */
+  readonly #texts: Array<Array<string | undefined> | undefined> = []
+  /** Where the next id goes, in bytes over all pages. */
+  #end = 4
+
+  put(member: number, bytes: Uint8Array, start: number, end: number): void {
+    const size = (2 + end - start + 3) & ~3
+    if ((this.#end % pageBytes) + size > pageBytes) {
+      this.#end += pageBytes - (this.#end % pageBytes)
+    }
+    const page = this.#pageFor(this.#end, size)
+    const at = this.#end % pageBytes
+    page.writeUInt16LE(end - start, at)
+    // A view to copy from would cost more than the copy of so few bytes.
+    for (let index = start; index < end; index++) page[at + 2 + index - start] = bytes[index]!
+    this.#places.set(member, this.#end / 4)
+    this.#end += size
+  }
+
+  #pageFor(at: number, size: number): Buffer {
+    const number = Math.floor(at / pageBytes)
+    const page = this.#pages[number]
+    const needed = (at % pageBytes) + size
+    if (page !== undefined && needed <= page.length) return page
+    let length = number === 0 ? firstPageBytes : pageBytes
+    while (length < needed) length *= 2
+    const larger = Buffer.alloc(length)
+    page?.copy(larger)
+    this.#pages[number] = larger
+    return larger
+  }
+
+  /** Whether the id of `member` is what stands in `bytes` from `start` to `end`. */
+  equals(member: number, bytes: Uint8Array, start: number, end: number): boolean {
+    const place = this.#places.get(member) * 4
+    const page = this.#pages[Math.floor(place / pageBytes)]!
+    const at = place % pageBytes
+    const length = end - start
+    if ((page[at]! | (page[at + 1]! << 8)) !== length) return false
+    for (let index = 0; index < length; index++) {
+      if (page[at + 2 + index] !== bytes[start + index]) return false
+    }
+    return true
+  }
+
+  /** The id of `member` as text, which is kept. Throws for a number that is not in use. */
+  textOf(member: number): string {
+    const number = member >>> textPageBits
+    let texts = this.#texts[number]
+    if (texts === undefined) {
+      texts = []
+      this.#texts[number] = texts
+    }
+    const index = member & ((1 << textPageBits) - 1)
+    let text = texts[index]
+    if (text === undefined) {
+      text = this.#decode(member)
+      texts[index] = text
+    }
+    return text
+  }
+
+  #decode(member: number): string {
+    const place = this.#places.get(member) * 4
+    if (place === 0) throw new RangeError(`No member has the number ${member}`)
+    const page = this.#pages[Math.floor(place / pageBytes)]!
+    const at = place % pageBytes
+    return page.toString("utf8", at + 2, at + 2 + page.readUInt16LE(at))
+  }
+
+  /** Copies the id of `member` to `at` in `target`, as UTF-8; answers where it ends. */
+  copy(member: number, target: Buffer, at: number): number {
+    const place = this.#places.get(member) * 4
+    if (place === 0) throw new RangeError(`No member has the number ${member}`)
+    const page = this.#pages[Math.floor(place / pageBytes)]!
+    const start = (place % pageBytes) + 2
+    return at + page.copy(target, at, start, start + page.readUInt16LE(start - 2))
+  }
+
+  /** Erases the id of `member`. */
+  erase(member: number): void {
+    const place = this.#places.get(member) * 4
+    const page = this.#pages[Math.floor(place / pageBytes)]!
+    const at = place % pageBytes
+    page.fill(0, at, at + 2 + page.readUInt16LE(at))
+    this.#places.set(member, 0)
+    const texts = this.#texts[member >>> textPageBits]
+    if (texts !== undefined) texts[member & ((1 << textPageBits) - 1)] = undefined
+  }
+}
+
+/*
+ * A hash table from ids to member numbers, by open addressing with linear probing in typed arrays: 8 bytes a
+ * slot, at most three quarters of them used. A removal leaves a tombstone until the table is rebuilt.
+ */
+
+const slotsMin = 8
+const empty = 0
+const removed = 0xffff_ffff
+
+export class MemberSlots {
+  /**
+   * For each slot the hash, and then the member's number plus one, `empty` or `removed`: side by side, so that a
+   * look costs one cache miss.
+   */
+  #slots = new Uint32Array(2 * slotsMin)
+  /** Slots that are not empty. */
+  used = 0
+
+  /** The member whose id is what stands in `bytes` from `start` to `end`. */
+  find(
+    hash: number,
+    ids: MemberIds,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+  ): number | undefined {
+    const entry = this.#entryOf(hash, ids, bytes, start, end)
+    return entry < 0 ? undefined : this.#slots[entry]! - 1
+  }
+
+  /** Where in `#slots` the member stands; -1 when it is not there. */
+  #entryOf(hash: number, ids: MemberIds, bytes: Uint8Array, start: number, end: number): number {
+    const slots = this.#slots
+    const mask = slots.length - 1
+    for (let at = (hash << 1) & mask; ; at = (at + 2) & mask) {
+      const member = slots[at + 1]!
+      if (member === empty) return -1
+      if (slots[at] !== hash || member === removed) continue
+      if (ids.equals(member - 1, bytes, start, end)) return at + 1
+    }
+  }
+
+  /** Adds a member that is not there. */
+  add(hash: number, member: number): void {
+    if ((this.used + 1) * 8 > this.#slots.length * 3) this.#rebuild()
+    this.#put(hash, member + 1)
+  }
+
+  #put(hash: number, member: number): void {
+    const slots = this.#slots
+    const mask = slots.length - 1
+    let at = (hash << 1) & mask
+    while (slots[at + 1] !== empty) at = (at + 2) & mask
+    slots[at] = hash
+    slots[at + 1] = member
+    this.used++
+  }
+
+  #rebuild(): void {
+    const before = this.#slots
+    let live = 0
+    this.forEach(() => {
+      live++
+    })
+    let slots = slotsMin
+    while (slots < (live + 1) * 2) slots *= 2
+    this.#slots = new Uint32Array(2 * slots)
+    this.used = 0
+    visitMembers(before, (hash, member) => this.#put(hash, member + 1))
+  }
+
+  /** Removes the member with that id, and answers its number. */
+  remove(
+    hash: number,
+    ids: MemberIds,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+  ): number | undefined {
+    const entry = this.#entryOf(hash, ids, bytes, start, end)
+    if (entry < 0) return undefined
+    const member = this.#slots[entry]! - 1
+    this.#slots[entry] = removed
+    return member
+  }
+
+  forEach(visit: (hash: number, member: number) => void): void {
+    visitMembers(this.#slots, visit)
+  }
+}
+
+const visitMembers = (slots: Uint32Array, visit: (hash: number, member: number) => void): void => {
+  for (let at = 0; at < slots.length; at += 2) {
+    const member = slots[at + 1]!
+    if (member !== empty && member !== removed) visit(slots[at]!, member - 1)
+  }
+}
 
 export class Members {
   readonly #ids = new MemberIds()
@@ -116,4 +358,31 @@ const encodeId = (id: string): number => {
     scratch[index] = code
   }
   return id.length
+}
+
+/**
+ * The display names of members who have one: most have none and cost nothing, a name of twelve letters costs 60 to 76 bytes.
+ * A map for each 4,096 member numbers, since one map of a million holds the event loop while it doubles.
+ */
+
+export class MemberNames {
+  readonly #pages: Array<Map<number, string> | undefined> = []
+
+  get(member: number): string | null {
+    return this.#pages[member >>> pageBits]?.get(member) ?? null
+  }
+
+  set(member: number, name: string | null): void {
+    const number = member >>> pageBits
+    let page = this.#pages[number]
+    if (name === null) {
+      page?.delete(member)
+      return
+    }
+    if (page === undefined) {
+      page = new Map()
+      this.#pages[number] = page
+    }
+    page.set(member, name)
+  }
 }

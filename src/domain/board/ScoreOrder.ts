@@ -8,7 +8,7 @@
  * `#homes` leads from a member to its chunk; inside, its number is looked for from slot to slot, which costs
  * less than the cache misses and the 16 bytes of keeping each key a second time by member.
  *
- * A member that moves to another chunk leaves its slot behind for a while (`Leavers.ts`). Sizes and positions are always
+ * A member that moves to another chunk leaves its slot behind for a while (`ChunkIndex.ts`). Sizes and positions are always
  * without such slots; what reads the slots of a chunk settles it first.
  *
  * Invariants (`check` asserts them): no chunk is empty, no two neighbours are both below a quarter, entries
@@ -18,10 +18,9 @@
  * below a quarter it joins a neighbour if both fit into three quarters.
  */
 import { limits } from "../../Limits.ts"
-import { Chunk } from "./Chunk.ts"
-import { ChunkIndex } from "./ChunkIndex.ts"
+import { Chunk, ChunkIndex } from "./ChunkIndex.ts"
 import type { Members } from "./Members.ts"
-import { MemberTable } from "./MemberTable.ts"
+import { MemberTable } from "./Members.ts"
 import type { EntryColumns } from "./sortEntries.ts"
 
 /** Somebody stands twice among those that are to be listed. */

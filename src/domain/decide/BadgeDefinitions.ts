@@ -1,15 +1,17 @@
 /** Decides commands on badges. Users earn them in `Badges.ts`. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import type { Badge, Criterion, CriterionKind } from "../project/Badge.ts"
-import type { Condition } from "../project/Condition.ts"
+import type { Badge, Condition, Criterion, CriterionKind } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
 import { archivedFault, type Decided, noChange, quotaExceeded } from "./Decided.ts"
-import { type KindMembers, partFaults, patchedParts } from "./Parts.ts"
-import { badgeInUse, streakReferenceFaults } from "./References.ts"
-import { sumTargetFaults } from "./SumTargets.ts"
-import { textSearchFaults } from "./TextSearches.ts"
+import { type KindMembers, partFaults, patchedParts } from "./Draft.ts"
+import {
+  badgeInUse,
+  streakReferenceFaults,
+  sumTargetFaults,
+  textSearchFaults,
+} from "./definitionChecks.ts"
 
 /** A criterion as sent: the union of the members of all kinds. */
 export interface CriterionParts {
@@ -150,3 +152,44 @@ const madeOf = ({ action, kind, streak = null, sumPath, target, where }: Criteri
   }
   return criterion
 }
+
+/* Decides commands that start and finish backfills; `Badges.ts` decides the award to each user. */
+
+export type BackfillCommand =
+  | { readonly kind: "startBackfill"; readonly badgeId: string; readonly notify: boolean }
+  /** All users were checked. */
+  | {
+      readonly kind: "finishBackfill"
+      readonly badgeId: string
+      readonly checked: number
+      readonly awarded: number
+    }
+
+type BackfillRunCommand<Kind> = Extract<BackfillCommand, { readonly kind: Kind }>
+
+export const finishBackfill = (
+  state: ProjectState,
+  { awarded, badgeId, checked }: BackfillRunCommand<"finishBackfill">,
+): Decided<"conflict"> =>
+  isUnderWay(state, badgeId)
+    ? Result.succeed([{ kind: "backfill.finished", badgeId, checked, awarded }])
+    : refuse("conflict", "No backfill of this badge is running.")
+
+export const startBackfill = (
+  state: ProjectState,
+  { badgeId, notify }: BackfillRunCommand<"startBackfill">,
+): Decided<"badge_not_found" | "invalid_transition" | "conflict"> => {
+  const badge = state.badges.get(badgeId)
+  if (badge === undefined) return badgeNotFound
+  if (badge.archived) return refuse("invalid_transition", "The badge is archived.")
+  if (badge.criteria.kind === "manual") {
+    return refuse("conflict", "A manual badge has no criteria to backfill.")
+  }
+  if (isUnderWay(state, badgeId)) {
+    return refuse("conflict", "A backfill of this badge is already running.")
+  }
+  return Result.succeed([{ kind: "backfill.started", badgeId, notify }])
+}
+
+const isUnderWay = ({ backfills }: ProjectState, badgeId: string): boolean =>
+  backfills.get(badgeId)?.finishedAt === null

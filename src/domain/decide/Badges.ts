@@ -1,11 +1,10 @@
 /** Awards badges by their criteria. */
 import { Result } from "effect"
 import { type CountingBadge, crossedBy, type Thresholds } from "../project/ActionIndex.ts"
-import { amountOf, minusAmount, plusAmount } from "../project/Amount.ts"
-import { targetOf } from "../project/Badge.ts"
+import { amountOf, minusAmount, plusAmount, targetOf } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Backfill } from "../record/Record.ts"
-import { criterionNumber } from "../user/Criterion.ts"
+import { criterionNumber } from "../user/Progress.ts"
 import type { UserState } from "../user/User.ts"
 import { type LaurelError, refuse } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"

@@ -23,17 +23,15 @@ import type {
   TrackedEvent,
   UserCommand,
 } from "../record/Record.ts"
-import { isMidway } from "../user/QuestState.ts"
-import { emptyProfile, type UserState } from "../user/User.ts"
+import { emptyProfile, isMidway, type UserState } from "../user/User.ts"
 import { isSameTimeZone } from "../values/Calendar.ts"
 import { invalidRequest, type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { questCompleteAction } from "../values/Ids.ts"
 import { awardBadges, awardStreakBadges, countAction, decideBackfill } from "./Badges.ts"
 import { type Decision, Draft } from "./Draft.ts"
 import { completeByEvent, countSteps, expireQuests } from "./Quests.ts"
-import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
+import { decideRevocation, decideSpending, type RevocationRefusals } from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
-import { decideSpending } from "./Spending.ts"
 import { breakStreaks, extendStreaks } from "./Streaks.ts"
 
 /** Counts the work of decisions, refused ones included. */

@@ -11,11 +11,9 @@
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import type { Badge } from "../project/Badge.ts"
-import type { Condition } from "../project/Condition.ts"
+import type { Badge, Condition, Rule } from "../project/Definition.ts"
+import { type Quest, questStatusAt } from "../project/Definition.ts"
 import type { ProjectSettings, ProjectState } from "../project/Project.ts"
-import { type Quest, questStatusAt } from "../project/Quest.ts"
-import type { Rule } from "../project/Rule.ts"
 import type { Fact } from "../record/Record.ts"
 import { type Fault, invalidRequest, laurelError } from "../values/Errors.ts"
 import { type CriterionParts, createBadge, deleteBadge, replaceBadge } from "./BadgeDefinitions.ts"
@@ -111,7 +109,7 @@ class Plan {
     if (prerequisites !== undefined) this.#edges += 1 + prerequisites.length
   }
 
-  /** The work of looking for the searches of text on the actions of `clauses` (`TextSearches.ts`). */
+  /** The work of looking for the searches of text on the actions of `clauses` (`definitionChecks.ts`). */
   #searching(clauses: ReadonlyArray<Clause>): number {
     const searches = clauses.some(({ where }) => where?.some(({ op }) => op === "contains"))
     return searches ? clauses.length * this.#conditions : 0

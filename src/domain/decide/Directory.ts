@@ -1,6 +1,6 @@
 /** Decides commands to the directory. */
 import { Result } from "effect"
-import type { AccountCommand } from "../accounts/AccountCommand.ts"
+import type { AccountCommand } from "../accounts/Account.ts"
 import { decideAccounts } from "../accounts/decideAccounts.ts"
 import type { DirectoryState } from "../project/Directory.ts"
 import { refuse } from "../values/Errors.ts"

@@ -5,14 +5,14 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { type ActionIndex, actionIndexOf } from "../project/ActionIndex.ts"
+import type { Gives } from "../project/Definition.ts"
 import { levelAt } from "../project/Level.ts"
 import type { ProjectState } from "../project/Project.ts"
-import type { Gives } from "../project/Rule.ts"
 import { HistoryNeeded, type Past } from "../record/Past.ts"
 import type { Cause, Fact, Source } from "../record/Record.ts"
 import { noWindows, projectZoneAt, type UserState } from "../user/User.ts"
 import { type WindowKind, windowKinds, windowOfDay, type Zone, zoneOf } from "../values/Calendar.ts"
-import { type LaurelError, laurelError } from "../values/Errors.ts"
+import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
 
 export interface Decision {
   readonly cause: Cause
@@ -218,4 +218,51 @@ const openIndex = (
   const latest = user?.windows[kind] ?? noWindows[kind]
   const index = Math.max(windowOfDay(kind, today), project.closedThrough[kind] + 1)
   return latest.sequence > 0 ? Math.max(index, latest.index) : index
+}
+
+/*
+ * Objects whose `kind` determines their members, as sent and patched: the union of all members, each optional. A null
+ * member counts as absent.
+ */
+
+export interface KindMembers {
+  readonly required: ReadonlyArray<string>
+  readonly optional?: ReadonlyArray<string>
+}
+
+type Parts = { readonly kind?: string | undefined }
+
+/** `before` with the members of `change`; a change of kind replaces all members. */
+export const patchedParts = <P extends Parts>(before: P | undefined, change: P): P =>
+  before === undefined || (change.kind !== undefined && change.kind !== before.kind)
+    ? change
+    : { ...before, ...change }
+
+/** Faults of `parts`: members missing for their kind, and members of other kinds. */
+export const partFaults = <Kind extends string>(
+  parts: Parts,
+  kinds: Readonly<Record<Kind, KindMembers>>,
+  pointer: string,
+): ReadonlyArray<Fault> => {
+  if (parts.kind === undefined) {
+    return [{ pointer: `${pointer}/kind`, code: "missing", detail: "is required" }]
+  }
+  const { optional = [], required } = kinds[parts.kind as Kind]
+  const there = Object.entries(parts).flatMap(([name, value]) =>
+    name === "kind" || value === undefined || value === null ? [] : [name],
+  )
+  const missing = required.filter((name) => !there.includes(name))
+  const foreign = there.filter((name) => !required.includes(name) && !optional.includes(name))
+  return [
+    ...missing.map((name) => ({
+      pointer: `${pointer}/${name}`,
+      code: "missing",
+      detail: `is required for the kind ${parts.kind}`,
+    })),
+    ...foreign.map((name) => ({
+      pointer: `${pointer}/${name}`,
+      code: "unknown_member",
+      detail: `is not allowed for the kind ${parts.kind}`,
+    })),
+  ]
 }

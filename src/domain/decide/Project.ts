@@ -1,8 +1,15 @@
 /** Decides a command to an environment's project actor; each subject has its own file. */
 import { Result } from "effect"
 import type { ProjectState } from "../project/Project.ts"
-import { type BackfillCommand, finishBackfill, startBackfill } from "./BackfillRuns.ts"
-import { type BadgeCommand, createBadge, deleteBadge, updateBadge } from "./BadgeDefinitions.ts"
+import {
+  type BackfillCommand,
+  type BadgeCommand,
+  createBadge,
+  deleteBadge,
+  finishBackfill,
+  startBackfill,
+  updateBadge,
+} from "./BadgeDefinitions.ts"
 import { type CloseWindows, decideCloseWindows } from "./CloseWindows.ts"
 import type { Decided } from "./Decided.ts"
 import { type ApplyDefinitions, applyDefinitions } from "./Definitions.ts"

@@ -1,16 +1,39 @@
 /** Decides commands on quests. Events advance users through quests in `Quests.ts`. */
+
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
+import type { Gives } from "../project/Definition.ts"
+import { type Quest, type QuestStatus, questStatusAt } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
-import { type Quest, type QuestStatus, questStatusAt } from "../project/Quest.ts"
-import type { Gives } from "../project/Rule.ts"
 import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
 import { type Metadata, metadataFault } from "../values/Metadata.ts"
-import { mergePatch } from "../values/mergePatch.ts"
 import { archivedFault, type Decided, noChange, quotaExceeded } from "./Decided.ts"
-import { badgeReferenceFaults, prerequisiteFaults, questInUse } from "./References.ts"
-import { sumTargetFaults } from "./SumTargets.ts"
-import { textSearchFaults } from "./TextSearches.ts"
+import {
+  badgeReferenceFaults,
+  prerequisiteFaults,
+  questInUse,
+  sumTargetFaults,
+  textSearchFaults,
+} from "./definitionChecks.ts"
+
+/* JSON merge patch (RFC 7396). The caller bounds the depth. */
+
+const isObject = (value: unknown): value is Metadata =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** `target` with the members of `patch`: null removes a member, objects are patched recursively. */
+export const mergePatch = (target: Metadata, patch: Metadata): Metadata => {
+  const members = new Map(Object.entries(target))
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) members.delete(key)
+    else if (isObject(value)) {
+      const before = members.get(key)
+      members.set(key, mergePatch(isObject(before) ? before : {}, value))
+    } else members.set(key, value)
+  }
+  // fromEntries defines members, so __proto__ is an ordinary one.
+  return Object.fromEntries(members)
+}
 
 /** The members of a merge patch; `reward` and `metadata` are merged. */
 export interface QuestChange

@@ -1,7 +1,13 @@
 /** Advances quests by events, and expires them by the clock. */
 import type { StepsOfQuest } from "../project/ActionIndex.ts"
-import { amountOf, plusAmount } from "../project/Amount.ts"
-import { countsFrom, type Quest, questPeriodOf, questStatusAt } from "../project/Quest.ts"
+import {
+  amountOf,
+  countsFrom,
+  plusAmount,
+  type Quest,
+  questPeriodOf,
+  questStatusAt,
+} from "../project/Definition.ts"
 import type { TrackedEvent } from "../record/Record.ts"
 import {
   hasExpired,
@@ -9,7 +15,7 @@ import {
   type QuestState,
   type StepCounts,
   stepCountOf,
-} from "../user/QuestState.ts"
+} from "../user/User.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { Draft } from "./Draft.ts"

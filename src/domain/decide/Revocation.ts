@@ -2,7 +2,7 @@
  * Revokes the effects of one event or reward, as recorded: xp and points, also in windows that are still open; uses of
  * limits; counts of steps and badges; badges given by a rule, a quest or by hand; completions of quests. Then revokes
  * every badge whose number fell below the target at which it was earned, and adjusts the level. A revoked spend is
- * refunded (`Spending.ts`).
+ * refunded (`Users.ts`).
  *
  * Counts of a backfill are revoked too, also from before the badge existed. A revoked badge whose criteria are still met
  * is earned again at once, by its criteria.
@@ -18,21 +18,54 @@
  * revoked, whatever the order of spends and revocations.
  */
 import { Result } from "effect"
-import { amountOf, minusAmount } from "../project/Amount.ts"
-import { isCounting, targetOf } from "../project/Badge.ts"
-import { compileWhere } from "../project/Condition.ts"
+import { amountOf, compileWhere, isCounting, minusAmount, targetOf } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { HistoryNeeded, type Past, rewardingRules } from "../record/Past.ts"
-import type { Fact, JournalRecord, Revocable, Revocation } from "../record/Record.ts"
-import { criterionNumber } from "../user/Criterion.ts"
-import { type QuestState, stepCountOf } from "../user/QuestState.ts"
-import { projectZoneAt, spentAfter, type UserState } from "../user/User.ts"
+import type { Fact, JournalRecord, Revocable, Revocation, Spending } from "../record/Record.ts"
+import { criterionNumber } from "../user/Progress.ts"
+import {
+  projectZoneAt,
+  type QuestState,
+  spentAfter,
+  stepCountOf,
+  type UserState,
+} from "../user/User.ts"
 import { type WindowKind, windowKinds } from "../values/Calendar.ts"
-import { type LaurelError, laurelError } from "../values/Errors.ts"
+import { type LaurelError, laurelError, refuse } from "../values/Errors.ts"
 import { type Decision, Draft, openWindows } from "./Draft.ts"
 import { questProgress } from "./Quests.ts"
 import { periodAt } from "./Rules.ts"
-import { refundOf } from "./Spending.ts"
+
+/*
+ * Spends points, and refunds a revoked spend. Xp, level, badges and leaderboards stay: badges by points look at
+ * the points earned, spent ones included.
+ */
+
+export const decideSpending = (
+  user: UserState | undefined,
+  command: Spending,
+): Result.Result<Decision, LaurelError<"user_not_found" | "insufficient_points">> => {
+  if (user === undefined) {
+    return refuse("user_not_found", "No event or reward of this user was accepted yet.")
+  }
+  const { amount } = command
+  const total = user.points - amount
+  if (total < 0) {
+    const detail = `The user has ${user.points} points, ${amount} are needed.`
+    return Result.fail(laurelError("insufficient_points", detail, { balance: user.points }))
+  }
+  return Result.succeed({ cause: command, facts: [{ kind: "points.spent", amount, total }] })
+}
+
+/**
+ * The fact of the revocation of a spend. Points whose event or reward was revoked after they were spent are not
+ * refunded: a user never gets back more than was earned and not revoked.
+ */
+export const refundOf = ({ points, pointsSpent }: UserState, spending: Spending): Fact => {
+  const amount = Math.min(spending.amount, pointsSpent)
+  const total = points + amount
+  return { kind: "points.refunded", amount, total, shortfall: spending.amount - amount }
+}
 
 /** The code for what is not there to revoke. */
 export interface RevocationRefusals {

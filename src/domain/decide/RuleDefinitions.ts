@@ -1,18 +1,17 @@
 /** Decides commands on rules. `Rules.ts` applies them to events. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import type { ProjectState } from "../project/Project.ts"
 import {
   countedForm,
   type Gives,
   givesNothing,
   type LimitPeriod,
   type Rule,
-} from "../project/Rule.ts"
+} from "../project/Definition.ts"
+import type { ProjectState } from "../project/Project.ts"
 import { type Fault, invalidRequest, refuse } from "../values/Errors.ts"
 import { type Decided, noChange, quotaExceeded } from "./Decided.ts"
-import { badgeReferenceFaults } from "./References.ts"
-import { textSearchFaults } from "./TextSearches.ts"
+import { badgeReferenceFaults, textSearchFaults } from "./definitionChecks.ts"
 
 /** The members of a merge patch; `reward` and `limit` are merged. */
 export interface RuleChange

@@ -7,8 +7,13 @@
  * counted in another form before an edit of the rule, are counted in the user's history (`Past`).
  */
 import { limits } from "../../Limits.ts"
-import { valueAt } from "../project/Condition.ts"
-import { countedForm, type Gives, type LimitPeriod, type Rule } from "../project/Rule.ts"
+import {
+  countedForm,
+  type Gives,
+  type LimitPeriod,
+  type Rule,
+  valueAt,
+} from "../project/Definition.ts"
 import type { TrackedEvent } from "../record/Record.ts"
 import { projectZoneAt, type RuleUse } from "../user/User.ts"
 import { firstDayOf, type Zone } from "../values/Calendar.ts"

@@ -5,8 +5,8 @@ import type { LevelCurve, LevelCurveKind } from "../project/Level.ts"
 import type { ProjectSettings, ProjectState, StreakDefinition } from "../project/Project.ts"
 import { type Fault, invalidRequest } from "../values/Errors.ts"
 import { type Decided, noChange } from "./Decided.ts"
-import { type KindMembers, partFaults, patchedParts } from "./Parts.ts"
-import { streaksInUse } from "./References.ts"
+import { type KindMembers, partFaults, patchedParts } from "./Draft.ts"
+import { streaksInUse } from "./definitionChecks.ts"
 
 /** A level curve as sent: the union of the members of all kinds. */
 export interface LevelCurveParts {

@@ -1,8 +1,7 @@
 /** Decides commands on webhooks. The HTTP layer checks their addresses. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import type { ProjectState } from "../project/Project.ts"
-import type { DisabledReason, Webhook } from "../project/Webhook.ts"
+import type { DisabledReason, ProjectState, Webhook } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
 import { refuse } from "../values/Errors.ts"
 import { type Decided, quotaExceeded } from "./Decided.ts"

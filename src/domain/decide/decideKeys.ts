@@ -1,22 +1,23 @@
 /** Decides commands about API keys. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
+import type { Asker } from "../accounts/Account.ts"
 import { includesRole, roleIn } from "../accounts/Account.ts"
-import type { Asker } from "../accounts/AccountCommand.ts"
-import { asks, confirmed, quotaExceeded } from "../accounts/decisions.ts"
+import { asks, confirmed, quotaExceeded } from "../accounts/decideAccounts.ts"
 import {
   type ApiKey,
   type DirectoryState,
   type EnvironmentName,
   isKeyInForce,
+  normalRestrictions,
   type Project,
   projectNamed,
   type RotationOverlap,
+  restrictionFaults,
   rotationOverlapMs,
   scopeOf,
   tierRequestsPerMinute,
 } from "../project/Directory.ts"
-import { normalRestrictions, restrictionFaults } from "../project/keyRestrictions.ts"
 import type { DirectoryFact } from "../record/Record.ts"
 import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
 import { nameFault } from "../values/Ids.ts"

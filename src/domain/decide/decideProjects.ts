@@ -1,8 +1,8 @@
 /** Decides commands to the directory about projects: owners and the command line create, rename and archive them. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import type { Asker } from "../accounts/AccountCommand.ts"
-import { asks, ownerAsks, quotaExceeded } from "../accounts/decisions.ts"
+import type { Asker } from "../accounts/Account.ts"
+import { asks, ownerAsks, quotaExceeded } from "../accounts/decideAccounts.ts"
 import {
   type DirectoryState,
   firstPartition,

@@ -1,10 +1,10 @@
 /**
  * Messages of webhooks and streams: pure functions of a durable record. A fact makes at most one message, so record
- * and index of the fact name the message; its id is the same each time it is made. `MessageCatalogue.ts` declares the
+ * and index of the fact name the message; its id is the same each time it is made. `MessageData.ts` declares the
  * kinds.
  */
 import { limits } from "../../Limits.ts"
-import { questStatusAt } from "../project/Quest.ts"
+import { questStatusAt } from "../project/Definition.ts"
 import {
   type Cause,
   type Fact,

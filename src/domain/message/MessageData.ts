@@ -1,6 +1,6 @@
 /** The schema of `data` for each kind of message. */
 import { Schema } from "effect"
-import { questRecurrences, questStatuses } from "../project/Quest.ts"
+import { questRecurrences, questStatuses } from "../project/Definition.ts"
 import { windowKinds } from "../values/Calendar.ts"
 import type { MessageKind } from "./MessageKind.ts"
 
@@ -238,3 +238,214 @@ export const messageSchema = <Kind extends MessageKind>(kind: Kind) =>
     }),
     data: data[kind],
   })
+
+/* The catalogue of messages: for each kind, when it is sent, its schema and an example. */
+
+const event = { kind: "event", id: "evt_0mi8k3f2a4c92" } as const
+const clock = { kind: "clock", id: null } as const
+const of = { sequence: 204_878, userId: "user-42", cause: event }
+const first = { questId: "qst_01a1fc1e64c07345932e273286b5ca30", title: "Finish five lessons" }
+const rule = { kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" } as const
+const taken = { kind: "revocation", id: "rwd_0mi8k3f2a4c92" } as const
+const spendId = "spd_0mi8k3f2a4c92"
+const webhookId = "whk_01a1fc1e64c07345932e273286b5ca30"
+const lesson = { badgeId: "bdg_01a1fc1e64c07345932e273286b5ca30", name: "First lesson" }
+const definition = {
+  id: first.questId,
+  title: first.title,
+  status: "active",
+  reward: { xp: 100, points: 0, badgeId: null },
+  recurrence: "none",
+  startsAt: null,
+  endsAt: "2026-12-01T00:00:00.000Z",
+  createdAt: "2026-11-01T09:30:00.000Z",
+  updatedAt: "2026-11-01T09:30:00.000Z",
+} as const
+
+interface Entry<Kind extends MessageKind> {
+  /** When it is sent. */
+  readonly description: string
+  readonly example: MessageData[Kind]
+}
+
+const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
+  "event.tracked": {
+    description: "An event was accepted. Its effects have messages of their own.",
+    example: {
+      ...of,
+      eventId: event.id,
+      action: "LESSON_DONE",
+      occurredAt: "2026-11-01T09:30:00.000Z",
+      receivedAt: "2026-11-01T09:30:00.000Z",
+      metadata: { lesson: 7 },
+      xp: { earned: 50, total: 1_250 },
+      points: { earned: 5, total: 340 },
+      level: { before: 4, after: 5 },
+    },
+  },
+  "xp.earned": {
+    description: "A user earned xp from one source.",
+    example: { ...of, amount: 50, total: 1_250, source: rule },
+  },
+  "xp.revoked": {
+    description: "Xp were revoked with an event or a reward.",
+    example: { ...of, cause: taken, amount: 50, total: 1_200 },
+  },
+  "points.earned": {
+    description: "A user earned points from one source.",
+    example: { ...of, amount: 5, total: 340, source: rule },
+  },
+  "points.revoked": {
+    description: "Points were revoked with an event or a reward.",
+    example: { ...of, cause: taken, amount: 5, total: 335 },
+  },
+  "points.spent": {
+    description: "A user spent points.",
+    example: {
+      ...of,
+      cause: { kind: "spend", id: spendId },
+      spendId,
+      amount: 120,
+      total: 220,
+      reason: "Streak freeze",
+    },
+  },
+  "points.refunded": {
+    description: "A spend was revoked.",
+    example: {
+      ...of,
+      cause: { kind: "revocation", id: spendId },
+      spendId,
+      amount: 120,
+      total: 340,
+      shortfall: 0,
+    },
+  },
+  "level.changed": {
+    description: "A user's level rose or fell: one message for any number of levels.",
+    example: { ...of, from: 3, to: 5, levels: [4, 5] },
+  },
+  "badge.earned": {
+    description: "A user earned a badge.",
+    example: { ...of, ...lesson, source: { kind: "criteria", id: null } },
+  },
+  "badge.revoked": {
+    description: "A badge was revoked.",
+    example: { ...of, cause: taken, ...lesson },
+  },
+  "streak.extended": {
+    description: "A user's streak grew by a day.",
+    example: { ...of, key: "daily", current: 7, best: 12 },
+  },
+  "streak.broken": {
+    description: "A user missed a day without a freeze left.",
+    example: { ...of, cause: clock, key: "daily", length: 7, best: 12 },
+  },
+  "quest.started": {
+    description: "A user's first event counted for a step of a quest.",
+    example: { ...of, ...first },
+  },
+  "quest.progressed": {
+    description: "An event counted for a quest step.",
+    example: { ...of, ...first, step: "lessons", current: 2, target: 5, progress: 0.4 },
+  },
+  "quest.completed": {
+    description: "A user completed a quest.",
+    example: { ...of, ...first, times: 1 },
+  },
+  "quest.expired": {
+    description: "A quest or its period ended before a user who had started it completed it.",
+    example: { ...of, cause: clock, ...first },
+  },
+  "quest.created": {
+    description: "A quest was created.",
+    example: { sequence: of.sequence, quest: definition },
+  },
+  "quest.updated": {
+    description: "A quest's definition was changed or archived.",
+    example: { sequence: of.sequence, quest: { ...definition, status: "archived" } },
+  },
+  "reward.granted": {
+    description: "A reward was granted by hand.",
+    example: {
+      ...of,
+      cause: { kind: "reward", id: taken.id },
+      rewardId: taken.id,
+      type: "xp",
+      amount: 50,
+      badgeId: null,
+      reason: "Helped a friend",
+      xp: { earned: 50, total: 1_250 },
+      points: { earned: 0, total: 340 },
+      level: { before: 4, after: 5 },
+    },
+  },
+  "reward.revoked": {
+    description: "A reward was revoked.",
+    example: {
+      ...of,
+      cause: taken,
+      rewardId: taken.id,
+      xp: { earned: -50, total: 1_200 },
+      points: { earned: 0, total: 340 },
+      level: { before: 5, after: 4 },
+      shortfall: { xp: 0, points: 0 },
+    },
+  },
+  "leaderboard.window_closed": {
+    description: "A day, week or month of the leaderboard closed.",
+    example: {
+      sequence: of.sequence,
+      window: "weekly",
+      startsAt: "2026-10-26T00:00:00.000Z",
+      endsAt: "2026-11-02T00:00:00.000Z",
+      total: 1_432,
+    },
+  },
+  "user.created": {
+    description: "A user was created by a first event, reward or profile.",
+    example: of,
+  },
+  "user.deleted": {
+    description: "A user was erased. Undelivered messages about the user are dropped.",
+    example: { sequence: of.sequence, userId: of.userId },
+  },
+  "webhook.disabled": {
+    description: "Laurel disabled a webhook; sent to all other webhooks.",
+    example: {
+      sequence: of.sequence,
+      webhookId,
+      description: "Badges on the wall",
+      reason: "failing",
+      disabledAt: "2026-11-01T09:30:00.000Z",
+    },
+  },
+  "webhook.test": {
+    description: "A test was requested; sent to the tested webhook, whatever its subscriptions.",
+    example: { sequence: of.sequence, webhookId },
+  },
+}
+
+/** When messages of a kind are sent. */
+export const triggerOf = (kind: MessageKind): string => entries[kind].description
+
+/** A complete example of a message. */
+export const exampleOf = <Kind extends MessageKind>(kind: Kind) => ({
+  id: "msg_0mi8k3f2a4c92_1",
+  type: kind,
+  timestamp: "2026-11-01T09:30:00.000Z",
+  project: "prj_01a1fc1e64c07345932e273286b5ca30",
+  environment: "production" as const,
+  data: entries[kind].example,
+})
+
+/** A kind's trigger, JSON Schema (draft 2020-12) and example. */
+export const describeMessage = (kind: MessageKind) => {
+  const { definitions, schema } = Schema.toJsonSchemaDocument(messageSchema(kind))
+  return {
+    kind,
+    description: triggerOf(kind),
+    schema: Object.keys(definitions).length === 0 ? schema : { ...schema, $defs: definitions },
+    example: exampleOf(kind),
+  }
+}

@@ -2,16 +2,246 @@
  * Indexes the definitions of an environment by action and conditions, so the cost of an event depends on the
  * definitions that it can match, not on their number. Derived lazily from a `ProjectState` and cached with it.
  */
+
 import { countUpTo } from "../values/countUpTo.ts"
 import { questCompleteAction } from "../values/Ids.ts"
 import type { Metadata } from "../values/Metadata.ts"
-import { type Badge, type CountingCriterion, isCounting, targetOf } from "./Badge.ts"
-import type { Condition } from "./Condition.ts"
-import { Matcher } from "./Matcher.ts"
+import type { Quest, QuestStep, Rule } from "./Definition.ts"
+import {
+  type Badge,
+  type Condition,
+  type CountingCriterion,
+  isCounting,
+  type Scalar,
+  type Test,
+  targetOf,
+  testOf,
+  valueAtNames,
+} from "./Definition.ts"
 import type { ProjectState, StreakDefinition } from "./Project.ts"
-import type { Quest, QuestStep } from "./Quest.ts"
-import type { Rule } from "./Rule.ts"
-import { SharedConditions } from "./SharedConditions.ts"
+
+/*
+ * The distinct conditions of all definitions of one action. Per event, between `begin` and `end`, each path is looked up
+ * and each condition evaluated at most once.
+ *
+ * After a change of definitions the next index reuses these conditions and compiles only new ones. Unused conditions may
+ * stay in memory, at most as many as used ones.
+ */
+
+/** A path, and its value in the event of this number. */
+export interface SharedPath {
+  readonly names: ReadonlyArray<string>
+  readonly conditions: Map<Condition["op"], Map<unknown, SharedCondition>>
+  event: number
+  found: unknown
+}
+
+/** A condition, and its result for the event of this number. */
+export interface SharedCondition {
+  readonly condition: Condition
+  readonly path: SharedPath
+  /** Compiled when first needed, which an equality in front may prevent. */
+  test: Test | undefined
+  /** The number of definitions that have or had it. */
+  uses: number
+  event: number
+  holds: boolean
+}
+
+export class SharedConditions {
+  /**
+   * Work for the current event: 1 per condition evaluated, about 40 ns, plus 1 per 16 code units that a `contains`
+   * searched: the worst case of a hostile text, and ten times the usual cost.
+   */
+  work = 0
+  readonly #paths = new Map<string, SharedPath>()
+  readonly #looked: Array<SharedPath> = []
+  readonly #shared = new WeakMap<ReadonlyArray<Condition>, ReadonlyArray<SharedCondition>>()
+  /** The number of distinct conditions, unused ones included. */
+  #size = 0
+  #event = 0
+  #metadata: Metadata | undefined
+
+  /** Whether most conditions are unused, given the number of conditions that definitions have now. */
+  isStale(conditions: number): boolean {
+    return this.#size > 2 * conditions + staleMin
+  }
+
+  /** The shared conditions equal to those of one definition. */
+  share(where: ReadonlyArray<Condition>): ReadonlyArray<SharedCondition> {
+    let shared = this.#shared.get(where)
+    if (shared === undefined) {
+      shared = where.map((condition) => this.#share(condition))
+      this.#shared.set(where, shared)
+    }
+    return shared
+  }
+
+  #share(condition: Condition): SharedCondition {
+    const { op, value } = condition
+    const path = this.#path(condition.path)
+    let sameOperator = path.conditions.get(op)
+    if (sameOperator === undefined) {
+      sameOperator = new Map()
+      path.conditions.set(op, sameOperator)
+    }
+    const key = op === "in" ? JSON.stringify(value) : value
+    let shared = sameOperator.get(key)
+    if (shared === undefined) {
+      shared = { condition, path, test: undefined, uses: 0, event: 0, holds: false }
+      sameOperator.set(key, shared)
+      this.#size++
+    }
+    shared.uses++
+    return shared
+  }
+
+  #path(path: string): SharedPath {
+    let shared = this.#paths.get(path)
+    if (shared === undefined) {
+      shared = { names: path.split("."), conditions: new Map(), event: 0, found: undefined }
+      this.#paths.set(path, shared)
+    }
+    return shared
+  }
+
+  /** Starts the next event. */
+  begin(metadata: Metadata | undefined): void {
+    this.#event++
+    this.#metadata = metadata
+    this.work = 0
+  }
+
+  /** Releases the event. */
+  end(): void {
+    this.#metadata = undefined
+    for (const path of this.#looked) path.found = undefined
+    this.#looked.length = 0
+  }
+
+  valueAt(path: SharedPath): unknown {
+    if (path.event !== this.#event) {
+      path.event = this.#event
+      path.found = valueAtNames(this.#metadata, path.names)
+      this.#looked.push(path)
+    }
+    return path.found
+  }
+
+  holds(shared: SharedCondition): boolean {
+    if (shared.event !== this.#event) {
+      shared.event = this.#event
+      const found = this.valueAt(shared.path)
+      this.work++
+      if (shared.condition.op === "contains") this.work += lengthOf(found) >>> 4
+      shared.test ??= testOf(shared.condition)
+      shared.holds = shared.test(found)
+    }
+    return shared.holds
+  }
+}
+
+const staleMin = 1_000
+
+const lengthOf = (found: unknown): number =>
+  typeof found === "string" || Array.isArray(found) ? found.length : 0
+
+/*
+ * Finds the definitions whose conditions an event satisfies. Each definition is filed under its rarest equality
+ * (`eq`, or `in` with few values), by path and value; only definitions without an equality are tried for every event.
+ */
+
+/** A definition, its place in the order of creation, and its conditions beside the equality it is filed under. */
+interface Clause<A> {
+  readonly place: number
+  readonly item: A
+  readonly rest: ReadonlyArray<SharedCondition>
+}
+
+/** An `in` with more values is not filed: filing would take longer than trying it. */
+const filedValuesMax = 8
+
+export class Matcher<A> {
+  readonly #items: ReadonlyArray<A>
+  readonly #conditions: SharedConditions
+  readonly #unfiled: Array<Clause<A>> = []
+  readonly #filed = new Map<SharedPath, Map<Scalar, Array<Clause<A>>>>()
+  readonly #unconditional: boolean
+
+  /** `items` in the order of creation. */
+  constructor(
+    items: ReadonlyArray<A>,
+    whereOf: (item: A) => ReadonlyArray<Condition>,
+    conditions: SharedConditions,
+  ) {
+    this.#items = items
+    this.#conditions = conditions
+    this.#unconditional = items.every((item) => whereOf(item).length === 0)
+    if (this.#unconditional) return
+    const shared = items.map((item) => conditions.share(whereOf(item)))
+    for (const [place, item] of items.entries()) this.#file(item, place, shared[place]!)
+  }
+
+  #file(item: A, place: number, where: ReadonlyArray<SharedCondition>): void {
+    let equality: SharedCondition | undefined
+    for (const one of where) {
+      if (equalityValues(one.condition) === undefined) continue
+      if (equality === undefined || one.uses < equality.uses) equality = one
+    }
+    if (equality === undefined) {
+      this.#unfiled.push({ place, item, rest: where })
+      return
+    }
+    const clause = { place, item, rest: where.filter((one) => one !== equality) }
+    let byValue = this.#filed.get(equality.path)
+    if (byValue === undefined) {
+      byValue = new Map()
+      this.#filed.set(equality.path, byValue)
+    }
+    for (const value of equalityValues(equality.condition)!) {
+      const clauses = byValue.get(value)
+      if (clauses === undefined) byValue.set(value, [clause])
+      else clauses.push(clause)
+    }
+  }
+
+  /** The definitions whose conditions hold for the current event of the conditions, in the order of creation. */
+  matching(): ReadonlyArray<A> {
+    if (this.#unconditional) return this.#items
+    const conditions = this.#conditions
+    const lists: Array<ReadonlyArray<Clause<A>>> = []
+    if (this.#unfiled.length > 0) lists.push(this.#unfiled)
+    for (const [path, byValue] of this.#filed) {
+      conditions.work++
+      const clauses = byValue.get(conditions.valueAt(path) as Scalar)
+      if (clauses !== undefined) lists.push(clauses)
+    }
+    if (lists.length === 1) return this.#hold(lists[0]!).map(({ item }) => item)
+    return lists
+      .flatMap((clauses) => this.#hold(clauses))
+      .sort((one, other) => one.place - other.place)
+      .map(({ item }) => item)
+  }
+
+  #hold(clauses: ReadonlyArray<Clause<A>>): Array<Clause<A>> {
+    const conditions = this.#conditions
+    conditions.work += clauses.length
+    return clauses.filter(({ rest }) => {
+      for (const one of rest) if (!conditions.holds(one)) return false
+      return true
+    })
+  }
+}
+
+/** The values that satisfy the condition, if it is an equality with few values. */
+const equalityValues = ({ op, value }: Condition): ReadonlyArray<Scalar> | undefined => {
+  if (op === "eq") return isScalar(value) ? [value] : undefined
+  if (op !== "in" || !Array.isArray(value) || value.length > filedValuesMax) return undefined
+  return [...new Set<Scalar>(value)]
+}
+
+const isScalar = (value: Condition["value"]): value is Scalar =>
+  value !== undefined && !Array.isArray(value)
 
 /** Steps of one quest. */
 export interface StepsOfQuest {

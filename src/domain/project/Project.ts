@@ -4,11 +4,39 @@
  * flat however many definitions there are.
  */
 import type { PastZone, WindowKind } from "../values/Calendar.ts"
-import type { Badge } from "./Badge.ts"
+import type { Badge, Quest, Rule } from "./Definition.ts"
 import { defaultLevelCurve, type LevelCurve } from "./Level.ts"
-import type { Quest } from "./Quest.ts"
-import type { Rule } from "./Rule.ts"
-import type { Webhook } from "./Webhook.ts"
+
+/** Why a webhook is disabled: it answered 410; only failures for `webhookFailingMs`; by hand. */
+export type DisabledReason = "gone" | "failing" | "manual"
+
+/** A replaced secret, and the end of its grace period. */
+export interface PreviousSecret {
+  readonly secret: string
+  readonly until: number
+}
+
+/** A registered endpoint. Times are epoch milliseconds. */
+export interface Webhook {
+  readonly id: string
+  /** The sequence of the record that created it: it receives later records only. Unique among webhooks. */
+  readonly since: number
+  readonly url: string
+  /** Kinds, families such as `quest.*`, or `*`. */
+  readonly events: ReadonlyArray<string>
+  readonly description: string | null
+  readonly status: "enabled" | "disabled"
+  readonly disabledReason: DisabledReason | null
+  readonly disabledAt: number | null
+  /** Signs its messages (`whsec_…`). */
+  readonly secret: string
+  /** Also signs until its grace period ends, so that receivers can change over. */
+  readonly previousSecret: PreviousSecret | null
+  /** Earlier secrets in their grace period, newest first; absent if none. */
+  readonly olderSecrets?: ReadonlyArray<PreviousSecret>
+  readonly createdAt: number
+  readonly updatedAt: number
+}
 
 /** A streak: consecutive local days, each with an event that counts (`user/Streak.ts`). */
 export interface StreakDefinition {
@@ -51,7 +79,7 @@ export interface BackfillState {
 export interface ProjectState {
   /** The sequence of the last record applied. */
   readonly sequence: number
-  /** The sequence of the last record that may have moved due times of users (`Due.ts`). */
+  /** The sequence of the last record that may have moved due times of users (`Progress.ts`). */
   readonly dueSequence: number
   readonly settings: ProjectSettings
   /** The time zones before the present one; absent: it was never changed. */

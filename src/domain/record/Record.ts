@@ -3,16 +3,21 @@
  * numbered by `sequence` across the data directory. State is always the fold of `apply` over records, so a record
  * carries all data that `apply` and a reply need: later changes of rules or level curves never change it.
  */
-import type { AccountFact } from "../accounts/AccountFact.ts"
-import type { Badge } from "../project/Badge.ts"
+import type { AccountFact } from "../accounts/Account.ts"
+import {
+  amountOf,
+  type Badge,
+  type CountingCriterion,
+  compileWhere,
+  plusAmount,
+  type Quest,
+  type Rule,
+  type Where,
+} from "../project/Definition.ts"
 import type { ApiKey, Project } from "../project/Directory.ts"
-import type { ProjectSettings } from "../project/Project.ts"
-import type { Quest } from "../project/Quest.ts"
-import type { Rule } from "../project/Rule.ts"
-import type { DisabledReason, Webhook } from "../project/Webhook.ts"
-import type { StepCounts } from "../user/QuestState.ts"
+import type { DisabledReason, ProjectSettings, Webhook } from "../project/Project.ts"
 import type { StreakState } from "../user/Streak.ts"
-import type { Profile } from "../user/User.ts"
+import type { Profile, StepCounts } from "../user/User.ts"
 import type { WindowKind } from "../values/Calendar.ts"
 import type { LaurelError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
@@ -370,3 +375,89 @@ export interface JournalRecord {
 /** Whether a record sends no messages: imported history, or a silent backfill. */
 export const isSilent = ({ cause }: JournalRecord): boolean =>
   cause.kind === "event" ? cause.imported === true : cause.kind === "backfill" && !cause.notify
+
+/*
+ * Counts a user's events for a badge, or sums a number of theirs, reading the history backwards: a revoked event does not count, and in this
+ * direction its revocation comes first.
+ */
+
+export class ActionCount {
+  current = 0
+  readonly #criteria: CountingCriterion
+  readonly #where: Where
+  /** Sequences of revoked events not read yet. */
+  readonly #revoked = new Set<number>()
+
+  constructor(criteria: CountingCriterion) {
+    this.#criteria = criteria
+    this.#where = compileWhere(criteria.where)
+  }
+
+  /** Whether revoked events remain to be read. */
+  get open(): boolean {
+    return this.#revoked.size > 0
+  }
+
+  /** Counts the user's next older record. */
+  add({ cause, facts, sequence }: JournalRecord): void {
+    if (cause.kind === "revocation" && cause.of === "event" && facts.length > 0) {
+      this.#revoked.add(cause.sequence)
+      return
+    }
+    if (cause.kind !== "event" || this.#revoked.delete(sequence)) return
+    if (cause.action !== this.#criteria.action || !this.#where(cause.metadata)) return
+    this.plus(amountOf(this.#criteria, cause.metadata))
+  }
+
+  plus(amount: number): void {
+    this.current = plusAmount(this.#criteria, this.current, amount)
+  }
+}
+
+/** The deduplication key of a command, in the namespace of its kind; `undefined` if it has none. */
+export const duplicateKey = (cause: Cause): string | undefined => {
+  switch (cause.kind) {
+    case "event":
+    case "reward":
+    case "spend":
+      return cause.id === undefined ? undefined : ownIdKey(cause.kind, cause.id)
+    case "revocation":
+      return `v${cause.sequence}`
+    default:
+      return undefined
+  }
+}
+
+/** The deduplication key of an event, reward or spend with this id of the caller. */
+export const ownIdKey = (kind: Revocable, id: string): string => `${keyPrefix[kind]}${id}`
+
+const keyPrefix = { event: "e", reward: "r", spend: "s" } as const
+
+/*
+ * The record that a revocation is about. An id of the caller (`ownId`) may look like one of Laurel's: Laurel's id comes
+ * first, also where that record was revoked before, so that a repeated revocation never revokes another event.
+ */
+
+/** How a command names the earlier record that it is about. */
+export interface Reference<Command> {
+  /** The sequence of the record; 0 names none. */
+  readonly sequence: number
+  /** Whether the record with this sequence is meant. */
+  readonly fits: (record: JournalRecord) => boolean
+  /** If not, the record with this deduplication key is. */
+  readonly key: string | undefined
+  /** The command about the record found. */
+  readonly about: (record: JournalRecord) => Command
+}
+
+/** `undefined`: the command is about no earlier record. */
+export const referenceOf = (command: UserCommand): Reference<UserCommand> | undefined => {
+  if (command.kind !== "revocation") return undefined
+  const { kind, of, ownId } = command
+  return {
+    sequence: command.sequence,
+    fits: ({ at, cause }) => at === command.at && cause.kind === of,
+    key: ownId === undefined ? undefined : ownIdKey(of, ownId),
+    about: ({ at, sequence }) => ({ kind, of, sequence, at }),
+  }
+}

@@ -1,6 +1,6 @@
 /** How the facts of a record change the directory. */
 import { limits } from "../../Limits.ts"
-import { applyAccountFacts, isAccountFact } from "../accounts/AccountFact.ts"
+import { applyAccountFacts, isAccountFact } from "../accounts/Account.ts"
 import {
   type ApiKey,
   type DirectoryState,

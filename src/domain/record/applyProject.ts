@@ -1,11 +1,27 @@
 /** How the facts of a record change the state of an environment: pure, synchronous, total. */
 import { limits } from "../../Limits.ts"
-import type { Badge } from "../project/Badge.ts"
+import type { Badge, Quest } from "../project/Definition.ts"
 import type { ProjectState, StreakDefinition } from "../project/Project.ts"
-import type { Quest } from "../project/Quest.ts"
 import { isSameTimeZone, withPastZone } from "../values/Calendar.ts"
 import type { Fact, JournalRecord } from "./Record.ts"
-import { withLatest } from "./withLatest.ts"
+
+/**
+ * Sets `entry` in `map`, and returns it. Ended entries (archived, revoked) stand last, in the order of their end; of more than
+ * `endedMax` the first are dropped.
+ */
+export const withLatest = <A extends { readonly id: string }>(
+  map: Map<string, A>,
+  entry: A,
+  hasEnded: (entry: A) => boolean,
+  endedMax: number,
+): ReadonlyMap<string, A> => {
+  if (hasEnded(entry)) map.delete(entry.id)
+  map.set(entry.id, entry)
+  if (!hasEnded(entry) || map.size <= endedMax) return map
+  const ended = [...map.values()].filter(hasEnded)
+  for (const { id } of ended.slice(0, Math.max(0, ended.length - endedMax))) map.delete(id)
+  return map
+}
 
 /** Copies each map when a record first changes it: a record may change hundreds of definitions. */
 class Copies {

@@ -3,7 +3,7 @@
  * clock or calendar, so a replay of the journal yields the same state.
  */
 import { limits } from "../../Limits.ts"
-import type { QuestState } from "../user/QuestState.ts"
+import type { QuestState } from "../user/User.ts"
 import {
   emptyProfile,
   noWindows,

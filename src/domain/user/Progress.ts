@@ -2,15 +2,69 @@
  * A user's progress at a moment, derived from state, definitions and clock, even before a record notes the change:
  * an ended quest shows as expired, a recurring quest restarts with its period, and a broken streak has 0 days, at once.
  */
-import type { Badge } from "../project/Badge.ts"
+import {
+  type Badge,
+  type Quest,
+  questPeriodEnd,
+  questPeriodOf,
+  questStatusAt,
+  targetOf,
+} from "../project/Definition.ts"
 import { levelAt } from "../project/Level.ts"
 import type { ProjectState, StreakDefinition } from "../project/Project.ts"
-import { type Quest, questPeriodEnd, questPeriodOf, questStatusAt } from "../project/Quest.ts"
 import { dateOf, type Zone, zoneOf } from "../values/Calendar.ts"
-import { criterionNumber } from "./Criterion.ts"
-import { hasExpired, type QuestState, stepCountOf } from "./QuestState.ts"
-import { lastDayOf, streakNow, type Zones } from "./Streak.ts"
-import { type UserState, userZones } from "./User.ts"
+import { lastDayOf, streakBreaksAt, streakNow, type Zones } from "./Streak.ts"
+import {
+  hasExpired,
+  isMidway,
+  pointsEarned,
+  type QuestState,
+  stepCountOf,
+  type UserState,
+  userZones,
+} from "./User.ts"
+
+/* A user's progress by the criterion of a badge. */
+
+/** The user's number for `badge`'s criterion; `undefined` for a manual badge. */
+export const criterionNumber = (
+  { criteria, id }: Badge,
+  user: UserState,
+  levelOf: (xp: number) => number,
+): number | undefined => {
+  switch (criteria.kind) {
+    case "xp":
+      return user.xp
+    case "points":
+      return pointsEarned(user)
+    case "level":
+      return levelOf(user.xp)
+    case "quest_count":
+      return user.questsCompleted
+    case "action_count":
+    case "action_sum":
+      return user.badgeCounts.get(id) ?? 0
+    case "streak": {
+      if (criteria.streak !== null) return user.streaks.get(criteria.streak)?.best ?? 0
+      let best = 0
+      for (const streak of user.streaks.values()) best = Math.max(best, streak.best)
+      return best
+    }
+    case "manual":
+      return undefined
+  }
+}
+
+/** Whether the user lacks `badge` and has reached its target. */
+export const qualifies = (
+  badge: Badge,
+  user: UserState,
+  levelOf: (xp: number) => number,
+): boolean => {
+  if (user.badges.has(badge.id)) return false
+  const reached = criterionNumber(badge, user, levelOf)
+  return reached !== undefined && reached >= targetOf(badge)
+}
 
 /** A badge that a user has. Times are epoch milliseconds. */
 export interface UserBadge {
@@ -187,4 +241,42 @@ const showStreak = (
   }
   const lastDay = dateOf(lastDayOf(streak))
   return { key, ...streakNow(streak, zones, now), best: streak.best, lastDay }
+}
+
+/* The time of the next change of a user by the clock alone, so that idle users need no daily visit. */
+
+/**
+ * The time at which a `tick` will next decide facts, epoch milliseconds: past if it would now, infinity for never.
+ * Exact for the present definitions; an edit may move it.
+ */
+export const dueAt = (user: UserState, project: ProjectState, now: number): number => {
+  let due = Number.POSITIVE_INFINITY
+  const { streaks, timezone } = project.settings
+  if (user.streaks.size > 0) {
+    const zones = userZones(user, project)
+    for (const { key } of streaks) {
+      const streak = user.streaks.get(key)
+      if (streak === undefined || streak.broken) continue
+      const over = streakNow(streak, zones, now).current === 0
+      due = Math.min(due, over ? now : streakBreaksAt(streak, zones, now))
+    }
+  }
+  if (user.quests.size > 0) {
+    const zone = zoneOf(timezone)
+    for (const [questId, state] of user.quests) {
+      due = Math.min(due, questEndsFor(project.quests.get(questId), state, zone, now))
+    }
+  }
+  return due
+}
+
+const questEndsFor = (
+  quest: Quest | undefined,
+  state: QuestState,
+  zone: Zone,
+  now: number,
+): number => {
+  if (hasExpired(quest, state, zone, now)) return now
+  if (quest === undefined || !isMidway(state)) return Number.POSITIVE_INFINITY
+  return Math.min(quest.endsAt ?? Number.POSITIVE_INFINITY, questPeriodEnd(quest, zone, now))
 }

@@ -11,15 +11,63 @@
  *
  * Cost of a warm, idle actor: this object, its state and its entry in the environment's map.
  */
-import type { Result } from "effect"
-import type { Meter } from "../../domain/decide/Decide.ts"
+import type { Effect, Result } from "effect"
+import type { Meter, UserRefusal } from "../../domain/decide/Decide.ts"
+import type { ProjectCommand, ProjectRefusals } from "../../domain/decide/Project.ts"
 import type { HistoryNeeded, Past } from "../../domain/record/Past.ts"
-import type { Cause, Fact, JournalRecord, Subject } from "../../domain/record/Record.ts"
-import type { Reference } from "../../domain/record/Reference.ts"
+import type {
+  Cause,
+  Fact,
+  JournalRecord,
+  Reference,
+  Subject,
+  UserCommand,
+} from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { idSeed } from "../dedupe/BloomFilter.ts"
-import type { Envelope } from "./Envelope.ts"
+import type { Broken } from "../../storage/Storage.ts"
+import type { Idempotency, IdempotencyCode } from "../dedupe/Idempotency.ts"
+import { idSeed } from "../dedupe/IdIndex.ts"
+
+/* A command on its way to an actor, and the answer to it. */
+
+export interface UserMessage<Command extends UserCommand = UserCommand> {
+  readonly userId: string
+  readonly command: Command
+}
+
+/** `replayed`: the answer is that of an earlier request with the same Idempotency-Key. */
+export interface Answer<A> {
+  readonly reply: A
+  readonly replayed: boolean
+}
+
+export type LogAnnotations = Readonly<Record<string, unknown>> | undefined
+
+/** The trace that a record keeps, where the command's request has one (`LAUREL_TRACING`). */
+export const traceOf = (annotations: LogAnnotations): string | undefined =>
+  annotations?.parentSpanId === undefined
+    ? undefined
+    : `${annotations.traceId}-${annotations.parentSpanId}`
+
+/** A command and its caller. Exactly one of the two callbacks is called, once. */
+export interface Envelope<Command> {
+  readonly command: Command
+  readonly idempotency: Idempotency | undefined
+  /**
+   * Replaces the command just before it is decided: in the actor's own turn, with all of the actor's records durable
+   * and nothing in between. Such a command has no `duplicateKey`.
+   */
+  readonly prepare?: Effect.Effect<Command, Broken> | undefined
+  /** Added to log lines about the command: the id of its request. */
+  readonly annotations: LogAnnotations
+  /** The record is durable. `duplicate`: an earlier command with the same id wrote it. */
+  readonly answered: (record: JournalRecord, duplicate: boolean) => void
+  readonly refused: (error: LaurelError) => void
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: commands differ by kind
+export type AnyEnvelope = Envelope<any>
 
 export interface Decision {
   readonly cause: Cause
@@ -160,3 +208,80 @@ export const failedTooOften = (waitMs: number): LaurelError<"overloaded"> =>
 
 // biome-ignore lint/suspicious/noExplicitAny: commands and states differ by kind
 export type AnyActor = Actor<any, any>
+
+/* The codes of the engine's verbs, and the refusals of commands of any kind. */
+
+/** The only code of a read: the storage failed. */
+export type StorageCode = "storage_unavailable"
+
+/** The codes with which the intake refuses commands, and a batch as a whole. */
+export type IntakeCode = StorageCode | "shutting_down" | "overloaded"
+
+/** The codes of the engine itself for commands of any kind. */
+export type EngineCode = IntakeCode | "internal_error"
+
+/** The codes of a command asked with `Asked`: only an Idempotency-Key can be reused or in progress. */
+type KeyCode<Asked> = Asked extends Idempotency ? IdempotencyCode : never
+
+/** All codes of a user's command. Its record may be too large: rules, quests and badges add to it. */
+export type UserCode<Command extends UserCommand, Asked = undefined> =
+  | EngineCode
+  | "body_too_large"
+  | UserRefusal<Command>
+  | KeyCode<Asked>
+
+/** All codes of a command to an environment. Its record holds little beyond a body, except the results of a batch. */
+export type ProjectCode<Command extends ProjectCommand, Asked = undefined> =
+  | EngineCode
+  | (Command extends { readonly kind: "keepBatch" } ? "body_too_large" : never)
+  | ProjectRefusals[Command["kind"]]
+  | KeyCode<Asked>
+
+/** A refusal by the engine itself. */
+export type EngineRefusal = LaurelError<EngineCode | "body_too_large">
+
+export const shuttingDown = laurelError("shutting_down", "Retry when the server is back.", {
+  retryAfterSeconds: 5,
+})
+export const outcomeUnknown = laurelError(
+  "storage_unavailable",
+  "The outcome is unknown: repeat the request with the same id or Idempotency-Key.",
+  { retryAfterSeconds: 5 },
+)
+export const storageUnavailable = laurelError("storage_unavailable", "Nothing was changed.", {
+  retryAfterSeconds: 5,
+})
+export const overloaded = laurelError("overloaded", "Nothing was changed.", {
+  retryAfterSeconds: 1,
+})
+
+/* Whether the engine takes commands at the moment, and else why not. */
+
+export interface IntakeOptions {
+  readonly commit: { readonly stalled: boolean; readonly accepting: boolean }
+  /** `pendingOfAll`: durable records that await a snapshot, of all engines of the process. */
+  readonly changed: { readonly pendingOfAll: number }
+}
+
+export class Intake {
+  readonly #options: IntakeOptions
+  #closed = false
+
+  constructor(options: IntakeOptions) {
+    this.#options = options
+  }
+
+  /** Takes no more: the engine shuts down. */
+  close(): void {
+    this.#closed = true
+  }
+
+  /** The refusal of all commands; `undefined`: commands are accepted. */
+  refusal(): LaurelError<IntakeCode> | undefined {
+    if (this.#closed) return shuttingDown
+    const { changed, commit } = this.#options
+    if (commit.stalled) return storageUnavailable
+    const full = !commit.accepting || changed.pendingOfAll >= limits.snapshotPendingRecordsMax
+    return full ? overloaded : undefined
+  }
+}

@@ -1,21 +1,110 @@
 /**
  * The users of an engine in memory. A doubly linked list through the actors, newest use first, gives the order of use at the cost
  * of a few pointers. A user is evicted after `idlePassivateMs` without use, and beyond `residentUsersMax` the least
- * recently used first, of all engines that share that room (`Residents.ts`); the snapshot still has an evicted user.
+ * recently used first, of all engines that share that room (`ActorCache.ts`); the snapshot still has an evicted user.
  *
  * - Never evicted: an actor that runs, or has a record that the snapshot lacks, durable or not (`Actor.lastAppended`).
  * - Without room for a user no actor is made: `admit` refuses first. While a snapshot makes room, `residentUsersMax` may
  *   be exceeded by `residentUsersOverrunMax`. A batch is admitted for all its users at once; their room is `promised`
  *   until their actors are made.
  */
+
 import { Effect } from "effect"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
-import type { AnyActor } from "./Actor.ts"
+import { type AnyActor, overloaded } from "./Actor.ts"
 import type { Environment, Environments, UserActor } from "./Environments.ts"
-import type { Residents, ResidentUsers } from "./Residents.ts"
-import { overloaded } from "./refusals.ts"
+
+/*
+ * The room for users in memory, shared by the engines of a process: each has a cache of its own users (`ActorCache`), and the
+ * least recently used of all of them are evicted first, whichever engine asks.
+ *
+ * Cost: a look at each cache for a user who is not in memory and for each eviction; there are few.
+ */
+
+/** The users of one engine. */
+export interface ResidentUsers {
+  readonly size: number
+  /** For how many more there must be room. */
+  readonly promised: number
+  readonly oldest: AnyActor | undefined
+  /** Everything up to this sequence is in the engine's snapshot. */
+  readonly watermark: number
+  /** Evicts the actor, unless it has to stay. */
+  readonly evict: (actor: AnyActor) => void
+  /** Only a snapshot makes room. */
+  readonly askForSnapshot: () => void
+}
+
+export class Residents {
+  readonly usersMax: number
+  /** Users beyond `usersMax` while a snapshot makes room. */
+  readonly overrunMax: number
+  readonly #caches: Array<ResidentUsers> = []
+
+  constructor(usersMax: number, overrunMax: number) {
+    this.usersMax = usersMax
+    this.overrunMax = overrunMax
+  }
+
+  join(cache: ResidentUsers): void {
+    this.#caches.push(cache)
+  }
+
+  leave(cache: ResidentUsers): void {
+    const at = this.#caches.indexOf(cache)
+    if (at >= 0) this.#caches.splice(at, 1)
+  }
+
+  get size(): number {
+    let size = 0
+    for (const cache of this.#caches) size += cache.size
+    return size
+  }
+
+  /** Users who are resident, or have a promise to be. */
+  get occupied(): number {
+    let occupied = 0
+    for (const { promised, size } of this.#caches) occupied += size + promised
+    return occupied
+  }
+
+  /** Grows with each snapshot, which allows evictions. */
+  get watermarks(): number {
+    let watermarks = 0
+    for (const { watermark } of this.#caches) watermarks += watermark
+    return watermarks
+  }
+
+  /** Asks each engine that has users for a snapshot. */
+  askForSnapshots(): void {
+    for (const cache of this.#caches) if (cache.size > 0) cache.askForSnapshot()
+  }
+
+  /** Looks at up to `actorsMax` actors, the least recently used first, as long as they are `wanted`; evicts those that can go. */
+  evict(actorsMax: number, wanted: (actor: AnyActor) => boolean): void {
+    const caches = this.#caches
+    const next = caches.map(({ oldest }) => oldest)
+    for (let looked = 0; looked < actorsMax; looked++) {
+      const at = oldestOf(next)
+      const actor = next[at]
+      if (actor === undefined || !wanted(actor)) return
+      next[at] = actor.newer
+      caches[at]!.evict(actor)
+    }
+  }
+}
+
+/** The index of the one that was used first. */
+const oldestOf = (actors: ReadonlyArray<AnyActor | undefined>): number => {
+  let oldest = 0
+  for (let index = 1; index < actors.length; index++) {
+    const usedAt = actors[index]?.usedAt ?? Number.POSITIVE_INFINITY
+    if (usedAt < (actors[oldest]?.usedAt ?? Number.POSITIVE_INFINITY)) oldest = index
+  }
+  return oldest
+}
 
 export interface ActorCacheOptions {
   readonly residents: Residents

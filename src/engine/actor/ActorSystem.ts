@@ -15,8 +15,7 @@
  */
 import { Cause, Effect, Result, type Semaphore } from "effect"
 import { HistoryNeeded, type Past } from "../../domain/record/Past.ts"
-import type { JournalRecord, Kept, UserCommand } from "../../domain/record/Record.ts"
-import type { Reference } from "../../domain/record/Reference.ts"
+import type { JournalRecord, Kept, Reference, UserCommand } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { type Broken, brokenBy } from "../../storage/Storage.ts"
@@ -26,18 +25,75 @@ import type { Idempotency, IdempotencyKeys } from "../dedupe/Idempotency.ts"
 import { recordWithoutErased } from "../dedupe/KeptAnswers.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { encodeRecord } from "../records/Codec.ts"
-import { type Actor, type AnyActor, failedTooOften } from "./Actor.ts"
+import {
+  type Actor,
+  type AnyActor,
+  type AnyEnvelope,
+  type EngineRefusal,
+  type Envelope,
+  failedTooOften,
+  type Intake,
+  type LogAnnotations,
+  shuttingDown,
+  storageUnavailable,
+  traceOf,
+} from "./Actor.ts"
 import type { ActorCache, Room } from "./ActorCache.ts"
 import { Answers, type CommitEntry } from "./Answers.ts"
 import type { DecisionTurns } from "./DecisionTurns.ts"
-import { type AnyEnvelope, type Envelope, type LogAnnotations, traceOf } from "./Envelope.ts"
 import type { Environments, UserActor } from "./Environments.ts"
-import type { Intake } from "./Intake.ts"
-import type { LoadParts } from "./loadActor.ts"
 import type { RecordFinder } from "./RecordFinder.ts"
-import { refer } from "./refer.ts"
-import { type EngineRefusal, shuttingDown, storageUnavailable } from "./refusals.ts"
+import type { LoadParts } from "./Supervisor.ts"
 import { Supervisor } from "./Supervisor.ts"
+
+/* Finds the earlier record that a command is about: by its sequence, or by the caller's id. */
+
+export interface ReferParts {
+  readonly deduplicator: Deduplicator
+  readonly history: RecordFinder
+}
+
+interface Referring<Command> {
+  /** The command about the record found. */
+  readonly command: Command
+  readonly key: string | undefined
+  /** `undefined` also where an earlier command was about the record. */
+  readonly found: JournalRecord | undefined
+}
+
+/** Runs in the actor's own turn: nothing is decided for the actor meanwhile. */
+export const refer = Effect.fnUntraced(function* <State, Command>(
+  actor: Actor<State, Command>,
+  asked: Command,
+  reference: Reference<Command>,
+  parts: ReferParts,
+): Effect.fn.Return<Referring<Command>, Broken> {
+  const record = yield* findReferred(actor, reference, parts)
+  const command = record === undefined ? asked : reference.about(record)
+  const key = actor.kind.duplicateKey(command)
+  if (record === undefined || key === undefined) return { command, key, found: record }
+  const first = yield* firstOf(actor, key, parts)
+  return { command, key, found: first === undefined ? record : undefined }
+})
+
+const findReferred = Effect.fnUntraced(function* (
+  actor: AnyActor,
+  { fits, key, sequence }: Pick<Reference<unknown>, "fits" | "key" | "sequence">,
+  parts: ReferParts,
+) {
+  const named = yield* parts.history.findForActor(actor.subject, sequence)
+  if (named !== undefined && fits(named)) return named
+  return key === undefined ? undefined : yield* firstOf(actor, key, parts)
+})
+
+const firstOf = (
+  actor: AnyActor,
+  key: string,
+  { deduplicator }: ReferParts,
+): Effect.Effect<JournalRecord | undefined, Broken> => {
+  const first = deduplicator.firstOf(actor, key)
+  return Effect.isEffect(first) ? first : Effect.succeed(first)
+}
 
 export interface ActorSystemOptions extends LoadParts {
   /** Epoch milliseconds that never go back. */

@@ -7,9 +7,8 @@ import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { GroupCommit } from "../commit/GroupCommit.ts"
-import type { AnyActor } from "./Actor.ts"
-import type { AnyEnvelope } from "./Envelope.ts"
-import { type EngineRefusal, outcomeUnknown } from "./refusals.ts"
+import type { AnyActor, AnyEnvelope } from "./Actor.ts"
+import { type EngineRefusal, outcomeUnknown } from "./Actor.ts"
 
 /** A record on its way to the journal: the actor's state after it, and the caller, until it is answered. */
 export interface CommitEntry {

@@ -11,14 +11,13 @@ import { Effect, Latch } from "effect"
 import type { UserCommand } from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { monotonicMs } from "../../storage/monotonicMs.ts"
+import { monotonicMs } from "../../storage/disk/Deadline.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
+import type { Intake, UserMessage } from "./Actor.ts"
+import { type IntakeCode, overloaded } from "./Actor.ts"
 import type { ActorCache, Room } from "./ActorCache.ts"
 import type { ActorSystem } from "./ActorSystem.ts"
-import type { UserMessage } from "./Envelope.ts"
 import type { Environments } from "./Environments.ts"
-import type { Intake } from "./Intake.ts"
-import { type IntakeCode, overloaded } from "./refusals.ts"
 
 export interface BatchRoomOptions {
   readonly actors: ActorSystem

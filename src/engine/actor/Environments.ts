@@ -2,7 +2,6 @@
  * The actors of one environment of a project: its project actor and its warm users, with its leaderboards and
  * its agenda. Created at its first use; nothing is shared between environments.
  */
-
 import { Result } from "effect"
 import { decideUser } from "../../domain/decide/Decide.ts"
 import { type DirectoryCommand, decideDirectory } from "../../domain/decide/Directory.ts"
@@ -12,9 +11,12 @@ import { emptyProject, type ProjectState } from "../../domain/project/Project.ts
 import { applyDirectory } from "../../domain/record/applyDirectory.ts"
 import { applyProject } from "../../domain/record/applyProject.ts"
 import { applyUser } from "../../domain/record/applyUser.ts"
-import { duplicateKey } from "../../domain/record/duplicateKey.ts"
-import type { JournalRecord, UserCommand } from "../../domain/record/Record.ts"
-import { referenceOf } from "../../domain/record/Reference.ts"
+import {
+  duplicateKey,
+  type JournalRecord,
+  referenceOf,
+  type UserCommand,
+} from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import type { Entry } from "../../storage/Storage.ts"
 import { Boards } from "../boards/Boards.ts"
@@ -23,7 +25,35 @@ import { decodeUser, encodeUser } from "../records/UserCodec.ts"
 import { Agenda, dueSecond } from "../time/Agenda.ts"
 import { Actor, type ActorKind, type AnyActor } from "./Actor.ts"
 import { Counts } from "./Counts.ts"
-import { UnsnapshottedUsers } from "./UnsnapshottedUsers.ts"
+
+/**
+ * The users of an environment created since the last snapshot began, which it may lack. They are kept by generation: a
+ * snapshot that ends drops its own at once, one that fails leaves them. A user may be both here and in the snapshot;
+ * readers of both merge by id.
+ */
+export class UnsnapshottedUsers {
+  /** Oldest first; the last one takes new ids. */
+  #generations: Array<Set<string>> = [new Set()]
+
+  add(userId: string): void {
+    this.#generations.at(-1)!.add(userId)
+  }
+
+  /** A snapshot begins: it will have all that are here. */
+  seal(): void {
+    this.#generations.push(new Set())
+  }
+
+  /** The snapshot that began last has ended. */
+  drop(): void {
+    this.#generations = [this.#generations.at(-1)!]
+  }
+
+  /** Each id at least once; those added meanwhile may be missing. */
+  *[Symbol.iterator](): Generator<string> {
+    for (const generation of [...this.#generations]) yield* generation
+  }
+}
 
 export type UserActor = Actor<UserState | undefined, UserCommand>
 export type ProjectActor = Actor<ProjectState, ProjectCommand>

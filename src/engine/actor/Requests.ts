@@ -5,12 +5,19 @@ import type { JournalRecord, UserCommand } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import type { Idempotency, IdempotencyKeys, Reservation } from "../dedupe/Idempotency.ts"
-import type { Actor } from "./Actor.ts"
+import type {
+  Actor,
+  Answer,
+  Envelope,
+  IntakeCode,
+  LogAnnotations,
+  StorageCode,
+  UserCode,
+  UserMessage,
+} from "./Actor.ts"
 import type { Room } from "./ActorCache.ts"
 import type { ActorSystem } from "./ActorSystem.ts"
 import type { BatchRoom } from "./BatchRoom.ts"
-import type { Answer, Envelope, LogAnnotations, UserMessage } from "./Envelope.ts"
-import type { IntakeCode, StorageCode, UserCode } from "./refusals.ts"
 
 /** `duplicate`: the record is an earlier one's with the same id; `replayed`: of the same Idempotency-Key. */
 export interface Answered {

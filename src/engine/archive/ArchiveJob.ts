@@ -27,7 +27,7 @@ import {
 } from "../../storage/archive/ArchiveManifest.ts"
 import { archivedFolder } from "../../storage/archive/ArchiveTables.ts"
 import { describeFiles, pathsIn } from "../../storage/archive/Files.ts"
-import { partListPath, partsFolder } from "../../storage/archive/PartList.ts"
+import { partListPath, partsFolder } from "../../storage/archive/PartFile.ts"
 import { type DiskError, removeTree, replaceFile } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { damageOf, faultText, scanJournal } from "../../storage/journal/JournalScan.ts"

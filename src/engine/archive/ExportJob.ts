@@ -26,10 +26,9 @@ import { type Table, tables } from "../../storage/Storage.ts"
 import { openValue, valueFault } from "../../storage/Values.ts"
 import { decodeRecord, encodeDirectory } from "../records/Codec.ts"
 import { exportFormat, type Line, valueForm } from "./ExportLines.ts"
-import { environmentAt } from "./environmentAt.ts"
 import { FaultList } from "./Findings.ts"
 import { damaged, durableEnd, type ExportScope, type JobCode, JobFailed } from "./Jobs.ts"
-import { emptyRecord } from "./ProjectHistory.ts"
+import { emptyRecord, environmentAt } from "./ProjectHistory.ts"
 import { SavedState } from "./SavedState.ts"
 
 const pieceCharacters = 1_048_576

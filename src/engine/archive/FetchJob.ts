@@ -16,7 +16,7 @@ import {
   roomFor,
 } from "../../storage/archive/ArchiveCatalog.ts"
 import { type Manifest, manifestName } from "../../storage/archive/ArchiveManifest.ts"
-import { decodePartList, partFile, partListPath } from "../../storage/archive/PartList.ts"
+import { decodePartList, partFile, partListPath } from "../../storage/archive/PartFile.ts"
 import { sha256Of } from "../../storage/archive/SealedJson.ts"
 import type { Bucket } from "../../storage/bucket/Bucket.ts"
 import {

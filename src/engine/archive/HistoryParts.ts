@@ -5,14 +5,14 @@
  * Pages of versions before partitions may repeat records that stand in a partition as well: where there are such pages,
  * nothing goes into parts.
  */
-import { duplicateKey } from "../../domain/record/duplicateKey.ts"
+import { duplicateKey } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
-import type { Part } from "../../storage/archive/PartList.ts"
+import type { Part } from "../../storage/archive/PartFile.ts"
 import { compositeKey, type KeyRange, rangeOf, successor } from "../../storage/Keys.ts"
 import type { StoredEntry } from "../../storage/Storage.ts"
 import { openValue } from "../../storage/Values.ts"
 import { decodePage } from "../records/Codec.ts"
-import { partitionOf, placeOfPage } from "../records/HistoryPages.ts"
+import { partitionOf, placeOfPage } from "../records/SnapshotValues.ts"
 import { recordWeight } from "./IdCheck.ts"
 
 /** Reads the entries of a range of the table `history` in byte order. */

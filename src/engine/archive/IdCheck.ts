@@ -9,9 +9,8 @@
 import { digestOf } from "../../storage/lmdb/Sums.ts"
 import type { StoredEntry } from "../../storage/Storage.ts"
 import { openValue, valueFault } from "../../storage/Values.ts"
-import { hashText, idSeed } from "../dedupe/BloomFilter.ts"
-import { firstBits } from "../dedupe/IdList.ts"
-import { decodeRunHead, eachId, idPlaceOf } from "../dedupe/IdRun.ts"
+import { hashText, idSeed } from "../dedupe/IdIndex.ts"
+import { decodeRunHead, eachId, firstBits, idPlaceOf } from "../dedupe/IdRun.ts"
 import type { Fault } from "./JournalTail.ts"
 
 /** Records up to `through`, read by an earlier check: how many have an id, and the sum of what those weigh. */

@@ -15,7 +15,6 @@ import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
 import { openLmdbStore } from "../../storage/lmdb/LmdbStore.ts"
 import { type Table, tables } from "../../storage/Storage.ts"
 import { encodeValue } from "../../storage/Values.ts"
-import { EntryWriter, type WriteEntries } from "./EntryWriter.ts"
 import {
   decodeLine,
   type End,
@@ -26,6 +25,7 @@ import {
 } from "./ExportLines.ts"
 import { FaultList, type Findings } from "./Findings.ts"
 import { type JobCode, type JobContext, JobFailed } from "./Jobs.ts"
+import { EntryWriter, type WriteEntries } from "./TableCopy.ts"
 import { verify } from "./Verification.ts"
 
 const pieceBytes = 1_048_576

@@ -6,7 +6,7 @@
  */
 import { type KeyRange, rangeOf, successor } from "../../storage/Keys.ts"
 import type { StoredEntry } from "../../storage/Storage.ts"
-import { type PagePlace, partitionPrefix, placeOfPage } from "../records/HistoryPages.ts"
+import { type PagePlace, partitionPrefix, placeOfPage } from "../records/SnapshotValues.ts"
 
 /** Reads the entries of a range of the table `history` in byte order. */
 type ReadPages = (range: KeyRange) => Generator<StoredEntry>

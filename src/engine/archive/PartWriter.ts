@@ -14,21 +14,23 @@ import path from "node:path"
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { copyFile, describeFiles } from "../../storage/archive/Files.ts"
-import { PartBuilder, readSection, readSections } from "../../storage/archive/PartFile.ts"
 import {
   type Part,
+  PartBuilder,
   partFile,
   partName,
   partPath,
   partsFolder,
-} from "../../storage/archive/PartList.ts"
+  readSection,
+  readSections,
+} from "../../storage/archive/PartFile.ts"
 import { DiskError, isMissing, withFile } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { type KeyRange, rangeOf } from "../../storage/Keys.ts"
 import { change, digestOf, hashKey } from "../../storage/lmdb/Sums.ts"
 import { checksumOf } from "../../storage/SealedValue.ts"
 import type { StoredEntry } from "../../storage/Storage.ts"
-import { partitionPrefix } from "../records/HistoryPages.ts"
+import { partitionPrefix } from "../records/SnapshotValues.ts"
 import type { ArchiveBase } from "./ArchiveBase.ts"
 import { contentsOf } from "./HistoryParts.ts"
 import { damaged, type JobFailed } from "./Jobs.ts"

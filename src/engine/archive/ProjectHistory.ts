@@ -9,7 +9,7 @@
 import { environmentId, environmentNames } from "../../domain/project/Directory.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { batchOf, batchRecords } from "../../storage/Frames.ts"
-import type { JournalBatch } from "../../storage/Storage.ts"
+import type { JournalBatch, Table } from "../../storage/Storage.ts"
 import { decodeRecord } from "../records/Codec.ts"
 
 /** A project to restore, and the last of its records to keep. */
@@ -46,4 +46,19 @@ export const without = (batch: JournalBatch, { after, id }: ProjectGoesBack): Jo
     return Buffer.from(JSON.stringify(emptyRecord(record)))
   })
   return changed ? batchOf(firstSequence, bodies) : batch
+}
+
+/* Where an entry says whose it is. */
+
+/** Index of the environment among a key's parts; missing tables belong to no environment. */
+export const environmentAt: Partial<Record<Table, number>> = {
+  meta: 1,
+  actors: 1,
+  users: 0,
+  history: 0,
+  eventIds: 0,
+  idempotency: 0,
+  batches: 0,
+  expiry: 1,
+  boards: 1,
 }

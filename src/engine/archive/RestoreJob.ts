@@ -12,9 +12,11 @@
  *    and the tables of webhooks stay as they are (`WebhookTables`).
  * 3. Everything is checked like an archive. A draft with a fault is removed.
  */
+
 import fs from "node:fs/promises"
 import path from "node:path"
 import { Effect, Result, type Scope } from "effect"
+import { limits } from "../../Limits.ts"
 import { bytesOf, roomFor } from "../../storage/archive/ArchiveCatalog.ts"
 import { checkFiles, restoreLive } from "../../storage/archive/ArchiveContents.ts"
 import {
@@ -35,16 +37,64 @@ import {
   scanJournal,
   segmentsIn,
 } from "../../storage/journal/JournalScan.ts"
-import { Segment } from "../../storage/journal/Segment.ts"
-import type { JournalPosition, SegmentBatch } from "../../storage/journal/SegmentFormat.ts"
+import {
+  type JournalPosition,
+  Segment,
+  type SegmentBatch,
+} from "../../storage/journal/SegmentFormat.ts"
 import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
-import { type JournalBatch, NoSpace } from "../../storage/Storage.ts"
+import { openLmdbStore } from "../../storage/lmdb/LmdbStore.ts"
+import { type JournalBatch, NoSpace, type StoredRecord } from "../../storage/Storage.ts"
+import { foldRecords } from "../recovery/Fold.ts"
 import { FaultList, type Findings } from "./Findings.ts"
-import { foldJournal } from "./FoldJob.ts"
 import { damaged, type Input, type JobCode, type JobContext, type JobFailed } from "./Jobs.ts"
 import { type ProjectGoesBack, without } from "./ProjectHistory.ts"
+import { readWatermark } from "./SavedState.ts"
 import { verify } from "./Verification.ts"
-import { keepWebhooks } from "./WebhookTables.ts"
+import { keepWebhooks } from "./WebhookCheck.ts"
+
+/*
+ * Folds the journal of a draft into its snapshot, slice by slice (`Fold`), so that the check and the next start need
+ * memory for one slice only, however long the journal is.
+ */
+
+export interface FoldOptions {
+  /** A data directory, or a draft of one. */
+  readonly folder: string
+  /** The last record of its journal. */
+  readonly until: number
+  readonly progress: JobContext["progress"]
+  /** Records in a slice; the next start folds a smaller rest. */
+  readonly recordsMax?: number
+}
+
+export const foldJournal = Effect.fnUntraced(function* ({
+  folder,
+  progress,
+  recordsMax = limits.foldRecordsMax,
+  until,
+}: FoldOptions): Effect.fn.Return<void, unknown, Scope.Scope> {
+  const watermark = yield* readWatermark(folder)
+  const total = until - watermark
+  if (total <= recordsMax) return
+  const store = yield* openLmdbStore({ folder: path.join(folder, "live") })
+  let slice: Array<StoredRecord> = []
+  const from = watermark + 1
+  yield* scanJournal({ disk: nodeDisk, folder: path.join(folder, "journal"), from }, (batches) =>
+    Effect.gen(function* () {
+      for (const batch of batches) {
+        for (const { body, sequence } of batchRecords(batch, from) ?? []) {
+          slice.push({ sequence, body: Buffer.from(body) })
+        }
+        if (slice.length < recordsMax) continue
+        const folded = slice
+        slice = []
+        yield* foldRecords(store, folded)
+        progress({ activity: "Replaying", done: folded.at(-1)!.sequence - watermark, total })
+      }
+    }),
+  )
+})
 
 type RestoreInput = Input<"restore">
 

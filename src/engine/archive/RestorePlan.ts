@@ -11,7 +11,7 @@ import { isGood, type ListedArchive } from "../../storage/archive/ArchiveCatalog
 import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
 import { type Disk, type DiskError, withFile } from "../../storage/disk/Disk.ts"
 import { scanJournal, segmentsFrom, segmentsIn } from "../../storage/journal/JournalScan.ts"
-import { Segment } from "../../storage/journal/Segment.ts"
+import { Segment } from "../../storage/journal/SegmentFormat.ts"
 import type { JobFailed, JobProgress } from "./Jobs.ts"
 import {
   type LostRecords,

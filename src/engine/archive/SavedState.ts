@@ -20,9 +20,14 @@ import { applyProject } from "../../domain/record/applyProject.ts"
 import { applyUser } from "../../domain/record/applyUser.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
-import type { TableReader } from "../../storage/archive/ArchiveTables.ts"
-import type { Part } from "../../storage/archive/PartList.ts"
-import type { DiskError } from "../../storage/disk/Disk.ts"
+import { isArchive, readParts } from "../../storage/archive/ArchiveContents.ts"
+import {
+  archivedFolder,
+  openArchiveTables,
+  type TableReader,
+} from "../../storage/archive/ArchiveTables.ts"
+import type { Part } from "../../storage/archive/PartFile.ts"
+import { DiskError, isFull } from "../../storage/disk/Disk.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import { findDamage } from "../../storage/lmdb/DatabaseCheck.ts"
 import { openReader } from "../../storage/lmdb/LmdbReader.ts"
@@ -33,11 +38,67 @@ import { joinPieces } from "../dedupe/KeptAnswers.ts"
 import { decodeDirectory, decodePage, decodeProject } from "../records/Codec.ts"
 import { decodeUser } from "../records/UserCodec.ts"
 import { type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
-import { Cursor, leastOf, same } from "./Cursor.ts"
 import { damaged, type JobFailed } from "./Jobs.ts"
 import { type Fault, JournalTail } from "./JournalTail.ts"
 import { PageWalk } from "./PageWalk.ts"
-import { databaseIn, openTables } from "./SavedTables.ts"
+
+/* Merges several ordered runs of entries. */
+
+export const same = (one: Uint8Array | undefined, other: Uint8Array): boolean =>
+  one !== undefined && Buffer.compare(one, other) === 0
+
+export const leastOf = (...keys: ReadonlyArray<Uint8Array | undefined>): Uint8Array | undefined => {
+  let least: Uint8Array | undefined
+  for (const key of keys) {
+    if (key !== undefined && (least === undefined || Buffer.compare(key, least) < 0)) least = key
+  }
+  return least
+}
+
+/** A run of entries, with one entry of look-ahead. */
+export class Cursor {
+  readonly #entries: Iterator<StoredEntry>
+  #current: IteratorResult<StoredEntry>
+
+  constructor(entries: Generator<StoredEntry>) {
+    this.#entries = entries
+    this.#current = entries.next()
+  }
+
+  get key(): Uint8Array | undefined {
+    return this.#current.done ? undefined : this.#current.value[0]
+  }
+
+  get value(): Uint8Array | undefined {
+    return this.#current.done ? undefined : this.#current.value[1]
+  }
+
+  next(): void {
+    this.#current = this.#entries.next()
+  }
+}
+
+/* Opens the tables of a data directory or of an archive, whichever a folder is. */
+
+/** Where the database of a data directory or an archive is. */
+export const databaseIn = (folder: string): Effect.Effect<string, DiskError> =>
+  Effect.map(isArchive(folder), (isOne) => path.join(folder, isOne ? archivedFolder : "live"))
+
+/** Opens the tables of a data directory or an archive for the surrounding scope. */
+export const openTables = Effect.fnUntraced(function* (
+  folder: string,
+  wanted?: ReadonlyArray<Part>,
+): Effect.fn.Return<TableReader, DiskError | JobFailed, Scope.Scope> {
+  if (!(yield* isArchive(folder))) return yield* openReader(path.join(folder, "live"))
+  const parts = wanted ?? (yield* readParts(folder))
+  if (parts === undefined)
+    return yield* damaged(`The list of parts of ${folder} is missing or damaged`)
+  return yield* Effect.mapError(openArchiveTables(folder, parts), (error) =>
+    error instanceof DiskError && isFull(error)
+      ? error
+      : damaged(`The parts of ${folder} cannot be read: ${error}`),
+  )
+})
 
 export interface SavedUser {
   /** The user's key in the table `users`. */

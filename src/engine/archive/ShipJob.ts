@@ -18,25 +18,23 @@ import {
   manifestBytesMax,
   manifestName,
 } from "../../storage/archive/ArchiveManifest.ts"
-import { partFile } from "../../storage/archive/PartList.ts"
+import { partFile } from "../../storage/archive/PartFile.ts"
 import { sha256Of } from "../../storage/archive/SealedJson.ts"
 import { type Bucket, openBucket } from "../../storage/bucket/Bucket.ts"
 import {
   archiveKey,
   type BucketArchive,
   type BucketIndex,
+  collectPieces,
   encodeIndex,
+  expiredInBucket,
   listBucketArchives,
   pieceName,
   pieceSum,
   piecesPrefix,
   readIndex,
-} from "../../storage/bucket/BucketArchives.ts"
-import {
-  collectPieces,
-  expiredInBucket,
   removeFromBucket,
-} from "../../storage/bucket/BucketRetention.ts"
+} from "../../storage/bucket/BucketArchives.ts"
 import type { BucketError, BucketPlace } from "../../storage/bucket/bucketErrors.ts"
 import {
   type DiskError,

@@ -16,16 +16,16 @@ import path from "node:path"
 import { Effect, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
 import { archivedFolder, type TableReader } from "../../storage/archive/ArchiveTables.ts"
-import { type Part, partsFolder, writePartList } from "../../storage/archive/PartList.ts"
+import { type Part, partsFolder, writePartList } from "../../storage/archive/PartFile.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { asBuffer, type KeyRange, rangeOf } from "../../storage/Keys.ts"
 import { newDatabase } from "../../storage/lmdb/DatabaseWriter.ts"
 import type { LmdbReader } from "../../storage/lmdb/LmdbReader.ts"
 import { differenceOf } from "../../storage/lmdb/Sums.ts"
 import { hasChecksum, valueFault } from "../../storage/SealedValue.ts"
-import type { StoredEntry } from "../../storage/Storage.ts"
+import type { Entry, StorageError, StoredEntry } from "../../storage/Storage.ts"
 import { type Table, tables } from "../../storage/tables.ts"
-import { pagesIn } from "../records/HistoryPages.ts"
+import { pagesIn } from "../records/SnapshotValues.ts"
 import type { ArchiveBase, ErasedUser } from "./ArchiveBase.ts"
 import { HistoryRanges } from "./HistoryParts.ts"
 import { damaged } from "./Jobs.ts"
@@ -166,4 +166,49 @@ function* whole(table: Table, entries: Generator<StoredEntry>): Generator<Stored
     if (!hasChecksum(asBuffer(value))) throw damaged(valueFault(table, key, "is damaged"))
     yield entry
   }
+}
+
+/* Writes the entries of a job in transactions of bounded size. */
+
+export type WriteEntries = (entries: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>
+
+/** A transaction is due at either bound; the entry that reaches it is in the transaction. */
+export const transactionBounds = { entries: 5_000, bytes: 4 * 1_048_576 }
+
+export class EntryWriter {
+  readonly #write: WriteEntries
+  #waiting: Array<Entry> = []
+  #bytes = 0
+
+  constructor(write: WriteEntries) {
+    this.#write = write
+  }
+
+  add(entry: Entry): void {
+    this.#waiting.push(entry)
+    this.#bytes += entry.key.length + (entry.value?.length ?? 0)
+  }
+
+  /** Whether a transaction is due: then call `flush` before the next entry. */
+  get isDue(): boolean {
+    const { bytes, entries } = transactionBounds
+    return this.#waiting.length >= entries || this.#bytes >= bytes
+  }
+
+  /** Writes the entries that were added since the last flush. */
+  readonly flush: Effect.Effect<void, StorageError> = Effect.suspend(() => {
+    const entries = this.#waiting
+    if (entries.length === 0) return Effect.void
+    this.#waiting = []
+    this.#bytes = 0
+    return this.#write(entries)
+  })
+
+  readonly writeAll = Effect.fnUntraced(function* (this: EntryWriter, entries: Iterable<Entry>) {
+    for (const entry of entries) {
+      this.add(entry)
+      if (this.isDue) yield* this.flush
+    }
+    yield* this.flush
+  }).bind(this)
 }

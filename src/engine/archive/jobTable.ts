@@ -1,16 +1,51 @@
 /** The code of each job. */
+
+import path from "node:path"
+import { Effect } from "effect"
+import { findDamage } from "../../storage/lmdb/DatabaseCheck.ts"
+import { rebuildHint } from "../../storage/lmdb/environment.ts"
 import { makeArchive } from "./ArchiveJob.ts"
 import { exportLines } from "./ExportJob.ts"
 import { fetchArchive, verifyInBucket } from "./FetchJob.ts"
 import { gatherPartitions } from "./GatherJob.ts"
 import { importLines } from "./ImportJob.ts"
-import type { JobCode, JobName } from "./Jobs.ts"
-import { listProjects } from "./ProjectsJob.ts"
+import { type JobCode, JobFailed, type JobName } from "./Jobs.ts"
 import { restoreDraft } from "./RestoreJob.ts"
 import { findReturnedKeys } from "./ReturnedKeys.ts"
-import { scanDatabase } from "./ScanJob.ts"
+import { SavedState } from "./SavedState.ts"
 import { shipArchives } from "./ShipJob.ts"
-import { verifyArchive, verifyLive } from "./VerifyJobs.ts"
+import { verifyArchive, verifyLive } from "./Verification.ts"
+
+/* Lists the projects of a data directory. Fails where the database is damaged. */
+
+export const listProjects: JobCode<"projects"> = Effect.fnUntraced(function* ({ directory }) {
+  const faults: Array<string> = []
+  const saved = yield* Effect.catchTag(
+    SavedState.open({ folder: directory, fault: (words) => faults.push(words) }),
+    "JobFailed",
+    ({ detail }) => damaged(detail),
+  )
+  const { projects } = saved.readDirectory()
+  if (faults[0] !== undefined) return yield* damaged(faults[0])
+  return { projects: [...projects.values()].map(({ id, name }) => ({ id, name })) }
+})
+
+const damaged = (words: string) =>
+  new JobFailed({ kind: "damaged", detail: `${words}. Restore first. ${rebuildHint}` })
+
+/* Scans the database of a data directory, also beside the server that writes it. */
+
+/** Scans twice before it reports damage, since the report ends a server. */
+export const scanDatabase: JobCode<"scan"> = Effect.fnUntraced(function* (
+  { directory },
+  { progress },
+) {
+  const find = findDamage(path.join(directory, "live"), (done, total) =>
+    progress({ activity: "Checking", done, total }),
+  )
+  if ((yield* find) === undefined) return null
+  return (yield* find) ?? null
+})
 
 export const jobs: { readonly [Name in JobName]: JobCode<Name> } = {
   archive: makeArchive,

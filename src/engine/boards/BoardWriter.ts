@@ -13,7 +13,7 @@
  * allocated at once that grows with the board but a counter per bucket.
  */
 import { Effect, Stream } from "effect"
-import { MemberTable } from "../../domain/board/MemberTable.ts"
+import { MemberTable } from "../../domain/board/Members.ts"
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { rangeOf } from "../../storage/Keys.ts"

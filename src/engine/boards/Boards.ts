@@ -17,8 +17,7 @@
  */
 import { Gaps } from "../../domain/board/Gaps.ts"
 import { Leaderboard } from "../../domain/board/Leaderboard.ts"
-import { MemberNames } from "../../domain/board/MemberNames.ts"
-import { Members } from "../../domain/board/Members.ts"
+import { MemberNames, Members } from "../../domain/board/Members.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"

@@ -7,15 +7,15 @@
  * snapshot drops the map.
  */
 import { Effect } from "effect"
-import { duplicateKey } from "../../domain/record/duplicateKey.ts"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
+import { duplicateKey } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import type { ErasedActor, Erasures } from "../erasure/Erasures.ts"
 import type { PendingRecords, RecordChain } from "../records/PendingRecords.ts"
 import { findStored } from "../records/SnapshotValues.ts"
-import { BloomFilter, hashText } from "./BloomFilter.ts"
 import type { IdIndex } from "./IdIndex.ts"
+import { BloomFilter, hashText } from "./IdIndex.ts"
 
 export interface DeduplicatorOptions {
   readonly storage: Storage["Service"]

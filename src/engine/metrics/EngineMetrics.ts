@@ -3,8 +3,7 @@
  * metrics are collected.
  */
 import type { LaurelError } from "../../domain/values/Errors.ts"
-import type { Histogram } from "../../metrics/Histogram.ts"
-import type { Counter, Metrics } from "../../metrics/Metrics.ts"
+import type { Counter, Histogram, Metrics } from "../../metrics/Metrics.ts"
 
 /** Values read from the engine's parts at each collection of metrics. */
 export interface ObservedEngine {

@@ -18,8 +18,7 @@ import { decodeValue } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { RecallingActor } from "../actor/RecordFinder.ts"
 import { decodePage } from "../records/Codec.ts"
-import { pagesIn, partitionOf, unpartitioned } from "../records/HistoryPages.ts"
-import { findStored } from "../records/SnapshotValues.ts"
+import { findStored, pagesIn, partitionOf, unpartitioned } from "../records/SnapshotValues.ts"
 import type { EngineState } from "../state/EngineState.ts"
 
 /** How far a reader has come: everything from `before` on was given. */

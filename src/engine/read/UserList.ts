@@ -16,9 +16,50 @@ import type { Broken, Storage } from "../../storage/Storage.ts"
 import { decodeValue, isWhole, type Place } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment } from "../actor/Environments.ts"
-import { readColdUser } from "../actor/readColdUser.ts"
+import { readColdUser } from "../actor/Supervisor.ts"
 import { StoredNames } from "../records/UserCodec.ts"
-import { sortInTurns } from "./sortInTurns.ts"
+
+/**
+ * The items in the order of `compare`, equal ones as they came. Gives way to others after every
+ * `sortTurnItemsMax` items; a merge sort, bottom up.
+ */
+export const sortInTurns = Effect.fnUntraced(function* <A>(
+  items: Iterable<A>,
+  compare: (one: A, other: A) => number,
+) {
+  const size = limits.sortTurnItemsMax
+  let runs: Array<Array<A>> = []
+  let run: Array<A> = []
+  for (const item of items) {
+    run.push(item)
+    if (run.length < size) continue
+    runs.push(run.sort(compare))
+    run = []
+    yield* yieldToEventLoop
+  }
+  runs.push(run.sort(compare))
+  while (runs.length > 1) {
+    const longer: Array<Array<A>> = []
+    for (let at = 0; at < runs.length; at += 2) {
+      const one = runs[at]!
+      const other = runs[at + 1] ?? []
+      // As long as it will be: what grows is copied time and again, all in one turn.
+      const merged = new Array<A>(one.length + other.length)
+      let first = 0
+      let second = 0
+      for (let next = 0; next < merged.length; ) {
+        const takeSecond =
+          first === one.length ||
+          (second < other.length && compare(other[second]!, one[first]!) < 0)
+        merged[next++] = takeSecond ? other[second++]! : one[first++]!
+        if (next % size === 0) yield* yieldToEventLoop
+      }
+      longer.push(merged)
+    }
+    runs = longer
+  }
+  return runs[0]!
+})
 
 export interface UserListQuery {
   readonly limit: number

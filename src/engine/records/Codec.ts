@@ -3,12 +3,9 @@
  * versioned and checksummed values of the storage. A user's value is in `UserCodec.ts`.
  */
 import type { Account, Invitation, Session } from "../../domain/accounts/Account.ts"
-import type { Badge } from "../../domain/project/Badge.ts"
+import type { Badge, Quest, Rule } from "../../domain/project/Definition.ts"
 import type { ApiKey, DirectoryState, Project } from "../../domain/project/Directory.ts"
-import type { ProjectState } from "../../domain/project/Project.ts"
-import type { Quest } from "../../domain/project/Quest.ts"
-import type { Rule } from "../../domain/project/Rule.ts"
-import type { Webhook } from "../../domain/project/Webhook.ts"
+import type { ProjectState, Webhook } from "../../domain/project/Project.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { asBuffer } from "../../storage/Keys.ts"
 import { sealValue, valueBodyAt, valueFor } from "../../storage/Values.ts"

@@ -12,8 +12,7 @@
  */
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { decodeRecord } from "./Codec.ts"
-import { grownRing, ringRecordsMin } from "./grownRing.ts"
-import { RecordBuffer } from "./RecordBuffer.ts"
+import { grownRing, RecordBuffer, ringRecordsMin } from "./RecordBuffer.ts"
 
 /** The ends of an actor's list, as `Actor` says. */
 export interface RecordChain {

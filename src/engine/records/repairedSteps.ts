@@ -6,7 +6,7 @@
  */
 
 import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
-import type { QuestState, StepCounts } from "../../domain/user/QuestState.ts"
+import type { QuestState, StepCounts } from "../../domain/user/User.ts"
 
 /** The number of events that counted: a number is as it was, a text stands for its trailing ones. */
 const repairedCount = (count: unknown): number =>

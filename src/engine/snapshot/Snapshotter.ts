@@ -3,11 +3,11 @@
  * journal.
  *
  * - First come the boards of closed windows (`boards/BoardWriter.ts`), then the deletions of erased users
- *   (`erasedEntries.ts`).
+ *   (`Snapshotter.ts`).
  * - Written are then the dirty actors' durable states, the new records as history pages, kept replies, and the
  *   callers' ids (`IdIndex.ts`); last, in the final slice, the watermark: everything up to it is in the snapshot.
  * - A slice is one transaction of about `sliceEntriesMax` entries, of users whose keys stand together, so that they share
- *   pages (`partsByKey.ts`). The event loop packs it (`storage/EntrySlice.ts`) in turns of `snapshotTurnMs`; a thread of the
+ *   pages (`Snapshotter.ts`). The event loop packs it (`storage/EntryBlock.ts`) in turns of `snapshotTurnMs`; a thread of the
  *   storage writes it, of the actors' slices each while the next one is packed.
  * - A crash between slices does no harm: every actor's value carries its own sequence, and recovery skips the records it
  *   already has; pages and index entries are written again unchanged.
@@ -17,23 +17,164 @@
  * - One at a time; it runs at the interval, when many records wait, when memory is short, and at the end.
  */
 import { Effect, Fiber, Semaphore, Stream } from "effect"
+import { duplicateKey, type Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
-import { EntrySlice } from "../../storage/EntrySlice.ts"
-import type { Entry, StorageError } from "../../storage/Storage.ts"
-import { checksumOf, encodeValue } from "../../storage/Values.ts"
+import { EntrySlice } from "../../storage/EntryBlock.ts"
+import { compositeKey } from "../../storage/Keys.ts"
+import type { Broken, Entry, Storage, StorageError } from "../../storage/Storage.ts"
+import { checksumOf, decodeValue, encodeValue } from "../../storage/Values.ts"
+import { nextTurn, nextTurnOf } from "../../storage/yieldToEventLoop.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import { BoardWriter } from "../boards/BoardWriter.ts"
-import { IdList } from "../dedupe/IdList.ts"
-import { eraseFromBatches } from "../dedupe/KeptAnswers.ts"
+import { hashText, type IdIndex, idSeed } from "../dedupe/IdIndex.ts"
+import { IdList } from "../dedupe/IdRun.ts"
+import { eraseFromBatches, eraseKept } from "../dedupe/KeptAnswers.ts"
 import type { Erasure } from "../erasure/Erasures.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
-import { actorEntry, pageEntries } from "../records/SnapshotValues.ts"
+import { decodePage } from "../records/Codec.ts"
+import {
+  actorEntry,
+  pageEntries,
+  pagesIn,
+  partitionOf,
+  unpartitioned,
+} from "../records/SnapshotValues.ts"
 import type { EngineState } from "../state/EngineState.ts"
 import { nextMark, type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
-import { erasedEntries } from "./erasedEntries.ts"
-import { partsByKey } from "./partsByKey.ts"
-import { SnapshotTurns } from "./SnapshotTurns.ts"
+
+type Store = Storage["Service"]
+
+/**
+ * The entries that remove an erased user from the snapshot, in groups that must be written whole: each history page with
+ * all entries that only its records lead to, and last the state. Callers' ids are taken out of the index, whose changed
+ * buckets (`takeRemoved`) belong to the same transaction. Data since the erasure stays; `isThere` says whether the user
+ * has any.
+ */
+export const erasedEntries = (
+  storage: Store,
+  ids: IdIndex,
+  erasure: Erasure,
+  isThere: () => boolean,
+): Stream.Stream<ReadonlyArray<Entry>, Broken> => {
+  const { environment, sequence, userId } = erasure
+  const user = compositeKey(environment, userId)
+  const seed = idSeed(environment, userId)
+  const partitions = Array.from({ length: partitionOf(sequence) + 1 }, (_, partition) => partition)
+  let bytes = 0
+  return Stream.make(unpartitioned, ...partitions).pipe(
+    Stream.mapEffect((partition) => {
+      const range = pagesIn(environment, partition, userId, 0, sequence + 1)
+      const isDue = partition % limits.historyTurnPartitionsMax === 0
+      return isDue ? Effect.as(nextTurnOf("snapshot"), range) : Effect.succeed(range)
+    }),
+    Stream.flatMap((range) => storage.readEntries(range)),
+    Stream.flatMap(Stream.fromIterable),
+    Stream.mapEffect(
+      Effect.fnUntraced(function* ([key, value]) {
+        const body = yield* decodeValue(value, { table: "history", key })
+        bytes += body.length
+        if (bytes > limits.historyTurnBytesMax) {
+          yield* nextTurnOf("snapshot")
+          bytes = 0
+        }
+        const group: Array<Entry> = []
+        const page = decodePage(body)
+        for (const record of page) {
+          const name = duplicateKey(record.cause)
+          if (name !== undefined) {
+            yield* ids.remove(environment, hashText(name, seed), record.sequence)
+          }
+          group.push(...(yield* eraseKept(storage, environment, record)))
+        }
+        group.push({ table: "history", key, value: null })
+        return group
+      }),
+    ),
+    Stream.concat(
+      Stream.suspend(() =>
+        isThere() ? Stream.empty : Stream.make([{ table: "users", key: user, value: null }]),
+      ),
+    ),
+  )
+}
+
+/* The turns of the event loop in which a snapshot is prepared, each of `snapshotTurnMs`. */
+
+/** A look at the clock costs a tenth of an entry. */
+const looksApart = 16
+
+export class SnapshotTurns {
+  #endsAt = 0
+  #asked = 0
+
+  /** A turn began. */
+  begin(): void {
+    markTurn("snapshot")
+    this.#endsAt = performance.now() + limits.snapshotTurnMs
+  }
+
+  /** Whether the turn has taken its time; to be asked for each entry. */
+  get isOver(): boolean {
+    return ++this.#asked % looksApart === 0 && performance.now() >= this.#endsAt
+  }
+
+  /** Lets the event loop serve others, and begins the next turn. */
+  readonly next: Effect.Effect<void> = nextTurn(() => this.begin())
+}
+
+/* Partitions changed actors by key range. */
+
+interface OfSubject {
+  readonly subject: Subject
+}
+
+/**
+ * The items in parts of about `size`, by ranges of their keys in the snapshot: all of a part come before all of the next.
+ * So a part is written to few pages of LMDB, and sorting it would save none. A sample sets the ends of the parts. Yields
+ * to the event loop now and then.
+ */
+export const partsByKey = Effect.fnUntraced(function* <A extends OfSubject>(
+  items: ReadonlyArray<A>,
+  size: number,
+  turns: SnapshotTurns,
+) {
+  const parts = Math.max(1, Math.ceil(items.length / size))
+  if (parts === 1) return [items]
+  const every = Math.max(1, Math.floor(items.length / (parts * samplesPerPart)))
+  const sample: Array<A> = []
+  for (let index = 0; index < items.length; index += every) sample.push(items[index]!)
+  sample.sort(compare)
+  const ends = Array.from(
+    { length: parts - 1 },
+    (_, part) => sample[Math.floor(((part + 1) * sample.length) / parts)]!,
+  )
+  const divided: Array<Array<A>> = Array.from({ length: parts }, () => [])
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]!
+    let low = 0
+    let high = ends.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (compare(item, ends[middle]!) < 0) high = middle
+      else low = middle + 1
+    }
+    divided[low]!.push(item)
+    if (turns.isOver) yield* turns.next
+  }
+  return divided
+})
+
+// Not quite the order of keys: code points beyond U+FFFF come before U+E000. Here that does not matter.
+const compare = ({ subject: one }: OfSubject, { subject: other }: OfSubject): number => {
+  if (one.actor !== "user" || other.actor !== "user") return compareTexts(one.actor, other.actor)
+  return compareTexts(one.environment, other.environment) || compareTexts(one.userId, other.userId)
+}
+
+const samplesPerPart = 16
+
+const compareTexts = (one: string, other: string): number =>
+  one === other ? 0 : one < other ? -1 : 1
 
 export interface SnapshotterOptions {
   readonly state: EngineState

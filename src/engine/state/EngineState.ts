@@ -2,10 +2,13 @@
  * All that an engine has in memory above its storage, as it is opened: empty, after the watermark of the snapshot.
  * `recovery/` fills it from snapshot and journal; a running engine, a fold of a long journal and tests continue from it.
  */
-import { Effect, Latch } from "effect"
+import { Effect, Latch, Semaphore } from "effect"
+import type { JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
-import { ActorCache } from "../actor/ActorCache.ts"
+import type { AnyActor } from "../actor/Actor.ts"
+import { ActorCache, overrunOf, Residents } from "../actor/ActorCache.ts"
+import { DecisionTurns } from "../actor/DecisionTurns.ts"
 import {
   type DirectoryActor,
   type Domain,
@@ -13,14 +16,42 @@ import {
   Environments,
   newDirectory,
 } from "../actor/Environments.ts"
+import { FeedShares } from "../commit/Feed.ts"
+import type { CommitPipeline, PendingBytes } from "../commit/GroupCommit.ts"
 import { Deduplicator } from "../dedupe/Deduplicator.ts"
 import { IdempotencyKeys } from "../dedupe/Idempotency.ts"
-import { IdIndex } from "../dedupe/IdIndex.ts"
+import { BloomFilter, IdIndex } from "../dedupe/IdIndex.ts"
 import { Erasures } from "../erasure/Erasures.ts"
 import { PendingRecords } from "../records/PendingRecords.ts"
-import { ChangedActors } from "./ChangedActors.ts"
-import { SharedBounds, type SharedBoundsOptions } from "./SharedBounds.ts"
+import { ChangedActors, type UnsnapshottedRecords } from "./ChangedActors.ts"
 import type { SnapshotMark } from "./SnapshotMark.ts"
+
+/*
+ * The bounds that the engines of a process share: users in memory, records before the disk and before the snapshot, records
+ * kept for streams, the filter of known ids, loads of users at once, work in a turn of the event loop. An engine alone has its own.
+ */
+
+export interface SharedBoundsOptions {
+  readonly residentUsersMax?: number
+  readonly residentUsersOverrunMax?: number
+  readonly idFilterBytes?: number
+}
+
+export class SharedBounds {
+  readonly residents: Residents
+  readonly knownIds: BloomFilter
+  readonly pendingBytes: PendingBytes = { bytes: 0 }
+  readonly unsnapshotted: UnsnapshottedRecords = { count: 0, engines: 0 }
+  readonly feeds = new FeedShares()
+  readonly loads = Semaphore.makeUnsafe(limits.activationsConcurrentMax)
+  readonly turns = new DecisionTurns()
+
+  constructor(options: SharedBoundsOptions = {}) {
+    const usersMax = options.residentUsersMax ?? limits.residentUsersMax
+    this.residents = new Residents(usersMax, options.residentUsersOverrunMax ?? overrunOf(usersMax))
+    this.knownIds = new BloomFilter(options.idFilterBytes ?? limits.idFilterBytes)
+  }
+}
 
 export interface StateOptions extends SharedBoundsOptions {
   readonly idlePassivateMs?: number
@@ -99,4 +130,19 @@ export const openState = (
 export const leaveShared = ({ actorCache, changed }: EngineState): void => {
   actorCache.leave()
   changed.leave()
+}
+
+export interface DurableRecord {
+  readonly actor: AnyActor
+  readonly record: JournalRecord
+}
+
+/** Subscribes a state to the stages of each durable record, decided by its actor or found in the journal by recovery. */
+export const followRecords = <Entry extends DurableRecord>(
+  pipeline: CommitPipeline<Entry>,
+  { changed, environments, idempotency }: EngineState,
+): void => {
+  pipeline.on("counts", ({ record }) => environments.durable(record))
+  pipeline.on("idempotency", ({ record }) => idempotency.committed(record))
+  pipeline.on("snapshot", ({ actor, record }) => changed.committed(actor, record.sequence))
 }

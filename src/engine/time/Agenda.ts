@@ -12,11 +12,11 @@
  *
  * Cost: 8 bytes a member, 4 for its listing; a change is two reads and writes in arrays.
  */
-import { MemberTable } from "../../domain/board/MemberTable.ts"
+import { MemberTable } from "../../domain/board/Members.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
-import { dueAt } from "../../domain/user/Due.ts"
-import { isMidway } from "../../domain/user/QuestState.ts"
+import { dueAt } from "../../domain/user/Progress.ts"
 import type { UserState } from "../../domain/user/User.ts"
+import { isMidway } from "../../domain/user/User.ts"
 import { limits } from "../../Limits.ts"
 
 /** The due second of a user with something that only an edit can make due. */

@@ -12,8 +12,11 @@
  *
  * Cost: one reading of the machine's clock; of the monotonic clock only once in a millisecond.
  */
-import type { Clock } from "effect"
+import { Clock, Effect, type Latch, Stream } from "effect"
 import { limits } from "../../Limits.ts"
+import type { Storage, StorageError } from "../../storage/Storage.ts"
+import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
+import { decodeRecord } from "../records/Codec.ts"
 
 /** A step of the machine's clock, in milliseconds ahead of the engine's clock or behind it. */
 export type ClockStep =
@@ -120,3 +123,103 @@ export class EngineClock {
     this.#onStep({ kind: "behind", behindMs })
   }
 }
+
+/* Opens the clock of an engine at the newest time of its data; its steps are logged and counted. */
+
+/** Makes the clock; it begins at `latest`, the newest time of the data. */
+export const openClock = Effect.fnUntraced(function* (
+  latest: number | undefined,
+  jumpMsMax: number,
+  metrics: EngineMetrics,
+): Effect.fn.Return<EngineClock> {
+  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const clock = new EngineClock({
+    clock: yield* Clock.Clock,
+    latest,
+    jumpMsMax,
+    onStep: (step) => {
+      if (step.kind === "refused") metrics.clockJumpRefused()
+      run(logStep(step))
+    },
+  })
+  metrics.observeClock(clock)
+  return clock
+})
+
+const logStep = (step: ClockStep): Effect.Effect<void> => {
+  switch (step.kind) {
+    case "refused":
+      return Effect.annotateLogs(Effect.logError(step.untilAllowed ? tooFar : jumped), {
+        aheadSeconds: seconds(step.aheadMs),
+      })
+    case "believed":
+      return Effect.annotateLogs(
+        Effect.logWarning("The machine's clock kept its jump ahead and is followed again"),
+        { aheadSeconds: seconds(step.aheadMs) },
+      )
+    case "withdrawn":
+      return Effect.annotateLogs(
+        Effect.logWarning("The machine's clock is back from its jump ahead, which was ignored"),
+        { aheadSeconds: seconds(step.aheadMs) },
+      )
+    case "behind":
+      return Effect.annotateLogs(
+        Effect.logWarning(
+          "The machine's clock is behind the newest time of the data. The server's time runs a tenth slower until the clock has caught up",
+        ),
+        { behindSeconds: seconds(step.behindMs) },
+      )
+  }
+}
+
+const jumped =
+  "The machine's clock jumped ahead. It is ignored until the jump has lasted for a minute"
+const tooFar =
+  "The machine's clock jumped ahead further than LAUREL_CLOCK_JUMP_MAX and is ignored. If the clock is right, start once with a larger value"
+
+const seconds = (ms: number): number => Math.round(ms / 1_000)
+
+/**
+ * The newest time that the data has, epoch milliseconds: that of the last record, or `markedAt`, that of the snapshot (0
+ * for none). `undefined`: the data has no time. A snapshot dated more than `jumpMsMax` after the last record is ignored:
+ * its clock was wrong.
+ */
+export const readLatestTime = Effect.fnUntraced(function* (
+  storage: Storage["Service"],
+  markedAt: number,
+  jumpMsMax: number,
+): Effect.fn.Return<number | undefined, StorageError> {
+  const { lastSequence } = storage
+  if ((yield* storage.firstSequence) > lastSequence) return markedAt > 0 ? markedAt : undefined
+  const last = (yield* Stream.runCollect(storage.readRecords(lastSequence))).flat().at(-1)
+  if (last === undefined) return undefined
+  const { at } = decodeRecord(last.body)
+  return markedAt - at > jumpMsMax ? at : Math.max(at, markedAt)
+})
+
+/** The time of a state: it stands still at the newest record until the engine writes records itself, by a clock. */
+export class EngineTime {
+  /** The newest time of the data, epoch milliseconds; `undefined`: it has none. */
+  latest: number | undefined
+  #clock: (() => number) | undefined
+
+  constructor(latest: number | undefined) {
+    this.latest = latest
+  }
+
+  /** Epoch milliseconds. */
+  readonly now = (): number => (this.#clock === undefined ? (this.latest ?? 0) : this.#clock())
+
+  /** A record of this time was folded. */
+  reached(at: number): void {
+    if (this.latest === undefined || at > this.latest) this.latest = at
+  }
+
+  follow(clock: { readonly now: () => number }): void {
+    this.#clock = clock.now
+  }
+}
+
+/** Ends after `ms`, or when the latch is opened, and closes the latch. An opening while nobody sleeps ends the next sleep. */
+export const sleepUnlessOpened = (latch: Latch.Latch, ms: number): Effect.Effect<unknown> =>
+  Effect.andThen(Effect.race(Effect.sleep(ms), latch.await), latch.close)

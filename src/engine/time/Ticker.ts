@@ -12,7 +12,7 @@ import type { Broken } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Boards } from "../boards/Boards.ts"
 import { type Agenda, dueSecond } from "./Agenda.ts"
-import { sleepUnlessOpened } from "./sleepUnlessOpened.ts"
+import { sleepUnlessOpened } from "./Clock.ts"
 
 /** An environment, as time passes in it. */
 export interface TimedEnvironment {

@@ -21,7 +21,7 @@ import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
 import type { Boards } from "../boards/Boards.ts"
 import type { CommitWaiter } from "../commit/GroupCommit.ts"
-import { sleepUnlessOpened } from "./sleepUnlessOpened.ts"
+import { sleepUnlessOpened } from "./Clock.ts"
 
 type CloseWindows = Extract<ProjectCommand, { readonly kind: "closeWindows" }>
 

@@ -11,26 +11,167 @@
  * · `GET /admin/archives` → `{ server, archives }`, those of its folder · `GET /admin/position` → `{ lastSequence, checksum }`,
  * where the durable journal ends · `/admin/accounts` (`AdminAccounts`) · `GET /metrics`, for Prometheus. Errors are problem details as in the API.
  */
+
 import { createHash, timingSafeEqual } from "node:crypto"
 import type { IncomingMessage } from "node:http"
-import type { AddressInfo } from "node:net"
-import { Cause, Effect, Result, type Scope } from "effect"
-import type { AccountAdmin } from "../../accounts/AccountAdmin.ts"
+import { type AddressInfo, isIP } from "node:net"
+import path from "node:path"
+import { Cause, Effect, Result, type Schema, type Scope } from "effect"
+import { type AccountAdmin, LinkRequest } from "../../accounts/AccountAdmin.ts"
 import { ApiKeys, type CreatedKey, KeyRequest, RotationRequest } from "../../accounts/ApiKeys.ts"
-import { RequestOrigin } from "../../accounts/audit/RequestOrigin.ts"
-import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { RequestOrigin } from "../../accounts/audit/AuditLog.ts"
+import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { Archives } from "../../engine/archive/Archives.ts"
+import type { JobFailed, JobProgress } from "../../engine/archive/Jobs.ts"
 import { limits } from "../../Limits.ts"
 import { type Metrics, prometheusContentType, type ReadFailure } from "../../metrics/Metrics.ts"
+import { detailsOf } from "../../storage/archive/ArchiveCatalog.ts"
+import { parseBody, readBody } from "../body/Body.ts"
+import { inputDecoder } from "../body/InputDecoder.ts"
 import { clientAddress } from "../request/ClientAddress.ts"
 import { type Exchange, type RequestHandler, unwatched } from "../request/Exchange.ts"
-import { bearerKey } from "../request/RequestParts.ts"
+import { bearerKey, percentDecode } from "../request/RequestParts.ts"
 import { type Address, Listener, listen, type ServeError } from "../server/Listener.ts"
 import { type Served, whereIs } from "../server/Server.ts"
-import { accountRoute } from "./AdminAccounts.ts"
-import { createArchive, listOf } from "./AdminArchives.ts"
-import { type AdminReply, type Answer, jsonBody, notFound } from "./AdminParts.ts"
-import { hostCheck } from "./HostCheck.ts"
+
+/* Shared by the routes of the admin server. */
+
+/** The reply to a request; no `body` is 204. */
+export interface AdminReply {
+  readonly status: number
+  readonly body?: unknown
+}
+
+export type Answer = Effect.Effect<AdminReply, LaurelError>
+
+export const notFound = laurelError(
+  "not_found",
+  "The admin server has no operation with this method and path.",
+)
+
+/** Reads a JSON body by its schema; fails with all that is wrong. */
+export const jsonBody = <A>(
+  schema: Schema.Top,
+): ((exchange: Exchange) => Effect.Effect<A, LaurelError>) => {
+  const decode = inputDecoder<A>(schema, { errors: "all", onExcessProperty: "error" })
+  const decoded = (value: unknown): Result.Result<A, LaurelError> =>
+    Result.mapError(decode(value, "", limits.faultsMax), invalidRequest)
+  return (exchange) =>
+    Effect.callback((resume) => {
+      exchange.askForBody()
+      readBody(exchange.request, limits.bodyBytesMax, (body) => {
+        resume(Effect.fromResult(Result.flatMap(Result.flatMap(body, parseBody), decoded)))
+      })
+    })
+}
+
+/*
+ * Accounts of the dashboard on the admin server: `GET /admin/accounts` → `{ accounts }` · `POST /admin/accounts/links` → 201
+ * and the link's path · `DELETE /admin/accounts/:email` → 204. A server without a dashboard has none of them.
+ */
+
+const linkRequest = jsonBody<LinkRequest>(LinkRequest)
+
+export const accountRoute = (
+  accounts: AccountAdmin["Service"] | undefined,
+  exchange: Exchange,
+): Answer => {
+  if (accounts === undefined) return Effect.fail(noDashboard)
+  const { path, request } = exchange
+  const name = /^\/admin\/accounts\/([^/]+)$/.exec(path)?.[1]
+  switch (`${request.method} ${path}`) {
+    case "GET /admin/accounts":
+      return Effect.map(accounts.list, (all) => ({ status: 200, body: { accounts: all } }))
+    case "POST /admin/accounts/links":
+      return Effect.map(Effect.flatMap(linkRequest(exchange), accounts.createLink), (body) => ({
+        status: 201,
+        body,
+      }))
+  }
+  const email = request.method === "DELETE" && name !== undefined ? percentDecode(name) : undefined
+  return email === undefined
+    ? Effect.fail(notFound)
+    : Effect.as(accounts.remove(email), { status: 204 })
+}
+
+const noDashboard = laurelError("not_found", "The server runs with LAUREL_DASHBOARD=off.")
+
+/*
+ * `POST /admin/archives` → 200 and lines of JSON while the archive is being made: `{ "progress": … }` now and
+ * then, `{ "waiting": true }` every `adminPulseMs`, at last `{ "archive": … }`, its manifest, or `{ "failed": { kind, detail } }`. A
+ * caller that disconnects before the end does not stop the archive. It may wait for those of other partitions.
+ */
+
+export type ArchiveLine =
+  | { readonly progress: JobProgress }
+  | { readonly waiting: true }
+  | { readonly archive: unknown }
+  | { readonly failed: Pick<JobFailed, "kind" | "detail"> }
+
+/** Makes an archive and streams its progress. */
+export const createArchive = (
+  archives: Archives["Service"],
+  { requestId, response }: Exchange,
+): Effect.Effect<void> => {
+  const tell = (line: ArchiveLine): void => {
+    if (!response.destroyed) response.write(`${JSON.stringify(line)}\n`)
+  }
+  response.writeHead(200, {
+    "Content-Type": "application/x-ndjson",
+    "Cache-Control": "no-store",
+    "X-Request-Id": requestId,
+  })
+  const progress = (at: JobProgress) => tell({ progress: at })
+  const pulse = Effect.sync(() => tell({ waiting: true })).pipe(
+    Effect.delay(limits.adminPulseMs),
+    Effect.forever,
+  )
+  return Effect.raceFirst(archives.create({ reason: "request", progress }), pulse).pipe(
+    Effect.matchCauseEffect({
+      onSuccess: (archive) => Effect.sync(() => tell({ archive })),
+      onFailure: (cause) => {
+        const failed = Cause.findError(cause)
+        if (Result.isSuccess(failed)) {
+          const { detail, kind } = failed.success
+          return Effect.sync(() => tell({ failed: { kind, detail } }))
+        }
+        tell({ failed: { kind: "failed", detail: "The log has the cause under the request id." } })
+        return Effect.annotateLogs(Effect.logError("An admin request failed", cause), { requestId })
+      },
+    }),
+    Effect.ensuring(Effect.sync(() => response.end())),
+  )
+}
+
+/** The archives in the folder of this server; `server`: its address in the cluster. */
+export const listOf = (archives: Archives["Service"], server: string | undefined): Answer =>
+  Effect.map(archives.list, (listed) => ({
+    status: 200,
+    body: {
+      server: server ?? null,
+      archives: listed.map((each) => detailsOf({ ...each, folder: path.resolve(each.folder) })),
+    },
+  }))
+
+/*
+ * Under which hosts the admin address may be asked. A page in a browser can have its own host name point to this
+ * machine (DNS rebinding) and then read what needs no token; but its requests carry that name in `Host`.
+ */
+
+const hostAndPort = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+))(?::\d*)?$/
+
+/** Tells whether a request's `Host` is an IP address, `localhost`, or one of `names`; clients of HTTP/1.0 send none. */
+export const hostCheck = (
+  names: ReadonlyArray<string>,
+): ((host: string | undefined) => boolean) => {
+  const known = new Set(["localhost", ...names.map((name) => name.toLowerCase())])
+  return (host) => {
+    if (host === undefined) return true
+    const [, inBrackets, plain] = hostAndPort.exec(host.toLowerCase()) ?? []
+    if (inBrackets !== undefined) return isIP(inBrackets) === 6
+    return plain !== undefined && (isIP(plain) === 4 || known.has(plain.replace(/\.$/, "")))
+  }
+}
 
 export interface AdminOptions extends Address {
   /** Further host names under which it is asked. */

@@ -2,20 +2,76 @@
  * The contract as data: groups of endpoints with their schemas. Everything is derived from it: the server's
  * routes and decoders, `/openapi.json`, the reference at `/docs`, and typed clients (`HttpApiClient`).
  */
-import { HttpApi, OpenApi } from "effect/http-api"
-import { Actions } from "./Actions.ts"
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Badges } from "./Badges.ts"
+import { oneOf } from "./Common.ts"
 import { Definitions } from "./DefinitionFiles.ts"
-import { Events } from "./Events.ts"
+import { Actions, Events } from "./Events.ts"
 import { Leaderboard } from "./Leaderboard.ts"
+import { NotReady } from "./Problems.ts"
 import { Projects } from "./Project.ts"
 import { Quests } from "./Quests.ts"
 import { completeReference, introduction } from "./Reference.ts"
 import { Rules } from "./Rules.ts"
 import { Stream } from "./Stream.ts"
-import { System } from "./System.ts"
 import { Users } from "./Users.ts"
 import { Webhooks } from "./Webhooks.ts"
+
+/* Health, readiness and documentation: without a key, and under their own path only. */
+
+const status = oneOf(["ok"]).annotate({ description: "It is." })
+const Status = Schema.Struct({ status }).annotate({ examples: [{ status: "ok" }] })
+const Health = Schema.Struct({
+  status,
+  version: Schema.String.annotate({ description: "The version of Laurel that runs." }),
+}).annotate({ examples: [{ status: "ok", version: "1.0.0" }] })
+const atRoot = { servers: [{ url: "/" }] }
+
+export const System = HttpApiGroup.make("system")
+  .add(
+    HttpApiEndpoint.get("health", "/healthz", { success: Health }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Liveness",
+        description: "Returns 200 while the process answers, also during start and shutdown.",
+        override: atRoot,
+      }),
+    ),
+    HttpApiEndpoint.get("ready", "/readyz", { success: Status, error: NotReady }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Readiness",
+        description:
+          "Returns 503 during start (`starting`, with the progress as detail) and shutdown (`shutting_down`).",
+        override: atRoot,
+      }),
+    ),
+    HttpApiEndpoint.get("openapi", "/openapi.json", {
+      success: Schema.Record(Schema.String, Schema.Unknown).annotate({
+        examples: [{ openapi: "3.1.0", info: { title: "Laurel", version: "1" }, paths: {} }],
+      }),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "This document",
+        description:
+          "The API as OpenAPI 3.1, generated from the declaration that the server runs on.",
+        override: atRoot,
+      }),
+    ),
+    HttpApiEndpoint.get("docs", "/docs", {
+      success: Schema.String.annotate({ examples: ["<!doctype html>"] }).pipe(
+        HttpApiSchema.asText({ contentType: "text/html" }),
+      ),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "API reference",
+        description: "This document as a web page, which loads nothing from other servers.",
+        override: atRoot,
+      }),
+    ),
+  )
+  .annotateMerge(
+    OpenApi.annotations({ title: "System", description: "Health and reference. No key needed." }),
+  )
 
 export const Api = HttpApi.make("laurel")
   .add(

@@ -1,18 +1,18 @@
 /** Operations on badges, which users earn once. */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { criterionKinds } from "../../domain/project/Badge.ts"
+import { criterionKinds } from "../../domain/project/Definition.ts"
 import { limits } from "../../Limits.ts"
-import { Backfill, BackfillRequest, StartedBackfill } from "./Backfills.ts"
-import { oneOf, text } from "./Checks.ts"
 import {
   ApiKey,
   idempotencyHeaders,
   mergePatch,
   OpenTo,
+  oneOf,
   pageFields,
   pageQuery,
   Time,
+  text,
 } from "./Common.ts"
 import {
   CountedAction,
@@ -23,7 +23,7 @@ import {
   Target,
   Where,
 } from "./Definitions.ts"
-import { badge, badgePage } from "./examples/Definitions.ts"
+import { backfills, badge, badgePage, startedBackfill } from "./examples/Definitions.ts"
 import { countedBadgeId } from "./examples/Ids.ts"
 import {
   ArchivedConflict,
@@ -35,6 +35,64 @@ import {
   UseConflict,
   writeProblems,
 } from "./Problems.ts"
+
+/* Shapes of backfills: awards of a badge to users who already qualify. */
+
+export const BackfillRequest = Schema.Struct({
+  notify: Schema.optionalKey(
+    Schema.Boolean.annotate({
+      description: "Whether webhooks and streams report the awarded badges. Default `false`.",
+      examples: [false],
+    }),
+  ),
+}).annotate({ identifier: "BackfillRequest", examples: [{ notify: true }, {}] })
+
+const asked = {
+  badgeId: Schema.String.annotate({
+    description: "The badge's id.",
+    examples: [countedBadgeId],
+  }),
+  notify: Schema.Boolean.annotate({
+    description: "Whether webhooks and streams report the awarded badges.",
+    examples: [false],
+  }),
+  startedAt: Time.annotate({ description: "Start of the backfill." }),
+}
+
+export const StartedBackfill = Schema.Struct(asked).annotate({
+  identifier: "StartedBackfill",
+  description: "An accepted backfill; `Location` has its progress.",
+  examples: [startedBackfill],
+})
+
+export const Backfill = Schema.Struct({
+  ...asked,
+  status: oneOf(["waiting", "running", "finished"]).annotate({
+    description: "`waiting`: another backfill runs first.",
+    examples: ["running"],
+  }),
+  checked: Schema.Int.annotate({
+    description: "Number of users checked.",
+    examples: [42_000],
+  }),
+  total: Schema.Int.annotate({
+    description: "Number of users to check.",
+    examples: [100_000],
+  }),
+  awarded: Schema.Int.annotate({
+    description:
+      "Number of users awarded. A server restart restarts the backfill, and earlier awards are not counted again.",
+    examples: [1_250],
+  }),
+  finishedAt: Schema.NullOr(Time).annotate({
+    description: "End of the backfill; null: not finished.",
+    examples: [null],
+  }),
+}).annotate({
+  identifier: "Backfill",
+  description: "The award of a badge to users who already qualify.",
+  examples: backfills,
+})
 
 const Name = text(1, limits.titleCharactersMax).annotate({
   description: "Name for people.",

@@ -3,12 +3,20 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { limits } from "../../Limits.ts"
 import { NewBadge } from "./Badges.ts"
-import { distinct, list, oneOf, pattern } from "./Checks.ts"
-import { ApiKey, BodyBytesMax, idempotencyHeaders, OpenTo } from "./Common.ts"
-import { appliedFile, definitionsFile, fileDiff } from "./examples/DefinitionFiles.ts"
+import {
+  ApiKey,
+  BodyBytesMax,
+  distinct,
+  idempotencyHeaders,
+  list,
+  OpenTo,
+  oneOf,
+  pattern,
+} from "./Common.ts"
+import { appliedFile, definitionsFile, fileDiff } from "./examples/Definitions.ts"
 import { badgeId, questId, ruleId } from "./examples/Ids.ts"
 import { DefinitionConflict, readProblems, writeProblems } from "./Problems.ts"
-import { ProjectPatch } from "./ProjectSettings.ts"
+import { ProjectPatch } from "./Project.ts"
 import { NewQuest } from "./Quests.ts"
 import { NewRule, strayBounds } from "./Rules.ts"
 

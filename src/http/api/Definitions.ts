@@ -1,10 +1,9 @@
 /** Shapes shared by rules, quests, badges and streaks. */
 import { Schema } from "effect"
-import { conditionOperators } from "../../domain/project/Condition.ts"
+import { conditionOperators } from "../../domain/project/Definition.ts"
 import { questCompleteAction } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
-import { check, faultAt, integer, list, oneOf, text } from "./Checks.ts"
-import { Action } from "./Common.ts"
+import { Action, check, faultAt, integer, list, oneOf, text } from "./Common.ts"
 import { reward } from "./examples/Definitions.ts"
 import { badgeId } from "./examples/Ids.ts"
 

@@ -2,19 +2,20 @@
 import { Schema } from "effect"
 import { type HistoryKind, historyKinds } from "../../domain/message/HistoryFact.ts"
 import { Source } from "../../domain/message/MessageData.ts"
-import { check, oneOf } from "./Checks.ts"
 import {
   Action,
   BadgeId,
   BadgeName,
+  check,
   Earned,
   LevelChange,
+  oneOf,
   QuestId,
   QuestTitle,
   Time,
   typeName,
 } from "./Common.ts"
-import { causes, historyPage, profile } from "./examples/History.ts"
+import { causes, historyPage, profile } from "./examples/Users.ts"
 
 const CallersId = Schema.NullOr(Schema.String).annotate({
   description: "Your id; null: none.",

@@ -4,11 +4,12 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { dayOf, windowKinds } from "../../domain/values/Calendar.ts"
 import { isIsoTime } from "../../domain/values/isoTime.ts"
 import { limits } from "../../Limits.ts"
-import { check, oneOf } from "./Checks.ts"
 import {
   ApiKey,
+  check,
   Level,
   OpenTo,
+  oneOf,
   pageFields,
   pageQuery,
   Time,

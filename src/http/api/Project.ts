@@ -2,11 +2,32 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { environmentNames, tiers } from "../../domain/project/Directory.ts"
-import { oneOf } from "./Checks.ts"
-import { ApiKey, mergePatch, OpenTo } from "./Common.ts"
-import { patchWords } from "./Definitions.ts"
-import { Event } from "./Events.ts"
-import { project } from "./examples/Definitions.ts"
+import { levelCurveKinds } from "../../domain/project/Level.ts"
+import { limits } from "../../Limits.ts"
+import { NewBadge } from "./Badges.ts"
+import {
+  Action,
+  ApiKey,
+  distinct,
+  Earned,
+  faultAt,
+  integer,
+  LevelChange,
+  list,
+  mergePatch,
+  number,
+  OpenTo,
+  oneOf,
+  Time,
+  text,
+  timeZone,
+  UserId,
+} from "./Common.ts"
+import { Key, patchWords } from "./Definitions.ts"
+import { Event, matched, QuestOutcome, StreakOutcome, withheld } from "./Events.ts"
+import { project, streak } from "./examples/Definitions.ts"
+import { badgeId, questId, ruleId } from "./examples/Ids.ts"
+import { simulation } from "./examples/Users.ts"
 import {
   BadgeNotFound,
   ChangeConflict,
@@ -18,8 +39,311 @@ import {
   UseConflict,
   writeProblems,
 } from "./Problems.ts"
-import { LevelCurve, ProjectPatch, Streak } from "./ProjectSettings.ts"
-import { PreviewRequest, Simulation } from "./Simulations.ts"
+import { NewQuest } from "./Quests.ts"
+import { NewRule } from "./Rules.ts"
+
+/* The settings of an environment: time zone, level curve, streaks, actions of clients. */
+
+const Name = text(1, limits.titleCharactersMax).annotate({
+  description: "Name for people. Default: the project name of its keys.",
+  examples: ["Language school"],
+})
+
+export const TimeZone = timeZone.annotate({
+  description:
+    "The IANA time zone of days, weeks and months for leaderboards, limits, recurring quests, and users without a time zone.",
+  examples: ["Europe/Berlin"],
+})
+
+const curveXp = integer(1, limits.amountMax)
+
+const Thresholds = list(integer(0, limits.balanceMax), 1, limits.levelThresholdsMax)
+  .check(
+    Schema.makeFilter<ReadonlyArray<number>>(
+      (thresholds) =>
+        thresholds.flatMap((threshold, index) => {
+          const before = thresholds[index - 1]
+          if (before === undefined) {
+            return threshold === 0 ? [] : [faultAt([index], "out_of_range", "must be 0")]
+          }
+          return threshold > before
+            ? []
+            : [faultAt([index], "out_of_range", "must be greater than the previous one")]
+        }),
+      { toJsonSchema: () => [{}, true] },
+    ),
+  )
+  .annotate({
+    description:
+      "For `table`: the xp at which each level begins, from 0. The last one begins the top level.",
+    examples: [[0, 100, 300, 1000]],
+  })
+
+const LevelCurvePatch = Schema.Struct({
+  kind: Schema.optionalKey(
+    oneOf(levelCurveKinds).annotate({
+      description:
+        "`quadratic`: level n begins at base·n·(n−1) xp. `linear`: every level takes `xpPerLevel`. `geometric`: level 1 takes `base`, each further level `factor` times the previous one, rounded. `table`: levels begin at `thresholds`.",
+      examples: ["quadratic"],
+    }),
+  ),
+  base: Schema.optionalKey(
+    curveXp.annotate({ description: "For `quadratic` and `geometric`.", examples: [50] }),
+  ),
+  xpPerLevel: Schema.optionalKey(
+    curveXp.annotate({ description: "For `linear`.", examples: [500] }),
+  ),
+  factor: Schema.optionalKey(
+    number(limits.levelFactorMin, limits.levelFactorMax).annotate({
+      description: "For `geometric`.",
+      examples: [1.5],
+    }),
+  ),
+  thresholds: Schema.optionalKey(Thresholds),
+}).annotate({
+  identifier: "LevelCurvePatch",
+  description:
+    "Maps xp to levels. A new curve changes every user's level at once; xp stay. Changing `kind` replaces the whole curve.",
+})
+
+export const LevelCurve = Schema.Union([
+  Schema.Struct({
+    kind: Schema.Literal("quadratic").annotate({
+      description: "Level n begins at base·n·(n−1) xp.",
+    }),
+    base: Schema.Int.annotate({ description: "Half of the xp of level 1.", examples: [50] }),
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("linear").annotate({ description: "Every level takes the same xp." }),
+    xpPerLevel: Schema.Int.annotate({ description: "Xp per level.", examples: [500] }),
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("geometric").annotate({
+      description: "Each level takes a constant factor more than the previous one.",
+    }),
+    base: Schema.Int.annotate({ description: "Xp of level 1.", examples: [100] }),
+    factor: Schema.Finite.annotate({ description: "Growth factor.", examples: [1.5] }),
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("table").annotate({ description: "Explicit levels." }),
+    thresholds: Schema.Array(Schema.Int).annotate({
+      description: "Xp at which each level begins; the last one begins the top level.",
+      examples: [[0, 100, 300, 1000]],
+    }),
+  }),
+]).annotate({
+  identifier: "LevelCurve",
+  description: "Maps xp to levels.",
+  examples: [{ kind: "quadratic", base: 50 }],
+})
+
+const StreakKey = Key.annotate({
+  description: "Your key of the streak; users' days are stored under it.",
+  examples: ["daily"],
+})
+
+const freezes = integer(0, limits.streakFreezesMax)
+
+const NewStreak = Schema.Struct({
+  key: StreakKey,
+  actions: Schema.optionalKey(
+    list(Action, 0, limits.streakActionsMax)
+      .check(distinct<string>([], (action) => action))
+      .annotate({
+        description: "Actions that count; one event a day is enough. Default: every action.",
+        examples: [["LESSON_DONE"]],
+      }),
+  ),
+  freezes: Schema.optionalKey(
+    Schema.Struct({
+      initial: Schema.optionalKey(
+        freezes.annotate({ description: "Freezes of a new streak. Default 0." }),
+      ),
+      max: Schema.optionalKey(
+        freezes.annotate({ description: "Maximum number of freezes. Default: `initial`." }),
+      ),
+      everyDays: Schema.optionalKey(
+        Schema.NullOr(integer(1, limits.streakEveryDaysMax)).annotate({
+          description:
+            "The streak gains a freeze at each multiple of this number of days. Default: never.",
+        }),
+      ),
+    }).annotate({
+      identifier: "NewStreakFreezes",
+      description: "Freezes: each forgives one missed day. Default: none.",
+      examples: [{ initial: 1, max: 3, everyDays: 7 }],
+    }),
+  ),
+}).annotate({ identifier: "NewStreak" })
+
+export const Streak = Schema.Struct({
+  key: StreakKey,
+  actions: Schema.Array(Schema.String).annotate({
+    description: "Actions that count; empty: every action.",
+    examples: [["LESSON_DONE"]],
+  }),
+  freezes: Schema.Struct({
+    initial: Schema.Int.annotate({
+      description: "Freezes of a new streak.",
+      examples: [1],
+    }),
+    max: Schema.Int.annotate({ description: "Maximum number of freezes.", examples: [3] }),
+    everyDays: Schema.NullOr(Schema.Int).annotate({
+      description:
+        "The streak gains a freeze at each multiple of this number of days; null: never.",
+      examples: [7],
+    }),
+  }).annotate({
+    identifier: "StreakFreezes",
+    description: "Freezes: each forgives one missed day.",
+    examples: [streak.freezes],
+  }),
+}).annotate({
+  identifier: "Streak",
+  description: "A streak: consecutive days, in the user's time zone, with a counted event.",
+})
+
+const ClientActions = list(Action, 0, limits.clientActionsMax)
+  .check(distinct<string>([], (action) => action))
+  .annotate({
+    description:
+      "The actions that users may send themselves, with a user token. A user can send them at any time and with any metadata: list only what users may claim, and give their rules limits. Default: none.",
+    examples: [["LESSON_OPENED"]],
+  })
+
+export const ProjectPatch = Schema.Struct({
+  name: Schema.optionalKey(Schema.NullOr(Name)),
+  timezone: Schema.optionalKey(TimeZone),
+  levelCurve: Schema.optionalKey(LevelCurvePatch),
+  streaks: Schema.optionalKey(
+    Schema.NullOr(
+      list(NewStreak, 0, limits.streaksMax)
+        .check(distinct<typeof NewStreak.Type>(["key"], ({ key }) => key))
+        .annotate({
+          description:
+            "The full list of the project's streaks. A streak used by badges cannot be removed.",
+        }),
+    ),
+  ),
+  clientActions: Schema.optionalKey(Schema.NullOr(ClientActions)),
+}).annotate({
+  identifier: "ProjectPatch",
+  description: "A change of settings.",
+  examples: [
+    { timezone: "Europe/Berlin" },
+    { levelCurve: { kind: "table", thresholds: [0, 100, 300, 1000] } },
+    {
+      streaks: [
+        {
+          key: "daily",
+          actions: ["LESSON_DONE"],
+          freezes: { initial: 1, max: 3, everyDays: 7 },
+        },
+      ],
+    },
+  ],
+})
+
+/* Events that are tried: the outcome that they would have, with definitions as they are or with drafts. */
+
+const Given = Schema.Struct({
+  source: Schema.Struct({
+    kind: oneOf(["rule", "quest", "criteria"]).annotate({
+      description: "The source: a rule, a completed quest, or a badge's own criteria.",
+      examples: ["rule"],
+    }),
+    id: Schema.NullOr(Schema.String).annotate({
+      description: "The id of the rule or quest.",
+      examples: ["rul_01a1fc1e64c07345932e273286b5ca30"],
+    }),
+  }).annotate({ description: "The source." }),
+  xp: Schema.Int.annotate({ description: "Experience points.", examples: [50] }),
+  points: Schema.Int.annotate({ description: "Points.", examples: [0] }),
+  badges: Schema.Array(Schema.String).annotate({
+    description: "The ids of badges.",
+    examples: [[]],
+  }),
+}).annotate({ identifier: "Given", description: "The amounts and badges from one source." })
+
+export const Simulation = Schema.Struct({
+  userId: UserId,
+  action: Action,
+  duplicate: Schema.Boolean.annotate({
+    description:
+      "Whether an earlier event has this `id`. The event would change nothing then, and the first outcome is returned.",
+    examples: [false],
+  }),
+  occurredAt: Time,
+  xp: Earned,
+  points: Earned,
+  level: LevelChange,
+  badges: Schema.Array(
+    Schema.Struct({
+      id: Schema.String.annotate({ description: "The badge's id." }),
+      name: Schema.String.annotate({ description: "Name for people." }),
+    }),
+  ).annotate({
+    description: "Badges that the event would earn.",
+    examples: [[{ id: "bdg_01a1fc1e64c07345932e273286b5ca30", name: "First lesson" }]],
+  }),
+  quests: Schema.Array(QuestOutcome).annotate({
+    description: "Quests that the event would count for.",
+  }),
+  streaks: Schema.Array(StreakOutcome).annotate({
+    description: "Streaks that the event would extend.",
+  }),
+  matched,
+  withheld,
+  given: Schema.Array(Given).annotate({
+    description: "The sources, in the order of their effect.",
+  }),
+}).annotate({
+  identifier: "Simulation",
+  description: "The outcome that an event would have.",
+  examples: [simulation],
+})
+
+const replaced = (noun: string, id: string) =>
+  Schema.optionalKey(
+    text(1, limits.idCharactersMax).annotate({
+      description: `The id of the ${noun} that the draft replaces. Default: the draft is a new ${noun}.`,
+      examples: [id],
+    }),
+  )
+
+/** An id of a replaced definition makes no sense without the draft. */
+const strayIds = (preview: Readonly<Record<string, unknown>>) =>
+  ["rule", "quest", "badge"].flatMap((noun) =>
+    preview[noun] === undefined && preview[`${noun}Id`] !== undefined
+      ? [faultAt([`${noun}Id`], "unknown_member", `requires a ${noun}`)]
+      : [],
+  )
+
+export const PreviewRequest = Schema.Struct({
+  event: Event,
+  settings: Schema.optionalKey(ProjectPatch),
+  badge: Schema.optionalKey(NewBadge),
+  badgeId: replaced("badge", badgeId),
+  quest: Schema.optionalKey(NewQuest),
+  questId: replaced("quest", questId),
+  rule: Schema.optionalKey(NewRule),
+  ruleId: replaced("rule", ruleId),
+})
+  .check(Schema.makeFilter(strayIds, { toJsonSchema: () => [{}, true] }))
+  .annotate({
+    identifier: "PreviewRequest",
+    description: "An event, and drafts of settings, a badge, a quest and a rule.",
+    examples: [
+      {
+        event: { userId: "user-42", action: "LESSON_DONE", metadata: { score: 93 } },
+        rule: { action: "LESSON_DONE", reward: { xp: 50 } },
+      },
+      {
+        event: { userId: "user-42", action: "LESSON_DONE" },
+        settings: { levelCurve: { kind: "linear", xpPerLevel: 500 } },
+      },
+    ],
+  })
 
 export const Project = Schema.Struct({
   id: Schema.String.annotate({

@@ -1,20 +1,37 @@
 /** Operations on quests. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { questRecurrences, questStatuses } from "../../domain/project/Quest.ts"
+import { questRecurrences, questStatuses } from "../../domain/project/Definition.ts"
 import { limits } from "../../Limits.ts"
-import { distinct, list, metadata, oneOf, text } from "./Checks.ts"
 import {
   ApiKey,
+  distinct,
   idempotencyHeaders,
+  list,
   mergePatch,
+  metadata,
   OpenTo,
+  oneOf,
   pageFields,
   pageQuery,
   Time,
   TimeIn,
+  text,
 } from "./Common.ts"
-import { BadgeId, givenPoints, givenXp, patchWords, Reward, RewardPatch } from "./Definitions.ts"
+import {
+  BadgeId,
+  CountedAction,
+  givenPoints,
+  givenXp,
+  Key,
+  patchWords,
+  Reward,
+  RewardPatch,
+  ShownWhere,
+  SumPath,
+  Target,
+  Where,
+} from "./Definitions.ts"
 import { countedQuest, quest, questPage } from "./examples/Definitions.ts"
 import { questId } from "./examples/Ids.ts"
 import {
@@ -25,7 +42,58 @@ import {
   UseConflict,
   writeProblems,
 } from "./Problems.ts"
-import { QuestStep, Steps } from "./QuestSteps.ts"
+
+/* Steps of a quest. */
+
+const StepKey = Key.annotate({
+  description: "Your key of the step, unique within the quest.",
+  examples: ["lessons"],
+})
+
+const StepTarget = Target.annotate({
+  description: "Number of events, or sum, that completes the step.",
+  examples: [3],
+})
+
+export const NewQuestStep = Schema.Struct({
+  key: StepKey,
+  action: CountedAction,
+  where: Schema.optionalKey(Where),
+  target: StepTarget,
+  sumPath: Schema.optionalKey(Schema.NullOr(SumPath)),
+}).annotate({
+  identifier: "NewQuestStep",
+  description:
+    "A step: a number of events with this action that satisfy `where`, or with `sumPath` the sum of a number of theirs.",
+})
+
+export const QuestStep = Schema.Struct({
+  key: StepKey,
+  action: CountedAction,
+  where: ShownWhere,
+  target: StepTarget,
+  sumPath: Schema.NullOr(SumPath).annotate({
+    description: "The path to the number that the step sums; null: it counts events.",
+    examples: [null],
+  }),
+}).annotate({ identifier: "QuestStep" })
+
+export const Steps = list(NewQuestStep, 0, limits.questStepsMax)
+  .check(distinct<typeof NewQuestStep.Type>(["key"], ({ key }) => key))
+  .annotate({
+    description:
+      "The quest completes with its last step. Without steps, a `QUEST_COMPLETE` event that names the quest completes it.",
+    examples: [
+      [
+        {
+          key: "lessons",
+          action: "LESSON_DONE",
+          where: [{ path: "score", op: "gte", value: 90 }],
+          target: 3,
+        },
+      ],
+    ],
+  })
 
 const before = "qst_01a1fc0b7d10766ab1c90c8a1f4de2b7"
 

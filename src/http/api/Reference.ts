@@ -1,9 +1,9 @@
 /** Completes the OpenAPI document beyond the schemas: introduction, headers, numbers in queries. */
 import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { faultCodes } from "./Checks.ts"
+import { faultCodes } from "./Common.ts"
 import { ruleId } from "./examples/Ids.ts"
-import { messageAlternatives, webhookParameters, webhookRequests } from "./Messages.ts"
+import { messageAlternatives, webhookParameters, webhookRequests } from "./Stream.ts"
 
 const errorTable = (Object.keys(errorKinds) as Array<ErrorCode>)
   .map((code) => `| \`${code}\` | ${errorKinds[code].status} | ${errorKinds[code].title} |`)

@@ -1,17 +1,22 @@
 /** Operations on rules, which reward actions. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { givesNothing, limitPeriods } from "../../domain/project/Rule.ts"
+import { givesNothing, limitPeriods } from "../../domain/project/Definition.ts"
 import { limits } from "../../Limits.ts"
-import { check, faultAt, integer, number, oneOf, text } from "./Checks.ts"
 import {
   ApiKey,
+  check,
+  faultAt,
   idempotencyHeaders,
+  integer,
   mergePatch,
+  number,
   OpenTo,
+  oneOf,
   pageFields,
   pageQuery,
   Time,
+  text,
 } from "./Common.ts"
 import {
   BadgeId,

@@ -2,15 +2,20 @@
 import { Schema } from "effect"
 import { nameFault } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
-import { check, faultAt, idFaultCode, oneOf, text, timeZone } from "./Checks.ts"
 import {
   BadgeId,
   BadgeName,
+  check,
+  faultAt,
+  idFaultCode,
   Level,
+  oneOf,
   pageFields,
   QuestId,
   QuestTitle,
   Time,
+  text,
+  timeZone,
   UserId,
   Xp,
 } from "./Common.ts"

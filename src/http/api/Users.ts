@@ -2,18 +2,37 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { limits } from "../../Limits.ts"
-import { text } from "./Checks.ts"
 import {
   ApiKey,
+  BadgeId,
+  BadgeName,
+  callerId,
+  Earned,
+  EarnedBadge,
+  EventKey,
   idempotencyHeaders,
+  integer,
+  LevelChange,
   limitQuery,
   OpenTo,
   pageQuery,
   type RequestParts,
+  Time,
+  text,
   UserId,
   UserNamed,
 } from "./Common.ts"
-import { eventKey } from "./examples/Ids.ts"
+import { QuestOutcome } from "./Events.ts"
+import { badgeId, eventKey, spendId } from "./examples/Ids.ts"
+import {
+  eventRevocation,
+  refund,
+  rewardOutcome,
+  rewardRevocation,
+  spend,
+  tokenRequest,
+  userToken,
+} from "./examples/Users.ts"
 import { HistoryCursor, HistoryKindIn, HistoryPage } from "./History.ts"
 import {
   BadgeNotFound,
@@ -28,10 +47,238 @@ import {
   UserNotFound,
   writeProblems,
 } from "./Problems.ts"
-import { EventRevocation, RewardGrant, RewardOutcome, RewardRevocation } from "./Rewards.ts"
-import { NewSpend, Refund, Spend } from "./Spending.ts"
 import { ProfileChange, Progress, User, UserExport, UserPage } from "./UserShapes.ts"
-import { TokenRequest, UserToken } from "./UserTokens.ts"
+
+/* Shapes of rewards granted by hand, and of revocations. */
+
+const about = {
+  reason: Schema.optionalKey(
+    text(0, limits.reasonCharactersMax, "multiple").annotate({
+      description: "Reason, kept in the user's history.",
+      examples: ["Welcome back"],
+    }),
+  ),
+  id: Schema.optionalKey(EventKey),
+}
+
+const amount = integer(1, limits.amountMax).annotate({
+  description: "Amount to grant.",
+  examples: [100],
+})
+
+export const RewardGrant = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("xp"), amount, ...about }).annotate({
+    identifier: "XpGrant",
+  }),
+  Schema.Struct({ type: Schema.Literal("points"), amount, ...about }).annotate({
+    identifier: "PointsGrant",
+  }),
+  Schema.Struct({
+    type: Schema.Literal("badge"),
+    badgeId: text(1, limits.idCharactersMax).annotate({
+      description: "Laurel's id of an active badge.",
+      examples: [badgeId],
+    }),
+    ...about,
+  }).annotate({ identifier: "BadgeGrant" }),
+]).annotate({
+  identifier: "RewardGrant",
+  description: "A grant of xp, points or a badge.",
+  examples: [
+    { type: "xp", amount: 100 },
+    { type: "points", amount: 5, reason: "Welcome back" },
+    { type: "badge", badgeId },
+  ],
+})
+
+export const RewardOutcome = Schema.Struct({
+  rewardId: Schema.String.annotate({
+    description: "Laurel's id of the reward.",
+    examples: ["rwd_0mi8k3f2a4c92"],
+  }),
+  userId: UserId,
+  type: Schema.Literals(["xp", "points", "badge"]).annotate({ description: "Kind of reward." }),
+  amount: Schema.NullOr(Schema.Int).annotate({
+    description: "Amount granted; null for a badge.",
+    examples: [100],
+  }),
+  badgeId: Schema.NullOr(Schema.String).annotate({
+    description: "Id of the badge granted; null for xp and points.",
+    examples: [null],
+  }),
+  duplicate: Schema.Boolean.annotate({
+    description:
+      "Whether an earlier reward has this `id`. Nothing changed then, and the first outcome is returned.",
+  }),
+  xp: Earned,
+  points: Earned,
+  level: LevelChange,
+  badges: Schema.Array(EarnedBadge).annotate({
+    description:
+      "Badges that the user earned: the granted one, unless the user had it, and any that followed.",
+  }),
+}).annotate({
+  identifier: "RewardOutcome",
+  description: "The durable outcome of a reward.",
+  examples: [rewardOutcome],
+})
+
+const revoked = (what: string) =>
+  Schema.Struct({
+    revoked: Schema.Int.annotate({ description: `Amount of ${what} revoked.`, examples: [50] }),
+    total: Schema.Int.annotate({ description: "Balance after this request.", examples: [1200] }),
+  }).annotate({ description: `Effect on the ${what}.` })
+
+const missing = (what: string) =>
+  Schema.Int.annotate({ description: `Amount of ${what} missing.`, examples: [0] })
+
+const undone = {
+  userId: UserId,
+  xp: revoked("xp"),
+  points: revoked("points"),
+  level: LevelChange,
+  badges: Schema.Array(Schema.Struct({ id: BadgeId, name: BadgeName })).annotate({
+    description: "Badges revoked: those that it gave, and those whose target is no longer reached.",
+  }),
+  quests: Schema.Array(QuestOutcome).annotate({
+    description: "Quests that lost progress, as they are now.",
+  }),
+  shortfall: Schema.Struct({ xp: missing("xp"), points: missing("points") }).annotate({
+    identifier: "Shortfall",
+    description: "Amounts that could not be revoked, since no balance goes below 0.",
+  }),
+}
+
+export const EventRevocation = Schema.Struct({
+  eventId: Schema.String.annotate({
+    description: "Laurel's id of the revoked event.",
+    examples: ["evt_0mi8k3f2a4c92"],
+  }),
+  ...undone,
+}).annotate({
+  identifier: "EventRevocation",
+  description: "The durable outcome of revoking an event.",
+  examples: [eventRevocation],
+})
+
+export const RewardRevocation = Schema.Struct({
+  rewardId: Schema.String.annotate({
+    description: "Laurel's id of the revoked reward.",
+    examples: ["rwd_0mi8k3f2a4c92"],
+  }),
+  ...undone,
+}).annotate({
+  identifier: "RewardRevocation",
+  description: "The durable outcome of revoking a reward.",
+  examples: [rewardRevocation],
+})
+
+/* Shapes of points that users spend. */
+
+const SpendId = Schema.String.annotate({
+  description: "Laurel's id of the spend.",
+  examples: [spendId],
+})
+
+const spent = Schema.Int.annotate({ description: "Points spent.", examples: [120] })
+
+export const NewSpend = Schema.Struct({
+  amount: integer(1, limits.amountMax).annotate({
+    description: "Points to spend.",
+    examples: [120],
+  }),
+  reason: Schema.optionalKey(
+    text(0, limits.reasonCharactersMax, "multiple").annotate({
+      description: "Purpose of the spend, kept in the user's history.",
+      examples: ["Streak freeze"],
+    }),
+  ),
+  id: Schema.optionalKey(
+    callerId.annotate({
+      description:
+        "Your id of this spend. Repeating the id of a spend of the same user changes nothing and returns the first outcome, also with another amount.",
+      examples: ["order-1001"],
+    }),
+  ),
+}).annotate({
+  identifier: "NewSpend",
+  description: "Points to spend.",
+  examples: [{ amount: 120, reason: "Streak freeze", id: "order-1001" }],
+})
+
+export const Spend = Schema.Struct({
+  spendId: SpendId,
+  userId: UserId,
+  amount: spent,
+  reason: Schema.NullOr(Schema.String).annotate({
+    description: "The reason sent with the spend.",
+    examples: ["Streak freeze"],
+  }),
+  duplicate: Schema.Boolean.annotate({
+    description:
+      "Whether an earlier spend has this `id`. Nothing changed then, and the first outcome is returned.",
+    examples: [false],
+  }),
+  points: Schema.Struct({
+    spent,
+    total: Schema.Int.annotate({ description: "Balance after this request.", examples: [180] }),
+  }).annotate({ description: "Effect on the points." }),
+}).annotate({
+  identifier: "Spend",
+  description: "The durable outcome of a spend.",
+  examples: [spend],
+})
+
+export const Refund = Schema.Struct({
+  spendId: SpendId,
+  userId: UserId,
+  points: Schema.Struct({
+    refunded: Schema.Int.annotate({
+      description: "Points returned to the balance.",
+      examples: [120],
+    }),
+    total: Schema.Int.annotate({ description: "Balance after this request.", examples: [300] }),
+  }).annotate({ description: "Effect on the points." }),
+  shortfall: Schema.Struct({
+    points: Schema.Int.annotate({
+      description:
+        "Points not returned, since the events or rewards that gave them were revoked after the spend.",
+      examples: [0],
+    }),
+  }).annotate({ description: "Amounts that could not be refunded." }),
+}).annotate({
+  identifier: "Refund",
+  description: "The durable outcome of revoking a spend.",
+  examples: [refund],
+})
+
+/* The shapes of user tokens. */
+
+export const TokenRequest = Schema.Struct({
+  expiresInSeconds: Schema.optionalKey(
+    integer(limits.userTokenSecondsMin, limits.userTokenSecondsMax).annotate({
+      description: `Lifetime of the token. Default ${limits.userTokenSeconds}. The token ends no later than your key.`,
+      examples: [900],
+    }),
+  ),
+}).annotate({
+  identifier: "TokenRequest",
+  description: "A token to make.",
+  examples: [tokenRequest],
+})
+
+export const UserToken = Schema.Struct({
+  token: Schema.String.annotate({
+    description:
+      "The token: a JSON Web Token, whose `exp` is the expiry. Send it in place of a key, as `Authorization: Bearer <token>`.",
+    examples: [userToken.token],
+  }),
+  expiresAt: Time,
+}).annotate({
+  identifier: "UserToken",
+  description: "A token of a user.",
+  examples: [userToken],
+})
 
 const params = { id: UserId }
 const named = ({ params }: RequestParts): string => params.id

@@ -16,11 +16,11 @@ import type {
   AuditChange,
   AuditLog,
 } from "../../accounts/audit/AuditLog.ts"
-import { HourlyCounts } from "../../accounts/audit/HourlyCounts.ts"
-import { logged } from "../../accounts/audit/logged.ts"
+import { logged } from "../../accounts/audit/AuditLog.ts"
+import { HourlyCounts } from "../../accounts/audit/failedSignIns.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { JsonText } from "../body/JsonText.ts"
+import { JsonText } from "../body/Body.ts"
 import type { StreamedReply } from "../stream/StreamedReply.ts"
 import type { CompiledOperation, OperationReply, OperationRequest } from "./Operation.ts"
 import type { OperationName } from "./Operations.ts"

@@ -15,9 +15,9 @@ import {
 import type { Idempotency, LogAnnotations } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { BodyBytesMax, NoBodyIsEmpty, OpenTo, type RequestParts, UserNamed } from "../api/Common.ts"
+import type { JsonText } from "../body/Body.ts"
 import { parseBody } from "../body/Body.ts"
 import { inputDecoder } from "../body/InputDecoder.ts"
-import type { JsonText } from "../body/JsonText.ts"
 import type { HeaderList } from "../request/Exchange.ts"
 import {
   type HeaderFields,

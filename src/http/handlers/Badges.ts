@@ -1,16 +1,15 @@
 import { Effect } from "effect"
 import { type Caller, isClient } from "../../accounts/Accounts.ts"
-import { makeId } from "../../accounts/makeId.ts"
+import { makeId } from "../../accounts/KeyText.ts"
 import type { BadgeChange, CriterionParts } from "../../domain/decide/BadgeDefinitions.ts"
-import type { Badge } from "../../domain/project/Badge.ts"
+import type { Badge } from "../../domain/project/Definition.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { BackfillProgress } from "../../engine/badges/Backfills.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { Badges, NewBadge } from "../api/Badges.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { referenceFaults } from "./References.ts"
-import { factOf, foundOr, named, pageItems } from "./Shapes.ts"
+import { factOf, foundOr, named, pageItems, referenceFaults } from "./Shapes.ts"
 
 export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges> => ({
   create: {

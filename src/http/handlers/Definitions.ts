@@ -2,10 +2,8 @@
 import { Effect } from "effect"
 import { type DefinitionsInput, isInFile } from "../../domain/decide/Definitions.ts"
 import { decideProject } from "../../domain/decide/Project.ts"
-import type { Badge } from "../../domain/project/Badge.ts"
+import type { Badge, Quest, Rule } from "../../domain/project/Definition.ts"
 import type { ProjectSettings, ProjectState } from "../../domain/project/Project.ts"
-import type { Quest } from "../../domain/project/Quest.ts"
-import type { Rule } from "../../domain/project/Rule.ts"
 import type { Fact } from "../../domain/record/Record.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
@@ -15,7 +13,7 @@ import type { Handlers } from "../contract/Interpreter.ts"
 import { newBadge } from "./Badges.ts"
 import { newQuest } from "./Quests.ts"
 import { newRule } from "./Rules.ts"
-import { settingsChange } from "./SettingsChange.ts"
+import { settingsChange } from "./Shapes.ts"
 
 export const definitionHandlers = (engine: Engine["Service"]): Handlers<typeof Definitions> => ({
   export: {

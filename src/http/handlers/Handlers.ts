@@ -1,16 +1,135 @@
+import { Effect } from "effect"
+import type { Caller } from "../../accounts/Accounts.ts"
+import { actionIndexOf, namesAction } from "../../domain/project/ActionIndex.ts"
+import type { DirectoryState } from "../../domain/project/Directory.ts"
+import { type LevelCurve, levelAt } from "../../domain/project/Level.ts"
+import type { ProjectSettings } from "../../domain/project/Project.ts"
+import { invalidRequest } from "../../domain/values/Errors.ts"
+import { isoTime, isoTimeOrNull, parseIsoTime } from "../../domain/values/isoTime.ts"
+import type { BoardEntry } from "../../engine/boards/ReadBoard.ts"
 import type { Engine } from "../../engine/Engine.ts"
+import type { Actions } from "../api/Events.ts"
+import type { Leaderboard } from "../api/Leaderboard.ts"
+import type { Projects } from "../api/Project.ts"
+import type { EventInput } from "../body/EventDecoder.ts"
+import type { Handlers } from "../contract/Interpreter.ts"
 import type { EventMetrics } from "../request/RequestMetrics.ts"
-import { actionHandlers } from "./Actions.ts"
 import { badgeHandlers } from "./Badges.ts"
 import { definitionHandlers } from "./Definitions.ts"
 import { eventHandlers } from "./Events.ts"
-import { leaderboardHandlers } from "./Leaderboard.ts"
-import { projectHandlers } from "./Project.ts"
 import { questHandlers } from "./Quests.ts"
 import { ruleHandlers } from "./Rules.ts"
+import { factOf, pageInfo, pageOf, settingsChange } from "./Shapes.ts"
+import { simulationHandlers } from "./Simulations.ts"
 import { type StreamParts, streamHandlers } from "./Stream.ts"
 import { userHandlers } from "./Users.ts"
 import { type WebhookParts, webhookHandlers } from "./Webhooks.ts"
+
+export const actionHandlers = (engine: Engine["Service"]): Handlers<typeof Actions> => ({
+  list: {
+    handle: ({ caller: { environment } }) =>
+      Effect.map(engine.readActions(environment), ({ actions, others }) => {
+        const index = actionIndexOf(engine.projectNow(environment))
+        const latest = [...actions].sort(([, one], [, other]) => other.lastAt - one.lastAt)
+        return {
+          body: {
+            actions: latest.map(([action, { count, lastAt }]) => ({
+              action,
+              count,
+              lastReceivedAt: isoTime(lastAt),
+              matched: namesAction(index, action),
+            })),
+            others: {
+              count: others.count,
+              lastReceivedAt: others.count === 0 ? null : isoTime(others.lastAt),
+            },
+          },
+        }
+      }),
+  },
+})
+
+export const leaderboardHandlers = (engine: Engine["Service"]): Handlers<typeof Leaderboard> => ({
+  get: {
+    handle: ({ caller, query }) => {
+      const { around, at, window: kind = "all_time" } = query
+      if (around !== undefined && query.offset !== undefined) return Effect.fail(twoPlaces)
+      const asked = pageOf(query)
+      return Effect.zipWith(
+        engine.readBoard(caller.environment, {
+          ...asked,
+          window: kind,
+          ...(at !== undefined && { at: parseIsoTime(at) ?? at }),
+          ...(around !== undefined && { around }),
+        }),
+        engine.readProject(caller.environment),
+        ({ endsAt, me, offset, startsAt, total, ...board }, { settings: { levelCurve } }) => {
+          const show = showEntry(levelCurve)
+          const entries = board.entries.map(show)
+          const window = { kind, startsAt: isoTimeOrNull(startsAt), endsAt: isoTimeOrNull(endsAt) }
+          const page = pageInfo({ limit: asked.limit, offset }, total, entries.length)
+          const body = { window, entries, ...page }
+          return { body: me === undefined ? body : { ...body, me: me && show(me) } }
+        },
+      )
+    },
+  },
+})
+
+const showEntry =
+  (curve: LevelCurve) =>
+  ({ displayName, previousRank, rank, score, userId, xp }: BoardEntry) => ({
+    rank,
+    userId,
+    displayName,
+    xp: score,
+    level: levelAt(curve, xp),
+    previousRank,
+  })
+
+const twoPlaces = invalidRequest([
+  {
+    pointer: "query/offset",
+    code: "invalid_value",
+    detail: "must not be sent together with around",
+  },
+])
+
+export const projectHandlers = (
+  engine: Engine["Service"],
+): Handlers<typeof Projects, { readonly simulate: EventInput }> => {
+  const show = (caller: Caller, settings: ProjectSettings) =>
+    Effect.map(engine.readDirectory, (directory) => ({
+      body: showProject(caller, settings, directory),
+    }))
+  return {
+    get: {
+      handle: ({ caller }) =>
+        Effect.flatMap(engine.readProject(caller.environment), ({ settings }) =>
+          show(caller, settings),
+        ),
+    },
+    update: {
+      handle: ({ caller, payload }) => {
+        const command = { kind: "updateSettings", change: settingsChange(payload) } as const
+        return Effect.flatMap(engine.askProject(caller.environment, command), ({ reply }) =>
+          show(caller, factOf(reply, "project.updated").settings),
+        )
+      },
+    },
+    ...simulationHandlers(engine),
+  }
+}
+
+const showProject = (caller: Caller, settings: ProjectSettings, directory: DirectoryState) => ({
+  id: caller.projectId,
+  environment: caller.environmentName,
+  ...settings,
+  streaks: settings.streaks.map(({ freezesBefore: _, ...streak }) => streak),
+  clientActions: settings.clientActions ?? [],
+  name: settings.name ?? directory.projects.get(caller.projectId)?.name ?? caller.projectId,
+  tier: caller.tier,
+})
 
 /** The handlers of all operations, by group. */
 export const handlersOf = (

@@ -1,16 +1,14 @@
 import { Effect } from "effect"
 import { type Caller, isClient } from "../../accounts/Accounts.ts"
-import { makeId } from "../../accounts/makeId.ts"
+import { makeId } from "../../accounts/KeyText.ts"
 import type { QuestChange } from "../../domain/decide/QuestDefinitions.ts"
-import { type Quest, type QuestStep, questStatusAt } from "../../domain/project/Quest.ts"
+import { type Quest, type QuestStep, questStatusAt } from "../../domain/project/Definition.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
-import type { NewQuestStep } from "../api/QuestSteps.ts"
-import type { NewQuest, QuestPatch, Quests } from "../api/Quests.ts"
+import type { NewQuest, NewQuestStep, QuestPatch, Quests } from "../api/Quests.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { referenceFaults } from "./References.ts"
-import { factOf, foundOr, named, pageItems, timeOf, withWhere } from "./Shapes.ts"
+import { factOf, foundOr, named, pageItems, referenceFaults, timeOf, withWhere } from "./Shapes.ts"
 
 export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests> => ({
   create: {

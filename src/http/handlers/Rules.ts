@@ -1,15 +1,14 @@
 import { Effect } from "effect"
-import { makeId } from "../../accounts/makeId.ts"
+import { makeId } from "../../accounts/KeyText.ts"
 import type { RuleChange } from "../../domain/decide/RuleDefinitions.ts"
-import type { Rule } from "../../domain/project/Rule.ts"
+import type { Rule } from "../../domain/project/Definition.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { NewRule, RulePatch, Rules } from "../api/Rules.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { referenceFaults } from "./References.ts"
-import { factOf, foundOr, named, pageItems } from "./Shapes.ts"
+import { factOf, foundOr, named, pageItems, referenceFaults } from "./Shapes.ts"
 
 export const ruleHandlers = (engine: Engine["Service"]): Handlers<typeof Rules> => ({
   create: {

@@ -1,11 +1,30 @@
 /** Parts of replies shared by groups of operations. */
 import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
-import type { Condition } from "../../domain/project/Condition.ts"
+import {
+  badgeReferenceFaults,
+  prerequisiteFaults,
+  streakReferenceFaults,
+} from "../../domain/decide/definitionChecks.ts"
+import type { SettingsChange } from "../../domain/decide/Settings.ts"
+import type { Condition } from "../../domain/project/Definition.ts"
+import { levelAt, levelProgress } from "../../domain/project/Level.ts"
+import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Fact, FactOf, JournalRecord } from "../../domain/record/Record.ts"
-import type { ErrorCode, LaurelError } from "../../domain/values/Errors.ts"
-import { isoTime } from "../../domain/values/isoTime.ts"
+import {
+  badgeProgress,
+  badgesOf,
+  questProgress,
+  streakProgress,
+} from "../../domain/user/Progress.ts"
+import type { UserState } from "../../domain/user/User.ts"
+import { canonicalTimeZone } from "../../domain/values/Calendar.ts"
+import type { ErrorCode, Fault, LaurelError } from "../../domain/values/Errors.ts"
+import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
+import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
+import type { ProjectPatch } from "../api/Project.ts"
+import type { Progress, User } from "../api/UserShapes.ts"
 
 /** Badges with the time at which they were earned. */
 export const showBadges = <Badge extends { readonly earnedAt: number }>(
@@ -93,3 +112,99 @@ export const factOf = <Kind extends Fact["kind"]>(
 
 /** Whether a caller's requests go to production. */
 export const isProduction = (caller: Caller): boolean => caller.environmentName === "production"
+
+/* Users in replies. */
+
+export const showUser = (user: UserState, project: ProjectState): typeof User.Type => {
+  const { attributes, displayName, hidden, timezone } = user.profile
+  return {
+    id: user.id,
+    displayName,
+    timezone,
+    attributes,
+    hidden,
+    xp: user.xp,
+    level: levelAt(project.settings.levelCurve, user.xp),
+    points: user.points,
+    badges: showBadges(badgesOf(user, project)),
+    createdAt: isoTime(user.createdAt),
+    updatedAt: isoTime(user.updatedAt),
+  }
+}
+
+/** How far the user is at `now`, epoch milliseconds. */
+export const showProgress = (
+  user: UserState,
+  project: ProjectState,
+  rank: number | null,
+  now: number,
+): typeof Progress.Type => ({
+  userId: user.id,
+  xp: user.xp,
+  level: levelAt(project.settings.levelCurve, user.xp),
+  levelProgress: levelProgress(project.settings.levelCurve, user.xp),
+  rank,
+  points: user.points,
+  badges: badgeProgress(user, project).map((badge) => ({
+    ...badge,
+    earnedAt: isoTimeOrNull(badge.earnedAt),
+  })),
+  quests: questProgress(user, project, now).map((quest) => ({
+    ...quest,
+    periodEndsAt: isoTimeOrNull(quest.periodEndsAt),
+    completedAt: isoTimeOrNull(quest.completedAt),
+  })),
+  streaks: streakProgress(user, project, now),
+})
+
+/* References of a body to what the project has, looked at though the body may have any form. */
+
+/** An own member of a value of any form. */
+export const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null && Object.hasOwn(value, name)
+    ? (value as Readonly<Record<string, unknown>>)[name]
+    : undefined
+
+/** Faults of references in the body of a rule, quest or badge that match nothing; for `Operation.moreFaults`. */
+export const referenceFaults =
+  (engine: Engine["Service"]) =>
+  (body: unknown, { environment }: Caller): ReadonlyArray<Fault> => {
+    const state = Effect.runSync(engine.readProject(environment))
+    const faults: Array<Fault> = []
+    const badgeId = memberOf(memberOf(body, "reward"), "badgeId")
+    if (typeof badgeId === "string") {
+      faults.push(...badgeReferenceFaults(state, badgeId, "/reward/badgeId"))
+    }
+    const criteria = memberOf(body, "criteria")
+    const streak = memberOf(criteria, "streak")
+    if (memberOf(criteria, "kind") === "streak" && typeof streak === "string") {
+      faults.push(...streakReferenceFaults(state, streak, "/criteria/streak"))
+    }
+    const prerequisites = memberOf(body, "prerequisites")
+    if (Array.isArray(prerequisites)) {
+      for (const [index, id] of prerequisites.slice(0, limits.prerequisitesMax).entries()) {
+        if (typeof id !== "string") continue
+        const found = prerequisiteFaults(state, { id: "", prerequisites: [id] })
+        faults.push(...found.map((fault) => ({ ...fault, pointer: `/prerequisites/${index}` })))
+      }
+    }
+    return faults
+  }
+
+/* From the patch of a project to the change of its settings. */
+
+export const settingsChange = ({
+  clientActions,
+  streaks,
+  timezone,
+  ...rest
+}: typeof ProjectPatch.Type): SettingsChange =>
+  named({
+    ...rest,
+    clientActions: clientActions === null ? [] : clientActions,
+    timezone: timezone === undefined ? undefined : canonicalTimeZone(timezone),
+    streaks: (streaks === null ? [] : streaks)?.map(({ actions = [], freezes = {}, key }) => {
+      const { everyDays = null, initial = 0, max = initial } = freezes
+      return { key, actions, freezes: { initial, max, everyDays } }
+    }),
+  })

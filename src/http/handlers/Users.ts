@@ -1,10 +1,11 @@
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import type { RevocationReply, RewardReply } from "../../domain/message/UserReply.ts"
+import type { ProjectState } from "../../domain/project/Project.ts"
 import type { GrantedReward, Revocable, Revocation, Spending } from "../../domain/record/Record.ts"
-import type { Profile } from "../../domain/user/User.ts"
+import type { Profile, UserState } from "../../domain/user/User.ts"
 import { canonicalTimeZone } from "../../domain/values/Calendar.ts"
-import { laurelError } from "../../domain/values/Errors.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { recordNameOf, revocablePrefix } from "../../domain/values/Ids.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Answer, Engine } from "../../engine/Engine.ts"
@@ -13,10 +14,67 @@ import { continueWith } from "../../storage/exitOf.ts"
 import type { ProfileChange } from "../api/UserShapes.ts"
 import type { Users } from "../api/Users.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { exportUser } from "./Export.ts"
+import type { StreamedReply } from "../stream/StreamedReply.ts"
 import { readHistoryPage } from "./History.ts"
-import { foundOr, pageInfo, pageOf, showBadges } from "./Shapes.ts"
-import { showProgress, showUser } from "./UserShapes.ts"
+import { foundOr, pageInfo, pageOf, showBadges, showProgress, showUser } from "./Shapes.ts"
+
+/* Everything that is held about a user, as one JSON text in pieces: never more than a chunk of records is in memory. */
+
+export interface ExportedUser {
+  readonly environment: string
+  readonly user: UserState
+  readonly project: ProjectState
+  readonly rank: number | null
+  /** Epoch milliseconds. */
+  readonly now: number
+}
+
+export const exportUser = (
+  engine: Engine["Service"],
+  { environment, now, project, rank, user }: ExportedUser,
+): StreamedReply => {
+  const head = JSON.stringify({
+    exportedAt: isoTime(now),
+    user: showUser(user, project),
+    progress: showProgress(user, project, rank, now),
+    state: stateOf(user),
+  })
+  return {
+    contentType: "application/json",
+    stream: Stream.make(`${head.slice(0, -1)},"records":[`).pipe(
+      Stream.concat(recordBuffer(engine, environment, user.id)),
+      Stream.concat(Stream.make("]}")),
+    ),
+  }
+}
+
+const recordBuffer = (
+  engine: Engine["Service"],
+  environment: string,
+  userId: string,
+): Stream.Stream<string, LaurelError> =>
+  Stream.suspend(() => {
+    let separator = ""
+    return engine.readHistory(environment, userId).pipe(
+      Stream.map((records) => {
+        let text = ""
+        for (const record of records) {
+          text += `${separator}\n${JSON.stringify(record)}`
+          separator = ","
+        }
+        return text
+      }),
+    )
+  })
+
+/** The state as it is kept, maps as objects. */
+const stateOf = (user: UserState): object =>
+  Object.fromEntries(
+    Object.entries(user).map(([name, value]) => [
+      name,
+      value instanceof Map ? Object.fromEntries(value) : value,
+    ]),
+  )
 
 const userNotFound = laurelError(
   "user_not_found",

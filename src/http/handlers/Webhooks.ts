@@ -1,18 +1,21 @@
 import { Effect, Result } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
-import { makeId } from "../../accounts/makeId.ts"
+import { makeId } from "../../accounts/KeyText.ts"
+import type { ProjectCommand, ProjectRefusals } from "../../domain/decide/Project.ts"
 import { messageId } from "../../domain/message/Message.ts"
-import { describeMessage } from "../../domain/message/MessageCatalogue.ts"
+import { describeMessage } from "../../domain/message/MessageData.ts"
 import { messageKinds } from "../../domain/message/MessageKind.ts"
-import type { Webhook } from "../../domain/project/Webhook.ts"
+import type { Webhook } from "../../domain/project/Project.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
 import {
+  type ErrorCode,
   type Fault,
   invalidRequest,
   type LaurelError,
   laurelError,
 } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
-import type { Engine } from "../../engine/Engine.ts"
+import type { Answer, Engine, Idempotency, ProjectCode } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import { makeSecret } from "../../webhooks/send/Signature.ts"
@@ -23,12 +26,34 @@ import {
   messageOfDelivery,
 } from "../../webhooks/store/Delivery.ts"
 import { parseWebhookUrl, type WebhookUrlPolicy } from "../../webhooks/WebhookUrl.ts"
-import { deliveryCursor, deliveryPlaceOf } from "../api/DeliveryShapes.ts"
-import type { Catalogue } from "../api/WebhookShapes.ts"
-import type { Webhooks } from "../api/Webhooks.ts"
+import type { Catalogue, Webhooks } from "../api/Webhooks.ts"
+import { deliveryCursor, deliveryPlaceOf } from "../api/Webhooks.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { askPrepared } from "./askPrepared.ts"
 import { factOf, foundOr, isProduction, named, pageItems } from "./Shapes.ts"
+
+/**
+ * Asks the project what `prepared` makes of the request, which may refuse it for what the engine does not see. For
+ * a repeat under the same Idempotency-Key that is not looked at again: it has the first answer. A refusal of
+ * `prepared` is no answer that is kept.
+ */
+export const askPrepared = <Command extends ProjectCommand, Code extends ErrorCode>(
+  engine: Engine["Service"],
+  { environment }: Caller,
+  prepared: Effect.Effect<Command, LaurelError<Code>>,
+  idempotency: Idempotency | undefined,
+): Effect.Effect<Answer<JournalRecord>, LaurelError<Code | ProjectCode<Command, Idempotency>>> => {
+  const ask = (reserved?: Idempotency) =>
+    Effect.flatMap(prepared, (command) => engine.askProject(environment, command, reserved))
+  if (idempotency === undefined) return ask()
+  const reserved = engine.reserve<ProjectRefusals[Command["kind"]]>(environment, idempotency)
+  return Effect.flatMap(reserved, (reservation) => {
+    if (!reservation.fresh) return Effect.succeed({ reply: reservation.record, replayed: true })
+    // A caller that goes away must not free the key while the command runs.
+    return Effect.uninterruptible(
+      Effect.ensuring(ask({ ...idempotency, reserved: true }), Effect.sync(reservation.release)),
+    )
+  })
+}
 
 export interface WebhookParts {
   readonly engine: Engine["Service"]

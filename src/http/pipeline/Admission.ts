@@ -20,13 +20,56 @@
  *
  * Cost: some comparisons and counters a request, and one `setImmediate` a turn with requests.
  */
+
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import type { Exchange } from "../request/Exchange.ts"
 import { FairShares, type Share, type ShareBounds } from "../request/FairShares.ts"
 import { eventLoop, type Turns } from "../Turns.ts"
-import { Refusals } from "./Refusals.ts"
+
+/*
+ * Throttles refusals, so that they do not starve accepted requests: most of a refusal's cost is Node's, which reads and parses
+ * the head and cleans up behind the reply, whatever the reply says. Each turn of the event loop sends refusals for `overloadRefusalMs`; the rest waits for the next turn, in order. A caller that waits
+ * for its refusal sends nothing on that connection, which bounds the load; `connectionsMax` bounds the queue.
+ */
+
+export class Refusals {
+  readonly #budgetMs: number
+  readonly #turns: Turns
+  #waiting: Array<() => void> = []
+  #next = 0
+
+  constructor(budgetMs: number, turns: Turns = eventLoop) {
+    this.#budgetMs = budgetMs
+    this.#turns = turns
+  }
+
+  /** How many wait to be sent. */
+  get size(): number {
+    return this.#waiting.length - this.#next
+  }
+
+  /** `send` must not throw. */
+  add(send: () => void): void {
+    if (this.size === 0) this.#turns.atEnd(this.#sendSome)
+    this.#waiting.push(send)
+  }
+
+  readonly #sendSome = (): void => {
+    const until = this.#turns.now() + this.#budgetMs
+    do this.#waiting[this.#next++]!()
+    while (this.size > 0 && this.#turns.now() < until)
+    if (this.size > 0) {
+      this.#turns.atEnd(this.#sendSome)
+      if (this.#next < 1_024) return
+      this.#waiting = this.#waiting.slice(this.#next)
+    } else {
+      this.#waiting = []
+    }
+    this.#next = 0
+  }
+}
 
 /** Durations in milliseconds; units as above. */
 export type AdmissionBounds = Record<

@@ -14,7 +14,7 @@ import type { Idempotency } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { allFaults, type CompiledOperation } from "../contract/Operation.ts"
 import type { Exchange } from "../request/Exchange.ts"
-import { insufficientScope } from "../request/RequestErrors.ts"
+import { insufficientScope } from "../request/Problem.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
 import { idempotencyOf } from "../request/RequestParts.ts"
 

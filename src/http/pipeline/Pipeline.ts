@@ -3,25 +3,39 @@
  * operation is synchronous except reading the body. The operation runs in a fiber, single events without one. A caller that
  * leaves does not interrupt it, since its effect may already be under way.
  */
+
 import { Cause, Effect, type Exit, Result } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
-import { RequestOrigin } from "../../accounts/audit/RequestOrigin.ts"
+import { RequestOrigin } from "../../accounts/audit/AuditLog.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
-import { shuttingDown } from "../../engine/actor/refusals.ts"
+import { shuttingDown } from "../../engine/actor/Actor.ts"
 import type { Idempotency } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { exitOf } from "../../storage/exitOf.ts"
-import { announcedBytes, bodyTooLarge, emptyBytes, hasBody, readBody } from "../body/Body.ts"
-import { acceptable, acceptedMediaType, unsupportedMediaType } from "../body/MediaTypes.ts"
+import {
+  acceptable,
+  acceptedMediaType,
+  announcedBytes,
+  bodyTooLarge,
+  emptyBytes,
+  hasBody,
+  JsonText,
+  readBody,
+  unsupportedMediaType,
+} from "../body/Body.ts"
 import type { HttpRoute, PlainReply } from "../contract/Interpreter.ts"
 import { type CompiledOperation, emptyBody, type OperationReply } from "../contract/Operation.ts"
 import type { Router } from "../contract/Router.ts"
 import { PageRequests, type Pages } from "../pages/Pages.ts"
 import { isPreflight } from "../request/Cors.ts"
-import type { Exchange, RequestHandler, RunForRequest } from "../request/Exchange.ts"
+import {
+  type Exchange,
+  type RequestHandler,
+  type RunForRequest,
+  replies,
+} from "../request/Exchange.ts"
 import { Share } from "../request/FairShares.ts"
-import { replies } from "../request/Replies.ts"
-import { insufficientScope, internalError } from "../request/RequestErrors.ts"
+import { insufficientScope, internalError } from "../request/Problem.ts"
 import { headFault } from "../request/RequestHead.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
 import { loggedPath, RequestWatch } from "../request/RequestWatch.ts"
@@ -29,7 +43,22 @@ import { type StreamedReply, Streams } from "../stream/StreamedReply.ts"
 import { Admission } from "./Admission.ts"
 import { Authentication } from "./Authentication.ts"
 import { OpenRequest } from "./OpenRequest.ts"
-import { sendReply } from "./sendReply.ts"
+
+/** Sends what an operation answers. */
+export const sendReply = (
+  exchange: Exchange,
+  status: number,
+  { body, headers: more = [], location, replayed }: OperationReply<unknown>,
+): void => {
+  const headers = ["Cache-Control", "no-store", ...more]
+  if (replayed) headers.push("Idempotency-Replayed", "true")
+  if (location !== undefined) headers.push("Location", location)
+  if (status === 204) exchange.replyEmpty(204, headers)
+  else {
+    const json = body instanceof JsonText ? body.text : JSON.stringify(body)
+    exchange.reply(status, "application/json", json, headers)
+  }
+}
 
 export interface PipelineParts {
   readonly router: Router<HttpRoute>

@@ -1,6 +1,6 @@
 /**
  * Requests of web pages from other origins (CORS, of the Fetch standard). They may ask every operation, so that errors too can be
- * read by their scripts; the key decides which origins may use it, at the request (`restrictionRefusal.ts`). A preflight has no key: it
+ * read by their scripts; the key decides which origins may use it, at the request (`Authentication.ts`). A preflight has no key: it
  * gets the same reply for every operation and origin, before anything is looked up.
  *
  * `*` and no credentials: a page that lets its visitors' cookies go along is refused by the browser, and the API knows no cookies. The

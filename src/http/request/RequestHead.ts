@@ -2,6 +2,8 @@
  * Faults of a request's head that Node's parser accepts although RFC 9112 has it refused, and the forms of a target. Cost
  * per request: a look at the length of each header field's name.
  */
+
+import { randomBytes } from "node:crypto"
 import type { IncomingMessage } from "node:http"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 
@@ -51,3 +53,80 @@ export const originForm = (target: string): string => {
   if (rest === undefined) return target
   return rest.startsWith("/") ? rest : `/${rest}`
 }
+
+/* Ids of requests: the caller's, or one made here. */
+
+/** Of this process, so that no two ever give a request the same id. */
+const processPart = randomBytes(10).toString("hex")
+const countDigits = 12
+let requests = 0
+
+/** An id for a request that has none of its caller's. One is made for every request, so it costs a count and no random numbers. */
+export const newRequestId = (): string =>
+  `req_${processPart}${(++requests).toString(16).padStart(countDigits, "0")}`
+
+const visibleAscii = /^[\x21-\x7e]{1,128}$/
+
+/** The caller's request id if it is 1 to 128 visible ASCII characters, else a new one. */
+export const requestIdOf = (header: string | undefined): string =>
+  header !== undefined && visibleAscii.test(header) ? header : newRequestId()
+
+/*
+ * The trace that a request belongs to: its `traceparent` (W3C Trace Context, level 1). A field that breaks a rule of the
+ * specification counts as none. Laurel passes the caller's span on unchanged; `tracestate` ends here.
+ */
+
+/** Lower-case hexadecimal digits: 32 and 16. */
+export interface TraceParent {
+  readonly traceId: string
+  readonly parentSpanId: string
+  /** The caller records the trace. */
+  readonly sampled: boolean
+}
+
+/** Later versions may add parts. */
+const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+
+/** `field`: of several lines, Node joins the values with commas. */
+export const traceParentOf = (field: unknown): TraceParent | undefined => {
+  const [, version, traceId, parentSpanId, flags, more] = form.exec(String(field ?? "")) ?? []
+  if (version === undefined || version === "ff") return undefined
+  if (version === "00" && more !== undefined) return undefined
+  if (/^0*$/.test(traceId!) || /^0*$/.test(parentSpanId!)) return undefined
+  const sampled = (Number.parseInt(flags!, 16) & sampledFlag) !== 0
+  return { traceId: traceId!, parentSpanId: parentSpanId!, sampled }
+}
+
+const sampledFlag = 1
+
+/* Preferences of a request (RFC 7240). One that is not understood, or not well-formed, is ignored. */
+
+/**
+ * A quoted string, a token, or a separator, each where the last one ended: a quotation that is not closed ends the reading.
+ * To go on after its quotation mark would scan the rest once more for each further mark.
+ */
+const lexeme = /\s*("(?:[^"\\]|\\.)*"|[^\s",;=]+|[,;=])/gy
+
+/**
+ * Whether a `Prefer` field asks for `return=minimal`. Of preferences with the same name the first one counts; its
+ * parameters, and spaces around separators, do not matter.
+ */
+export const prefersMinimal = (field: string | undefined): boolean => {
+  if (field === undefined) return false
+  let preference: Array<string> = []
+  for (const [, text] of `${field},`.matchAll(lexeme)) {
+    if (text !== ",") {
+      preference.push(text!)
+      continue
+    }
+    const [name, equals, value, after] = preference
+    if (name?.toLowerCase() === "return") {
+      const isWhole = equals === "=" && (after === undefined || after === ";")
+      return isWhole && minimal.test(value ?? "")
+    }
+    preference = []
+  }
+  return false
+}
+
+const minimal = /^("?)minimal\1$/i

@@ -1,8 +1,7 @@
 /** Metrics of the HTTP server. Cost per request: two look-ups and three additions. */
 import type { RateLimitState } from "../../accounts/Accounts.ts"
 import { tiers } from "../../domain/project/Directory.ts"
-import type { Histogram } from "../../metrics/Histogram.ts"
-import type { Counter, Metrics } from "../../metrics/Metrics.ts"
+import type { Counter, Histogram, Metrics } from "../../metrics/Metrics.ts"
 
 /** The requests of one operation. */
 export class OperationMetrics {

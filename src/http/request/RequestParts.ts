@@ -5,8 +5,8 @@ import { Result } from "effect"
 import type { Fault } from "../../domain/values/Errors.ts"
 import type { Idempotency } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
-import type { FaultCode } from "../api/Checks.ts"
-import { pointerStep } from "../body/SchemaFaults.ts"
+import type { FaultCode } from "../api/Common.ts"
+import { pointerStep } from "../body/InputDecoder.ts"
 
 /** The header fields of a request, as Node shows them. */
 export type HeaderFields = Pick<IncomingMessage, "headers" | "headersDistinct">

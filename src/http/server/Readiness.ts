@@ -1,7 +1,7 @@
 /** The state behind `/readyz`: set by the program, read by the HTTP server. */
 import { Context, Layer } from "effect"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
-import { shuttingDown } from "../../engine/actor/refusals.ts"
+import { shuttingDown } from "../../engine/actor/Actor.ts"
 
 export interface ReadinessState {
   phase: "starting" | "ready" | "stopping"

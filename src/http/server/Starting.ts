@@ -2,14 +2,54 @@
  * Answers while the data directory is being opened: `/healthz` 200, all else 503 `starting` with the progress, as a
  * page where a browser asks. Keys cannot be checked yet, so the replies reveal nothing more.
  */
-import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { errorKinds, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { alive } from "../contract/Interpreter.ts"
 import { isPreflight } from "../request/Cors.ts"
 import type { Exchange, RequestHandler } from "../request/Exchange.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
 import { RequestWatch } from "../request/RequestWatch.ts"
 import { notReady, type ReadinessState } from "./Readiness.ts"
-import { asksForPage, refuseWithPage } from "./startingPage.ts"
+
+/*
+ * The page of a browser while the server starts: the progress instead of JSON, reloaded every second. It has no link and no
+ * style, so it needs nothing that is not there yet.
+ */
+
+const headers = [
+  "Content-Security-Policy",
+  "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+  "X-Content-Type-Options",
+  "nosniff",
+  "Cache-Control",
+  "no-store",
+  "Vary",
+  "Accept",
+  "Retry-After",
+  "1",
+]
+
+/** Whether a browser asks for a page, not a program for an operation. */
+export const asksForPage = ({ request }: Exchange): boolean =>
+  String(request.headers.accept ?? "").includes("text/html")
+
+/** Refuses with a page. One that was asked for reloads itself; a form is sent again by the person. */
+export const refuseWithPage = (exchange: Exchange, { code, detail }: LaurelError): void => {
+  const isForm = exchange.request.method === "POST"
+  const { status, title } = errorKinds[code]
+  const advice = isForm
+    ? "Nothing was changed. Go back and send the form again in a moment."
+    : "This page reloads by itself."
+  const escaped = detail.replace(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`)
+  const body = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title>
+<h1>${title}</h1>
+<p role="status">${escaped}</p>
+<p>${advice}</p>
+</html>`
+  exchange.dropBody()
+  const more = isForm ? headers : [...headers, "Refresh", "1"]
+  exchange.reply(status, "text/html; charset=utf-8", body, more)
+}
 
 export class Starting implements RequestHandler {
   readonly draining = false

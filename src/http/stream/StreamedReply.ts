@@ -7,7 +7,7 @@
 import type { ServerResponse } from "node:http"
 import { Cause, Data, Effect, Stream } from "effect"
 import type { LaurelError } from "../../domain/values/Errors.ts"
-import { timeoutOfRunning } from "../../storage/disk/runningTime.ts"
+import { timeoutOfRunning } from "../../storage/disk/Deadline.ts"
 import type { Exchange, HeaderList, RunForRequest } from "../request/Exchange.ts"
 import { loggedPath } from "../request/RequestWatch.ts"
 import type { StreamPlace } from "./StreamPlaces.ts"

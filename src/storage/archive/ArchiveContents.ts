@@ -28,7 +28,7 @@ import {
   partListBytesMax,
   partListPath,
   partsFolder,
-} from "./PartList.ts"
+} from "./PartFile.ts"
 
 type Progress = (done: number, total: number) => void
 

@@ -5,7 +5,7 @@
  *       manifest.json       contents, and the checksum of every file but the parts
  *       verification.json   result of the last check
  *       snapshot/data.mdb   the snapshot (LMDB), without the history that the parts have
- *       parts/list.json     the parts, and the checksum of each (`PartList.ts`)
+ *       parts/list.json     the parts, and the checksum of each (`PartFile.ts`)
  *       parts/              history that changes no more (`PartFile.ts`). Archives share the files by hard links
  *       journal/            the records after the snapshot's watermark, and its clean mark
  *

@@ -7,8 +7,7 @@ import { Effect, type Scope } from "effect"
 import { openingCause } from "../lmdb/fullDisk.ts"
 import { LmdbReader } from "../lmdb/LmdbReader.ts"
 import type { Range, StoredEntry, Table } from "../Storage.ts"
-import { readSection, readSections, type Section } from "./PartFile.ts"
-import { type Part, partPath } from "./PartList.ts"
+import { type Part, partPath, readSection, readSections, type Section } from "./PartFile.ts"
 
 /** The folder of an archive's database; before format 2 it had a data directory's. */
 export const archivedFolder = "snapshot"

@@ -10,13 +10,15 @@
  */
 import path from "node:path"
 import { crc32 } from "node:zlib"
-import { Effect, Semaphore } from "effect"
+import { Effect, Option, Schema, Semaphore } from "effect"
 import {
   type Disk,
   type DiskError,
   type DiskFile,
   isMissing,
   type OnDisk,
+  readSmallFile,
+  replaceFile,
   withFile,
 } from "../disk/Disk.ts"
 
@@ -26,7 +28,7 @@ const slotBytes = 20
 const slots = [0, 512] as const
 const fileBytes = 1_024
 
-const encode = (sequence: number): Buffer => {
+const encodeFlushed = (sequence: number): Buffer => {
   const bytes = Buffer.alloc(slotBytes)
   magic.copy(bytes)
   bytes.writeBigUInt64LE(BigInt(sequence), 8)
@@ -35,7 +37,7 @@ const encode = (sequence: number): Buffer => {
 }
 
 /** The sequence in a slot; 0 for none. */
-const decode = (bytes: Buffer): number =>
+const decodeFlushed = (bytes: Buffer): number =>
   bytes.subarray(0, magic.length).equals(magic) &&
   crc32(bytes.subarray(0, 16)) === bytes.readUInt32LE(16)
     ? Number(bytes.readBigUInt64LE(8))
@@ -44,7 +46,7 @@ const decode = (bytes: Buffer): number =>
 const readSlots = (file: DiskFile): OnDisk<ReadonlyArray<number>> => {
   const bytes = Buffer.alloc(fileBytes)
   return Effect.map(file.read(0, bytes), () =>
-    slots.map((at) => decode(bytes.subarray(at, at + slotBytes))),
+    slots.map((at) => decodeFlushed(bytes.subarray(at, at + slotBytes))),
   )
 }
 
@@ -80,7 +82,7 @@ export class FlushedMark {
     yield* withFile(this.#disk, where, isThere ? "write" : "create", (file) =>
       Effect.gen(function* () {
         const [first = 0, second = 0] = yield* readSlots(file)
-        yield* file.write(first <= second ? slots[0] : slots[1], [encode(sequence)])
+        yield* file.write(first <= second ? slots[0] : slots[1], [encodeFlushed(sequence)])
         yield* file.sync
       }),
     )
@@ -92,3 +94,38 @@ export class FlushedMark {
 /** The fault of a journal that ends with `lastSequence`, before the mark. */
 export const acknowledgedMissing = (lastSequence: number, flushed: number): string =>
   `records up to ${flushed} were flushed and acknowledged, and the whole batches end with ${lastSequence}`
+
+/*
+ * The mark of a clean shutdown, `journal/clean`: the last record and its batch's checksum. While the mark exists,
+ * the journal must end exactly there, so a damaged tail is damage, not an interrupted write. The
+ * first append of the next run removes it durably.
+ */
+
+const CleanMark = Schema.fromJsonString(
+  Schema.Struct({ format: Schema.Literal(1), lastSequence: Schema.Int, checksum: Schema.Int }),
+)
+export type CleanMark = typeof CleanMark.Type
+
+const encodeClean = Schema.encodeSync(CleanMark)
+const decodeClean = Schema.decodeUnknownOption(CleanMark)
+const bytesMax = 1_024
+
+const markPath = (folder: string) => path.join(folder, "clean")
+
+export const readCleanMark = Effect.fnUntraced(function* (
+  disk: Disk,
+  folder: string,
+): Effect.fn.Return<CleanMark | undefined, DiskError> {
+  const names = yield* disk.list(folder)
+  if (!names.includes("clean")) return undefined
+  const text = yield* readSmallFile(disk, markPath(folder), bytesMax)
+  const mark = Option.getOrUndefined(decodeClean(text))
+  if (mark === undefined) yield* Effect.logWarning("The mark of the last shutdown is unreadable")
+  return mark
+})
+
+export const writeCleanMark = (disk: Disk, folder: string, mark: CleanMark): OnDisk<void> =>
+  replaceFile(disk, folder, "clean", encodeClean(mark))
+
+export const removeCleanMark = (disk: Disk, folder: string): OnDisk<void> =>
+  Effect.andThen(disk.remove(markPath(folder)), disk.syncFolder(folder))

@@ -16,30 +16,102 @@
  *
  * The journal owns its folder; the directory lock keeps others out.
  */
+
 import path from "node:path"
-import { Effect, Exit, Fiber, Semaphore, Stream } from "effect"
+import { Effect, Exit, Fiber, Option, type Scope, Semaphore, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { withDeadline } from "../disk/Deadline.ts"
 import { type Disk, type DiskError, type DiskFile, isFull, type OnDisk } from "../disk/Disk.ts"
+import { batchRecords } from "../Frames.ts"
 import {
   Broken,
+  Damaged,
   type JournalBatch,
   NoSpace,
   type StorageError,
   type StoredRecord,
+  toBroken,
 } from "../Storage.ts"
-import { removeCleanMark, writeCleanMark } from "./CleanMark.ts"
-import { FlushedMark } from "./FlushedMark.ts"
-import { readExtents } from "./JournalReader.ts"
-import { preparedName, type RecoveredJournal } from "./JournalRecovery.ts"
-import { Segment } from "./Segment.ts"
+import { FlushedMark, removeCleanMark, writeCleanMark } from "./FlushedMark.ts"
+import { preparedName, type RecoveredJournal, recoverJournal } from "./JournalRecovery.ts"
 import {
   batchHeaderBytes,
   encodeBatchHeader,
   encodeSegmentHeader,
   type JournalPosition,
+  Segment,
   segmentHeaderBytes,
 } from "./SegmentFormat.ts"
+import { SegmentReader } from "./SegmentReader.ts"
+
+/*
+ * Reads durable records in order. The start of the stream fixes its end, so appends continue meanwhile;
+ * pruning a segment under a reader fails it with `Broken`.
+ *
+ * Cost: a jump to within `journalIndexBytes` of the first record, then one pass; a piece of
+ * `journalReadBytes` in memory at a time.
+ */
+
+/** The durable part of one segment. */
+export interface SegmentExtent {
+  readonly segment: Segment
+  readonly end: number
+  readonly lastSequence: number
+}
+
+type Chunk = ReadonlyArray<StoredRecord>
+
+const broken = (cause: unknown) => toBroken("read", cause)
+
+const readSegment = (
+  disk: Disk,
+  extent: SegmentExtent,
+  from: number,
+): Effect.Effect<Stream.Stream<Chunk, Broken>, Broken, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { segment, end, lastSequence } = extent
+    const file = yield* Effect.acquireRelease(disk.open(segment.path, "read"), (opened) =>
+      Effect.ignore(opened.close),
+    )
+    const reader = new SegmentReader(file, segment.positionBefore(from), end)
+    let expected: number | undefined
+    const next = Effect.gen(function* () {
+      const batches = yield* reader.next
+      const records: Array<StoredRecord> = []
+      for (const batch of batches) {
+        const follows = expected === undefined || batch.firstSequence === expected
+        const found = batchRecords(batch, from)
+        if (!follows || found === undefined) return yield* damaged(segment, batch.position)
+        for (const record of found) records.push(record)
+        expected = batch.firstSequence + batch.count
+      }
+      const ended = reader.position === end
+      if (batches.length === 0 || (ended && expected !== lastSequence + 1)) {
+        return yield* damaged(segment, reader.position)
+      }
+      return [[records], ended ? Option.none<number>() : Option.some(0)] as const
+    })
+    return Stream.paginate(0, () => Effect.mapError(next, broken))
+  }).pipe(Effect.mapError(broken))
+
+const damaged = (segment: Segment, position: number) =>
+  broken(new Damaged(`The journal is damaged at byte ${position} of ${segment.path}`))
+
+/** The records from `sequence` on that `extents`, which follow one another, hold. */
+export const readExtents = (
+  disk: Disk,
+  extents: ReadonlyArray<SegmentExtent>,
+  sequence: number,
+): Stream.Stream<Chunk, Broken> => {
+  const first = extents[0]?.segment.firstSequence
+  if (first !== undefined && sequence < first && first > 1) {
+    return Stream.fail(broken(new Error(`The journal begins at ${first}: ${sequence} is gone`)))
+  }
+  return Stream.fromIterable(extents.filter((extent) => extent.lastSequence >= sequence)).pipe(
+    Stream.flatMap((extent) => Stream.unwrap(readSegment(disk, extent, sequence))),
+    Stream.filter((records) => records.length > 0),
+  )
+}
 
 export interface JournalOptions {
   readonly disk: Disk
@@ -347,3 +419,34 @@ export class Journal {
       return Effect.fail(this.#broken)
     })
 }
+
+/* Opening a journal: recovery, then the newest segment for writing, closed with the scope. */
+
+/** The newest segment, where there is one, open for writing. */
+const openNewest = Effect.fnUntraced(function* (
+  disk: Disk,
+  { segments }: RecoveredJournal,
+): Effect.fn.Return<Current | undefined, DiskError> {
+  const segment = segments.at(-1)
+  if (segment === undefined) return undefined
+  const file = yield* disk.open(segment.path, "write", { durable: true })
+  const allocated = yield* Effect.onError(file.size, () => Effect.ignore(file.close))
+  return { file, segment, end: segment.end, allocated }
+})
+
+/** Recovers the journal in `folder` and opens it for the surrounding scope. */
+export const openJournal = Effect.fnUntraced(function* (
+  options: JournalOptions,
+): Effect.fn.Return<Journal, Broken, Scope.Scope> {
+  const { disk, folder } = options
+  const failed = (cause: DiskError) => new Broken({ operation: "open", cause })
+  yield* Effect.mapError(disk.makeFolder(folder), failed)
+  const recovered = yield* recoverJournal(disk, folder)
+  const opened = Effect.gen(function* () {
+    const current = yield* Effect.mapError(openNewest(disk, recovered), failed)
+    const journal = new Journal(options, recovered, current)
+    yield* journal.prepare
+    return journal
+  })
+  return yield* Effect.acquireRelease(opened, (journal) => journal.close)
+})

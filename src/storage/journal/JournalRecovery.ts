@@ -8,15 +8,14 @@ import { limits } from "../../Limits.ts"
 import { type Disk, type DiskError, withFile } from "../disk/Disk.ts"
 import { Broken, Damaged, Newer } from "../Storage.ts"
 import {
+  copyBytes,
   faultText,
   type JournalEnd,
   type JournalFault,
   scanJournal,
   segmentsIn,
 } from "./JournalScan.ts"
-import { Segment } from "./Segment.ts"
-import { segmentHeaderBytes } from "./SegmentFormat.ts"
-import { copyBytes } from "./SegmentTail.ts"
+import { Segment, segmentHeaderBytes } from "./SegmentFormat.ts"
 
 /** A tail that was cut: `path` holds its bytes. */
 interface Cut {

@@ -9,9 +9,13 @@ import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Disk, DiskError, DiskFile, OnDisk } from "../disk/Disk.ts"
 import type { JournalBatch } from "../Storage.ts"
-import { writeCleanMark } from "./CleanMark.ts"
-import { Segment } from "./Segment.ts"
-import { encodeBatchHeader, encodeSegmentHeader, type JournalPosition } from "./SegmentFormat.ts"
+import { writeCleanMark } from "./FlushedMark.ts"
+import {
+  encodeBatchHeader,
+  encodeSegmentHeader,
+  type JournalPosition,
+  Segment,
+} from "./SegmentFormat.ts"
 
 export interface SegmentWriterOptions {
   readonly disk: Disk

@@ -4,7 +4,7 @@
  * - `overlappingSync: false`: a commit becomes visible after its flush, and a failed commit never does. No setting
  *   weakens durability.
  * - The entries of a call are one transaction, which a thread of its own writes and flushes (`WriteThread.ts`). The event
- *   loop only packs them (`EntrySlice.ts`) and reads.
+ *   loop only packs them (`EntryBlock.ts`) and reads.
  * - LMDB answers `EIO` if the disk fills up during a write, so the store checks the free space before, and again
  *   after such an answer. A snapshot may use half of the reserve, since only snapshots let journal segments be pruned.
  * - After an error on its meta page LMDB never answers again, so a write has a deadline.
@@ -24,8 +24,7 @@ import { markTurn } from "../../metrics/LongTurns.ts"
 import { withDeadline } from "../disk/Deadline.ts"
 import { DiskError } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
-import { EntryBlock } from "../EntryBlock.ts"
-import { EntrySlice } from "../EntrySlice.ts"
+import { EntryBlock, EntrySlice } from "../EntryBlock.ts"
 import { keyBytesMax } from "../Keys.ts"
 import {
   type BlockRange,
@@ -50,12 +49,11 @@ import {
 import { isFullDisk, openingCause } from "./fullDisk.ts"
 import { BlockTable, following } from "./LmdbBlocks.ts"
 import { OpeningLock } from "./OpeningLock.ts"
-import { putEntries } from "./putEntries.ts"
 import { spareBytes } from "./reserveSpace.ts"
 import type { OnScanning } from "./ScanProcesses.ts"
 import type { Sums } from "./Sums.ts"
-import { errorOf } from "./WriteProtocol.ts"
-import { WriteThread } from "./WriteThread.ts"
+import { putEntries } from "./Sums.ts"
+import { errorOf, WriteThread } from "./WriteThread.ts"
 
 type Bytes = Uint8Array
 

@@ -8,10 +8,40 @@
  * - The slice stays in shared memory, which must not change until the answer.
  * - A thread that crashes is not started again: its transaction may or may not stand, so every write fails from then on.
  */
+
 import { Worker } from "node:worker_threads"
 import { limits } from "../../Limits.ts"
-import type { EntrySlice } from "../EntrySlice.ts"
-import type { WriteOrder, WriteOutcome, WriteSettings } from "./WriteProtocol.ts"
+import type { EntrySlice, SharedSlice } from "../EntryBlock.ts"
+import type { Sums } from "./Sums.ts"
+
+/* Messages between the event loop and the thread that writes LMDB. */
+
+export interface WriteSettings {
+  readonly folder: string
+  readonly mapBytes: number | undefined
+  /** As of the last transaction. */
+  readonly sums: Sums
+}
+
+/** A slice to write, or the end: the thread closes the environment and exits. */
+export type WriteOrder = SharedSlice | "close"
+
+/** An error of LMDB or of the system, which has a number. */
+export interface WriteFault {
+  readonly message: string
+  readonly code: unknown
+}
+
+/** The sums after the transaction, which is durable; or a fault. */
+export type WriteOutcome = { readonly sums: Sums } | WriteFault
+
+export const asFault = (error: unknown): WriteFault => ({
+  message: error instanceof Error ? error.message : String(error),
+  code: (error as { readonly code?: unknown } | null | undefined)?.code,
+})
+
+export const errorOf = ({ code, message }: WriteFault): Error =>
+  Object.assign(new Error(message), { code })
 
 export const startWriteWorker = (settings: WriteSettings): Worker =>
   new Worker(new URL("./WriteWorker.ts", import.meta.url), {

@@ -3,11 +3,11 @@
  * flushed when it returns. Loads nothing of Effect, so that it starts fast.
  */
 import { parentPort, workerData } from "node:worker_threads"
-import { EntrySlice } from "../EntrySlice.ts"
+import { EntrySlice } from "../EntryBlock.ts"
 import { openTables, openWritable } from "./environment.ts"
 import { OpeningLock } from "./OpeningLock.ts"
-import { putEntries } from "./putEntries.ts"
-import { asFault, type WriteOrder, type WriteOutcome, type WriteSettings } from "./WriteProtocol.ts"
+import { putEntries } from "./Sums.ts"
+import { asFault, type WriteOrder, type WriteOutcome, type WriteSettings } from "./WriteThread.ts"
 
 const { folder, mapBytes, sums: first }: WriteSettings = workerData
 const lock = OpeningLock.open(folder)

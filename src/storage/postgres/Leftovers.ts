@@ -12,7 +12,7 @@ import { limits } from "../../Limits.ts"
 import { listArchives, removeArchive } from "../archive/ArchiveCatalog.ts"
 import { isMissing, type OnDisk, removeTree } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
-import { asidePrefix, copyNames, originOf } from "./LocalFiles.ts"
+import { asidePrefix, copyNames, originOf } from "./Mirror.ts"
 
 export interface LeftoverOptions {
   /** The data directories of partitions, and the number of each. */

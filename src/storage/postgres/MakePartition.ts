@@ -5,7 +5,7 @@ import type { JournalPosition } from "../journal/SegmentFormat.ts"
 import { newestFormat } from "./formats.ts"
 import { type ChainedBatch, endOf, insertBatches } from "./PgBatches.ts"
 import type { InPostgres, PgFailure, Run } from "./PgConnection.ts"
-import type { PgSessions } from "./PgSessions.ts"
+import type { PgSessions } from "./PgPool.ts"
 
 /** Inserts the batches of the journal, in order. */
 export type Upload<E> = (

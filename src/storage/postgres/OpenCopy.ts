@@ -1,7 +1,7 @@
 /** Opens the data directory of a partition as a copy of what PostgreSQL has, or begins the partition with it. */
 import { randomUUID } from "node:crypto"
 import path from "node:path"
-import { Effect, Exit, Option, Result, Scope, Stream } from "effect"
+import { Data, Effect, Exit, Option, Result, Scope, Stream } from "effect"
 import { forgetRestored, noteInstalled } from "../archive/ArchiveSwap.ts"
 import { DiskError, removeTree } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
@@ -13,7 +13,7 @@ import { rangeOf } from "../Keys.ts"
 import { Broken, Damaged, isDamagedHere, type Storage, type StorageError } from "../Storage.ts"
 import { forgetMark } from "./CopiedTables.ts"
 import { decideLineage } from "./Lineage.ts"
-import { copyNames, cutTornEnd, moveAside, notedDamage, originOf } from "./LocalFiles.ts"
+import { copyNames, cutTornEnd, moveAside, notedDamage, originOf } from "./Mirror.ts"
 import { type Patiently, Refused } from "./Patience.ts"
 import type { InPostgres } from "./PgConnection.ts"
 import type { PartitionState, PgJournal } from "./PgJournal.ts"
@@ -222,3 +222,34 @@ const begin = Effect.fnUntraced(function* (
   }
   return isMade
 })
+
+/* When a copy that follows has to be opened again: PostgreSQL's journal is not the one that it has the beginning of. */
+
+/** The copy is to be closed, and opened again: it is not on the way to where PostgreSQL is. */
+export class Outdated extends Data.TaggedError("Outdated")<{ readonly words: string }> {
+  override get message(): string {
+    return this.words
+  }
+}
+
+/** Why a copy that ends here cannot take over what PostgreSQL has; `undefined`: it can. */
+export const outdatedBy = (
+  { checksum, lastSequence, lineage }: JournalPosition & { readonly lineage: string },
+  remote: PartitionState | undefined,
+): string | undefined => {
+  if (remote === undefined) return "PostgreSQL has no such partition any more"
+  if (remote.lineage !== lineage) return "PostgreSQL has the journal of another cluster"
+  if (remote.lastSequence < lastSequence) {
+    return `the copy has record ${lastSequence}, and PostgreSQL ends with ${remote.lastSequence}`
+  }
+  if (remote.lastSequence === lastSequence) {
+    return remote.checksum === checksum ? undefined : "the copy's last record is not PostgreSQL's"
+  }
+  return remote.firstSequence > lastSequence + 1
+    ? `the copy ends with record ${lastSequence}, and PostgreSQL begins with ${remote.firstSequence}`
+    : undefined
+}
+
+/** The journal looks so, too, where it was replaced while it was read. */
+export const looksDamaged = (error: unknown): boolean =>
+  error instanceof Broken && error.cause instanceof Damaged

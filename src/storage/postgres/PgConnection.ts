@@ -13,10 +13,26 @@
  * `pg` takes less processor time for an append than `postgres` and `@effect/sql-pg`, and lets go of a connection
  * without a cancel request.
  */
+
 import { Data, Effect } from "effect"
 import pg from "pg"
 import { limits } from "../../Limits.ts"
-import { newClient } from "./newClient.ts"
+
+/*
+ * The client of one session, for an address that is read as libpq reads it, PostgreSQL's own library: `sslmode=require` encrypts,
+ * `verify-ca` also checks the server's certificate against `sslrootcert`, `verify-full` its host name, too.
+ *
+ * By default `pg` takes all three for `verify-full`, and warns that this will change. The files of certificates are read with each
+ * session, so that a replaced one needs no restart.
+ */
+
+/** `options` are those of `pg`; throws where the address names a file that cannot be read. */
+export const newClient = (url: string, options: pg.ClientConfig): pg.Client =>
+  new pg.Client({
+    ...options,
+    connectionString: `${url}${url.includes("?") ? "&" : "?"}uselibpqcompat=true`,
+    connectionTimeoutMillis: limits.postgresConnectMs,
+  })
 
 /** `code` is PostgreSQL's SQLSTATE, or that of the operating system or of TLS, or `timeout`. */
 export class PgFailure extends Data.TaggedError("PgFailure")<{

@@ -30,7 +30,7 @@ import { formatRefusal, spreadFormat } from "./formats.ts"
 import { type More, makePartition, type Upload } from "./MakePartition.ts"
 import { type ChainedBatch, readBatches, toStorageError } from "./PgBatches.ts"
 import { type InPostgres, PgFailure, type Run } from "./PgConnection.ts"
-import type { PgSessions } from "./PgSessions.ts"
+import type { PgSessions } from "./PgPool.ts"
 
 /** A partition as its row has it. */
 export interface PartitionState extends JournalPosition {

@@ -6,8 +6,9 @@
  * - An interrupted call cuts its session: the next one does not wait for an answer that nobody needs.
  * - A session connects when a call needs one more. The one that was used last goes first, with its prepared statements.
  */
-import { Effect, Exit } from "effect"
+import { Effect, Exit, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
+import { PartitionRows } from "./PartitionRows.ts"
 import {
   type InPostgres,
   PgConnection,
@@ -16,6 +17,7 @@ import {
   type Run,
   type Sessions,
 } from "./PgConnection.ts"
+import { inIndexOrder } from "./PgTables.ts"
 
 export interface PgPoolOptions extends PgConnectionOptions {
   readonly sessions: number
@@ -95,3 +97,39 @@ export class PgPool implements Sessions {
     else next(session)
   }
 }
+
+/*
+ * The sessions of PostgreSQL that the partitions of a process share: as many, however many partitions it has.
+ *
+ * - No session belongs to a partition. The statements of the fence name partition, epoch and place, and PostgreSQL checks
+ *   them under the lock of the partition's row. That holds for a repeated append, too, whose first attempt may still run in a
+ *   session that was cut: the later one of both finds another place, and changes nothing.
+ * - Appends have sessions of their own, and so have the reads of the partitions' rows, by which a runner knows that it is the
+ *   owner: neither waits for a large write or an upload.
+ * - A named statement has the same text in all files: a session prepares it once, for all partitions.
+ */
+
+export interface PgSessions {
+  readonly appends: Sessions
+  readonly rows: PartitionRows
+  /** For all else. */
+  readonly others: Sessions
+}
+
+/** They end with the scope. */
+export const openSessions = (
+  options: PgConnectionOptions,
+): Effect.Effect<PgSessions, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { postgresAppendSessions, postgresOtherSessions } = limits
+    const closed = <A extends { readonly close: Effect.Effect<void> }>(make: () => A) =>
+      Effect.acquireRelease(Effect.sync(make), (opened) => opened.close)
+    const checks = yield* closed(() => new PgConnection(options))
+    return {
+      appends: yield* closed(() => new PgPool({ ...options, sessions: postgresAppendSessions })),
+      rows: new PartitionRows(checks),
+      others: yield* closed(
+        () => new PgPool({ ...options, session: inIndexOrder, sessions: postgresOtherSessions }),
+      ),
+    }
+  })

@@ -26,7 +26,7 @@ import type { StorageError } from "../Storage.ts"
 import { CopiedTables } from "./CopiedTables.ts"
 import type { PgFailure, Run } from "./PgConnection.ts"
 import { PgJournal } from "./PgJournal.ts"
-import { openSessions } from "./PgSessions.ts"
+import { openSessions } from "./PgPool.ts"
 import { PgTables } from "./PgTables.ts"
 import { migrate } from "./schema.ts"
 

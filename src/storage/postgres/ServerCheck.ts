@@ -9,8 +9,7 @@
 import { Effect } from "effect"
 import pg from "pg"
 import { limits } from "../../Limits.ts"
-import { newClient } from "./newClient.ts"
-import { cut, failureOf, PgFailure } from "./PgConnection.ts"
+import { cut, failureOf, newClient, PgFailure } from "./PgConnection.ts"
 
 /** As `pg_settings` has them: strings. */
 export interface ServerSettings {

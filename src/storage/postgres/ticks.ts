@@ -1,6 +1,6 @@
 /** The times at which all partitions of a process ask PostgreSQL: at once, so that one statement answers them (`PartitionRows.ts`). */
 import { Effect } from "effect"
-import { monotonicMs } from "../monotonicMs.ts"
+import { monotonicMs } from "../disk/Deadline.ts"
 
 /** Ends with the next multiple of an interval, on a clock that only goes forward. */
 export const nextTick = (intervalMs: number): Effect.Effect<void> =>

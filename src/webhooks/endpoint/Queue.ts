@@ -10,7 +10,7 @@
  *   left memory is not read again before it is written.
  * - The queue alone changes the stage of a delivery (drawn in `Dispatcher.ts`).
  */
-import type { FeedEntry } from "../../engine/commit/FeedEntry.ts"
+import type { FeedEntry } from "../../engine/commit/Feed.ts"
 import { limits } from "../../Limits.ts"
 import {
   type Delivery,

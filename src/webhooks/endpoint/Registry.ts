@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { MessageKind } from "../../domain/message/MessageKind.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { DeliveryStore } from "../store/DeliveryStore.ts"
-import { type EndpointStats, emptyStats } from "../store/EndpointStats.ts"
+import { type EndpointStats, emptyStats } from "../store/DeliveryStore.ts"
 import { Endpoint, type Shared } from "./Endpoint.ts"
 
 /** The endpoints of one environment. */

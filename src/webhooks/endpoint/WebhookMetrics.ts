@@ -1,5 +1,5 @@
 /** The metrics of webhook delivery. */
-import type { Webhook } from "../../domain/project/Webhook.ts"
+import type { Webhook } from "../../domain/project/Project.ts"
 import type { Counter, Metrics } from "../../metrics/Metrics.ts"
 
 /** Read at each scrape. */

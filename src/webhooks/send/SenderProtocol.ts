@@ -3,7 +3,7 @@
  * Senders and attempts are named by numbers that are used once.
  */
 import type { KeyObject } from "node:crypto"
-import type { Told } from "../../engine/commit/FeedEntry.ts"
+import type { Told } from "../../engine/commit/Feed.ts"
 import type { Outcome } from "./Sender.ts"
 
 /** How the thread begins. */

@@ -16,7 +16,7 @@ import {
   type SenderReports,
   type SenderSettings,
 } from "./SenderProtocol.ts"
-import { SlotMap } from "./SlotMap.ts"
+import { SlotMap } from "./SenderThread.ts"
 
 const { allowed, timeoutMs, trusted } = workerData as SenderSettings
 const port = parentPort!

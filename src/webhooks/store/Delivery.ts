@@ -7,7 +7,7 @@ import { hash } from "node:crypto"
 import { factId, factNameOf, type MessageName, messageId } from "../../domain/message/Message.ts"
 import type { MessageKind } from "../../domain/message/MessageKind.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
-import type { FeedEntry } from "../../engine/commit/FeedEntry.ts"
+import type { FeedEntry } from "../../engine/commit/Feed.ts"
 import { asBuffer, compositeKey } from "../../storage/Keys.ts"
 
 export const deliveryStatuses = ["pending", "succeeded", "failed", "dropped"] as const
@@ -188,3 +188,22 @@ export const decodeDelivery = (
   delivery.stored = { status, dueAt }
   return delivery
 }
+
+/* A job of a record, beyond its deliveries; `outbox/Jobs.ts` runs it. */
+
+/** A job and its progress, named by the sequence of its record. */
+export type Job = { readonly record: number } & (
+  | { readonly kind: "purge"; readonly endpoint: number }
+  /** Expand the records from `next` to `record` again; `next` 0 stands for the first record since `since`. */
+  | {
+      readonly kind: "recover"
+      readonly endpoint: number
+      readonly since: number
+      readonly next: number
+    }
+  /** Erase the messages about a user from before `record`. */
+  | { readonly kind: "erase"; readonly environment: string; readonly user: string }
+)
+
+export const jobPrefix = compositeKey("job")
+export const jobKey = (record: number): Uint8Array => compositeKey("job", record)

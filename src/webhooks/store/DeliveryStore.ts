@@ -3,12 +3,13 @@
  *
  *     outbox      "cursor"                                  the last record whose deliveries are all stored
  *                 "reached"                                 the last record of which some may be stored
- *                 "job", record                             an unfinished job of a record (`Job.ts`)
- *     endpoints   endpoint                                  its numbers (`EndpointStats.ts`)
+ *                 "job", record                             an unfinished job of a record (`Delivery.ts`)
+ *     endpoints   endpoint                                  its numbers (`DeliveryStore.ts`)
  *     deliveries  endpoint, status, record, fact            a delivery; of succeeded ones, a block (`SucceededLog.ts`)
  *     due         endpoint, time, record, fact              empty: pending deliveries in the order they are due
  *     attempts    endpoint, record, fact, number            an attempt that was not the last
  */
+
 import { Effect, Stream } from "effect"
 import { asBuffer, compositeKey, keyParts, rangeOf, successor } from "../../storage/Keys.ts"
 import type { Broken, Entry, Range, Storage, StoredEntry, Table } from "../../storage/Storage.ts"
@@ -22,12 +23,53 @@ import {
   deliveryKey,
   deliveryStatuses,
   dueKey,
+  type Job,
+  jobPrefix,
   type LogPlace,
   placeName,
 } from "./Delivery.ts"
-import { type EndpointStats, emptyStats, statsKey } from "./EndpointStats.ts"
-import { type Job, jobPrefix } from "./Job.ts"
 import { type RecordName, type Removal, SucceededLog } from "./SucceededLog.ts"
+
+/* The numbers of an endpoint: its stored deliveries by status, and how long it has been failing. */
+
+/** `stored` counts what the store has by status; `ended` everything that ever ended. */
+export interface EndpointStats {
+  readonly stored: Record<DeliveryStatus, number>
+  readonly ended: Record<Exclude<DeliveryStatus, "pending">, number>
+  /** How long nothing but failures came, and when the last attempt of those was; 0 after a success. */
+  failingMs: number
+  failedAt: number
+  succeededAt: number
+}
+
+export const emptyStats = (): EndpointStats => ({
+  stored: { pending: 0, succeeded: 0, failed: 0, dropped: 0 },
+  ended: { succeeded: 0, failed: 0, dropped: 0 },
+  failingMs: 0,
+  failedAt: 0,
+  succeededAt: 0,
+})
+
+export const statsKey = (endpoint: number): Uint8Array => compositeKey(endpoint)
+
+/** The numbers as they are now. A flush may be of thousands of endpoints, and `structuredClone` would hold it up. */
+export const copyOf = (stats: EndpointStats): EndpointStats => ({
+  ...stats,
+  stored: { ...stats.stored },
+  ended: { ...stats.ended },
+})
+
+/** A delivery has gone from one status to another. */
+export const count = (
+  { ended, stored }: EndpointStats,
+  before: DeliveryStatus | undefined,
+  after: DeliveryStatus,
+): void => {
+  if (before === after) return
+  stored[after]++
+  if (before !== undefined) stored[before]--
+  if (after !== "pending") ended[after]++
+}
 
 type Store = Storage["Service"]
 

@@ -2,7 +2,7 @@
  * Writes deliveries in batches: those that are new or changed, the numbers of their endpoints, and the outbox's cursor, in
  * one transaction, every `webhookFlushIntervalMs` or when many wait. An idle dispatcher writes nothing.
  *
- * - A newly expanded delivery that is in memory is deferred (`DeferredDeliveries.ts`): if it succeeds soon, it is
+ * - A newly expanded delivery that is in memory is deferred (`DeliveryWriter.ts`): if it succeeds soon, it is
  *   written once. The cursor stays before the oldest of those, and `reached` says how far records are expanded.
  * - Deliveries of records before the cursor are in the same transaction or an earlier one. A crash loses deliveries only
  *   together with the cursor; the outbox makes them again with the same ids, except those between the cursor and
@@ -13,16 +13,143 @@
  */
 import { Cause, Effect, Latch, type Scope, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
-import { type Broken, brokenBy, type Entry, type Storage } from "../../storage/Storage.ts"
+import {
+  type Broken,
+  brokenBy,
+  type Entry,
+  type Storage,
+  type StorageError,
+} from "../../storage/Storage.ts"
+import { encodeValue } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
-import { awaitSpace } from "./awaitSpace.ts"
-import { DeferredDeliveries } from "./DeferredDeliveries.ts"
-import type { Delivery } from "./Delivery.ts"
-import { cursorKey, DeliveryStore, reachedKey } from "./DeliveryStore.ts"
-import { byEndpoint, jsonEntry, pushEntries } from "./deliveryEntries.ts"
-import { copyOf, count, type EndpointStats, statsKey } from "./EndpointStats.ts"
-import { type Job, jobKey } from "./Job.ts"
+import {
+  attemptKey,
+  type Delivery,
+  deliveryKey,
+  dueKey,
+  encodeDelivery,
+  type Job,
+  jobKey,
+} from "./Delivery.ts"
+import {
+  copyOf,
+  count,
+  cursorKey,
+  DeliveryStore,
+  type EndpointStats,
+  reachedKey,
+  statsKey,
+} from "./DeliveryStore.ts"
 import { blocksOf, type Row, rowOf } from "./SucceededLog.ts"
+
+/** Runs `write`, again and again while the disk is full. */
+export const awaitSpace = <A>(write: Effect.Effect<A, StorageError>): Effect.Effect<A, Broken> =>
+  Effect.catchTag(write, "NoSpace", () =>
+    Effect.andThen(
+      Effect.sleep(limits.noSpaceRetryMs),
+      Effect.suspend(() => awaitSpace(write)),
+    ),
+  )
+
+/*
+ * New deliveries that are in memory and not written yet: one that succeeds soon is written once. In journal order, since
+ * the cursor stays before the oldest.
+ */
+
+export class DeferredDeliveries {
+  readonly #deliveries = new Set<Delivery>()
+  #newest = 0
+
+  get size(): number {
+    return this.#deliveries.size
+  }
+
+  /** The record of the oldest. */
+  get oldest(): number | undefined {
+    const [oldest] = this.#deliveries
+    return oldest?.sequence
+  }
+
+  /** Takes those out of `dirty` that need not be written yet, and adds those that were expanded by `before`. */
+  setAside(dirty: Set<Delivery>, before: number): void {
+    for (const delivery of dirty) {
+      if (!mayWait(delivery) || delivery.sequence < this.#newest) continue
+      dirty.delete(delivery)
+      this.#deliveries.add(delivery)
+      this.#newest = delivery.sequence
+    }
+    for (const delivery of this.#deliveries) {
+      if (delivery.expandedAt! > before) break
+      this.#deliveries.delete(delivery)
+      dirty.add(delivery)
+    }
+    if (this.#deliveries.size === 0) this.#newest = 0
+  }
+
+  /** Adds all to `dirty`. */
+  takeAll(dirty: Set<Delivery>): void {
+    for (const delivery of this.#deliveries) dirty.add(delivery)
+    this.#deliveries.clear()
+    this.#newest = 0
+  }
+
+  delete(delivery: Delivery): void {
+    this.#deliveries.delete(delivery)
+  }
+}
+
+const mayWait = ({ entry, expandedAt, stored }: Delivery): boolean =>
+  expandedAt !== undefined && entry !== undefined && stored === undefined
+
+/* The entries that write deliveries to the store. */
+
+export const jsonEntry = (table: Entry["table"], key: Uint8Array, value: unknown): Entry => ({
+  table,
+  key,
+  value: encodeValue(JSON.stringify(value)),
+})
+
+export const byEndpoint = (
+  deliveries: Iterable<Delivery>,
+): ReadonlyMap<number, ReadonlyArray<Delivery>> => {
+  const groups = new Map<number, Array<Delivery>>()
+  for (const delivery of deliveries) {
+    const group = groups.get(delivery.endpoint)
+    if (group === undefined) groups.set(delivery.endpoint, [delivery])
+    else group.push(delivery)
+  }
+  return groups
+}
+
+const nothing = encodeValue("")
+
+/**
+ * Adds the entries that write a delivery and remove its old keys. The caller writes and updates the blocks of succeeded
+ * ones (`SucceededLog.ts`).
+ */
+export const pushEntries = (entries: Array<Entry>, delivery: Delivery): void => {
+  const { dueAt, endpoint, index, sequence, status, stored } = delivery
+  if (stored !== undefined && stored.status !== status && stored.status !== "succeeded") {
+    const key = deliveryKey(endpoint, stored.status, sequence, index)
+    entries.push({ table: "deliveries", key, value: null })
+  }
+  if (stored?.status === "pending" && (status !== "pending" || stored.dueAt !== dueAt)) {
+    const key = dueKey(endpoint, stored.dueAt, sequence, index)
+    entries.push({ table: "due", key, value: null })
+  }
+  if (status !== "succeeded") {
+    const key = deliveryKey(endpoint, status, sequence, index)
+    entries.push({ table: "deliveries", key, value: encodeValue(encodeDelivery(delivery)) })
+  }
+  if (status === "pending") {
+    entries.push({ table: "due", key: dueKey(endpoint, dueAt, sequence, index), value: nothing })
+  }
+  for (const [number, result] of delivery.earlier) {
+    entries.push(jsonEntry("attempts", attemptKey(delivery, number), result))
+  }
+  if (delivery.earlier.length > 0) delivery.earlier = []
+  delivery.stored = { status, dueAt }
+}
 
 /** Whose numbers are kept. */
 export interface Account {

@@ -19,9 +19,8 @@ import {
   type LogPlace,
   placeName,
 } from "./Delivery.ts"
-import { type DeliveryStore, type DuePlace, reachedKey } from "./DeliveryStore.ts"
-import { jsonEntry } from "./deliveryEntries.ts"
-import { statsKey } from "./EndpointStats.ts"
+import { type DeliveryStore, type DuePlace, reachedKey, statsKey } from "./DeliveryStore.ts"
+import { jsonEntry } from "./DeliveryWriter.ts"
 import { blocksOf, rowOf } from "./SucceededLog.ts"
 
 /** Marks the tables as repaired. */

@@ -5,7 +5,7 @@ import type { NewAuditEntry } from "../../../src/accounts/audit/AuditLog.ts"
 import { openAuditStore } from "../../../src/accounts/audit/AuditStore.ts"
 import { limits } from "../../../src/Limits.ts"
 import { batchOf } from "../../../src/storage/Frames.ts"
-import { openJournal } from "../../../src/storage/journal/OpenJournal.ts"
+import { openJournal } from "../../../src/storage/journal/Journal.ts"
 import { segmentName } from "../../../src/storage/journal/SegmentFormat.ts"
 import { SimulatedDisk } from "../../simulation/SimulatedDisk.ts"
 

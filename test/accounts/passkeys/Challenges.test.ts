@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { Challenges } from "../../../src/accounts/passkeys/Challenges.ts"
+import { Challenges } from "../../../src/accounts/passkeys/Passkeys.ts"
 import { limits } from "../../../src/Limits.ts"
 
 describe("A challenge", () => {

@@ -1,7 +1,7 @@
 /** The words of `laurel cluster`. */
 import { describe, expect, it } from "vitest"
 import { statusText } from "../../../src/cli/commands/cluster.ts"
-import { rangesText } from "../../../src/cli/output/Amounts.ts"
+import { rangesText } from "../../../src/cli/output/Table.ts"
 import type { PartitionStatus } from "../../../src/cluster/status.ts"
 
 const partition = (number: number, more: Partial<PartitionStatus> = {}): PartitionStatus => ({

@@ -1,10 +1,9 @@
 /** Commands about several partitions. */
 import { Deferred, Effect, Fiber, Result } from "effect"
 import { expect, it } from "vitest"
-import { forEachPartition } from "../../../src/cli/commands/partitionFlag.ts"
+import { forEachPartition } from "../../../src/cli/commands/flags.ts"
 import { commandFailed } from "../../../src/cli/output/ExitCode.ts"
-import { readConfig } from "../../../src/config/Config.ts"
-import { ofPartition, partitionNumber } from "../../../src/config/PartitionConfig.ts"
+import { ofPartition, partitionNumber, readConfig } from "../../../src/config/Config.ts"
 
 const config = Result.getOrThrow(
   readConfig({ LAUREL_DATA_DIR: "/data", LAUREL_CLUSTER: "postgres://laurel@db/laurel" }).config,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { authorFault, commitEvent } from "../../../src/cli/demo/CommitEvent.ts"
+import { authorFault, commitEvent } from "../../../src/cli/commands/demo.ts"
 import type { Commit } from "../../../src/cli/demo/GitHistory.ts"
 
 const now = Date.parse("2026-11-21T12:00:00.000Z")

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { differences } from "../../../src/cli/demo/Comparison.ts"
+import { differences } from "../../../src/cli/commands/demo.ts"
 
 const standing = (userId: string, xp: number) => ({ rank: 1, userId, xp, level: 1 })
 

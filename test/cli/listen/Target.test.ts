@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { parseTarget, secretFor } from "../../../src/cli/listen/Target.ts"
+import { parseTarget, secretFor } from "../../../src/cli/commands/listen.ts"
 import { secretKey } from "../../../src/webhooks/send/Signature.ts"
 
 describe("The receiver's URL", () => {

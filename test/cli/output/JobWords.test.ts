@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { amountOf, bytesText } from "../../../src/cli/output/Amounts.ts"
 import { diskFailure, jobFailure, withProgressBar } from "../../../src/cli/output/JobWords.ts"
 import { ProgressBar } from "../../../src/cli/output/ProgressBar.ts"
+import { amountOf, bytesText } from "../../../src/cli/output/Table.ts"
 import { JobFailed } from "../../../src/engine/archive/Jobs.ts"
 import { DiskError } from "../../../src/storage/disk/Disk.ts"
 

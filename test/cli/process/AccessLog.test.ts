@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { AccessLog, type LogStream } from "../../../src/cli/process/AccessLog.ts"
+import { AccessLog, type LogStream } from "../../../src/cli/process/Logging.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 
 /** A process that reads what it is sent and writes it to its own output. */

@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from "node:http"
 import type { AddressInfo } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { makeAdminClient } from "../../../src/cli/process/AdminClient.ts"
+import { makeAdminClient } from "../../../src/cli/process/KeyAccess.ts"
 
 /** A client of a server that answers as `listener` does. */
 const clientOf = (listener: RequestListener) =>

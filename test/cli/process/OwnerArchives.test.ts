@@ -8,7 +8,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { withOwners } from "../../../src/cli/process/OwnerArchives.ts"
 import { limits } from "../../../src/Limits.ts"
-import type { ArchiveDetails } from "../../../src/storage/archive/ArchiveDetails.ts"
+import type { ArchiveDetails } from "../../../src/storage/archive/ArchiveCatalog.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { runCommand } from "../commands.ts"
 

@@ -4,14 +4,13 @@ import path from "node:path"
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Result } from "effect"
 import { exitCodes } from "../../../src/cli/output/ExitCode.ts"
-import { openingFailure } from "../../../src/cli/process/openingFailure.ts"
 import {
+  openingFailure,
   type PartitionOfServer,
   preparePartition,
-} from "../../../src/cli/process/PreparePartition.ts"
+} from "../../../src/cli/process/ClusterServer.ts"
 import { makeSharedParts } from "../../../src/cli/process/SharedParts.ts"
-import { readConfig } from "../../../src/config/Config.ts"
-import { ofPartition } from "../../../src/config/PartitionConfig.ts"
+import { ofPartition, readConfig } from "../../../src/config/Config.ts"
 import { snapshotKey } from "../../../src/engine/state/SnapshotMark.ts"
 import { newReadiness } from "../../../src/http/server/Readiness.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"

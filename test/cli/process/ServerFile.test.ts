@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
-import { keepServerFile, readServerFile } from "../../../src/cli/process/ServerFile.ts"
+import { keepServerFile, readServerFile } from "../../../src/cli/process/AdminRequest.ts"
 
 const temporaryFolder = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "laurel-"))),

@@ -2,7 +2,7 @@
 import { Cause } from "effect"
 import { expect, it } from "vitest"
 import { commandFailed, exitCodes } from "../../../src/cli/output/ExitCode.ts"
-import { openingFailure } from "../../../src/cli/process/openingFailure.ts"
+import { openingFailure } from "../../../src/cli/process/ClusterServer.ts"
 
 const failureOf = (exitCode: number) => openingFailure(Cause.fail(commandFailed(exitCode, "words")))
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { textOrLink, titled, visible } from "../../../src/dashboard/view/Foreign.ts"
+import { textOrLink, titled, visible } from "../../../src/dashboard/view/Html.ts"
 
 describe("A text of an app", () => {
   it("is a link where it is an address of the web, and nowhere else", () => {

@@ -1,13 +1,17 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { type Access, roleIn } from "../../../src/domain/accounts/Account.ts"
 import type {
   AccountCommand,
   Asker,
   Credential,
   NewSession,
-} from "../../../src/domain/accounts/AccountCommand.ts"
-import { applyAccountFacts, isAccountFact } from "../../../src/domain/accounts/AccountFact.ts"
+} from "../../../src/domain/accounts/Account.ts"
+import {
+  type Access,
+  applyAccountFacts,
+  isAccountFact,
+  roleIn,
+} from "../../../src/domain/accounts/Account.ts"
 import { decideDirectory } from "../../../src/domain/decide/Directory.ts"
 import { type DirectoryState, emptyDirectory } from "../../../src/domain/project/Directory.ts"
 import { applyDirectory } from "../../../src/domain/record/applyDirectory.ts"

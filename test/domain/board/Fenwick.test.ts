@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { Fenwick } from "../../../src/domain/board/Fenwick.ts"
+import { Fenwick } from "../../../src/domain/board/ChunkIndex.ts"
 import { runSeed, seededRandom } from "./leaderboardModel.ts"
 
 describe("A row of counts", () => {

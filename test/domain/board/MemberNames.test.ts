@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { MemberNames } from "../../../src/domain/board/MemberNames.ts"
+import { MemberNames } from "../../../src/domain/board/Members.ts"
 
 describe("The names of members", () => {
   it("are those set last, on both sides of a page's end", () => {

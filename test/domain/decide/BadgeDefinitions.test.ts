@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "@effect/vitest"
 import type { BadgeChange, CriterionParts } from "../../../src/domain/decide/BadgeDefinitions.ts"
-import type { Badge } from "../../../src/domain/project/Badge.ts"
+import type { Badge } from "../../../src/domain/project/Definition.ts"
 import { limits } from "../../../src/Limits.ts"
 import { badgeWith } from "../definitions.ts"
 import { ProjectWorld } from "./ProjectWorld.ts"

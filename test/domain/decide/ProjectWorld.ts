@@ -2,8 +2,8 @@
 
 import { Result } from "effect"
 import { decideProject, type ProjectCommand } from "../../../src/domain/decide/Project.ts"
+import { type QuestStatus, questStatusAt } from "../../../src/domain/project/Definition.ts"
 import { emptyProject, type ProjectState } from "../../../src/domain/project/Project.ts"
-import { type QuestStatus, questStatusAt } from "../../../src/domain/project/Quest.ts"
 import { applyProject } from "../../../src/domain/record/applyProject.ts"
 import type { Fact } from "../../../src/domain/record/Record.ts"
 import type { LaurelError } from "../../../src/domain/values/Errors.ts"

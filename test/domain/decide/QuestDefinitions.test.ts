@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "@effect/vitest"
 import type { QuestChange } from "../../../src/domain/decide/QuestDefinitions.ts"
-import type { Quest, QuestStatus } from "../../../src/domain/project/Quest.ts"
+import type { Quest, QuestStatus } from "../../../src/domain/project/Definition.ts"
 import { limits } from "../../../src/Limits.ts"
 import { badgeWith, questWith, ruleWith } from "../definitions.ts"
 import { ProjectWorld } from "./ProjectWorld.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { questStatusAt } from "../../../src/domain/project/Quest.ts"
-import { dueAt } from "../../../src/domain/user/Due.ts"
+import { questStatusAt } from "../../../src/domain/project/Definition.ts"
+import { dueAt } from "../../../src/domain/user/Progress.ts"
 import { questWith } from "../definitions.ts"
 import { kindsOf, World } from "./World.ts"
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { dueAt } from "../../../src/domain/user/Due.ts"
+import { dueAt } from "../../../src/domain/user/Progress.ts"
 import { kindsOf, World } from "./World.ts"
 
 const step = (key: string, action: string, target: number) => ({ key, action, where: [], target })

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "@effect/vitest"
 import type { RuleChange } from "../../../src/domain/decide/RuleDefinitions.ts"
-import type { Rule } from "../../../src/domain/project/Rule.ts"
+import type { Rule } from "../../../src/domain/project/Definition.ts"
 import { limits } from "../../../src/Limits.ts"
 import { badgeWith, ruleWith, withFacts } from "../definitions.ts"
 import { ProjectWorld } from "./ProjectWorld.ts"

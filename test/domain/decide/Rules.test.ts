@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { recounted } from "../../../src/domain/decide/RuleDefinitions.ts"
-import type { Rule } from "../../../src/domain/project/Rule.ts"
+import type { Rule } from "../../../src/domain/project/Definition.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Random } from "../../simulation/random.ts"
 import { World } from "./World.ts"

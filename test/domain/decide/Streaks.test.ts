@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import type { StreakDefinition } from "../../../src/domain/project/Project.ts"
-import { dueAt } from "../../../src/domain/user/Due.ts"
+import { dueAt } from "../../../src/domain/user/Progress.ts"
 import { streakNow } from "../../../src/domain/user/Streak.ts"
 import { userZones } from "../../../src/domain/user/User.ts"
 import { limits } from "../../../src/Limits.ts"

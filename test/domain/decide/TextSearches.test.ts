@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import type { ProjectCommand } from "../../../src/domain/decide/Project.ts"
-import type { Condition } from "../../../src/domain/project/Condition.ts"
+import type { Condition } from "../../../src/domain/project/Definition.ts"
 import { limits } from "../../../src/Limits.ts"
 import { questWith, ruleWith } from "../definitions.ts"
 import { ProjectWorld } from "./ProjectWorld.ts"

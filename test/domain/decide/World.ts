@@ -3,15 +3,13 @@
 import { Result } from "effect"
 import { decideUser } from "../../../src/domain/decide/Decide.ts"
 import { type ReplyTo, replyOf } from "../../../src/domain/message/UserReply.ts"
-import type { Badge } from "../../../src/domain/project/Badge.ts"
+import type { Badge, Quest, Rule } from "../../../src/domain/project/Definition.ts"
 import {
   defaultSettings,
   emptyProject,
   type ProjectSettings,
   type ProjectState,
 } from "../../../src/domain/project/Project.ts"
-import type { Quest } from "../../../src/domain/project/Quest.ts"
-import type { Rule } from "../../../src/domain/project/Rule.ts"
 import { applyUser } from "../../../src/domain/record/applyUser.ts"
 import type {
   Fact,

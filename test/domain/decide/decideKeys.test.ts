@@ -1,7 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import type { Access } from "../../../src/domain/accounts/Account.ts"
-import type { Asker } from "../../../src/domain/accounts/AccountCommand.ts"
+import type { Access, Asker } from "../../../src/domain/accounts/Account.ts"
 import { type DirectoryCommand, decideDirectory } from "../../../src/domain/decide/Directory.ts"
 import type { KeyCommand } from "../../../src/domain/decide/decideKeys.ts"
 import {

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import type { Asker } from "../../../src/domain/accounts/AccountCommand.ts"
+import type { Asker } from "../../../src/domain/accounts/Account.ts"
 import { type DirectoryCommand, decideDirectory } from "../../../src/domain/decide/Directory.ts"
 import type { PartitionPlace, ProjectsCommand } from "../../../src/domain/decide/decideProjects.ts"
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { usersOfAnswer, withoutErased } from "../../../src/domain/message/BatchAnswer.ts"
+import { usersOfAnswer, withoutErased } from "../../../src/domain/message/UserReply.ts"
 import { recordId } from "../../../src/domain/values/Ids.ts"
 
 const outcome = (userId: string, sequence: number, duplicate = false) => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { amountOf, minusAmount, plusAmount } from "../../../src/domain/project/Amount.ts"
+import { amountOf, minusAmount, plusAmount } from "../../../src/domain/project/Definition.ts"
 import { limits } from "../../../src/Limits.ts"
 import { randomOf } from "../../http/random.ts"
 

@@ -4,7 +4,7 @@ import {
   type ConditionOperator,
   type ConditionValue,
   compileWhere,
-} from "../../../src/domain/project/Condition.ts"
+} from "../../../src/domain/project/Definition.ts"
 import type { Metadata } from "../../../src/domain/values/Metadata.ts"
 import { satisfies } from "../../simulation/model/conditions.ts"
 import { Random, seeds } from "../../simulation/random.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { actionIndexOf } from "../../../src/domain/project/ActionIndex.ts"
-import type { Condition, ConditionOperator } from "../../../src/domain/project/Condition.ts"
+import type { Condition, ConditionOperator } from "../../../src/domain/project/Definition.ts"
 import { emptyProject } from "../../../src/domain/project/Project.ts"
 import { applyProject } from "../../../src/domain/record/applyProject.ts"
 import type { Fact, JournalRecord } from "../../../src/domain/record/Record.ts"

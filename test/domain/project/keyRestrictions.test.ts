@@ -4,7 +4,7 @@ import {
   normalCidr,
   normalRestrictions,
   restrictionFaults,
-} from "../../../src/domain/project/keyRestrictions.ts"
+} from "../../../src/domain/project/Directory.ts"
 import { limits } from "../../../src/Limits.ts"
 
 describe("An address", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { ActionCounts } from "../../../src/engine/actor/ActionCounts.ts"
+import { ActionCounts } from "../../../src/engine/actor/Counts.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { ruleWith } from "../../domain/definitions.ts"

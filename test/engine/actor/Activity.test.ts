@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { Activity } from "../../../src/engine/actor/Activity.ts"
+import { Activity } from "../../../src/engine/actor/Counts.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { event, production, sandbox, start as startEngine } from "../fixture.ts"

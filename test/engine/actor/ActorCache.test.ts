@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { ActorCache, overrunOf } from "../../../src/engine/actor/ActorCache.ts"
+import { ActorCache, overrunOf, Residents } from "../../../src/engine/actor/ActorCache.ts"
 import { domain, Environments } from "../../../src/engine/actor/Environments.ts"
-import { Residents } from "../../../src/engine/actor/Residents.ts"
 import { limits } from "../../../src/Limits.ts"
 
 const now = () => 0

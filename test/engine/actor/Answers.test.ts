@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
+import type { AnyEnvelope } from "../../../src/engine/actor/Actor.ts"
 import { Actor, type AnyActor } from "../../../src/engine/actor/Actor.ts"
 import { Answers, type CommitEntry } from "../../../src/engine/actor/Answers.ts"
-import type { AnyEnvelope } from "../../../src/engine/actor/Envelope.ts"
 
 it("an entry lets go of its caller once the caller has the answer, and answers once", () => {
   const answers = new Answers({

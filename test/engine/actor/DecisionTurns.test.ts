@@ -1,6 +1,6 @@
 import { Effect, Fiber, Result } from "effect"
 import { describe, expect, it } from "vitest"
-import type { Condition } from "../../../src/domain/project/Condition.ts"
+import type { Condition } from "../../../src/domain/project/Definition.ts"
 import type { TrackedEvent } from "../../../src/domain/record/Record.ts"
 import { DecisionTurns } from "../../../src/engine/actor/DecisionTurns.ts"
 import { limits } from "../../../src/Limits.ts"

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest"
-import type { QuestState } from "../../../src/domain/user/QuestState.ts"
-import type { UserState } from "../../../src/domain/user/User.ts"
+import type { QuestState, UserState } from "../../../src/domain/user/User.ts"
 import { Counts } from "../../../src/engine/actor/Counts.ts"
-import { CountsCheck } from "../../../src/engine/archive/CountsCheck.ts"
 import type { SavedState } from "../../../src/engine/archive/SavedState.ts"
+import { CountsCheck } from "../../../src/engine/archive/UserCheck.ts"
 
 const userIn = (quest: Partial<QuestState>) =>
   ({

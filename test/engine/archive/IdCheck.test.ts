@@ -1,8 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { IdCheck } from "../../../src/engine/archive/IdCheck.ts"
-import { hashText, idSeed } from "../../../src/engine/dedupe/BloomFilter.ts"
-import { IdList } from "../../../src/engine/dedupe/IdList.ts"
-import { bucketEntries, headEntry, type IdRun } from "../../../src/engine/dedupe/IdRun.ts"
+import { hashText, idSeed } from "../../../src/engine/dedupe/IdIndex.ts"
+import { bucketEntries, headEntry, IdList, type IdRun } from "../../../src/engine/dedupe/IdRun.ts"
 import type { StoredEntry } from "../../../src/storage/Storage.ts"
 import { sandbox } from "../fixture.ts"
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { PageWalk } from "../../../src/engine/archive/PageWalk.ts"
-import { pageKey } from "../../../src/engine/records/HistoryPages.ts"
+import { pageKey } from "../../../src/engine/records/SnapshotValues.ts"
 import { limits } from "../../../src/Limits.ts"
 import { compositeKey, type KeyRange } from "../../../src/storage/Keys.ts"
 import type { StoredEntry } from "../../../src/storage/Storage.ts"

@@ -9,7 +9,7 @@ import {
   encodeManifest,
   type Manifest,
 } from "../../../src/storage/archive/ArchiveManifest.ts"
-import { partListPath, partName, writePartList } from "../../../src/storage/archive/PartList.ts"
+import { partListPath, partName, writePartList } from "../../../src/storage/archive/PartFile.ts"
 import { startS3 } from "../../storage/bucket/server.ts"
 
 export const sum = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex")

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { CommitDelay } from "../../../src/engine/commit/CommitDelay.ts"
+import { CommitDelay } from "../../../src/engine/commit/GroupCommit.ts"
 import { limits } from "../../../src/Limits.ts"
 
 /** How many commits do not wait before the next that does. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { CommitPipeline, commitStages } from "../../../src/engine/commit/CommitPipeline.ts"
+import { CommitPipeline, commitStages } from "../../../src/engine/commit/GroupCommit.ts"
 import { rule, sandbox, startInMemory } from "../fixture.ts"
 
 describe("The commit pipeline", () => {

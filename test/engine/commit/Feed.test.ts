@@ -4,11 +4,11 @@ import { TestClock } from "effect/testing"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import {
   Feed,
+  FeedEntry,
   type FeedOptions,
   FeedShares,
   type Follower,
 } from "../../../src/engine/commit/Feed.ts"
-import { FeedEntry } from "../../../src/engine/commit/FeedEntry.ts"
 import { encodeRecord } from "../../../src/engine/records/Codec.ts"
 import { limits } from "../../../src/Limits.ts"
 import { batchOf } from "../../../src/storage/Frames.ts"

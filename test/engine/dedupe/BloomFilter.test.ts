@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { BloomFilter, hashText, idSeed } from "../../../src/engine/dedupe/BloomFilter.ts"
+import { BloomFilter, hashText, idSeed } from "../../../src/engine/dedupe/IdIndex.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 
 describe("The filter of known ids", () => {

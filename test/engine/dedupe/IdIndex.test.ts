@@ -1,9 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { BloomFilter, hashText, idSeed } from "../../../src/engine/dedupe/BloomFilter.ts"
-import { IdIndex, type WriteGroup } from "../../../src/engine/dedupe/IdIndex.ts"
-import { IdList } from "../../../src/engine/dedupe/IdList.ts"
-import { idPairs, idPlaceOf, isRunHead } from "../../../src/engine/dedupe/IdRun.ts"
+import {
+  BloomFilter,
+  hashText,
+  IdIndex,
+  idSeed,
+  type WriteGroup,
+} from "../../../src/engine/dedupe/IdIndex.ts"
+import { IdList, idPairs, idPlaceOf, isRunHead } from "../../../src/engine/dedupe/IdRun.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { NoSpace, type Storage } from "../../../src/storage/Storage.ts"
 import { openValue } from "../../../src/storage/Values.ts"

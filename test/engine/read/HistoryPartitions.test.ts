@@ -4,10 +4,10 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import { verifyLive } from "../../../src/engine/archive/VerifyJobs.ts"
+import { verifyLive } from "../../../src/engine/archive/Verification.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/WorkerHost.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
-import { pageKey, placeOfPage } from "../../../src/engine/records/HistoryPages.ts"
+import { pageKey, placeOfPage } from "../../../src/engine/records/SnapshotValues.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
 import { compositeKey, rangeOf } from "../../../src/storage/Keys.ts"

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { ProjectCommand } from "../../../src/domain/decide/Project.ts"
 import { replyOf } from "../../../src/domain/message/UserReply.ts"
-import type { DraftCommand } from "../../../src/engine/read/Drafts.ts"
+import type { DraftCommand } from "../../../src/engine/read/Simulation.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import {
   event,

@@ -6,7 +6,7 @@ import {
   partitionPrefix,
   placeOfPage,
   unpartitioned,
-} from "../../../src/engine/records/HistoryPages.ts"
+} from "../../../src/engine/records/SnapshotValues.ts"
 import { limits } from "../../../src/Limits.ts"
 import { compositeKey, rangeOf } from "../../../src/storage/Keys.ts"
 import { sandbox } from "../fixture.ts"

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
 import { applyUser } from "../../../src/domain/record/applyUser.ts"
 import type { Fact, JournalRecord } from "../../../src/domain/record/Record.ts"
-import { type QuestState, stepCountOf } from "../../../src/domain/user/QuestState.ts"
 import type { UserState } from "../../../src/domain/user/User.ts"
+import { type QuestState, stepCountOf } from "../../../src/domain/user/User.ts"
 import { decodePage, decodeRecord } from "../../../src/engine/records/Codec.ts"
 import { decodeUser, encodeUser } from "../../../src/engine/records/UserCodec.ts"
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Subject } from "../../../src/domain/record/Record.ts"
-import { partsByKey } from "../../../src/engine/snapshot/partsByKey.ts"
-import { SnapshotTurns } from "../../../src/engine/snapshot/SnapshotTurns.ts"
+import { partsByKey, SnapshotTurns } from "../../../src/engine/snapshot/Snapshotter.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 
 const user = (environment: string, userId: string): { readonly subject: Subject } => ({

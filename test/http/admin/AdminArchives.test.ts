@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type { Archives } from "../../../src/engine/archive/Archives.ts"
-import { createArchive } from "../../../src/http/admin/AdminArchives.ts"
+import { createArchive } from "../../../src/http/admin/AdminServer.ts"
 import type { Exchange } from "../../../src/http/request/Exchange.ts"
 import { limits } from "../../../src/Limits.ts"
 

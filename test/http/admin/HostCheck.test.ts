@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { hostCheck } from "../../../src/http/admin/HostCheck.ts"
+import { hostCheck } from "../../../src/http/admin/AdminServer.ts"
 
 describe("The hosts of the admin address", () => {
   const allowed = hostCheck(["0.0.0.0", "Metrics.Internal", "laurel"])

@@ -1,8 +1,7 @@
 /** Reading a batch in steps finds what reading it at once would find, and no step does much. */
 import { Result } from "effect"
 import { afterEach, describe, expect, it, vi } from "vitest"
-import { batchSteps } from "../../../src/http/body/BatchDecoder.ts"
-import { batchEnvelope } from "../../../src/http/body/BatchEnvelope.ts"
+import { batchEnvelope, batchSteps } from "../../../src/http/body/BatchDecoder.ts"
 import { parseJson } from "../../../src/http/body/Body.ts"
 import { type BatchStep, decodeMember } from "../../../src/http/body/EventDecoder.ts"
 import { limits } from "../../../src/Limits.ts"

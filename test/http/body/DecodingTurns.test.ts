@@ -1,6 +1,6 @@
 /** Decoding takes its share of each turn of the event loop, all bodies together. */
 import { describe, expect, it } from "vitest"
-import { DecodingTurns } from "../../../src/http/body/DecodingTurns.ts"
+import { DecodingTurns } from "../../../src/http/body/EventDecoder.ts"
 
 /** An event loop whose turns end on demand, and whose clock moves by the cost of steps. */
 class ManualTurns {

@@ -1,7 +1,7 @@
 /** Values beyond the bounds of a schema cost little, and all other faults are still reported. */
 import { Result, Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { check, list } from "../../../src/http/api/Checks.ts"
+import { check, list } from "../../../src/http/api/Common.ts"
 import { NewQuest } from "../../../src/http/api/Quests.ts"
 import { ProfileChange } from "../../../src/http/api/UserShapes.ts"
 import { inputDecoder } from "../../../src/http/body/InputDecoder.ts"

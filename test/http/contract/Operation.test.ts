@@ -5,8 +5,13 @@ import { Effect, Result, Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { invalidRequest } from "../../../src/domain/values/Errors.ts"
-import { integer, text } from "../../../src/http/api/Checks.ts"
-import { ApiKey, idempotencyHeaders, mergePatch } from "../../../src/http/api/Common.ts"
+import {
+  ApiKey,
+  idempotencyHeaders,
+  integer,
+  mergePatch,
+  text,
+} from "../../../src/http/api/Common.ts"
 import { completeReference } from "../../../src/http/api/Reference.ts"
 import {
   compileOperations,

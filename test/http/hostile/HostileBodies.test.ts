@@ -1,6 +1,6 @@
 /** No body makes the server look at more than what a body that is right could hold. */
 import { expect, it } from "vitest"
-import { batchEnvelope } from "../../../src/http/body/BatchEnvelope.ts"
+import { batchEnvelope } from "../../../src/http/body/BatchDecoder.ts"
 import { inputDecoder } from "../../../src/http/body/InputDecoder.ts"
 import { limits } from "../../../src/Limits.ts"
 import { randomOf } from "../random.ts"

@@ -23,7 +23,7 @@ it("every hostile field has heads near the limit of a head", () => {
 })
 
 it("the regular expressions that callers meet are found, with texts made against each", () => {
-  const prefer = expressions.filter(({ file }) => file === "src/http/request/Prefer.ts")
+  const prefer = expressions.filter(({ file }) => file === "src/http/request/RequestHead.ts")
   expect(prefer.length).toBeGreaterThan(0)
   const attacks = [...attacksOn(prefer[0]!.expression)]
   expect(attacks).toContainEqual({ start: "", piece: '"\\' })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { prefersMinimal } from "../../../src/http/request/Prefer.ts"
+import { prefersMinimal } from "../../../src/http/request/RequestHead.ts"
 
 describe("A Prefer field", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { Quota } from "../../../src/http/request/Quota.ts"
+import { Quota } from "../../../src/http/request/RequestWatch.ts"
 
 it("so many at once, then as they come back; those refused are counted", () => {
   const quota = new Quota(60)

@@ -2,7 +2,7 @@
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { afterEach, describe, expect, it } from "vitest"
-import { Replies } from "../../../src/http/request/Replies.ts"
+import { Replies } from "../../../src/http/request/Exchange.ts"
 import { limits } from "../../../src/Limits.ts"
 import { connectTo, received } from "../fixture.ts"
 

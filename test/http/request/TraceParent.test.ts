@@ -1,6 +1,6 @@
 /** Valid and invalid `traceparent` fields, case by case of the W3C's specification and its test suite. */
 import { describe, expect, it } from "vitest"
-import { traceParentOf } from "../../../src/http/request/TraceParent.ts"
+import { traceParentOf } from "../../../src/http/request/RequestHead.ts"
 
 const traceId = "0af7651916cd43dd8448eb211c80319c"
 const parentSpanId = "b7ad6b7169203331"

@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { Deferred, Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { version } from "../../../src/Build.ts"
-import { replies } from "../../../src/http/request/Replies.ts"
+import { replies } from "../../../src/http/request/Exchange.ts"
 import { limits } from "../../../src/Limits.ts"
 import { sampleValue } from "../../metrics/exposition.ts"
 import {

@@ -1,7 +1,5 @@
-import type { Badge } from "../../../src/domain/project/Badge.ts"
+import type { Badge, Quest, Rule } from "../../../src/domain/project/Definition.ts"
 import type { ProjectSettings } from "../../../src/domain/project/Project.ts"
-import type { Quest } from "../../../src/domain/project/Quest.ts"
-import type { Rule } from "../../../src/domain/project/Rule.ts"
 import type { ClosedThrough } from "./windows.ts"
 
 /** The definitions of a project at a moment; each list in the order of creation. */

@@ -5,8 +5,8 @@
  * A command answers what the caller must be told, or the code of the refusal; refused, it changes nothing.
  */
 
-import { isCounting } from "../../../src/domain/project/Badge.ts"
-import type { Gives } from "../../../src/domain/project/Rule.ts"
+import type { Gives } from "../../../src/domain/project/Definition.ts"
+import { isCounting } from "../../../src/domain/project/Definition.ts"
 import type {
   Backfill,
   GrantedReward,

@@ -3,7 +3,7 @@ import {
   type Badge,
   type CountingCriterion,
   isCounting,
-} from "../../../src/domain/project/Badge.ts"
+} from "../../../src/domain/project/Definition.ts"
 import { amountFor, sumOf } from "./amounts.ts"
 import { pointsEarnedOf, xpOf } from "./balances.ts"
 import { satisfies } from "./conditions.ts"

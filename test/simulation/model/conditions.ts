@@ -1,6 +1,6 @@
 /** Conditions on metadata, one plain sentence an operator. */
 
-import type { Condition } from "../../../src/domain/project/Condition.ts"
+import type { Condition } from "../../../src/domain/project/Definition.ts"
 import type { Metadata } from "../../../src/domain/values/Metadata.ts"
 
 /** The value at a dotted path of the JSON; `undefined`: none. */

@@ -1,6 +1,6 @@
 /** Where a user stands in quests: counts over the list of what happened. */
 
-import type { Quest, QuestStatus } from "../../../src/domain/project/Quest.ts"
+import type { Quest, QuestStatus } from "../../../src/domain/project/Definition.ts"
 import type { ErrorCode } from "../../../src/domain/values/Errors.ts"
 import { amountFor, sumOf } from "./amounts.ts"
 import { dateAt, nextWindow, startOf, windowOf } from "./calendar.ts"

@@ -1,5 +1,5 @@
 /** The rewards of the rules for an event. */
-import type { Gives, LimitPeriod, Rule } from "../../../src/domain/project/Rule.ts"
+import type { Gives, LimitPeriod, Rule } from "../../../src/domain/project/Definition.ts"
 import { dateAt, windowOf } from "./calendar.ts"
 import { find, satisfies } from "./conditions.ts"
 import { type Happened, happened, type Log, standing } from "./log.ts"

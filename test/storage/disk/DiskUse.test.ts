@@ -2,7 +2,7 @@ import { mkdir, symlink, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { bytesUnder, roomAt } from "../../../src/storage/disk/DiskUse.ts"
+import { bytesUnder, roomAt } from "../../../src/cli/process/DataUse.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
 it.live("a folder takes what its files do, however deep, and links lead nowhere", () =>

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { limits } from "../../../src/Limits.ts"
-import { timeoutOfRunning } from "../../../src/storage/disk/runningTime.ts"
+import { timeoutOfRunning } from "../../../src/storage/disk/Deadline.ts"
 
 const step = limits.runningStepMs
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import { readExtents } from "../../../src/storage/journal/JournalReader.ts"
-import { Segment } from "../../../src/storage/journal/Segment.ts"
+import { readExtents } from "../../../src/storage/journal/Journal.ts"
 import {
   encodeBatchHeader,
   encodeSegmentHeader,
+  Segment,
   segmentHeaderBytes,
 } from "../../../src/storage/journal/SegmentFormat.ts"
 import type { JournalBatch } from "../../../src/storage/Storage.ts"

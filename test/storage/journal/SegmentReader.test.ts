@@ -2,8 +2,11 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { limits } from "../../../src/Limits.ts"
 import type { DiskFile } from "../../../src/storage/disk/Disk.ts"
-import { Segment } from "../../../src/storage/journal/Segment.ts"
-import { batchHeaderBytes, segmentHeaderBytes } from "../../../src/storage/journal/SegmentFormat.ts"
+import {
+  batchHeaderBytes,
+  Segment,
+  segmentHeaderBytes,
+} from "../../../src/storage/journal/SegmentFormat.ts"
 import { SegmentReader } from "../../../src/storage/journal/SegmentReader.ts"
 import { SimulatedDisk } from "../../simulation/SimulatedDisk.ts"
 import { folder, journalOn } from "../journalOn.ts"

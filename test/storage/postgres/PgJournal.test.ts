@@ -6,7 +6,7 @@ import { encodeBatchHeader } from "../../../src/storage/journal/SegmentFormat.ts
 import type { ChainedBatch } from "../../../src/storage/postgres/PgBatches.ts"
 import { type InPostgres, PgConnection } from "../../../src/storage/postgres/PgConnection.ts"
 import { PgJournal } from "../../../src/storage/postgres/PgJournal.ts"
-import { openSessions } from "../../../src/storage/postgres/PgSessions.ts"
+import { openSessions } from "../../../src/storage/postgres/PgPool.ts"
 import { migrate, schemaVersion } from "../../../src/storage/postgres/schema.ts"
 import type { JournalBatch } from "../../../src/storage/Storage.ts"
 import { numbered } from "../records.ts"

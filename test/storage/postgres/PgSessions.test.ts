@@ -10,8 +10,7 @@ import {
   undefinedTable,
 } from "../../../src/storage/postgres/PgConnection.ts"
 import { PgJournal } from "../../../src/storage/postgres/PgJournal.ts"
-import { PgPool } from "../../../src/storage/postgres/PgPool.ts"
-import { openSessions } from "../../../src/storage/postgres/PgSessions.ts"
+import { openSessions, PgPool } from "../../../src/storage/postgres/PgPool.ts"
 import { allChanges, PgTables } from "../../../src/storage/postgres/PgTables.ts"
 import { migrate } from "../../../src/storage/postgres/schema.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"

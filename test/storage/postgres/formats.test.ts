@@ -15,7 +15,7 @@ import {
 import { PartitionRows } from "../../../src/storage/postgres/PartitionRows.ts"
 import { PgConnection, type Statement } from "../../../src/storage/postgres/PgConnection.ts"
 import { PgJournal } from "../../../src/storage/postgres/PgJournal.ts"
-import type { PgSessions } from "../../../src/storage/postgres/PgSessions.ts"
+import type { PgSessions } from "../../../src/storage/postgres/PgPool.ts"
 import { migrate, migrations, schemaVersion } from "../../../src/storage/postgres/schema.ts"
 import { numbered } from "../records.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { FeedEntry } from "../../../src/engine/commit/FeedEntry.ts"
+import { FeedEntry } from "../../../src/engine/commit/Feed.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Queue } from "../../../src/webhooks/endpoint/Queue.ts"
 import { Delivery } from "../../../src/webhooks/store/Delivery.ts"

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { Numbering, SlotMap } from "../../../src/webhooks/send/SlotMap.ts"
+import { Numbering, SlotMap } from "../../../src/webhooks/send/SenderThread.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 
 describe("Numbers", () => {

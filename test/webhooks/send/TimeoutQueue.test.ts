@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { limits } from "../../../src/Limits.ts"
-import { TimeoutQueue } from "../../../src/webhooks/send/TimeoutQueue.ts"
+import { TimeoutQueue } from "../../../src/webhooks/send/Sender.ts"
 
 describe("TimeoutQueue", () => {
   beforeEach(() => void vi.useFakeTimers())

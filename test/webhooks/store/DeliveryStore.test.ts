@@ -4,7 +4,7 @@ import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import type { Entry } from "../../../src/storage/Storage.ts"
 import { Delivery } from "../../../src/webhooks/store/Delivery.ts"
 import { DeliveryStore } from "../../../src/webhooks/store/DeliveryStore.ts"
-import { pushEntries } from "../../../src/webhooks/store/deliveryEntries.ts"
+import { pushEntries } from "../../../src/webhooks/store/DeliveryWriter.ts"
 
 describe("The store of deliveries", () => {
   it.effect("lists the newest first, of one record the last first, of any status", () =>

@@ -1,14 +1,21 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { FeedEntry } from "../../../src/engine/commit/FeedEntry.ts"
+import { FeedEntry } from "../../../src/engine/commit/Feed.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { Delivery } from "../../../src/webhooks/store/Delivery.ts"
-import { cursorKey, DeliveryStore, reachedKey } from "../../../src/webhooks/store/DeliveryStore.ts"
-import { type Account, DeliveryWriter } from "../../../src/webhooks/store/DeliveryWriter.ts"
-import { jsonEntry } from "../../../src/webhooks/store/deliveryEntries.ts"
-import { emptyStats } from "../../../src/webhooks/store/EndpointStats.ts"
+import {
+  cursorKey,
+  DeliveryStore,
+  emptyStats,
+  reachedKey,
+} from "../../../src/webhooks/store/DeliveryStore.ts"
+import {
+  type Account,
+  DeliveryWriter,
+  jsonEntry,
+} from "../../../src/webhooks/store/DeliveryWriter.ts"
 
 const endpoint = 1
 

@@ -12,9 +12,13 @@ import {
   dueKey,
   encodeDelivery,
 } from "../../../src/webhooks/store/Delivery.ts"
-import { cursorKey, DeliveryStore, reachedKey } from "../../../src/webhooks/store/DeliveryStore.ts"
-import { jsonEntry } from "../../../src/webhooks/store/deliveryEntries.ts"
-import { statsKey } from "../../../src/webhooks/store/EndpointStats.ts"
+import {
+  cursorKey,
+  DeliveryStore,
+  reachedKey,
+  statsKey,
+} from "../../../src/webhooks/store/DeliveryStore.ts"
+import { jsonEntry } from "../../../src/webhooks/store/DeliveryWriter.ts"
 import { reward, sandbox } from "../../engine/fixture.ts"
 import { logOf, startInMemory, until, webhook } from "../fixture.ts"
 import { VirtualReceivers } from "../VirtualReceivers.ts"

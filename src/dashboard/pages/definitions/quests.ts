@@ -1,14 +1,15 @@
 /** The quests of an environment. */
+import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
-import { questRecurrences, questStatuses } from "../../../domain/project/Quest.ts"
+import { questRecurrences, questStatuses } from "../../../domain/project/Definition.ts"
 import { type Metadata, metadataFault } from "../../../domain/values/Metadata.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
-import { confirmButton } from "../../view/Dialogs.ts"
 import type { Draft } from "../../view/Editing.ts"
 import {
   areaField,
+  confirmButton,
   type Form,
   group,
   jsonField,
@@ -18,22 +19,56 @@ import {
   textField,
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
-import { listQuery, tabs, withQuery } from "../../view/Lists.ts"
+import { addButton, listQuery, removeButton, rowCount, tabs, withQuery } from "../../view/Lists.ts"
 import { isoTime } from "../../view/Quantities.ts"
-import { addButton, removeButton, rowCount } from "../../view/Rows.ts"
-import { conditionFields, conditionNames, conditionsOf, conditionTexts } from "./conditions.ts"
-import { type Editor, editorRoutes, withoutNulls } from "./editor.ts"
-import { type Action, actionForm, actionRoute, listPage } from "./list.ts"
-import { hasNewNull, metadataPatch } from "./metadataPatch.ts"
 import {
   type BadgeChoices,
   badgeChoices,
+  conditionFields,
+  conditionNames,
+  conditionsOf,
+  conditionTexts,
   rewardFields,
   rewardNames,
   rewardOf,
   rewardTexts,
   rewardWords,
-} from "./rewards.ts"
+} from "./conditions.ts"
+import {
+  type Action,
+  actionForm,
+  actionRoute,
+  type Editor,
+  editorRoutes,
+  listPage,
+  withoutNulls,
+} from "./editor.ts"
+
+/* Metadata as a whole, through a merge patch that names what changes. */
+
+const isObject = (value: unknown): value is Metadata =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The JSON merge patch (RFC 7396) that makes `after` of `before`. */
+export const metadataPatch = (before: Metadata, after: Metadata): Metadata => {
+  const removed = Object.keys(before)
+    .filter((name) => !Object.hasOwn(after, name))
+    .map((name) => [name, null] as const)
+  const changed = Object.entries(after).flatMap(([name, value]) => {
+    const old = Object.hasOwn(before, name) ? before[name] : undefined
+    if (isDeepStrictEqual(old, value)) return []
+    return [[name, isObject(value) && isObject(old) ? metadataPatch(old, value) : value] as const]
+  })
+  return Object.fromEntries([...removed, ...changed])
+}
+
+/** Whether `after` has a `null` that a merge patch cannot set: there it removes a member. */
+export const hasNewNull = (before: unknown, after: Metadata): boolean =>
+  Object.entries(after).some(([name, value]) => {
+    const old = isObject(before) && Object.hasOwn(before, name) ? before[name] : undefined
+    if (value === null) return old !== null
+    return isObject(value) && hasNewNull(old, value)
+  })
 
 type Quest = BodyOf<"quests.update"> & Partial<Pick<BodyOf<"quests.get">, "counts">>
 

@@ -1,14 +1,14 @@
 /** The rules of an environment: what actions earn. */
 import { Effect } from "effect"
-import { limitPeriods } from "../../../domain/project/Rule.ts"
+import { limitPeriods } from "../../../domain/project/Definition.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
-import { confirmButton } from "../../view/Dialogs.ts"
 import type { Draft } from "../../view/Editing.ts"
 import {
   checkField,
+  confirmButton,
   type Form,
   group,
   numberField,
@@ -19,23 +19,28 @@ import { type Content, html } from "../../view/Html.ts"
 import { listQuery } from "../../view/Lists.ts"
 import { isoTime } from "../../view/Quantities.ts"
 import {
+  type BadgeChoices,
+  badgeChoices,
   conditionFields,
   conditionNames,
   conditionsOf,
   conditionTexts,
   conditionWords,
-} from "./conditions.ts"
-import { type Editor, editorRoutes, withoutNulls } from "./editor.ts"
-import { type Action, actionForm, actionRoute, listPage } from "./list.ts"
-import {
-  type BadgeChoices,
-  badgeChoices,
   rewardFields,
   rewardNames,
   rewardOf,
   rewardTexts,
   rewardWords,
-} from "./rewards.ts"
+} from "./conditions.ts"
+import {
+  type Action,
+  actionForm,
+  actionRoute,
+  type Editor,
+  editorRoutes,
+  listPage,
+  withoutNulls,
+} from "./editor.ts"
 
 type Rule = BodyOf<"rules.get">
 

@@ -5,7 +5,6 @@ import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { redirectWithNotice } from "../../request/notice.ts"
 import type { PlaceVisit } from "../../request/Route.ts"
-import { isolated, titled } from "../../view/Foreign.ts"
 import {
   areaField,
   idempotencyField,
@@ -14,11 +13,11 @@ import {
   selectField,
   textField,
 } from "../../view/Forms.ts"
-import { type Content, type Html, html } from "../../view/Html.ts"
+import { type Content, type Html, html, isolated, titled } from "../../view/Html.ts"
 import { count } from "../../view/Quantities.ts"
 import { about, type Reply } from "../../view/Replies.ts"
 import { userPath } from "../../view/Users.ts"
-import { outcomeText } from "./factText.ts"
+import { outcomeText } from "./history.ts"
 import { inProduction } from "./inProduction.ts"
 
 type User = BodyOf<"users.get">

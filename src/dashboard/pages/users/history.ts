@@ -1,16 +1,157 @@
 /** A page of a user's history: a row for each record, with its cause, its facts and the button that undoes it. */
+
 import { historyKinds } from "../../../domain/message/HistoryFact.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit } from "../../request/Route.ts"
-import { confirmButton } from "../../view/Dialogs.ts"
-import { textBox } from "../../view/Foreign.ts"
-import { selectField } from "../../view/Forms.ts"
-import { type Content, type Html, html } from "../../view/Html.ts"
+import { confirmButton, selectField } from "../../view/Forms.ts"
+import { type Content, type Html, html, isolated, textBox } from "../../view/Html.ts"
 import { cursorPager, table } from "../../view/Lists.ts"
-import { isoTime } from "../../view/Quantities.ts"
-import { type Cause, causeDetails, causeText, type Fact, factText, ownId } from "./factText.ts"
+import { count, isoTime } from "../../view/Quantities.ts"
 import { inProduction } from "./inProduction.ts"
+
+/* The facts of a user's history, and what caused them, in words. */
+
+export type Fact = BodyOf<"users.history">["facts"][number]
+export type Cause = Fact["cause"]
+type FactOf<Kind extends Fact["kind"]> = Extract<Fact, { readonly kind: Kind }>
+type Outcome = Pick<FactOf<"event.tracked">, "level" | "points" | "xp">
+
+const signed = (amount: number): string => (amount > 0 ? `+${count(amount)}` : count(amount))
+const percent = (share: number): string => `${Math.floor(share * 100)} %`
+const days = (length: number): string => (length === 1 ? "1 day" : `${count(length)} days`)
+
+/** "xp +50 (1,250), level 4 → 5"; nothing where nothing changed. */
+export const outcomeText = ({ level, points, xp }: Outcome): string =>
+  [
+    ...(xp.earned === 0 ? [] : [`xp ${signed(xp.earned)} (${count(xp.total)})`]),
+    ...(points.earned === 0 ? [] : [`points ${signed(points.earned)} (${count(points.total)})`]),
+    ...(level.before === level.after ? [] : [`level ${level.before} → ${level.after}`]),
+  ].join(", ")
+
+const summary = (words: string, outcome: Outcome): string => {
+  const text = outcomeText(outcome)
+  return text === "" ? `${words}, no balance changed` : `${words}: ${text}`
+}
+
+const undone = (words: string, { shortfall, ...outcome }: FactOf<"event.revoked">): string => {
+  const missing = [
+    ...(shortfall.xp === 0 ? [] : [`${count(shortfall.xp)} xp`]),
+    ...(shortfall.points === 0 ? [] : [`${count(shortfall.points)} points`]),
+  ].join(" and ")
+  return summary(words, outcome) + (missing === "" ? "" : `; ${missing} were already gone`)
+}
+
+const sourceText = ({ id, kind }: FactOf<"xp.earned">["source"], base: string): Content => {
+  if (kind === "reward") return "by the reward"
+  if (kind === "criteria") return "by its criteria"
+  // Ids begin with the time, so their ends tell them apart.
+  return html`by <a href="${base}/${kind}s/${id}">${kind} <code>…${id?.slice(-6)}</code></a>`
+}
+
+/** One fact in words. `base` is the path of the environment's pages. */
+export const factText = (fact: Fact, base: string): Content => {
+  switch (fact.kind) {
+    case "event.tracked":
+      return summary("Event counted", fact)
+    case "event.revoked":
+      return undone("Event undone", fact as FactOf<"event.revoked">)
+    case "reward.granted":
+      return summary("Reward granted", fact)
+    case "reward.revoked":
+      return undone("Reward undone", { ...fact, kind: "event.revoked" })
+    case "xp.earned":
+    case "points.earned":
+      return html`${balanceOf(fact.kind)} +${count(fact.amount)} (${count(fact.total)}) ${sourceText(fact.source, base)}`
+    case "xp.revoked":
+    case "points.revoked":
+    case "points.spent":
+      return `${balanceOf(fact.kind)} −${count(fact.amount)} (${count(fact.total)})`
+    case "points.refunded":
+      return `Points +${count(fact.amount)} (${count(fact.total)})${fact.shortfall === 0 ? "" : `; ${count(fact.shortfall)} were undone at their source`}`
+    case "level.changed":
+      return `Level ${fact.from} → ${fact.to}`
+    case "badge.earned":
+      return html`Badge ${isolated(fact.name)} earned ${sourceText(fact.source, base)}`
+    case "badge.revoked":
+      return html`Badge ${isolated(fact.name)} revoked`
+    case "quest.started":
+      return html`Quest ${isolated(fact.title)} begun`
+    case "quest.progressed":
+      return html`Quest ${isolated(fact.title)}: step ${isolated(fact.step)} ${count(fact.current)} of ${count(fact.target)} (quest ${percent(fact.progress)})`
+    case "quest.completed":
+      return html`Quest ${isolated(fact.title)} completed${fact.times > 1 && `, ${count(fact.times)} times by then`}`
+    case "quest.repeated":
+      return html`Quest ${isolated(fact.title)} claimed again, nothing earned`
+    case "quest.reverted":
+      return html`Quest ${isolated(fact.title)} set back to ${percent(fact.progress)}`
+    case "quest.expired":
+      return html`Quest ${isolated(fact.title)} expired`
+    case "streak.extended":
+      return html`Streak ${isolated(fact.key)}: ${days(fact.current)} (best ${count(fact.best)})`
+    case "streak.counted":
+      return html`Streak ${isolated(fact.key)}: a past day counted, now ${days(fact.current)}`
+    case "streak.broken":
+      return html`Streak ${isolated(fact.key)} ended after ${days(fact.length)}`
+    case "user.created":
+      return "User created"
+    case "user.updated": {
+      const { attributes, displayName, hidden, timezone } = fact.profile
+      const name = displayName === null ? "no name" : html`name ${isolated(displayName)}`
+      return html`Profile: ${name}, time zone ${timezone ?? "of the project"}, ${count(Object.keys(attributes).length)} attributes, ${hidden ? "hidden from" : "shown on"} leaderboards`
+    }
+  }
+}
+
+const balanceOf = (kind: Fact["kind"]): string => (kind.startsWith("xp.") ? "Xp" : "Points")
+
+const reasonText = (reason: string | null): Content =>
+  reason !== null && reason !== "" && html`: ${isolated(reason)}`
+
+/** Laurel's id of what can be undone. */
+export const ownId = (cause: Cause): string | undefined => {
+  switch (cause.kind) {
+    case "event":
+      return cause.eventId
+    case "reward":
+      return cause.rewardId
+    case "spend":
+      return cause.spendId
+    default:
+      return undefined
+  }
+}
+
+/** The cause of a fact, without the metadata of its event. */
+export const causeText = (cause: Cause): Content => {
+  switch (cause.kind) {
+    case "event":
+      return html`${cause.imported ? "Imported event" : "Event"} <code>${cause.action}</code>`
+    case "reward":
+      return html`Reward by hand${reasonText(cause.reason)}`
+    case "spend":
+      return html`Points spent${reasonText(cause.reason)}`
+    case "revocation":
+      return html`Undo of <code>${cause.eventId ?? cause.rewardId ?? cause.spendId}</code>`
+    case "backfill":
+      return html`Backfill of badge <code>${cause.badgeId}</code>`
+    case "profile":
+      return "Change of the profile"
+    case "clock":
+      return "Passage of time"
+  }
+}
+
+/** The ids of a cause, and when its event occurred where that was at another time than `at`. */
+export const causeDetails = (cause: Cause, at: string): Content => {
+  const own = ownId(cause)
+  if (own === undefined || !("id" in cause)) return undefined
+  return html`<code>${own}</code>${cause.id !== null && html`, your id ${isolated(cause.id)}`}${
+    cause.kind === "event" &&
+    cause.occurredAt !== at &&
+    html`, occurred ${isoTime(cause.occurredAt)}`
+  }`
+}
 
 type HistoryPage = BodyOf<"users.history">
 

@@ -14,19 +14,17 @@ import {
 } from "../../request/Route.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 import { deliveryPage } from "./deliveries.ts"
-import { formRoutes } from "./form.ts"
-import { listRoutes } from "./list.ts"
-import { webhookPage } from "./one.ts"
-import { secretRedirect } from "./secret.ts"
 import {
   deliveryAddress,
   deliveryPath,
   hostOf,
   listAddress,
   ofPage,
+  secretRedirect,
   webhookAddress,
   webhookPath,
 } from "./webhook.ts"
+import { formRoutes, listRoutes, webhookPage } from "./webhooks.ts"
 
 type Answer = Effect.Effect<Reply, LaurelError>
 

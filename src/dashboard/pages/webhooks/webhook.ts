@@ -1,8 +1,14 @@
 /** Shared by the pages of webhooks: addresses, statuses in words, the form's fields. */
+
+import { readFileSync } from "node:fs"
+import path from "node:path"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
-import type { PlaceVisit } from "../../request/Route.ts"
+import { limits } from "../../../Limits.ts"
+import type { MemberVisit, PlaceVisit } from "../../request/Route.ts"
+import { commandBox, secretBox } from "../../view/Commands.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { isoTime } from "../../view/Quantities.ts"
+import { type Reply, redirect } from "../../view/Replies.ts"
 
 /** A webhook with its counts, or as the list has it. */
 export type Counted = BodyOf<"webhooks.get">
@@ -44,3 +50,42 @@ export const hostOf = ({ url }: Pick<Listed, "url">): string => new URL(url).hos
 
 /** A URL as the contract keeps it has ASCII alone. */
 export const urlOf = ({ url }: Pick<Listed, "url">): Html => html`<code class="url">${url}</code>`
+
+/* A signing secret that was just made: shown once, on the page of its webhook. */
+
+interface NewSecret {
+  readonly secret: string
+  /** ISO time until which the secret before signs, too; `null` without one. */
+  readonly until: string | null
+}
+
+export const secretRedirect = (visit: PlaceVisit, id: string, made: NewSecret): Reply => {
+  const name = visit.once.keep(JSON.stringify(made), visit.member.session.id)
+  return redirect(`${webhookAddress(visit, id)}?secret=${name}`)
+}
+
+/** The secret that this visit is to show, if it is the first one. */
+export const secretSection = ({ member, once, request }: MemberVisit): Html | undefined => {
+  const text = once.take(request.query.get("secret"), member.session.id)
+  if (text === undefined) return undefined
+  const { secret, until }: NewSecret = JSON.parse(text)
+  return html`<section aria-labelledby="made"><h2 id="made">New signing secret</h2>
+<p>Copy it now and give it to your receiver: it is not shown again.</p>
+${secretBox("secret", "the secret", secret)}
+${until !== null && html`<p>The secret before signs each message, too, until ${isoTime(until)}.</p>`}</section>`
+}
+
+/* Receivers that verify messages: short programs to copy, which run as they stand. */
+
+const programOf = (file: string): string =>
+  readFileSync(path.join(import.meta.dirname, file), "utf8")
+
+const receivers = [
+  ["JavaScript, with the package standardwebhooks", "receiver-js", programOf("receiver.mjs")],
+  ["Python, with its standard library", "receiver-py", programOf("receiver.py")],
+] as const
+
+export const verificationSection = (): Html =>
+  html`<details><summary>Verify messages in your receiver</summary>
+<p>Messages follow <a href="https://www.standardwebhooks.com" rel="noreferrer">Standard Webhooks</a>: verify each one before you use it, and answer with a 2xx within ${limits.webhookTimeoutMs / 1_000} seconds.</p>
+${receivers.map(([label, id, text]) => commandBox({ id, label, text }))}</details>`

@@ -1,5 +1,17 @@
 /** Quests, rules, badges and the project, as Laurel shows them. */
-import { countedBadgeId, later, onlyPage, projectId, questId, ruleId, time } from "./Ids.ts"
+import {
+  badgeId,
+  countedBadgeId,
+  deliveryId,
+  later,
+  messageId,
+  onlyPage,
+  projectId,
+  questId,
+  ruleId,
+  time,
+  webhookId,
+} from "./Ids.ts"
 
 const changes = { createdAt: time, updatedAt: time } as const
 const wellDone = [{ path: "score", op: "gte", value: 90 }] as const
@@ -81,4 +93,143 @@ export const project = {
   streaks: [streak],
   clientActions: ["LESSON_OPENED"],
   tier: "free",
+} as const
+
+/* The actions seen: one in use, and one misspelt. */
+
+export const actionsSeen = {
+  actions: [
+    { action: "LESSON_DONE", count: 1204, lastReceivedAt: time, matched: true },
+    { action: "LESON_DONE", count: 2, lastReceivedAt: time, matched: false },
+  ],
+  others: { count: 0, lastReceivedAt: null },
+} as const
+
+/* A file of definitions, and what it changes. */
+
+export const definitionsFile = {
+  settings: { timezone: "Europe/Berlin" },
+  badges: [{ id: badgeId, name: "First lesson", criteria: { kind: "xp", target: 50 } }],
+  quests: [
+    {
+      id: "qst_first-steps",
+      title: "First steps",
+      reward: { xp: 100, badgeId },
+      steps: [{ key: "lessons", action: "LESSON_DONE", target: 5 }],
+    },
+  ],
+  rules: [
+    {
+      id: ruleId,
+      action: "LESSON_DONE",
+      reward: { xp: 50 },
+      limit: { times: 20, per: "day" },
+    },
+  ],
+} as const
+
+const changedQuest = {
+  op: "create",
+  kind: "quest",
+  id: "qst_first-steps",
+  name: "First steps",
+} as const
+const changedBadge = { op: "update", kind: "badge", id: badgeId, name: "First lesson" } as const
+const counts = { created: 1, updated: 1, deleted: 0 } as const
+
+export const appliedFile = { ...counts, changes: [changedBadge, changedQuest] } as const
+
+export const fileDiff = {
+  ...counts,
+  changes: [
+    {
+      ...changedBadge,
+      members: [
+        {
+          name: "criteria",
+          before: '{"kind":"xp","target":100}',
+          after: '{"kind":"xp","target":50}',
+        },
+      ],
+    },
+    {
+      ...changedQuest,
+      members: [{ name: "title", before: null, after: '"First steps"' }],
+    },
+  ],
+} as const
+
+/* Webhooks and their deliveries, as Laurel shows them. */
+
+/** Signs nothing: the text `example-example-example-example-` in base64. */
+export const secret = "whsec_ZXhhbXBsZS1leGFtcGxlLWV4YW1wbGUtZXhhbXBsZS0="
+
+export const webhook = {
+  id: webhookId,
+  url: "https://example.com/laurel",
+  events: ["xp.earned"],
+  description: "Badges on the wall",
+  status: "enabled",
+  disabledReason: null,
+  disabledAt: null,
+  createdAt: time,
+  updatedAt: time,
+} as const
+
+export const createdWebhook = { ...webhook, secret } as const
+
+export const countedWebhook = {
+  ...webhook,
+  deliveries: { pending: 3, succeeded: 48_120, failed: 12, dropped: 0 },
+  lastSuccessAt: time,
+  failing: false,
+} as const
+
+export const webhookPage = { webhooks: [webhook], ...onlyPage } as const
+
+export const rotatedSecret = {
+  secret,
+  previousSecretExpiresAt: "2026-11-02T09:30:00.000Z",
+} as const
+
+export const sent = { deliveryId, messageId } as const
+
+export const recovery = {
+  since: "2026-11-01T09:30:00.000Z",
+  until: "2026-11-03T08:00:00.000Z",
+} as const
+
+const refused = {
+  at: "2026-11-01T09:30:05.000Z",
+  durationMs: 87,
+  status: 503,
+  error: null,
+} as const
+const unreached = {
+  at: "2026-11-01T09:30:00.100Z",
+  durationMs: 3,
+  status: null,
+  error: "connection_refused",
+} as const
+
+export const delivery = {
+  id: deliveryId,
+  messageId,
+  type: "xp.earned",
+  status: "pending",
+  attempts: 2,
+  nextAttemptAt: "2026-11-01T09:35:05.000Z",
+  lastResponse: refused,
+  dropReason: null,
+  createdAt: time,
+} as const
+
+export const deliveryPage = { deliveries: [delivery], nextCursor: "d4e3i.0" } as const
+
+export const deliveryDetails = {
+  ...delivery,
+  responses: [
+    { ...unreached, body: "" },
+    { ...refused, body: "try again later" },
+  ],
 } as const

@@ -1,19 +1,140 @@
 /** A user, as the operations on users and the leaderboard show them. */
-import { earnedBadge } from "./Events.ts"
 import {
   badgeId,
   countedBadgeId,
+  eventId,
   eventKey,
   later,
   onlyPage,
   projectId,
   questId,
+  rewardId,
   ruleId,
+  spendId,
   time,
   userId,
 } from "./Ids.ts"
 
-const profile = {
+/* Replies to events and rewards: what they did, would do, and what was taken back. */
+
+export const earned = { earned: 50, total: 1250 } as const
+const noPoints = { earned: 0, total: 300 } as const
+export const sameLevel = { before: 5, after: 5 } as const
+export const earnedBadge = { id: badgeId, name: "First lesson", earnedAt: time } as const
+
+export const questOutcome = {
+  questId,
+  title: "First steps",
+  status: "in_progress",
+  progress: 0.6,
+  alreadyCompleted: false,
+} as const
+
+export const streakOutcome = { key: "daily", current: 3, best: 7 } as const
+
+export const eventOutcome = {
+  eventId,
+  userId,
+  action: "LESSON_DONE",
+  duplicate: false,
+  occurredAt: time,
+  receivedAt: time,
+  xp: earned,
+  points: noPoints,
+  level: sameLevel,
+  badges: [earnedBadge],
+  quests: [questOutcome],
+  streaks: [streakOutcome],
+} as const
+
+export const eventRefusal = {
+  status: 400,
+  code: "invalid_request",
+  detail: "The event is invalid.",
+  errors: [{ pointer: "/events/1/action", code: "missing", detail: "is required" }],
+} as const
+
+export const batchOutcome = {
+  accepted: 1,
+  duplicates: 0,
+  rejected: 1,
+  results: [eventOutcome, eventRefusal],
+} as const
+
+export const batchSummary = {
+  accepted: 1,
+  duplicates: 0,
+  rejected: 1,
+  refusals: [{ index: 1, ...eventRefusal }],
+} as const
+
+const { badges, eventId: _id, receivedAt: _receivedAt, ...wouldDo } = eventOutcome
+
+export const given = {
+  source: { kind: "rule", id: ruleId },
+  xp: 50,
+  points: 0,
+  badges: [],
+} as const
+
+export const simulation = {
+  ...wouldDo,
+  badges: badges.map(({ id, name }) => ({ id, name })),
+  given: [given, { source: { kind: "criteria", id: null }, xp: 0, points: 0, badges: [badgeId] }],
+} as const
+
+export const rewardOutcome = {
+  rewardId,
+  userId,
+  type: "xp",
+  amount: 100,
+  badgeId: null,
+  duplicate: false,
+  xp: { earned: 100, total: 1250 },
+  points: noPoints,
+  level: sameLevel,
+  badges: [],
+} as const
+
+const undone = {
+  userId,
+  xp: { revoked: 50, total: 1200 },
+  points: { revoked: 0, total: 300 },
+  level: sameLevel,
+  badges: [{ id: badgeId, name: "First lesson" }],
+  quests: [{ ...questOutcome, progress: 0.4 }],
+  shortfall: { xp: 0, points: 0 },
+} as const
+
+export const eventRevocation = { eventId, ...undone } as const
+
+export const rewardRevocation = {
+  rewardId,
+  ...undone,
+  badges: [],
+  quests: [],
+  shortfall: { xp: 50, points: 0 },
+  xp: { revoked: 50, total: 0 },
+  level: { before: 1, after: 1 },
+} as const
+
+export const spend = {
+  spendId,
+  userId,
+  amount: 120,
+  reason: "Streak freeze",
+  duplicate: false,
+  points: { spent: 120, total: 180 },
+} as const
+
+export const refund = {
+  spendId,
+  userId,
+  points: { refunded: 120, total: 300 },
+  shortfall: { points: 0 },
+} as const
+
+const profileOfAda = {
   displayName: "Ada",
   timezone: "Europe/Berlin",
   attributes: { plan: "pro", seats: 5 },
@@ -22,7 +143,7 @@ const profile = {
 
 export const user = {
   id: userId,
-  ...profile,
+  ...profileOfAda,
   xp: 1250,
   level: 5,
   points: 300,
@@ -84,7 +205,7 @@ export const userExport = {
     sequence: 204_878,
     xp: 1250,
     points: 300,
-    profile,
+    profile: profileOfAda,
     createdAt: at,
     updatedAt: at,
   },
@@ -134,4 +255,99 @@ export const userToken = {
   token:
     "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJrZXlfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiLCJzdWIiOiJ1c2VyLTQyIiwiaWF0IjoxNzkzNTI1NDAwLCJleHAiOjE3OTM1MjYzMDB9.8m0uS1cD2v3wqj2nR3k2bq0Jm5yV0xkz5mYc1oT6u9A",
   expiresAt: "2026-11-01T09:45:00.000Z",
+} as const
+
+/* Facts of a user's history, newest first, as one event and what came before it left them. */
+
+const causeEvent = {
+  kind: "event",
+  eventId,
+  id: eventKey,
+  action: "LESSON_DONE",
+  occurredAt: time,
+  metadata: { lesson: "intro-7", score: 93 },
+  imported: false,
+} as const
+
+const causeReward = {
+  kind: "reward",
+  rewardId,
+  id: null,
+  type: "points",
+  amount: 100,
+  badgeId: null,
+  reason: "Welcome back",
+} as const
+
+const causeSpend = {
+  kind: "spend",
+  spendId,
+  id: "order-1001",
+  amount: 120,
+  reason: "Streak freeze",
+} as const
+
+const causeRevocation = {
+  kind: "revocation",
+  eventId,
+  rewardId: null,
+  spendId: null,
+} as const
+
+/** One of each kind. */
+export const causes = [
+  causeEvent,
+  causeReward,
+  causeSpend,
+  causeRevocation,
+  { kind: "backfill", badgeId },
+  { kind: "profile" },
+] as const
+
+const source = { kind: "rule", id: ruleId } as const
+
+export const profile = {
+  displayName: "Ada",
+  timezone: "Europe/Berlin",
+  attributes: { plan: "pro" },
+  hidden: false,
+} as const
+
+const now = { at: time, sequence: 204_878, cause: causeEvent } as const
+const before = {
+  at: "2026-10-30T18:00:00.000Z",
+  sequence: 204_101,
+  cause: causeReward,
+} as const
+
+export const historyPage = {
+  facts: [
+    { kind: "event.tracked", ...now, xp: earned, points: noPoints, level: sameLevel },
+    {
+      kind: "quest.progressed",
+      ...now,
+      questId,
+      title: "First steps",
+      step: "lessons",
+      current: 3,
+      target: 5,
+      progress: 0.6,
+    },
+    { kind: "xp.earned", ...now, amount: 50, total: 1250, source },
+    {
+      kind: "reward.granted",
+      ...before,
+      xp: { earned: 0, total: 1200 },
+      points: { earned: 100, total: 300 },
+      level: sameLevel,
+    },
+    {
+      kind: "points.earned",
+      ...before,
+      amount: 100,
+      total: 300,
+      source: { kind: "reward", id: null },
+    },
+  ],
+  nextCursor: "h4dhh.0",
 } as const

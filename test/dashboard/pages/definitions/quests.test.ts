@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { metadataPatch } from "../../../../src/dashboard/pages/definitions/metadataPatch.ts"
-import { mergePatch } from "../../../../src/domain/values/mergePatch.ts"
+import { metadataPatch } from "../../../../src/dashboard/pages/definitions/quests.ts"
+import { mergePatch } from "../../../../src/domain/decide/QuestDefinitions.ts"
 import { limits } from "../../../../src/Limits.ts"
 import { randomOf } from "../../../http/random.ts"
 import { cellsOf, expectMarked, fieldsOf, markedIn } from "../pageForm.ts"

@@ -1,0 +1,516 @@
+/** Effects of a change of settings, shown before it is saved. */
+
+import { createHash } from "node:crypto"
+import { Effect } from "effect"
+import { environmentId } from "../../../domain/project/Directory.ts"
+import { type LevelCurve, levelCurveKinds, levelStart } from "../../../domain/project/Level.ts"
+import { canonicalTimeZone, windowKinds, zoneOf } from "../../../domain/values/Calendar.ts"
+import type { LaurelError } from "../../../domain/values/Errors.ts"
+import type { BodyOf } from "../../../http/contract/Operations.ts"
+import { limits } from "../../../Limits.ts"
+import { noticeOf, redirectWithNotice } from "../../request/notice.ts"
+import {
+  mayChange,
+  type PlaceVisit,
+  placeForm,
+  placePage,
+  type Route,
+} from "../../request/Route.ts"
+import {
+  type Draft,
+  differences,
+  draftRefusal,
+  firstButton,
+  saveRow,
+  type Texts,
+  trimmed,
+  versionField,
+} from "../../view/Editing.ts"
+import {
+  areaField,
+  type Form,
+  formOf,
+  group,
+  numberField,
+  refusal,
+  selectField,
+  textField,
+} from "../../view/Forms.ts"
+import { type Content, type Html, html } from "../../view/Html.ts"
+import {
+  addButton,
+  rearranged,
+  removeButton,
+  rowCount,
+  table,
+  withoutBlankRows,
+} from "../../view/Lists.ts"
+import { time } from "../../view/Quantities.ts"
+import type { Reply } from "../../view/Replies.ts"
+
+export interface Changed {
+  readonly timezone: string
+  readonly levelCurve: LevelCurve
+  readonly streaks: ReadonlyArray<{ readonly key: string }>
+  readonly clientActions: ReadonlyArray<string>
+}
+
+/** The levels that are shown; the last row has all above. */
+const levelsShown = 20
+
+/** How many users each of the first levels has, then how many are above them. */
+const usersByLevel = Effect.fnUntraced(function* (
+  { place, reads }: PlaceVisit,
+  curve: LevelCurve,
+): Effect.fn.Return<ReadonlyArray<number>> {
+  const environment = environmentId(place.project.id, place.environment)
+  const { users } = yield* reads.readCounts(environment)
+  const starts = Array.from({ length: levelsShown }, (_, index) => levelStart(curve, index + 2))
+  const above = yield* reads.readCountsAtLeast(environment, starts)
+  const atLeast = [users, ...above]
+  return atLeast.map((count, index) => count - (atLeast[index + 1] ?? 0))
+})
+
+const startWords = (start: number): Content => (start === Number.POSITIVE_INFINITY ? "none" : start)
+
+const levels = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+  now: LevelCurve,
+  then: LevelCurve,
+): Effect.fn.Return<Html> {
+  const before = yield* usersByLevel(visit, now)
+  const after = yield* usersByLevel(visit, then)
+  const rows = before.map((count, index) => {
+    const level = index + 1
+    const [from, to] = [levelStart(now, level), levelStart(then, level)]
+    return level > levelsShown
+      ? [`above ${levelsShown}`, "", "", count, after[index]]
+      : [level, startWords(from), [startWords(to), from !== to && " changed"], count, after[index]]
+  })
+  return html`<h3>Levels</h3>
+<p class="hint">Xp stay; every user's level changes at once, without a message. Users who are hidden from leaderboards are counted at level 1.</p>
+${table("Levels", ["Level", "Begins now at", "Would begin at", "Users now", "Users then"], rows)}`
+})
+
+const windows = ({ now }: PlaceVisit, before: string, after: string): Html => {
+  const at = now()
+  const endOf = (name: string, kind: (typeof windowKinds)[number]) => {
+    const zone = zoneOf(name)
+    return time(zone.windowBounds(kind, zone.windowAt(kind, at)).endsAt)
+  }
+  return html`<h3>Time zone</h3>
+<p class="hint">Leaderboards, limits and recurring quests follow it from then on. Windows that are closed stay closed.</p>
+${table(
+  "Time zone",
+  ["Window", "Ends now", "Would end"],
+  windowKinds.map((kind) => [kind, endOf(before, kind), endOf(after, kind)]),
+)}`
+}
+
+const streaks = (before: Changed["streaks"], after: Changed["streaks"]): Html | undefined => {
+  const find = (all: Changed["streaks"], key: string) => all.find((one) => one.key === key)
+  const lines = [
+    ...before
+      .filter(({ key }) => find(after, key) === undefined)
+      .map(({ key }) => `${key} stops counting. Adding its key again restores the users' days.`),
+    ...after.flatMap((streak) => {
+      const old = find(before, streak.key)
+      if (old === undefined) return [`${streak.key} is new: it counts from now on.`]
+      const isSame = JSON.stringify(old) === JSON.stringify(streak)
+      return isSame ? [] : [`${streak.key} counts in a new way from now on. Users' days stay.`]
+    }),
+  ]
+  return lines.length === 0
+    ? undefined
+    : html`<h3>Streaks</h3><ul>${lines.map((line) => html`<li>${line}</li>`)}</ul>`
+}
+
+const clientActions = (before: ReadonlyArray<string>, after: ReadonlyArray<string>) => {
+  const lines = [
+    ...after
+      .filter((action) => !before.includes(action))
+      .map((action) => `Users may send ${action} themselves.`),
+    ...before
+      .filter((action) => !after.includes(action))
+      .map((action) => `Users may not send ${action} themselves any more.`),
+  ]
+  return lines.length === 0
+    ? undefined
+    : html`<h3>Actions of clients</h3><ul>${lines.map((line) => html`<li>${line}</li>`)}</ul>`
+}
+
+/** The effects where `then` replaces `now`. */
+export const changesSection = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+  now: Changed,
+  then: Changed,
+): Effect.fn.Return<Html> {
+  const isCurve = JSON.stringify(now.levelCurve) !== JSON.stringify(then.levelCurve)
+  const parts = [
+    isCurve && (yield* levels(visit, now.levelCurve, then.levelCurve)),
+    now.timezone !== then.timezone && windows(visit, now.timezone, then.timezone),
+    streaks(now.streaks, then.streaks),
+    clientActions(now.clientActions, then.clientActions),
+  ].filter((part) => part instanceof Object)
+  return html`<section id="changes" aria-labelledby="changes-title"><h2 id="changes-title">Effect on users</h2>
+${parts.length === 0 ? html`<p>Nothing that users notice.</p>` : parts}</section>`
+})
+
+/* The form of an environment's settings: name, time zone, level curve, streaks, actions of clients. */
+
+export type Settings = BodyOf<"project.get">
+
+const streakRowsMax = limits.streaksMax + 1
+const zones = ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")]
+
+/** Changes with each change of the settings; they have no time of their own. */
+export const versionOf = ({
+  clientActions,
+  levelCurve,
+  name,
+  streaks,
+  timezone,
+}: Settings): string =>
+  createHash("sha256")
+    .update(JSON.stringify([name, timezone, levelCurve, streaks, clientActions]))
+    .digest("base64url")
+    .slice(0, 16)
+
+const curveTexts = ({ kind, ...members }: LevelCurve) => [
+  ["levelCurve.kind", kind] as const,
+  ...Object.entries(members).map(
+    ([name, value]) =>
+      [`levelCurve.${name}`, Array.isArray(value) ? value.join("\n") : String(value)] as const,
+  ),
+]
+
+export const textsOf = ({ clientActions, levelCurve, name, streaks, timezone }: Settings) =>
+  new Map([
+    ["name", name],
+    ["timezone", timezone],
+    ...curveTexts(levelCurve),
+    ...streaks.flatMap(({ actions, freezes, key }, index) => {
+      const row = `streaks.${index}`
+      return [
+        [`${row}.key`, key],
+        [`${row}.actions`, actions.join("\n")],
+        [`${row}.freezes.initial`, String(freezes.initial)],
+        [`${row}.freezes.max`, String(freezes.max)],
+        [`${row}.freezes.everyDays`, String(freezes.everyDays ?? "")],
+      ] as const
+    }),
+    ["clientActions", clientActions.join("\n")],
+  ])
+
+const kindOf = (form: Form): LevelCurve["kind"] =>
+  levelCurveKinds.find((kind) => kind === form.text("levelCurve.kind")) ?? "quadratic"
+
+/** The members of the chosen kind: fields of another kind are not shown. */
+const curveOf = (form: Form) => {
+  const kind = kindOf(form)
+  const number = (name: string) => form.number(`levelCurve.${name}`) ?? null
+  switch (kind) {
+    case "quadratic":
+      return { kind, base: number("base") }
+    case "linear":
+      return { kind, xpPerLevel: number("xpPerLevel") }
+    case "geometric":
+      return { kind, base: number("base"), factor: number("factor") }
+    case "table": {
+      const thresholds = wordsOf(form, "levelCurve.thresholds").map(numberOf)
+      return { kind, thresholds }
+    }
+  }
+}
+
+const numberOf = (text: string): number | string =>
+  Number.isFinite(Number(text)) ? Number(text) : text
+
+const wordsOf = (form: Form, name: string): ReadonlyArray<string> =>
+  form
+    .text(name)
+    .split(/[\s,;]+/)
+    .filter((word) => word !== "")
+
+const streaksOf = (form: Form) =>
+  form.indices("streaks", streakRowsMax).map((index) => {
+    const row = `streaks.${index}`
+    const number = (name: string) => form.number(`${row}.freezes.${name}`)
+    return {
+      key: form.text(`${row}.key`),
+      actions: wordsOf(form, `${row}.actions`),
+      freezes: {
+        initial: number("initial"),
+        max: number("max"),
+        everyDays: number("everyDays") ?? null,
+      },
+    }
+  })
+
+/** The change to what the form says. A name like that of the project is none of the environment's own. */
+export const patchOf = (form: Form, projectName: string) => {
+  const name = form.text("name")
+  return {
+    name: name === "" || name === projectName ? null : name,
+    timezone: form.text("timezone"),
+    levelCurve: curveOf(form),
+    streaks: streaksOf(form),
+    clientActions: wordsOf(form, "clientActions"),
+  }
+}
+
+const curveLabels: Readonly<Record<LevelCurve["kind"], string>> = {
+  quadratic: "quadratic: each level takes a constant amount more",
+  linear: "linear: every level takes the same",
+  geometric: "geometric: each level takes a constant factor more",
+  table: "table: the xp of each level",
+}
+
+const curveMembers: Readonly<Record<LevelCurve["kind"], ReadonlyArray<string>>> = {
+  quadratic: ["base"],
+  linear: ["xpPerLevel"],
+  geometric: ["base", "factor"],
+  table: ["thresholds"],
+}
+
+const curveField = ({ faults, form }: Draft, kind: LevelCurve["kind"], member: string): Html => {
+  const name = `levelCurve.${member}`
+  const field = { name, value: form.text(name), faults }
+  switch (member) {
+    case "thresholds":
+      return areaField({
+        ...field,
+        label: "Thresholds",
+        hint: "The xp at which each level begins, from 0, one a line. The last one begins the top level.",
+        rows: 8,
+        below: true,
+      })
+    case "factor":
+      return numberField({ ...field, label: "Factor", hint: "Such as 1.5." })
+    case "xpPerLevel":
+      return numberField({ ...field, label: "Xp of each level" })
+    default:
+      return kind === "quadratic"
+        ? numberField({ ...field, label: "Base", hint: "Half of the xp of level 1." })
+        : numberField({ ...field, label: "Xp of level 1" })
+  }
+}
+
+const curveGroup = (draft: Draft): Html => {
+  const { address, faults, form } = draft
+  const kind = kindOf(form)
+  return group({ legend: "Levels", name: "levelCurve", faults }, [
+    html`<div class="row fields">${selectField({
+      name: "levelCurve.kind",
+      label: "Curve",
+      value: kind,
+      options: levelCurveKinds.map((one) => [one, curveLabels[one]]),
+      faults,
+    })}<button formaction="${address}" name="intent" value="kind" formnovalidate>Show its fields</button></div>`,
+    curveMembers[kind].map((member) => curveField(draft, kind, member)),
+  ])
+}
+
+const streakRow = ({ address, faults, form }: Draft, row: string, place: number): Html => {
+  const number = (name: string, label: string, hint: string) =>
+    numberField({
+      name: `${row}.freezes.${name}`,
+      label,
+      hint,
+      value: form.text(`${row}.freezes.${name}`),
+      faults,
+    })
+  return html`<fieldset><legend>Streak ${place}</legend>
+${textField({ name: `${row}.key`, label: "Key", value: form.text(`${row}.key`), hint: "Users' days are stored under it.", faults })}
+${areaField({ name: `${row}.actions`, label: "Actions", value: form.text(`${row}.actions`), rows: 2, hint: "One event a day with one of these counts. Every action, if empty.", faults, below: true })}
+<div class="row fields">${number("initial", "Freezes at first", "Each forgives a missed day.")}
+${number("max", "Most freezes", "As many as at first, if empty.")}
+${number("everyDays", "One more every … days", "Never, if empty.")}</div>
+<p>${removeButton(row, `streak ${place}`, address)}</p></fieldset>`
+}
+
+export const fields = (draft: Draft): Content => {
+  const { address, faults, form } = draft
+  return [
+    textField({
+      name: "name",
+      label: "Name",
+      value: form.text("name"),
+      hint: "Shown to people. That of the project, if empty.",
+      faults,
+    }),
+    textField({
+      name: "timezone",
+      label: "Time zone",
+      value: form.text("timezone"),
+      list: "zones",
+      hint: "Of days, weeks and months, and of users without a zone of their own.",
+      required: true,
+      faults,
+    }),
+    html`<datalist id="zones">${zones.map((zone) => html`<option value="${zone}">`)}</datalist>`,
+    curveGroup(draft),
+    group({ legend: "Streaks", name: "streaks", faults }, [
+      html`<p class="hint">A streak counts consecutive days with an event, in the user's time zone.</p>`,
+      form
+        .indices("streaks", streakRowsMax)
+        .map((index, place) => streakRow(draft, `streaks.${index}`, place + 1)),
+      rowCount(form, "streaks") < limits.streaksMax && addButton("streaks", "Add streak", address),
+    ]),
+    areaField({
+      name: "clientActions",
+      label: "Actions of clients",
+      value: form.text("clientActions"),
+      rows: 3,
+      hint: "Actions that users may send themselves, with a user token, one a line. A user can send them at any time and with any metadata. None, if empty.",
+      faults,
+      below: true,
+    }),
+  ]
+}
+
+export const names = (form: Form): ReadonlyArray<string> => [
+  "name",
+  "timezone",
+  "levelCurve",
+  "levelCurve.kind",
+  ...curveMembers[kindOf(form)].map((member) => `levelCurve.${member}.*`),
+  "streaks",
+  ...form.indices("streaks", streakRowsMax).flatMap((index) => {
+    const row = `streaks.${index}`
+    const freezes = ["initial", "max", "everyDays"].map((name) => `${row}.freezes.${name}`)
+    return [`${row}.key`, `${row}.actions.*`, ...freezes]
+  }),
+  "clientActions.*",
+]
+
+/* The settings of an environment, with a preview of what a change does. */
+
+const path = "/settings"
+const address = ({ base }: PlaceVisit) => `${base}${path}`
+
+interface Shown {
+  readonly form: Form
+  readonly error?: LaurelError
+  readonly changed?: Texts
+  readonly preview?: Content
+}
+
+const settingsPage = (visit: PlaceVisit, settings: Settings, shown: Shown): Reply => {
+  const { changed, error, form, preview } = shown
+  const editable = mayChange(visit)
+  const own = address(visit)
+  const draft = { form, faults: error?.errors, address: `${own}/draft` }
+  const version = (changed === undefined && form.text(versionField)) || versionOf(settings)
+  return visit.show(
+    "Settings",
+    html`${noticeOf(visit)}
+${changed !== undefined && differences(form, changed)}
+${preview}
+${refusal(error, names(form))}
+<form method="post" action="${own}">
+${firstButton}
+<input type="hidden" name="${versionField}" value="${version}">
+<fieldset class="bare"${!editable && html` disabled`}>
+${fields(draft)}
+</fieldset>
+${
+  editable && [
+    html`<p><button formaction="${own}/draft#changes" name="intent" value="preview" formnovalidate>Preview changes</button></p>`,
+    saveRow(visit.place, "Save settings"),
+  ]
+}
+</form>`,
+    error ?? (changed === undefined ? 200 : 409),
+  )
+}
+
+/** The change is checked as the contract does, with an event that earns nobody anything. */
+const checked = (visit: PlaceVisit, settings: unknown): Effect.Effect<unknown, LaurelError> =>
+  Effect.mapError(
+    visit.ask("project.preview", {
+      payload: { event: { userId: "preview", action: "PREVIEW" }, settings },
+    }),
+    (error) => draftRefusal(error, "settings"),
+  )
+
+interface ValidPatch extends Pick<Changed, "clientActions" | "levelCurve" | "timezone"> {
+  readonly streaks: ReadonlyArray<{
+    readonly key: string
+    readonly actions: ReadonlyArray<string>
+    readonly freezes: {
+      readonly initial?: number
+      readonly max?: number
+      readonly everyDays: number | null
+    }
+  }>
+}
+
+const preview = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+  settings: Settings,
+  form: Form,
+): Effect.fn.Return<Reply, LaurelError> {
+  const patch = patchOf(form, visit.place.project.name)
+  yield* checked(visit, patch)
+  // The patch has passed the schema, and has all members of its curve.
+  const { clientActions, levelCurve, streaks, timezone } = patch as unknown as ValidPatch
+  const changes = yield* changesSection(visit, settings, {
+    clientActions,
+    levelCurve,
+    timezone: canonicalTimeZone(timezone)!,
+    streaks: streaks.map(({ actions, freezes, key }) => {
+      const { everyDays, initial = 0, max = initial } = freezes
+      return { key, actions, freezes: { initial, max, everyDays } }
+    }),
+  })
+  return settingsPage(visit, settings, { form, preview: changes })
+})
+
+/** The form that was sent, beside the settings as they are. */
+const sent = Effect.fnUntraced(function* (visit: PlaceVisit) {
+  const settings = yield* visit.ask("project.get")
+  return { settings, form: trimmed(visit.form, textsOf(settings)) }
+})
+
+export const settingsRoutes: ReadonlyArray<Route> = [
+  placePage(path, (visit) =>
+    Effect.map(visit.ask("project.get"), (settings) =>
+      settingsPage(visit, settings, { form: formOf(textsOf(settings)) }),
+    ),
+  ),
+  placeForm(
+    path,
+    "settings.update",
+    Effect.fnUntraced(function* (visit) {
+      const { form, settings } = yield* sent(visit)
+      const version = form.text(versionField)
+      if (version !== "" && version !== versionOf(settings)) {
+        return settingsPage(visit, settings, { form, changed: textsOf(settings) })
+      }
+      const whole = withoutBlankRows(form)
+      const payload = patchOf(whole, visit.place.project.name)
+      return yield* visit.ask("project.update", { payload }).pipe(
+        Effect.as(redirectWithNotice(visit, address(visit), "Saved.")),
+        Effect.catch((error) =>
+          Effect.succeed(settingsPage(visit, settings, { form: whole, error })),
+        ),
+      )
+    }),
+  ),
+  placeForm(
+    `${path}/draft`,
+    "none",
+    Effect.fnUntraced(function* (visit) {
+      const { form, settings } = yield* sent(visit)
+      const intent = form.text("intent")
+      if (intent !== "preview") {
+        return settingsPage(visit, settings, { form: rearranged(form, intent) ?? form })
+      }
+      const whole = withoutBlankRows(form)
+      return yield* Effect.catch(preview(visit, settings, whole), (error) =>
+        Effect.succeed(settingsPage(visit, settings, { form: whole, error })),
+      )
+    }),
+  ),
+]

@@ -1,0 +1,425 @@
+/** The webhooks of one environment. */
+import { Effect } from "effect"
+import type { Fault, LaurelError } from "../../../domain/values/Errors.ts"
+import { limits } from "../../../Limits.ts"
+import { confirmHint, noticeOf } from "../../request/notice.ts"
+import {
+  confirmedInProduction,
+  mayChange,
+  orPage,
+  type PlaceVisit,
+  placeForm,
+  placePage,
+  type Route,
+} from "../../request/Route.ts"
+import {
+  choiceField,
+  confirmButton,
+  type Form,
+  idempotencyField,
+  refusal,
+  selectField,
+  textField,
+} from "../../view/Forms.ts"
+import { type Content, type Html, html, isolated } from "../../view/Html.ts"
+import { listQuery, pager, properties, table } from "../../view/Lists.ts"
+import { isoTime } from "../../view/Quantities.ts"
+import { about, type Reply, redirect } from "../../view/Replies.ts"
+import { deliveriesSection } from "./deliveries.ts"
+import {
+  type Counted,
+  hostOf,
+  type Listed,
+  listAddress,
+  listPath,
+  ofPage,
+  secretRedirect,
+  secretSection,
+  statusText,
+  urlOf,
+  verificationSection,
+  webhookAddress,
+  webhookPath,
+} from "./webhook.ts"
+
+/** How many patterns a row shows. */
+const patternsShown = 3
+
+const eventsText = ({ events }: Listed): Content => {
+  const rest = events.length - patternsShown
+  return html`${events
+    .slice(0, patternsShown)
+    .map((pattern) => html`<code>${pattern}</code> `)}${rest > 0 && `and ${rest} more`}`
+}
+
+const urlCharactersShown = 60
+const shortened = (url: string): string =>
+  url.length <= urlCharactersShown ? url : `${url.slice(0, urlCharactersShown - 1)}…`
+
+const row = (visit: PlaceVisit, webhook: Counted | Listed): ReadonlyArray<Content> => {
+  const counted = "deliveries" in webhook ? webhook : undefined
+  return [
+    html`<a href="${webhookAddress(visit, webhook.id)}">${shortened(webhook.url)}</a>${
+      webhook.description !== null &&
+      html`<br><span class="quiet">${isolated(webhook.description)}</span>`
+    }`,
+    statusText(webhook),
+    eventsText(webhook),
+    counted && isoTime(counted.lastSuccessAt),
+    counted?.deliveries.pending,
+    counted?.deliveries.failed,
+  ]
+}
+
+const listPage = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+): Effect.fn.Return<Reply, LaurelError> {
+  const { ask, place, request, show } = visit
+  const { query } = request
+  const page = yield* ask("webhooks.list", {
+    query: listQuery(query),
+  })
+  // One may be deleted in between; it has no counts then.
+  const rows = yield* Effect.forEach(
+    page.webhooks,
+    (webhook) =>
+      Effect.catchIf(
+        ask("webhooks.get", { params: { id: webhook.id } }),
+        ({ code }) => code === "webhook_not_found",
+        () => Effect.succeed(webhook),
+      ),
+    { concurrency: "unbounded" },
+  )
+  return show(
+    "Webhooks",
+    html`${noticeOf(visit)}
+${
+  mayChange(visit) &&
+  html`<p><a class="button main" href="${listAddress(visit)}/new">Create webhook</a></p>`
+}
+${
+  page.total === 0
+    ? html`<p>A webhook sends a signed message to your server when something happens here, such as a level that changed or a badge that was earned. ${place.environment} has no webhook yet.</p>`
+    : html`${table(
+        "Webhooks",
+        ["Receiver", "Status", "Events", "Last success", "Pending", "Failed"],
+        rows.map((webhook) => row(visit, webhook)),
+      )}${pager(listAddress(visit), query, page)}`
+}`,
+  )
+})
+
+export const listRoutes: ReadonlyArray<Route> = [placePage(listPath, listPage)]
+
+/* One webhook: its status and numbers, what may be done with it, its deliveries. */
+
+const day = 86_400_000
+
+/** By seconds. */
+const graces: ReadonlyArray<readonly [string, string]> = [
+  ["0", "ends at once"],
+  ["3600", "keeps signing for another hour"],
+  ["86400", "keeps signing for another day"],
+  ["604800", "keeps signing for another week"],
+]
+
+/** A time in a field of a form, in UTC. */
+const fieldTime = (at: number): string => new Date(at).toISOString().slice(0, 16)
+
+const recoverForm = (visit: PlaceVisit, webhook: Counted, error: LaurelError | undefined): Html => {
+  const { form, now } = visit
+  return html`<h2>Recover missed messages</h2>
+<p>Sends in the background what failed, was dropped, or happened while the webhook was disabled. Messages that the receiver accepted are not sent again.</p>
+<form method="post" action="${webhookAddress(visit, webhook.id)}/recover">${idempotencyField()}
+${textField({
+  name: "since",
+  label: "Since (UTC)",
+  type: "datetime-local",
+  value: form.text("since") || fieldTime(now() - day),
+  required: true,
+  hint: `Messages are made again from the journal. It reaches back about ${
+    limits.journalRetentionMs / day
+  } days, less on a server with very many events; older messages are gone.`,
+  faults: error?.errors,
+})}
+${confirmHint(visit, "To recover messages", webhookAddress(visit, webhook.id))}
+<button${webhook.status === "disabled" && html` disabled`}>Recover messages of ${visit.place.environment}</button></form>`
+}
+
+const actions = (visit: PlaceVisit, webhook: Counted): Html => {
+  const { environment } = visit.place
+  const address = webhookAddress(visit, webhook.id)
+  const host = hostOf(webhook)
+  const isEnabled = webhook.status === "enabled"
+  return html`<div class="row">
+<a class="button" href="${address}/change">Change webhook</a>
+${
+  isEnabled &&
+  html`<form method="post" action="${address}/test">${idempotencyField()}<button>Send test message</button></form>`
+}
+${
+  isEnabled
+    ? confirmButton({
+        id: "pause",
+        button: "Pause webhook",
+        keep: "Keep it enabled",
+        danger: false,
+        title: `Pause ${host} of ${environment}?`,
+        detail:
+          "Nothing is sent until the webhook is enabled again. The webhook then misses what happened in between: recover these messages on this page.",
+        action: `${address}/pause`,
+      })
+    : html`<form method="post" action="${address}/enable"><button class="main">Enable webhook</button></form>`
+}
+${confirmButton({
+  id: "rotate",
+  button: "Rotate secret",
+  keep: "Keep the secret",
+  title: `Rotate the secret of ${host} in ${environment}?`,
+  detail: "New messages are signed with a new secret, which is shown once.",
+  fields: selectField({
+    name: "graceSeconds",
+    label: "The present secret",
+    options: graces,
+    value: String(limits.webhookGraceSeconds),
+  }),
+  action: `${address}/rotate`,
+})}
+${confirmButton({
+  id: "delete",
+  button: "Delete webhook",
+  keep: "Keep it",
+  title: `Delete ${host} of ${environment}?`,
+  detail:
+    "All deliveries stop, and the log of deliveries is deleted. This cannot be undone; to stop for a while, pause the webhook.",
+  action: `${address}/delete`,
+})}</div>`
+}
+
+/** The page of a webhook, with the reason for which a form of it was refused. */
+export const webhookPage = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+  error?: LaurelError,
+): Effect.fn.Return<Reply, LaurelError> {
+  const { ask, show } = visit
+  const webhook = yield* ask("webhooks.get", { params: ofPage(visit) })
+  const deliveries = yield* deliveriesSection(visit, webhook)
+  const secret = secretSection(visit)
+  const allowed = mayChange(visit)
+  const { dropped, failed, pending, succeeded } = webhook.deliveries
+  return show(
+    `Webhook to ${hostOf(webhook)}`,
+    html`${noticeOf(visit)}${refusal(error, ["since"])}
+<p>${urlOf(webhook)}</p>
+${webhook.description !== null && html`<p>${isolated(webhook.description)}</p>`}
+${secret}
+${properties([
+  ["Status", statusText(webhook)],
+  ["Events", webhook.events.map((pattern) => html`<code>${pattern}</code> `)],
+  ["Last success", isoTime(webhook.lastSuccessAt)],
+  ["Pending", pending],
+  ["Succeeded", succeeded],
+  ["Failed", failed],
+  ["Dropped", dropped],
+  ["Created", isoTime(webhook.createdAt)],
+])}
+${allowed && actions(visit, webhook)}
+${deliveries}
+${allowed && recoverForm(visit, webhook, error)}
+<h2>Receiver</h2>
+${verificationSection()}`,
+    error,
+  )
+})
+
+/* The form of a webhook: create, change. */
+
+type Answer = Effect.Effect<Reply, LaurelError>
+
+/** The values of the form's fields. */
+interface Draft {
+  readonly url: string
+  readonly description: string
+  readonly events: ReadonlyArray<string>
+}
+
+const draftOf = (form: Form): Draft => ({
+  url: form.text("url").trim(),
+  description: form.text("description").trim(),
+  events: form.all("events"),
+})
+
+const blank: Draft = { url: "", description: "", events: [] }
+const savedDraft = ({ description, events, url }: Counted): Draft => ({
+  url,
+  description: description ?? "",
+  events,
+})
+
+type Choice = readonly [pattern: string, label: Content, hint: string]
+
+/** All, the families of several kinds, each kind; then patterns that the webhook has besides. */
+const choicesOf = Effect.fnUntraced(function* (
+  { ask }: PlaceVisit,
+  { events }: Draft,
+): Effect.fn.Return<ReadonlyArray<Choice>, LaurelError> {
+  const { kinds } = yield* ask("webhooks.catalogue")
+  const families = Map.groupBy(kinds, ({ kind }) => kind.slice(0, kind.indexOf(".")))
+  const offered: ReadonlyArray<Choice> = [
+    ["*", html`<code>*</code>`, "Every message, also of kinds that a later version adds."],
+    ...[...families]
+      .filter(([, { length }]) => length > 1)
+      .map(
+        ([name, { length }]): Choice => [
+          `${name}.*`,
+          html`<code>${name}.*</code>`,
+          `All ${length} kinds of ${name}.`,
+        ],
+      ),
+    ...kinds.map(
+      ({ description, kind }): Choice => [kind, html`<code>${kind}</code>`, description],
+    ),
+  ]
+  const known = new Set(offered.map(([pattern]) => pattern))
+  const others = events.filter((pattern) => !known.has(pattern)).slice(0, limits.webhookKindsMax)
+  return [
+    ...offered,
+    ...others.map((pattern): Choice => [pattern, html`<code>${pattern}</code>`, "Chosen before."]),
+  ]
+})
+
+const fields = (
+  { place }: PlaceVisit,
+  draft: Draft,
+  choices: ReadonlyArray<Choice>,
+  faults: ReadonlyArray<Fault> | undefined,
+): Html => html`${textField({
+  name: "url",
+  label: "URL",
+  type: "url",
+  value: draft.url,
+  required: true,
+  charactersMax: limits.urlCharactersMax,
+  hint: `The address of your receiver, which takes a POST. ${
+    place.environment === "production"
+      ? "In production it begins with https."
+      : "Use one for tests: production has webhooks of its own."
+  }`,
+  faults,
+})}
+${textField({
+  name: "description",
+  label: "Description",
+  value: draft.description,
+  charactersMax: limits.descriptionCharactersMax,
+  hint: "For your team; the receiver does not get it.",
+  faults,
+})}
+${choiceField({ name: "events", label: "Events", options: choices, chosen: draft.events, faults })}`
+
+const names = ["url", "description", "events"]
+
+const formPage = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+  {
+    action,
+    draft,
+    error,
+    extra,
+    submit,
+    title,
+  }: {
+    readonly title: string
+    readonly action: string
+    readonly submit: string
+    readonly draft: Draft
+    readonly extra?: Content
+    readonly error?: LaurelError | undefined
+  },
+): Effect.fn.Return<Reply, LaurelError> {
+  const choices = yield* choicesOf(visit, draft)
+  return visit.show(
+    title,
+    html`${refusal(error, [...names, ...draft.events.map((_, index) => `events.${index}`)])}
+<form method="post" action="${action}">${extra}
+${fields(visit, draft, choices, error?.errors)}
+<p class="row"><button class="main">${submit}</button> <a href="${listAddress(visit)}">Back to webhooks</a></p></form>`,
+    error,
+  )
+})
+
+const createPage = (visit: PlaceVisit, draft: Draft, error?: LaurelError): Answer =>
+  formPage(visit, {
+    title: `Create webhook in ${visit.place.environment}`,
+    action: `${listAddress(visit)}/new`,
+    submit: "Create webhook",
+    draft,
+    error,
+    extra: idempotencyField(),
+  })
+
+const changePage = (
+  visit: PlaceVisit,
+  webhook: Counted,
+  draft: Draft,
+  error?: LaurelError,
+): Answer =>
+  formPage(visit, {
+    title: `Change webhook of ${visit.place.environment}`,
+    action: `${webhookAddress(visit, webhook.id)}/change`,
+    submit: "Save webhook",
+    draft,
+    error,
+    extra: confirmHint(visit, "A new URL", `${webhookAddress(visit, webhook.id)}/change`),
+  })
+
+const create = (visit: PlaceVisit): Answer => {
+  const { ask, form } = visit
+  const draft = draftOf(form)
+  const created = Effect.gen(function* () {
+    // The secret is shown.
+    yield* confirmedInProduction(visit)
+    const { description, ...others } = draft
+    const webhook = yield* ask("webhooks.create", {
+      payload: { ...others, ...(description !== "" && { description }) },
+      idempotencyKey: form.optional("idempotencyKey"),
+    })
+    const shown = secretRedirect(visit, webhook.id, { secret: webhook.secret, until: null })
+    return about(shown, { subject: webhook.id, detail: hostOf(webhook) })
+  })
+  return orPage(created, (error) => createPage(visit, draft, error))
+}
+
+const change = (visit: PlaceVisit): Answer =>
+  Effect.gen(function* () {
+    const { ask, form } = visit
+    const params = ofPage(visit)
+    const webhook = yield* ask("webhooks.get", { params })
+    const draft = draftOf(form)
+    const payload = { ...draft, description: draft.description === "" ? null : draft.description }
+    // All messages go to the new URL, among them those that wait.
+    const mayChange = draft.url === webhook.url ? Effect.void : confirmedInProduction(visit)
+    const changed = Effect.map(
+      Effect.andThen(mayChange, ask("webhooks.update", { params, payload })),
+      (saved) => about(redirect(webhookAddress(visit, webhook.id)), { detail: hostOf(saved) }),
+    )
+    return yield* orPage(changed, (error) => changePage(visit, webhook, draft, error))
+  })
+
+export const formRoutes: ReadonlyArray<Route> = [
+  placePage(
+    `${listPath}/new`,
+    (visit) => Effect.andThen(confirmedInProduction(visit), createPage(visit, blank)),
+    "admin",
+  ),
+  placeForm(`${listPath}/new`, "webhook.create", create),
+  placePage(
+    `${webhookPath}/change`,
+    (visit) =>
+      Effect.flatMap(visit.ask("webhooks.get", { params: ofPage(visit) }), (webhook) =>
+        changePage(visit, webhook, savedDraft(webhook)),
+      ),
+    "admin",
+  ),
+  placeForm(`${webhookPath}/change`, "webhook.change", change),
+]

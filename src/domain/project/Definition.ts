@@ -1,0 +1,335 @@
+import { limits } from "../../Limits.ts"
+import { type WindowKind, windowOfDay, type Zone } from "../values/Calendar.ts"
+import type { Metadata } from "../values/Metadata.ts"
+
+/* Conditions of rules, quest steps and badges on an event's metadata. */
+
+export const conditionOperators = [
+  "eq",
+  "ne",
+  "gt",
+  "gte",
+  "lt",
+  "lte",
+  "in",
+  "exists",
+  "contains",
+] as const
+export type ConditionOperator = (typeof conditionOperators)[number]
+
+/**
+ * `path` is a dotted path inside the metadata: `amount`, `cart.total`, `items.0.price`. `value` is the operand
+ * of the operator: a scalar for `eq ne contains`, a number or a string for `gt gte lt lte`, a list
+ * of scalars for `in`, a boolean (default true) for `exists`.
+ */
+export interface Condition {
+  readonly path: string
+  readonly op: ConditionOperator
+  readonly value?: ConditionValue
+}
+
+export type Scalar = string | number | boolean | null
+export type ConditionValue = Scalar | ReadonlyArray<Scalar>
+
+/** The value at `path`, by own members only; `undefined` if absent. */
+export const valueAt = (metadata: Metadata | undefined, path: string): unknown =>
+  valueAtNames(metadata, path.split("."))
+
+/** The value at the path of these names. */
+export const valueAtNames = (
+  metadata: Metadata | undefined,
+  names: ReadonlyArray<string>,
+): unknown => {
+  let value: unknown = metadata
+  for (const name of names) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined
+    // An own member of a list, but not of its JSON.
+    if (name === "length" && Array.isArray(value)) return undefined
+    value = (value as Record<string, unknown>)[name]
+  }
+  return value
+}
+
+/** Whether a condition holds for the value at its path. */
+export type Test = (found: unknown) => boolean
+
+/** Whether all conditions hold for the metadata of an event. */
+export type Where = (metadata: Metadata | undefined) => boolean
+
+/** For one definition and many events; for one event and many definitions see `ActionIndex.ts`. */
+export const compileWhere = (conditions: ReadonlyArray<Condition>): Where => {
+  const compiled = conditions.map((condition) => ({
+    names: condition.path.split("."),
+    test: testOf(condition),
+  }))
+  return (metadata) => compiled.every(({ names, test }) => test(valueAtNames(metadata, names)))
+}
+
+/** The test of a condition; where something is missing, only `ne` and `exists: false` hold. */
+export const testOf = ({ op, value }: Condition): Test => {
+  switch (op) {
+    case "exists": {
+      const wanted = value ?? true
+      return (found) => (found !== undefined) === wanted
+    }
+    case "eq":
+      return (found) => found === value
+    case "ne":
+      return (found) => found !== value
+    case "in": {
+      if (!Array.isArray(value)) return never
+      if (value.length <= listedMax) return (found) => value.includes(found as Scalar)
+      const values = new Set<unknown>(value)
+      return (found) => values.has(found)
+    }
+    case "contains":
+      return (found) => {
+        if (typeof found === "string") return typeof value === "string" && found.includes(value)
+        return Array.isArray(found) && found.includes(value)
+      }
+    case "gt":
+    case "gte":
+    case "lt":
+    case "lte":
+      return orderTest(op, value)
+  }
+}
+
+/** A linear search of so few values is as fast as a set. */
+const listedMax = 8
+
+const never: Test = () => false
+
+/** Orders numbers by size, strings by code unit (so ISO dates by time); false for all other values. */
+const orderTest = (op: "gt" | "gte" | "lt" | "lte", value: Condition["value"]): Test => {
+  const kind = typeof value
+  if (kind !== "number" && kind !== "string") return never
+  const limit = value as number
+  // Strings compare like numbers here; `typeof` keeps the two apart.
+  switch (op) {
+    case "gt":
+      return (found) => typeof found === kind && (found as number) > limit
+    case "gte":
+      return (found) => typeof found === kind && (found as number) >= limit
+    case "lt":
+      return (found) => typeof found === kind && (found as number) < limit
+    case "lte":
+      return (found) => typeof found === kind && (found as number) <= limit
+  }
+}
+
+export const limitPeriods = ["hour", "day", "week", "month", "ever"] as const
+export type LimitPeriod = (typeof limitPeriods)[number]
+
+/** The reward of a rule, a quest or a grant by hand. */
+export interface Gives {
+  readonly xp: number
+  readonly points: number
+  readonly badgeId: string | null
+}
+
+/** Whether a reward is none at all. */
+export const givesNothing = ({ badgeId, points, xp }: Partial<Gives>): boolean =>
+  (xp ?? 0) === 0 && (points ?? 0) === 0 && (badgeId ?? null) === null
+
+/** What users' states count of a rule's uses: those of each period, or only the times; `undefined`: nothing. */
+export const countedForm = ({
+  cooldownSeconds,
+  limit,
+}: Pick<Rule, "cooldownSeconds" | "limit">): LimitPeriod | "times" | undefined =>
+  limit?.per ?? (cooldownSeconds === null ? undefined : "times")
+
+/**
+ * An enabled rule gives its reward for every event with its action whose metadata satisfies `where`. All matching rules
+ * give, in the order of their creation. Times are epoch milliseconds.
+ */
+export interface Rule {
+  readonly id: string
+  readonly action: string
+  readonly where: ReadonlyArray<Condition>
+  readonly reward: Gives
+  /** Multiplies xp and points by the number at `path` of the metadata, clamped to the bounds, rounded down. */
+  readonly multiplier: {
+    readonly path: string
+    readonly min: number
+    readonly max: number
+  } | null
+  /** At most `times` per user and period of the project's time zone, by the time of the event. */
+  readonly limit: { readonly times: number; readonly per: LimitPeriod } | null
+  /** Minimum time between two events of a user that the rule rewards, whichever arrives first. */
+  readonly cooldownSeconds: number | null
+  /** When an edit last changed what users' states count of its uses (`countedForm`); absent: never. */
+  readonly countedSince?: number
+  readonly enabled: boolean
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+export const questStatuses = [
+  "draft",
+  "scheduled",
+  "active",
+  "paused",
+  "ended",
+  "archived",
+] as const
+export type QuestStatus = (typeof questStatuses)[number]
+
+export const questRecurrences = ["none", "daily", "weekly", "monthly"] as const
+export type QuestRecurrence = "none" | WindowKind
+
+/**
+ * `target` events with this action that satisfy `where` complete the step; with `sumPath`, the number at this path of
+ * their metadata adds up to it.
+ */
+export interface QuestStep {
+  readonly key: string
+  readonly action: string
+  readonly where: ReadonlyArray<Condition>
+  readonly target: number
+  readonly sumPath?: string
+  /** When an edit of the published quest added the step: earlier events do not count for it. */
+  readonly since?: number
+}
+
+/** A quest's definition. Times are epoch milliseconds. */
+export interface Quest {
+  readonly id: string
+  readonly title: string
+  readonly description: string | null
+  /** The status set by hand, stored under this name. The clock makes `published` `scheduled`, `active` or `ended`: `questStatusAt`. */
+  readonly set: "draft" | "published" | "paused" | "archived"
+  readonly reward: Gives
+  /** The quest completes with its steps; without steps, by a `QUEST_COMPLETE` event. */
+  readonly steps: ReadonlyArray<QuestStep>
+  readonly startsAt: number | null
+  /** When it was published; absent: with its creation, or not yet. */
+  readonly publishedAt?: number
+  readonly endsAt: number | null
+  /** Restarts in each window of the project's time zone. */
+  readonly recurrence: QuestRecurrence
+  /** Quests that a user must have completed before. */
+  readonly prerequisites: ReadonlyArray<string>
+  readonly metadata: Metadata
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/** The status of a quest at `now`: the one set by hand, or, if published, by the clock. */
+export const questStatusAt = (quest: Quest, now: number): QuestStatus => {
+  if (quest.set === "draft" || quest.set === "archived") return quest.set
+  if (quest.endsAt !== null && now >= quest.endsAt) return "ended"
+  if (quest.set === "paused") return "paused"
+  return quest.startsAt !== null && now < quest.startsAt ? "scheduled" : "active"
+}
+
+/** The time from which events count: the start, by default the publication. */
+export const countsFrom = ({ createdAt, publishedAt, startsAt }: Quest): number =>
+  startsAt ?? publishedAt ?? createdAt
+
+/** The index of a quest's period on this local day of the project; 0 if the quest does not recur. */
+export const questPeriodOf = ({ recurrence }: Quest, day: number): number =>
+  recurrence === "none" ? 0 : windowOfDay(recurrence, day)
+
+/** The end of a quest's present period, epoch milliseconds; infinity if the quest does not recur. */
+export const questPeriodEnd = (quest: Quest, zone: Zone, now: number): number => {
+  const { recurrence } = quest
+  if (recurrence === "none") return Number.POSITIVE_INFINITY
+  return zone.windowBounds(recurrence, questPeriodOf(quest, zone.dayAt(now))).endsAt
+}
+
+export const criterionKinds = [
+  "xp",
+  "level",
+  "points",
+  "action_count",
+  "action_sum",
+  "quest_count",
+  "streak",
+  "manual",
+] as const
+export type CriterionKind = (typeof criterionKinds)[number]
+
+/** The criterion of a badge. All kinds but `manual` award it when their number reaches `target`. */
+export type Criterion =
+  | { readonly kind: "xp" | "level" | "points" | "quest_count"; readonly target: number }
+  | {
+      readonly kind: "action_count"
+      readonly target: number
+      readonly action: string
+      readonly where: ReadonlyArray<Condition>
+      readonly sumPath?: never
+    }
+  /** The sum of the numbers at `sumPath` of the metadata of matching events. */
+  | {
+      readonly kind: "action_sum"
+      readonly target: number
+      readonly action: string
+      readonly where: ReadonlyArray<Condition>
+      readonly sumPath: string
+    }
+  /** `streak`: the key of a streak, or null for any streak. */
+  | { readonly kind: "streak"; readonly target: number; readonly streak: string | null }
+  | { readonly kind: "manual" }
+
+/** A criterion that counts events or sums a number of theirs. */
+export type CountingCriterion = Extract<Criterion, { readonly action: string }>
+
+export const isCounting = (criteria: Criterion): criteria is CountingCriterion =>
+  criteria.kind === "action_count" || criteria.kind === "action_sum"
+
+/** A badge's definition. An archived badge is no longer awarded; users keep it. Times are epoch milliseconds. */
+export interface Badge {
+  readonly id: string
+  readonly name: string
+  readonly description: string | null
+  readonly icon: string | null
+  readonly criteria: Criterion
+  /** Hidden from a user until earned. */
+  readonly secret: boolean
+  readonly archived: boolean
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/** The number at which a badge is earned; 0 for a manual badge. */
+export const targetOf = ({ criteria }: Badge): number =>
+  criteria.kind === "manual" ? 0 : criteria.target
+
+/*
+ * The amount that an event adds to a quest step or a badge: 1, or where these sum, a number of its metadata. A number that is not
+ * above 0, or is above `sumAmountMax`, adds nothing, as do other values: only an undo takes away, and one faulty value
+ * completes no quest.
+ *
+ * Sums are exact: each number and each sum is rounded to `sumDecimals` decimals. Up to `sumMax` the nearest double of
+ * such a decimal is further from the next one than the error of an addition, so numbers can be added and taken
+ * away in any order.
+ */
+
+/** The amount of an event with this metadata; 0: it does not count. */
+export const amountOf = (
+  { sumPath }: { readonly sumPath?: string },
+  metadata: Metadata | undefined,
+): number => {
+  if (sumPath === undefined) return 1
+  const value = valueAt(metadata, sumPath)
+  const isAmount = typeof value === "number" && value > 0 && value <= limits.sumAmountMax
+  return isAmount ? rounded(value) : 0
+}
+
+/** The sum or count with `amount` more: a sum stays at its maximum. */
+export const plusAmount = (
+  { sumPath }: { readonly sumPath?: string },
+  before: number,
+  amount: number,
+): number =>
+  sumPath === undefined ? before + amount : Math.min(limits.sumMax, rounded(before + amount))
+
+/** The sum or count without `amount`, at least 0. */
+export const minusAmount = (before: number, amount: number): number =>
+  Math.max(0, rounded(before - amount))
+
+const scale = 10 ** limits.sumDecimals
+
+const rounded = (value: number): number =>
+  Number.isInteger(value) ? value : Math.round(value * scale) / scale
