@@ -38,7 +38,7 @@ export interface AttemptReports {
   readonly failed: () => void
 }
 
-export class Attempt implements Dispatcher.DispatchHandler {
+class Attempt implements Dispatcher.DispatchHandler {
   readonly owner: Owner
   readonly #reports: AttemptReports
   #controller: Controller | undefined

@@ -19,7 +19,7 @@ import { limits } from "../Limits.ts"
 import type { Histogram } from "./Metrics.ts"
 
 /** Causes that mark their own turns. */
-export const markedCauses = [
+const markedCauses = [
   "snapshot",
   "database",
   "board",

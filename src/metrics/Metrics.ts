@@ -79,7 +79,7 @@ export class Histogram {
 export type Labels = Readonly<Record<string, string>>
 
 /** A counter or a gauge. */
-export class NumberSeries {
+class NumberSeries {
   readonly labels: Labels
   readonly #combined: Combined
   readonly #parts = new Set<() => number>()
@@ -121,7 +121,7 @@ export class NumberSeries {
   }
 }
 
-export class HistogramSeries {
+class HistogramSeries {
   readonly labels: Labels
   readonly #bounds: ReadonlyArray<number>
   readonly #parts = new Set<Histogram>()

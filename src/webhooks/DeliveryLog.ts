@@ -61,7 +61,7 @@ export interface DeliveryLogParts {
 }
 
 /** Never ends if the storage is broken: the process ends. */
-export const endsWhenBroken = <A>(
+const endsWhenBroken = <A>(
   effect: Effect.Effect<A, Broken>,
   onBroken: (cause: Broken) => void,
 ): Effect.Effect<A> =>

@@ -131,7 +131,7 @@ const gather = Effect.fnUntraced(function* (
   return result
 })
 
-export const gatherCluster = Command.make(
+const gatherCluster = Command.make(
   "gather",
   { target, dropPending },
   Effect.fnUntraced(function* ({ dropPending, target }) {
@@ -278,7 +278,7 @@ const install = Effect.fnUntraced(function* (given: GivenPartition, yes: boolean
   )
 })
 
-export const installCluster = Command.make(
+const installCluster = Command.make(
   "install",
   {
     partition: partitionFlag("replace this partition, or all whose data is on this machine"),

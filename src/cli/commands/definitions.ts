@@ -14,7 +14,7 @@ export type Plan = BodyOf<"definitions.diff">
 const signs = { create: "+", update: "~", delete: "-" } as const
 
 /** A line for each change, with the members that differ below it. */
-export const planText = ({ changes, created, deleted, updated }: Plan): string =>
+const planText = ({ changes, created, deleted, updated }: Plan): string =>
   changes.length === 0
     ? "Nothing to change."
     : [

@@ -17,9 +17,9 @@ import { firstSignal } from "../process/Signals.ts"
 
 /* A commit as an event. */
 
-export const commitAction = "COMMIT_PUSHED"
+const commitAction = "COMMIT_PUSHED"
 /** The xp of one commit by the demo's rule. */
-export const commitXp = 10
+const commitXp = 10
 
 const subjectCharactersMax = 500
 /** The event must still be young enough when it arrives. */
@@ -88,7 +88,7 @@ export interface Client {
 
 const minimal = { prefer: "return=minimal" }
 
-export const makeClient = ({ key, url }: ThrowawayServer): Client => {
+const makeClient = ({ key, url }: ThrowawayServer): Client => {
   const laurel = createLaurel({ url, key })
   const ask = <Reply>(doing: string, call: (signal: AbortSignal) => Promise<Reply>) =>
     Effect.tryPromise({

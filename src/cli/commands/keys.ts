@@ -19,7 +19,7 @@ import { withKeys } from "../process/KeyAccess.ts"
 
 /* Flags that commands about keys share. */
 
-export const json = Flag.Boolean("json").pipe(
+const json = Flag.Boolean("json").pipe(
   Flag.withDescription("Print the key and its details as JSON"),
   Flag.withDefault(false),
 )
@@ -115,7 +115,7 @@ const cidrs = Flag.String("cidr").pipe(
   Flag.atMost(limits.keyCidrsMax),
 )
 
-export const createKey = Command.make(
+const createKey = Command.make(
   "create",
   {
     project,
@@ -197,7 +197,7 @@ const listAsJson = Flag.Boolean("json").pipe(
   Flag.withDefault(false),
 )
 
-export const listKeys = Command.make(
+const listKeys = Command.make(
   "list",
   { json: listAsJson },
   Effect.fnUntraced(function* ({ json: listAsJson }) {
@@ -212,7 +212,7 @@ const id = Argument.String("ID").pipe(
   Argument.withDescription("Id of the key, as `laurel keys list` shows it"),
 )
 
-export const revokeKey = Command.make(
+const revokeKey = Command.make(
   "revoke",
   { id },
   Effect.fnUntraced(function* ({ id }) {
@@ -228,7 +228,7 @@ const overlap = Flag.Literals("overlap", rotationOverlaps).pipe(
   Flag.withDefault("24h"),
 )
 
-export const rotateKey = Command.make(
+const rotateKey = Command.make(
   "rotate",
   { id, overlap, json },
   Effect.fnUntraced(function* ({ id, json, overlap }) {

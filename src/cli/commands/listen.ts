@@ -35,7 +35,7 @@ interface Named {
   readonly data: { readonly userId?: string }
 }
 
-export const forward = async (text: string, forwarding: Forwarding): Promise<void> => {
+const forward = async (text: string, forwarding: Forwarding): Promise<void> => {
   const { say, signal } = forwarding
   const { data, id, type } = JSON.parse(text) as Named
   const subject = [type, id, data.userId ?? "-"].join("  ")

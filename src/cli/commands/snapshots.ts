@@ -165,7 +165,7 @@ const firstLast = (configs: ReadonlyArray<Config>): ReadonlyArray<Config> =>
 
 const isFirst = (config: Config): boolean => partitionNumber(config) === firstPartition
 
-export const createSnapshot = Command.make(
+const createSnapshot = Command.make(
   "create",
   {
     json,
@@ -311,7 +311,7 @@ const tellReplaced = ({ dataDirectory }: Config): Effect.Effect<void, CommandFai
     ),
   )
 
-export const listSnapshots = Command.make(
+const listSnapshots = Command.make(
   "list",
   { folders, json, partition: partitionFlag("list archives of this partition. Default: of all") },
   Effect.fnUntraced(
@@ -371,7 +371,7 @@ const prune = Effect.fnUntraced(function* (config: Config, dryRun: boolean) {
 const retentionText = ({ daily, hourly }: Retention): string =>
   `${amountOf(hourly, "hourly archive")}, ${amountOf(daily, "daily archive")}`
 
-export const pruneSnapshots = Command.make(
+const pruneSnapshots = Command.make(
   "prune",
   {
     dryRun,
@@ -493,7 +493,7 @@ const verify = Effect.fnUntraced(function* (
   if (!json) yield* Console.log(`${partitionPrefix(config)}${summaryOf(id, findings)}`)
 })
 
-export const verifySnapshot = Command.make(
+const verifySnapshot = Command.make(
   "verify",
   {
     id,

@@ -69,7 +69,7 @@ export interface KeyComparison extends ReturnedKeys {
 }
 
 /** Compares the data directory with the folder of the data that it replaced. Never fails: the restore is done. */
-export const compareKeys = Effect.fnUntraced(function* (
+const compareKeys = Effect.fnUntraced(function* (
   restored: string,
   replaced: string | undefined,
 ): Effect.fn.Return<KeyComparison> {
@@ -82,7 +82,7 @@ export const compareKeys = Effect.fnUntraced(function* (
 })
 
 /** Advice to the operator, a line each. */
-export const comparisonWords = ({ count, keys, unknown }: KeyComparison): ReadonlyArray<string> => {
+const comparisonWords = ({ count, keys, unknown }: KeyComparison): ReadonlyArray<string> => {
   if (unknown !== null) {
     return [
       `${unknown}: whether revoked keys are in force again could not be compared. \`laurel keys list\` shows the keys in force.`,
@@ -103,7 +103,7 @@ export const comparisonWords = ({ count, keys, unknown }: KeyComparison): Readon
 
 type Listed = Effect.Effect<ReadonlyArray<ListedArchive>, CommandFailed>
 
-export class RestoreSources {
+class RestoreSources {
   readonly #place: BucketPlace | undefined
   readonly #folder: string
   /** The archives of this machine. */
@@ -194,7 +194,7 @@ export interface RestoreWish {
 }
 
 /** The plan for a data directory, which stays locked for the scope. */
-export const planFor = Effect.fnUntraced(function* (
+const planFor = Effect.fnUntraced(function* (
   config: Config,
   { id: wish, project: named, target }: RestoreWish,
 ) {
@@ -268,11 +268,7 @@ const findProject = Effect.fnUntraced(function* (directory: string, name: string
 })
 
 /** Swaps the data that an earlier restore replaced back in, after a check. */
-export const takeBack = Effect.fnUntraced(function* (
-  directory: string,
-  name: string,
-  yes: boolean,
-) {
+const takeBack = Effect.fnUntraced(function* (directory: string, name: string, yes: boolean) {
   yield* holdDirectory(directory)
   const names = yield* Effect.mapError(replacedIn(nodeDisk, directory), diskFailure)
   if (!names.includes(name)) {

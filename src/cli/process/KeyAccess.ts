@@ -83,7 +83,7 @@ interface Access<A> {
 }
 
 /** Runs `beside` with the running server of the configured data directory, or `alone` after opening the directory. */
-export const reachOrOpen = <A>({ alone, beside, makes }: Access<A>) =>
+const reachOrOpen = <A>({ alone, beside, makes }: Access<A>) =>
   Effect.gen(function* () {
     const config = yield* loadConfig
     const directory = config.dataDirectory

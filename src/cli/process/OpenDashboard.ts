@@ -71,7 +71,7 @@ const fileName = "setup-link"
  * Writes the setup link to the file `setup-link` in the data directory of the server, for its owner alone, in place of the one of the
  * start before; without a link the file goes. Returns the file's absolute path.
  */
-export const keepSetupLink = (
+const keepSetupLink = (
   directory: string,
   link: string | undefined,
 ): Effect.Effect<string | undefined> =>

@@ -16,7 +16,7 @@ const width = 600
 const height = 80
 
 /** Bars of equal width, the highest as high as the chart. `label` says what they show, for who cannot see them. */
-export const bars = (label: string, values: ReadonlyArray<number>): Html => {
+const bars = (label: string, values: ReadonlyArray<number>): Html => {
   const highest = Math.max(1, ...values)
   const step = width / Math.max(1, values.length)
   return html`<svg class="bars" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${label}">${values.map(

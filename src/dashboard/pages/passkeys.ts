@@ -65,7 +65,7 @@ export const passkeyOf = (visit: Visit | MemberVisit) =>
   )
 
 /** Replies with options. A browser in which nobody has signed in gets a cookie that binds them to it. */
-export const optionsReply = (
+const optionsReply = (
   visit: Visit | MemberVisit,
   make: (ceremony: Ceremony) => Effect.Effect<object, LaurelError>,
 ): Effect.Effect<Reply, LaurelError> => {

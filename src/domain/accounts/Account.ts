@@ -60,7 +60,7 @@ export interface Session {
 }
 
 /** A link's purpose: to make the first owner, to join, or to replace a lost password. */
-export const invitationPurposes = ["setup", "join", "reset"] as const
+const invitationPurposes = ["setup", "join", "reset"] as const
 export type InvitationPurpose = (typeof invitationPurposes)[number]
 
 /** A link that works once. */

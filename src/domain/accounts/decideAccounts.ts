@@ -38,11 +38,7 @@ import {
 /** One sign before the `@`, none of white space; the rest is for the mail server to know. */
 const emailPattern = /^[^\s@]+@[^\s@]+$/
 
-export const emailFaults = (
-  state: AccountsState,
-  email: string,
-  own?: string,
-): ReadonlyArray<Fault> => {
+const emailFaults = (state: AccountsState, email: string, own?: string): ReadonlyArray<Fault> => {
   const normal = normalEmail(email)
   const detail = nameFault(normal, limits.emailCharactersMax)
   if (detail !== undefined) return [{ pointer: "/email", code: "invalid_format", detail }]
@@ -56,7 +52,7 @@ export const emailFaults = (
     : [{ pointer: "/email", code: "invalid_value", detail: "belongs to another account" }]
 }
 
-export const nameFaults = (name: string): ReadonlyArray<Fault> => {
+const nameFaults = (name: string): ReadonlyArray<Fault> => {
   const detail =
     name.trim() === "" ? "must not be empty" : nameFault(name, limits.accountNameCharactersMax)
   return detail === undefined ? [] : [{ pointer: "/name", code: "invalid_format", detail }]
@@ -81,7 +77,7 @@ export const newAccountFaults = (
 }
 
 /** The library that verified the passkey bounds neither its id nor its key. */
-export const passkeyFaults = ({
+const passkeyFaults = ({
   id,
   name,
   publicKey,
@@ -106,7 +102,7 @@ export const passkeyFaults = ({
   ]
 }
 
-export const accessFaults = (
+const accessFaults = (
   projectIds: { has(id: string): boolean },
   { owner, projects }: Access,
 ): ReadonlyArray<Fault> => {
@@ -174,20 +170,20 @@ export const ownerAsks = (
           : refuse("insufficient_role", "Only an owner may manage accounts."),
       )
 
-export const begin = (accountId: string, made: NewSession, now: number) =>
+const begin = (accountId: string, made: NewSession, now: number) =>
   ({
     kind: "session.started",
     session: { ...made, accountId, createdAt: now, usedAt: now, confirmedAt: now },
   }) as const
 
-export const ended = (sessionIds: ReadonlyArray<string>): ReadonlyArray<AccountFact> =>
+const ended = (sessionIds: ReadonlyArray<string>): ReadonlyArray<AccountFact> =>
   sessionIds.length === 0 ? [] : [{ kind: "session.ended", sessionIds }]
 
-export const revoked = (invitationIds: Iterable<string>): ReadonlyArray<AccountFact> =>
+const revoked = (invitationIds: Iterable<string>): ReadonlyArray<AccountFact> =>
   Array.from(invitationIds, (invitationId) => ({ kind: "invitation.revoked", invitationId }))
 
 /** Ends the open links that the account made, and those that are for it. */
-export const linksEnded = (
+const linksEnded = (
   { invitations }: AccountsState,
   accountId: string,
 ): ReadonlyArray<AccountFact> =>
@@ -197,16 +193,16 @@ export const linksEnded = (
       .map(({ id }) => id),
   )
 
-export const sessionsOf = ({ sessions }: AccountsState, accountId: string): ReadonlyArray<string> =>
+const sessionsOf = ({ sessions }: AccountsState, accountId: string): ReadonlyArray<string> =>
   [...sessions.values()].filter((session) => session.accountId === accountId).map(({ id }) => id)
 
-export const updated = (
+const updated = (
   accountId: string,
   change: Extract<AccountFact, { readonly kind: "account.updated" }>["change"],
 ) => ({ kind: "account.updated", accountId, change }) as const
 
 /** Whether the account, or one that is to be created, may have this passkey. */
-export const passkeyAllowed = (
+const passkeyAllowed = (
   state: AccountsState,
   account: Account | undefined,
   passkey: NewPasskey,
@@ -221,17 +217,17 @@ export const passkeyAllowed = (
 
 export const quotaExceeded = (most: number, of: string) =>
   refuse("quota_exceeded", `At most ${most} ${of} are allowed.`)
-export const accountNotFound = refuse("account_not_found", "No account has this id.")
+const accountNotFound = refuse("account_not_found", "No account has this id.")
 const passkeyTaken = refuse("conflict", "The passkey belongs to an account already.")
-export const accessChanged = refuse(
+const accessChanged = refuse(
   "conflict",
   "Somebody changed the access of the account meanwhile. Nothing was saved: look at it and try again.",
 )
-export const lastOwner = refuse("conflict", "The last owner cannot be removed or demoted.")
+const lastOwner = refuse("conflict", "The last owner cannot be removed or demoted.")
 
 /* Decides the making and the use of links: the setup of the first owner, invitations, resets. */
 
-export const invite = (
+const invite = (
   state: AccountsState,
   projectIds: { has(id: string): boolean },
   made: Extract<AccountCommand, { readonly kind: "invite" }>["invitation"],
@@ -281,7 +277,7 @@ const addressMissing = {
   detail: "must be the address of the person who is invited",
 }
 
-export const accept = (
+const accept = (
   state: AccountsState,
   command: Extract<AccountCommand, { readonly kind: "acceptInvitation" }>,
   now: number,

@@ -149,7 +149,7 @@ export class Chunk {
 }
 
 /** Chunks that are out of use, by their slots. A new one costs much more than all else that moves a member. */
-export class SpareChunks {
+class SpareChunks {
   readonly #bySlots = new Map<number, Array<Chunk>>()
 
   /** An empty chunk of `slots` slots. */
@@ -271,7 +271,7 @@ export class Fenwick {
 const noteBits = 5
 const noteMax = 1 << noteBits
 
-export class Leavers {
+class Leavers {
   /** By number of the chunk. */
   #counts = new Uint8Array(8)
   #members = new Uint32Array(8 * noteMax)

@@ -66,7 +66,7 @@ const pageBytes = 1 << 20
 const firstPageBytes = 1 << 10
 const textPageBits = 12
 
-export class MemberIds {
+class MemberIds {
   readonly #pages: Array<Buffer> = [Buffer.alloc(firstPageBytes)]
   /** Where a member's id begins, in units of 4 bytes, from 1. */
   readonly #places = new MemberTable()
@@ -170,7 +170,7 @@ const slotsMin = 8
 const empty = 0
 const removed = 0xffff_ffff
 
-export class MemberSlots {
+class MemberSlots {
   /**
    * For each slot the hash, and then the member's number plus one, `empty` or `removed`: side by side, so that a
    * look costs one cache miss.

@@ -106,7 +106,7 @@ export const replaceBadge = (
   })
 }
 
-export const badgeNotFound = refuse("badge_not_found", "No badge of this project has this id.")
+const badgeNotFound = refuse("badge_not_found", "No badge of this project has this id.")
 
 const target = { required: ["target"] }
 const kindMembers: Readonly<Record<CriterionKind, KindMembers>> = {

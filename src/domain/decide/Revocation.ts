@@ -61,7 +61,7 @@ export const decideSpending = (
  * The fact of the revocation of a spend. Points whose event or reward was revoked after they were spent are not
  * refunded: a user never gets back more than was earned and not revoked.
  */
-export const refundOf = ({ points, pointsSpent }: UserState, spending: Spending): Fact => {
+const refundOf = ({ points, pointsSpent }: UserState, spending: Spending): Fact => {
   const amount = Math.min(spending.amount, pointsSpent)
   const total = points + amount
   return { kind: "points.refunded", amount, total, shortfall: spending.amount - amount }

@@ -48,7 +48,7 @@ export interface SharedCondition {
   holds: boolean
 }
 
-export class SharedConditions {
+class SharedConditions {
   /**
    * Work for the current event: 1 per condition evaluated, about 40 ns, plus 1 per 16 code units that a `contains`
    * searched: the worst case of a hostile text, and ten times the usual cost.
@@ -161,7 +161,7 @@ interface Clause<A> {
 /** An `in` with more values is not filed: filing would take longer than trying it. */
 const filedValuesMax = 8
 
-export class Matcher<A> {
+class Matcher<A> {
   readonly #items: ReadonlyArray<A>
   readonly #conditions: SharedConditions
   readonly #unfiled: Array<Clause<A>> = []

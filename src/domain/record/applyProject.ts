@@ -9,7 +9,7 @@ import type { Fact, JournalRecord } from "./Record.ts"
  * Sets `entry` in `map`, and returns it. Ended entries (archived, revoked) stand last, in the order of their end; of more than
  * `endedMax` the first are dropped.
  */
-export const withLatest = <A extends { readonly id: string }>(
+const withLatest = <A extends { readonly id: string }>(
   map: Map<string, A>,
   entry: A,
   hasEnded: (entry: A) => boolean,

@@ -52,7 +52,7 @@ export interface StreakState {
 }
 
 /** The user's day at `ms`: the latest that was reached. */
-export const userDayAt = (zones: Zones, ms: number): number => {
+const userDayAt = (zones: Zones, ms: number): number => {
   let day = Number.NEGATIVE_INFINITY
   for (const { until, zone } of zones) {
     day = Math.max(day, zone.dayAt(Math.min(ms, until - 1)))

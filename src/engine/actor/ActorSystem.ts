@@ -62,7 +62,7 @@ interface Referring<Command> {
 }
 
 /** Runs in the actor's own turn: nothing is decided for the actor meanwhile. */
-export const refer = Effect.fnUntraced(function* <State, Command>(
+const refer = Effect.fnUntraced(function* <State, Command>(
   actor: Actor<State, Command>,
   asked: Command,
   reference: Reference<Command>,

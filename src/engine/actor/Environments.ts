@@ -31,7 +31,7 @@ import { Counts } from "./Counts.ts"
  * snapshot that ends drops its own at once, one that fails leaves them. A user may be both here and in the snapshot;
  * readers of both merge by id.
  */
-export class UnsnapshottedUsers {
+class UnsnapshottedUsers {
   /** Oldest first; the last one takes new ids. */
   #generations: Array<Set<string>> = [new Set()]
 
@@ -190,7 +190,7 @@ const projectKind: ProjectActor["kind"] = {
   committed: () => {},
 }
 
-export const directoryKind: ActorKind<DirectoryState, DirectoryCommand> = {
+const directoryKind: ActorKind<DirectoryState, DirectoryCommand> = {
   decide: (state, command, now) =>
     Result.map(decideDirectory(state, command, now), (facts) => ({ cause: request, facts })),
   apply: applyDirectory,

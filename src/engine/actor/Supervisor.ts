@@ -33,7 +33,7 @@ export interface LoadParts {
 }
 
 /** Loads `actor`, in one turn once its value is read. A throw in decode or apply is a defect. */
-export const loadActor = <State, Command>(
+const loadActor = <State, Command>(
   parts: LoadParts,
   actor: Actor<State, Command>,
 ): Effect.Effect<void, Broken> =>
@@ -52,7 +52,7 @@ export const loadActor = <State, Command>(
  * Loads `actor`; returns the bytes of its value, or `undefined` where that has to be waited for or can not be read. Throws
  * as `loadActor`.
  */
-export const loadAtOnce = (
+const loadAtOnce = (
   { erasures, pending, storage }: LoadParts,
   actor: AnyActor,
 ): number | undefined => {

@@ -109,7 +109,7 @@ export const verifyInBucket: JobCode<"verifyBucket"> = Effect.fnUntraced(functio
 })
 
 /** The newest archive of the bucket, or the one of this id. */
-export const findInBucket = (
+const findInBucket = (
   archives: ReadonlyArray<BucketArchive>,
   id: string,
 ): BucketArchive | undefined =>

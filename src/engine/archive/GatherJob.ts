@@ -57,7 +57,7 @@ import { webhookTablesKey } from "./WebhookCheck.ts"
 
 const ofWebhooks: ReadonlySet<Table> = new Set(webhookTables)
 
-export class GatheredPartition {
+class GatheredPartition {
   readonly saved: SavedState
   readonly folder: string
   readonly number: number
@@ -139,7 +139,7 @@ export class GatheredPartition {
 }
 
 /** Opens a data directory that was closed in order. */
-export const openGathered = Effect.fnUntraced(function* (
+const openGathered = Effect.fnUntraced(function* (
   folder: string,
   fault: Fault,
 ): Effect.fn.Return<GatheredPartition, DiskError | JobFailed, Scope.Scope> {
@@ -151,7 +151,7 @@ export const openGathered = Effect.fnUntraced(function* (
 })
 
 /** The number of messages that wait to be sent. Fails where messages are not made yet, or a job is unfinished: a server does that soon. */
-export const pendingIn = Effect.fnUntraced(function* ({
+const pendingIn = Effect.fnUntraced(function* ({
   folder,
   notified,
   number,

@@ -19,7 +19,7 @@ import { recordWeight } from "./IdCheck.ts"
 type ReadPages = (range: KeyRange) => Generator<StoredEntry>
 
 /** How many partitions, from the first on, have all of their records in a snapshot that goes up to `watermark`. */
-export const sealedPartitions = (watermark: number): number => partitionOf(watermark + 1)
+const sealedPartitions = (watermark: number): number => partitionOf(watermark + 1)
 
 /** The last record of the first `count` partitions. */
 export const lastSealed = (count: number): number => count * limits.historyPartitionRecords - 1

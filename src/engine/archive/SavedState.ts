@@ -44,10 +44,10 @@ import { PageWalk } from "./PageWalk.ts"
 
 /* Merges several ordered runs of entries. */
 
-export const same = (one: Uint8Array | undefined, other: Uint8Array): boolean =>
+const same = (one: Uint8Array | undefined, other: Uint8Array): boolean =>
   one !== undefined && Buffer.compare(one, other) === 0
 
-export const leastOf = (...keys: ReadonlyArray<Uint8Array | undefined>): Uint8Array | undefined => {
+const leastOf = (...keys: ReadonlyArray<Uint8Array | undefined>): Uint8Array | undefined => {
   let least: Uint8Array | undefined
   for (const key of keys) {
     if (key !== undefined && (least === undefined || Buffer.compare(key, least) < 0)) least = key
@@ -56,7 +56,7 @@ export const leastOf = (...keys: ReadonlyArray<Uint8Array | undefined>): Uint8Ar
 }
 
 /** A run of entries, with one entry of look-ahead. */
-export class Cursor {
+class Cursor {
   readonly #entries: Iterator<StoredEntry>
   #current: IteratorResult<StoredEntry>
 
@@ -81,11 +81,11 @@ export class Cursor {
 /* Opens the tables of a data directory or of an archive, whichever a folder is. */
 
 /** Where the database of a data directory or an archive is. */
-export const databaseIn = (folder: string): Effect.Effect<string, DiskError> =>
+const databaseIn = (folder: string): Effect.Effect<string, DiskError> =>
   Effect.map(isArchive(folder), (isOne) => path.join(folder, isOne ? archivedFolder : "live"))
 
 /** Opens the tables of a data directory or an archive for the surrounding scope. */
-export const openTables = Effect.fnUntraced(function* (
+const openTables = Effect.fnUntraced(function* (
   folder: string,
   wanted?: ReadonlyArray<Part>,
 ): Effect.fn.Return<TableReader, DiskError | JobFailed, Scope.Scope> {

@@ -18,7 +18,7 @@ import { verifyArchive, verifyLive } from "./Verification.ts"
 
 /* Lists the projects of a data directory. Fails where the database is damaged. */
 
-export const listProjects: JobCode<"projects"> = Effect.fnUntraced(function* ({ directory }) {
+const listProjects: JobCode<"projects"> = Effect.fnUntraced(function* ({ directory }) {
   const faults: Array<string> = []
   const saved = yield* Effect.catchTag(
     SavedState.open({ folder: directory, fault: (words) => faults.push(words) }),
@@ -36,10 +36,7 @@ const damaged = (words: string) =>
 /* Scans the database of a data directory, also beside the server that writes it. */
 
 /** Scans twice before it reports damage, since the report ends a server. */
-export const scanDatabase: JobCode<"scan"> = Effect.fnUntraced(function* (
-  { directory },
-  { progress },
-) {
+const scanDatabase: JobCode<"scan"> = Effect.fnUntraced(function* ({ directory }, { progress }) {
   const find = findDamage(path.join(directory, "live"), (done, total) =>
     progress({ activity: "Checking", done, total }),
   )

@@ -53,7 +53,7 @@ const withoutMetadata = (record: JournalRecord): JournalRecord => {
   return { ...record, cause }
 }
 
-export const batchAnswerOf = ({ facts }: JournalRecord): BatchAnswer | undefined => {
+const batchAnswerOf = ({ facts }: JournalRecord): BatchAnswer | undefined => {
   const [fact] = facts
   return fact?.kind === "batch.answered" ? (fact.results as BatchAnswer) : undefined
 }
@@ -144,7 +144,7 @@ const removalOf = (
 ]
 
 /** The same without the entry of `expiry`. */
-export const removalOfAnswer = (
+const removalOfAnswer = (
   record: JournalRecord,
   pieces: ReadonlyArray<StoredEntry>,
 ): ReadonlyArray<Entry> => {

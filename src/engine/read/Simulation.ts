@@ -33,7 +33,7 @@ export interface DraftCommand<Kind extends DraftKind = DraftKind> {
  * The cost of trying drafts besides the decision, in units of `Matching.work` (0.04 µs): copying and indexing a definition
  * takes up to 1.6 µs, most for conditions on the action of the event.
  */
-export const draftWork = ({ badges, quests, rules }: ProjectState): number =>
+const draftWork = ({ badges, quests, rules }: ProjectState): number =>
   40 * (rules.size + quests.size + badges.size)
 
 /**
@@ -41,7 +41,7 @@ export const draftWork = ({ badges, quests, rules }: ProjectState): number =>
  * definitions of its action alone: the index of the next accepted change shares the conditions of the state that was
  * indexed before it (`ActionIndex.ts`), which may be this one.
  */
-export const withDrafts = (
+const withDrafts = (
   project: ProjectState,
   environment: string,
   drafts: ReadonlyArray<DraftCommand>,

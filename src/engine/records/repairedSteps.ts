@@ -18,7 +18,7 @@ const isRight = (steps: StepCounts): boolean => {
 }
 
 /** The counts of a quest's steps as numbers; the same object where they are. */
-export const repairedSteps = (steps: StepCounts): StepCounts =>
+const repairedSteps = (steps: StepCounts): StepCounts =>
   isRight(steps)
     ? steps
     : Object.fromEntries(Object.entries(steps).map(([step, count]) => [step, repairedCount(count)]))

@@ -38,7 +38,7 @@ import { type DurableRecord, followRecords } from "../state/EngineState.ts"
  * the agenda on the way. Nothing is allocated for a user but numbers in typed arrays, and the display name of one who has it.
  */
 
-export class BoardLoader {
+class BoardLoader {
   readonly #environment: Environment
   readonly #allTime: BoardBuilder
   readonly #windows: Readonly<Record<WindowKind, Map<number, BoardBuilder>>> = {

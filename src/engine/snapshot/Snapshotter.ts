@@ -51,7 +51,7 @@ type Store = Storage["Service"]
  * buckets (`takeRemoved`) belong to the same transaction. Data since the erasure stays; `isThere` says whether the user
  * has any.
  */
-export const erasedEntries = (
+const erasedEntries = (
   storage: Store,
   ids: IdIndex,
   erasure: Erasure,

@@ -44,13 +44,13 @@ export interface AdminReply {
 
 export type Answer = Effect.Effect<AdminReply, LaurelError>
 
-export const notFound = laurelError(
+const notFound = laurelError(
   "not_found",
   "The admin server has no operation with this method and path.",
 )
 
 /** Reads a JSON body by its schema; fails with all that is wrong. */
-export const jsonBody = <A>(
+const jsonBody = <A>(
   schema: Schema.Top,
 ): ((exchange: Exchange) => Effect.Effect<A, LaurelError>) => {
   const decode = inputDecoder<A>(schema, { errors: "all", onExcessProperty: "error" })
@@ -72,7 +72,7 @@ export const jsonBody = <A>(
 
 const linkRequest = jsonBody<LinkRequest>(LinkRequest)
 
-export const accountRoute = (
+const accountRoute = (
   accounts: AccountAdmin["Service"] | undefined,
   exchange: Exchange,
 ): Answer => {
@@ -144,7 +144,7 @@ export const createArchive = (
 }
 
 /** The archives in the folder of this server; `server`: its address in the cluster. */
-export const listOf = (archives: Archives["Service"], server: string | undefined): Answer =>
+const listOf = (archives: Archives["Service"], server: string | undefined): Answer =>
   Effect.map(archives.list, (listed) => ({
     status: 200,
     body: {

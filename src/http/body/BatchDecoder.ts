@@ -337,7 +337,7 @@ const tab = 0x09
 /* Reads a batch that is NDJSON: a JSON event a line. Blank lines are none. */
 
 /** Reads the lines of `body`; each step for `decodeStepBytes` and one line more. A line that is not UTF-8 is refused alone. */
-export const batchLines = (body: Buffer): BatchStep => {
+const batchLines = (body: Buffer): BatchStep => {
   const isText = isUtf8(body)
   // Each character of Latin-1 is a byte. In UTF-8 and beside it, a newline is one byte that is part of nothing else.
   const text = body.toString(isText ? "utf8" : "latin1")

@@ -23,7 +23,7 @@ export const pointerStep = (key: PropertyKey): string => {
  * The faults of `issue` behind those that were `found` before, at most `most` in all, at most one for each place.
  * Pointers begin with `root`: nothing for a body, `query` or `path` for those parts of a request.
  */
-export const schemaFaults = (
+const schemaFaults = (
   issue: SchemaIssue.Issue,
   root: string,
   most: number = limits.faultsMax,
@@ -177,7 +177,7 @@ export interface Bounded {
 }
 
 /** The bounds of `schema`; pointers of faults begin with `root`, and there are at most `most`. */
-export const compileBounds = (
+const compileBounds = (
   schema: Schema.Top,
 ): ((value: unknown, root: string, most: number) => Bounded) => {
   const shape = shapeOf([schema.ast])

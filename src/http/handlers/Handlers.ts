@@ -25,7 +25,7 @@ import { type StreamParts, streamHandlers } from "./Stream.ts"
 import { userHandlers } from "./Users.ts"
 import { type WebhookParts, webhookHandlers } from "./Webhooks.ts"
 
-export const actionHandlers = (engine: Engine["Service"]): Handlers<typeof Actions> => ({
+const actionHandlers = (engine: Engine["Service"]): Handlers<typeof Actions> => ({
   list: {
     handle: ({ caller: { environment } }) =>
       Effect.map(engine.readActions(environment), ({ actions, others }) => {
@@ -49,7 +49,7 @@ export const actionHandlers = (engine: Engine["Service"]): Handlers<typeof Actio
   },
 })
 
-export const leaderboardHandlers = (engine: Engine["Service"]): Handlers<typeof Leaderboard> => ({
+const leaderboardHandlers = (engine: Engine["Service"]): Handlers<typeof Leaderboard> => ({
   get: {
     handle: ({ caller, query }) => {
       const { around, at, window: kind = "all_time" } = query
@@ -95,7 +95,7 @@ const twoPlaces = invalidRequest([
   },
 ])
 
-export const projectHandlers = (
+const projectHandlers = (
   engine: Engine["Service"],
 ): Handlers<typeof Projects, { readonly simulate: EventInput }> => {
   const show = (caller: Caller, settings: ProjectSettings) =>

@@ -29,7 +29,7 @@ export interface ExportedUser {
   readonly now: number
 }
 
-export const exportUser = (
+const exportUser = (
   engine: Engine["Service"],
   { environment, now, project, rank, user }: ExportedUser,
 ): StreamedReply => {

@@ -36,7 +36,7 @@ import { factOf, foundOr, isProduction, named, pageItems } from "./Shapes.ts"
  * a repeat under the same Idempotency-Key that is not looked at again: it has the first answer. A refusal of
  * `prepared` is no answer that is kept.
  */
-export const askPrepared = <Command extends ProjectCommand, Code extends ErrorCode>(
+const askPrepared = <Command extends ProjectCommand, Code extends ErrorCode>(
   engine: Engine["Service"],
   { environment }: Caller,
   prepared: Effect.Effect<Command, LaurelError<Code>>,

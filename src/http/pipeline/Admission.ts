@@ -34,7 +34,7 @@ import { eventLoop, type Turns } from "../Turns.ts"
  * for its refusal sends nothing on that connection, which bounds the load; `connectionsMax` bounds the queue.
  */
 
-export class Refusals {
+class Refusals {
   readonly #budgetMs: number
   readonly #turns: Turns
   #waiting: Array<() => void> = []
@@ -88,7 +88,7 @@ export type AdmissionBounds = Record<
   ShareBounds
 
 /** Why requests are refused: the queue is too slow, too many wait, or bodies take too much memory. */
-export const overloadReasons = ["queue", "waiting", "bodies"] as const
+const overloadReasons = ["queue", "waiting", "bodies"] as const
 export type OverloadReason = (typeof overloadReasons)[number]
 
 export class Admission {

@@ -19,7 +19,7 @@ import { bearerKey } from "../request/RequestParts.ts"
  */
 
 /** The refusal of a request; a request without `Origin` comes from no page of a browser. */
-export const restrictionRefusal = (
+const restrictionRefusal = (
   { environmentName, kind, restrictions = nowhere }: Caller,
   request: IncomingMessage,
   addressOf: ClientAddress,

@@ -45,7 +45,7 @@ import { Authentication } from "./Authentication.ts"
 import { OpenRequest } from "./OpenRequest.ts"
 
 /** Sends what an operation answers. */
-export const sendReply = (
+const sendReply = (
   exchange: Exchange,
   status: number,
   { body, headers: more = [], location, replayed }: OperationReply<unknown>,

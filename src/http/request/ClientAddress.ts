@@ -14,7 +14,7 @@ import { limits } from "../../Limits.ts"
  */
 
 /** Where the element that ends at `end` begins: behind a comma that stands in no quotes of its own. */
-export const forwardedStart = (field: string, end: number): number => {
+const forwardedStart = (field: string, end: number): number => {
   let quoted = false
   for (let at = end - 1; at >= 0; at--) {
     const mark = field[at]
@@ -28,7 +28,7 @@ const pair =
   /[ \t]*([\w!#$%&'*+.^`|~-]+)=(?:"((?:[^"\\]|\\.)*)"|([\w!#$%&'*+.^`|~-]+))[ \t]*(?:;|$)/y
 
 /** The client of an element (`for=`) as it is written; "" where it names none, or breaks the form. */
-export const forwardedClient = (element: string): string => {
+const forwardedClient = (element: string): string => {
   let client = ""
   pair.lastIndex = 0
   while (pair.lastIndex < element.length) {

@@ -29,7 +29,7 @@ export interface ParserError extends NodeJS.ErrnoException {
  * Ends `socket` after a parser error; `latest` is the last request that began on it, if any. Returns the status sent, if
  * any.
  */
-export const refuseConnection = (
+const refuseConnection = (
   error: ParserError,
   socket: Socket,
   latest: Exchange | undefined,
@@ -63,7 +63,7 @@ export const refuseConnection = (
  * Refuses CONNECT, for which Node hands over the socket: with 405, behind the reply that is due to the request before.
  * Returns the status.
  */
-export const refuseTunnel = (socket: Socket, latest?: Exchange): number | undefined => {
+const refuseTunnel = (socket: Socket, latest?: Exchange): number | undefined => {
   socket.on("error", () => socket.destroy())
   socket.resume()
   return refuseConnection(tunnel, socket, latest)
@@ -217,7 +217,7 @@ export class Listener {
  * A peer that has sent its request and closes its side (`nc -N`) still gets the replies that are due; then the connection
  * ends. Node knows this switch of its server, but its types do not.
  */
-export const letHalfClose = (server: Server): void => {
+const letHalfClose = (server: Server): void => {
   Object.assign(server, { httpAllowHalfOpen: true })
 }
 

@@ -29,11 +29,11 @@ const headers = [
 ]
 
 /** Whether a browser asks for a page, not a program for an operation. */
-export const asksForPage = ({ request }: Exchange): boolean =>
+const asksForPage = ({ request }: Exchange): boolean =>
   String(request.headers.accept ?? "").includes("text/html")
 
 /** Refuses with a page. One that was asked for reloads itself; a form is sent again by the person. */
-export const refuseWithPage = (exchange: Exchange, { code, detail }: LaurelError): void => {
+const refuseWithPage = (exchange: Exchange, { code, detail }: LaurelError): void => {
   const isForm = exchange.request.method === "POST"
   const { status, title } = errorKinds[code]
   const advice = isForm

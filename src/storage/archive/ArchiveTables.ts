@@ -37,7 +37,7 @@ export const openArchiveTables = (
     (tables) => Effect.promise(() => tables.close()),
   )
 
-export class ArchiveTables implements TableReader {
+class ArchiveTables implements TableReader {
   readonly #database: LmdbReader
   /** Of each table, in the order of the keys. */
   readonly #sections = new Map<Table, ReadonlyArray<PlacedSection>>()

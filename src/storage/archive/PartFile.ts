@@ -40,7 +40,7 @@ const Sections = Schema.fromJsonString(
 const decodeSections = Schema.decodeUnknownResult(Sections)
 
 /** The file is none of Laurel's, or not whole; the message follows its path. */
-export class DamagedPart extends Error {}
+class DamagedPart extends Error {}
 
 /** Builds a part in memory. */
 export class PartBuilder {

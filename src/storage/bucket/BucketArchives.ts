@@ -28,8 +28,8 @@ import { openSealedJson, sealJson, sha256Of } from "../archive/SealedJson.ts"
 import type { Bucket } from "./Bucket.ts"
 import type { BucketError } from "./bucketErrors.ts"
 
-export const archivesPrefix = "archives/"
-export const removedPrefix = "removed/"
+const archivesPrefix = "archives/"
+const removedPrefix = "removed/"
 export const piecesPrefix = "pieces/"
 
 type Reason = Manifest["reason"]
@@ -46,7 +46,7 @@ export interface BucketArchive {
 export const archiveKey = ({ id, reason }: Pick<BucketArchive, "id" | "reason">): string =>
   `${archivesPrefix}${id}.${reason}.json`
 
-export const removedKey = ({ id, reason }: Pick<BucketArchive, "id" | "reason">): string =>
+const removedKey = ({ id, reason }: Pick<BucketArchive, "id" | "reason">): string =>
   `${removedPrefix}${id}.${reason}.json`
 
 const archivePattern = /^(?:archives|removed)\/(.+)\.(schedule|request)\.json$/

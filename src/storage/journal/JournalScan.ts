@@ -44,7 +44,7 @@ const lastNonZero = (bytes: Buffer): number => {
 }
 
 /** Inspects the file from `start` to its end, a piece at a time. */
-export const inspectTail = Effect.fnUntraced(function* (
+const inspectTail = Effect.fnUntraced(function* (
   file: DiskFile,
   start: number,
   size: number,

@@ -18,7 +18,7 @@ import { crc32 } from "node:zlib"
 import { limits } from "../../Limits.ts"
 import type { JournalBatch } from "../Storage.ts"
 
-export const formatVersion = 1
+const formatVersion = 1
 export const segmentHeaderBytes = 32
 export const batchHeaderBytes = 28
 

@@ -17,7 +17,7 @@ export const newDatabase = (folder: string): Effect.Effect<DatabaseWriter, unkno
     catch: (error) => openingCause(folder, error),
   })
 
-export class DatabaseWriter {
+class DatabaseWriter {
   readonly #folder: string
   readonly #root: LmdbRoot
   readonly #tables: Readonly<Record<Table, LmdbTable>>

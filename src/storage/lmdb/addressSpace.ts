@@ -10,7 +10,7 @@ import { limits } from "../../Limits.ts"
 export class NoAddressSpace extends Error {}
 
 /** Bytes of address space that this process may still reserve; infinite without a limit. */
-export const freeAddressSpace = (): number => {
+const freeAddressSpace = (): number => {
   let table: string
   let used: string
   try {

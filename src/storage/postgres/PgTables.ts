@@ -57,7 +57,7 @@ export interface ChangedEntries {
   readonly mark: CopyMark | undefined
 }
 
-export const fenced = (operation: string): Broken =>
+const fenced = (operation: string): Broken =>
   new Broken({ operation, cause: new Fenced({ operation }) })
 
 const upsert = `INSERT INTO laurel_entries (partition, name, key, value, change)

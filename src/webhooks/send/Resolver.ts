@@ -52,7 +52,7 @@ export class AddressRefused extends Error {
 }
 
 /** The name servers gave no answer about the host. */
-export class LookupFailed extends Error {
+class LookupFailed extends Error {
   readonly code = "LOOKUP_FAILED"
 }
 

@@ -143,7 +143,7 @@ export const deliveryId = (name: MessageName): string => factId("dlv", name)
 /** The message whose delivery an id names; `undefined` for other text. */
 export const messageOfDelivery = (id: string): MessageName | undefined => factNameOf("dlv", id)
 
-export const statusNumber = (status: DeliveryStatus): number => deliveryStatuses.indexOf(status)
+const statusNumber = (status: DeliveryStatus): number => deliveryStatuses.indexOf(status)
 
 export const deliveryKey = (
   endpoint: number,

@@ -56,7 +56,7 @@ export const awaitSpace = <A>(write: Effect.Effect<A, StorageError>): Effect.Eff
  * the cursor stays before the oldest.
  */
 
-export class DeferredDeliveries {
+class DeferredDeliveries {
   readonly #deliveries = new Set<Delivery>()
   #newest = 0
 
@@ -109,7 +109,7 @@ export const jsonEntry = (table: Entry["table"], key: Uint8Array, value: unknown
   value: encodeValue(JSON.stringify(value)),
 })
 
-export const byEndpoint = (
+const byEndpoint = (
   deliveries: Iterable<Delivery>,
 ): ReadonlyMap<number, ReadonlyArray<Delivery>> => {
   const groups = new Map<number, Array<Delivery>>()

@@ -51,7 +51,7 @@ const progress = (address: string, backfill: Backfill): Html => {
 }
 
 /** `mayStart` is whether the visitor may start one. */
-export const backfillSection = (
+const backfillSection = (
   visit: PlaceVisit,
   badge: { readonly id: string; readonly name: string },
   mayStart: boolean,
@@ -82,7 +82,7 @@ ${
 }</section>`
   })
 
-export const backfillRoute: Route = actionRoute({
+const backfillRoute: Route = actionRoute({
   noun: "badge",
   verb: "backfill",
   path,

@@ -59,7 +59,7 @@ export interface Outcome {
   readonly isNew: boolean
 }
 
-export const eventNames = ["event", "event.userId", "event.action", "event.metadata.*"]
+const eventNames = ["event", "event.userId", "event.action", "event.metadata.*"]
 
 /** The parts of an event that follow from the definition, where the form leaves them empty. */
 export interface AssumedEvent {
@@ -90,7 +90,7 @@ const ofTry = (form: Form, error: LaurelError): LaurelError => {
  * The earnings of the form's event, completed by `assumed`. `drafts` are members of a preview: `{ rule, ruleId }`. Refused, the faults of the
  * draft `noun` have the pointers of its own form.
  */
-export const tryOut = (
+const tryOut = (
   visit: PlaceVisit,
   form: Form,
   noun: string,
@@ -108,7 +108,7 @@ export const tryOut = (
 }
 
 /** The fields of the event, and the button that tries it at `address`. `noun` says what is tried. */
-export const tryFields = (
+const tryFields = (
   form: Form,
   faults: ReadonlyArray<Fault> | undefined,
   address: string,
@@ -182,7 +182,7 @@ const sources = (
   })}</ul>`
 
 /** The event's earnings now, beside those with the draft. `id` is that of the definition that was tried. */
-export const outcomeTable = (
+const outcomeTable = (
   visit: PlaceVisit,
   { isNew, now, then }: Outcome,
   noun: string,

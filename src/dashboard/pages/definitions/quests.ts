@@ -63,7 +63,7 @@ export const metadataPatch = (before: Metadata, after: Metadata): Metadata => {
 }
 
 /** Whether `after` has a `null` that a merge patch cannot set: there it removes a member. */
-export const hasNewNull = (before: unknown, after: Metadata): boolean =>
+const hasNewNull = (before: unknown, after: Metadata): boolean =>
   Object.entries(after).some(([name, value]) => {
     const old = isObject(before) && Object.hasOwn(before, name) ? before[name] : undefined
     if (value === null) return old !== null

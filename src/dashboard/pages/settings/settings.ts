@@ -140,7 +140,7 @@ const clientActions = (before: ReadonlyArray<string>, after: ReadonlyArray<strin
 }
 
 /** The effects where `then` replaces `now`. */
-export const changesSection = Effect.fnUntraced(function* (
+const changesSection = Effect.fnUntraced(function* (
   visit: PlaceVisit,
   now: Changed,
   then: Changed,
@@ -164,13 +164,7 @@ const streakRowsMax = limits.streaksMax + 1
 const zones = ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")]
 
 /** Changes with each change of the settings; they have no time of their own. */
-export const versionOf = ({
-  clientActions,
-  levelCurve,
-  name,
-  streaks,
-  timezone,
-}: Settings): string =>
+const versionOf = ({ clientActions, levelCurve, name, streaks, timezone }: Settings): string =>
   createHash("sha256")
     .update(JSON.stringify([name, timezone, levelCurve, streaks, clientActions]))
     .digest("base64url")
@@ -184,7 +178,7 @@ const curveTexts = ({ kind, ...members }: LevelCurve) => [
   ),
 ]
 
-export const textsOf = ({ clientActions, levelCurve, name, streaks, timezone }: Settings) =>
+const textsOf = ({ clientActions, levelCurve, name, streaks, timezone }: Settings) =>
   new Map([
     ["name", name],
     ["timezone", timezone],
@@ -248,7 +242,7 @@ const streaksOf = (form: Form) =>
   })
 
 /** The change to what the form says. A name like that of the project is none of the environment's own. */
-export const patchOf = (form: Form, projectName: string) => {
+const patchOf = (form: Form, projectName: string) => {
   const name = form.text("name")
   return {
     name: name === "" || name === projectName ? null : name,
@@ -329,7 +323,7 @@ ${number("everyDays", "One more every … days", "Never, if empty.")}</div>
 <p>${removeButton(row, `streak ${place}`, address)}</p></fieldset>`
 }
 
-export const fields = (draft: Draft): Content => {
+const fields = (draft: Draft): Content => {
   const { address, faults, form } = draft
   return [
     textField({
@@ -369,7 +363,7 @@ export const fields = (draft: Draft): Content => {
   ]
 }
 
-export const names = (form: Form): ReadonlyArray<string> => [
+const names = (form: Form): ReadonlyArray<string> => [
   "name",
   "timezone",
   "levelCurve",

@@ -38,7 +38,7 @@ const roleLabels = {
 } as const
 
 /** Access in words; of many projects the first. */
-export const accessLabel = ({ owner, projects }: Access, directory: DirectoryState): string => {
+const accessLabel = ({ owner, projects }: Access, directory: DirectoryState): string => {
   if (owner) return "owner"
   if (projects.length === 0) return "no project"
   const shown = projects.slice(0, projectsShown).map(({ projectId, role }) => {
@@ -49,10 +49,10 @@ export const accessLabel = ({ owner, projects }: Access, directory: DirectorySta
 }
 
 /** The names of the fields of `accessFields`. */
-export const accessFieldNames = ["role", "project"]
+const accessFieldNames = ["role", "project"]
 
 /** A role, and the project that it is in unless it is the owner's. */
-export const accessFields = (
+const accessFields = (
   { projects }: DirectoryState,
   form: Form,
   error: LaurelError | undefined,
@@ -80,7 +80,7 @@ ${selectField({
 }
 
 /** The access that `accessFields` state. */
-export const accessOf = ({ projects }: DirectoryState, form: Form): Access | LaurelError => {
+const accessOf = ({ projects }: DirectoryState, form: Form): Access | LaurelError => {
   const role = form.text("role")
   if (role === "owner") return { owner: true, projects: [] }
   const known = projectRoles.find((one) => one === role)
@@ -97,7 +97,7 @@ const fieldError = (name: string, detail: string): LaurelError =>
 /* Links that let somebody in: made by a form, shown once by the page after it. */
 
 /** Back to the page at `path`, which shows the link once. */
-export const withLink = (
+const withLink = (
   { member, once, origin, prefix }: MemberVisit,
   kind: "join" | "reset",
   token: string,
@@ -108,7 +108,7 @@ export const withLink = (
 }
 
 /** The link that the form before has made. */
-export const secretLink = ({ member, once, request }: MemberVisit): Html | undefined => {
+const secretLink = ({ member, once, request }: MemberVisit): Html | undefined => {
   const link = once.take(request.query.get("link"), member.session.id)
   if (link === undefined) return undefined
   return html`<section aria-labelledby="link-title"><h2 id="link-title">The link</h2>

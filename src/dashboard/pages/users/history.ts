@@ -50,7 +50,7 @@ const sourceText = ({ id, kind }: FactOf<"xp.earned">["source"], base: string): 
 }
 
 /** One fact in words. `base` is the path of the environment's pages. */
-export const factText = (fact: Fact, base: string): Content => {
+const factText = (fact: Fact, base: string): Content => {
   switch (fact.kind) {
     case "event.tracked":
       return summary("Event counted", fact)
@@ -109,7 +109,7 @@ const reasonText = (reason: string | null): Content =>
   reason !== null && reason !== "" && html`: ${isolated(reason)}`
 
 /** Laurel's id of what can be undone. */
-export const ownId = (cause: Cause): string | undefined => {
+const ownId = (cause: Cause): string | undefined => {
   switch (cause.kind) {
     case "event":
       return cause.eventId
@@ -123,7 +123,7 @@ export const ownId = (cause: Cause): string | undefined => {
 }
 
 /** The cause of a fact, without the metadata of its event. */
-export const causeText = (cause: Cause): Content => {
+const causeText = (cause: Cause): Content => {
   switch (cause.kind) {
     case "event":
       return html`${cause.imported ? "Imported event" : "Event"} <code>${cause.action}</code>`
@@ -143,7 +143,7 @@ export const causeText = (cause: Cause): Content => {
 }
 
 /** The ids of a cause, and when its event occurred where that was at another time than `at`. */
-export const causeDetails = (cause: Cause, at: string): Content => {
+const causeDetails = (cause: Cause, at: string): Content => {
   const own = ownId(cause)
   if (own === undefined || !("id" in cause)) return undefined
   return html`<code>${own}</code>${cause.id !== null && html`, your id ${isolated(cause.id)}`}${

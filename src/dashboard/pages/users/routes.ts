@@ -40,7 +40,7 @@ import { userPage } from "./user.ts"
 type User = BodyOf<"users.get">
 
 /** Answers `?query=` with a search, `?open=` with the page of the user that has exactly this id. */
-export const usersPage = Effect.fnUntraced(function* (
+const usersPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,
 ): Effect.fn.Return<Reply, LaurelError> {
   const { ask, base, request, show } = visit

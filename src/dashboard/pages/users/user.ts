@@ -45,7 +45,7 @@ ${
 }
 ${sorted.length > limits.pageMax && html`<p class="hint">The first ${limits.pageMax} of ${count(sorted.length)} are shown.</p>`}`
 
-export const badgesSection = ({ badges }: Progress, base: string): Html =>
+const badgesSection = ({ badges }: Progress, base: string): Html =>
   section(
     "Badges",
     "The environment has no badges yet.",
@@ -70,7 +70,7 @@ const questLabels = {
 } as const
 const questOrder = Object.keys(questLabels)
 
-export const questsSection = ({ quests }: Progress, base: string): Html =>
+const questsSection = ({ quests }: Progress, base: string): Html =>
   section(
     "Quests",
     "No quest is active, and the user began none.",
@@ -90,7 +90,7 @@ export const questsSection = ({ quests }: Progress, base: string): Html =>
     ],
   )
 
-export const streaksSection = ({ streaks }: Progress): Html =>
+const streaksSection = ({ streaks }: Progress): Html =>
   section(
     "Streaks",
     "The environment has no streaks yet.",
