@@ -1,14 +1,14 @@
+/**
+ * The elements `<laurel-leaderboard>` and `<laurel-profile>`. Their base class asks the server (by
+ * `client`, or by the attributes `url` and `key`): at once, every `refresh` seconds while the page is
+ * visible, and with `live` when its stream opens and at each message about the user. An element draws
+ * only what has changed, and inserts text only as text.
+ */
 import type { LeaderboardPage, Progress } from "./generated/types.ts"
 import { type Laurel, makeLaurel, type Table } from "./Laurel.ts"
 import type { LaurelError } from "./LaurelError.ts"
 import { pause } from "./limit.ts"
 import type { StreamState } from "./stream.ts"
-
-/*
- * Base of the elements: where they ask (`client`, or the attributes `url` and `key`), when (at once, every `refresh` seconds
- * while the page is seen, with `live` when its stream opens and at each message of the user), and how they look. They draw
- * only what has changed, and text only as text.
- */
 
 /** The operations that elements call: without the others, a page with elements alone loads less. */
 const table = {
@@ -244,8 +244,6 @@ export class LaurelProfile extends LaurelElement<Profile> {
     return [make("p", title), make("p", facts.join(" · ")), bar, ...list]
   }
 }
-
-export { LaurelLeaderboard, LaurelProfile }
 
 const define = (name: string, element: CustomElementConstructor) => {
   // A page may load the module twice, a server has no elements.
