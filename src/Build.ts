@@ -1,7 +1,8 @@
 /**
- * The running Laurel's version and commit, for `--version`, `/healthz`, metrics and telemetry. The commit is that of
- * the file `commit`, which the build of the image writes, or of the checkout. It is read by hand where it is asked for, once
- * a start: to run git costs a process, and git refuses checkouts of other owners.
+ * The running Laurel's version and commit, for `--version`, `/healthz`, metrics and telemetry. The
+ * commit is that of the file `commit`, which the build of the image writes, or of the checkout. It
+ * is read by hand where it is asked for, once a start: to run git costs a process, and git refuses
+ * checkouts of other owners.
  */
 import { readFileSync } from "node:fs"
 import path from "node:path"
@@ -12,7 +13,10 @@ export const version: string = manifest.version
 /** Where package.json is. */
 const installation = path.resolve(import.meta.dirname, "..")
 
-/** The full hash of the commit in `root`, or `unknown`: a copy without `.git`, or one whose refs are in another format. */
+/**
+ * The full hash of the commit in `root`, or `unknown`: a copy without `.git`, or one whose refs are
+ * in another format.
+ */
 export const commitOf = (root = installation): string => {
   const written = textOf(path.join(root, "commit"))
   if (isHash(written)) return written

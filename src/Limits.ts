@@ -1,14 +1,10 @@
 /**
- * Every bound of the service, with its unit in its name. Those an operator may want to change are
- * defaults of settings in `config/Config.ts`; the rest are part of the contract. How they relate is in `limitRelations.ts`.
+ * Every limit of the service, with its unit in its name. A limit that an operator may change is the
+ * default of a setting in `config/Config.ts`; the others are part of the contract. `laurel limits`
+ * prints all of them. The relations between limits are checked when this file is loaded.
+ * `engineLimits.ts` has the limits of the engine, storage, webhooks and the cluster.
  */
-import { accountLimits } from "./accountLimits.ts"
-import { bucketLimits } from "./bucketLimits.ts"
-import { clusterLimits } from "./clusterLimits.ts"
-import { historyLimits } from "./historyLimits.ts"
-import { httpLimits } from "./httpLimits.ts"
-import { journalLimits } from "./journalLimits.ts"
-import { watchLimits } from "./watchLimits.ts"
+import { engineLimits } from "./engineLimits.ts"
 
 const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
@@ -46,7 +42,7 @@ export const limits = {
   messageBytesMax: 20 * kibibyte,
   messageLevelsMax: 1_000,
   idempotencyKeyCharactersMax: 255,
-  /** Of all preferences of a request together (`Prefer`). */
+  /** All `Prefer` fields of a request together. */
   preferCharactersMax: 1_000,
   idempotencyRetentionMs: 86_400_000,
   /** Minutes for which the events of an environment are counted. */
@@ -60,11 +56,14 @@ export const limits = {
   // History kept in a user's state
   /** Periods of a rule's limit; the uses of older ones are counted in the user's history. */
   rulePeriodsMax: 32,
-  /** Former time zones of a user or a project; before the oldest, that one counts. */
+  /** Former time zones of a user or a project. The oldest also applies to all earlier times. */
   pastZonesMax: 32,
-  /** Ranges of days of a streak; late events of the days before them add nothing. */
+  /** Ranges of days of a streak. A late event of a day before the first range adds nothing. */
   streakRangesMax: 400,
-  /** Former freezes of a streak's definition; before the oldest, those count. */
+  /**
+   * Former numbers of freezes of a streak's definition. The oldest also applies to all earlier
+   * days.
+   */
   streakEditsMax: 16,
 
   // Definitions
@@ -78,7 +77,7 @@ export const limits = {
   textSearchesOfActionMax: 200,
   /** Target of a step or a badge. */
   targetMax: Number.MAX_SAFE_INTEGER,
-  /** Steps and badges that sum: their target, the number of one event, the sum itself, and its decimals. */
+  /** Sums of steps and badges: the target, the number in one event, the sum, and its decimals. */
   sumTargetMax: 1_000_000_000,
   sumAmountMax: 1_000_000_000,
   sumMax: 2_000_000_000,
@@ -94,7 +93,9 @@ export const limits = {
   streakFreezesMax: 366,
   streakEveryDaysMax: 366,
 
-  /** A file of definitions: its bytes, the definitions that it may change at once, and the work of that (`Definitions.ts`). */
+  /**
+   * A file of definitions: its size, the definitions that it changes, and the work of the change.
+   */
   definitionsBytesMax: 256 * kibibyte,
   definitionChangesMax: 500,
   definitionWorkMax: 300_000,
@@ -107,11 +108,14 @@ export const limits = {
   /** Archived definitions to keep; the oldest are dropped first. */
   archivedQuestsMax: 10_000,
   archivedBadgesMax: 10_000,
-  /** Webhooks of an environment: the default of `LAUREL_WEBHOOKS_MAX`, and its most. */
+  /** Webhooks of an environment: the default and the maximum of `LAUREL_WEBHOOKS_MAX`. */
   webhooks: 50,
   webhooksMax: 1_000,
 
-  /** Actions of an environment whose events are counted by name, and those among them that no definition named. */
+  /**
+   * Actions of an environment whose events are counted by name, and how many of these no definition
+   * names.
+   */
   actionsCountedMax: 1_000,
   actionsUnmatchedMax: 500,
 
@@ -120,249 +124,432 @@ export const limits = {
   rateLimitWindowMs: 60_000,
   requestsPerMinuteMax: 1_000_000_000,
 
-  // Actors, and lists of users
-  mailboxMessagesMax: 16_384,
-  /** Commands accepted and not answered yet, beyond which batches wait. */
-  commandsUnansweredMax: 65_536,
-  /** Conditions and definitions evaluated per turn of the event loop, about 1 ms; further commands wait (`DecisionTurns`). */
-  decisionTurnWorkMax: 30_000,
-  activationsConcurrentMax: 64,
-  residentUsersMax: 200_000,
-  /** Users beyond `residentUsersMax` while the snapshot that allows evictions is written: half as many, and at least these. */
-  residentUsersOverrunMin: 20_000,
-  /** Wait of a batch for room in memory, and batches in that queue. */
-  batchRoomWaitMs: 20_000,
-  batchesWaitingMax: 1_000,
-  idlePassivateMs: 10 * 60_000,
-  /** Holds about 22 million callers' ids at a false-positive rate of 1 %. */
-  idFilterBytes: 32 * mebibyte,
-  /** A user's unsnapshotted records to search one by one; more are indexed by a map. */
-  pendingNamesLookedAtMax: 64,
-  sweepIntervalMs: 1_000,
-  sweepActorsMax: 2_000,
-  actorRestartsMax: 5,
-  actorRestartBackoffMs: 100,
-  actorRestartWindowMs: 60_000,
-  listTurnMs: 2,
-  /** Lists of users that are read at once, and of one environment. */
-  listsConcurrentMax: 4,
-  listsPerEnvironmentMax: 1,
-  sortTurnItemsMax: 512,
+  // Keys, accounts, sessions and invitations
+  /** Keys in force: in all environments, and in one. */
+  keysMax: 10_000,
+  keysPerEnvironmentMax: 1_000,
+  /** Revoked and expired keys that are listed. The keys that ended first are dropped first. */
+  endedKeysMax: 1_000,
+  keyNameCharactersMax: 100,
+  keyOriginsMax: 20,
+  originCharactersMax: 300,
+  keyCidrsMax: 20,
+  /** Interval of the records of the last uses of keys. */
+  keyUseFlushMs: 3_600_000,
+  /** Interval of attempts to write such a record once it is due. */
+  keyUseCheckMs: 1_000,
+  /** Deadline of the last such record at shutdown. */
+  keyUseLastFlushMs: 2_000,
+  /** Lifetimes of user tokens. The longest token contains the longest user id, escaped. */
+  userTokenSecondsMin: 60,
+  userTokenSeconds: 3_600,
+  userTokenSecondsMax: 86_400,
+  userTokenCharactersMax: 2_048,
+  /**
+   * Erased users of an environment whose earlier tokens are refused one by one. Beyond, all earlier
+   * tokens are refused.
+   */
+  erasedUsersMax: 10_000,
+  /**
+   * Requests with the tokens of one user, and users whose requests are counted. The user seen first
+   * is dropped first.
+   */
+  userRequestsPerMinute: 120,
+  usersCountedMax: 100_000,
+  accountsMax: 1_000,
+  emailCharactersMax: 254,
+  accountNameCharactersMax: 100,
+  passkeysPerAccountMax: 20,
+  passkeyNameCharactersMax: 100,
+  /**
+   * Base64url: ids have at most 1,023 bytes (WebAuthn Level 3, §7.1), keys at most 2 KiB (RSA with
+   * 8,192 bits has half).
+   */
+  passkeyIdCharactersMax: 1_364,
+  passkeyKeyCharactersMax: 2_731,
+  /** Time between the options of a passkey and the browser's answer. */
+  passkeyChallengeMs: 300_000,
+  /** Used challenges that have not expired. */
+  passkeyChallengesUsedMax: 10_000,
+  /**
+   * `CheckThread`: checks in progress, deadline of a check, idle time after which the thread ends,
+   * and its heap.
+   */
+  checksMax: 32,
+  checkMs: 10_000,
+  checkThreadIdleMs: 60_000,
+  checkThreadMebibytesMax: 128,
+  /**
+   * Sessions of one account. A further session ends the one that was unused for the longest time.
+   */
+  sessionsPerAccountMax: 20,
+  sessionAgentCharactersMax: 200,
+  /** A session ends after the first time without use, and after the second time in any case. */
+  sessionIdleMs: 12 * 3_600_000,
+  sessionMs: 30 * 86_400_000,
+  /** The use of a session is recorded at most this often. */
+  sessionRenewMs: 10 * 60_000,
+  /** Time after a sign-in or a confirmation in which an account may do what cannot be undone. */
+  sessionConfirmedMs: 10 * 60_000,
+  passwordCharactersMin: 12,
+  passwordCharactersMax: 128,
+  /**
+   * A password needs at least 10 to this power guesses. The estimate reads only the first
+   * characters.
+   */
+  passwordGuessesLog10Min: 10,
+  passwordEstimatedCharactersMax: 48,
+  /**
+   * Hashes of passwords: computed at once; computed or waiting for strangers; and additionally
+   * waiting for people whom the server knows by a session, a link or a device that signed in
+   * before.
+   */
+  passwordHashesConcurrentMax: 2,
+  passwordHashesWaitingMax: 34,
+  passwordHashesOfKnownMax: 16,
+  /** Failed sign-ins without a pause: with one e-mail address, and from one network address. */
+  signInFailuresFreePerAccount: 5,
+  signInFailuresFreePerAddress: 20,
+  signInPauseMsMin: 1_000,
+  signInPauseMsMax: 15 * 60_000,
+  signInFailuresKeptMs: 86_400_000,
+  /** Remembered e-mail addresses with failures, and as many network addresses. */
+  signInNamesMax: 10_000,
+  invitationsMax: 1_000,
+  setupLinkMs: 86_400_000,
+  joinLinkMs: 3 * 86_400_000,
+  resetLinkMs: 3_600_000,
+  /** Entries of the audit log, and how long each is kept. */
+  auditEntriesMax: 100_000,
+  auditKeptMs: 400 * 86_400_000,
+  /** Segments of the audit log are removed whole. A segment takes entries for at most this time. */
+  auditSegmentBytes: 256 * 1024,
+  auditSegmentMs: 30 * 86_400_000,
+  auditPruneMs: 3_600_000,
+  auditTextCharactersMax: 300,
+  /** Changed members of an entry, and the texts of each. */
+  auditChangesMax: 10,
+  auditChangeCharactersMax: 100,
+  /** How long an entry waits for PostgreSQL. */
+  auditWriteMs: 15_000,
+  /** Entries on a page, and entries that a page searches. */
+  auditPageMax: 50,
+  auditSearchedMax: 5_000,
+  auditReadEntriesMax: 1_000,
+  /**
+   * Entries of one account, of one key, and of all failed sign-ins: none of them can fill the log.
+   */
+  auditAccountActionsPerHourMax: 500,
+  auditKeyEntriesPerHourMax: 500,
+  auditFailuresPerHourMax: 5,
 
-  // Backfills of badges
-  backfillTurnUsersMax: 100,
-  backfillUsersConcurrentMax: 100,
-  /** Delay before a temporarily refused award is retried. */
-  backfillRetryMs: 1_000,
+  // HTTP server and dashboard
+  /** Addresses of `X-Forwarded-For` that are read, from its end. */
+  forwardedHopsMax: 32,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  /**
+   * Idle timeout of connections: longer than that of proxies, so that no proxy sends into a closing
+   * connection.
+   */
+  keepAliveTimeoutMs: 65_000,
+  connectionsMax: 20_000,
+  connectionsCheckMs: 1_000,
+  lingerMs: 1_000,
+  // Admission control: see `http/pipeline/Admission.ts`
+  /**
+   * The server is overloaded once each turn of the event loop had this many units, over this many
+   * connections, and took `overloadTurnMs`, for a period of `overloadStandingMs`.
+   */
+  overloadCrowdUnits: 64,
+  overloadConnectionsMin: 256,
+  overloadTurnMs: 25,
+  overloadStandingMs: 100,
+  /** Under overload, a turn admits requests for this time, and at least this many units. */
+  overloadBudgetMs: 3,
+  overloadTurnUnitsMin: 4,
+  /**
+   * Further units per turn, divided equally among the environments with requests, and the turns for
+   * which a share is kept.
+   */
+  overloadSharedUnits: 64,
+  overloadShareTurnsMax: 4,
+  /** Time per turn to send refusals. Reading the refused requests takes about twice as long. */
+  overloadRefusalMs: 1,
+  overloadCalmMs: 1_000,
+  /** A request is one unit, plus one unit for each of these parts of its body. */
+  admissionUnitBytes: 16 * kibibyte,
+  /** Replies of one turn that are sent together. */
+  repliesTogetherMax: 32,
+  /** Requests in progress, and memory of their bodies. */
+  requestsWaitingMax: 10_000,
+  bodiesBytesMax: 256 * mebibyte,
+  /** Time without progress after which the reader of a chunked reply is disconnected. */
+  streamStallMs: 30_000,
+  /**
+   * A batch counts as its number of events, or as one request for each of these parts of its body
+   * if that is more.
+   */
+  rateLimitUnitBytes: 64 * kibibyte,
+  /** Time per turn to decode batch bodies, in total, and the bytes parsed per step. */
+  decodeTurnMs: 1,
+  decodeStepBytes: 16 * kibibyte,
+  /**
+   * Pages of the dashboard that are made at once: in total, for one account, for one environment,
+   * and reserved for signing in and the own account.
+   */
+  pagesConcurrentMax: 8,
+  pagesPerAccountMax: 3,
+  pagesPerEnvironmentMax: 4,
+  pagesReservedForSignIn: 2,
+  /** The size of a form of the dashboard. */
+  pageBodyBytesMax: 64 * kibibyte,
+  /**
+   * Forms that are received or answered at once: in total, and from one network (an IPv4 address,
+   * or a /64 of IPv6).
+   */
+  pageBodiesMax: 512,
+  pageBodiesOfNetworkMax: 64,
+  /** Metadata of all events on one page of a history. */
+  pageMetadataCharactersMax: 20_000,
+  /** Time for which a secret waits to be shown once, and secrets that wait. */
+  secretShownMs: 60_000,
+  secretsShownMax: 1_000,
+  /** Time in which an equal form counts as a repetition, and forms that are remembered. */
+  sentFormMs: 60_000,
+  sentFormsMax: 1_000,
+  /**
+   * Pages that answered a form, and forms that wait for a sign-in: time for which they are kept,
+   * number per session, and total size.
+   */
+  keptPagesMs: 3_600_000,
+  keptPagesOfSessionMax: 30,
+  keptPagesBytesMax: 16 * mebibyte,
+  /** A form that the form of a sign-in contains, encoded twice. */
+  carriedFormBytesMax: 16 * kibibyte,
+  /**
+   * Interval between samples of the number of events, and samples kept. The rate compares the
+   * newest with the oldest.
+   */
+  recentSampleMs: 10_000,
+  recentSamplesMax: 6,
+  // Streams of messages
+  /** Streams of an environment's messages: in total, and of one environment. */
+  streamsMax: 2_000,
+  streamsOfEnvironmentMax: 200,
+  /** Streams of one user's messages: in total, and of one user. */
+  userStreamsMax: 10_000,
+  streamsOfUserMax: 10,
+  /**
+   * Streams of one account in the dashboard, in all environments. The rest is left to API clients.
+   */
+  streamsOfAccountMax: 20,
+  /** Records per step: live (their messages fit into a stream's queue), and from the journal. */
+  streamHubTakeRecordsMax: 16,
+  streamTakeRecordsMax: 1_000,
+  streamPieceCharactersMax: 256 * kibibyte,
+  streamQueueBytesMax: mebibyte,
+  userStreamQueueBytesMax: 64 * kibibyte,
+  /** Messages with which a user's stream resumes. */
+  userStreamPastCharactersMax: mebibyte,
+  /** Records of the user that are searched for those messages. */
+  userStreamPastRecordsMax: 5_000,
+  streamCoalesceMs: 20,
+  streamHeartbeatMs: 15_000,
+  /** Reconnection delay announced to clients. */
+  streamRetryMs: 1_000,
+  refusedBodyBytesMax: 16 * mebibyte,
+  /**
+   * Chunks of a body before they are merged: a small chunk takes far more memory than its bytes.
+   */
+  bodyPiecesMax: 256,
+  shutdownGraceMs: 10_000,
+  adminGraceMs: 1_000,
+  adminConnectionsMax: 100,
+  /** Timeout of the command line for a running server. */
+  adminRequestMs: 40_000,
+  /**
+   * A reply that waits for work sends a line at this interval. A server that forwards the reply
+   * would end a silent one.
+   */
+  adminPulseMs: 20_000,
 
-  // Leaderboard
-  boardChunkSlotsMin: 16,
-  boardChunkSlotsStep: 64,
-  boardChunkSlotsMax: 512,
-  boardSpareChunksMax: 4,
-  boardMovesMax: 256,
-  boardLargeMembersMin: 5_000_000,
-  boardLargeChunkSlotsMax: 1_024,
-  boardIdsInOneTableMax: 2_048,
-  boardIdTables: 512,
-  /** Past windows that can be read. */
-  boardDailyWindowsKept: 31,
-  boardWeeklyWindowsKept: 12,
-  boardMonthlyWindowsKept: 12,
-  /** Small values, since boards are deleted later: LMDB deletes large values slowly. */
-  boardPageBytesMax: 1_600,
-  boardBucketUsers: 100,
-  /** Work on a stored board per turn of the event loop; `npm run bench -- rollover` prints the longest turn. */
-  boardTurnRowsMax: 100,
-  boardTurnBucketsMax: 25,
-  boardSliceEntriesMax: 100,
-  /** Interval between checks of the machine's clock for jumps. */
-  clockCheckMs: 60_000,
-  /** A jump of the machine's clock is accepted at once up to the first, after the second up to the third, and refused beyond. */
-  clockStepMs: 5 * 60_000,
-  clockJumpStandsMs: 60_000,
-  clockJumpMsMax: 31 * 86_400_000,
-  /** Speed of time while the machine's clock is behind, and the lag from which the log reports it. */
-  clockSlewRate: 0.9,
-  clockBehindToldMs: 1_000,
-  windowClosesConcurrentMax: 64,
-  windowCloseRetryMs: 1_000,
-  /** Due users are visited in groups, with a pause after each. */
-  agendaGroupUsersMax: 200,
-  agendaPauseMs: 100,
-  agendaRetryMs: 5_000,
-  /** Members of an agenda to recheck per turn after an edit of definitions. */
-  agendaScanMembersMax: 20_000,
-
-  // Snapshot
-  snapshotIntervalMs: 30_000,
-  snapshotRecordsMax: 200_000,
-  snapshotSliceEntriesMax: 10_000,
-  snapshotSliceBytesMax: 8 * mebibyte,
-  snapshotTurnMs: 2,
-  idBucketIdsMax: 100,
-  snapshotTurnIdsMax: 8_192,
-  idRunIdsMax: 8_000_000,
-  /** Expiry of kept answers: answers and entries per transaction, answers per turn of the event loop. */
-  expirySliceAnswersMax: 1_000,
-  expirySliceEntriesMax: 5_000,
-  expiryTurnAnswersMax: 50,
-  snapshotPendingRecordsMax: 1_000_000,
-  /** A turn of the event loop that folds records of another server. */
-  foldTurnMs: 5,
-  /** Folding waits this long where only snapshots of other engines of the process make room. */
-  foldRoomMs: 100,
-  idempotencyPieceBytesMax: 1_600,
-  journalRetentionMs: 7 * 86_400_000,
-  /** Age at which a segment is closed, and the interval of heartbeat records of an idle server. */
-  journalSegmentMs: 12 * 3_600_000,
-  journalHeartbeatMs: 6 * 3_600_000,
-  /** Deadline for an erased user to leave journal and archives. */
-  erasureMs: 10 * 86_400_000,
-  journalRetentionBytesMax: 16 * 1024 * mebibyte,
-
-  // Feed: latest records kept in memory for its readers
-  feedRecordsMax: 20_000,
-  feedBytesMax: 8 * mebibyte,
-  feedReadersMax: 4,
-  feedToldMax: 512,
-  /** Pause of a reader of the past while the store that has it does not answer. */
-  feedRetryMs: 1_000,
-  journalHeldBytesMax: 32 * 1024 * mebibyte,
-
-  // Stored entries
-  /** Address space that a database reserves, and the least where the process has a limit on that (`addressSpace.ts`). */
-  mapBytes: 16 * 1024 * mebibyte,
-  mapBytesMin: 256 * mebibyte,
-  /** Address space for the threads of a server beside the database. */
-  threadsMapBytes: 3 * 1024 * mebibyte,
-  /** A larger database is checked after the start if its last shutdown was clean. */
-  databaseCheckedBytesMax: 16 * mebibyte,
-  writeThreadYoungMebibytesMax: 8,
-  /** The thread that writes ends after so long without a write: several intervals of the snapshot. */
-  writeThreadIdleMs: 90_000,
-  readChunkEntriesMax: 1_000,
-  readChunkMs: 2,
-
-  // Webhooks
-  webhookGraceSeconds: 86_400,
-  webhookGraceSecondsMax: 604_800,
-  /** Active secrets: the current one, and earlier ones in their grace period. */
-  webhookSecretsMax: 5,
-  webhookTimeoutMs: 15_000,
-  webhookConnectTimeoutMs: 10_000,
-  webhookKeepAliveMs: 4_000,
-  webhookHeaderBytesMax: 16 * kibibyte,
-  webhookReplyReadBytesMax: 16 * kibibyte,
-  webhookReplyKeptBytesMax: kibibyte,
-  webhookAttemptsMax: 20,
-  /** Concurrent attempts: per endpoint, and in total. */
-  webhookConcurrencyMax: 10,
-  webhookAttemptsAtOnceMax: 2_048,
-  /** Of those, to the webhooks of one environment on one host: half is as many as one webhook that answers quickly has. */
-  webhookAttemptsOfHostMax: 200,
-  /** Attempts that may wait for a connection, beyond those, per endpoint that answers within `webhookQuickMs`. */
-  webhookAheadMax: 90,
-  webhookQuickMs: 100,
-  /** The sender thread reports outcomes in groups of this size, or after this delay. */
-  webhookOutcomesTogether: 64,
-  webhookOutcomesMs: 3,
-  webhookSlowMs: 1_000,
-  webhookBreakerFailures: 5,
-  webhookBreakerOpenMs: 30_000,
-  webhookBreakerOpenMsMax: 10 * 60_000,
-  webhookBreakerPauseMsMax: 3_600_000,
-  /** An endpoint that only fails for this long is disabled. The time between two attempts counts up to the second bound. */
-  webhookFailingMs: 5 * 86_400_000,
-  webhookFailingStepMsMax: 30 * 3_600_000,
-  /** Deliveries in memory, ready to send: per endpoint, per failing endpoint, in total, and the bytes of their records. */
-  webhookReadyMax: 8_192,
-  webhookReadyFailingMax: 4,
-  webhookReadyTotalMax: 100_000,
-  webhookReadyBytesMax: 64 * mebibyte,
-  webhookReadersMax: 4,
-  webhookCrowdedMs: 100,
-  /** Deliveries read from the store: per endpoint at once, per turn, and per block of succeeded ones. */
-  webhookLoadMax: 256,
-  webhookLoadTurnDeliveries: 32,
-  webhookBlockMax: 256,
-  webhookPauseMsMax: 7 * 86_400_000,
-  webhookRetryAfterMsMax: 86_400_000,
-  /** Interval between writes of deliveries, and the age at which an unsent one is written. */
-  webhookFlushIntervalMs: 200,
-  webhookDeferMs: 2_000,
-  outboxTakeRecordsMax: 500,
-  outboxTurnDeliveries: 250,
-  /** Pending deliveries: per endpoint, and in total. */
-  webhookPendingMax: 1_000_000,
-  webhookPendingTotalMax: 10_000_000,
-  /** Finished deliveries to keep per endpoint and status, and the excess that triggers pruning. */
-  webhookLogMax: 10_000,
-  webhookLogSlack: 500,
-  webhookRetentionMs: 6 * 86_400_000,
-  webhookSweepIntervalMs: 600_000,
-  webhookRecoverPendingMax: 10_000,
-  webhookJobBatch: 250,
-  webhookEraseGatherMs: 1_000,
-  /** Time per turn of the event loop to visit endpoints. */
-  webhookTurnMs: 2,
-  webhookRestartMs: 1_000,
-  webhookRestartMsMax: 60_000,
-  webhookShutdownGraceMs: 5_000,
-  webhookFlushDeliveries: 1_000,
-  webhookFlushTurnDeliveries: 50,
-  webhookUnwrittenMax: 5_000,
-  webhookCursorIntervalMs: 5_000,
-  dnsTimeoutMs: 3_000,
-  dnsTries: 2,
-  hostsFileCheckMs: 5_000,
-  // Archives
-  archiveIntervalMs: 3_600_000,
-  /** Delay after a failed archive. */
-  archiveRetryMs: 10 * 60_000,
-  /** Copy beside a running server: bytes between flushes, its speed, and the duration beyond which it may go faster. */
-  archiveFlushBytes: 4 * mebibyte,
-  archiveCopyBytesPerSecond: 64 * mebibyte,
-  archiveCopyMs: 60_000,
-  /** Of a file that archives share; history is rewritten by the file where a user of it was erased. */
-  archivePartBytes: 4 * mebibyte,
-  /** Hours within which hourly archives have read each such file again. */
-  archiveRereadHours: 7 * 24,
-  /** Of such a file, read at once. */
-  archiveReadBytes: 64 * kibibyte,
-  archivesHourly: 24,
-  archivesDaily: 7,
-  archivesKeptMax: 10_000,
-  verificationFaultsMax: 20,
-  /** Erased users and revoked keys that a restore lists as returned. */
-  restoreToldMax: 1_000,
-  /** Journal records that a restore folds into the snapshot per step, all in memory. */
-  foldRecordsMax: 100_000,
-  exportLineBytesMax: 64 * mebibyte,
-  /** Silence after which a worker process counts as hung. */
-  workerSilenceMs: 10 * 60_000,
-  /** Time in which a worker process ends after its outcome. */
-  workerExitMs: 10_000,
-  /** A process that scans databases ends after this time without one. */
-  scanIdleMs: 1_000,
-  /** Time that a scan has for finding out, after a signal has ended a server, whether its database is damaged. */
-  crashScanMs: 10 * 60_000,
-
-  ...accountLimits,
-  ...bucketLimits,
-  ...clusterLimits,
-  ...httpLimits,
-  ...historyLimits,
-  ...journalLimits,
-  ...watchLimits,
+  // Metrics, logs and telemetry
+  otlpLogsEveryMs: 1_000,
+  otlpLogsBatchMax: 1_000,
+  otlpMetricsEveryMs: 15_000,
+  /** Deadline of one export, retries included. */
+  otlpExportMs: 10_000,
+  otlpRetryMs: 1_000,
+  otlpRetriesMax: 3,
+  /** Exports in progress; further ones are dropped and counted. */
+  otlpExportsUnderWayMax: 4,
+  /** Deadline of the last export at shutdown. */
+  otlpShutdownMs: 2_000,
+  /** Interval of samples of the event loop's delay. */
+  eventLoopSampleMs: 20,
+  /** Turns of the event loop from this length on are counted by their cause. */
+  longTurnMs: 5,
+  /** Interval between measurements of files and disks. */
+  diskSampleMs: 30_000,
+  /** Interval between searches for the oldest message that is not delivered. */
+  webhookOldestMs: 15_000,
+  /** Log lines of slow requests, and spans, per minute. */
+  slowLinesPerMinuteMax: 60,
+  spansPerMinuteMax: 120,
+  slowRequestMs: 1_000,
+  /** The path of a request in a log line. */
+  loggedPathCharactersMax: 1_024,
+  /** Lines of the access log that wait for the reader of the stream. */
+  accessLogBytesMax: 4 * 1_024 * 1_024,
+  /** Deadline of the last lines at shutdown. */
+  accessLogFlushMs: 1_000,
 
   // The process
-  /** The least that V8 must be allowed for the heap of a server, which it ends without more. */
+  /** The least heap of a server: V8 ends the process when the heap is full. */
   heapBytesMin: 256 * mebibyte,
   signalEchoMs: 500,
-  /** `laurel listen`: attempts to forward a message, and the time before the second; it doubles. */
+  /**
+   * `laurel listen`: attempts to forward a message, and the delay before the second. The delay
+   * doubles.
+   */
   listenAttemptsMax: 3,
   listenRetryMs: 1_000,
   /** Interval of progress lines in the log of a long start. */
   startLogEveryMs: 5_000,
+
+  ...engineLimits,
 } as const
+
+/* Relations between limits. */
+
+const holds = (relation: boolean, words: string): void => {
+  if (!relation) throw new Error(`Limits disagree: ${words}`)
+}
+
+type Bounds = { readonly [Name in keyof typeof limits]: number }
+
+const checkRequests = (limits: Bounds): void => {
+  holds(limits.metadataBytesMax < limits.bodyBytesMax, "a body holds the largest metadata")
+  holds(limits.eventBytesMax === limits.bodyBytesMax, "an event is as large alone as in a batch")
+  holds(
+    limits.eventBytesMax <= limits.rateLimitUnitBytes,
+    "the largest event counts as one request",
+  )
+  holds(limits.bodyBytesMax < limits.batchBodyBytesMax, "a batch holds the largest event")
+  holds(limits.bodyBytesMax < limits.recordBytesMax, "a record holds the largest body")
+  // A key's id and a time in JSON take less than 64 bytes.
+  holds(
+    64 * (limits.keysMax + limits.endedKeysMax) < limits.recordBytesMax,
+    "a record holds the last use of every key",
+  )
+  const { userTokenSeconds, userTokenSecondsMax, userTokenSecondsMin } = limits
+  holds(
+    userTokenSecondsMin <= userTokenSeconds && userTokenSeconds <= userTokenSecondsMax,
+    "the default lifetime of user tokens is allowed",
+  )
+  // An escape takes six characters, base64 four for three; the rest of a token takes less than 300.
+  holds(
+    (4 / 3) * 6 * limits.idCharactersMax + 300 < limits.userTokenCharactersMax,
+    "a user token holds the longest user id",
+  )
+}
+
+const checkEngine = (limits: Bounds): void => {
+  holds(
+    limits.commitBatchBytesMax + limits.recordBytesMax < limits.segmentBytes,
+    "a segment holds the largest batch",
+  )
+  holds(limits.journalAllocationBytes <= limits.segmentBytes, "a segment is allocated in steps")
+  holds(limits.batchEventsMax <= limits.mailboxMessagesMax, "a mailbox takes a whole batch")
+  holds(
+    limits.mailboxMessagesMax < limits.commandsUnansweredMax,
+    "one user's mailbox leaves room for batches",
+  )
+  holds(
+    limits.batchEventsMax <= limits.residentUsersOverrunMin,
+    "the users of a whole batch fit at once",
+  )
+  holds(limits.commitBatchBytesMax < limits.recordSlabBytes, "a slab holds a usual batch")
+  holds(
+    limits.amountMax * limits.multiplierMax <= limits.balanceMax,
+    "a multiplied reward stays a safe integer",
+  )
+  holds(
+    20 + 4 * limits.idCharactersMax < limits.boardPageBytesMax,
+    "a page of a board holds the longest user id",
+  )
+  holds(
+    2 * (limits.webhookConcurrencyMax + limits.webhookAheadMax) <= limits.webhookAttemptsOfHostMax,
+    "one webhook that answers quickly has all its attempts in its host's share",
+  )
+  holds(limits.webhooks <= limits.webhooksMax, "the default number of webhooks is allowed")
+  holds(
+    4 * limits.pageBodiesMax * limits.pageBodyBytesMax <= limits.bodiesBytesMax,
+    "forms of the dashboard leave most of the room for bodies to the API",
+  )
+  holds(limits.pageDefault <= limits.pageMax, "the default page is allowed")
+  holds(
+    (limits.auditKeptMs / 3_600_000) * limits.auditFailuresPerHourMax <= limits.auditEntriesMax / 2,
+    "failed sign-ins fill at most half of the audit log",
+  )
+  // A segment is closed, its successor noted, its retention passes, and the next snapshot prunes
+  // it.
+  const journalMs =
+    limits.journalSegmentMs + limits.journalRetentionMs + 4 * limits.journalHeartbeatMs
+  holds(journalMs < limits.erasureMs, "erased data leaves the journal in time")
+  holds(
+    limits.leftoverKeptMs + limits.leftoverSweepMs < limits.erasureMs,
+    "erased data leaves the bytes that a recovery cut off in time",
+  )
+}
+
+const checkServers = (limits: Bounds): void => {
+  holds(
+    2 * limits.clusterPartitions * limits.partitionHeartbeatStepMs <= limits.journalHeartbeatMs,
+    "the heartbeats of all partitions are rare",
+  )
+  holds(
+    2 * limits.bucketSendMs <= limits.bucketKeptMs,
+    "a piece stays longer than a shipper that found it may use it",
+  )
+  holds(
+    limits.bucketPieceBytes <= limits.bucketObjectBytesMax,
+    "a piece of an archive can be read back",
+  )
+  holds(limits.snapshotRecordsMax < limits.snapshotPendingRecordsMax, "snapshots start in time")
+  holds(
+    [
+      limits.boardChunkSlotsMin,
+      limits.boardChunkSlotsMax,
+      limits.boardLargeChunkSlotsMax,
+      limits.boardIdTables,
+    ].every((count) => Number.isInteger(Math.log2(count))) && limits.boardChunkSlotsMin >= 4,
+    "chunk sizes and table counts are powers of two",
+  )
+  holds(
+    limits.lockExpirationMsMax < limits.formatWaitMs,
+    "every runner that is alive counts where formats are raised",
+  )
+  holds(
+    2 * limits.adminPulseMs < limits.forwardSilenceMs,
+    "a forwarded request for an archive is not given up while it waits",
+  )
+  holds(
+    limits.formatWaitMs < limits.runnerForgottenMs,
+    "the row of a runner stays as long as the runner counts",
+  )
+  holds(
+    limits.openingsAtOnceMax < limits.postgresOtherSessions,
+    "partitions that upload their journals leave a session to the others",
+  )
+}
+
+/** Throws when two limits disagree. */
+export const checkLimits = (limits: Bounds): void => {
+  checkRequests(limits)
+  checkEngine(limits)
+  checkServers(limits)
+}
+
+checkLimits(limits)

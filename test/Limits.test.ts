@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { limits } from "../src/Limits.ts"
-import { checkLimits } from "../src/limitRelations.ts"
+import { checkLimits, limits } from "../src/Limits.ts"
 
 describe("The bounds of webhooks", () => {
   it("equal the documented ones", () => {

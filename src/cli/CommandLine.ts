@@ -10,6 +10,7 @@ import { cluster } from "./commands/cluster.ts"
 import { definitions } from "./commands/definitions.ts"
 import { demo } from "./commands/demo.ts"
 import { keys } from "./commands/keys.ts"
+import { limits } from "./commands/limits.ts"
 import { listen } from "./commands/listen.ts"
 import { snapshots } from "./commands/snapshots.ts"
 import { CommandFailed, exitCodes } from "./output/ExitCode.ts"
@@ -31,7 +32,17 @@ export const serve = Command.make("serve", {}, () => runServer).pipe(
 
 const laurel = Command.make("laurel").pipe(
   Command.withDescription("A gamification back end that you run yourself"),
-  Command.withSubcommands([serve, accounts, keys, definitions, listen, snapshots, cluster, demo]),
+  Command.withSubcommands([
+    serve,
+    accounts,
+    keys,
+    definitions,
+    listen,
+    snapshots,
+    cluster,
+    limits,
+    demo,
+  ]),
 )
 
 /** Prints help unchanged, and usage errors as lines without the help. */

@@ -66,12 +66,12 @@ export class DirectoryCopy {
     return performance.now() - this.#currentAt < this.#staleMs
   }
 
-  /** Ends when a read that began after the call has found the copy current. Such reads begin `directoryAskedMs` apart. */
+  /** Ends when a read that began after the call has found the copy current. Such reads begin `directoryReadPauseMs` apart. */
   readonly renewed: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
     const askedAt = performance.now()
     while (this.#currentAt < askedAt) {
       const isReading = this.#readAt >= askedAt
-      const inMs = this.#readAt + limits.directoryAskedMs - performance.now()
+      const inMs = this.#readAt + limits.directoryReadPauseMs - performance.now()
       if (!isReading && inMs > 0) {
         yield* Effect.timeoutOption(this.#read.await, inMs)
       } else {

@@ -143,7 +143,7 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
 
   /**
    * Why proxies should send requests elsewhere; `undefined`: they can send them here. After its start a runner waits until each
-   * partition has an owner that is alive, `readinessPatienceMs` at most: one partition that nobody can open must not keep all
+   * partition has an owner that is alive, `readinessWaitMs` at most: one partition that nobody can open must not keep all
    * runners from the rest. From then on one without an owner is no reason to send the requests of all the others elsewhere, to
    * servers which know no more.
    */
@@ -154,7 +154,7 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
     const partitions = Array.from({ length: limits.clusterPartitions }, (_, index) => index + 1)
     const owned = partitions.filter((partition) => this.#isOwned(partition)).length
     if (owned === partitions.length) this.#wasWhole = true
-    const isLate = performance.now() - this.#startedAt >= limits.readinessPatienceMs
+    const isLate = performance.now() - this.#startedAt >= limits.readinessWaitMs
     if (owned > 0 && (this.#wasWhole || isLate)) return undefined
     const words = `${owned} of ${partitions.length} partitions have a server that serves them.`
     return laurelError("starting", words, { retryAfterSeconds: 1 })

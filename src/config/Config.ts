@@ -4,10 +4,9 @@
  */
 import path from "node:path"
 import { Result } from "effect"
+import { firstPartition } from "../domain/project/Directory.ts"
 import { proxyFields } from "../http/request/ClientAddress.ts"
 import { limits } from "../Limits.ts"
-import "../limitRelations.ts"
-import { firstPartition } from "../domain/project/Directory.ts"
 import { archiveKeptMs, type Retention } from "../storage/archive/ArchiveRetention.ts"
 import { defaultSchedule } from "../webhooks/endpoint/RetrySchedule.ts"
 import { bucketFaults, bucketSettings } from "./BucketSettings.ts"

@@ -171,7 +171,8 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
           { concurrency: "unbounded" },
         )
         const elapsedMs = performance.now() - startedAt
-        const most = elapsedMs / limits.directoryAskedMs + elapsedMs / limits.directoryPollMs + 2
+        const most =
+          elapsedMs / limits.directoryReadPauseMs + elapsedMs / limits.directoryPollMs + 2
         const read = (yield* reads) - before
         expect(read).toBeGreaterThan(0)
         expect(read).toBeLessThanOrEqual(most)

@@ -94,7 +94,7 @@ export const simulateTime = Effect.fnUntraced(function* (seed: number, steps: nu
     // Ahead of the engine's time, which may itself be far ahead of a clock that was set back.
     set(believedMs + ahead)
     for (let asks = random.integer(1, 5); asks > 0; asks--) yield* ask
-    yield* TestClock.adjust(isFar ? random.integer(1, day) : limits.clockJumpStandsMs - 1)
+    yield* TestClock.adjust(isFar ? random.integer(1, day) : limits.clockJumpWaitMs - 1)
     yield* ask
     set(before)
   })
@@ -129,7 +129,7 @@ export const simulateTime = Effect.fnUntraced(function* (seed: number, steps: nu
       set(0)
       // Seen, and seen again: it stands.
       running.engine.now()
-      yield* TestClock.adjust(limits.clockJumpStandsMs)
+      yield* TestClock.adjust(limits.clockJumpWaitMs)
       running.engine.now()
     } else if (kind < 0.8) {
       yield* running.close(random.chance(0.5) ? "kill" : undefined)
@@ -143,7 +143,7 @@ export const simulateTime = Effect.fnUntraced(function* (seed: number, steps: nu
   // With a clock that is right nothing stays that is not due, however many keys there were.
   set(0)
   running.engine.now()
-  yield* TestClock.adjust(limits.clockJumpStandsMs)
+  yield* TestClock.adjust(limits.clockJumpWaitMs)
   expect(running.engine.now()).toBeGreaterThanOrEqual(real.currentTimeMillisUnsafe())
   yield* ask
   yield* TestClock.adjust(limits.idempotencyRetentionMs / limits.clockSlewRate + 4 * hour)

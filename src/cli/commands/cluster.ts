@@ -202,7 +202,7 @@ const becomes = (project: Project): string => {
 const forgottenWords = (projects: ReadonlyArray<Project>): ReadonlyArray<string> => {
   if (projects.length === 0) return []
   const named = projects
-    .slice(0, limits.restoreToldMax)
+    .slice(0, limits.restoreListedMax)
     .map((project) => `  ${project.name}  (${becomes(project)})`)
   const more = projects.length - named.length
   return [

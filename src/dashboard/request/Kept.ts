@@ -77,7 +77,7 @@ export class Kept {
   #find(name: string | null, sessionId: string): What | undefined {
     const entry = name === null ? undefined : this.#entries.get(name)
     if (entry === undefined || entry.sessionId !== sessionId) return undefined
-    return this.#now() - entry.at < limits.keptMs ? entry.what : undefined
+    return this.#now() - entry.at < limits.keptPagesMs ? entry.what : undefined
   }
 
   #keep(what: What, sessionId: string): string {
@@ -86,9 +86,9 @@ export class Kept {
     this.#entries.set(name, { sessionId, at, what })
     this.#bytes += what.body.length
     const own = [...this.#entries].filter(([, entry]) => entry.sessionId === sessionId)
-    for (const [other] of own.slice(0, -limits.keptOfSessionMax)) this.#drop(other)
+    for (const [other] of own.slice(0, -limits.keptPagesOfSessionMax)) this.#drop(other)
     for (const [other, entry] of this.#entries) {
-      if (at - entry.at < limits.keptMs && this.#bytes <= limits.keptBytesMax) break
+      if (at - entry.at < limits.keptPagesMs && this.#bytes <= limits.keptPagesBytesMax) break
       this.#drop(other)
     }
     return name

@@ -19,7 +19,7 @@ export class PageShares {
     answer: Effect.Effect<A, LaurelError>,
   ): Effect.Effect<A, LaurelError> {
     const shares: ReadonlyArray<readonly [name: string, most: number]> = [
-      [all, limits.pagesConcurrentMax - limits.pagesKeptForEntrance],
+      [all, limits.pagesConcurrentMax - limits.pagesReservedForSignIn],
       [accountId, limits.pagesPerAccountMax],
       ...(environment === undefined ? [] : [[environment, limits.pagesPerEnvironmentMax] as const]),
     ]

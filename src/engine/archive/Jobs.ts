@@ -181,7 +181,7 @@ export interface ReturnedKey {
 }
 
 export interface ReturnedKeys {
-  /** The first `restoreToldMax`, and the number of all. */
+  /** The first `restoreListedMax`, and the number of all. */
   readonly keys: ReadonlyArray<ReturnedKey>
   readonly count: number
 }

@@ -28,7 +28,7 @@ export interface LostRecords {
   readonly last: number
   readonly firstAt: number
   readonly lastAt: number
-  /** Users whose erasure would be undone: the first `restoreToldMax`, and their number. */
+  /** Users whose erasure would be undone: the first `restoreListedMax`, and their number. */
   readonly erasures: ReadonlyArray<{ readonly environment: string; readonly userId: string }>
   readonly erasureCount: number
   /** Keys whose revocation would be undone, likewise. */
@@ -140,10 +140,10 @@ export class Walk {
     for (const fact of facts) {
       if (fact.kind === "user.deleted" && subject.actor === "user") {
         const { environment, userId } = subject
-        if (lost.erasureCount++ < limits.restoreToldMax) {
+        if (lost.erasureCount++ < limits.restoreListedMax) {
           lost.erasures = [...lost.erasures, { environment, userId }]
         }
-      } else if (fact.kind === "key.revoked" && lost.revokedKeyCount++ < limits.restoreToldMax) {
+      } else if (fact.kind === "key.revoked" && lost.revokedKeyCount++ < limits.restoreListedMax) {
         lost.revokedKeys = [...lost.revokedKeys, fact.keyId]
       }
     }

@@ -37,7 +37,7 @@ export const findReturnedKeys: JobCode<"returnedKeys"> = Effect.fnUntraced(funct
     const was = endOf(old, old.keys.get(key.id), isLater, at)
     return was === undefined ? [] : [shown(now, key, was)]
   })
-  return { keys: found.slice(0, limits.restoreToldMax), count: found.length }
+  return { keys: found.slice(0, limits.restoreListedMax), count: found.length }
 })
 
 const otherDirectory = new JobFailed({

@@ -38,7 +38,7 @@ export class FeedEntry {
   message(index: number): Told {
     if (this.#messages === undefined) {
       this.#messages = []
-      lately.told(this)
+      messageCache.add(this)
     }
     this.#messages[index] ??= told(messageAt(this.record, index))
     return this.#messages[index]
@@ -51,22 +51,24 @@ export class FeedEntry {
 }
 
 /**
- * The records whose messages were made last. Others drop theirs: the ring keeps records for long, and texts as old as those would
- * be most of what the garbage collector moves.
+ * The entries whose messages were encoded last. All other entries drop their messages: the ring keeps
+ * entries for long, and old texts would be most of what the garbage collector moves.
  */
-class Lately {
-  readonly #entries: Array<FeedEntry | undefined> = new Array(limits.feedToldMax).fill(undefined)
+class MessageCache {
+  readonly #entries: Array<FeedEntry | undefined> = new Array(limits.feedCachedEntriesMax).fill(
+    undefined,
+  )
   #next = 0
 
-  told(entry: FeedEntry): void {
+  add(entry: FeedEntry): void {
     this.#entries[this.#next]?.forget()
     this.#entries[this.#next] = entry
-    this.#next = (this.#next + 1) % limits.feedToldMax
+    this.#next = (this.#next + 1) % limits.feedCachedEntriesMax
   }
 }
 
-// A memory of the last answers, not a state.
-const lately = new Lately()
+// A cache: it holds no state of the engine.
+const messageCache = new MessageCache()
 
 /** A message as it is sent. */
 export interface Told {

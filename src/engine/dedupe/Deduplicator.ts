@@ -107,7 +107,7 @@ export class Deduplicator {
     const { pending } = this.#options
     if (actor.named === undefined) {
       let sequence = actor.lastVisible
-      for (let looked = 0; looked < limits.pendingNamesLookedAtMax; looked++) {
+      for (let looked = 0; looked < limits.pendingNamesScannedMax; looked++) {
         if (sequence <= pending.watermark) return 0
         if (pending.hashOf(sequence) === hash) return sequence
         sequence = pending.olderOf(sequence)

@@ -7,7 +7,7 @@
  * - It never goes back. If the machine's clock is behind, time runs at `clockSlewRate` of its speed until that clock has
  *   caught up: 10 hours for an hour.
  * - If the machine's clock jumps ahead of the monotonic clock by more than `clockStepMs`, time follows the monotonic clock.
- *   A jump that lasts for `clockJumpStandsMs` is followed, since a suspended machine makes such a jump; one of more
+ *   A jump that lasts for `clockJumpWaitMs` is followed, since a suspended machine makes such a jump; one of more
  *   than `jumpMsMax` is not, nor at the start, until the operator allows it (`LAUREL_CLOCK_JUMP_MAX`).
  *
  * Cost: one reading of the machine's clock; of the monotonic clock only once in a millisecond.
@@ -106,7 +106,7 @@ export class EngineClock {
       return false
     }
     const stoodMs = this.#monotonicMs - refused.since
-    return stoodMs >= limits.clockJumpStandsMs && aheadMs <= this.#jumpMsMax
+    return stoodMs >= limits.clockJumpWaitMs && aheadMs <= this.#jumpMsMax
   }
 
   #refuse(aheadMs: number): void {
@@ -118,7 +118,7 @@ export class EngineClock {
     this.#time = Math.max(wall, this.#time + passedMs * limits.clockSlewRate)
     const behindMs = this.#time - wall
     if (behindMs === 0) this.#behind = false
-    if (this.#behind || behindMs < limits.clockBehindToldMs) return
+    if (this.#behind || behindMs < limits.clockBehindLoggedMs) return
     this.#behind = true
     this.#onStep({ kind: "behind", behindMs })
   }

@@ -43,33 +43,33 @@ describe("What a session comes back to", () => {
     expect(kept.size).toBe(0)
   })
 
-  it(`lasts ${limits.keptMs} ms`, () => {
+  it(`lasts ${limits.keptPagesMs} ms`, () => {
     let now = 0
     const kept = new Kept(() => now)
     const name = kept.keepPage(pageOf("typed"), "ses_1")
-    now = limits.keptMs - 1
+    now = limits.keptPagesMs - 1
     expect(kept.page(name, "ses_1")).toBeDefined()
-    now = limits.keptMs
+    now = limits.keptPagesMs
     expect(kept.page(name, "ses_1")).toBeUndefined()
     kept.keepPage(pageOf("next"), "ses_2")
     expect(kept.size).toBe(1)
   })
 
-  it(`is the newest ${limits.keptOfSessionMax} of a session, whatever other sessions keep`, () => {
+  it(`is the newest ${limits.keptPagesOfSessionMax} of a session, whatever other sessions keep`, () => {
     const kept = new Kept(() => 0)
     const other = kept.keepPage(pageOf("other"), "ses_2")
-    const names = Array.from({ length: limits.keptOfSessionMax + 1 }, (_, index) =>
+    const names = Array.from({ length: limits.keptPagesOfSessionMax + 1 }, (_, index) =>
       kept.keepPage(pageOf(String(index)), "ses_1"),
     )
     expect(kept.page(names[0]!, "ses_1")).toBeUndefined()
     expect(kept.page(names[1]!, "ses_1")?.body).toBe("1")
     expect(kept.page(other, "ses_2")?.body).toBe("other")
-    expect(kept.size).toBe(limits.keptOfSessionMax + 1)
+    expect(kept.size).toBe(limits.keptPagesOfSessionMax + 1)
   })
 
-  it(`has at most ${limits.keptBytesMax} bytes, of all sessions: the oldest are dropped`, () => {
+  it(`has at most ${limits.keptPagesBytesMax} bytes, of all sessions: the oldest are dropped`, () => {
     const kept = new Kept(() => 0)
-    const half = "x".repeat(limits.keptBytesMax / 2)
+    const half = "x".repeat(limits.keptPagesBytesMax / 2)
     const names = [1, 2, 3].map((number) => kept.keepPage(pageOf(half), `ses_${number}`))
     expect(names.map((name, index) => kept.page(name, `ses_${index + 1}`) !== undefined)).toEqual([
       false,

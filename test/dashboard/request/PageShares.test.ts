@@ -48,10 +48,10 @@ describe("Slow pages", () => {
     }),
   )
 
-  it.effect(`of all leave ${limits.pagesKeptForEntrance} places to those who sign in`, () =>
+  it.effect(`of all leave ${limits.pagesReservedForSignIn} places to those who sign in`, () =>
     Effect.gen(function* () {
       const { outcome, slow } = yield* start
-      const most = limits.pagesConcurrentMax - limits.pagesKeptForEntrance
+      const most = limits.pagesConcurrentMax - limits.pagesReservedForSignIn
       for (let count = 0; count < most; count++) {
         expect(yield* outcome(`account${count}`)).toBe("made")
         yield* slow(`account${count}`, `env${count}`)

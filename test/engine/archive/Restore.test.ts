@@ -243,7 +243,7 @@ describe("A restore", () => {
       const { id } = yield* archives.create({ reason: "request" })
       yield* engine.askUser(sandbox, { userId: "u3", command: { kind: "erasure" } })
       yield* engine.askDirectory({ kind: "revokeKey", by: "operator", keyId: "key_1" })
-      const some = Array.from({ length: limits.restoreToldMax }, (_, n) => `gone-${n}`)
+      const some = Array.from({ length: limits.restoreListedMax }, (_, n) => `gone-${n}`)
       yield* engine.askUsers(
         sandbox,
         some.map((userId) => event(userId, "TAP")),
@@ -255,13 +255,13 @@ describe("A restore", () => {
       yield* close()
       const { lost } = yield* plan(directory, toArchive, id)
       expect(lost).toMatchObject({
-        erasureCount: 1 + limits.restoreToldMax,
+        erasureCount: 1 + limits.restoreListedMax,
         revokedKeys: ["key_1"],
         revokedKeyCount: 1,
       })
       // All are counted, and not more than so many are named.
       expect(lost?.erasures[0]).toEqual({ environment: sandbox, userId: "u3" })
-      expect(lost?.erasures).toHaveLength(limits.restoreToldMax)
+      expect(lost?.erasures).toHaveLength(limits.restoreListedMax)
     }),
   )
 

@@ -128,7 +128,7 @@ describe("Keys that a restore brings back", () => {
         )
         const found = yield* compared(directory, replaced)
         expect(found.count).toBe(count)
-        expect(found.keys).toHaveLength(limits.restoreToldMax)
+        expect(found.keys).toHaveLength(limits.restoreListedMax)
         expect(new Set(found.keys.map(({ was }) => was))).toEqual(new Set(["revoked", "unlisted"]))
       }),
   )

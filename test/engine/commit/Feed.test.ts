@@ -365,7 +365,8 @@ describe("An entry", () => {
   it("caches a message for its readers, and makes an equal one after eviction", () => {
     const entry = created(1)
     const message = entry.message(0)
-    for (let others = 1; others < limits.feedToldMax; others++) created(1 + others).message(0)
+    for (let others = 1; others < limits.feedCachedEntriesMax; others++)
+      created(1 + others).message(0)
     expect(entry.message(0)).toBe(message)
     created(9_999).message(0)
     expect(entry.message(0)).not.toBe(message)

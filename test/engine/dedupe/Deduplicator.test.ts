@@ -5,7 +5,7 @@ import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { event, rule, sandbox, start } from "../fixture.ts"
 
-const events = 3 * limits.pendingNamesLookedAtMax
+const events = 3 * limits.pendingNamesScannedMax
 
 /** Events of one user whose ids are `first` and those after it. */
 const from = (first: number, count: number) =>

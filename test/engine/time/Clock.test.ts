@@ -9,7 +9,7 @@ const start = Date.parse("2026-11-22T12:00:00Z")
 const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
-const stands = limits.clockJumpStandsMs
+const stands = limits.clockJumpWaitMs
 
 /** A clock over the machine's, which is set `ahead` of noon; `latest` is that of the newest record. */
 const running = Effect.fnUntraced(function* ({
@@ -64,12 +64,12 @@ describe("The engine's clock", () => {
   it.effect("says nothing of a clock that was set back by less than a second", () =>
     Effect.gen(function* () {
       const { now, step, steps } = yield* running()
-      step(1 - limits.clockBehindToldMs)
+      step(1 - limits.clockBehindLoggedMs)
       now()
       expect(steps).toEqual([])
       step(-1)
       now()
-      expect(steps).toEqual([{ kind: "behind", behindMs: limits.clockBehindToldMs }])
+      expect(steps).toEqual([{ kind: "behind", behindMs: limits.clockBehindLoggedMs }])
     }),
   )
 

@@ -1,0 +1,590 @@
+/**
+ * The limits of the engine and of what it works with: storage, webhooks, archives and the cluster.
+ * `Limits.ts` includes them.
+ */
+const kibibyte = 1024
+const mebibyte = 1024 * kibibyte
+
+export const engineLimits = {
+  // Actors, and lists of users
+  mailboxMessagesMax: 16_384,
+  /** Accepted commands without an answer. Beyond, batches wait. */
+  commandsUnansweredMax: 65_536,
+  /**
+   * Conditions and definitions evaluated per turn of the event loop, about 1 ms; further commands
+   * wait (`DecisionTurns`).
+   */
+  decisionTurnWorkMax: 30_000,
+  activationsConcurrentMax: 64,
+  residentUsersMax: 200_000,
+  /**
+   * Users beyond `residentUsersMax` while the snapshot that allows evictions is written: half of
+   * that, and at least this.
+   */
+  residentUsersOverrunMin: 20_000,
+  /** Time for which a batch waits for room in memory, and batches that wait. */
+  batchRoomWaitMs: 20_000,
+  batchesWaitingMax: 1_000,
+  idlePassivateMs: 10 * 60_000,
+  /** Holds about 22 million callers' ids at a false-positive rate of 1 %. */
+  idFilterBytes: 32 * mebibyte,
+  /** Records of a user since the snapshot that are searched one by one. A map indexes more. */
+  pendingNamesScannedMax: 64,
+  sweepIntervalMs: 1_000,
+  sweepActorsMax: 2_000,
+  actorRestartsMax: 5,
+  actorRestartBackoffMs: 100,
+  actorRestartWindowMs: 60_000,
+  listTurnMs: 2,
+  /** Lists of users that are read at once: in total, and of one environment. */
+  listsConcurrentMax: 4,
+  listsPerEnvironmentMax: 1,
+  sortTurnItemsMax: 512,
+
+  // Backfills of badges
+  backfillTurnUsersMax: 100,
+  backfillUsersConcurrentMax: 100,
+  /** Delay before a temporarily refused award is retried. */
+  backfillRetryMs: 1_000,
+
+  // Leaderboard
+  boardChunkSlotsMin: 16,
+  boardChunkSlotsStep: 64,
+  boardChunkSlotsMax: 512,
+  boardSpareChunksMax: 4,
+  boardMovesMax: 256,
+  boardLargeMembersMin: 5_000_000,
+  boardLargeChunkSlotsMax: 1_024,
+  boardIdsInOneTableMax: 2_048,
+  boardIdTables: 512,
+  /** Past windows that can be read. */
+  boardDailyWindowsKept: 31,
+  boardWeeklyWindowsKept: 12,
+  boardMonthlyWindowsKept: 12,
+  /** Small values, since boards are deleted later: LMDB deletes large values slowly. */
+  boardPageBytesMax: 1_600,
+  boardBucketUsers: 100,
+  /**
+   * Work on a stored board per turn of the event loop; `npm run bench -- rollover` prints the
+   * longest turn.
+   */
+  boardTurnRowsMax: 100,
+  boardTurnBucketsMax: 25,
+  boardSliceEntriesMax: 100,
+  /** Interval between checks of the machine's clock for jumps. */
+  clockCheckMs: 60_000,
+  /**
+   * A jump of the machine's clock is accepted at once up to the first, after a wait of the second
+   * up to the third, and refused beyond.
+   */
+  clockStepMs: 5 * 60_000,
+  clockJumpWaitMs: 60_000,
+  clockJumpMsMax: 31 * 86_400_000,
+  /**
+   * Speed of time while the machine's clock is behind, and the lag from which the log reports it.
+   */
+  clockSlewRate: 0.9,
+  clockBehindLoggedMs: 1_000,
+  windowClosesConcurrentMax: 64,
+  windowCloseRetryMs: 1_000,
+  /** Due users are visited in groups, with a pause after each. */
+  agendaGroupUsersMax: 200,
+  agendaPauseMs: 100,
+  agendaRetryMs: 5_000,
+  /** Members of an agenda that are checked per turn after an edit of definitions. */
+  agendaScanMembersMax: 20_000,
+
+  // Snapshot
+  snapshotIntervalMs: 30_000,
+  snapshotRecordsMax: 200_000,
+  snapshotSliceEntriesMax: 10_000,
+  snapshotSliceBytesMax: 8 * mebibyte,
+  snapshotTurnMs: 2,
+  idBucketIdsMax: 100,
+  snapshotTurnIdsMax: 8_192,
+  idRunIdsMax: 8_000_000,
+  /**
+   * Expiry of kept answers: answers and entries per transaction, answers per turn of the event
+   * loop.
+   */
+  expirySliceAnswersMax: 1_000,
+  expirySliceEntriesMax: 5_000,
+  expiryTurnAnswersMax: 50,
+  snapshotPendingRecordsMax: 1_000_000,
+  /** Time per turn of the event loop to fold records of another server. */
+  foldTurnMs: 5,
+  /** Pause of folding while only a snapshot of another engine of the process can make room. */
+  foldRoomMs: 100,
+  idempotencyPieceBytesMax: 1_600,
+  journalRetentionMs: 7 * 86_400_000,
+  /** Age at which a segment is closed, and the interval of heartbeat records of an idle server. */
+  journalSegmentMs: 12 * 3_600_000,
+  journalHeartbeatMs: 6 * 3_600_000,
+  /** Deadline for an erased user to leave journal and archives. */
+  erasureMs: 10 * 86_400_000,
+  journalRetentionBytesMax: 16 * 1024 * mebibyte,
+
+  // Histories of users
+  /** A page of history as text. Packed, several share a page of LMDB. */
+  historyPageBytesMax: 4_000,
+  /**
+   * A longer page of history is stored unpacked. With the dictionary (`SealedValue.ts`), offsets
+   * fit into 16 bits.
+   */
+  packedBodyBytesMax: 60 * kibibyte,
+  /**
+   * Part of the format on disk (`engine/records/SnapshotValues.ts`): with another number, stored
+   * history is not found.
+   */
+  historyPartitionRecords: 500_000,
+  /** History decoded per turn of the event loop. */
+  historyTurnBytesMax: 256 * kibibyte,
+  historyTurnRecordsMax: 2_000,
+  historyReadPagesMax: 32,
+  /** Partitions of history that are read per turn of the event loop. */
+  historyTurnPartitionsMax: 64,
+  /** Records searched per page of a history for facts of one kind. */
+  historyScanRecordsMax: 10_000,
+
+  // Journal, commits and PostgreSQL
+  segmentBytes: 64 * mebibyte,
+  journalAllocationBytes: mebibyte,
+  journalReadBytes: mebibyte,
+  journalIndexBytes: 256 * kibibyte,
+  commitBatchBytesMax: mebibyte,
+  /** Time that a commit collects records, in turns of the event loop and in milliseconds. */
+  commitTurnsMax: 4,
+  commitCollectMs: 5,
+  /** Durable records that become visible in one turn of the event loop. */
+  commitTurnRecordsMax: 128,
+  /**
+   * A commit of at least the minimum and fewer than the maximum of records waits for more. After a
+   * wait without effect, some commits do not wait.
+   */
+  commitDelayRecordsMin: 2,
+  commitDelayRecordsMax: 8,
+  commitDelayMs: 1,
+  commitDelaySkipsMax: 255,
+  recordSlabBytes: 4 * mebibyte,
+  recordSlabsFreeMax: 32,
+  commitPendingBytesMax: 64 * mebibyte,
+  /**
+   * Deadline of a write, counted in steps. A step in which the process was suspended does not
+   * count.
+   */
+  commitDeadlineMs: 30_000,
+  runningStepMs: 1_000,
+  /** Interval between marks of the flushed end of the journal. */
+  flushedMarkMs: 1_000,
+  noSpaceRetryMs: 250,
+  stalledAnswerMs: 5_000,
+  freeSpaceBytesMin: 64 * mebibyte,
+  recordBytesMax: 4 * mebibyte,
+  /** A journal in PostgreSQL: deadlines of a connection and of a statement. */
+  postgresConnectMs: 5_000,
+  postgresAnswerMs: 5_000,
+  /**
+   * A wait for a lock, as a share of `postgresAnswerMs`; and the interval at which PostgreSQL
+   * checks whether a session's client is connected.
+   */
+  postgresLockShare: 0.8,
+  postgresLostSessionMs: 1_000,
+  /**
+   * Sessions that the partitions of a process share, for appends and for all else. With one for
+   * checks and at most five of the runner (owners, directory, placement), a process has twelve:
+   * eight runners fit in PostgreSQL's default of 100.
+   */
+  postgresAppendSessions: 3,
+  postgresOtherSessions: 3,
+  /**
+   * Time for which a change of the schema waits for the lock of a table, since appends wait behind
+   * it.
+   */
+  postgresMigrateMs: 1_000,
+  /** PostgreSQL ends a transaction after this time without a statement. */
+  postgresTransactionIdleMs: 60_000,
+  /** Deadline of the removal of a partition's journal, which may have millions of rows. */
+  postgresRemoveMs: 1_800_000,
+  /** Interval between checks of a journal's owner. */
+  postgresCheckMs: 1_000,
+  /**
+   * Batches that one statement reads, their bytes (exceeded by at most one batch), and batches that
+   * one statement deletes.
+   */
+  postgresReadRows: 16,
+  postgresReadBytes: 4 * mebibyte,
+  postgresPruneRows: 100,
+  /** Entries of webhooks: rows and bytes that are read at once (exceeded by at most one value). */
+  postgresEntryRows: 1_000,
+  postgresEntryBytes: 4 * mebibyte,
+  /**
+   * Time in addition to `postgresAnswerMs`: for each entry of a write, and for each KiB that is
+   * written or read.
+   */
+  postgresEntryAnswerMs: 1,
+  postgresKibibyteAnswerMs: 1,
+  /**
+   * Changes of the tables for which removed entries are remembered; changes between two removals of
+   * older ones; rows per removal.
+   */
+  tableChangesKept: 5_000,
+  tablePruneChanges: 10,
+  tablePruneRows: 20_000,
+  /**
+   * Claims whose first change PostgreSQL keeps, so that a copy can tell the changes of one owner
+   * from those of another.
+   */
+  tableClaimsKept: 1_000,
+  /** Bytes in PostgreSQL that are not in the local files yet. Beyond, writes are refused. */
+  mirrorPendingBytesMax: 64 * mebibyte,
+  /** Discarded local copies that are kept beside the one in use. */
+  discardedCopiesKept: 2,
+  damageNoteBytesMax: 4 * kibibyte,
+  /**
+   * Time for which the bytes that a recovery cut off, and copies that no server uses, are kept; and
+   * the interval between removals of older ones. They may contain users who were erased since.
+   */
+  leftoverKeptMs: 7 * 86_400_000,
+  leftoverSweepMs: 3_600_000,
+
+  // Feed: the latest records, kept in memory for its readers
+  feedRecordsMax: 20_000,
+  feedBytesMax: 8 * mebibyte,
+  feedReadersMax: 4,
+  /** Records of the feed whose messages are kept. */
+  feedCachedEntriesMax: 512,
+  /** Pause of a reader of past records while their store does not answer. */
+  feedRetryMs: 1_000,
+  journalHeldBytesMax: 32 * 1024 * mebibyte,
+
+  // Stored entries
+  /**
+   * Address space that a database reserves, and the least if address space is limited
+   * (`addressSpace.ts`).
+   */
+  mapBytes: 16 * 1024 * mebibyte,
+  mapBytesMin: 256 * mebibyte,
+  /** Address space for the threads of a server beside the database. */
+  threadsMapBytes: 3 * 1024 * mebibyte,
+  /** A larger database is checked after the start if its last shutdown was clean. */
+  databaseCheckedBytesMax: 16 * mebibyte,
+  writeThreadYoungMebibytesMax: 8,
+  /**
+   * The thread that writes ends after this time without a write: several intervals of the snapshot.
+   */
+  writeThreadIdleMs: 90_000,
+  readChunkEntriesMax: 1_000,
+  readChunkMs: 2,
+
+  // Webhooks
+  webhookGraceSeconds: 86_400,
+  webhookGraceSecondsMax: 604_800,
+  /** Active secrets: the current one, and earlier ones in their grace period. */
+  webhookSecretsMax: 5,
+  webhookTimeoutMs: 15_000,
+  webhookConnectTimeoutMs: 10_000,
+  webhookKeepAliveMs: 4_000,
+  webhookHeaderBytesMax: 16 * kibibyte,
+  webhookReplyReadBytesMax: 16 * kibibyte,
+  webhookReplyKeptBytesMax: kibibyte,
+  webhookAttemptsMax: 20,
+  /** Concurrent attempts: per endpoint, and in total. */
+  webhookConcurrencyMax: 10,
+  webhookAttemptsAtOnceMax: 2_048,
+  /**
+   * Concurrent attempts to the webhooks of one environment on one host: twice the attempts of one
+   * webhook that answers quickly.
+   */
+  webhookAttemptsOfHostMax: 200,
+  /**
+   * Further attempts that may wait for a connection, per endpoint that answers within
+   * `webhookQuickMs`.
+   */
+  webhookAheadMax: 90,
+  webhookQuickMs: 100,
+  /** The sender thread reports outcomes in groups of this size, or after this delay. */
+  webhookOutcomesTogether: 64,
+  webhookOutcomesMs: 3,
+  webhookSlowMs: 1_000,
+  webhookBreakerFailures: 5,
+  webhookBreakerOpenMs: 30_000,
+  webhookBreakerOpenMsMax: 10 * 60_000,
+  webhookBreakerPauseMsMax: 3_600_000,
+  /**
+   * An endpoint is disabled after this time of failures only. The time between two attempts counts
+   * up to the second limit.
+   */
+  webhookFailingMs: 5 * 86_400_000,
+  webhookFailingStepMsMax: 30 * 3_600_000,
+  /**
+   * Deliveries in memory, ready to send: per endpoint, per failing endpoint, in total, and the
+   * bytes of their records.
+   */
+  webhookReadyMax: 8_192,
+  webhookReadyFailingMax: 4,
+  webhookReadyTotalMax: 100_000,
+  webhookReadyBytesMax: 64 * mebibyte,
+  webhookReadersMax: 4,
+  webhookCrowdedMs: 100,
+  /**
+   * Deliveries read from the store: per endpoint at once, per turn, and per block of succeeded
+   * ones.
+   */
+  webhookLoadMax: 256,
+  webhookLoadTurnDeliveries: 32,
+  webhookBlockMax: 256,
+  webhookPauseMsMax: 7 * 86_400_000,
+  webhookRetryAfterMsMax: 86_400_000,
+  /** Interval between writes of deliveries, and the age at which an unsent one is written. */
+  webhookFlushIntervalMs: 200,
+  webhookDeferMs: 2_000,
+  outboxTakeRecordsMax: 500,
+  outboxTurnDeliveries: 250,
+  /** Pending deliveries: per endpoint, and in total. */
+  webhookPendingMax: 1_000_000,
+  webhookPendingTotalMax: 10_000_000,
+  /** Finished deliveries to keep per endpoint and status, and the excess that triggers pruning. */
+  webhookLogMax: 10_000,
+  webhookLogSlack: 500,
+  webhookRetentionMs: 6 * 86_400_000,
+  webhookSweepIntervalMs: 600_000,
+  webhookRecoverPendingMax: 10_000,
+  webhookJobBatch: 250,
+  webhookEraseGatherMs: 1_000,
+  /** Time per turn of the event loop to visit endpoints. */
+  webhookTurnMs: 2,
+  webhookRestartMs: 1_000,
+  webhookRestartMsMax: 60_000,
+  webhookShutdownGraceMs: 5_000,
+  webhookFlushDeliveries: 1_000,
+  webhookFlushTurnDeliveries: 50,
+  webhookUnwrittenMax: 5_000,
+  webhookCursorIntervalMs: 5_000,
+  dnsTimeoutMs: 3_000,
+  dnsTries: 2,
+  hostsFileCheckMs: 5_000,
+
+  // Archives
+  archiveIntervalMs: 3_600_000,
+  /** Delay after a failed archive. */
+  archiveRetryMs: 10 * 60_000,
+  /**
+   * Copy beside a running server: bytes between flushes, its speed, and the duration beyond which
+   * it may go faster.
+   */
+  archiveFlushBytes: 4 * mebibyte,
+  archiveCopyBytesPerSecond: 64 * mebibyte,
+  archiveCopyMs: 60_000,
+  /**
+   * A file of history that archives share. A file is rewritten whole when a user in it was erased.
+   */
+  archivePartBytes: 4 * mebibyte,
+  /** Time within which hourly archives read each shared file again. */
+  archiveRereadHours: 7 * 24,
+  /** Bytes of a shared file that are read at once. */
+  archiveReadBytes: 64 * kibibyte,
+  archivesHourly: 24,
+  archivesDaily: 7,
+  archivesKeptMax: 10_000,
+  verificationFaultsMax: 20,
+  /** Erased users and revoked keys that a restore lists as returned. */
+  restoreListedMax: 1_000,
+  /** Journal records that a restore folds into the snapshot per step, all in memory. */
+  foldRecordsMax: 100_000,
+  exportLineBytesMax: 64 * mebibyte,
+  /** Silence after which a worker process counts as hung. */
+  workerSilenceMs: 10 * 60_000,
+  /** Time in which a worker process ends after its outcome. */
+  workerExitMs: 10_000,
+  /** A process that scans databases ends after this time without a scan. */
+  scanIdleMs: 1_000,
+  /** Deadline of the scan that checks the database after a signal has ended the server. */
+  crashScanMs: 10 * 60_000,
+
+  // Archives in a bucket
+  /** A file of an archive is sent in pieces of this size. */
+  bucketPieceBytes: 8 * mebibyte,
+  /** Requests at once, each with a piece in memory. */
+  bucketRequestsMax: 4,
+  bucketBytesPerSecond: 32 * mebibyte,
+  /** The largest object that is read: the index of an archive, some 250 bytes a file. */
+  bucketObjectBytesMax: 64 * mebibyte,
+  /** Deadline of a request. */
+  bucketRequestMs: 120_000,
+  /** Deadline of a request for a small object while a person waits. */
+  bucketCommandMs: 15_000,
+  bucketCommandTries: 3,
+  /** Attempts of a request with temporary failures, and the delay before the second. */
+  bucketTries: 6,
+  bucketRetryMs: 500,
+  /** Time in which an archive must be sent. */
+  bucketSendMs: 86_400_000,
+  /** Time for which a piece stays after the last archive that needs it was removed. */
+  bucketKeptMs: 2 * 86_400_000,
+  /** Interval between removals of pieces that no archive needs. */
+  bucketCollectMs: 86_400_000,
+  bucketPrefixCharactersMax: 512,
+
+  // Cluster
+  /**
+   * Partitions of a cluster. The number never changes: fewer would lose projects, and more would
+   * have to reach all runners at once.
+   */
+  clusterPartitions: 16,
+  /**
+   * The interval of heartbeats is shorter by this for each further partition, so that heartbeats do
+   * not coincide.
+   */
+  partitionHeartbeatStepMs: 300_000,
+  /**
+   * A runner counts as dead after this time without a sign of life: default, minimum and maximum of
+   * a setting.
+   */
+  lockExpirationMs: 10_000,
+  lockExpirationMsMin: 1_000,
+  lockExpirationMsMax: 300_000,
+  /** Interval between checks for runners that joined or left. */
+  clusterAssignmentsMs: 300,
+  clusterConnectionsMax: 3,
+  /** Interval at which locks are confirmed, as a share of their expiration. */
+  lockRefreshShare: 0.3,
+  /**
+   * After the first share without an answer, the result of the confirmation before counts. That
+   * result is valid for the second share.
+   */
+  lockWaitShare: 0.15,
+  lockHeldShare: 0.8,
+  /** Time after an outage of PostgreSQL in which a runner waits for the signs of life of others. */
+  lockGraceShare: 0.5,
+  /** Time before a lost session, or a failed start of a partition, is tried again. */
+  clusterRetryMs: 500,
+  /** Interval at which owners are read without a notification. */
+  ownersReadMs: 1_000,
+  /** Time for which a start waits while another session has its address. */
+  runnerAddressMs: 3_000,
+  /** Time for which a runner that ends waits until PostgreSQL has released its locks. */
+  clusterLeaveMs: 3_000,
+  /** Interval at which an owner asks PostgreSQL whether it still is the owner. */
+  confirmMs: 500,
+  /**
+   * A runner that has the lock and does not serve releases the lock after this time, or after this
+   * many failures in a row.
+   */
+  openingMs: 60_000,
+  openingMsMax: 960_000,
+  openingFailuresMax: 3,
+  /**
+   * Time for which a runner that cannot write to its directory leaves the partition to the others.
+   * They begin within half of it.
+   */
+  unwritablePauseMs: 5_000,
+  /** Partitions that a runner opens at once as their owner, and as many as a follower. */
+  openingsAtOnceMax: 2,
+  /**
+   * Time without a change of runners, and with an owner of each partition, before a partition moves
+   * to a runner that has fewer.
+   */
+  movePauseMs: 10_000,
+  /** Time between two such moves. */
+  moveRestMs: 1_000,
+  /**
+   * Time over which the load of a partition is measured, and the least change that is published.
+   */
+  loadWindowMs: 30_000,
+  loadChangeShare: 0.2,
+  /**
+   * Requests and records of all partitions per second. Below, only the number of partitions counts.
+   */
+  loadMin: 1,
+  /**
+   * A partition moves if the loads of two runners differ by at least this share of the mean load of
+   * a runner, and by at least this many times the load of the partition.
+   */
+  loadGapShare: 0.25,
+  loadGapTimes: 1.5,
+  /** Time in which the requests in progress of a partition finish before it is handed over. */
+  handoverMs: 500,
+  /** Time for which an engine stays open after its lock was lost. */
+  frozenMs: 60_000,
+  /** Interval at which a runner reads changes of the directory without a notification. */
+  directoryPollMs: 1_000,
+  /**
+   * Time between reads of the directory for requests with unknown keys, and how many of these
+   * requests wait at once.
+   */
+  directoryReadPauseMs: 200,
+  directoryWaitingMax: 1_000,
+  /** Time without a change after which the directory is published again. */
+  directoryRepublishMs: 60_000,
+  /** Time for which a change of the directory waits until all runners can read it. */
+  directoryPublishedMs: 5_000,
+  // Followers
+  /** Followers of a partition: the default of a setting. */
+  followers: 1,
+  followersMax: 8,
+  /** Interval at which a follower reads records of the owner. */
+  followIntervalMs: 100,
+  /** Interval at which a follower reads changes of the tables of webhooks. */
+  followWebhooksMs: 1_000,
+  /** Interval at which a runner checks which partitions it follows. */
+  followCheckMs: 250,
+  /**
+   * Time for which a former follower continues: a late sign of life of a runner changes the
+   * followers for a moment.
+   */
+  followOverMs: 10_000,
+  /** A follower takes over first if it had all records within this time. */
+  followerCaughtUpMs: 5_000,
+  /** Time for which other runners leave a partition without an owner to its followers. */
+  followerHeadStartMs: 2_000,
+  /**
+   * Delay before a failed follower is opened again. It doubles with each further failure, up to the
+   * maximum.
+   */
+  followRetryMs: 10_000,
+  followRetryMsMax: 160_000,
+  // Upgrade
+  /**
+   * A runner that was silent for less than this time may return with its old version: formats are
+   * not raised before.
+   */
+  formatWaitMs: 600_000,
+  /** Time of silence after which the row of a runner is removed. */
+  runnerForgottenMs: 86_400_000,
+  /** Time over which `laurel cluster status` counts requests. */
+  requestWindowMs: 60_000,
+  /** Archives of a cluster that a command asks for at once: each server makes one at a time. */
+  archivesAskedAtOnce: 4,
+  // Forwarding
+  /**
+   * Time for which a request waits for an owner, and requests that wait. Requests of one partition
+   * take at most as many places as are free.
+   */
+  ownerWaitMs: 15_000,
+  ownerWaitingMax: 1_000,
+  /** Time for which `/readyz` of a starting server waits for an owner of each partition. */
+  readinessWaitMs: 60_000,
+  /**
+   * Time after which an owner that did not take a request is asked again, unless it announces
+   * earlier that it takes requests.
+   */
+  ownerAvoidedMs: 250,
+  /** Header fields of a forwarded request: from the client, and from the forwarder. */
+  forwardedHeaderBytesMax: 17 * kibibyte,
+  forwardConnectMs: 2_000,
+  /**
+   * Timeout of a silent owner: longer than a batch waits, and than the interval of a stream's
+   * heartbeats.
+   */
+  forwardSilenceMs: 60_000,
+  /** Idle timeout of connections to an owner: shorter than the owner's. */
+  forwardKeepAliveMs: 30_000,
+  /**
+   * A body up to this size is kept until its reply, to send it again. Larger bodies, and all beyond
+   * the total, are streamed.
+   */
+  forwardKeptBytesMax: 256 * kibibyte,
+  forwardKeptTotalBytesMax: 64 * mebibyte,
+  /** Attempts of a request that fail after it was sent. */
+  forwardAttemptsMax: 3,
+} as const
