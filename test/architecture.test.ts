@@ -123,9 +123,6 @@ const shared = ["Build.ts", "engineLimits.ts", "Limits.ts"]
 const unsplit = [
   "accounts/AccountsLive.ts",
   "accounts/people/PeopleLive.ts",
-  "cli/process/ClusterServer.ts",
-  "cli/process/OpenEngine.ts",
-  "cli/process/Server.ts",
   "cluster/Placement.ts",
   "dashboard/Dashboard.ts",
   "dashboard/pages/account.ts",

@@ -1,25 +1,20 @@
 /**
- * A runner of a cluster from its start to its end. It listens first, joins the cluster, and forwards requests to the owner of
- * their partition; while this runner is the owner, its own engine answers. The end of ownership closes the engine, not the
- * process.
+ * A runner of a cluster from its start to its end. The API listens already (`Server.ts`).
  *
- * At the end of the process partitions are handed over first, then their engines are closed, then the addresses.
+ * 1. `joinCluster`: waits for PostgreSQL, reads the owners, and forwards requests to the owner of their
+ *    partition.
+ * 2. `openAdmin`: listens for commands, which go to the owner of their partition as well.
+ * 3. `makePartitions`: one object per partition. It opens an engine while this runner follows or owns the
+ *    partition. The end of ownership closes the engine, not the process.
+ * 4. `serveInCluster`: listens for the other runners, and takes part in the assignment of partitions.
+ *
+ * At the end of the process the runner first hands its partitions over, then closes their engines, and
+ * then its addresses.
  */
 import { Cause, Console, Context, Deferred, Effect, Fiber, Result, type Scope } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { observeCluster, requestCounts } from "../../cluster/clusterMetrics.ts"
-import {
-  askPublished,
-  copying,
-  DirectoryCommands,
-  directoryHandler,
-  publishing,
-} from "../../cluster/DirectoryCommands.ts"
-import { DirectoryCopy } from "../../cluster/DirectoryCopy.ts"
-import { DirectoryPublisher } from "../../cluster/DirectoryTable.ts"
 import { Followers } from "../../cluster/Followers.ts"
-import { adoptForgotten } from "../../cluster/ForgottenProjects.ts"
-import type { OwnerConnections } from "../../cluster/Forward.ts"
 import { Forwarder } from "../../cluster/Forwarder.ts"
 import { listenInternally } from "../../cluster/InternalPort.ts"
 import { makePartitionTurns, type OpeningFailure } from "../../cluster/Opening.ts"
@@ -39,8 +34,8 @@ import {
 } from "../../config/Config.ts"
 import { splitAddress } from "../../config/SettingForms.ts"
 import { dashboardPrefix } from "../../dashboard/view/Assets.ts"
-import type { PartitionPlace } from "../../domain/decide/decideProjects.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
+import { SharedBounds } from "../../engine/state/EngineState.ts"
 import {
   type AdminOptions,
   listenAdmin,
@@ -55,10 +50,12 @@ import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { checkFormat } from "../../storage/postgres/formats.ts"
 import { removeLeftovers } from "../../storage/postgres/Leftovers.ts"
 import { waiting } from "../../storage/postgres/Patience.ts"
-import { PgConnection, type Sessions } from "../../storage/postgres/PgConnection.ts"
+import { PgConnection } from "../../storage/postgres/PgConnection.ts"
 import type { HasLock } from "../../storage/postgres/PgJournal.ts"
+import { openSessions } from "../../storage/postgres/PgPool.ts"
 import { checkServer } from "../../storage/postgres/ServerCheck.ts"
 import { migrate } from "../../storage/postgres/schema.ts"
+import { makeSharedDelivery } from "../../webhooks/SharedDelivery.ts"
 import { CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure } from "../output/JobWords.ts"
 import { listenFailure } from "../output/ListenFailure.ts"
@@ -73,93 +70,319 @@ import {
   keepAdmin,
   noPartition,
 } from "./ClusterAdmin.ts"
+import { type ClusterDirectory, openClusterDirectory } from "./ClusterDirectory.ts"
 import { setupLink } from "./OpenDashboard.ts"
+import { openHosts, type SharedParts } from "./OpenEngine.ts"
 import { prepareServices, watchData } from "./OpenServices.ts"
-import { makeSharedParts, type SharedDirectory, type SharedParts } from "./SharedParts.ts"
 
-/*
- * The directory of a cluster of several partitions, on one runner: a copy for all engines here, commands to partition 1's owner,
- * and, while this runner is that, the publisher.
- */
-
-export interface ClusterDirectoryOptions {
+export interface ClusterServerOptions {
+  readonly config: Config
+  /** The address of PostgreSQL. */
   readonly url: string
-  readonly secret: string
-  readonly owners: Pick<Owners, "of" | "renew" | "changed" | "loads">
-  readonly connections: OwnerConnections
-  readonly sessions: Sessions
-  readonly lockExpirationMs: number
+  readonly metrics: Metrics
+  readonly readiness: ReadinessState
+  readonly api: Listening
 }
 
-export interface ClusterDirectory {
-  readonly copy: DirectoryCopy
-  /** Carries out the commands of other runners; `undefined` unless partition 1 is open here. */
-  readonly handler: () => RequestHandler | undefined
-  /** For the engine of a partition; `epoch` is that of its claim, once there is one. */
-  readonly of: (partition: number, epoch: () => number) => SharedDirectory
-}
-
-/** Open until the scope closes. */
-export const openClusterDirectory = Effect.fnUntraced(function* (
-  options: ClusterDirectoryOptions,
-): Effect.fn.Return<ClusterDirectory, never, Scope.Scope> {
-  const { lockExpirationMs, sessions, url } = options
-  // The bound that owners have.
-  const copy = yield* DirectoryCopy.open({ url, staleMs: lockExpirationMs / 3 })
-  const commands = new DirectoryCommands({ ...options, copy })
-  let handler: RequestHandler | undefined
-
-  const publish = (epoch: number): SharedDirectory["join"] =>
-    Effect.fnUntraced(function* (engine) {
-      const publisher = new DirectoryPublisher({
-        connection: sessions,
-        epoch,
-        read: engine.readDirectory,
-      })
-      const adopted = adoptForgotten({ connection: sessions, epoch, engine })
-      yield* Effect.forkScoped(Effect.andThen(adopted, publisher.run))
-      const own = yield* directoryHandler(askPublished(engine, publisher))
-      yield* Effect.acquireRelease(
-        Effect.sync(() => {
-          handler = own
-        }),
-        () =>
-          Effect.sync(() => {
-            if (handler === own) handler = undefined
-          }),
-      )
-      return publishing(engine, publisher)
+/** Runs until it is interrupted; fails if this runner can serve no partition. */
+export const serveInCluster = (
+  options: ClusterServerOptions,
+): Effect.Effect<never, CommandFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { api, config, metrics, readiness, url } = options
+    const loaded = yield* Effect.forkScoped(loadModules(config))
+    // Requests that arrive before the partitions are made find no engine here.
+    let here: Partitions | undefined
+    const handlerOf: HandlerOf = (number) => here?.handlerOf(number)
+    const runner = yield* joinCluster(options, handlerOf)
+    const admin = yield* openAdmin(options, runner, handlerOf)
+    const failed = yield* Deferred.make<never, CommandFailed>()
+    const { all, partitions } = yield* makePartitions(options, runner, admin, (failure) =>
+      Deferred.doneUnsafe(failed, Effect.fail(failure)),
+    )
+    here = partitions
+    const { forwarder, owners } = runner
+    owners.follows = () => partitions.follows
+    owners.row.requests = () => requestCounts(metrics)
+    owners.loads.requests = (number) => partitions.of(number).requests
+    observeCluster(metrics, owners, forwarder, (number) => partitions.of(number))
+    const address = yield* listenForRunners(options, runner, admin, handlerOf)
+    answerApi(api, runner, handlerOf)
+    readiness.phase = "ready"
+    // The server files of the partitions that this runner owns are in the folders of the partitions.
+    const folder = clusterDirectory(config)
+    yield* Effect.mapError(nodeDisk.makeFolder(folder), diskFailure)
+    yield* keepServerFileIn(folder, admin.serverFile)
+    yield* Fiber.join(loaded)
+    yield* takePart({
+      url,
+      address,
+      partitions: limits.clusterPartitions,
+      lockExpirationMs: config.clusterLockExpirationMs,
+      mayTake: partitions.mayTake,
+      givesAway: partitions.givesAway,
+      gaveAway: partitions.gaveAway,
+      run: partitions.run,
     })
+    yield* Effect.addFinalizer(() => {
+      forwarder.isStopping = true
+      readiness.phase = "stopping"
+      // Before the other runners see that this runner leaves: they then find the locks free.
+      return partitions.handOver
+    })
+    yield* Effect.forkScoped(removeLeftoversOf(config, all))
+    yield* Effect.logInfo("Joined the cluster").pipe(
+      Effect.annotateLogs({ url: api.url, adminUrl: admin.url, address: config.clusterAddress }),
+    )
+    return yield* Deferred.await(failed)
+  })
 
-  /** A partition that nobody has opened yet counts as the first one's server's, which may open it. */
-  const places = (): ReadonlyArray<PartitionPlace> => {
-    const { owners } = options
-    const first = owners.of(firstPartition)?.address ?? ""
-    return Array.from({ length: limits.clusterPartitions }, (_, index) => ({
-      server: owners.of(index + 1)?.address || first,
-      load: owners.loads.of(index + 1),
-    }))
+/** The handler of a partition's engine here; `undefined`: this runner does not answer for the partition. */
+type HandlerOf = (number: number) => RequestHandler | undefined
+
+/** The connections of this runner to its cluster. */
+interface Runner {
+  /** Proves to other runners that a request comes from the cluster. */
+  readonly secret: string
+  readonly owners: Owners
+  readonly shared: SharedParts
+  readonly followers: Followers
+  readonly shares: Shares
+  readonly forwarder: Forwarder
+  readonly directory: ClusterDirectory
+  readonly routing: Routing
+}
+
+const joinCluster = Effect.fnUntraced(function* (
+  { api, config, readiness, url }: ClusterServerOptions,
+  handlerOf: HandlerOf,
+): Effect.fn.Return<Runner, CommandFailed, Scope.Scope> {
+  const { clusterAddress: address, clusterLockExpirationMs: lockExpirationMs } = config
+  const secret = yield* waitForPostgres(url, readiness)
+  const owners = yield* Effect.mapError(openOwners({ url, address, lockExpirationMs }), (error) =>
+    ownersFailure(config, error),
+  )
+  const shared = yield* makeSharedParts(config, url)
+  const followers = new Followers({ owners, address, count: config.clusterFollowers })
+  const shares = new Shares({ owners, address, partitions: limits.clusterPartitions })
+  const forwarder = new Forwarder({
+    ...{ owners, address },
+    serves: (number) => handlerOf(number) !== undefined,
+    secret,
+    metrics: api.requestMetrics,
+    watch: api.watch,
+    partitionOf: ({ request }) => routing.find(request) ?? firstPartition,
+  })
+  const directory = yield* openClusterDirectory({
+    ...{ url, secret, owners, lockExpirationMs },
+    sessions: shared.sessions.others,
+    connections: forwarder.connections,
+  })
+  const routing = routingBy(directory, owners)
+  owners.onChange = () => forwarder.leaveFormerOwners()
+  yield* Effect.addFinalizer(() => Effect.promise(() => forwarder.connections.close()))
+  yield* Effect.addFinalizer(() => {
+    forwarder.drain()
+    return api.listener.close(config.shutdownGraceMs)
+  })
+  return { secret, owners, shared, followers, shares, forwarder, directory, routing }
+})
+
+interface RunnerAdmin {
+  readonly options: AdminOptions
+  readonly url: string
+  readonly serverFile: ServerFile
+  /** The handlers of each partition whose engine is open here. */
+  readonly handlers: ReadonlyMap<number, AdminHandlers>
+}
+
+const openAdmin = Effect.fnUntraced(function* (
+  { api, config, metrics }: ClusterServerOptions,
+  { forwarder, owners }: Runner,
+  handlerOf: HandlerOf,
+): Effect.fn.Return<RunnerAdmin, CommandFailed, Scope.Scope> {
+  const partitions = limits.clusterPartitions
+  const token = makeToken()
+  const options = {
+    host: config.adminHost,
+    port: config.adminPort,
+    hostNames: config.adminHostNames,
+    token,
+    metrics,
   }
+  const adminElsewhere = yield* makeAdminWithoutEngine(options, (exchange) => {
+    const number = adminPartition(exchange.request.url ?? "", partitions)
+    if (number === undefined) exchange.refuse(noPartition)
+    else if (isOfDirectory(exchange)) exchange.refuse(elsewhere(owners.of(number), number))
+    else forwarder.forwardAdmin(exchange, number)
+  })
+  const handlers = new Map(
+    partitionNumbers().map((number): [number, AdminHandlers] => [number, {}]),
+  )
+  // An engine may be open while another server is the owner: admin requests go where API requests go.
+  const handlerOfUrl = ({ url }: { readonly url?: string | undefined }) => {
+    const number = adminPartition(url ?? "", partitions) ?? 0
+    const own = handlers.get(number)?.own
+    return own === undefined || handlerOf(number) === undefined ? adminElsewhere : own
+  }
+  const { url } = yield* Effect.mapError(
+    listenAdmin(options, adminElsewhere, handlerOfUrl),
+    (error) => listenFailure("admin", config, error),
+  )
+  const serverFile: ServerFile = {
+    pid: process.pid,
+    url: reachable(api.url),
+    adminUrl: reachable(url),
+    token,
+    startedAt: new Date().toISOString(),
+  }
+  return { options, url, serverFile, handlers }
+})
 
+/** `onFailed` gets a failure that would return in each further attempt to open a partition. */
+const makePartitions = Effect.fnUntraced(function* (
+  server: ClusterServerOptions,
+  { directory, followers, owners, shared, shares }: Runner,
+  admin: RunnerAdmin,
+  onFailed: (failure: CommandFailed) => void,
+) {
+  const { clusterAddress: address, clusterLockExpirationMs: lockExpirationMs } = server.config
+  const { options: adminOptions, serverFile } = admin
+  const inServer = { server, adminOptions, serverFile, shared, directory }
+  const turns = makePartitionTurns()
+  const all = yield* Effect.forEach(partitionNumbers(), (number) =>
+    Partition.make({
+      ...{ number, lockExpirationMs, turns },
+      prepare: (hasLock) =>
+        preparePartition({ ...inServer, number, hasLock, admin: admin.handlers.get(number)! }),
+      onFailed: (cause): OpeningFailure => {
+        const failure = openingFailure(cause)
+        if (!(failure instanceof CommandFailed)) return failure
+        onFailed(failure)
+        return "ends"
+      },
+      onServing: () => owners.announce(number),
+      isFollower: () => followers.isFollower(number) || shares.isHeir(number),
+    }),
+  )
+  const partitions = new Partitions(all, {
+    ...{ owners, followers, shares, address },
+    mayAnswer: (number) => number === firstPartition || directory.copy.isCurrent,
+  })
+  return { all, partitions }
+})
+
+/** Takes requests that other runners forward. Returns the address as host and port. */
+const listenForRunners = Effect.fnUntraced(function* (
+  { config }: ClusterServerOptions,
+  { directory, routing, secret }: Runner,
+  admin: RunnerAdmin,
+  handlerOf: HandlerOf,
+) {
+  const { hostname, port } = splitAddress(config.clusterAddress)
+  yield* listenInternally({
+    host: hostname.replace(/^\[|\]$/g, ""),
+    port,
+    secret,
+    graceMs: limits.adminGraceMs,
+    handlerOf: (number, request) => {
+      const handler = handlerOf(number)
+      return handler && (routing.atOwner(number, handler, request) ?? handler)
+    },
+    adminOf: (number) =>
+      handlerOf(number) === undefined ? undefined : admin.handlers.get(number)?.forOthers,
+    directoryOf: () => (handlerOf(firstPartition) === undefined ? undefined : directory.handler()),
+  }).pipe(Effect.mapError((error) => listenFailure("cluster", config, error)))
+  return { host: hostname, port }
+})
+
+/** From now on the engine of a request's partition answers, or the request is forwarded. */
+const answerApi = (api: Listening, { forwarder, routing }: Runner, handlerOf: HandlerOf): void => {
+  api.listener.handlerOf = (request) => {
+    // Readiness is that of the whole server, not of one partition.
+    if (request.url?.startsWith("/readyz") === true) return forwarder
+    const number = routing.known(request)
+    return (number === undefined ? undefined : handlerOf(number)) ?? forwarder
+  }
+}
+
+const partitionNumbers = (): ReadonlyArray<number> =>
+  Array.from({ length: limits.clusterPartitions }, (_, index) => index + 1)
+
+/* Joining. */
+
+/** Loads what an owner needs before there is a partition to own: it would lengthen each first take-over. */
+const loadModules = ({ dashboard }: Config): Effect.Effect<void> =>
+  Effect.promise(() =>
+    Promise.all([
+      import("./OpenClusterStorage.ts"),
+      ...(dashboard === "on"
+        ? [
+            import("../../dashboard/Dashboard.ts"),
+            import("./OpenAccounts.ts"),
+            import("./ServerState.ts"),
+          ]
+        : []),
+    ]),
+  )
+
+/** Makes the tables and returns the secret, once PostgreSQL answers. */
+const waitForPostgres = (
+  url: string,
+  readiness: ReadinessState,
+): Effect.Effect<string, CommandFailed> => {
+  const connection = new PgConnection({ url })
+  const prepare = Effect.gen(function* () {
+    const risks = yield* checkServer(url)
+    yield* migrate(connection)
+    yield* checkFormat(connection)
+    return { risks, secret: yield* readSecret(connection) }
+  })
+  const patiently = waiting((why) => {
+    readiness.doing = `Waiting for PostgreSQL: ${why}.`
+  })
+  return Effect.ensuring(patiently(prepare), connection.close).pipe(
+    Effect.mapError(({ message }) => commandFailed(exitCodes.configuration, message)),
+    Effect.tap(({ risks }) =>
+      Effect.forEach(risks, (risk) => Effect.logWarning(`PostgreSQL: ${risk}`)),
+    ),
+    Effect.map(({ secret }) => secret),
+  )
+}
+
+const ownersFailure = (
+  { clusterAddress: address, clusterLockExpirationMs: ownMs }: Config,
+  error: unknown,
+): CommandFailed => {
+  if (error instanceof ExpirationDiffers) {
+    return commandFailed(
+      exitCodes.configuration,
+      `The server ${error.address} of the cluster runs with a LAUREL_CLUSTER_LOCK_EXPIRATION of ${error.otherMs} ms, this one has ${ownMs} ms. Set the same value on all servers. To change the value, stop all servers first.`,
+    )
+  }
+  return error instanceof AddressTaken
+    ? commandFailed(
+        exitCodes.configuration,
+        `Another server of the cluster has the address ${address}. Set LAUREL_CLUSTER_ADDRESS to an address that belongs to this server only.`,
+      )
+    : commandFailed(exitCodes.unavailable, error instanceof Error ? error.message : String(error))
+}
+
+/** For the engines of all partitions of a process, until the scope closes. `url`: of PostgreSQL. */
+export const makeSharedParts = Effect.fnUntraced(function* (
+  config: Config,
+  url: string,
+): Effect.fn.Return<SharedParts, never, Scope.Scope> {
+  const directories = partitionNumbers().map((number) => ofPartition(config, number).dataDirectory)
   return {
-    copy,
-    handler: () => handler,
-    of: (number, epoch) =>
-      number === firstPartition
-        ? {
-            own: number,
-            places,
-            join: (engine) => Effect.suspend(() => publish(epoch())(engine)),
-          }
-        : {
-            own: number,
-            places,
-            join: (engine) => Effect.succeed(copying(engine, copy, commands)),
-          },
+    hosts: yield* openHosts(config, directories),
+    bounds: new SharedBounds({ residentUsersMax: config.residentUsersMax }),
+    delivery: yield* makeSharedDelivery({ allowed: config.webhookAllowedRanges }),
+    sessions: yield* openSessions({ url }),
   }
 })
 
-/* What the failure of an opening means for a server of a cluster. */
+/* Partitions. */
 
 /** The end of the process, where another attempt would fail in the same way. */
 export const openingFailure = (
@@ -172,17 +395,7 @@ export const openingFailure = (
   return exitCode === exitCodes.cannotWrite ? "unwritable" : found.success
 }
 
-/* A partition of a cluster on one server: all that belongs to its data directory, opened while the server follows or owns it. */
-
-export interface ClusterServerOptions {
-  readonly config: Config
-  /** The address of PostgreSQL. */
-  readonly url: string
-  readonly metrics: Metrics
-  readonly readiness: ReadinessState
-  readonly api: Listening
-}
-
+/** A partition of a cluster on one server: opened while the server follows or owns the partition. */
 export interface PartitionOfServer {
   /** 1 and up. */
   readonly number: number
@@ -263,155 +476,6 @@ export const keepServerFileIn = (
     (directory) => keepServerFile(directory, { ...file, directory }),
   )
 
-/** Runs until it is interrupted; fails where this runner can serve no partition. */
-export const serveInCluster = (
-  options: ClusterServerOptions,
-): Effect.Effect<never, CommandFailed, Scope.Scope> =>
-  Effect.gen(function* () {
-    const { api, config, metrics, readiness, url } = options
-    const { clusterAddress: address, clusterLockExpirationMs: lockExpirationMs } = config
-    const loaded = yield* Effect.forkScoped(loadModules(config))
-    const secret = yield* waitForPostgres(url, readiness)
-    const owners = yield* Effect.mapError(openOwners({ url, address, lockExpirationMs }), (error) =>
-      ownersFailure(config, error),
-    )
-    const partitions = limits.clusterPartitions
-    const shared = yield* makeSharedParts(config, url)
-    const count = config.clusterFollowers
-    const followers = new Followers({ owners, address, count })
-    const shares = new Shares({ owners, address, partitions })
-    const forwarder = new Forwarder({
-      ...{ owners, address },
-      serves: (number) => here.handlerOf(number) !== undefined,
-      secret,
-      metrics: api.requestMetrics,
-      watch: api.watch,
-      partitionOf: ({ request }) => routing.find(request) ?? firstPartition,
-    })
-    const directory = yield* openClusterDirectory({
-      ...{ url, secret, owners, lockExpirationMs },
-      sessions: shared.sessions.others,
-      connections: forwarder.connections,
-    })
-    const routing = routingBy(directory, owners)
-    owners.onChange = () => forwarder.leaveFormerOwners()
-    yield* Effect.addFinalizer(() => Effect.promise(() => forwarder.connections.close()))
-    yield* Effect.addFinalizer(() => {
-      forwarder.drain()
-      return api.listener.close(config.shutdownGraceMs)
-    })
-
-    const token = makeToken()
-    const adminOptions = {
-      host: config.adminHost,
-      port: config.adminPort,
-      hostNames: config.adminHostNames,
-      token,
-      metrics,
-    }
-    const adminElsewhere = yield* makeAdminWithoutEngine(adminOptions, (exchange) => {
-      const number = adminPartition(exchange.request.url ?? "", partitions)
-      if (number === undefined) exchange.refuse(noPartition)
-      else if (isOfDirectory(exchange)) exchange.refuse(elsewhere(owners.of(number), number))
-      else forwarder.forwardAdmin(exchange, number)
-    })
-    const numbers = Array.from({ length: partitions }, (_, index) => index + 1)
-    const admins = new Map(numbers.map((number): [number, AdminHandlers] => [number, {}]))
-    // An engine may be open while another server is the owner: it answers only as the API does.
-    const adminOf = ({ url }: { readonly url?: string | undefined }) => {
-      const number = adminPartition(url ?? "", partitions) ?? 0
-      const own = admins.get(number)?.own
-      return own === undefined || here.handlerOf(number) === undefined ? adminElsewhere : own
-    }
-    const { url: adminUrl } = yield* Effect.mapError(
-      listenAdmin(adminOptions, adminElsewhere, adminOf),
-      (error) => listenFailure("admin", config, error),
-    )
-    const serverFile: ServerFile = {
-      pid: process.pid,
-      url: reachable(api.url),
-      adminUrl: reachable(adminUrl),
-      token,
-      startedAt: new Date().toISOString(),
-    }
-
-    const failed = yield* Deferred.make<never, CommandFailed>()
-    const inServer = { server: options, adminOptions, serverFile, shared, directory }
-    const onFailed = (cause: Cause.Cause<unknown>): OpeningFailure => {
-      const failure = openingFailure(cause)
-      if (failure instanceof CommandFailed) Deferred.doneUnsafe(failed, Effect.fail(failure))
-      return failure instanceof CommandFailed ? "ends" : failure
-    }
-    const turns = makePartitionTurns()
-    const all = yield* Effect.forEach(numbers, (number) =>
-      Partition.make({
-        ...{ number, lockExpirationMs, turns },
-        prepare: (hasLock) =>
-          preparePartition({ ...inServer, number, hasLock, admin: admins.get(number)! }),
-        onFailed,
-        onServing: () => owners.announce(number),
-        isFollower: () => followers.isFollower(number) || shares.isHeir(number),
-      }),
-    )
-    const here = new Partitions(all, {
-      ...{ owners, followers, shares, address },
-      mayAnswer: (number) => number === firstPartition || directory.copy.isCurrent,
-    })
-    owners.follows = () => here.follows
-    owners.row.requests = () => requestCounts(metrics)
-    owners.loads.requests = (number) => here.of(number).requests
-    observeCluster(metrics, owners, forwarder, (number) => here.of(number))
-
-    const { hostname, port } = splitAddress(address)
-    yield* listenInternally({
-      host: hostname.replace(/^\[|\]$/g, ""),
-      port,
-      secret,
-      graceMs: limits.adminGraceMs,
-      handlerOf: (number, request) => {
-        const handler = here.handlerOf(number)
-        return handler && (routing.atOwner(number, handler, request) ?? handler)
-      },
-      adminOf: (number) =>
-        here.handlerOf(number) === undefined ? undefined : admins.get(number)?.forOthers,
-      directoryOf: () =>
-        here.handlerOf(firstPartition) === undefined ? undefined : directory.handler(),
-    }).pipe(Effect.mapError((error) => listenFailure("cluster", config, error)))
-    api.listener.handlerOf = (request) => {
-      // Readiness is that of the whole server, not of the partition that would answer.
-      if (request.url?.startsWith("/readyz") === true) return forwarder
-      const number = routing.known(request)
-      return (number === undefined ? undefined : here.handlerOf(number)) ?? forwarder
-    }
-    readiness.phase = "ready"
-    // An owner alone needs more in it.
-    const folder = clusterDirectory(config)
-    yield* Effect.mapError(nodeDisk.makeFolder(folder), diskFailure)
-    yield* keepServerFileIn(folder, serverFile)
-    yield* Fiber.join(loaded)
-    yield* takePart({
-      url,
-      address: { host: hostname, port },
-      partitions,
-      lockExpirationMs,
-      mayTake: here.mayTake,
-      givesAway: here.givesAway,
-      gaveAway: here.gaveAway,
-      run: here.run,
-    })
-    yield* Effect.addFinalizer(() => {
-      forwarder.isStopping = true
-      readiness.phase = "stopping"
-      // Before the others see that this runner leaves: then they find the lock free.
-      return here.handOver
-    })
-    yield* Effect.forkScoped(removeLeftoversOf(config, all))
-    yield* Effect.logInfo("Joined the cluster").pipe(
-      Effect.annotateLogs({ url: api.url, adminUrl, address }),
-    )
-    return yield* Deferred.await(failed)
-  })
-
 /** Of the partitions of this runner. */
 const removeLeftoversOf = (config: Config, all: ReadonlyArray<Partition>): Effect.Effect<never> => {
   const directories = all.map((_, index) => ofPartition(config, index + 1).dataDirectory)
@@ -434,61 +498,3 @@ const routingBy = ({ copy }: ClusterDirectory, owners: Owners): Routing =>
     copy,
     owners,
   )
-
-/** Loads what an owner needs before there is a partition to own: it would lengthen each first take-over. */
-const loadModules = ({ dashboard }: Config): Effect.Effect<void> =>
-  Effect.promise(() =>
-    Promise.all([
-      import("../../storage/postgres/ClusterStorage.ts"),
-      import("../../storage/postgres/EnterPartition.ts"),
-      ...(dashboard === "on"
-        ? [
-            import("../../dashboard/Dashboard.ts"),
-            import("./OpenAccounts.ts"),
-            import("./ServerState.ts"),
-          ]
-        : []),
-    ]),
-  )
-
-/** Makes the tables and returns the secret, once PostgreSQL answers. */
-const waitForPostgres = (
-  url: string,
-  readiness: ReadinessState,
-): Effect.Effect<string, CommandFailed> => {
-  const connection = new PgConnection({ url })
-  const prepare = Effect.gen(function* () {
-    const risks = yield* checkServer(url)
-    yield* migrate(connection)
-    yield* checkFormat(connection)
-    return { risks, secret: yield* readSecret(connection) }
-  })
-  const patiently = waiting((why) => {
-    readiness.doing = `Waiting for PostgreSQL: ${why}.`
-  })
-  return Effect.ensuring(patiently(prepare), connection.close).pipe(
-    Effect.mapError(({ message }) => commandFailed(exitCodes.configuration, message)),
-    Effect.tap(({ risks }) =>
-      Effect.forEach(risks, (risk) => Effect.logWarning(`PostgreSQL: ${risk}`)),
-    ),
-    Effect.map(({ secret }) => secret),
-  )
-}
-
-const ownersFailure = (
-  { clusterAddress: address, clusterLockExpirationMs: ownMs }: Config,
-  error: unknown,
-): CommandFailed => {
-  if (error instanceof ExpirationDiffers) {
-    return commandFailed(
-      exitCodes.configuration,
-      `The server ${error.address} of the cluster runs with a LAUREL_CLUSTER_LOCK_EXPIRATION of ${error.otherMs} ms, this one has ${ownMs} ms. Set the same value on all servers. To change the value, stop all servers first.`,
-    )
-  }
-  return error instanceof AddressTaken
-    ? commandFailed(
-        exitCodes.configuration,
-        `Another server of the cluster has the address ${address}. Set LAUREL_CLUSTER_ADDRESS to an address that belongs to this server only.`,
-      )
-    : commandFailed(exitCodes.unavailable, error instanceof Error ? error.message : String(error))
-}

@@ -1,84 +1,121 @@
 /**
- * Everything below HTTP over a data directory: storage, engine, accounts; and what it means for the process
- * when one of them fails.
+ * Everything below HTTP over a data directory: storage, engine, accounts, webhooks.
+ *
+ * 1. `openStorage` opens the data directory, in a cluster the partition (`OpenClusterStorage.ts`).
+ * 2. `prepareEngine` recovers the engine. A follower in a cluster stays here and takes the records of the owner.
+ * 3. `serve` claims the data, and adds accounts; `deliver` adds webhooks.
+ *
+ * `EngineFailures.ts` decides what a failure means for the process.
  */
-import { Cause, Clock, Context, Deferred, Effect, Predicate, type Scope } from "effect"
+import path from "node:path"
+import { Clock, Context, Deferred, Effect, type Scope } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import * as AccountsLive from "../../accounts/AccountsLive.ts"
 import type { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { OwnPartition } from "../../accounts/OwnPartition.ts"
 import { ProjectPartitions, type Projects } from "../../accounts/Projects.ts"
-import { type Config, heartbeatMsOf, partitionNumber } from "../../config/Config.ts"
+import { bucketOf } from "../../config/BucketSettings.ts"
+import { type Config, heartbeatMsOf, partitionNumber, partitionsName } from "../../config/Config.ts"
+import type { PartitionPlace } from "../../domain/decide/decideProjects.ts"
 import { type DirectoryState, firstPartition, partitionOf } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
+import { makeWorkerHost, type WorkerHost } from "../../engine/archive/WorkerHost.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { recoverEngine } from "../../engine/EngineLive.ts"
 import type { RecoveryProgress, RecoveryReport } from "../../engine/recovery/Recovery.ts"
+import type { SharedBounds } from "../../engine/state/EngineState.ts"
 import { readMark } from "../../engine/state/SnapshotMark.ts"
 import { readLatestTime, refusedAtStart } from "../../engine/time/Clock.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { takeRestored } from "../../storage/archive/ArchiveSwap.ts"
-import { isInUse } from "../../storage/disk/DirectoryLock.ts"
-import { DiskError, isUnreadable } from "../../storage/disk/Disk.ts"
+import { type DiskError, isMissing } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import type { OpenedStorage } from "../../storage/durable/DurableStorage.ts"
-import { NoAddressSpace } from "../../storage/lmdb/addressSpace.ts"
-import { rebuildHint } from "../../storage/lmdb/environment.ts"
-import type { FollowProgress } from "../../storage/postgres/ClusterStorage.ts"
+import * as DurableStorage from "../../storage/durable/DurableStorage.ts"
+import { lineageName, removeLineage } from "../../storage/durable/LineageFile.ts"
+import type { Fold as FoldOf, FollowProgress } from "../../storage/postgres/ClusterStorage.ts"
 import type { HasLock } from "../../storage/postgres/PgJournal.ts"
-import {
-  Broken,
-  Damaged,
-  Defect,
-  Fenced,
-  isDamagedHere,
-  Newer,
-  Storage,
-  type StorageError,
-} from "../../storage/Storage.ts"
+import type { PgSessions } from "../../storage/postgres/PgPool.ts"
+import { Broken, Storage, type StorageError } from "../../storage/Storage.ts"
 import { DamagedValue } from "../../storage/Values.ts"
 import type { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import * as DispatcherLive from "../../webhooks/DispatcherLive.ts"
+import type { SharedDelivery } from "../../webhooks/SharedDelivery.ts"
 import { DeliveryStore } from "../../webhooks/store/DeliveryStore.ts"
 import { type CommandFailed, commandFailed, exitCodes, refused } from "../output/ExitCode.ts"
-import { cannotUse, unreadable } from "../output/JobWords.ts"
 import { RestoredTo } from "./DataDirectory.ts"
-import { type Fence, openStorage, type StorageProgress } from "./OpenStorage.ts"
-import type { SharedDirectory, SharedParts } from "./SharedParts.ts"
+import { EngineFailures, openFailure, toCommandFailed } from "./EngineFailures.ts"
 
-/* The directory of projects of a data directory, as its place in a cluster, or outside, needs it. */
+/* What a server has open. */
 
-const namesShown = 5
-
-/** Why the data cannot be served with this configuration; `undefined`: it can. Decided before anything is written. */
-export const misplaced = (
-  config: Config,
-  { partition, projects }: DirectoryState,
-): string | undefined => {
-  if (partition !== undefined && partitionNumber(config) === firstPartition) {
-    return `This is the data directory of partition ${partition} of a cluster. Its projects and keys are in the data directory of partition 1.`
-  }
-  if (config.cluster !== undefined) return undefined
-  const elsewhere = [...projects.values()].filter((each) => partitionOf(each) !== firstPartition)
-  if (elsewhere.length === 0) return undefined
-  const names = elsewhere.slice(0, namesShown).map(({ name }) => name)
-  const more = elsewhere.length > namesShown ? ` and ${elsewhere.length - namesShown} more` : ""
-  return `This is the data directory of partition 1 of a cluster. The data of ${names.join(", ")}${more} are in other partitions. With LAUREL_CLUSTER set, \`laurel cluster gather DIRECTORY\` merges all projects into one data directory.`
+/** The processes that run a server's jobs, for all of its partitions: see `WorkerHost`. */
+export interface Hosts {
+  /** For archives and checks. */
+  readonly data: WorkerHost
+  /** For the bucket, if there is one: no archive waits for an upload. */
+  readonly shipments: WorkerHost | undefined
 }
 
-/** Says in the directory which partition this is, where that is not the first: once, since each record costs a snapshot. */
-export const beginDirectory = (
+/** Started before a server has state, and ended with the scope. `directories`: the open data directories. */
+export const openHosts = Effect.fnUntraced(function* (
   config: Config,
-  engine: Engine["Service"],
-): Effect.Effect<void, LaurelError> => {
-  const partition = partitionNumber(config)
-  if (partition === firstPartition) return Effect.void
-  return Effect.flatMap(engine.readDirectory, (directory) =>
-    directory.partition === partition
-      ? Effect.void
-      : Effect.asVoid(engine.askDirectory({ kind: "beginPartition", partition })),
-  )
+  directories: ReadonlyArray<string>,
+): Effect.fn.Return<Hosts, never, Scope.Scope> {
+  return {
+    data: yield* makeWorkerHost({ background: true, directories }),
+    shipments:
+      bucketOf(config) === undefined ? undefined : yield* makeWorkerHost({ background: true }),
+  }
+})
+
+/** What the engines of the partitions of a process share. */
+export interface SharedParts {
+  readonly bounds: SharedBounds
+  readonly delivery: SharedDelivery
+  readonly sessions: PgSessions
+  readonly hosts: Hosts
+}
+
+/** The directory of accounts, keys and projects that the partitions of a cluster share. */
+export interface SharedDirectory {
+  /** The partition. */
+  readonly own: number
+  /** Where all partitions are now, in order. */
+  readonly places: () => ReadonlyArray<PartitionPlace>
+  /** The engine with the shared directory in place of its own; the first partition's begins to publish, until the scope closes. */
+  readonly join: (engine: Engine["Service"]) => Effect.Effect<Engine["Service"], never, Scope.Scope>
+}
+
+/** Checked entries of the database, records caught up from PostgreSQL, or the wait for it. */
+export type StorageProgress =
+  | { readonly stage: "entries" | "catchUp"; readonly done: number; readonly total: number }
+  | { readonly stage: "postgres"; readonly why: string }
+
+/** The claim of an owner. */
+export interface Fence {
+  readonly epoch: number
+  /** Whether all servers of the cluster know that a project may be in any partition. */
+  readonly spreadsProjects: boolean
+  /** Asks PostgreSQL whether no other server has claimed the data since. */
+  readonly isOwner: Effect.Effect<boolean, unknown>
+  /** The same of a server that gave the data away and goes on: it is the owner of record again. */
+  readonly resume: Effect.Effect<boolean, unknown>
+}
+
+export type Fold = FoldOf<StorageError>
+
+/** A storage that was opened. It takes appends once `claim` has ended. */
+export interface Claimable extends DurableStorage.OpenedStorage {
+  /** Makes this server the only one that writes, once `fold` has taken all records that are not in the storage yet. */
+  readonly claim: (fold: Fold) => Effect.Effect<void, StorageError | CommandFailed>
+  /** In a cluster, before `claim`. */
+  readonly following?: {
+    /** `fold` takes the records that the owner has appended since. Fails with `NoSpace` while PostgreSQL does not answer. */
+    readonly look: (fold: Fold) => Effect.Effect<void, StorageError | CommandFailed>
+    readonly progress: () => FollowProgress
+    /** The local files are damaged: nothing more is written to them, and the next opening fills others. */
+    readonly noteDamage: (words: string) => void
+  }
 }
 
 export interface Opened {
@@ -94,7 +131,8 @@ export interface Opened {
   readonly onDamage: (words: string) => void
 }
 
-export interface ArchiveSource extends Pick<OpenedStorage, "position" | "forgetDeadReaders"> {
+export interface ArchiveSource
+  extends Pick<DurableStorage.OpenedStorage, "position" | "forgetDeadReaders"> {
   /** Since when there is data, epoch milliseconds; `undefined`: there is none yet. */
   readonly since: number | undefined
   /** The clock for the dates of archives, epoch milliseconds. */
@@ -136,88 +174,32 @@ export interface Prepared {
   readonly serve: Effect.Effect<Opened, CommandFailed, Scope.Scope>
 }
 
+/* Opening. */
+
+export type Opening = Effect.Effect<Claimable, StorageError | CommandFailed, Scope.Scope>
+
 /** Opens and recovers the data directory of `config`. */
 export const prepareEngine = (
   config: Config,
   observers: OpenObservers = {},
 ): Effect.Effect<Prepared, CommandFailed, Scope.Scope> =>
   Effect.gen(function* () {
+    const { onDamaged, onFenced } = observers
     const context = yield* Effect.context<never>()
-    const failed = yield* Deferred.make<Broken>()
+    const failures = new EngineFailures({ config, context, onDamaged, onFenced })
     let fence: Fence | undefined
-    let isDamaged = false
-    const onBroken = (broken: Broken) => {
-      // What follows from the damage.
-      if (isDamaged) return
-      if (broken.cause instanceof Fenced) {
-        observers.onFenced?.()
-        return
-      }
-      if (noteDamage(broken) && fence !== undefined) {
-        observers.onDamaged?.()
-        return
-      }
-      if (opened.following !== undefined && fence === undefined) {
-        Deferred.doneUnsafe(failed, Effect.succeed(broken))
-        return
-      }
-      Effect.runSyncWith(context)(logBroken(broken))
-      // The state of the disk is unknown: no last snapshot.
-      process.exit(exitCodeOf(broken))
-    }
-    /** Whether it is that of a copy, which the next opening fills again. */
-    const noteDamage = (error: unknown): boolean => {
-      if (opened.following === undefined || !isDamagedHere(error)) return false
-      isDamaged = true
-      opened.following.noteDamage(error.cause.message)
-      Effect.runSyncWith(context)(
-        Effect.annotateLogs(
-          Effect.logError(
-            "The local copy of a partition is damaged; it will be moved aside and filled again from PostgreSQL",
-          ),
-          { partition: partitionNumber(config), cause: error.message },
-        ),
-      )
-      return true
-    }
-    const noting = <A, E, R>(use: Effect.Effect<A, E, R>): Effect.Effect<A, E | CommandFailed, R> =>
-      Effect.mapError(use, (error) =>
-        noteDamage(error)
-          ? commandFailed(exitCodes.cannotWrite, `The local copy is damaged: ${error}`)
-          : error,
-      )
     const opened = yield* openStorage(config, {
-      metrics: observers.metrics,
-      onRecovering: observers.onRecovering ?? (() => {}),
-      beforeUse: (storage) => believeClock(storage, config.clockJumpMsMax),
-      onFenced: observers.onFenced ?? (() => {}),
-      shipped: observers.shipped,
-      sessions: observers.shared?.sessions,
-      hosts: observers.shared?.hosts,
-      ...(observers.hasLock !== undefined && { hasLock: observers.hasLock }),
+      ...observers,
       onClaimed: (claimed) => {
         fence = claimed
+        failures.isOwner = true
         observers.onClaimed?.(claimed)
       },
     })
-    const { storage } = opened
-    let recovered!: RecoveryReport
-    const engine = yield* noting(
-      recoverEngine({
-        durability: config.durability,
-        snapshotIntervalMs: config.snapshotIntervalMs,
-        heartbeatMs: heartbeatMsOf(config),
-        residentUsersMax: config.residentUsersMax,
-        needed: new DeliveryStore(storage).needed,
-        clockJumpMsMax: config.clockJumpMsMax,
-        ...(observers.metrics !== undefined && { metrics: observers.metrics }),
-        ...(observers.onRecovering !== undefined && { onRecovering: observers.onRecovering }),
-        ...(observers.shared !== undefined && { shared: observers.shared.bounds }),
-        onRecovered: (report) => {
-          recovered = report
-        },
-        onBroken,
-      }).pipe(Effect.provideService(Storage, storage)),
+    const { following, storage } = opened
+    failures.noteDamage = following?.noteDamage
+    const { engine, recovered } = yield* failures.noting(
+      recover(config, observers, storage, failures.onBroken),
     )
     yield* Effect.addFinalizer(() =>
       fence === undefined ? Effect.ignore(engine.leave) : Effect.void,
@@ -226,23 +208,21 @@ export const prepareEngine = (
       const fault = misplaced(config, engine.directory())
       if (fault !== undefined) return yield* commandFailed(exitCodes.refused, fault)
       yield* opened.claim(engine.fold)
-      // From the claim on, a failure ends the process; one before it has ended a part of the engine alone.
-      if (Deferred.isDoneUnsafe(failed)) return yield* Effect.fail(yield* Deferred.await(failed))
+      // A failure after the claim ends the process; a failure before it has ended the engine alone.
+      if (Deferred.isDoneUnsafe(failures.failed)) {
+        return yield* Effect.fail(yield* Deferred.await(failures.failed))
+      }
       const served = yield* engine.serve
       yield* Effect.addFinalizer(() => served.drain)
-      return yield* serveEngine(config, observers, {
-        opened,
-        fence,
-        engine: served,
-        recovered,
-        onBroken,
-      })
+      const { onBroken } = failures
+      const parts = { opened, fence, engine: served, recovered: recovered(), onBroken }
+      return yield* serveEngine(config, observers, parts)
     })
     return {
-      look: opened.following?.look(engine.fold) ?? Effect.void,
-      progress: opened.following?.progress ?? (() => ({ lastSequence: 0, seen: 0, isTorn: false })),
-      failed: Deferred.await(failed),
-      serve: Effect.mapError(noting(serve), (error) => toCommandFailed(config, error)),
+      look: following?.look(engine.fold) ?? Effect.void,
+      progress: following?.progress ?? (() => ({ lastSequence: 0, seen: 0, isTorn: false })),
+      failed: Deferred.await(failures.failed),
+      serve: Effect.mapError(failures.noting(serve), (error) => toCommandFailed(config, error)),
     }
   }).pipe(Effect.mapError((error) => toCommandFailed(config, error)))
 
@@ -253,14 +233,79 @@ export const openEngine = (
 ): Effect.Effect<Opened, CommandFailed, Scope.Scope> =>
   Effect.flatMap(prepareEngine(config, observers), ({ serve }) => serve)
 
-const toCommandFailed = (
+/** The code for PostgreSQL is loaded in a cluster only. */
+const openStorage = (config: Config, observers: OpenObservers): Opening =>
+  config.cluster === undefined
+    ? openDirectory(config, observers)
+    : openClustered(config, config.cluster, observers)
+
+const openClustered = (config: Config, url: string, observers: OpenObservers): Opening =>
+  Effect.flatMap(
+    Effect.promise(() => import("./OpenClusterStorage.ts")),
+    ({ openPartition }) => openPartition(config, url, observers, checkClock(config)),
+  )
+
+/** A data directory outside a cluster. */
+const openDirectory = (config: Config, { metrics, onRecovering }: OpenObservers): Opening =>
+  Effect.gen(function* () {
+    const directory = path.resolve(config.dataDirectory)
+    const failed = Effect.mapError((cause: DiskError) => new Broken({ operation: "open", cause }))
+    const names = yield* failed(
+      Effect.catchIf(nodeDisk.list(directory), isMissing, () => Effect.succeed<Array<string>>([])),
+    )
+    if (names.includes(partitionsName)) return yield* needsCluster(directory)
+    const opened = yield* DurableStorage.open({
+      directory,
+      metrics,
+      onChecking: (done, total) => onRecovering?.({ stage: "entries", done, total }),
+    })
+    yield* checkClock(config)(opened.storage)
+    const leave = Effect.gen(function* () {
+      // It gets records that PostgreSQL does not have: a cluster must not take it for a copy that went wrong.
+      yield* failed(removeLineage(nodeDisk, directory))
+      yield* Effect.logInfo("The data directory has left its cluster and keeps all its records")
+    })
+    return { ...opened, claim: () => (names.includes(lineageName) ? leave : Effect.void) }
+  })
+
+/** The directory of a cluster would look empty to a server without one. */
+const needsCluster = (directory: string): CommandFailed =>
+  commandFailed(
+    exitCodes.configuration,
+    `The data directory ${directory} belongs to a cluster: set LAUREL_CLUSTER.`,
+    `To leave the cluster with all data, stop its servers with SIGTERM. If all projects are in partition 1, set LAUREL_DATA_DIR=${path.join(directory, partitionsName, String(firstPartition))}; otherwise run \`laurel cluster gather DIRECTORY\` with LAUREL_CLUSTER set.`,
+  )
+
+/** `recovered` has the report once the engine serves. */
+const recover = (
   config: Config,
-  error: StorageError | Fenced | CommandFailed,
-): CommandFailed =>
-  error._tag === "CommandFailed" ? error : openFailure(config.dataDirectory, error)
+  { metrics, onRecovering, shared }: OpenObservers,
+  storage: Storage["Service"],
+  onBroken: (broken: Broken) => void,
+) => {
+  let report!: RecoveryReport
+  return recoverEngine({
+    durability: config.durability,
+    snapshotIntervalMs: config.snapshotIntervalMs,
+    heartbeatMs: heartbeatMsOf(config),
+    residentUsersMax: config.residentUsersMax,
+    needed: new DeliveryStore(storage).needed,
+    clockJumpMsMax: config.clockJumpMsMax,
+    ...(metrics !== undefined && { metrics }),
+    ...(onRecovering !== undefined && { onRecovering }),
+    ...(shared !== undefined && { shared: shared.bounds }),
+    onRecovered: (recovered) => {
+      report = recovered
+    },
+    onBroken,
+  }).pipe(
+    Effect.provideService(Storage, storage),
+    Effect.map((engine) => ({ engine, recovered: () => report })),
+  )
+}
 
 interface ServedEngine {
-  readonly opened: OpenedStorage
+  readonly opened: DurableStorage.OpenedStorage
   /** In a cluster. */
   readonly fence: Fence | undefined
   readonly engine: Engine["Service"]
@@ -330,83 +375,58 @@ const endSessions = (engine: Engine["Service"]): Effect.Effect<void, LaurelError
     )
   })
 
-/** Fails where the machine's clock is further ahead of the newest record than is believed: nothing is dated by it. */
-const believeClock = Effect.fnUntraced(function* (
+export type ClockCheck = (
   storage: Storage["Service"],
-  jumpMsMax: number,
-): Effect.fn.Return<void, StorageError | CommandFailed> {
-  const { at } = yield* readMark(storage)
-  const latest = yield* readLatestTime(storage, at, jumpMsMax)
-  const wall = yield* Clock.currentTimeMillis
-  if (latest === undefined || refusedAtStart(latest, wall, jumpMsMax) === 0) return
-  const days = Math.floor((wall - latest) / 86_400_000)
-  return yield* commandFailed(
-    exitCodes.configuration,
-    `The machine's clock shows ${isoTime(wall)}, but the newest record is from ${isoTime(latest)}, ${days} days earlier. Nothing was changed.`,
-    `If the clock is wrong, set it. If it is right, start once with LAUREL_CLOCK_JUMP_MAX="${days + 1} days".`,
-  )
-})
+) => Effect.Effect<void, StorageError | CommandFailed>
 
-/** Stored bytes are not what was written: a restart would come upon them again. */
-const isDamage = ({ cause }: Broken): boolean => cause instanceof Damaged
-
-const exitCodeOf = (broken: Broken): number => {
-  if (isDamage(broken)) return exitCodes.damagedData
-  return broken.cause instanceof Defect ? exitCodes.defect : exitCodes.diskFailed
-}
-
-const wordsOf = (broken: Broken): string => {
-  if (broken.cause instanceof Defect) {
-    return "A defect in Laurel stopped the process. A restart recovers all acknowledged writes. Please report this log line"
-  }
-  if (broken.cause instanceof DamagedValue) {
-    return `The database is damaged; the process stops. ${rebuildHint}`
-  }
-  return isDamage(broken)
-    ? "The journal is damaged; the process stops. The next start prints the last intact record and the remedy"
-    : "The disk failed; the process stops. A restart recovers all acknowledged writes"
-}
-
-const logBroken = (broken: Broken): Effect.Effect<void> => {
-  const { cause, operation } = broken
-  const words = wordsOf(broken)
-  return cause instanceof Defect
-    ? Effect.annotateLogs(Effect.logFatal(words, Cause.die(cause.cause)), { operation })
-    : Effect.annotateLogs(Effect.logFatal(words), { operation, cause: String(cause) })
-}
-
-/** Why a data directory could not be opened, for the operator. */
-const openFailure = (directory: string, error: StorageError | Fenced): CommandFailed => {
-  if (error._tag === "Fenced") return commandFailed(exitCodes.unavailable, error.message)
-  if (error._tag === "NoSpace") {
-    return commandFailed(
-      exitCodes.cannotWrite,
-      `No space left for the data directory ${directory}.`,
+/**
+ * Fails if the machine's clock is further ahead of the newest record than the settings allow, before
+ * anything is dated by the clock.
+ */
+const checkClock = ({ clockJumpMsMax }: Config): ClockCheck =>
+  Effect.fnUntraced(function* (storage) {
+    const { at } = yield* readMark(storage)
+    const latest = yield* readLatestTime(storage, at, clockJumpMsMax)
+    const wall = yield* Clock.currentTimeMillis
+    if (latest === undefined || refusedAtStart(latest, wall, clockJumpMsMax) === 0) return
+    const days = Math.floor((wall - latest) / 86_400_000)
+    return yield* commandFailed(
+      exitCodes.configuration,
+      `The machine's clock shows ${isoTime(wall)}, but the newest record is from ${isoTime(latest)}, ${days} days earlier. Nothing was changed.`,
+      `If the clock is wrong, set it. If it is right, start once with LAUREL_CLOCK_JUMP_MAX="${days + 1} days".`,
     )
+  })
+
+/* The directory of projects of a data directory, as its place in a cluster, or outside, needs it. */
+
+const namesShown = 5
+
+/** Why the data cannot be served with this configuration; `undefined`: it can. Decided before anything is written. */
+export const misplaced = (
+  config: Config,
+  { partition, projects }: DirectoryState,
+): string | undefined => {
+  if (partition !== undefined && partitionNumber(config) === firstPartition) {
+    return `This is the data directory of partition ${partition} of a cluster. Its projects and keys are in the data directory of partition 1.`
   }
-  const words = error.cause instanceof Error ? error.cause.message : String(error.cause)
-  // Of a class that is loaded in a cluster alone: PostgreSQL refused a statement, and says why.
-  if (Predicate.isTagged(error.cause, "PgFailure")) {
-    return commandFailed(exitCodes.unavailable, words)
-  }
-  if (error.cause instanceof Fenced) return commandFailed(exitCodes.unavailable, words)
-  if (error.cause instanceof NoAddressSpace) return commandFailed(exitCodes.configuration, words)
-  if (isInUse(error)) return commandFailed(exitCodes.inUse, words)
-  if (error.cause instanceof Newer) {
-    return commandFailed(
-      exitCodes.damagedData,
-      `${words}. Nothing was changed. Start that version, or restore an archive from before the upgrade.`,
-    )
-  }
-  if (error.cause instanceof DiskError && isUnreadable(error.cause)) {
-    return unreadable(error.cause.path)
-  }
-  if (error.operation === "lock" || error.cause instanceof DiskError) {
-    return cannotUse(directory, error.cause)
-  }
-  const more = error.cause instanceof DamagedValue ? `. ${rebuildHint}` : ""
-  return commandFailed(
-    exitCodes.damagedData,
-    `The data directory ${directory} is damaged: ${words}${more}`,
+  if (config.cluster !== undefined) return undefined
+  const elsewhere = [...projects.values()].filter((each) => partitionOf(each) !== firstPartition)
+  if (elsewhere.length === 0) return undefined
+  const names = elsewhere.slice(0, namesShown).map(({ name }) => name)
+  const more = elsewhere.length > namesShown ? ` and ${elsewhere.length - namesShown} more` : ""
+  return `This is the data directory of partition 1 of a cluster. The data of ${names.join(", ")}${more} are in other partitions. With LAUREL_CLUSTER set, \`laurel cluster gather DIRECTORY\` merges all projects into one data directory.`
+}
+
+/** Says in the directory which partition this is, where that is not the first: once, since each record costs a snapshot. */
+export const beginDirectory = (
+  config: Config,
+  engine: Engine["Service"],
+): Effect.Effect<void, LaurelError> => {
+  const partition = partitionNumber(config)
+  if (partition === firstPartition) return Effect.void
+  return Effect.flatMap(engine.readDirectory, (directory) =>
+    directory.partition === partition
+      ? Effect.void
+      : Effect.asVoid(engine.askDirectory({ kind: "beginPartition", partition })),
   )
 }

@@ -2,7 +2,7 @@
  * All that a data directory brings with it: engine, accounts, archives, webhooks, dashboard. Opened for the surrounding scope;
  * what is opened first is closed last.
  */
-import { Context, Effect } from "effect"
+import { Context, Effect, Fiber } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { bucketOf } from "../../config/BucketSettings.ts"
 import {
@@ -23,6 +23,7 @@ import {
 import { watchDatabase } from "../../engine/archive/DatabaseWatch.ts"
 import type { WorkerHost } from "../../engine/archive/WorkerHost.ts"
 import type { ReadinessState } from "../../http/server/Readiness.ts"
+import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import type { Sessions } from "../../storage/postgres/PgConnection.ts"
 import { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
@@ -34,12 +35,11 @@ import {
   type ArchiveSource,
   type OpenObservers,
   type OpenProgress,
+  openHosts,
   type Prepared,
   prepareEngine,
 } from "./OpenEngine.ts"
-import { openHosts } from "./OpenHosts.ts"
 import type { Shipping } from "./OpenShipments.ts"
-import { withProgressLog } from "./OpenStorage.ts"
 
 /** Opens the data and recovers the engine; `serve` opens the rest. `readiness` follows the progress. */
 export const prepareServices = Effect.fnUntraced(function* (
@@ -140,6 +140,26 @@ export const watchData = Effect.fnUntraced(function* (
   yield* Effect.forkScoped(observeDataUse(config, metrics))
   yield* Effect.forkScoped(watchDatabase({ directory: config.dataDirectory, metrics, ...watched }))
 })
+
+/**
+ * Logs the progress of a long opening every `startLogEveryMs`. The log ends with the opening: in a
+ * cluster the process outlives an opening that fails.
+ */
+export const withProgressLog = <A, E, R>(
+  readiness: Pick<ReadinessState, "doing">,
+  opening: Effect.Effect<A, E, R>,
+): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Effect.forkChild(logProgress(readiness)), (log) =>
+    Effect.ensuring(opening, Fiber.interrupt(log)),
+  )
+
+const logProgress = (readiness: Pick<ReadinessState, "doing">): Effect.Effect<never> =>
+  Effect.gen(function* () {
+    while (true) {
+      yield* Effect.sleep(limits.startLogEveryMs)
+      yield* Effect.logInfo("Starting").pipe(Effect.annotateLogs({ doing: readiness.doing }))
+    }
+  })
 
 const sentenceOf = (progress: OpenProgress): string => {
   if (progress.stage === "postgres") return `Waiting for PostgreSQL: ${progress.why}.`

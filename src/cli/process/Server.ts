@@ -1,10 +1,13 @@
 /**
- * A server from its start to its end. It listens first, so that a start can be followed on `/readyz`; then it
- * opens its data, lets the engine take over, and last opens the admin server and writes `server.json`. The first
- * opened is closed last. So an orderly end takes no new requests, lets those under way finish, writes
- * a last snapshot and closes the storage.
+ * A server from its start to its end.
  *
- * Addresses are tried before any data is opened, so that a start that must fail leaves nothing behind.
+ * 1. The API listens first, so that `/readyz` shows the progress of the start.
+ * 2. `OpenServices.ts` opens the data; in a cluster `ClusterServer.ts` does the rest.
+ * 3. The engine takes over the API, the admin server listens, and `server.json` is written.
+ *
+ * All addresses are tried before any data is opened, so that a start that must fail leaves nothing behind.
+ * What is opened first is closed last: an orderly end refuses new requests, finishes the requests in
+ * progress, writes a last snapshot and closes the storage.
  */
 import path from "node:path"
 import { getHeapStatistics } from "node:v8"
@@ -13,8 +16,8 @@ import { type Config, erasureMsOf, isGiven } from "../../config/Config.ts"
 import { serveAdmin } from "../../http/admin/AdminServer.ts"
 import { close, listen } from "../../http/server/Listener.ts"
 import { createServer } from "../../http/server/nodeHttp.ts"
-import { newReadiness, Readiness } from "../../http/server/Readiness.ts"
-import { listenHttp } from "../../http/server/Server.ts"
+import { newReadiness, Readiness, type ReadinessState } from "../../http/server/Readiness.ts"
+import { listenHttp, type ServeOptions } from "../../http/server/Server.ts"
 import { limits } from "../../Limits.ts"
 import { Metrics } from "../../metrics/Metrics.ts"
 import { observeProcess } from "../../metrics/ProcessMetrics.ts"
@@ -30,7 +33,7 @@ import { openServices, watchData } from "./OpenServices.ts"
 import { firstSignal } from "./Signals.ts"
 import { RequestSpans } from "./Telemetry.ts"
 
-/** Serves until the first SIGTERM or SIGINT, and then ends in order. */
+/** Serves until the first SIGTERM or SIGINT, then shuts down in order. */
 export const runServer: Effect.Effect<void, CommandFailed> = Effect.gen(function* () {
   const config = yield* loadConfig
   yield* checkHeap
@@ -41,7 +44,7 @@ export const runServer: Effect.Effect<void, CommandFailed> = Effect.gen(function
   yield* Effect.provide(running, observabilityLayer(config, metrics, spans))
 })
 
-/** Refuses a heap that is too small: V8 would end the process under load, without a word that helps. */
+/** Refuses a heap that is too small: V8 would end the process under load without naming the cause. */
 const checkHeap: Effect.Effect<void, CommandFailed> = Effect.suspend(() => {
   const { heap_size_limit: bytes } = getHeapStatistics()
   if (bytes >= limits.heapBytesMin) return Effect.void
@@ -72,31 +75,8 @@ const start = (
 ): Effect.Effect<void, CommandFailed, Scope.Scope> =>
   Effect.gen(function* () {
     yield* observeProcess(metrics)
-    const { accessLog: where, slowRequestMs: slowMs } = config
-    const accessLog = where === "off" ? undefined : yield* openAccessLog(process[where], metrics)
     const readiness = newReadiness()
-    const api = yield* listenHttp({
-      host: config.host,
-      port: config.port,
-      shutdownGraceMs: config.shutdownGraceMs,
-      webhookUrls: {
-        allowed: config.webhookAllowedRanges,
-        requireHttps: config.webhookRequireHttps,
-      },
-      webhooksMax: config.webhooksMax,
-      bounds: { erasureMs: erasureMsOf(config), keepAliveTimeoutMs: config.keepAliveMs },
-      metrics,
-      trustedProxies: config.trustedProxies && {
-        ranges: config.trustedProxies,
-        field: config.trustedProxyField,
-      },
-      watch: {
-        slowMs,
-        accessLog: accessLog?.write,
-        tracing: config.tracing === "on",
-        spans: spans?.ended,
-      },
-    }).pipe(
+    const api = yield* listenHttp(yield* httpOptions(config, metrics, spans)).pipe(
       Effect.provideService(Readiness, readiness),
       Effect.mapError((error) => listenFailure("api", config, error)),
     )
@@ -132,18 +112,10 @@ const start = (
       startedAt: new Date().toISOString(),
       directory: yield* Effect.promise(() => realPath(config.dataDirectory)),
     })
-    yield* Effect.acquireRelease(
-      Effect.sync(() => {
-        readiness.phase = "ready"
-      }),
-      () =>
-        Effect.sync(() => {
-          readiness.phase = "stopping"
-        }),
-    )
+    yield* takeRequests(readiness)
     yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl: admin.url }))
-    // Where the access log is, every line is one of it.
-    const say = where === "stdout" ? Console.error : Console.log
+    // Standard output has nothing but the access log where the settings send the log there.
+    const say = config.accessLog === "stdout" ? Console.error : Console.log
     yield* say(
       welcomeText(url, {
         shown: shownKey,
@@ -154,7 +126,48 @@ const start = (
     yield* watchData(config, metrics, opened)
   }).pipe(Effect.mapError((error) => (error._tag === "LaurelError" ? refused(error) : error)))
 
-/** Listens for a moment; whether the address is free will show again when it is needed. */
+/** The options of the API server; opens the access log. */
+const httpOptions = Effect.fnUntraced(function* (
+  config: Config,
+  metrics: Metrics,
+  spans: RequestSpans | undefined,
+): Effect.fn.Return<ServeOptions, never, Scope.Scope> {
+  const { accessLog: where, trustedProxies } = config
+  const accessLog = where === "off" ? undefined : yield* openAccessLog(process[where], metrics)
+  return {
+    host: config.host,
+    port: config.port,
+    shutdownGraceMs: config.shutdownGraceMs,
+    webhookUrls: {
+      allowed: config.webhookAllowedRanges,
+      requireHttps: config.webhookRequireHttps,
+    },
+    webhooksMax: config.webhooksMax,
+    bounds: { erasureMs: erasureMsOf(config), keepAliveTimeoutMs: config.keepAliveMs },
+    metrics,
+    trustedProxies: trustedProxies && { ranges: trustedProxies, field: config.trustedProxyField },
+    watch: {
+      slowMs: config.slowRequestMs,
+      accessLog: accessLog?.write,
+      tracing: config.tracing === "on",
+      spans: spans?.ended,
+    },
+  }
+})
+
+/** Ready from now on until the scope closes. */
+const takeRequests = (readiness: ReadinessState): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      readiness.phase = "ready"
+    }),
+    () =>
+      Effect.sync(() => {
+        readiness.phase = "stopping"
+      }),
+  )
+
+/** Listens for a moment, so that a start with a used address fails before data is opened. */
 const tryAdminAddress = (config: Config): Effect.Effect<void, CommandFailed> =>
   listen(createServer(), { host: config.adminHost, port: config.adminPort }).pipe(
     Effect.flatMap(close),

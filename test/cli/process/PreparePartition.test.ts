@@ -5,11 +5,11 @@ import { afterAll, beforeAll, expect, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Result } from "effect"
 import { exitCodes } from "../../../src/cli/output/ExitCode.ts"
 import {
+  makeSharedParts,
   openingFailure,
   type PartitionOfServer,
   preparePartition,
 } from "../../../src/cli/process/ClusterServer.ts"
-import { makeSharedParts } from "../../../src/cli/process/SharedParts.ts"
 import { ofPartition, readConfig } from "../../../src/config/Config.ts"
 import { snapshotKey } from "../../../src/engine/state/SnapshotMark.ts"
 import { newReadiness } from "../../../src/http/server/Readiness.ts"

@@ -1,7 +1,7 @@
 /** The lines about a long opening. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
-import { withProgressLog } from "../../../src/cli/process/OpenStorage.ts"
+import { withProgressLog } from "../../../src/cli/process/OpenServices.ts"
 import { limits } from "../../../src/Limits.ts"
 import { advance } from "../../cluster/advance.ts"
 

@@ -1,17 +1,29 @@
 /**
- * Fills the directory of a partition from the newest archive that PostgreSQL's journal goes on from: PostgreSQL deletes what
- * archives have, and then cannot fill an empty directory alone.
+ * The storage of a partition in a cluster: a data directory that follows the journal in PostgreSQL. Loaded
+ * in a cluster only.
  *
- * - The archives of the folder come first, then those of the bucket. One that cannot be restored is passed over.
- * - The replacement is built and checked beside what is there (`RestoreJob.ts`), which is then moved out of the way, and
- *   swapped in by `ArchiveSwap.ts`. After a crash or an interruption the next opening finds the former copy, an empty directory or
- *   the restored data, and decides again; nothing else is ever opened.
- * - The mark of the swap names the lineage: nothing has gone back, so that no session ends.
+ * `refillCopy` fills an empty directory from the newest archive that PostgreSQL's journal continues:
+ * PostgreSQL deletes records that archives have, and then cannot fill an empty directory alone.
+ *
+ * - The archives of the folder come first, then those of the bucket. An archive that cannot be restored
+ *   is skipped.
+ * - The replacement is built and checked beside the present files (`RestoreJob.ts`). These are then moved
+ *   away, and `ArchiveSwap.ts` swaps the replacement in. After a crash or an interruption, the next
+ *   opening finds the former copy, an empty directory or the restored data, and decides again. Nothing
+ *   else is ever opened.
+ * - The mark of the swap names the lineage. The data has not gone back, so no session ends.
  */
 import path from "node:path"
 import { Clock, Effect, Result } from "effect"
 import { bucketOf } from "../../config/BucketSettings.ts"
-import { archivesIn, type Config, partitionNumber } from "../../config/Config.ts"
+import {
+  archivesIn,
+  type Config,
+  clusterDirectory,
+  isKeptElsewhere,
+  partitionNumber,
+} from "../../config/Config.ts"
+import { firstPartition } from "../../domain/project/Directory.ts"
 import type { JobFailed } from "../../engine/archive/Jobs.ts"
 import { askedFor } from "../../engine/archive/Shipments.ts"
 import {
@@ -23,13 +35,96 @@ import {
 import { installDraft } from "../../storage/archive/ArchiveSwap.ts"
 import { bucketName } from "../../storage/bucket/bucketErrors.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import type { Refill, RefillCopy } from "../../storage/postgres/OpenCopy.ts"
-import type { Broken } from "../../storage/Storage.ts"
-import type { CommandFailed } from "../output/ExitCode.ts"
+import { follow } from "../../storage/postgres/ClusterStorage.ts"
+import { enterPartition } from "../../storage/postgres/EnterPartition.ts"
+import type { Outdated, Refill, RefillCopy } from "../../storage/postgres/OpenCopy.ts"
+import type { Refused } from "../../storage/postgres/Patience.ts"
+import { Broken } from "../../storage/Storage.ts"
+import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure, jobFailure } from "../output/JobWords.ts"
 import { archivesInBucket } from "./BucketAccess.ts"
 import { holdDirectory } from "./DataDirectory.ts"
-import { type Hosts, openHosts } from "./OpenHosts.ts"
+import {
+  type ClockCheck,
+  type Fold,
+  type Hosts,
+  type Opening,
+  type OpenObservers,
+  openHosts,
+} from "./OpenEngine.ts"
+
+/** `url`: of PostgreSQL. */
+export const openPartition = (
+  config: Config,
+  url: string,
+  { hasLock, metrics, onClaimed, onFenced, onRecovering, shared, shipped }: OpenObservers,
+  checkClock: ClockCheck,
+): Opening =>
+  Effect.gen(function* () {
+    const directory = config.dataDirectory
+    const number = partitionNumber(config)
+    if (number === firstPartition) yield* enterPartition(clusterDirectory(config), directory)
+    else yield* makePartitionFolder(directory)
+    const followed = yield* follow({
+      url,
+      directory,
+      metrics,
+      partition: number,
+      owner: config.clusterAddress,
+      ...(onClaimed !== undefined && { onClaimed }),
+      ...(hasLock !== undefined && { hasLock }),
+      ...(shared !== undefined && { sessions: shared.sessions }),
+      ...(isKeptElsewhere(config) && { archives: archivePositions(config, shipped) }),
+      refill: refillCopy(config, shared?.hosts),
+      beforeClaim: checkClock,
+      onFenced: onFenced ?? (() => {}),
+      onChecking: (done, total) => onRecovering?.({ stage: "entries", done, total }),
+      onCatchingUp: (done, total) => onRecovering?.({ stage: "catchUp", done, total }),
+      onWaiting: (why) => onRecovering?.({ stage: "postgres", why }),
+    })
+    return {
+      ...followed,
+      claim: (fold: Fold) => toCommandFailed(followed.claim(fold)),
+      following: {
+        look: (fold: Fold) => toCommandFailed(followed.look(fold)),
+        progress: followed.progress,
+        noteDamage: followed.noteDamage,
+      },
+    }
+  }).pipe(toCommandFailed)
+
+/** What was there without a cluster is the first partition's. */
+const makePartitionFolder = (directory: string): Effect.Effect<void, Broken> =>
+  Effect.mapError(
+    nodeDisk.makeFolder(directory),
+    (cause) => new Broken({ operation: "open", cause }),
+  )
+
+const toCommandFailed = <A, E, R>(
+  opening: Effect.Effect<A, E, R>,
+): Effect.Effect<A, Exclude<E, Refused | Outdated> | CommandFailed, R> =>
+  Effect.mapError(opening, (error) => {
+    const { _tag, words } = error as Refused | Outdated
+    if (_tag === "Refused") return commandFailed(exitCodes.configuration, words)
+    // Another opening decides what is to be done.
+    if (_tag === "Outdated") return commandFailed(exitCodes.unavailable, words)
+    return error as Exclude<E, Refused | Outdated>
+  })
+
+/** Where the archives end that can be read and that no check found damaged, with a bucket those that it has. */
+export const archivePositions = (config: Config, shipped: ReadonlySet<string> | undefined) =>
+  listArchives(nodeDisk, archivesIn(config)).pipe(
+    Effect.map((archives) =>
+      archives
+        .filter(isGood)
+        .flatMap(({ id, manifest }) =>
+          Result.isSuccess(manifest) && (shipped?.has(id) ?? true)
+            ? [{ lastSequence: manifest.success.sequence, checksum: manifest.success.checksum }]
+            : [],
+        ),
+    ),
+    Effect.orElseSucceed(() => []),
+  )
 
 /** Archives of one place, newest first. */
 interface Source {
@@ -40,7 +135,7 @@ interface Source {
 }
 
 /** `shared`: the hosts of the process; without them the jobs have their own. */
-export const refillCopy =
+const refillCopy =
   (config: Config, shared: Hosts | undefined): RefillCopy<CommandFailed> =>
   (refill) =>
     Effect.scoped(
