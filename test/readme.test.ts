@@ -64,6 +64,25 @@ describe("Texts that users and operators read", () => {
   })
 })
 
+describe("src/README.md", () => {
+  const tour = readFileSync(join(root, "src/README.md"), "utf8")
+
+  it("names only files and folders that exist", () => {
+    const paths = [...tour.matchAll(/`([\w-]+(?:\/[\w.-]+)+\/?)`/g)].map(([, path]) => path!)
+    expect(paths.length).toBeGreaterThan(100)
+    const missing = paths.filter(
+      (path) => !existsSync(join(root, "src", path)) && !existsSync(join(root, path)),
+    )
+    expect(missing).toEqual([])
+  })
+
+  it.each(["An event", "A start", "A failover"])("goes through %s in six files", (title) => {
+    const section = tour.split(`\n## ${title}\n`)[1]!.split("\n## ")[0]!
+    const steps = [...section.matchAll(/^\d\. `([\w/]+\.ts)`/gm)]
+    expect(steps.length).toBe(6)
+  })
+})
+
 describe("README.md", () => {
   it("names only scripts and files that exist", () => {
     for (const [, script] of readme.matchAll(/npm run (?:--silent )?([\w:]+)/g)) {
