@@ -1,8 +1,8 @@
 /**
- * The running Laurel's version and commit, for `--version`, `/healthz`, metrics and telemetry. The
- * commit is that of the file `commit`, which the build of the image writes, or of the checkout. It
- * is read by hand where it is asked for, once a start: to run git costs a process, and git refuses
- * checkouts of other owners.
+ * The version and commit of this Laurel, for `--version`, `/healthz`, metrics and telemetry. The
+ * commit is in the file `commit`, which the build of the image writes, or in the `.git` folder of
+ * the checkout. This file reads `.git` itself, once per start: running git costs a process, and git
+ * refuses checkouts of other owners.
  */
 import { readFileSync } from "node:fs"
 import path from "node:path"
@@ -14,8 +14,8 @@ export const version: string = manifest.version
 const installation = path.resolve(import.meta.dirname, "..")
 
 /**
- * The full hash of the commit in `root`, or `unknown`: a copy without `.git`, or one whose refs are
- * in another format.
+ * The full hash of the commit in `root`; `unknown` without `.git`, or if the refs have another
+ * format.
  */
 export const commitOf = (root = installation): string => {
   const written = textOf(path.join(root, "commit"))

@@ -1,7 +1,7 @@
 /**
- * Node keeps the compiled code of what is imported from here on in a folder beside the program, for the next start, and so do the
- * threads and processes that it starts; where that folder can not be written, nothing is kept. JavaScript: the first file of
- * TypeScript that is not kept makes Node load its compiler.
+ * From here on, Node keeps the compiled code of all imports in a folder beside the program, for the
+ * next start. Its threads and processes do the same. If the folder cannot be written, nothing is
+ * kept. In JavaScript: the first TypeScript file without kept code makes Node load its compiler.
  */
 import module from "node:module"
 import path from "node:path"

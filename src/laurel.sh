@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs Laurel with the Node that npm installed, or says what that Node lacks on this machine: its loader names only a file.
-# Looks into the packages themselves: npm below 11.6 makes no node_modules/.bin/node (npm/cli#4362).
+# Runs Laurel with the Node that npm installed. If that Node does not start, prints the cause: the loader names only a file.
+# Searches the packages themselves: npm below 11.6 creates no node_modules/.bin/node (npm/cli#4362).
 # LAUREL_NODE names another Node, such as one with a security fix that npm's packages do not have yet.
 folder=$(dirname "$0")
 for node in "$folder"/../node_modules/node-*/bin/node; do :; done
@@ -23,8 +23,8 @@ if ! words=$("$node" --version 2>&1); then
   echo "laurel: $fault" >&2
   exit 69
 fi
-# LMDB allocates 3.5 MiB for each database and uses little of them. From this size on, glibc maps blocks as their own pages, which
-# cost no memory until they are used. Without a setting it raises the size with each large block that is freed.
+# LMDB allocates 3.5 MiB for each database and uses little of it. From this size on, glibc maps a block as pages of its own, which
+# cost no memory until they are used. Without this setting, glibc raises the size with each large block that is freed.
 export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-524288}"
 unset LAUREL_NODE
 exec "$node" "$folder/laurel.js" "$@"

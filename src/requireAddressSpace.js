@@ -1,7 +1,9 @@
 /**
- * Where the process has a limit on address space (`ulimit -v`): ends it with one sentence if that is too low, since V8 aborts then, or a
- * thread does not start; else begins it anew without the 10 GiB that V8 reserves behind each memory of WebAssembly, in itself
- * and in the processes that it starts. JavaScript, and before everything else is loaded, which takes address space, too.
+ * For a process with a limit on address space (`ulimit -v`). If the limit is too low, ends the
+ * process with one sentence: otherwise V8 would abort, or a thread would not start. If the limit
+ * suffices, starts the process again without the 10 GiB that V8 reserves behind each memory of
+ * WebAssembly, also for the processes that it starts. In JavaScript, and before all other files,
+ * since loading takes address space as well.
  */
 import { readFileSync } from "node:fs"
 
@@ -15,7 +17,7 @@ const limitBytes = () => {
     const limits = readFileSync("/proc/self/limits", "latin1")
     return Number(/^Max address space +(\d+) /m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY)
   } catch {
-    // Linux alone tells.
+    // Only Linux reports the limit.
     return Number.POSITIVE_INFINITY
   }
 }

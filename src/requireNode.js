@@ -1,4 +1,7 @@
-/** Ends the process with one sentence where Node is too old to run Laurel. JavaScript, since an old Node loads no TypeScript. */
+/**
+ * Ends the process with one sentence if Node is too old for Laurel. In JavaScript, since an old
+ * Node cannot load TypeScript.
+ */
 const majorMin = 26
 const unusable = 69
 

@@ -1,4 +1,4 @@
-/** The command line: its commands, and how each of them ends the process. */
+/** The command line: its commands, and how a command ends the process. */
 
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, ConfigProvider, Effect, Exit, Runtime } from "effect"
@@ -45,7 +45,7 @@ const laurel = Command.make("laurel").pipe(
   ]),
 )
 
-/** Prints help unchanged, and usage errors as lines without the help. */
+/** Prints help unchanged, and usage errors without the help. */
 const presenter: CliOutput.Presenter = {
   present: (event) =>
     event._tag === "InvalidInvocation"
@@ -60,7 +60,7 @@ const program = (args: ReadonlyArray<string>) =>
   Command.runWith(laurel, { version })(args).pipe(
     Effect.provide([
       NodeServices.layer,
-      // As the environment is now: tests run several commands in one process.
+      // Reads the present environment: tests run several commands in one process.
       ConfigProvider.layer(Effect.sync(() => ConfigProvider.fromEnv())),
       CliOutput.layerPresenter(presenter),
       CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] }),
@@ -79,7 +79,7 @@ const report = (exit: Exit.Exit<void, Failure>): number => {
   }
   const tag = (error as { readonly _tag?: unknown } | null)?._tag
   if (tag === "ShowHelp") {
-    // Help that was asked for, or wrong arguments; the presenter has said what.
+    // Requested help, or wrong arguments. The presenter has printed it.
     return (error as CliError.ShowHelp).errors.length === 0 ? exitCodes.done : exitCodes.usage
   }
   console.error(`laurel: a defect, please report it:\n${Cause.pretty(exit.cause)}`)
@@ -97,8 +97,9 @@ const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
 const ownerOnly = 0o077
 
 /**
- * Runs a command and ends the process. Files it creates are readable by their owner only. A reader of its output that goes
- * away, such as `head`, ends neither a server nor a command that changes data: what it does not read is lost.
+ * Runs a command and ends the process. Only their owner can read the files that a command creates.
+ * If the reader of the output ends, as `head` does, neither a server nor a command that changes
+ * data ends: the rest of the output is lost.
  */
 export const runCommandLine = (args: ReadonlyArray<string>): void => {
   process.umask(ownerOnly)

@@ -1,4 +1,4 @@
-/** `laurel accounts`: those of the dashboard. */
+/** `laurel accounts`: the accounts of the dashboard. */
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { AccountDetails } from "../../accounts/AccountAdmin.ts"
@@ -37,7 +37,7 @@ const list = Command.make(
   }),
 ).pipe(Command.withDescription("List all accounts, oldest first"))
 
-/** Prints the link alone, so that a script can take it. */
+/** Prints only the link on standard output, for scripts. */
 const printLink = (
   request: Parameters<Parameters<Parameters<typeof withAccounts>[0]>[0]["createLink"]>[0],
   about: string,
@@ -64,7 +64,9 @@ const invite = Command.make(
       Flag.optional,
     ),
     email: Argument.String("EMAIL").pipe(
-      Argument.withDescription("The address of the person, who joins with no other"),
+      Argument.withDescription(
+        "The e-mail address of the person, who can join with this address only",
+      ),
     ),
   },
   Effect.fnUntraced(function* ({ email, project, role }) {
@@ -85,7 +87,7 @@ const invite = Command.make(
       "Send the link to the person it is for. It works once, within three days.",
     )
   }),
-).pipe(Command.withDescription("Print a link by which one person joins"))
+).pipe(Command.withDescription("Print a link with which one person joins"))
 
 const resetPassword = Command.make(
   "reset-password",
@@ -96,7 +98,11 @@ const resetPassword = Command.make(
       "The link sets a new password and ends all sessions of the account. It works once, within an hour.",
     )
   }),
-).pipe(Command.withDescription("Print a link by which an account that is locked out comes back"))
+).pipe(
+  Command.withDescription(
+    "Print a link that sets a new password, for an account that is locked out",
+  ),
+)
 
 const remove = Command.make(
   "remove",

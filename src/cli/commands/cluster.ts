@@ -39,9 +39,9 @@ import {
 } from "./flags.ts"
 
 /*
- * `laurel cluster gather`: the way out of a cluster of several partitions. Only the new directory is written to, apart from what
- * an owner would: PostgreSQL and the directories of the partitions remain the cluster's. So it can be repeated after any
- * failure, and the servers can be started again.
+ * `laurel cluster gather`: makes one data directory of all partitions. The command claims the
+ * partitions as an owner does, and writes only to the new directory otherwise. So it can be
+ * repeated after any failure, and the servers of the cluster can be started again.
  */
 
 const target = Argument.String("DIRECTORY").pipe(
@@ -56,7 +56,10 @@ const dropPending = Flag.Boolean("drop-pending").pipe(
 /** The epoch of this command's claim on each partition. */
 type Claims = Map<number, number>
 
-/** Claims a partition, replays what its directory lacks from PostgreSQL, and closes it with a snapshot of everything. */
+/**
+ * Claims a partition, replays the records from PostgreSQL that its directory lacks, and closes it
+ * with a snapshot.
+ */
 const complete = Effect.fnUntraced(function* (config: Config, partition: number, claims: Claims) {
   // Other commands start sooner without it.
   const { openEngine } = yield* Effect.promise(() => import("../process/OpenEngine.ts"))
@@ -111,7 +114,7 @@ const gather = Effect.fnUntraced(function* (
   for (const partition of partitions) {
     if (partition !== firstPartition) yield* complete(config, partition, claims)
   }
-  // No server of this machine begins meanwhile.
+  // No server of this machine starts meanwhile.
   yield* holdDirectory(clusterDirectory(config))
   const folders = [...partitions].map((partition) =>
     path.resolve(ofPartition(config, partition).dataDirectory),
@@ -166,7 +169,7 @@ const yes = Flag.Boolean("yes").pipe(
   Flag.withDefault(false),
 )
 
-/** The partitions whose data is here, and those that PostgreSQL keeps as it has them. */
+/** The partitions whose data is here, and those that stay unchanged in PostgreSQL. */
 const findData = Effect.fnUntraced(function* (configs: ReadonlyArray<Config>) {
   const isHere = ({ dataDirectory }: Config) =>
     requireData(dataDirectory).pipe(
@@ -183,7 +186,7 @@ const findData = Effect.fnUntraced(function* (configs: ReadonlyArray<Config>) {
   )
 })
 
-/** The projects that PostgreSQL knows and the data directory of the first partition does not. */
+/** The projects that are in PostgreSQL and not in the data directory of partition 1. */
 const forgotten = Effect.fnUntraced(function* (url: string, { dataDirectory }: Config) {
   const { projects } = yield* clusterDirectoryOf(url)
   if (projects.size === 0) return []
@@ -191,7 +194,10 @@ const forgotten = Effect.fnUntraced(function* (url: string, { dataDirectory }: C
   return [...projects.values()].filter(({ id }) => !known.has(id))
 })
 
-/** The next owner of partition 1 adds those again whose data stays (`cluster/ForgottenProjects.ts`). */
+/**
+ * The next owner of partition 1 adds the projects whose data stays again
+ * (`cluster/ForgottenProjects.ts`).
+ */
 const becomes = (project: Project): string => {
   const partition = partitionOf(project)
   return partition === firstPartition
@@ -230,7 +236,7 @@ const runningWords = (running: ReadonlyArray<string>): string =>
 const keptWords = (config: Config, remote: PartitionStatus | undefined): string =>
   `${partitionPrefix(config)}No data in ${config.dataDirectory}: the ${amountOf(remote?.records ?? 0, "record")} in PostgreSQL stay unchanged.`
 
-/** What PostgreSQL has. One partition that is not the first may be replaced beside servers. */
+/** The state in PostgreSQL. A single partition other than 1 may be replaced while servers run. */
 const readCluster = Effect.fnUntraced(function* (
   config: Config,
   url: string,
@@ -269,7 +275,7 @@ const install = Effect.fnUntraced(function* (given: GivenPartition, yes: boolean
       Console.log(`${partitionPrefix(each)}Installed ${countText(last)} records.`),
     ),
   )
-  // The former owner reads from memory for so long after it last heard that it is the owner.
+  // The former owner answers reads for this time after its last confirmation.
   if (running.length > 0) yield* Effect.sleep(lockExpirationMs / 3)
   yield* Console.log(
     running.length > 0
@@ -383,7 +389,7 @@ const namesText = (names: ReadonlyArray<string> | undefined): string => {
   return `${names.slice(0, namesMax).join(", ")}${more > 0 ? ` and ${countText(more)} more` : ""}`
 }
 
-/** Those that no server has opened yet have no row. */
+/** Partitions that no server has opened yet have no row. */
 const unopenedText = ({ partitions, runners }: ClusterStatus): ReadonlyArray<string> => {
   const opened = new Set(partitions.map(({ partition }) => partition))
   const all = Array.from({ length: limits.clusterPartitions }, (_, index) => index + 1)
@@ -411,7 +417,7 @@ const status = Command.make(
     if (url === undefined) {
       return yield* commandFailed(exitCodes.configuration, "LAUREL_CLUSTER is not set.")
     }
-    // Other commands start sooner without them.
+    // Other commands start sooner without these modules.
     const { clusterStatusAt } = yield* Effect.promise(() => import("../../cluster/status.ts"))
     const read = yield* clusterStatusAt(url).pipe(
       Effect.mapError(({ words }) => commandFailed(exitCodes.unavailable, words)),

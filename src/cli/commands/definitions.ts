@@ -7,13 +7,13 @@ import { confirmation } from "../output/confirmation.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { askApi, serverFlags, type Target, tellServer } from "../process/ApiClient.ts"
 
-/* The plan of a file of definitions in words. */
+/* The plan of a file of definitions as text. */
 
 export type Plan = BodyOf<"definitions.diff">
 
 const signs = { create: "+", update: "~", delete: "-" } as const
 
-/** A line for each change, with the members that differ below it. */
+/** A line for each change, followed by the members that differ. */
 const planText = ({ changes, created, deleted, updated }: Plan): string =>
   changes.length === 0
     ? "Nothing to change."
@@ -28,7 +28,7 @@ const planText = ({ changes, created, deleted, updated }: Plan): string =>
 const memberText = ({ after, before, name }: Plan["changes"][number]["members"][number]): string =>
   `    ${name}: ${visible(before ?? "none")} → ${visible(after ?? "none")}`
 
-/** Text of others, without what moves the cursor of a terminal or reorders a line. */
+/** Text from outside, without characters that move the cursor of a terminal or reorder a line. */
 const visible = (text: string): string =>
   text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (mark) => `\\u{${mark.codePointAt(0)!.toString(16)}}`)
 

@@ -1,6 +1,6 @@
 /**
- * `laurel demo`: real input through a real server. Every commit of a git repository becomes an event of its author; the
- * leaderboard must equal `git shortlog`, also after all commits are sent again.
+ * `laurel demo` sends every commit of a git repository to a real server as an event of its author.
+ * The leaderboard must equal `git shortlog`, also after all commits are sent again.
  */
 
 import { Console, Effect, Stream } from "effect"
@@ -22,7 +22,7 @@ const commitAction = "COMMIT_PUSHED"
 const commitXp = 10
 
 const subjectCharactersMax = 500
-/** The event must still be young enough when it arrives. */
+/** The event must not be too old when it arrives. */
 const underwayMs = 3_600_000
 
 export interface CommitEvent {
@@ -38,15 +38,15 @@ export interface CommitEvent {
   }
 }
 
-/** Why an author can not be a user, or `undefined`. */
+/** Why an author cannot be a user, or `undefined`. */
 export const authorFault = (email: string): string | undefined => {
   const fault = callerIdFault(email)
   return fault === undefined ? undefined : `a user's id ${fault}`
 }
 
 /**
- * The event of a commit whose author can be a user. Only events of the last 30 days may say when they
- * occurred; older commits have their date in the metadata.
+ * The event of a commit whose author can be a user. Only events of the last 30 days may have
+ * `occurredAt`; older commits have their date in the metadata.
  */
 export const commitEvent = (commit: Commit, now: number): CommitEvent => {
   const { authoredAt, authorEmail, deletions, hash, insertions, subject } = commit
@@ -58,7 +58,7 @@ export const commitEvent = (commit: Commit, now: number): CommitEvent => {
   const metadata = {
     insertions,
     deletions,
-    // The cut may go through a pair of surrogates.
+    // The cut may separate a pair of surrogates.
     subject: subject.slice(0, subjectCharactersMax).toWellFormed(),
     ...(date !== undefined && !isRecent && { authoredAt: date }),
   }
@@ -133,7 +133,9 @@ const makeClient = ({ key, url }: ThrowawayServer): Client => {
 
 /* The leaderboard against git's own count. */
 
-/** One line for each author whose commits the leaderboard counts differently; none when all agree. */
+/**
+ * One line for each author whose commits the leaderboard counts differently; none when all agree.
+ */
 export const differences = (
   expected: ReadonlyMap<string, number>,
   standings: ReadonlyArray<Standing>,
@@ -158,12 +160,12 @@ const differencesShown = 20
 interface Sent {
   readonly accepted: number
   readonly duplicates: number
-  /** Commits whose author can not be a user, by e-mail. */
+  /** Commits whose author cannot be a user, by e-mail. */
   readonly skipped: ReadonlyMap<string, number>
   readonly seconds: number
 }
 
-/** Sends the whole history. `now` decides how dates are sent, so that a repeat sends the same. */
+/** Sends the whole history. A repeat with the same `now` sends the same dates. */
 const sendHistory = Effect.fnUntraced(function* (
   client: Client,
   history: Stream.Stream<Commit, CommandFailed>,
@@ -221,7 +223,10 @@ const shown = (lines: ReadonlyArray<string>): ReadonlyArray<string> =>
     ? lines
     : [...lines.slice(0, differencesShown), `and ${lines.length - differencesShown} more`]
 
-/** The commits that git counts per author with a valid user id. Fails when the history grew meanwhile. */
+/**
+ * The commits that git counts per author with a valid user id. Fails when the history grew
+ * meanwhile.
+ */
 const expectedTotals = Effect.fnUntraced(function* (repository: string, total: number) {
   const totals = yield* shortlogTotals(repository)
   if ((yield* countCommits(repository)) !== total) {

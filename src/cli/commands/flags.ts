@@ -1,4 +1,7 @@
-/** `--partition` of commands: which partitions of a cluster they are about. */
+/**
+ * Flags that commands share: `--partition` names the partitions of a cluster, `--json` the output
+ * for scripts.
+ */
 import { Console, Effect, Option, Result } from "effect"
 import { Flag } from "effect/cli"
 import { type Config, clusterDirectory, ofPartition, partitionNumber } from "../../config/Config.ts"
@@ -15,7 +18,7 @@ const numberOrAll = (text: string): Option.Option<PartitionWish> => {
   return /^[1-9]\d{0,3}$/.test(text) ? Option.some(Number(text)) : Option.none()
 }
 
-/** `description` ends with the default. */
+/** `description` must end with the default. */
 export const partitionFlag = (description: string) =>
   Flag.String("partition").pipe(
     Flag.withMetavar("N|all"),
@@ -30,16 +33,16 @@ export type GivenPartition = Option.Option<PartitionWish>
 const partitionCountOf = ({ cluster }: Config): number =>
   cluster === undefined ? 1 : limits.clusterPartitions
 
-/** Whether a reader has to be told which partition is meant. */
+/** Whether output must name the partition. */
 export const isSpread = (config: Config): boolean => partitionCountOf(config) > 1
 
-/** The configurations of all partitions; without a cluster the only one. */
+/** The configurations of all partitions; without a cluster the only configuration. */
 const allPartitions = (config: Config): ReadonlyArray<Config> =>
   config.cluster === undefined
     ? [config]
     : Array.from({ length: partitionCountOf(config) }, (_, index) => ofPartition(config, index + 1))
 
-/** The configurations of the partitions that are meant: all of them where none is named. */
+/** The configurations of the named partitions, by default of all. */
 export const partitionsOf = (
   config: Config,
   given: GivenPartition,
@@ -66,7 +69,7 @@ export const partitionsOf = (
         )
   })
 
-/** As `partitionsOf`, for a command to which it matters: where there are several, they have to be named. */
+/** As `partitionsOf`, without a default: with several partitions the option is required. */
 export const namedPartitions = (
   config: Config,
   given: GivenPartition,
@@ -81,7 +84,7 @@ export const namedPartitions = (
       )
     : partitionsOf(config, given)
 
-/** As `namedPartitions`, for a command that takes one at a time. */
+/** As `namedPartitions`, for a command that takes one partition at a time. */
 export const onePartition = (
   config: Config,
   given: GivenPartition,
@@ -97,7 +100,7 @@ export const onePartition = (
         ),
   )
 
-/** Where a project names the partition, the option may only repeat it. */
+/** If the project determines the partition, the option may only repeat that partition. */
 export const agreeOnPartition = (
   config: Config,
   given: GivenPartition,
@@ -114,25 +117,26 @@ export const agreeOnPartition = (
       )
 }
 
-/** "Partition 3: ", where there are several. */
+/** "Partition 3: " if there are several partitions. */
 export const partitionPrefix = (config: Config): string =>
   isSpread(config) ? `Partition ${partitionNumber(config)}: ` : ""
 
-/** The same for scripts, as a member of an object. */
+/** The same as a member of an object, for scripts. */
 export const partitionMember = (config: Config): { readonly partition?: number } =>
   isSpread(config) ? { partition: partitionNumber(config) } : {}
 
-/** What a partition without data on this machine does to a command that is about several. */
+/** How a command about several partitions handles one without data on this machine. */
 type Missing =
-  /** It is passed over, where another one has data. */
+  /** The command skips it, if another partition has data. */
   | "ignored"
-  /** So, and the command says it. */
+  /** The command skips it, and prints that. */
   | "told"
   | "failure"
 
 /**
- * Runs `use` for each partition: so many at once, and the last one after all others. A failure does not stop the others; at the end the command fails as the first
- * one that failed, with the words of all.
+ * Runs `use` for each partition: `atOnce` at once, and the last partition after all others. A
+ * failure does not stop the others. At the end the command fails with the exit code of the first
+ * failure and the lines of all.
  */
 export const forEachPartition = <A, R>(
   configs: ReadonlyArray<Config>,
@@ -176,9 +180,12 @@ export const json = Flag.Boolean("json").pipe(
   Flag.withDefault(false),
 )
 
-/* Which partition of a cluster an archive is of: its id does not say. */
+/* The partition of an archive: the id of an archive does not name it. */
 
-/** The one of these that has archive `id`, on this machine or in the bucket; where there is only one, it is not looked into. */
+/**
+ * The partition that has archive `id`, on this machine or in the bucket. A single partition is
+ * returned unchecked.
+ */
 export const partitionOfArchive = Effect.fnUntraced(function* (
   configs: ReadonlyArray<Config>,
   id: string,

@@ -1,4 +1,7 @@
-/** `laurel limits`: every limit of this version with its unit. A setting replaces the value of a limit that is its default. */
+/**
+ * `laurel limits`: every limit of this version with its unit. A setting replaces the value of a
+ * limit that is its default.
+ */
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { limits as all } from "../../Limits.ts"

@@ -1,7 +1,9 @@
 /**
- * `laurel listen`: forwards the messages of a key's environment to an address that webhooks cannot reach, such as a server on a
- * developer's machine. It follows the stream, so it needs neither a webhook nor a public address, and resumes after each cut and
- * restart of the server. Messages go one after another, in order; while the receiver is slow the server keeps the rest.
+ * `laurel listen` forwards the messages of a key's environment to an address that webhooks cannot
+ * reach, such as a server on a developer's machine. It follows the stream, so it needs neither a
+ * webhook nor a public address. It resumes after an interruption and after a restart of the server.
+ * Messages are sent one after another, in order; while the receiver is slow, the server keeps the
+ * rest.
  */
 import { createHmac, type KeyObject } from "node:crypto"
 import { Effect, Redacted, Result } from "effect"
@@ -16,9 +18,9 @@ import { serverFlags } from "../process/ApiClient.ts"
 import { firstSignal } from "../process/Signals.ts"
 
 /*
- * Forwards one message as a webhook would send it, and says what came of it. Any status is an answer: a handler under
- * development is not asked again. Where there is no reply, the message is sent again, at most `listenAttemptsMax` times in all;
- * then the next one follows, since a receiver may stay away for hours.
+ * Forwards one message as a webhook would send it, and prints the outcome. Any status is an answer:
+ * the message is not sent again. Without a reply the message is sent at most `listenAttemptsMax`
+ * times. Then the next message follows, since a receiver may be down for hours.
  */
 
 export interface Forwarding {
@@ -58,7 +60,7 @@ const forward = async (text: string, forwarding: Forwarding): Promise<void> => {
 
 const clock = (): string => new Date().toTimeString().slice(0, 8)
 
-/** The status, or why there is none. */
+/** The status, or why there is no status. */
 const post = async (
   body: string,
   id: string,
@@ -92,9 +94,12 @@ const post = async (
   }
 }
 
-/* Where `laurel listen` forwards messages, and with which secret it signs them. */
+/* The receiver of messages, and the secret that signs them. */
 
-/** The receiver's URL: a whole one, or without its scheme (`localhost:3000/hook`), or a port of this machine. */
+/**
+ * The receiver's URL: complete, without its scheme (`localhost:3000/hook`), or a port of this
+ * machine.
+ */
 export const parseTarget = (text: string): Result.Result<URL, string> => {
   const whole = /^\d{1,5}$/.test(text)
     ? `http://localhost:${text}`
@@ -107,7 +112,10 @@ export const parseTarget = (text: string): Result.Result<URL, string> => {
     : Result.succeed(url)
 }
 
-/** Always the same for the same key, so that it stays in the receiver's settings; nobody has it without the key. */
+/**
+ * The same secret for the same key, so that it can stay in the receiver's settings. Only the key
+ * gives the secret.
+ */
 export const secretFor = (key: string): string =>
   `whsec_${createHmac("sha256", key).update("laurel listen").digest("base64")}`
 
@@ -170,7 +178,7 @@ const listenTo = async (
   }
 }
 
-/** Ends when nobody reads the output any more: without it the command says nothing of what it does. */
+/** Ends when the reader of the output ends: the command would print nothing more. */
 const readerGone: Effect.Effect<void> = Effect.callback((resume) => {
   const end = () => resume(Effect.void)
   process.stdout.on("error", end)

@@ -99,7 +99,7 @@ const Line = Schema.Struct({
   ),
 })
 
-/** Asks the running server for an archive; `JobFailed` is a value, since the server did answer. */
+/** Asks the running server for an archive. `JobFailed` is a value: the server has answered. */
 const createBeside = (
   server: ServerFile,
   config: Config,
@@ -134,7 +134,7 @@ const createAlone = Effect.fnUntraced(function* (
   return manifest
 })
 
-/** Without a server, one archive at a time: each may need much memory. */
+/** Without a server, archives are made one at a time: each may need much memory. */
 const alone = Semaphore.makeUnsafe(1)
 
 const create = Effect.fnUntraced(function* (config: Config, json: boolean, isOnly: boolean) {
@@ -145,11 +145,11 @@ const create = Effect.fnUntraced(function* (config: Config, json: boolean, isOnl
       (server) => createBeside(server, config, progress),
       Semaphore.withPermit(alone, createAlone(config, settings, progress)),
     )
-  // The bars of several would be drawn over each other.
+  // Several progress bars would overwrite each other.
   const manifest = yield* isOnly ? withProgressBar(make) : make(() => {})
   if (manifest instanceof JobFailed) return yield* jobFailure(manifest)
   if (json) return yield* Console.log(JSON.stringify({ ...partitionMember(config), ...manifest }))
-  // Standard output has the id alone, for scripts; messages go to standard error.
+  // Standard output has only the id, for scripts. Messages go to standard error.
   yield* Console.log(manifest.id)
   yield* Console.error(
     `${partitionPrefix(config)}Archive created and verified: ${amountOf(manifest.counts.users ?? 0, "user")}, up to record ${countText(manifest.sequence)}, ${bytesText(bytesOf(manifest))}.`,
@@ -157,8 +157,8 @@ const create = Effect.fnUntraced(function* (config: Config, json: boolean, isOnl
 })
 
 /**
- * The first partition comes last: its archive then knows the project of all that is in those of the others, and every revocation
- * of a key up to then.
+ * Partition 1 comes last: its archive then has the projects of all data in the other archives, and
+ * every revocation of a key up to then.
  */
 const firstLast = (configs: ReadonlyArray<Config>): ReadonlyArray<Config> =>
   configs.toSorted((a, b) => Number(isFirst(a)) - Number(isFirst(b)))
@@ -227,7 +227,9 @@ const placesOf = ({ archiveBucket }: Config): Column<ArchiveDetails> => ({
   },
 })
 
-/** The archives of both places, oldest first; `remote` is `undefined` where the bucket did not answer. */
+/**
+ * The archives of both places, oldest first; `remote` is `undefined` if the bucket did not answer.
+ */
 const inBoth = (
   local: ReadonlyArray<ListedArchive>,
   remote: ReadonlyArray<ListedArchive> | undefined,
@@ -271,7 +273,10 @@ const columnsFor = (
 const inPartition = (config: Config, { exitCode, lines }: CommandFailed): CommandFailed =>
   commandFailed(exitCode, ...lines.map((line) => `${partitionPrefix(config)}${line}`))
 
-/** The archives of a partition; `failure`: those of the bucket alone, or of the owner alone, are not among them. */
+/**
+ * The archives of a partition. With `failure`, archives that only the bucket or only the owner has
+ * are missing.
+ */
 const listOf = Effect.fnUntraced(function* (config: Config, atOwner: AtOwner) {
   const settings = yield* archiveSettings(config)
   const isAlone = Result.isSuccess(atOwner) && atOwner.success === undefined
@@ -337,7 +342,7 @@ const listSnapshots = Command.make(
       } else {
         for (const { folder } of listed) yield* Console.error(`No archives in ${folder}.`)
       }
-      // What is here was listed all the same.
+      // The archives on this machine were listed before the failure.
       const failure = listed.find((each) => each.failure !== undefined)?.failure
       if (failure !== undefined) return yield* failure
       if (json) return
@@ -384,7 +389,7 @@ const pruneSnapshots = Command.make(
       const configs = yield* partitionsOf(config, partition)
       yield* tellDirectory(serverFileFolder(config))
       const pruned = yield* forEachPartition(configs, "ignored", (config) => prune(config, dryRun))
-      // A text for each id outside a cluster, an object for each in one.
+      // Outside a cluster an id is a string, in a cluster an object.
       const all = pruned.flatMap(({ config, removed }) =>
         removed.map((id) => (isSpread(config) ? { ...partitionMember(config), id } : id)),
       )
@@ -418,11 +423,11 @@ const id = Argument.String("ID").pipe(
 )
 
 const inBucket = Flag.Boolean("bucket").pipe(
-  Flag.withDescription("Verify the copy in the bucket, also of an archive that is here"),
+  Flag.withDescription("Verify the copy in the bucket, also if the archive is on this machine"),
   Flag.withDefault(false),
 )
 
-/** Checks the data directory, up to where the running server says that its journal ends. */
+/** Checks the data directory, up to the end of the journal that the running server reports. */
 const verifyLive = Effect.fnUntraced(function* (config: Config) {
   const found = yield* withProgressBar((progress) => {
     const check = (position: Effect.Effect<PositionAnswer>, background: boolean) =>
@@ -434,7 +439,7 @@ const verifyLive = Effect.fnUntraced(function* (config: Config) {
     const beside = (server: ServerFile): Asked<LiveFindings | JobFailed> => {
       const position = askPosition(server, config)
       const checked = Effect.scoped(check(Effect.orDie(position), true))
-      // Asked once beforehand, to know that it is the server of this directory.
+      // Asked once before, to make sure that the server is the one of this directory.
       return Effect.andThen(position, Effect.catch(checked, Effect.succeed))
     }
     const alone = Effect.mapError(check(Effect.undefined, false), jobFailure)
@@ -443,7 +448,7 @@ const verifyLive = Effect.fnUntraced(function* (config: Config) {
   return found instanceof JobFailed ? yield* jobFailure(found) : found
 })
 
-/** Checks the copy in the bucket, of `newest` as well. */
+/** Checks the copy in the bucket; `id` may be `newest`. */
 const verifyBucket = Effect.fnUntraced(function* (config: Config, id: string) {
   const place = bucketOf(config)
   return place === undefined

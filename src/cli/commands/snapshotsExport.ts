@@ -64,7 +64,7 @@ const environment = Flag.Literals("environment", environmentNames).pipe(
   Flag.optional,
 )
 
-/** The project to export as other partitions know it, and the partition that has the data. */
+/** The project to export, and the partition that has its data. */
 const sourceOf = Effect.fnUntraced(function* (
   config: Config,
   archive: string | undefined,

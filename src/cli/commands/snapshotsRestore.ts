@@ -1,7 +1,7 @@
 /**
- * `laurel snapshots restore`. It holds the directory's lock throughout. The restored data is built and verified beside the
- * current data; then the two are swapped (`ArchiveSwap`). If the process dies, the next opener of the directory completes or
- * discards the swap.
+ * `laurel snapshots restore`. The command holds the lock of the directory throughout. It builds and
+ * verifies the restored data beside the current data, then swaps the two (`ArchiveSwap`). If the
+ * process dies, the next opener of the directory completes or discards the swap.
  */
 
 import path from "node:path"
@@ -61,14 +61,14 @@ import {
   partitionsOf,
 } from "./flags.ts"
 
-/* Whether a restore has brought keys back into force that had ended in the replaced data. */
+/* Keys that had ended in the replaced data, and that the restore has brought back into force. */
 
-/** `unknown` is the reason for which they could not be compared; `keys` and `count` are then empty. */
+/** `unknown` is the reason why keys could not be compared; `keys` and `count` are then empty. */
 export interface KeyComparison extends ReturnedKeys {
   readonly unknown: string | null
 }
 
-/** Compares the data directory with the folder of the data that it replaced. Never fails: the restore is done. */
+/** Compares the data directory with the replaced data. Never fails, since the restore is done. */
 const compareKeys = Effect.fnUntraced(function* (
   restored: string,
   replaced: string | undefined,
@@ -81,7 +81,7 @@ const compareKeys = Effect.fnUntraced(function* (
     : { keys: [], count: 0, unknown: compared.failure.detail.replace(/\.$/, "") }
 })
 
-/** Advice to the operator, a line each. */
+/** Lines of advice for the operator. */
 const comparisonWords = ({ count, keys, unknown }: KeyComparison): ReadonlyArray<string> => {
   if (unknown !== null) {
     return [
@@ -99,7 +99,7 @@ const comparisonWords = ({ count, keys, unknown }: KeyComparison): ReadonlyArray
   ]
 }
 
-/* The archives that a restore can begin with: those of this machine, and those of the bucket where these do not lead there. */
+/* The archives from which a restore can start: those of this machine, then those of the bucket. */
 
 type Listed = Effect.Effect<ReadonlyArray<ListedArchive>, CommandFailed>
 
@@ -108,7 +108,7 @@ class RestoreSources {
   readonly #folder: string
   /** The archives of this machine. */
   readonly #here: Listed
-  /** Those of the bucket as well, oldest first. */
+  /** The archives of this machine and the bucket, oldest first. */
   readonly #all: Listed
 
   private constructor(config: Config, settings: ArchiveSettings, inBucket: Listed) {
@@ -124,7 +124,7 @@ class RestoreSources {
       (inBucket) => new RestoreSources(config, settings, inBucket),
     )
 
-  /** The id of the archive that `wish` means, an id or `newest`; `undefined` for no wish. */
+  /** The id of the archive for `wish`, an id or `newest`; `undefined` without a wish. */
   readonly find = Effect.fnUntraced(function* (
     this: RestoreSources,
     wish: string | undefined,
@@ -142,7 +142,10 @@ class RestoreSources {
     return yield* commandFailed(exitCodes.refused, words)
   }).bind(this)
 
-  /** Runs `plan` with the archives of this machine; with those of the bucket as well where it needs them. */
+  /**
+   * Runs `plan` with the archives of this machine, and if these do not suffice, with those of the
+   * bucket as well.
+   */
   plan<A>(
     id: string | undefined,
     plan: (archives: ReadonlyArray<ListedArchive>) => Effect.Effect<A, CommandFailed>,
@@ -156,7 +159,7 @@ class RestoreSources {
     })
   }
 
-  /** Where archive `id` is fetched from, and how; `undefined`: it is here. */
+  /** Where and how archive `id` is fetched; `undefined`: it is on this machine. */
   readonly toFetch = (id: string) =>
     Effect.map(this.#here, (here) => {
       const place = this.#place
@@ -166,9 +169,9 @@ class RestoreSources {
     })
 }
 
-/* The restore of one data directory: planned with its lock, then carried out. */
+/* The restore of one data directory: planned under its lock, then carried out. */
 
-/** A restore that has its archive, and waits for the confirmation. The directory is locked. */
+/** A planned restore that waits for the confirmation. The directory is locked. */
 export interface Planned {
   readonly config: Config
   readonly plan: RestorePlan
@@ -181,7 +184,7 @@ export interface Restored {
   readonly plan: RestorePlan
   readonly findings: Findings
   readonly replaced: string | undefined
-  /** One project alone keeps its keys as they are, and other partitions than the first have none. */
+  /** A restore of one project leaves its keys unchanged, and only partition 1 has keys. */
   readonly keys: KeyComparison | undefined
 }
 
@@ -189,7 +192,7 @@ export interface RestoreWish {
   /** An archive, or `newest`. */
   readonly id: string | undefined
   readonly target: RestoreTarget
-  /** The name, and the id where it is known already. */
+  /** The name, and the id if it is known already. */
   readonly project: { readonly name: string; readonly id?: string } | undefined
 }
 
@@ -239,7 +242,7 @@ const planFor = Effect.fnUntraced(function* (
   return planned
 })
 
-/** Builds what the plan says and puts it in the place of the data. */
+/** Builds the planned data and swaps it in. */
 const restorePlan = Effect.fnUntraced(function* (
   config: Config,
   plan: RestorePlan,
@@ -267,7 +270,7 @@ const findProject = Effect.fnUntraced(function* (directory: string, name: string
     : found.id
 })
 
-/** Swaps the data that an earlier restore replaced back in, after a check. */
+/** Checks the data that an earlier restore replaced, and swaps it back in. */
 const takeBack = Effect.fnUntraced(function* (directory: string, name: string, yes: boolean) {
   yield* holdDirectory(directory)
   const names = yield* Effect.mapError(replacedIn(nodeDisk, directory), diskFailure)
@@ -344,7 +347,7 @@ const project = Flag.String("project").pipe(
   Flag.optional,
 )
 
-/** The restore that the options describe; fails when they exclude each other. */
+/** The restore that the options describe; fails if options exclude each other. */
 const targetOf = (given: {
   readonly id: Option.Option<string>
   readonly project: Option.Option<string>
@@ -375,7 +378,7 @@ const targetOf = (given: {
       : Effect.succeed(Option.getOrElse(target, (): RestoreTarget => ({ kind: "archive" })))
   })
 
-/** Plans all that is meant, asks once, and restores one after another. */
+/** Plans all restores, asks once, and carries them out one after another. */
 const restore = Effect.fnUntraced(function* (
   configs: ReadonlyArray<Config>,
   wish: RestoreWish,
@@ -384,7 +387,7 @@ const restore = Effect.fnUntraced(function* (
   const several = configs.length > 1
   const planned = yield* forEachPartition(configs, "told", (config) =>
     Effect.gen(function* () {
-      // It may be that the others were made later.
+      // The other partitions may have been made later.
       if (several && (yield* hasNoArchive(config))) {
         return yield* commandFailed(exitCodes.noData, "It has no archive and stays as it is.")
       }
@@ -429,7 +432,7 @@ const tellCluster = (configs: ReadonlyArray<Config>): Effect.Effect<void> => {
 const tellKeys = (keys: KeyComparison): Effect.Effect<void> =>
   Console.error(comparisonWords(keys).join("\n"))
 
-/** The partitions that are meant. */
+/** The partitions to restore. */
 const placesOf = Effect.fnUntraced(function* (
   config: Config,
   { id, project, target }: RestoreWish,

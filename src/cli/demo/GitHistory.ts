@@ -1,10 +1,11 @@
 /**
- * The history of a git repository, read through the `git` program: commits as a stream, and the counts that
- * git itself makes of them. Nothing of the repository's own is run, and the user's settings of `git log` do
- * not change what is read.
+ * The history of a git repository, read through the `git` program: commits as a stream, and git's
+ * own counts of commits. No code of the repository is run, and the user's settings of `git log`
+ * have no effect.
  *
- * The output of git need not be UTF-8 (it recodes only commits that name their encoding): other bytes become
- * U+FFFD, here as in the counts. E-mails are those after the mailmap, as in `git shortlog -e`.
+ * The output of git may not be UTF-8, since git recodes only commits that name their encoding.
+ * Other bytes become U+FFFD, here as in the counts. E-mails are mapped by the mailmap, as in `git
+ * shortlog -e`.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process"
 import type { Readable } from "node:stream"
@@ -14,17 +15,17 @@ import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode
 export interface Commit {
   readonly hash: string
   readonly authorEmail: string
-  /** Epoch milliseconds; `undefined` where the commit has no date that makes sense. */
+  /** Epoch milliseconds; `undefined` if the commit has no valid date. */
   readonly authoredAt: number | undefined
   readonly subject: string
-  /** Lines; binary files count none. */
+  /** Lines; a binary file counts as 0. */
   readonly insertions: number
   readonly deletions: number
 }
 
 type GitProcess = ChildProcessByStdio<null, Readable, Readable>
 
-/** Variables that point git to another repository than the named one. */
+/** Variables that would point git to another repository. */
 const redirections = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"]
 
 const gitEnvironment = (): NodeJS.ProcessEnv => {
@@ -42,7 +43,7 @@ const settings = [
 
 interface Git {
   readonly process: GitProcess
-  /** Resolves when git has ended and its output was read, with what went wrong. */
+  /** Resolves with the fault once git has ended and its output was read. */
   readonly failure: Promise<CommandFailed | undefined>
 }
 
@@ -122,11 +123,14 @@ export const countCommits = (repository: string): Effect.Effect<number, CommandF
     Number(text.trim()),
   )
 
-/** Hash, e-mail, date in seconds and subject between NULs, which none of them can hold; then the lines of `--numstat`. */
+/**
+ * Hash, e-mail, date in seconds and subject between NULs, which none of them can contain; then the
+ * lines of `--numstat`.
+ */
 const logFormat = "--format=%x00%H%x00%aE%x00%at%x00%s%x00"
 const partsPerCommit = 5
 
-/** Every commit, merges too, newest first. */
+/** Every commit including merges, newest first. */
 export const commits = (repository: string): Stream.Stream<Commit, CommandFailed> =>
   outputOf(
     repository,
@@ -185,13 +189,15 @@ const changedLines = (numstat: string): Pick<Commit, "insertions" | "deletions">
   return { insertions, deletions }
 }
 
-/** The counts of `git shortlog -sne --all`, summed by e-mail: git also separates authors by name. */
+/**
+ * The counts of `git shortlog -sne --all`, summed by e-mail: git also separates authors by name.
+ */
 export const shortlogTotals = (
   repository: string,
 ): Effect.Effect<ReadonlyMap<string, number>, CommandFailed> =>
   Effect.map(wholeOutput(repository, ["shortlog", "-sne", "--all"]), (text) => {
     const totals = new Map<string, number>()
-    // A name can hold any character but a line's end and `<`.
+    // A name can contain any character except a line break and `<`.
     for (const [, count, email] of text.matchAll(/^ *(\d+)\t[^<\n]*<([^>\n]*)>$/gm)) {
       totals.set(email!, (totals.get(email!) ?? 0) + Number(count))
     }

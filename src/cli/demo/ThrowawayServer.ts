@@ -1,6 +1,6 @@
 /**
- * A real server in a process of its own, on a free port, with a data directory that is removed with it. It
- * takes nothing from this process's `LAUREL_` settings.
+ * A real server in a process of its own, on a free port. Its data directory is removed at its end.
+ * The server gets none of the `LAUREL_` settings of this process.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { watch } from "node:fs"
@@ -100,7 +100,7 @@ const createKey = (directory: string): Effect.Effect<string, CommandFailed> =>
     }),
   )
 
-/** The server's address, as soon as it has written its file. */
+/** The server's address, once the server has written `server.json`. */
 const addressOf = (directory: string, laurel: Laurel): Effect.Effect<string, CommandFailed> =>
   Effect.acquireUseRelease(
     Effect.sync(() => watch(directory)),
@@ -126,7 +126,10 @@ const ready = (url: string): Effect.Effect<void, CommandFailed> =>
     catch: (error) => commandFailed(exitCodes.unavailable, `The server is not ready: ${error}`),
   }).pipe(Effect.retry({ schedule: Schedule.spaced(readyEveryMs), times: readyTries }))
 
-/** Starts a server on an existing data directory; it ends with the scope. `settings` are variables of its environment. */
+/**
+ * Starts a server on an existing data directory; it ends with the scope. `settings` are variables
+ * of its environment.
+ */
 export const startServerOn = (
   directory: string,
   settings: Readonly<Record<string, string>> = {},
@@ -139,7 +142,7 @@ export const startServerOn = (
     return { url, key, process: laurel.process }
   })
 
-/** Starts a server that ends, and whose data goes, with the scope. */
+/** Starts a server. At the end of the scope the server ends, and its data is removed. */
 export const startThrowawayServer: Effect.Effect<ThrowawayServer, CommandFailed, Scope.Scope> =
   Effect.flatMap(
     Effect.acquireRelease(

@@ -34,7 +34,7 @@ export const exitCodes = {
   signal: 128,
 } as const
 
-/** Ends a command: one line for each thing that is wrong, and the exit code. */
+/** Ends a command: one line for each fault, and the exit code. */
 export class CommandFailed extends Data.TaggedError("CommandFailed")<{
   readonly exitCode: number
   readonly lines: ReadonlyArray<string>
@@ -57,11 +57,11 @@ const exitCodesByError: Partial<Record<ErrorCode, number>> = {
   misdirected_request: exitCodes.noData,
 }
 
-/** A refusal of the engine as the end of a command. */
+/** A refusal of the engine as the failure of a command. */
 export const refused = ({ code, detail }: LaurelError): CommandFailed =>
   commandFailed(exitCodesByError[code] ?? exitCodes.refused, detail)
 
-/** The end of a command that finds no data in `directory`. */
+/** The failure of a command that finds no data in `directory`. */
 export const noData = (directory: string): CommandFailed => {
   const unset = isGiven("dataDirectory")
     ? ""

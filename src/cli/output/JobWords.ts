@@ -17,7 +17,7 @@ const inBytes = new Set<JobProgress["activity"]>([
   "Fetching",
 ])
 
-/** Runs `use` with a progress bar, which is gone when it ends. */
+/** Runs `use` with a progress bar, which is cleared at the end. */
 export const withProgressBar = <A, E>(
   use: (progress: (progress: JobProgress) => void) => Effect.Effect<A, E>,
 ): Effect.Effect<A, E> =>
@@ -40,7 +40,7 @@ export const withProgressBar = <A, E>(
 
 const activityColumns = 9
 
-/** A job that failed, as the end of a command. */
+/** A failed job as the failure of a command. */
 export const jobFailure = ({ detail, kind }: JobFailed): CommandFailed => {
   const words = detail.split("\n").map((line) => (line.endsWith(".") ? line : `${line}.`))
   switch (kind) {
@@ -60,7 +60,7 @@ export const jobFailure = ({ detail, kind }: JobFailed): CommandFailed => {
   }
 }
 
-/** A disk that failed under a command, as its end. */
+/** A failed disk call as the failure of a command. */
 export const diskFailure = (error: DiskError): CommandFailed => {
   if (isUnreadable(error)) return unreadable(error.path)
   if (isFull(error)) {
@@ -72,7 +72,7 @@ export const diskFailure = (error: DiskError): CommandFailed => {
     : commandFailed(exitCodes.cannotWrite, `No access to the disk: ${error.message}.${remedy}`)
 }
 
-/** A data directory that can not be locked or written, as the end of a command. */
+/** The failure of a command that cannot lock or write the data directory. */
 export const cannotUse = (directory: string, cause: unknown): CommandFailed => {
   const words = cause instanceof Error ? cause.message : String(cause)
   const remedy = permissionWords(cause instanceof DiskError ? cause.code : refusedWrite(directory))
@@ -83,7 +83,9 @@ export const cannotUse = (directory: string, cause: unknown): CommandFailed => {
   )
 }
 
-/** The code with which the system refuses to write there; the library of the lock does not tell. */
+/**
+ * The code with which the system refuses a write there: the library of the lock does not report it.
+ */
 const refusedWrite = (directory: string): string => {
   try {
     fs.accessSync(directory, fs.constants.W_OK)
@@ -93,7 +95,7 @@ const refusedWrite = (directory: string): string => {
   }
 }
 
-/** What to do where the system allows a process no access; empty for other errors. */
+/** The remedy if the system denies access; empty for other errors. */
 const permissionWords = (code: string): string => {
   if (code === "EROFS") {
     return " The file system is read-only. Set LAUREL_DATA_DIR to a folder on another one."
@@ -103,7 +105,7 @@ const permissionWords = (code: string): string => {
     : ""
 }
 
-/** The number where the machine knows no name. */
+/** The name of the user, or the number if the machine knows no name. */
 const userName = (): string => {
   try {
     return `user ${os.userInfo().username}`
@@ -112,7 +114,7 @@ const userName = (): string => {
   }
 }
 
-/** A file that this version does not understand, as the end of a command. */
+/** The failure of a command that finds a file of a newer version. */
 export const unreadable = (file: string): CommandFailed =>
   commandFailed(
     exitCodes.damagedData,

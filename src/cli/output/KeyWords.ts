@@ -39,8 +39,8 @@ const statusText = ({ expiresAt, revokedAt, status }: KeyDetails): string => {
 export const keyTable = (keys: ReadonlyArray<KeyDetails>): string => formatTable(columns, keys)
 
 /**
- * Prints a new key alone, so that a script can take it, and says about it on standard error; or all of it as JSON. `more` is
- * one more sentence.
+ * Prints only the new key on standard output, for scripts, and its details on standard error. With
+ * `json` prints all of it as JSON. `more` is a further sentence.
  */
 export const printCreated = (
   created: CreatedKey,

@@ -19,7 +19,7 @@ const services = {
   },
 } as const
 
-/** The end of a start whose `service` can not listen: one line, exit code 69. */
+/** The failure of a start whose `service` cannot listen: one line, exit code 69. */
 export const listenFailure = (
   service: Service,
   config: Addresses,
@@ -28,7 +28,7 @@ export const listenFailure = (
 
 const allAddresses = ["0.0.0.0", "::"]
 
-/** Whether both services are to listen on the same port of the same address. */
+/** Whether both services use the same port of the same address. */
 const collide = ({ adminHost, adminPort, host, port }: Addresses): boolean =>
   port === adminPort &&
   (host === adminHost || [host, adminHost].some((each) => allAddresses.includes(each)))

@@ -1,11 +1,11 @@
-/** Columns of text that stand under each other. */
+/** A column of a table. */
 export interface Column<Row> {
   readonly title: string
   readonly align: "left" | "right"
   readonly text: (row: Row) => string
 }
 
-/** One line for the titles, one to underline them, one for each row. */
+/** A line with the titles, a rule, and a line for each row. */
 export const formatTable = <Row>(
   columns: ReadonlyArray<Column<Row>>,
   rows: ReadonlyArray<Row>,
@@ -33,7 +33,7 @@ export const formatTable = <Row>(
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB"] as const
 
-/** Bytes in the largest unit that leaves a whole number before the point. */
+/** Bytes in the largest unit whose value is at least 1. */
 export const bytesText = (bytes: number): string => {
   let value = bytes
   let unit = 0

@@ -1,6 +1,7 @@
 /**
- * The first start: the key of the demo project, and what to do with it. A terminal shows the key; elsewhere standard
- * output goes to a log, so the key goes to a file in the data directory that only its owner can read.
+ * The text of a start, and the key of the demo project at the first start. A terminal shows the
+ * key. Without a terminal standard output may be a log, so the key goes to a file in the data
+ * directory that only its owner can read.
  */
 import fs from "node:fs/promises"
 import path from "node:path"
@@ -31,8 +32,9 @@ export const writeNew = (file: string, text: string): Promise<void> =>
   fs.writeFile(file, text, { flag: "wx", mode: ownerOnly, flush: true })
 
 /**
- * Writes the key to the file `first-key` in the data directory, for its owner alone; returns the file's absolute
- * path. A file of that name stays as it is: the key then goes to one whose name has the key's id.
+ * Writes the key to the file `first-key` in the data directory, which only its owner can read.
+ * Returns the absolute path. If the file exists, it stays unchanged, and the key goes to a file
+ * with the id of the key in its name.
  */
 const keepFirstKey = (
   directory: string,
@@ -56,7 +58,10 @@ const keepFirstKey = (
 /** A key as `welcomeText` shows it: its text, or the file that has it. */
 type ShownKey = { readonly text: string } | { readonly file: string }
 
-/** A terminal shows the first key; elsewhere it goes to a file. `undefined`: no file could be written. */
+/**
+ * A terminal shows the first key. Without a terminal the key goes to a file. `undefined`: the file
+ * could not be written.
+ */
 export const showOrKeep = (
   directory: string,
   created: CreatedKey,
@@ -81,8 +86,8 @@ export const showOrKeep = (
 }
 
 /**
- * The text that a start prints for a person. The first start adds the key and three commands, each of which works as it
- * stands; without a key to show, the command that makes one follows.
+ * The text that a start prints for people. The first start adds the key and three commands that
+ * work unchanged. Without a key to show, the text has the command that creates a key.
  */
 export const welcomeText = (
   url: string,
@@ -96,7 +101,7 @@ ${shown === undefined ? makeKeyText : firstStartText(url, shown)}`
 interface WelcomeDetails {
   readonly shown?: ShownKey | undefined
   readonly dashboard?: string | undefined
-  /** The default data directory, where no setting names one. */
+  /** The default data directory, if no setting names another. */
   readonly trialDirectory?: string | undefined
 }
 
@@ -104,7 +109,7 @@ const trialText = (directory: string): string =>
   `The data is in ${directory}, for trying out: in a checkout, git clean -fdx deletes it. For data to keep, set LAUREL_DATA_DIR to a folder elsewhere.
 `
 
-/** A setup link, the file that has one, or, once there is an account, the address to sign in at. */
+/** A setup link, the file with the link, or, once an account exists, the address for signing in. */
 const dashboardText = (dashboard: string): string => {
   if (dashboard.includes("#")) return `Create the first account of the dashboard: ${dashboard}\n`
   return dashboard.startsWith("http")

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { Prompt } from "effect/cli"
 import { commandFailed, exitCodes } from "./ExitCode.ts"
 
-/** Asks at the terminal whether to go on; fails where there is none, and where the answer is no. */
+/** Asks at the terminal for a confirmation; fails without a terminal, and if the answer is no. */
 export const confirmation = Effect.gen(function* () {
   if (!process.stdin.isTTY || !process.stdout.isTTY) {
     return yield* commandFailed(

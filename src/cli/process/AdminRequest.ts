@@ -16,19 +16,23 @@ import { limits } from "../../Limits.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 
 /*
- * `server.json` in the data directory tells the command line how to reach the running server. The server writes the file
- * once ready and removes it at an orderly shutdown; after a crash its process id shows that it is stale. Only its owner may
+ * `server.json` in the data directory tells the command line how to reach the running server. The
+ * server writes the file once it is ready, and removes the file at an orderly shutdown. After a
+ * crash the process id in the file shows that the file is stale. Only the owner of the file may
  * read it, since the token permits creating keys.
  */
 
 const Content = Schema.Struct({
   pid: Schema.Int,
-  /** The API and the admin server as this machine reaches them. */
+  /** Addresses of the API and the admin server for this machine. */
   url: Schema.String,
   adminUrl: Schema.String,
   token: Schema.String,
   startedAt: Schema.String,
-  /** The data directory without links: a copy of it has the file of another directory's server. */
+  /**
+   * The real path of the data directory: in a copy of the directory, the file belongs to another
+   * server.
+   */
   directory: Schema.optionalKey(Schema.String),
 })
 export type ServerFile = typeof Content.Type
@@ -41,7 +45,7 @@ export const makeToken = (): string => randomBytes(tokenBytes).toString("base64u
 
 const fileIn = (directory: string): string => path.join(directory, "server.json")
 
-/** Keeps the file there until the scope closes. A reader finds all of it or nothing. */
+/** Keeps the file until the scope closes. A reader finds the whole file or none. */
 export const keepServerFile = (
   directory: string,
   content: ServerFile,
@@ -60,7 +64,7 @@ export const keepServerFile = (
     () => Effect.promise(() => fs.rm(fileIn(directory), { force: true })),
   )
 
-/** The file of a running server of `directory`; `undefined`: none. */
+/** The file of the running server of `directory`; `undefined`: no server runs. */
 export const readServerFile = (directory: string): Effect.Effect<ServerFile | undefined> =>
   Effect.promise(async () => {
     const text = await fs.readFile(fileIn(directory), "utf8").catch(() => undefined)
@@ -86,7 +90,7 @@ const isAlive = (pid: number): boolean => {
 export const reachable = (url: string): string =>
   url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
-/** `reached: false`: nothing was executed, since the server of the file did not answer. */
+/** `reached: false`: the server of the file did not answer, so it executed nothing. */
 export class AdminUnavailable extends Data.TaggedError("AdminUnavailable")<{
   readonly reached: boolean
   readonly detail: string
@@ -109,11 +113,14 @@ interface Sending {
   readonly method: string
   readonly path: string
   readonly body?: unknown
-  /** Gets a reply with 200 a line at a time, which then may take as long as it does not fall silent. */
+  /**
+   * Gets each line of a reply with status 200. Such a reply has no deadline, but may not be silent
+   * for `workerSilenceMs`.
+   */
   readonly line?: (text: string) => void
 }
 
-/** One request; not by `fetch`, which refuses ports that an operator may choose. */
+/** One request. `fetch` refuses ports that an operator may choose. */
 const send = (
   { adminUrl, token }: ServerFile,
   { body, line, method, path }: Sending,
@@ -138,9 +145,9 @@ const send = (
     }
     const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" }
     const options = { method, headers, agent: false } as const
-    const patience =
+    const deadline =
       line === undefined ? { signal: AbortSignal.timeout(limits.adminRequestMs) } : {}
-    const asked = request(`${adminUrl}${path}`, { ...options, ...patience }, receive)
+    const asked = request(`${adminUrl}${path}`, { ...options, ...deadline }, receive)
     if (line !== undefined) {
       asked.setTimeout(limits.workerSilenceMs, () => asked.destroy(new Error("the reply stalled")))
     }
@@ -166,7 +173,7 @@ export const askAdmin = <A>(
 
 const Position = Schema.Struct({ lastSequence: Schema.Int, checksum: Schema.Int })
 
-/** Says in a request which partition it is about. */
+/** The query that names the partition of a request. */
 export const partitionQuery = ({ partition }: Pick<Config, "partition">): string =>
   partition === undefined ? "" : `?partition=${partition.number}`
 
@@ -177,7 +184,7 @@ export const askPosition = (
 ): Asked<typeof Position.Type> =>
   askAdmin(server, "GET", `/admin/position${partitionQuery(config)}`, Position)
 
-/** Asks for a reply that comes line by line; `line` gets the JSON of each. */
+/** Asks for a reply of several lines; `line` gets the JSON of each line. */
 export const streamAdmin = (
   server: ServerFile,
   method: string,
@@ -212,7 +219,7 @@ const refusal = (value: unknown): Asked<never> =>
     return Effect.fail(code in errorKinds ? laurelError(code as ErrorCode, detail) : strange(code))
   })
 
-/** The decoded body of a reply; fails where the body has another form. */
+/** The decoded body of a reply; fails if the body does not match `schema`. */
 export const decoded = <A>(
   schema: Schema.ConstraintDecoder<A>,
   value: unknown,

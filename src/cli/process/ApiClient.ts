@@ -1,4 +1,4 @@
-/** Requests of commands to the API of a server, with a key of the caller's. */
+/** Requests of commands to the API of a server, with the key of the caller. */
 import { Config, Console, Data, Effect, Redacted } from "effect"
 import { Flag } from "effect/cli"
 import { commandVariables } from "../../config/Config.ts"
@@ -29,10 +29,10 @@ export interface Target {
 
 class Unreachable extends Data.TaggedError("Unreachable")<{ readonly detail: string }> {}
 
-/** Says on the standard error stream which server a command asks. */
+/** Prints on standard error which server a command asks. */
 export const tellServer = ({ url }: Target): Effect.Effect<void> => Console.error(`Server: ${url}`)
 
-/** The body of the reply; a refusal with all of its faults, a line each. */
+/** The body of the reply. A refusal fails with one line for each fault. */
 export const askApi = (
   { key, url }: Target,
   method: "GET" | "POST",

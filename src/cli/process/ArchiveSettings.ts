@@ -1,10 +1,10 @@
 /**
- * The archives that a command means. Settings of the shell count; the others are as the server of the data
- * directory has it, or had it last: where that archives elsewhere, a command from a bare shell must not look
- * into an empty folder, and must not remove by the defaults what the server keeps.
+ * The archive settings of a command. Variables of the shell come first, then the settings of the
+ * running or last server of the data directory, then the defaults. So a command without variables
+ * reads the folder that the server uses, and does not remove archives that the server keeps.
  *
- * The server leaves its settings in `archives.json`, which names the data directory: in a copy of it they are another
- * server's and count for nothing.
+ * The server writes its settings to `archives.json`, with the path of the data directory. In a copy
+ * of the directory, the file belongs to another server and is ignored.
  */
 import path from "node:path"
 import { Console, Effect, Option, Schema } from "effect"
@@ -27,7 +27,7 @@ export interface ArchiveSettings {
 const Content = Schema.fromJsonString(
   Schema.Struct({
     format: Schema.Literal(1),
-    /** The data directory without links. */
+    /** The real path of the data directory. */
     directory: Schema.String,
     folder: Schema.String,
     hourly: Schema.Int,
@@ -47,7 +47,7 @@ const isOfNewer = (text: string): boolean =>
 const fileName = "archives.json"
 const fileBytesMax = 65_536
 
-/** Leaves the settings of a server in its data directory, for commands. */
+/** Writes the settings of a server to its data directory, for commands. */
 export const leaveArchiveSettings = Effect.fnUntraced(function* (
   config: Config,
 ): Effect.fn.Return<void, CommandFailed> {
@@ -64,14 +64,14 @@ const leftBehind = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Content | undefined, CommandFailed> {
   const file = path.join(directory, fileName)
   const text = yield* Effect.option(readSmallFile(nodeDisk, file, fileBytesMax))
-  // The defaults in place of settings that it does not know would remove archives.
+  // With the defaults in place of unknown settings, a command would remove archives.
   if (Option.exists(text, isOfNewer)) return yield* unreadable(file)
   const content = Option.getOrUndefined(Option.flatMap(text, (found) => decode(found)))
   const where = yield* Effect.promise(() => realPath(directory))
   return content?.directory === where ? content : undefined
 })
 
-/** The settings that count for a command; a folder of the shell that is not the server's has a warning. */
+/** The settings of a command. Warns if the shell names another folder than the server. */
 export const archiveSettings = Effect.fnUntraced(function* (
   config: Config,
 ): Effect.fn.Return<ArchiveSettings, CommandFailed> {
@@ -93,7 +93,10 @@ export const archiveSettings = Effect.fnUntraced(function* (
   return { folder, retention: { hourly, daily } }
 })
 
-/** The archives of a command, oldest first; fails where there is neither their folder nor the data directory. */
+/**
+ * The archives of a command, oldest first; fails if neither their folder nor the data directory
+ * exists.
+ */
 export const archivesOf = Effect.fnUntraced(function* (
   config: Config,
   { folder }: ArchiveSettings,
@@ -111,7 +114,7 @@ export const archivesOf = Effect.fnUntraced(function* (
   return yield* Effect.mapError(listArchives(nodeDisk, folder), diskFailure)
 })
 
-/** As `archivesOf`, for a command that can also use the bucket: with one, a machine without any data has no archives. */
+/** As `archivesOf`. With a bucket, a machine without data has no archives instead of a failure. */
 export const archivesHere = (
   config: Config,
   settings: ArchiveSettings,
@@ -122,7 +125,7 @@ export const archivesHere = (
     () => Effect.succeed([]),
   )
 
-/** The archives of this machine, and those that the bucket alone has, oldest first. */
+/** The archives of this machine and those that only the bucket has, oldest first. */
 export const archivesOfBoth = (
   here: ReadonlyArray<ListedArchive>,
   inBucket: ReadonlyArray<ListedArchive>,

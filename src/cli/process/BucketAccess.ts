@@ -29,7 +29,10 @@ const listedInBucket = (config: Config) =>
 const asFailure = (error: Parameters<typeof bucketFailure>[0]): CommandFailed =>
   jobFailure(bucketFailure(error))
 
-/** The archives in the bucket, oldest first, as if they were in `folder`; none without a bucket. */
+/**
+ * The archives in the bucket, oldest first, with paths as if they were in `folder`; none without a
+ * bucket.
+ */
 export const archivesInBucket = (
   config: Config,
   folder: string,

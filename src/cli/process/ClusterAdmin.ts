@@ -1,7 +1,8 @@
 /**
- * Requests of operators at a server of a cluster. Archives and data directories are of a partition, `?partition=3`; accounts and keys
- * are of the first one. Where the engine of the partition is open here, that answers. Else the owner's does, by its internal
- * port: this server has checked the token, which is its own.
+ * Requests of operators to a server of a cluster. A request about archives or a data directory
+ * names a partition (`?partition=3`); accounts and keys are in partition 1. If the engine of the
+ * partition is open here, it answers. Otherwise the request goes to the internal port of the owner,
+ * after this server has checked its own token.
  */
 import { Effect, type Scope } from "effect"
 import type { ApiKeys } from "../../accounts/ApiKeys.ts"
@@ -27,7 +28,7 @@ import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode
 export interface AdminHandlers {
   /** For requests with this server's token. */
   own?: RequestHandler
-  /** For those that another server has checked. */
+  /** For requests that another server has checked. */
   forOthers?: RequestHandler
 }
 
@@ -49,13 +50,13 @@ export const keepAdmin = (
     )
   })
 
-/** It is about files of the owner's data directory. */
+/** Whether the request is about files of the owner's data directory. */
 export const isOfDirectory = ({ path }: Pick<Exchange, "path">): boolean =>
   path === "/admin/position"
 
 const partitionQuery = /^\/admin\/(?:archives|position)\?(.*)$/
 
-/** The partition that a request to this path is about; `undefined`: none that there is. */
+/** The partition of a request to this path; `undefined`: there is no such partition. */
 export const adminPartition = (url: string, partitions: number): number | undefined => {
   const named = new URLSearchParams(partitionQuery.exec(url)?.[1]).get("partition")
   if (named === null) return firstPartition
@@ -76,9 +77,12 @@ export const elsewhere = (owner: Owner | undefined, partition: number): LaurelEr
         `The server ${owner.address} of the cluster owns partition ${partition}. Run this command on its machine, with its LAUREL_DATA_DIR.`,
       )
 
-/* The projects of a cluster, for commands: as the first partition's owner has published them in PostgreSQL. */
+/*
+ * The projects of a cluster, for commands: as the owner of partition 1 has published them in
+ * PostgreSQL.
+ */
 
-/** An empty one before the first start of the cluster. */
+/** The directory of the cluster; empty before its first start. */
 export const clusterDirectoryOf = (url: string): Effect.Effect<DirectoryState, CommandFailed> =>
   Effect.gen(function* () {
     const [{ readDirectory }, { PgConnection }] = yield* Effect.promise(() =>
@@ -107,17 +111,17 @@ export const projectInCluster = Effect.fnUntraced(function* (
     : { project, config: ofPartition(config, partitionOf(project)) }
 })
 
-/* The servers of a cluster that run, and a cluster none of whose servers runs: what commands need that change its data. */
+/* Commands that change the data of a cluster need to know which of its servers run. */
 
 export interface RunningCluster {
   readonly status: ClusterStatus
   /** The addresses of the servers that run, by their heartbeats. */
   readonly running: ReadonlyArray<string>
-  /** The longest of the servers that run and of this command. */
+  /** The longest expiration of the running servers and of this command. */
   readonly lockExpirationMs: number
 }
 
-/** What PostgreSQL has. */
+/** The running servers, by their rows in PostgreSQL. */
 export const readRunning = Effect.fnUntraced(function* (
   config: Config,
   url: string,
@@ -138,7 +142,7 @@ export const readRunning = Effect.fnUntraced(function* (
   }
 })
 
-/** The same; fails while a server runs. */
+/** The status of a cluster without running servers; fails while a server runs. */
 export const readStopped = Effect.fnUntraced(function* (
   config: Config,
   url: string,

@@ -1,7 +1,7 @@
 /**
- * The directory of projects, keys and accounts in a cluster, on one runner. All engines here share one copy
- * of the directory. Commands go to the owner of partition 1. While this runner is that owner, it publishes
- * changes and carries out the commands of other runners.
+ * The directory of projects, keys and accounts in a cluster, on one runner. All engines here share
+ * one copy of the directory. Commands go to the owner of partition 1. While this runner is that
+ * owner, it publishes changes and carries out the commands of other runners.
  */
 import { Effect, type Scope } from "effect"
 import {
@@ -36,7 +36,7 @@ export interface ClusterDirectory {
   readonly copy: DirectoryCopy
   /** Carries out the commands of other runners; `undefined` unless partition 1 is open here. */
   readonly handler: () => RequestHandler | undefined
-  /** For the engine of a partition; `epoch` is that of its claim, once there is one. */
+  /** For the engine of a partition; `epoch` returns the epoch of its claim, after the claim. */
   readonly of: (partition: number, epoch: () => number) => SharedDirectory
 }
 

@@ -1,15 +1,16 @@
 /**
  * A runner of a cluster from its start to its end. The API listens already (`Server.ts`).
  *
- * 1. `joinCluster`: waits for PostgreSQL, reads the owners, and forwards requests to the owner of their
- *    partition.
+ * 1. `joinCluster`: waits for PostgreSQL, reads the owners, and forwards requests to the owner of
+ *    their partition.
  * 2. `openAdmin`: listens for commands, which go to the owner of their partition as well.
- * 3. `makePartitions`: one object per partition. It opens an engine while this runner follows or owns the
- *    partition. The end of ownership closes the engine, not the process.
- * 4. `serveInCluster`: listens for the other runners, and takes part in the assignment of partitions.
+ * 3. `makePartitions`: one object per partition. It opens an engine while this runner follows or
+ *    owns the partition. The end of ownership closes the engine, not the process.
+ * 4. `serveInCluster`: listens for the other runners, and takes part in the assignment of
+ *    partitions.
  *
- * At the end of the process the runner first hands its partitions over, then closes their engines, and
- * then its addresses.
+ * At the end of the process the runner first hands its partitions over, then closes their engines,
+ * and then its addresses.
  */
 import { Cause, Console, Context, Deferred, Effect, Fiber, Result, type Scope } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
@@ -109,7 +110,8 @@ export const serveInCluster = (
     const address = yield* listenForRunners(options, runner, admin, handlerOf)
     answerApi(api, runner, handlerOf)
     readiness.phase = "ready"
-    // The server files of the partitions that this runner owns are in the folders of the partitions.
+    // The server files of the partitions that this runner owns are in the folders of the
+    // partitions.
     const folder = clusterDirectory(config)
     yield* Effect.mapError(nodeDisk.makeFolder(folder), diskFailure)
     yield* keepServerFileIn(folder, admin.serverFile)
@@ -137,7 +139,10 @@ export const serveInCluster = (
     return yield* Deferred.await(failed)
   })
 
-/** The handler of a partition's engine here; `undefined`: this runner does not answer for the partition. */
+/**
+ * The handler of a partition's engine here; `undefined`: this runner does not answer for the
+ * partition.
+ */
 type HandlerOf = (number: number) => RequestHandler | undefined
 
 /** The connections of this runner to its cluster. */
@@ -219,7 +224,8 @@ const openAdmin = Effect.fnUntraced(function* (
   const handlers = new Map(
     partitionNumbers().map((number): [number, AdminHandlers] => [number, {}]),
   )
-  // An engine may be open while another server is the owner: admin requests go where API requests go.
+  // An engine may be open while another server is the owner: admin requests go where API requests
+  // go.
   const handlerOfUrl = ({ url }: { readonly url?: string | undefined }) => {
     const number = adminPartition(url ?? "", partitions) ?? 0
     const own = handlers.get(number)?.own
@@ -311,7 +317,7 @@ const partitionNumbers = (): ReadonlyArray<number> =>
 
 /* Joining. */
 
-/** Loads what an owner needs before there is a partition to own: it would lengthen each first take-over. */
+/** Loads the modules of an owner before the first take-over, which loading would delay. */
 const loadModules = ({ dashboard }: Config): Effect.Effect<void> =>
   Effect.promise(() =>
     Promise.all([
@@ -384,7 +390,10 @@ export const makeSharedParts = Effect.fnUntraced(function* (
 
 /* Partitions. */
 
-/** The end of the process, where another attempt would fail in the same way. */
+/**
+ * A failure of an opening: a `CommandFailed` ends the process, since another attempt would fail in
+ * the same way.
+ */
 export const openingFailure = (
   cause: Cause.Cause<unknown>,
 ): CommandFailed | Exclude<OpeningFailure, "ends"> => {
@@ -395,7 +404,9 @@ export const openingFailure = (
   return exitCode === exitCodes.cannotWrite ? "unwritable" : found.success
 }
 
-/** A partition of a cluster on one server: opened while the server follows or owns the partition. */
+/**
+ * A partition of a cluster on one server: opened while the server follows or owns the partition.
+ */
 export interface PartitionOfServer {
   /** 1 and up. */
   readonly number: number
@@ -404,7 +415,7 @@ export interface PartitionOfServer {
   readonly serverFile: ServerFile
   readonly admin: AdminHandlers
   readonly shared: SharedParts
-  /** Where there are several partitions. */
+  /** The directory of the cluster. */
   readonly directory: ClusterDirectory
   readonly hasLock: HasLock
 }
@@ -438,7 +449,8 @@ export const preparePartition = ({
       directory: directory.of(number, () => fence!.epoch),
     })
     const serve: Effect.Effect<OpenedPartition, unknown, Scope.Scope> = Effect.gen(function* () {
-      // Before the claim: where the disk is full, a later failure would wait for outcomes of webhooks to be written.
+      // Before the claim: on a full disk, a later failure would wait until outcomes of webhooks are
+      // written.
       yield* leaveArchiveSettings(config)
       const opened = yield* prepared.serve
       const { dashboard, operator, services, shownKey } = opened
@@ -476,7 +488,7 @@ export const keepServerFileIn = (
     (directory) => keepServerFile(directory, { ...file, directory }),
   )
 
-/** Of the partitions of this runner. */
+/** Removes leftovers of this runner's partitions. */
 const removeLeftoversOf = (config: Config, all: ReadonlyArray<Partition>): Effect.Effect<never> => {
   const directories = all.map((_, index) => ofPartition(config, index + 1).dataDirectory)
   const hasArchives = config.archiveDirectory === "" && config.archiveIntervalMs !== null

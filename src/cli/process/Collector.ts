@@ -1,9 +1,10 @@
 /**
  * Exports to an OpenTelemetry collector, and counts the losses.
  *
- * After a failure Effect's exporter silently drops everything for a minute, and it waits for a reply without a bound. So
- * each export succeeds for the exporter; here it is retried, bounded in time, and bounded in number. One log line reports
- * the first failure, one the recovery; the process's own log keeps every line.
+ * After a failure, Effect's exporter silently drops all data for a minute, and it waits for a reply
+ * without a deadline. So each export succeeds for the exporter. This file retries exports, and
+ * limits their time and number. One log line reports the first failure, another one the recovery.
+ * The log of the process keeps every line.
  */
 import { Cause, Effect, Exit, References, Schedule } from "effect"
 import * as HttpClient from "effect/http/HttpClient"
@@ -15,7 +16,7 @@ import type { Counter, Metrics } from "../../metrics/Metrics.ts"
 
 export type Signal = "logs" | "metrics" | "traces"
 
-/** The content of a body. */
+/** The data in the body of an export. */
 interface Export {
   readonly signal: Signal
   readonly logLines: number
@@ -36,7 +37,7 @@ export class Collector {
   readonly #lostLogLines: Counter
   /** The signals whose last export failed. */
   readonly #failing = new Set<Signal>()
-  /** `#lostLogLines` when the first of them failed. */
+  /** `#lostLogLines` at the first failure. */
   #lostBefore = 0
   #underWay = 0
 
@@ -53,7 +54,7 @@ export class Collector {
     this.#lostLogLines = metrics.counter("laurel_otlp_lost_log_lines_total")
   }
 
-  /** `serialization`, remembering the content of each body. */
+  /** `serialization` that records the data of each body. */
   noting(serialization: Serialization): Serialization {
     const noted = (body: Body, signal: Signal, logLines: number): Body => {
       this.#exports.set(body, { signal, logLines })
@@ -121,7 +122,7 @@ export class Collector {
   }
 }
 
-/** Log lines get these annotations, without those of the exporter, which name its package. */
+/** Annotations of log lines. The annotations of the exporter name its package, and are dropped. */
 const onlyWith = (annotations: Readonly<Record<string, unknown>>) =>
   Effect.provideService(References.CurrentLogAnnotations, annotations)
 
@@ -136,7 +137,7 @@ const logLinesOf = ({ resourceLogs }: Parameters<Serialization["logs"]>[0]): num
 const took = (request: HttpClientRequest.HttpClientRequest) =>
   HttpClientResponse.fromWeb(request, new Response(null, { status: 204 }))
 
-/** Why an export failed, without anything that was sent. */
+/** Why an export failed, without the data that was sent. */
 const reasonOf = (error: unknown): string => {
   if (Cause.isTimeoutError(error)) return `no answer within ${limits.otlpExportMs / 1_000} seconds`
   const { cause, response } = error as {

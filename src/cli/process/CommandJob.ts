@@ -1,4 +1,4 @@
-/** One job of a command: in a process of its own, with a progress bar. */
+/** Runs a job of a command in a process of its own, with a progress bar. */
 import { Effect } from "effect"
 import type { Input, JobFailed, JobName, ResultOf } from "../../engine/archive/Jobs.ts"
 import { type Listener, makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
@@ -10,7 +10,7 @@ export interface CommandJobOptions extends Pick<Listener, "asked"> {
   readonly background?: boolean
 }
 
-/** Runs a job to its end; its failure is the end of the command. */
+/** Runs a job. A failure of the job ends the command. */
 export const runJob = <Name extends JobName>(
   name: Name,
   input: Input<Name>,
@@ -18,7 +18,7 @@ export const runJob = <Name extends JobName>(
 ): Effect.Effect<ResultOf<Name>, CommandFailed> =>
   Effect.mapError(attemptJob(name, input, options), jobFailure)
 
-/** As `runJob`, for a command that goes on after a failure. */
+/** As `runJob`, for a command that continues after a failure. */
 export const attemptJob = <Name extends JobName>(
   name: Name,
   input: Input<Name>,

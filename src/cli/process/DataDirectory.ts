@@ -1,6 +1,7 @@
 /**
- * The data directory from outside an engine: beside the running server, or locked by this command. A `server.json` left by
- * a dead or another server is ignored; then the lock decides.
+ * The data directory for commands without an engine: a command asks the running server, or locks
+ * the directory itself. A `server.json` of a dead server or of another directory is ignored: then
+ * the lock decides.
  */
 
 import path from "node:path"
@@ -22,9 +23,9 @@ import { cannotUse, diskFailure } from "../output/JobWords.ts"
 import { type Asked, askPosition, readServerFile, type ServerFile } from "./AdminRequest.ts"
 import { runJob } from "./CommandJob.ts"
 
-/* The configuration of this process, or the end of the command. */
+/* The configuration of this process. */
 
-/** Reads the environment; warnings go to the standard error stream, faults end the command. */
+/** Reads the environment. Warnings go to standard error, and faults end the command. */
 export const loadConfig: Effect.Effect<Config, CommandFailed> = Effect.suspend(() => {
   const { config, warnings } = readConfig()
   for (const warning of warnings) console.error(`laurel: warning: ${warning}`)
@@ -33,7 +34,7 @@ export const loadConfig: Effect.Effect<Config, CommandFailed> = Effect.suspend((
     : Effect.fail(commandFailed(exitCodes.configuration, ...config.failure))
 })
 
-/** In a cluster, the data directory of a command is that of the first partition. */
+/** In a cluster, the data directory of a command is that of partition 1. */
 const inPartition = (config: Config): Config =>
   config.cluster === undefined ? config : ofPartition(config, firstPartition)
 
@@ -42,17 +43,20 @@ export const serverFileFolder = (config: Config): string =>
   config.cluster === undefined ? config.dataDirectory : clusterDirectory(config)
 
 /**
- * Says on the standard error stream which data directory a command uses, and through which server: the setting of a server that
- * was started with another environment is easily forgotten.
+ * Prints on standard error which data directory a command uses, and through which server. The
+ * environment of the command may differ from that of the server.
  */
 export const tellDirectory = (directory: string, how?: string): Effect.Effect<void> =>
   Console.error(`Data directory: ${path.resolve(directory)}${how === undefined ? "" : ` (${how})`}`)
 
-/** The same of a command that opens the data itself. */
+/** The same for a command that opens the data itself. */
 export const tellAlone = ({ dataDirectory }: Config): Effect.Effect<void> =>
   tellDirectory(dataDirectory, "no server runs on it")
 
-/** `besideOr` of a command whose user need not know whom it asks. */
+/**
+ * Asks the running server of the data directory, or runs `alone` if no server answers. Prints
+ * nothing.
+ */
 export const besideOr = <A, R>(
   config: Config,
   beside: (server: ServerFile) => Asked<A>,
@@ -75,7 +79,7 @@ export const besideOr = <A, R>(
         }),
   )
 
-/** Asks the running server of the data directory or, where none answers, runs `alone`; says which of both. */
+/** As `besideOr`, and prints whether a server is asked. */
 export const besideOrTold = <A, R>(
   config: Config,
   beside: (server: ServerFile) => Asked<A>,
@@ -91,7 +95,7 @@ export const besideOrTold = <A, R>(
     alone,
   )
 
-/** `besideOrTold` with the directory locked while `alone` runs. */
+/** As `besideOrTold`, with the directory locked while `alone` runs. */
 export const besideOrAlone = <A>(
   config: Config,
   beside: (server: ServerFile) => Asked<A>,
@@ -111,8 +115,8 @@ export const besideOrAlone = <A>(
   )
 
 /**
- * Ends a command that changes the data of a partition beside a server of the cluster: the server has the directories of its
- * partitions locked, and may open any other one at any time.
+ * Fails if a server of the cluster runs on this machine: the server may open the directory of any
+ * partition at any time.
  */
 export const requireNoServer = (config: Config): Effect.Effect<void, CommandFailed> => {
   const folder = serverFileFolder(config)
@@ -124,7 +128,7 @@ export const requireNoServer = (config: Config): Effect.Effect<void, CommandFail
           ? Effect.void
           : Effect.matchEffect(askPosition(server, config), {
               onSuccess: () => Effect.fail(inUse),
-              // Another process has the id of a server that is gone.
+              // Another process has the process id of a former server.
               onFailure: (error) =>
                 error._tag === "AdminUnavailable" && !error.reached
                   ? Effect.void
@@ -133,7 +137,10 @@ export const requireNoServer = (config: Config): Effect.Effect<void, CommandFail
       )
 }
 
-/** Holds the lock of an existing directory while the scope is open, and settles a restore that was interrupted. */
+/**
+ * Holds the lock of an existing directory until the scope closes, and settles an interrupted
+ * restore.
+ */
 export const holdDirectory = Effect.fnUntraced(function* (
   directory: string,
 ): Effect.fn.Return<void, CommandFailed, Scope.Scope> {
@@ -145,7 +152,7 @@ export const holdDirectory = Effect.fnUntraced(function* (
   yield* Effect.mapError(settleSwap(nodeDisk, directory), diskFailure)
 })
 
-/** Ends the command where there is no data. */
+/** Fails if the directory has no data. */
 export const requireData = (directory: string): Effect.Effect<void, CommandFailed> =>
   nodeDisk.list(path.join(directory, "journal")).pipe(
     Effect.asVoid,
@@ -159,7 +166,10 @@ export const requireData = (directory: string): Effect.Effect<void, CommandFaile
 export const projectsIn = (directory: string) =>
   Effect.map(runJob("projects", { directory }), ({ projects }) => projects)
 
-/* The last record of a data directory that a restore has replaced since it was last opened; else `undefined`. */
+/*
+ * The last record of the data directory if a restore has replaced the data since the last opening;
+ * else `undefined`.
+ */
 
 export const RestoredTo = Context.Reference<number | undefined>("cli/process/RestoredTo", {
   defaultValue: () => undefined,

@@ -1,6 +1,7 @@
 /**
- * The sizes of the data directory's parts, and the room on its disk and on that of the archives: for owners when they look, and
- * for metrics every `diskSampleMs`. A scrape reads the last sample, so it waits for no disk.
+ * The sizes of the parts of the data directory, and the free space on its disk and on the disk of
+ * the archives. The dashboard measures on request, the metrics every `diskSampleMs`. A scrape reads
+ * the last sample, so it waits for no disk.
  */
 import { lstat, readdir, statfs } from "node:fs/promises"
 import path from "node:path"
@@ -10,8 +11,8 @@ import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 
 /*
- * How much disk files take, and how much is left, for operators. Files are looked at one after another: of Node's few threads
- * for disk calls, which the journal uses too, a disk that does not answer holds one.
+ * Files are measured one after another: a disk that does not answer then blocks only one of Node's
+ * few threads for disk calls, which the journal uses as well.
  */
 
 export interface Room {
@@ -24,8 +25,8 @@ const orUnknown = <A>(ask: () => Promise<A>): Effect.Effect<A | undefined> =>
   Effect.orElseSucceed(Effect.tryPromise(ask), () => undefined)
 
 /**
- * Bytes that a folder and all in it take on disk, but for what has the name `without` in it: 0 where it does not exist, `undefined`
- * where it cannot be read.
+ * Bytes that a folder and its contents take on disk, except for the entry `without`. 0 if the
+ * folder does not exist, `undefined` if it cannot be read.
  */
 export const bytesUnder = (folder: string, without?: string): Effect.Effect<number | undefined> =>
   orUnknown(() => bytesOf(folder, without))
@@ -46,14 +47,14 @@ const blocksOf = async (file: string): Promise<number> => (await lstat(file)).bl
 /** The unit of `blocks` in a file's status, whatever the block size of its file system. */
 const blockBytes = 512
 
-/** Files come and go while they are looked at. */
+/** Files may appear and disappear during the measurement. */
 const orGone = <A>(asked: Promise<A>, gone: A): Promise<A> =>
   asked.catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return gone
     throw error
   })
 
-/** `undefined` where the file system does not tell. */
+/** `undefined` if the file system does not report it. */
 export const roomAt = (folder: string): Effect.Effect<Room | undefined> =>
   orUnknown(async () => {
     const { bavail, blocks, bsize } = await statfs(folder)
@@ -63,7 +64,7 @@ export const roomAt = (folder: string): Effect.Effect<Room | undefined> =>
 const parts = ["journal", "database", "audit", "archives"] as const
 const disks = ["data", "archives"] as const
 
-/** Bytes; `undefined` where the file system does not tell. */
+/** Bytes; `undefined` if the file system does not report them. */
 export interface DataUse {
   readonly bytes: Readonly<Record<(typeof parts)[number], number | undefined>>
   readonly room: Readonly<Record<(typeof disks)[number], Room | undefined>>
@@ -104,7 +105,7 @@ export class DataUseMetrics {
     }
   }
 
-  /** A disk that does not answer has no size: the last one would look well for ever. */
+  /** A disk that does not answer has no size: the last sample would hide the failure. */
   get #use(): DataUse | undefined {
     return this.#now() - this.#takenAt > 4 * limits.diskSampleMs ? undefined : this.#last
   }

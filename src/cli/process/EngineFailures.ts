@@ -3,7 +3,8 @@
  *
  * - A follower ends alone: `failed` completes, and the cluster opens the partition again.
  * - An owner in a cluster that was fenced, or whose local copy is damaged, ends its ownership.
- * - Any other failure ends the process without a last snapshot, since the state of the disk is unknown.
+ * - Any other failure ends the process without a last snapshot, since the state of the disk is
+ *   unknown.
  */
 import { Cause, type Context, Deferred, Effect, Predicate } from "effect"
 import { type Config, partitionNumber } from "../../config/Config.ts"
@@ -69,7 +70,9 @@ export class EngineFailures {
     process.exit(exitCodeOf(broken))
   }
 
-  /** Damage of a local copy that `use` finds is noted, and ends `use` with words for the operator. */
+  /**
+   * Damage of a local copy that `use` finds is noted, and ends `use` with words for the operator.
+   */
   noting<A, E, R>(use: Effect.Effect<A, E, R>): Effect.Effect<A, E | CommandFailed, R> {
     return Effect.mapError(use, (error) =>
       this.#isDamageOfCopy(error)

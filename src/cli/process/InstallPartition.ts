@@ -1,10 +1,11 @@
 /**
- * Makes the restored directory of a partition the cluster's (`ReplacePartition.ts`), for `laurel cluster install`.
+ * Replaces a partition of the cluster with the restored directory of this machine
+ * (`ReplacePartition.ts`), for `laurel cluster install`.
  *
- * - Another partition than the first is replaced beside running servers, which close it, open it again, and move their copies
- *   aside. The audit log has the restore in the same transaction.
- * - The first one has accounts and sessions. Its restored directory is opened as the owner's, which no server may be meanwhile: that ends
- *   the sessions which the restore has brought back.
+ * - A partition other than 1 may be replaced while servers run. They close it, move their copies
+ *   aside, and open it again. The same transaction writes the restore to the audit log.
+ * - Partition 1 has accounts and sessions. This command opens the restored directory as the owner,
+ *   which ends the sessions that the restore has brought back. No server may run meanwhile.
  */
 import path from "node:path"
 import { Context, Effect, Result } from "effect"
@@ -93,7 +94,7 @@ const enter = (config: Config) =>
     yield* enterPartition(clusterDirectory(config), directory)
   }).pipe(Effect.mapError(failureOf))
 
-/** Of a row that is there already. */
+/** For a row that exists already. */
 const uniqueViolation = "23505"
 
 const failureOf = (
@@ -138,7 +139,7 @@ const openAsOwner = Effect.fnUntraced(function* (config: Config, url: string) {
   yield* Effect.provide(openAudit(config), Context.add(services, AuditSessions, sessions))
 })
 
-/** The first and the last record of a directory's journal; of an empty one 1 and 0. */
+/** The first and the last record of a directory's journal; 1 and 0 if the journal is empty. */
 export const recordsIn = ({ dataDirectory }: Config) =>
   Effect.gen(function* () {
     const folder = path.join(dataDirectory, "journal")
@@ -149,8 +150,8 @@ export const recordsIn = ({ dataDirectory }: Config) =>
   }).pipe(Effect.mapError(diskFailure))
 
 /**
- * Fails where running servers could not fill their copies: the journal of the directory does not begin with record 1, and no archive
- * that they may have leads to it.
+ * Fails if running servers could not fill their copies: the journal of the directory does not begin
+ * with record 1, and no archive that the servers may have contains the earlier records.
  */
 export const insistFillable = Effect.fnUntraced(function* (
   config: Config,

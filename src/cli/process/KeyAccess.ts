@@ -1,4 +1,7 @@
-/** Access to the keys: through the running server of the data directory, or by opening the data directory. */
+/**
+ * Access to the keys: through the running server of the data directory, or by opening the data
+ * directory.
+ */
 
 import fs from "node:fs/promises"
 import path from "node:path"
@@ -21,9 +24,9 @@ import { type AdminUnavailable, askAdmin, type ServerFile } from "./AdminRequest
 import { besideOrTold, loadConfig, serverFileFolder, tellAlone } from "./DataDirectory.ts"
 import { loggingLayer } from "./Logging.ts"
 
-/* Managing keys through the admin address of a running server. */
+/* Keys through the admin address of a running server. */
 
-/** `ApiKeys`, with the errors `E` of the way to the server. */
+/** `ApiKeys`, with the errors `E` of the connection to the server. */
 export interface AdminClient<E = AdminUnavailable> {
   readonly create: (request: KeyRequest) => Effect.Effect<CreatedKey, LaurelError | E>
   readonly list: Effect.Effect<ReadonlyArray<KeyDetails>, LaurelError | E>
@@ -52,7 +55,9 @@ type Use<A> = <E extends AdminUnavailable>(
   keys: AdminClient<E>,
 ) => Effect.Effect<A, LaurelError | E>
 
-/** Runs `use` with the keys of the configured data directory, which is created if `makes` is set. */
+/**
+ * Runs `use` with the keys of the configured data directory, which is created if `makes` is set.
+ */
 export const withKeys = <A>(
   use: Use<A>,
   { makes }: { readonly makes: boolean },
@@ -63,7 +68,7 @@ export const withKeys = <A>(
     alone: (config) => Effect.flatMap(keysAlone(config), (keys) => use<never>(keys)),
   })
 
-/** Logged, unless there is no dashboard. */
+/** Changes of keys are in the audit log, unless the dashboard is off. */
 const keysAlone = Effect.fnUntraced(function* (config: Config) {
   if (config.dashboard === "off") return yield* ApiKeys
   const { openAudit } = yield* Effect.promise(() => import("./OpenAudit.ts"))
@@ -82,7 +87,10 @@ interface Access<A> {
   ) => Effect.Effect<A, LaurelError | CommandFailed, Engine | Accounts | ApiKeys | Scope.Scope>
 }
 
-/** Runs `beside` with the running server of the configured data directory, or `alone` after opening the directory. */
+/**
+ * Runs `beside` with the running server of the configured data directory, or `alone` after opening
+ * the directory.
+ */
 const reachOrOpen = <A>({ alone, beside, makes }: Access<A>) =>
   Effect.gen(function* () {
     const config = yield* loadConfig
@@ -92,7 +100,7 @@ const reachOrOpen = <A>({ alone, beside, makes }: Access<A>) =>
         if (config.cluster !== undefined) return yield* besideServerOnly(config)
         const isThere = yield* hasData(directory)
         if (!isThere && !makes) return yield* noData(directory)
-        // The engine is most of the program, and not needed beside a server.
+        // The engine is most of the program; a command beside a server does not need it.
         const { openEngine } = yield* Effect.promise(() => import("./OpenEngine.ts"))
         const { services } = yield* openEngine(config)
         if (isThere) yield* tellAlone(config)
@@ -109,7 +117,7 @@ const reachOrOpen = <A>({ alone, beside, makes }: Access<A>) =>
     return yield* besideOrTold(config, (server) => beside(server, config), opened)
   }).pipe(Effect.provide(loggingLayer()))
 
-/** Opening the data of a cluster would take it from the server that has it, on whichever machine. */
+/** A command that opened the data of a cluster would take it from its owner, on any machine. */
 const besideServerOnly = (config: Config): CommandFailed =>
   commandFailed(
     exitCodes.unavailable,
@@ -124,9 +132,15 @@ const hasData = (directory: string): Effect.Effect<boolean> =>
     ),
   )
 
-/* Access to accounts: through the running server of the data directory, or by opening the data directory. */
+/*
+ * Access to accounts: through the running server of the data directory, or by opening the data
+ * directory.
+ */
 
-/** `AccountAdmin`, with the errors `E` of the way to the server. `address` is where people reach the server. */
+/**
+ * `AccountAdmin`, with the errors `E` of the connection to the server. `address` is the server's
+ * public address.
+ */
 export interface AccountClient<E> {
   readonly address: string
   readonly list: Effect.Effect<ReadonlyArray<AccountDetails>, LaurelError | E>
@@ -147,7 +161,7 @@ const clientOf = (file: ServerFile, address: string): AccountClient<AdminUnavail
     askAdmin(file, "DELETE", `/admin/accounts/${encodeURIComponent(email)}`, Schema.Undefined),
 })
 
-/** Runs `use` with the accounts of the configured data directory, which has to be there. */
+/** Runs `use` with the accounts of the configured data directory, which must exist. */
 export const withAccounts = <A>(
   use: <E extends AdminUnavailable>(
     accounts: AccountClient<E>,

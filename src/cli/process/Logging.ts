@@ -1,7 +1,7 @@
 /**
- * Where logs go: to the standard error stream, so that the standard output has only what was asked for, and to
- * a collector where one is configured. Entries logged while a request is served have its `requestId`. Log lines
- * never hold keys, tokens, secrets or metadata.
+ * Logs go to standard error, so that standard output has only the output of the command, and to a
+ * collector if one is configured. Entries of a request have its `requestId`. Log lines never
+ * contain keys, tokens, secrets or metadata.
  */
 import { Effect, Layer, Logger, References, type Scope } from "effect"
 import type { Config } from "../../config/Config.ts"
@@ -24,7 +24,7 @@ const loggerOf = (format: Config["logFormat"], terminal: boolean): Logger.Logger
   }
 }
 
-/** Logs as configured; by default only what needs attention. */
+/** Logs as configured; by default only warnings and errors. */
 export const loggingLayer = (
   { logFormat, logLevel }: LogOptions = { logFormat: "pretty", logLevel: "Warn" },
 ): Layer.Layer<never> =>
@@ -34,7 +34,7 @@ export const loggingLayer = (
     Layer.succeed(References.MinimumLogLevel, logLevel),
   )
 
-/** The same, and the export of logs, metrics and spans where that is configured. */
+/** The same, with the export of logs, metrics and spans if it is configured. */
 export const observabilityLayer = (
   config: Config,
   metrics: Metrics,
@@ -51,9 +51,9 @@ export const observabilityLayer = (
 }
 
 /*
- * The access log: lines on a stream, which whoever collects logs reads. Node keeps what a pipe does not take in memory; so a
- * reader that stops or is slow costs lines, at most `accessLogBytesMax` of memory, and never holds a request. Lost lines are
- * counted. The lines of one turn of the event loop are one write.
+ * The access log: lines on a stream. Node keeps in memory what a pipe does not take. A slow or
+ * stopped reader costs at most `accessLogBytesMax` of memory, then lines, and never delays a
+ * request. Lost lines are counted. The lines of one turn of the event loop are one write.
  */
 
 /** A stream of the process, as far as the log needs it. */
@@ -63,7 +63,7 @@ export class AccessLog {
   readonly #stream: LogStream
   readonly #bytesMax: number
   readonly #lost: Counter
-  /** Of this turn. */
+  /** Lines of this turn. */
   #lines = ""
   #broken = false
 
@@ -96,7 +96,7 @@ export class AccessLog {
     return this.#broken || !this.#stream.writable
   }
 
-  /** The reader is gone: without a listener the process would end. */
+  /** The reader is gone. Without a listener for the error, the process would end. */
   readonly #fail = (): void => {
     this.#broken = true
   }

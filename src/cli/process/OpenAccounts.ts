@@ -1,4 +1,7 @@
-/** Accounts over an open engine: people, what the operator does with their accounts, and the log of both. */
+/**
+ * Accounts over an open engine: people, the operator's actions on accounts, and the audit log of
+ * both.
+ */
 import { Effect } from "effect"
 import { logFailedSignIns } from "../../accounts/audit/failedSignIns.ts"
 import { auditedAccounts } from "../../accounts/audit/operatorAudit.ts"

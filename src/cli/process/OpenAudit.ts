@@ -1,4 +1,7 @@
-/** The audit log of a data directory or a cluster, for the dashboard and for the commands that manage what it manages. */
+/**
+ * The audit log of a data directory or a cluster, for the dashboard and for commands that change
+ * the same data.
+ */
 
 import path from "node:path"
 import { Context, Effect } from "effect"
@@ -15,14 +18,19 @@ import { Newer } from "../../storage/Storage.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { RestoredTo } from "./DataDirectory.ts"
 
-/* The sessions of PostgreSQL for the audit log of a cluster; `undefined`: the log is in the data directory. */
+/*
+ * The sessions of PostgreSQL for the audit log of a cluster; `undefined`: the log is in the data
+ * directory.
+ */
 
 export const AuditSessions = Context.Reference<Pick<Sessions, "run"> | undefined>(
   "cli/process/AuditSessions",
   { defaultValue: () => undefined },
 )
 
-/** Earlier entries of the log are true, though the data may not have their changes. */
+/**
+ * The entry of a restore. Earlier entries stay, although the restored data may lack their changes.
+ */
 export const restoreEntry = ({ partition }: Config, lastSequence: number): NewAuditEntry => ({
   action: "data.restore",
   by: "operator",
@@ -34,13 +42,13 @@ export const restoreEntry = ({ partition }: Config, lastSequence: number): NewAu
   requestId: "",
 })
 
-/** `keys` logs as the operator what is done with it. */
+/** `keys` logs each change as the operator's. */
 export const openAudit = Effect.fnUntraced(function* (config: Config) {
   const { readDirectory } = yield* Engine
   const sessions = yield* AuditSessions
   const audit = yield* sessions === undefined ? openFiles(config) : openInCluster(config, sessions)
   const restoredTo = yield* RestoredTo
-  // A failure is in the server's log.
+  // `write` logs its failures.
   if (restoredTo !== undefined) yield* Effect.ignore(audit.write(restoreEntry(config, restoredTo)))
   return { audit, keys: auditedKeys(yield* ApiKeys, audit, readDirectory) }
 })
@@ -62,7 +70,9 @@ const openFiles = Effect.fnUntraced(function* ({ dataDirectory }: Config) {
   )
 })
 
-/** Nobody waits for what is moved there: the partition serves meanwhile. */
+/**
+ * Entries of the data directory move to the cluster in the background, while the partition serves.
+ */
 const openInCluster = Effect.fnUntraced(function* (
   config: Config,
   sessions: NonNullable<typeof AuditSessions.Service>,

@@ -1,16 +1,17 @@
 /**
- * The storage of a partition in a cluster: a data directory that follows the journal in PostgreSQL. Loaded
- * in a cluster only.
+ * The storage of a partition in a cluster: a data directory that follows the journal in PostgreSQL.
+ * Loaded in a cluster only.
  *
- * `refillCopy` fills an empty directory from the newest archive that PostgreSQL's journal continues:
- * PostgreSQL deletes records that archives have, and then cannot fill an empty directory alone.
+ * `refillCopy` fills an empty directory from the newest archive that PostgreSQL's journal
+ * continues: PostgreSQL deletes records that archives have, and then cannot fill an empty directory
+ * alone.
  *
- * - The archives of the folder come first, then those of the bucket. An archive that cannot be restored
- *   is skipped.
- * - The replacement is built and checked beside the present files (`RestoreJob.ts`). These are then moved
- *   away, and `ArchiveSwap.ts` swaps the replacement in. After a crash or an interruption, the next
- *   opening finds the former copy, an empty directory or the restored data, and decides again. Nothing
- *   else is ever opened.
+ * - The archives of the folder come first, then those of the bucket. An archive that cannot be
+ *   restored is skipped.
+ * - The replacement is built and checked beside the present files (`RestoreJob.ts`). These are then
+ *   moved away, and `ArchiveSwap.ts` swaps the replacement in. After a crash or an interruption,
+ *   the next opening finds the former copy, an empty directory or the restored data, and decides
+ *   again. Nothing else is ever opened.
  * - The mark of the swap names the lineage. The data has not gone back, so no session ends.
  */
 import path from "node:path"
@@ -93,7 +94,7 @@ export const openPartition = (
     }
   }).pipe(toCommandFailed)
 
-/** What was there without a cluster is the first partition's. */
+/** Data from before the cluster belongs to partition 1 (`enterPartition`). */
 const makePartitionFolder = (directory: string): Effect.Effect<void, Broken> =>
   Effect.mapError(
     nodeDisk.makeFolder(directory),
@@ -106,12 +107,15 @@ const toCommandFailed = <A, E, R>(
   Effect.mapError(opening, (error) => {
     const { _tag, words } = error as Refused | Outdated
     if (_tag === "Refused") return commandFailed(exitCodes.configuration, words)
-    // Another opening decides what is to be done.
+    // The next opening decides what to do with the copy.
     if (_tag === "Outdated") return commandFailed(exitCodes.unavailable, words)
     return error as Exclude<E, Refused | Outdated>
   })
 
-/** Where the archives end that can be read and that no check found damaged, with a bucket those that it has. */
+/**
+ * The ends of all readable archives without known damage; with a bucket, of those that the bucket
+ * has.
+ */
 export const archivePositions = (config: Config, shipped: ReadonlySet<string> | undefined) =>
   listArchives(nodeDisk, archivesIn(config)).pipe(
     Effect.map((archives) =>
@@ -130,11 +134,11 @@ export const archivePositions = (config: Config, shipped: ReadonlySet<string> | 
 interface Source {
   readonly name: string
   readonly archives: ReadonlyArray<ListedArchive>
-  /** Brings an archive into the folder; `undefined`: it is there. */
+  /** Fetches an archive into the folder; `undefined`: the archives are there. */
   readonly fetch: ((id: string) => Effect.Effect<unknown, JobFailed>) | undefined
 }
 
-/** `shared`: the hosts of the process; without them the jobs have their own. */
+/** `shared`: the hosts of the process; without them the jobs start their own. */
 const refillCopy =
   (config: Config, shared: Hosts | undefined): RefillCopy<CommandFailed> =>
   (refill) =>
@@ -215,7 +219,7 @@ const fillFrom = Effect.fnUntraced(function* (
   return false
 })
 
-/** Whether another archive may do. */
+/** Whether another archive may succeed. */
 const isOfArchive = ({ kind }: JobFailed): boolean =>
   kind === "damaged" || kind === "died" || kind === "failed" || kind === "refused"
 

@@ -1,4 +1,4 @@
-/** The dashboard of a server: made where the settings want one, and loaded only then. */
+/** The dashboard of a server, made and loaded only if the settings ask for it. */
 import fs from "node:fs/promises"
 import path from "node:path"
 import { Effect, type Scope } from "effect"
@@ -19,7 +19,7 @@ import { writeNew } from "../output/Welcome.ts"
 
 export interface OpenedDashboard {
   readonly accounts: AccountAdmin["Service"]
-  /** The keys for the operator: logged. */
+  /** The keys for the operator. Changes are in the audit log. */
   readonly keys: ApiKeys["Service"]
   readonly pages: MakePages
   /** The token of the link that makes the first owner; `undefined` once there is one. */
@@ -68,8 +68,9 @@ export const openDashboard = Effect.fnUntraced(function* (
 const fileName = "setup-link"
 
 /**
- * Writes the setup link to the file `setup-link` in the data directory of the server, for its owner alone, in place of the one of the
- * start before; without a link the file goes. Returns the file's absolute path.
+ * Writes the setup link to the file `setup-link` in the data directory. Only the owner of the file
+ * can read it. The file replaces that of an earlier start; without a link the file is removed.
+ * Returns its absolute path.
  */
 const keepSetupLink = (
   directory: string,
@@ -83,7 +84,10 @@ const keepSetupLink = (
     return yield* Effect.match(written, { onSuccess: () => file, onFailure: () => undefined })
   })
 
-/** The link that creates the first account or, where standard output is a log, the file that has the link. */
+/**
+ * The link that creates the first account or, if standard output is not a terminal, the file with
+ * the link.
+ */
 export const setupLink = (config: Config, url: string, dashboard: OpenedDashboard | undefined) =>
   Effect.gen(function* () {
     if (dashboard === undefined) return undefined

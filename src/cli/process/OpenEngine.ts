@@ -2,7 +2,8 @@
  * Everything below HTTP over a data directory: storage, engine, accounts, webhooks.
  *
  * 1. `openStorage` opens the data directory, in a cluster the partition (`OpenClusterStorage.ts`).
- * 2. `prepareEngine` recovers the engine. A follower in a cluster stays here and takes the records of the owner.
+ * 2. `prepareEngine` recovers the engine. A follower in a cluster stays here and takes the records
+ *    of the owner.
  * 3. `serve` claims the data, and adds accounts; `deliver` adds webhooks.
  *
  * `EngineFailures.ts` decides what a failure means for the process.
@@ -46,7 +47,7 @@ import { type CommandFailed, commandFailed, exitCodes, refused } from "../output
 import { RestoredTo } from "./DataDirectory.ts"
 import { EngineFailures, openFailure, toCommandFailed } from "./EngineFailures.ts"
 
-/* What a server has open. */
+/* The parts of an open engine. */
 
 /** The processes that run a server's jobs, for all of its partitions: see `WorkerHost`. */
 export interface Hosts {
@@ -56,7 +57,10 @@ export interface Hosts {
   readonly shipments: WorkerHost | undefined
 }
 
-/** Started before a server has state, and ended with the scope. `directories`: the open data directories. */
+/**
+ * Started before a server has state, and ended with the scope. `directories`: the open data
+ * directories.
+ */
 export const openHosts = Effect.fnUntraced(function* (
   config: Config,
   directories: ReadonlyArray<string>,
@@ -82,7 +86,10 @@ export interface SharedDirectory {
   readonly own: number
   /** Where all partitions are now, in order. */
   readonly places: () => ReadonlyArray<PartitionPlace>
-  /** The engine with the shared directory in place of its own; the first partition's begins to publish, until the scope closes. */
+  /**
+   * The engine with the shared directory in place of its own. Partition 1 publishes the directory
+   * until the scope closes.
+   */
   readonly join: (engine: Engine["Service"]) => Effect.Effect<Engine["Service"], never, Scope.Scope>
 }
 
@@ -98,7 +105,10 @@ export interface Fence {
   readonly spreadsProjects: boolean
   /** Asks PostgreSQL whether no other server has claimed the data since. */
   readonly isOwner: Effect.Effect<boolean, unknown>
-  /** The same of a server that gave the data away and goes on: it is the owner of record again. */
+  /**
+   * The same for a server that released the partition and continues: it becomes the recorded owner
+   * again.
+   */
   readonly resume: Effect.Effect<boolean, unknown>
 }
 
@@ -106,14 +116,21 @@ export type Fold = FoldOf<StorageError>
 
 /** A storage that was opened. It takes appends once `claim` has ended. */
 export interface Claimable extends DurableStorage.OpenedStorage {
-  /** Makes this server the only one that writes, once `fold` has taken all records that are not in the storage yet. */
+  /**
+   * Makes this server the only writer. `fold` takes all records that the storage does not have yet.
+   */
   readonly claim: (fold: Fold) => Effect.Effect<void, StorageError | CommandFailed>
   /** In a cluster, before `claim`. */
   readonly following?: {
-    /** `fold` takes the records that the owner has appended since. Fails with `NoSpace` while PostgreSQL does not answer. */
+    /**
+     * `fold` takes the records that the owner has appended since. Fails with `NoSpace` while
+     * PostgreSQL does not answer.
+     */
     readonly look: (fold: Fold) => Effect.Effect<void, StorageError | CommandFailed>
     readonly progress: () => FollowProgress
-    /** The local files are damaged: nothing more is written to them, and the next opening fills others. */
+    /**
+     * The local files are damaged: they get no more writes, and the next opening fills new ones.
+     */
     readonly noteDamage: (words: string) => void
   }
 }
@@ -125,7 +142,10 @@ export interface Opened {
   readonly deliver: Effect.Effect<DeliveryLog["Service"], CommandFailed, Scope.Scope>
   /** The part of the storage that archives need. */
   readonly source: ArchiveSource
-  /** The database was checked before it was opened; else it is to be checked beside the server. */
+  /**
+   * Whether the database was checked before it was opened. If not, it is checked while the server
+   * runs.
+   */
   readonly isChecked: boolean
   /** Damage of the database was found: ends the process. */
   readonly onDamage: (words: string) => void
@@ -133,7 +153,7 @@ export interface Opened {
 
 export interface ArchiveSource
   extends Pick<DurableStorage.OpenedStorage, "position" | "forgetDeadReaders"> {
-  /** Since when there is data, epoch milliseconds; `undefined`: there is none yet. */
+  /** The time of the oldest data, epoch milliseconds; `undefined`: there is no data yet. */
   readonly since: number | undefined
   /** The clock for the dates of archives, epoch milliseconds. */
   readonly now: () => number
@@ -142,13 +162,15 @@ export interface ArchiveSource
 /** Progress of an opening: the storage's, or the recovery. */
 export type OpenProgress = RecoveryProgress | StorageProgress
 
-/** Receives the progress. */
+/** What an opening reports, and what it shares with the other engines of the process. */
 export interface OpenObservers {
   readonly metrics?: Metrics
   readonly onRecovering?: (progress: OpenProgress) => void
   /** In a cluster: this server is the owner now. */
   readonly onClaimed?: (fence: Fence) => void
-  /** In a cluster: without the lock, this server does not become the owner. */
+  /**
+   * In a cluster: whether this server has the lock. Without the lock it does not become the owner.
+   */
   readonly hasLock?: HasLock
   /** The ids of the archives that are in the bucket; `undefined` without a bucket. */
   readonly shipped?: ReadonlySet<string>
@@ -156,21 +178,30 @@ export interface OpenObservers {
   readonly onFenced?: () => void
   /** In a cluster: the owner's copy is damaged. The engine is to be closed, and opened again. */
   readonly onDamaged?: () => void
-  /** In a cluster: of all engines of the process. */
+  /** In a cluster: the parts that all engines of the process share. */
   readonly shared?: SharedParts
-  /** In a cluster: how this one's engine takes part in the directory that they share. */
+  /** In a cluster: the shared directory, for this engine. */
   readonly directory?: SharedDirectory
 }
 
 /** An engine that was recovered and takes no commands yet. */
 export interface Prepared {
-  /** In a cluster: takes over what the owner has appended since. Fails with `NoSpace` while PostgreSQL does not answer. */
+  /**
+   * In a cluster: takes the records that the owner has appended since. Fails with `NoSpace` while
+   * PostgreSQL does not answer.
+   */
   readonly look: Effect.Effect<void, StorageError | CommandFailed>
-  /** In a cluster: the last record that the engine has, and the last one that PostgreSQL had at the last look. */
+  /**
+   * In a cluster: the last record that the engine has, and the last one that PostgreSQL had at the
+   * last look.
+   */
   readonly progress: () => FollowProgress
   /** Ends when the engine cannot follow any more. */
   readonly failed: Effect.Effect<Broken>
-  /** Makes this server the owner, and the engine take commands. A last snapshot is taken when the scope closes. */
+  /**
+   * Makes this server the owner; the engine then takes commands. A last snapshot is taken when the
+   * scope closes.
+   */
   readonly serve: Effect.Effect<Opened, CommandFailed, Scope.Scope>
 }
 
@@ -261,7 +292,8 @@ const openDirectory = (config: Config, { metrics, onRecovering }: OpenObservers)
     })
     yield* checkClock(config)(opened.storage)
     const leave = Effect.gen(function* () {
-      // It gets records that PostgreSQL does not have: a cluster must not take it for a copy that went wrong.
+      // The directory gets records that PostgreSQL lacks: a cluster must not treat it as a wrong
+      // copy.
       yield* failed(removeLineage(nodeDisk, directory))
       yield* Effect.logInfo("The data directory has left its cluster and keeps all its records")
     })
@@ -364,7 +396,7 @@ const serveEngine = (
     return { services, recovered, deliver, isChecked, onDamage, source }
   })
 
-/** After a restore nobody is signed in by a session that had ended, or invited by a link that was used. */
+/** After a restore, sessions that had ended and links that were used must not work again. */
 const endSessions = (engine: Engine["Service"]): Effect.Effect<void, LaurelError> =>
   Effect.gen(function* () {
     const { invitations, sessions } = yield* engine.readDirectory
@@ -380,8 +412,8 @@ export type ClockCheck = (
 ) => Effect.Effect<void, StorageError | CommandFailed>
 
 /**
- * Fails if the machine's clock is further ahead of the newest record than the settings allow, before
- * anything is dated by the clock.
+ * Fails if the machine's clock is further ahead of the newest record than the settings allow,
+ * before anything is dated by the clock.
  */
 const checkClock = ({ clockJumpMsMax }: Config): ClockCheck =>
   Effect.fnUntraced(function* (storage) {
@@ -397,11 +429,14 @@ const checkClock = ({ clockJumpMsMax }: Config): ClockCheck =>
     )
   })
 
-/* The directory of projects of a data directory, as its place in a cluster, or outside, needs it. */
+/* The directory of projects in a data directory, and the partition that the data belongs to. */
 
 const namesShown = 5
 
-/** Why the data cannot be served with this configuration; `undefined`: it can. Decided before anything is written. */
+/**
+ * Why the data cannot be served with this configuration; `undefined`: it can. Decided before
+ * anything is written.
+ */
 export const misplaced = (
   config: Config,
   { partition, projects }: DirectoryState,
@@ -417,7 +452,10 @@ export const misplaced = (
   return `This is the data directory of partition 1 of a cluster. The data of ${names.join(", ")}${more} are in other partitions. With LAUREL_CLUSTER set, \`laurel cluster gather DIRECTORY\` merges all projects into one data directory.`
 }
 
-/** Says in the directory which partition this is, where that is not the first: once, since each record costs a snapshot. */
+/**
+ * Records the number of the partition in its directory, except for partition 1. Once, since each
+ * record costs a snapshot.
+ */
 export const beginDirectory = (
   config: Config,
   engine: Engine["Service"],

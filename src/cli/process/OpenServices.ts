@@ -1,6 +1,6 @@
 /**
- * All that a data directory brings with it: engine, accounts, archives, webhooks, dashboard. Opened for the surrounding scope;
- * what is opened first is closed last.
+ * All services over a data directory: engine, accounts, archives, webhooks, dashboard. They stay
+ * open until the scope closes. The first one opened is closed last.
  */
 import { Context, Effect, Fiber } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
@@ -41,7 +41,9 @@ import {
 } from "./OpenEngine.ts"
 import type { Shipping } from "./OpenShipments.ts"
 
-/** Opens the data and recovers the engine; `serve` opens the rest. `readiness` follows the progress. */
+/**
+ * Opens the data and recovers the engine; `serve` opens the rest. `readiness` follows the progress.
+ */
 export const prepareServices = Effect.fnUntraced(function* (
   config: Config,
   metrics: Metrics,
@@ -72,7 +74,7 @@ export const prepareServices = Effect.fnUntraced(function* (
   return { ...prepared, serve: serveServices(parts) }
 })
 
-/** Opens all of it. */
+/** Opens all services. */
 export const openServices = (config: Config, metrics: Metrics, readiness: ReadinessState) =>
   Effect.flatMap(prepareServices(config, metrics, readiness), ({ serve }) => serve)
 
@@ -105,7 +107,7 @@ const serveServices = Effect.fnUntraced(function* (parts: ServiceParts) {
     openDashboard(config, archives, metrics),
     Context.add(services, AuditSessions, sessions),
   )
-  // The operator's changes to keys are logged where a dashboard runs.
+  // With a dashboard, the operator's changes of keys are in the audit log.
   const operator =
     dashboard === undefined ? services : Context.add(services, ApiKeys, dashboard.keys)
   const demoKey = isFirst(config) ? yield* Effect.provide(createDemoKey, operator) : undefined
@@ -131,7 +133,7 @@ const loadShipments = Effect.promise(() => import("./OpenShipments.ts"))
 
 type Opened = Effect.Success<ReturnType<typeof serveServices>>
 
-/** Looks after the data while it is served: its size, and the integrity of its database. */
+/** Watches the data while it is served: its size, and the integrity of its database. */
 export const watchData = Effect.fnUntraced(function* (
   config: Config,
   metrics: Metrics,
@@ -173,7 +175,7 @@ const sentenceOf = (progress: OpenProgress): string => {
     : `Replaying the journal: ${of} records.`
 }
 
-/** Archives on demand, and by the clock where that is configured. */
+/** Archives on demand, and at intervals if that is configured. */
 const keepArchives = Effect.fnUntraced(function* (
   config: Config,
   host: WorkerHost,

@@ -1,4 +1,4 @@
-/** The shipping of a server's archives to its bucket; loaded where the settings have one. */
+/** Ships a server's archives to its bucket; loaded only if the settings name a bucket. */
 import { Effect } from "effect"
 import { archivesIn, type Config, retentionOf } from "../../config/Config.ts"
 import { ShipmentMetrics, Shipments } from "../../engine/archive/Shipments.ts"
@@ -17,7 +17,7 @@ export const openShipments = (
   return {
     /** The ids of the archives that the bucket has, as far as is known. */
     shipped: shipped as ReadonlySet<string>,
-    /** Ships until the scope ends; the result is to be called after each archive. */
+    /** Ships until the scope ends. Call the result after each archive. */
     start: Effect.fnUntraced(function* ({ now }: ArchiveSource) {
       const shipments = new Shipments({
         ...{ place, host, retention: retentionOf(config), archives: archivesIn(config) },

@@ -1,6 +1,7 @@
 /**
- * The archives that the owner of a partition has in its folder, for commands beside any server of the cluster. Servers have folders of
- * their own as a rule: an archive that one of them made is not on the machine of another.
+ * The archives in the folder of a partition's owner, for commands beside any server of the cluster.
+ * Servers usually have folders of their own: an archive is only on the machine of the server that
+ * made it.
  */
 import { Effect, Result, Schema } from "effect"
 import type { Config } from "../../config/Config.ts"
@@ -22,7 +23,10 @@ interface OwnerArchives {
   readonly archives: ReadonlyArray<ArchiveDetails>
 }
 
-/** Asks through the running server; `undefined`: none runs here, or the owner is of a version that does not tell. */
+/**
+ * Asks through the running server; `undefined`: no server runs here, or the version of the owner
+ * does not report archives.
+ */
 const archivesAtOwner = (
   config: Config,
 ): Effect.Effect<OwnerArchives | undefined, CommandFailed> => {
@@ -44,7 +48,7 @@ const archivesAtOwner = (
 
 export type AtOwner = Result.Result<OwnerArchives | undefined, CommandFailed>
 
-/** Asks the owners of all these partitions at once: one that is missing is waited for. */
+/** Asks the owners of all these partitions at once, since a missing owner takes a wait. */
 export const askOwners = (
   configs: ReadonlyArray<Config>,
 ): Effect.Effect<ReadonlyMap<Config, AtOwner>> =>
@@ -55,7 +59,7 @@ export const askOwners = (
     (asked) => new Map(configs.map((config, index) => [config, asked[index]!])),
   )
 
-/** The archives of this machine and the bucket with those of the owner's machine, oldest first. */
+/** The archives of this machine, the bucket and the owner's machine, oldest first. */
 export const withOwners = (
   listed: ReadonlyArray<ArchiveDetails>,
   owner: OwnerArchives | undefined,
@@ -74,7 +78,10 @@ export const withOwners = (
   ].sort((one, other) => (one.createdAt < other.createdAt ? -1 : 1))
 }
 
-/** The end of a command that reads archive `id` of one of these partitions, which this machine and the bucket do not have. */
+/**
+ * Fails a command whose archive `id` is neither on this machine nor in the bucket. Names the server
+ * that has it.
+ */
 export const archiveElsewhere = Effect.fnUntraced(function* (
   configs: ReadonlyArray<Config>,
   id: string,
@@ -98,7 +105,10 @@ export const archiveElsewhere = Effect.fnUntraced(function* (
   )
 })
 
-/** Reads archive `id` on this machine, which may have no data of these partitions: then as `archiveElsewhere`. */
+/**
+ * Reads archive `id` on this machine. Without data of these partitions here, fails as
+ * `archiveElsewhere`.
+ */
 export const hereOrElsewhere = <A>(
   configs: ReadonlyArray<Config>,
   id: string,

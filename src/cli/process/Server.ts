@@ -5,9 +5,9 @@
  * 2. `OpenServices.ts` opens the data; in a cluster `ClusterServer.ts` does the rest.
  * 3. The engine takes over the API, the admin server listens, and `server.json` is written.
  *
- * All addresses are tried before any data is opened, so that a start that must fail leaves nothing behind.
- * What is opened first is closed last: an orderly end refuses new requests, finishes the requests in
- * progress, writes a last snapshot and closes the storage.
+ * All addresses are tried before any data is opened, so that a start that must fail leaves nothing
+ * behind. What is opened first is closed last: an orderly end refuses new requests, finishes the
+ * requests in progress, writes a last snapshot and closes the storage.
  */
 import path from "node:path"
 import { getHeapStatistics } from "node:v8"
@@ -44,7 +44,9 @@ export const runServer: Effect.Effect<void, CommandFailed> = Effect.gen(function
   yield* Effect.provide(running, observabilityLayer(config, metrics, spans))
 })
 
-/** Refuses a heap that is too small: V8 would end the process under load without naming the cause. */
+/**
+ * Refuses a heap that is too small: V8 would end the process under load without naming the cause.
+ */
 const checkHeap: Effect.Effect<void, CommandFailed> = Effect.suspend(() => {
   const { heap_size_limit: bytes } = getHeapStatistics()
   if (bytes >= limits.heapBytesMin) return Effect.void

@@ -1,4 +1,7 @@
-/** The state of this process for the dashboard's owners: metrics, the data directory, archives, settings. */
+/**
+ * The state of this process for the dashboard's owners: metrics, the data directory, archives,
+ * settings.
+ */
 import { readFile } from "node:fs/promises"
 import path from "node:path"
 import { Effect, Result, type Scope } from "effect"
@@ -20,7 +23,7 @@ export interface ServerStateParts {
   readonly metrics: Metrics
 }
 
-/** Archives that it begins are made until the scope closes. */
+/** The scope interrupts archives that the dashboard has started. */
 export const makeServerState = Effect.fnUntraced(function* ({
   archives,
   config,
@@ -83,14 +86,14 @@ export const makeServerState = Effect.fnUntraced(function* ({
     createArchive: Effect.suspend(() =>
       archives.isMaking()
         ? Effect.fail(oneIsMade)
-        : // It counts as being made before anybody can ask for another.
+        : // Starts at once, so that a second request finds `isMaking`.
           Effect.asVoid(Effect.forkIn(create, scope, { startImmediately: true })),
     ),
     runbook: Effect.promise(() => readFile(runbook, "utf8").catch(() => undefined)),
   }
 })
 
-/** On a session of its own, since those of the server may be waiting. */
+/** On a session of its own, since the sessions of the server may be waiting. */
 const readCluster = (url: string): Effect.Effect<NonNullable<StateNow["cluster"]>> =>
   Effect.gen(function* () {
     const { clusterStatusAt } = yield* Effect.promise(() => import("../../cluster/status.ts"))
@@ -104,7 +107,7 @@ const oneIsMade = laurelError(
   "An archive is being made already. Wait until it is listed.",
 )
 
-/** The gauges say 0 where there is none. */
+/** The gauges are 0 without a value. */
 const ageMs = (seconds: number): number | undefined => (seconds > 0 ? 1_000 * seconds : undefined)
 
 const rowOf = (archive: ListedArchive): ArchiveRow => {

@@ -1,6 +1,7 @@
 /**
- * SIGTERM and SIGINT: the first asks for an orderly shutdown, another one ends the process at once. Under npm a key press
- * arrives twice, from the terminal and from npm; the echo is ignored.
+ * SIGTERM and SIGINT. The first signal asks for an orderly shutdown; a second signal ends the
+ * process at once. Under npm a key press arrives twice, from the terminal and from npm: the echo is
+ * ignored.
  */
 import { constants } from "node:os"
 import { Effect } from "effect"
@@ -9,7 +10,7 @@ import { exitCodes } from "../output/ExitCode.ts"
 
 const signals = ["SIGTERM", "SIGINT"] as const
 
-/** Tells what each signal means. Times are milliseconds of a clock that only goes forward. */
+/** The meaning of each signal. Times are milliseconds of a clock that only goes forward. */
 export class SignalReader {
   #first: { readonly signal: string; readonly at: number } | undefined
 
@@ -23,7 +24,7 @@ export class SignalReader {
   }
 }
 
-/** Ends with the name of the first signal; from then on the next one ends the process. */
+/** Ends with the name of the first signal. From then on the next signal ends the process. */
 export const firstSignal: Effect.Effect<NodeJS.Signals> = Effect.callback((resume) => {
   const reader = new SignalReader()
   const receive = (signal: NodeJS.Signals): void => {
@@ -31,6 +32,6 @@ export const firstSignal: Effect.Effect<NodeJS.Signals> = Effect.callback((resum
     if (meaning === "first") resume(Effect.succeed(signal))
     else if (meaning === "again") process.exit(exitCodes.signal + constants.signals[signal])
   }
-  // They stay for the rest of the process, to hear the second one.
+  // The listeners stay until the process ends, for the second signal.
   for (const name of signals) process.on(name, receive)
 })

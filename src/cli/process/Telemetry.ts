@@ -1,6 +1,7 @@
 /**
- * Logs, metrics and spans for an OpenTelemetry collector, over OTLP/HTTP with Protobuf. Only loaded when an endpoint is
- * configured. A collector that does not answer costs nothing but what it misses, which `Collector` counts.
+ * Logs, metrics and spans for an OpenTelemetry collector, over OTLP/HTTP with Protobuf. Loaded only
+ * if an endpoint is configured. A collector that does not answer loses data, which `Collector`
+ * counts, and costs nothing else.
  */
 
 import { randomUUID } from "node:crypto"
@@ -18,12 +19,12 @@ import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { Collector } from "./Collector.ts"
 
-/* Hands spans of requests from the HTTP server to the exporter, which is made apart from it. */
+/* Passes spans of requests from the HTTP server to the exporter, which is made later. */
 
 export class RequestSpans {
   #tracer: Tracer.Tracer | undefined
 
-  /** Spans go to `tracer` from now on, which exports each at its end. */
+  /** From now on spans go to `tracer`, which exports each span at its end. */
   exportBy(tracer: Tracer.Tracer): void {
     this.#tracer = tracer
   }
@@ -54,11 +55,11 @@ export interface TelemetryOptions {
   readonly endpoint: string
   /** Sent with every export. */
   readonly headers: Readonly<Record<string, string>>
-  /** Those of requests. */
+  /** Spans of requests. */
   readonly spans?: RequestSpans | undefined
 }
 
-/** Exports logs, metrics every `otlpMetricsEveryMs`, and the spans that `spans` is given. */
+/** Exports logs, metrics every `otlpMetricsEveryMs`, and the spans of `spans`. */
 export const telemetryLayer = (
   { endpoint, headers, spans }: TelemetryOptions,
   metrics: Metrics,
@@ -71,12 +72,12 @@ export const telemetryLayer = (
     resource: {
       serviceName: "laurel",
       serviceVersion: version,
-      // Of this process: the same name for its logs, metrics and traces.
+      // The same id for logs, metrics and traces of this process.
       attributes: { "service.instance.id": randomUUID() },
     },
     shutdownTimeout: limits.otlpShutdownMs,
   }
-  // Only for the spans of requests: a tracer of the runtime would make one for each effect that has a name.
+  // Only for spans of requests: a tracer of the runtime would make a span for each named effect.
   const tracing = Effect.map(
     OtlpTracer.make({
       ...common,
