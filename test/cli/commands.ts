@@ -1,4 +1,4 @@
-/** Commands of the command line, run within the process of the test: a process for each would take its time. */
+/** Runs commands in the process of the test: a process for each command would be slow. */
 
 import { Effect } from "effect"
 import { vi } from "vitest"

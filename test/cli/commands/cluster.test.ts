@@ -1,4 +1,4 @@
-/** The words of `laurel cluster`. */
+/** The output of `laurel cluster status`. */
 import { describe, expect, it } from "vitest"
 import { statusText } from "../../../src/cli/commands/cluster.ts"
 import { rangesText } from "../../../src/cli/output/Table.ts"
@@ -21,7 +21,7 @@ const runner = (address: string) => ({
   },
 })
 
-describe("The state of a cluster", () => {
+describe("laurel cluster status", () => {
   it("has a line for each server and each partition", () => {
     const lines = statusText({
       runners: [runner("a:1"), runner("b:1")],
@@ -48,7 +48,7 @@ describe("The state of a cluster", () => {
     ])
   })
 
-  it("shows neighbours as a range", () => {
+  it("shows neighbouring partitions as a range", () => {
     expect(rangesText([1, 2, 3, 5, 7, 8])).toBe("1-3, 5, 7-8")
     expect(rangesText([4])).toBe("4")
     expect(rangesText([])).toBe("")

@@ -30,7 +30,7 @@ const fileWith = async (text: string): Promise<string> => {
 }
 
 describe("laurel definitions", () => {
-  it("exports, compares and applies: from sandbox to production, and then nothing is left to do", async () => {
+  it("exports, compares and applies definitions from sandbox to production, after which nothing differs", async () => {
     const [sandbox, production] = [new Place(server, "from"), new Place(server, "to")]
     const badgeId = await sandbox.create("/v1/badges", { name: "B", criteria: { kind: "manual" } })
     await sandbox.create("/v1/rules", { action: "TAP", reward: { xp: 5, badgeId } })
@@ -64,7 +64,7 @@ describe("laurel definitions", () => {
     expect(done.stdout).toContain("Applied: 0 created, 0 changed, 1 deleted.")
   })
 
-  it("prints all faults, a line each, and ends with 1; with 64 for a file that is no JSON", async () => {
+  it("prints each fault on a line and ends with 1, or with 64 if the file is not JSON", async () => {
     const place = new Place(server, "faults")
     const file = await fileWith('{"rules": [{"id": "rul_a", "acton": "TAP", "reward": {"xp": 1}}]}')
     const refused = await run(place, "apply", file, "--yes")

@@ -1,4 +1,4 @@
-/** The demo as a person runs it: the real program on a small repository, in a temporary folder of its own. */
+/** The demo as a person runs it: the real program on a small repository in a temporary folder. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import fs from "node:fs"
@@ -62,7 +62,7 @@ const bob = "Bob <bob@example.org>"
 
 // Two processes start and end in each; a busy machine may take its time.
 describe("laurel demo", () => {
-  it("gives every author the commits that git counts: all branches, merges, mailmap, from a folder inside", async () => {
+  it("gives every author the commits that git counts: all branches, merges, mailmap, from an inner folder", async () => {
     makeRepository(
       repository,
       [
@@ -99,7 +99,7 @@ describe("laurel demo", () => {
     expect(fs.readdirSync(temporary)).toEqual([])
   })
 
-  it("sends a history that is longer than a batch, from a bare repository", async () => {
+  it("sends a history longer than a batch from a bare repository", async () => {
     const authorOf = (index: number) => Math.floor(Math.sqrt(index))
     const commits = Array.from({ length: 2_345 }, (_, index) => ({
       author: `Author <author-${authorOf(index)}@example.org>`,
@@ -121,7 +121,7 @@ describe("laurel demo", () => {
     expect(exitCode).toBe(0)
   })
 
-  it("says which authors can not be users, and takes odd ones that can", async () => {
+  it("names authors that cannot be users, and accepts unusual ones that can", async () => {
     const long = `${"x".repeat(129)}@example.org`
     makeRepository(repository, [
       { author: "Nobody <>" },
@@ -154,7 +154,7 @@ describe("laurel demo", () => {
     expect(exitCode).toBe(0)
   })
 
-  it("has nothing to send from a repository without commits", async () => {
+  it("sends nothing from a repository without commits", async () => {
     makeRepository(repository, [])
     const { complaint, exitCode, output } = await run(repository)
     expect({ complaint, exitCode, output }).toEqual({
@@ -164,7 +164,7 @@ describe("laurel demo", () => {
     })
   })
 
-  it("says so when there is no repository", async () => {
+  it("reports a folder that is no repository", async () => {
     for (const [place, words] of [
       [temporary, "not a git repository"],
       [path.join(folder, "nowhere"), "No such file or directory"],
@@ -177,7 +177,7 @@ describe("laurel demo", () => {
     }
   })
 
-  it("takes its server and its data with it when it is stopped", async () => {
+  it("removes its server and its data when it is stopped", async () => {
     makeRepository(repository, [{ author: ada }])
     const watcher = fs.watch(temporary, { recursive: true })
     const serverIsUp = new Promise<string>((resolve) => {

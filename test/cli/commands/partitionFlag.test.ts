@@ -10,7 +10,7 @@ const config = Result.getOrThrow(
 )
 const configs = [2, 3, 4, 5, 1].map((number) => ofPartition(config, number))
 
-it("A command runs for so many partitions at once, for the last one after all others, and reports failures in order", () =>
+it("A command runs for a number of partitions at once, for the last one after all others, and reports failures in order", () =>
   Effect.runPromise(
     Effect.gen(function* () {
       const running: Array<number> = []

@@ -24,41 +24,43 @@ const threePartitions = Effect.acquireRelease(
 const cluster = { LAUREL_CLUSTER: "postgres://laurel@127.0.0.1:1/laurel" }
 const keysCreate = ["keys", "create", "--project", "shop", "--environment", "sandbox"]
 
-it.live("change no partition beside a server of the cluster, which may open it at any time", () =>
-  Effect.gen(function* () {
-    const root = yield* temporaryFolder
-    const run = (...args: ReadonlyArray<string>) =>
-      runCommand(["snapshots", ...args, "--partition", "1"], root, cluster)
-    const position = '{"lastSequence":1,"checksum":1}'
-    const server = createServer((_, response) => response.end(position))
-    const address = yield* Effect.acquireRelease(
-      Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening")).pipe(
-        Effect.map(() => server.address() as AddressInfo),
-      ),
-      () => Effect.sync(() => server.close()),
-    )
-    const file = {
-      ...{ pid: process.pid, url: "", adminUrl: `http://127.0.0.1:${address.port}` },
-      ...{ token: "t", startedAt: "" },
-    }
-    yield* Effect.promise(() => writeFile(join(root, "server.json"), JSON.stringify(file)))
-    for (const command of [
-      ["restore", "newest", "--yes"],
-      ["restore", "replaced-x", "--yes"],
-      ["import", join(root, "x")],
-    ]) {
-      const { code, stderr } = yield* run(...command)
-      expect([code, stderr]).toEqual([75, expect.stringContaining("Stop it first")])
-    }
-    // A file that a server has left.
-    server.closeAllConnections()
-    yield* Effect.promise(() => once(server.close(), "close"))
-    const { code } = yield* run("restore", "newest", "--yes")
-    expect(code).toBe(66)
-  }),
+it.live(
+  "Commands that change a partition are refused while a server of the cluster runs on the machine",
+  () =>
+    Effect.gen(function* () {
+      const root = yield* temporaryFolder
+      const run = (...args: ReadonlyArray<string>) =>
+        runCommand(["snapshots", ...args, "--partition", "1"], root, cluster)
+      const position = '{"lastSequence":1,"checksum":1}'
+      const server = createServer((_, response) => response.end(position))
+      const address = yield* Effect.acquireRelease(
+        Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening")).pipe(
+          Effect.map(() => server.address() as AddressInfo),
+        ),
+        () => Effect.sync(() => server.close()),
+      )
+      const file = {
+        ...{ pid: process.pid, url: "", adminUrl: `http://127.0.0.1:${address.port}` },
+        ...{ token: "t", startedAt: "" },
+      }
+      yield* Effect.promise(() => writeFile(join(root, "server.json"), JSON.stringify(file)))
+      for (const command of [
+        ["restore", "newest", "--yes"],
+        ["restore", "replaced-x", "--yes"],
+        ["import", join(root, "x")],
+      ]) {
+        const { code, stderr } = yield* run(...command)
+        expect([code, stderr]).toEqual([75, expect.stringContaining("Stop it first")])
+      }
+      // A file that a server has left.
+      server.closeAllConnections()
+      yield* Effect.promise(() => once(server.close(), "close"))
+      const { code } = yield* run("restore", "newest", "--yes")
+      expect(code).toBe(66)
+    }),
 )
 
-it.live("are about all partitions or one, and say which", () =>
+it.live("Commands about archives apply to all partitions or one, and name the partition", () =>
   Effect.gen(function* () {
     yield* threePartitions
     const root = yield* temporaryFolder

@@ -10,7 +10,7 @@ const keysCreate = ["keys", "create", "--project", "shop", "--environment", "san
 
 describe("A restore on the command line", () => {
   it.live(
-    "names the revoked keys that it brings back, and says where they cannot be compared",
+    "names the revoked keys that it brings back, or reports that keys could not be compared",
     () =>
       Effect.gen(function* () {
         const folder = yield* temporaryFolder
@@ -60,7 +60,7 @@ describe("A restore on the command line", () => {
 const directoryLine = (folder: string): string => `Data directory: ${folder}\n`
 
 describe("Archives on the command line", () => {
-  it.live("are refused, damaged and removed with words and codes that scripts can tell apart", () =>
+  it.live("have a distinct exit code and text when refused, damaged and removed", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const run = (...args: ReadonlyArray<string>) => runCommand(["snapshots", ...args], folder)

@@ -16,7 +16,7 @@ const commit = (more: Partial<Commit> = {}): Commit => ({
 })
 
 describe("commitEvent", () => {
-  it("says when a recent commit was made", () => {
+  it("has the date of a recent commit as occurredAt", () => {
     expect(commitEvent(commit(), now)).toEqual({
       id: "0123456789012345678901234567890123456789",
       userId: "ada@example.org",
@@ -26,7 +26,7 @@ describe("commitEvent", () => {
     })
   })
 
-  it("keeps a date that events may not have in the metadata", () => {
+  it("has an older date in the metadata", () => {
     for (const authoredAt of [now - 30 * day, now + 1, Date.parse("1969-07-20T20:17:40Z")]) {
       const event = commitEvent(commit({ authoredAt }), now)
       expect(event).not.toHaveProperty("occurredAt")
@@ -34,20 +34,20 @@ describe("commitEvent", () => {
     }
   })
 
-  it("does without a date where the commit has none", () => {
+  it("has no date if the commit has none", () => {
     const event = commitEvent(commit({ authoredAt: undefined }), now)
     expect(event).not.toHaveProperty("occurredAt")
     expect(event.metadata).not.toHaveProperty("authoredAt")
   })
 
-  it("cuts a long subject and leaves no half character", () => {
+  it("cuts a long subject between characters", () => {
     const { subject } = commitEvent(commit({ subject: `${"x".repeat(499)}🏆` }), now).metadata
     expect(subject).toBe(`${"x".repeat(499)}\ufffd`)
   })
 })
 
 describe("authorFault", () => {
-  it("is about the e-mail as a user's id", () => {
+  it("names the fault of an e-mail that cannot be a user's id", () => {
     expect(authorFault("ada@example.org")).toBeUndefined()
     expect(authorFault("🏆".repeat(128))).toBeUndefined()
     expect(authorFault("🏆".repeat(129))).toBe("a user's id must have at most 128 characters")

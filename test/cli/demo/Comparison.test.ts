@@ -4,7 +4,7 @@ import { differences } from "../../../src/cli/commands/demo.ts"
 const standing = (userId: string, xp: number) => ({ rank: 1, userId, xp, level: 1 })
 
 describe("differences", () => {
-  it("are none when leaderboard and git agree, in any order", () => {
+  it("are empty if leaderboard and git agree, in any order", () => {
     const expected = new Map([
       ["ada", 2],
       ["__proto__", 1],
@@ -12,7 +12,7 @@ describe("differences", () => {
     expect(differences(expected, [standing("__proto__", 10), standing("ada", 20)])).toEqual([])
   })
 
-  it("name authors with more, with fewer, missing ones and strangers", () => {
+  it("name authors with more commits, with fewer, missing authors and unknown ones", () => {
     const expected = new Map([
       ["more", 1],
       ["fewer", 3],

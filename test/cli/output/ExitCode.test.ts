@@ -11,7 +11,7 @@ const operatorsGuide = readFileSync(
 )
 
 describe("Exit codes", () => {
-  it("stand all in the operator's guide, and no others do", () => {
+  it("are the ones that the operator's guide lists", () => {
     const told = [...operatorsGuide.matchAll(/^\| ([\d, ]+) \|/gm)].flatMap(([, codes]) =>
       codes!.split(", ").map(Number),
     )
@@ -25,7 +25,7 @@ describe("Exit codes", () => {
     expect(sorted(told)).toEqual(sorted([...Object.values(fixed), ...bySignal]))
   })
 
-  it("tell a refusal from a failure of the server or its disk", () => {
+  it("distinguish a refusal from a failure of the server or its disk", () => {
     const codeOf = (code: Parameters<typeof laurelError>[0]) =>
       refused(laurelError(code, "Words.")).exitCode
     expect(codeOf("key_not_found")).toBe(1)

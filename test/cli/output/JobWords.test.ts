@@ -33,7 +33,7 @@ describe("The words of a job's failure", () => {
     expect(lines).toEqual(["Line 1: a.", "Line 7: b."])
   })
 
-  it.effect("gives back what the job gave, with or without progress", () =>
+  it.effect("returns the result of the job, with and without progress", () =>
     Effect.gen(function* () {
       const given = withProgressBar((progress) => {
         progress({ activity: "Copying", done: 1, total: 2 })
@@ -45,7 +45,7 @@ describe("The words of a job's failure", () => {
 })
 
 describe("A progress bar", () => {
-  it("is drawn on a terminal, and gone when it is cleared", () => {
+  it("is drawn on a terminal, and removed when it is cleared", () => {
     const { stream, written } = terminal(true)
     const bar = new ProgressBar("Copying", 2_048, { format: bytesText, terminal: stream })
     bar.update(1_024)
@@ -57,7 +57,7 @@ describe("A progress bar", () => {
     expect(written.at(-1)).toBe("\r\u001b[K")
   })
 
-  it("is nothing where there is no terminal", () => {
+  it("prints nothing without a terminal", () => {
     const { stream, written } = terminal(false)
     const bar = new ProgressBar("Copying", 2, { terminal: stream })
     bar.update(1)
@@ -67,7 +67,7 @@ describe("A progress bar", () => {
 })
 
 describe("Amounts", () => {
-  it("are written in the largest unit that has a whole number before the point", () => {
+  it("are written in the largest unit whose value is at least 1", () => {
     expect(
       [0, 1_023, 1_024, 1_048_575, 1_048_576, 5 * 1_024 ** 3, 3 * 1_024 ** 5].map(bytesText),
     ).toEqual(["0 B", "1023 B", "1.0 KiB", "1024.0 KiB", "1.0 MiB", "5.0 GiB", "3072.0 TiB"])

@@ -21,7 +21,7 @@ const lineOf = (service: Service, code: string, changes: Partial<typeof config> 
   return lines[0]!
 }
 
-describe("An address that can not be listened on", () => {
+describe("An address on which a server cannot listen", () => {
   it("is named with its use and its setting", () => {
     expect(lineOf("api", "EADDRINUSE")).toBe(
       "Port 8080 of 127.0.0.1 is in use by another program, and the API needs it (LAUREL_PORT). Stop that program, or set LAUREL_PORT to another port; 0 takes any free one.",
@@ -45,7 +45,7 @@ describe("An address that can not be listened on", () => {
     )
   })
 
-  it("is no other program's when API and admin server are given the same port", () => {
+  it("is reported as used twice if API and admin server have the same port", () => {
     for (const adminHost of ["127.0.0.1", "0.0.0.0"]) {
       expect(lineOf("admin", "EADDRINUSE", { adminHost, adminPort: 8080 })).toBe(
         "LAUREL_PORT and LAUREL_ADMIN_PORT are both 8080: the API and the admin server need one each. Set LAUREL_ADMIN_PORT to another port; 0 takes any free one.",

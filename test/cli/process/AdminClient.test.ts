@@ -41,7 +41,7 @@ const freePort = Effect.promise(
 )
 
 describe("The client of the admin server", () => {
-  it.live("knows that nothing was done where nobody listens, or another server", () =>
+  it.live("reports that nothing was executed if no server or another server answers", () =>
     Effect.gen(function* () {
       const nobody = yield* Effect.flip(clientAt(yield* freePort).revoke("key_1"))
       expect(nobody).toMatchObject({ _tag: "AdminUnavailable", reached: false })
@@ -52,7 +52,7 @@ describe("The client of the admin server", () => {
     }),
   )
 
-  it.live("does not claim to know when the reply is lost, or is none of Laurel's", () =>
+  it.live("reports an unknown outcome if the reply is lost or is not Laurel's", () =>
     Effect.gen(function* () {
       const lost = yield* clientOf((request) => request.socket.destroy())
       expect(yield* Effect.flip(lost.revoke("key_1"))).toMatchObject({ reached: true })
@@ -72,7 +72,7 @@ describe("The client of the admin server", () => {
     }),
   )
 
-  it.live("hands on what the server refuses", () =>
+  it.live("passes refusals of the server on", () =>
     Effect.gen(function* () {
       const asked: Array<string> = []
       const client = yield* clientOf((request, response) => {

@@ -25,8 +25,8 @@ const streamed = (listener: RequestListener) =>
     return { lines, result }
   })
 
-describe("A reply of the admin server that comes line by line", () => {
-  it.live("is heard in order, wherever it is cut on its way", () =>
+describe("A reply of the admin server in lines", () => {
+  it.live("is read in order, wherever its chunks are cut", () =>
     Effect.gen(function* () {
       const text = Array.from({ length: 5 }, (_, n) => `${JSON.stringify({ n, ä: "𝄞" })}\n`).join(
         "",
@@ -44,7 +44,7 @@ describe("A reply of the admin server that comes line by line", () => {
     }),
   )
 
-  it.live("that breaks off is not taken for an end, and what was heard is handed on", () =>
+  it.live("that breaks off fails, after its lines were passed on", () =>
     Effect.gen(function* () {
       const { lines, result } = yield* streamed((_, response) => {
         response.write('{"n":0}\n{"n":', () => response.destroy())
@@ -54,7 +54,7 @@ describe("A reply of the admin server that comes line by line", () => {
     }),
   )
 
-  it.live("is refused by another server, or is none of Laurel's", () =>
+  it.live("fails if another server refuses, or if it is not Laurel's", () =>
     Effect.gen(function* () {
       const other = yield* streamed((_, response) => {
         response.writeHead(401).end('{"code":"unauthorized","detail":"no"}')

@@ -39,8 +39,8 @@ const found = (directory: string, variables: Variables = {}): Effect.Effect<Foun
 
 const elsewhere = { LAUREL_ARCHIVE_DIR: "/mnt/archives", LAUREL_ARCHIVE_HOURLY: "168" }
 
-describe("The archives that a command means", () => {
-  it.live("are those of the shell where no server has been", () =>
+describe("The archive settings of a command", () => {
+  it.live("are those of the shell if no server has run", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryFolder
       expect(yield* found(directory)).toEqual({
@@ -53,7 +53,7 @@ describe("The archives that a command means", () => {
     }),
   )
 
-  it.live("are those of the server where the shell sets nothing", () =>
+  it.live("are those of the server if the shell sets none", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryFolder
       yield* served(directory, elsewhere)
@@ -71,7 +71,7 @@ describe("The archives that a command means", () => {
     }),
   )
 
-  it.live("are as the shell sets them, with a warning where the server archives elsewhere", () =>
+  it.live("are those of the shell, with a warning if the server uses another folder", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryFolder
       yield* served(directory, elsewhere)
@@ -87,7 +87,7 @@ describe("The archives that a command means", () => {
     }),
   )
 
-  it.live("are not those of another directory's server, whose file a copy has", () =>
+  it.live("ignore archives.json in a copy of another directory", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const [directory, copy, link] = ["data", "copy", "link"].map((name) => join(folder, name))

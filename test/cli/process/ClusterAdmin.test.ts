@@ -1,10 +1,10 @@
-/** Which partition an operator's request to a server of a cluster is about. */
+/** The partition of an operator's request to a server of a cluster. */
 import { expect, it } from "vitest"
 import { adminPartition, elsewhere } from "../../../src/cli/process/ClusterAdmin.ts"
 
 const partitionOf = (url: string) => adminPartition(url, 16)
 
-it("is the one that it names, of accounts and keys always the first", () => {
+it("The partition of an admin request is the one in its query, and 1 for accounts and keys", () => {
   expect(partitionOf("/admin/archives?partition=3")).toBe(3)
   expect(partitionOf("/admin/position?partition=16")).toBe(16)
   for (const path of ["/admin/archives", "/admin/position", "/admin/keys?partition=3", ""]) {

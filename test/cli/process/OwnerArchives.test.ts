@@ -18,7 +18,7 @@ const archive = (sequence: number, more: Partial<ArchiveDetails> = {}): ArchiveD
   ...{ bytes: 1, reason: "request", verifiedAt: null, faults: [], ...more },
 })
 
-it("names the owner of archives that are not on this machine, in the bucket or not", () => {
+it("A list of archives names the owner for those that are not on this machine", () => {
   const here = archive(1, { folder: "/here", inBucket: true })
   const inBucket = archive(2, { folder: null, inBucket: true })
   const gone = archive(3, { folder: null, inBucket: true })
@@ -64,51 +64,53 @@ const partitions = (count: number) =>
     (clusterPartitions) => Effect.sync(() => Object.assign(limits, { clusterPartitions })),
   )
 
-it.live("are listed and named, also beside an owner of an earlier version or without one", () =>
-  Effect.gen(function* () {
-    const root = yield* temporaryFolder
-    yield* partitions(2)
-    // Nobody listens there, and nobody is asked.
-    const cluster = { LAUREL_CLUSTER: "postgres://laurel@127.0.0.1:1/laurel" }
-    const run = (...args: ReadonlyArray<string>) =>
-      runCommand(["snapshots", ...args], root, cluster)
-    const server = "10.0.0.5:8082"
-    const { id } = archive(7)
-    const found = [200, { server, archives: [archive(7)] }] as const
-    const earlier = [404, { code: "not_found", detail: "No such operation." }] as const
-    const missing = [503, { code: "starting", detail: "No server takes requests now." }] as const
+it.live(
+  "Archives of owners are listed and named, also beside an owner of an earlier version and without an owner",
+  () =>
+    Effect.gen(function* () {
+      const root = yield* temporaryFolder
+      yield* partitions(2)
+      // Nobody listens there, and nobody is asked.
+      const cluster = { LAUREL_CLUSTER: "postgres://laurel@127.0.0.1:1/laurel" }
+      const run = (...args: ReadonlyArray<string>) =>
+        runCommand(["snapshots", ...args], root, cluster)
+      const server = "10.0.0.5:8082"
+      const { id } = archive(7)
+      const found = [200, { server, archives: [archive(7)] }] as const
+      const earlier = [404, { code: "not_found", detail: "No such operation." }] as const
+      const missing = [503, { code: "starting", detail: "No server takes requests now." }] as const
 
-    const replies: Array<readonly [number, unknown]> = [found, earlier]
-    yield* serverWith(root, replies)
-    const listed = yield* run("list", "--json")
-    expect(listed.code).toBe(0)
-    expect(JSON.parse(listed.stdout)).toEqual([
-      { ...archive(7), partition: 1, folder: null, server },
-    ])
-    const table = (yield* run("list")).stdout.split("\n")
-    expect(table[0]).toMatch(/ WHERE +ID/)
-    expect(table[2]).toMatch(new RegExp(` ${server} +${id}`))
-    for (const read of [
-      ["verify", id],
-      ["verify", id, "--partition", "1"],
-      ["export", join(root, "x"), "--archive", id],
-    ]) {
-      const { code, stderr } = yield* run(...read)
-      const words = `The server ${server} of the cluster has archive ${id} of partition 1, in /there.`
-      expect([read, code, stderr]).toEqual([read, 66, expect.stringContaining(words)])
-    }
-    expect((yield* run("verify", "x")).stderr).toContain("No data in")
+      const replies: Array<readonly [number, unknown]> = [found, earlier]
+      yield* serverWith(root, replies)
+      const listed = yield* run("list", "--json")
+      expect(listed.code).toBe(0)
+      expect(JSON.parse(listed.stdout)).toEqual([
+        { ...archive(7), partition: 1, folder: null, server },
+      ])
+      const table = (yield* run("list")).stdout.split("\n")
+      expect(table[0]).toMatch(/ WHERE +ID/)
+      expect(table[2]).toMatch(new RegExp(` ${server} +${id}`))
+      for (const read of [
+        ["verify", id],
+        ["verify", id, "--partition", "1"],
+        ["export", join(root, "x"), "--archive", id],
+      ]) {
+        const { code, stderr } = yield* run(...read)
+        const words = `The server ${server} of the cluster has archive ${id} of partition 1, in /there.`
+        expect([read, code, stderr]).toEqual([read, 66, expect.stringContaining(words)])
+      }
+      expect((yield* run("verify", "x")).stderr).toContain("No data in")
 
-    // What is known is listed all the same.
-    replies[1] = missing
-    yield* Effect.promise(() => mkdir(join(root, "partitions", "2"), { recursive: true }))
-    const { code, stderr, stdout } = yield* run("list", "--json")
-    expect([code, stderr]).toEqual([69, expect.stringContaining("Partition 2: No server takes")])
-    expect(JSON.parse(stdout)).toMatchObject([{ id, server }])
-    const unknown = yield* run("verify", "x")
-    expect([unknown.code, unknown.stderr]).toEqual([
-      1,
-      expect.stringContaining("A former owner of the part"),
-    ])
-  }),
+      // What is known is listed all the same.
+      replies[1] = missing
+      yield* Effect.promise(() => mkdir(join(root, "partitions", "2"), { recursive: true }))
+      const { code, stderr, stdout } = yield* run("list", "--json")
+      expect([code, stderr]).toEqual([69, expect.stringContaining("Partition 2: No server takes")])
+      expect(JSON.parse(stdout)).toMatchObject([{ id, server }])
+      const unknown = yield* run("verify", "x")
+      expect([unknown.code, unknown.stderr]).toEqual([
+        1,
+        expect.stringContaining("A former owner of the part"),
+      ])
+    }),
 )

@@ -1,4 +1,4 @@
-/** A partition on a server of a cluster, as its opening fails. */
+/** A partition on a server of a cluster whose opening fails. */
 import { readdir, symlink } from "node:fs/promises"
 import path from "node:path"
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
@@ -59,7 +59,7 @@ const preparingIn = Effect.fnUntraced(function* (
   return { ...ofPartition(config, number), serve, expectUnclaimed }
 })
 
-it.live("is not claimed by a server whose disk is full", () =>
+it.live("A partition is not claimed by a server whose disk is full", () =>
   Effect.gen(function* () {
     const { dataDirectory, expectUnclaimed, serve } = yield* preparing("full")
     // Every write to this device fails with ENOSPC.
@@ -70,7 +70,7 @@ it.live("is not claimed by a server whose disk is full", () =>
   }),
 )
 
-it.live("is not claimed by a server that has lost its lock", () =>
+it.live("A partition is not claimed by a server that has lost its lock", () =>
   Effect.gen(function* () {
     const asked = yield* Deferred.make<void>()
     const hasLock = () => Effect.as(Deferred.succeed(asked, undefined), false)
@@ -80,7 +80,7 @@ it.live("is not claimed by a server that has lost its lock", () =>
   }),
 )
 
-it.live("is filled again by the next opening where recovery has found its copy damaged", () =>
+it.live("A partition whose copy recovery finds damaged is filled again by the next opening", () =>
   Effect.gen(function* () {
     const folder = yield* temporaryFolder
     const url = yield* Effect.promise(() => postgres.schema("damaged"))

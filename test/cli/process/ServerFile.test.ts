@@ -29,7 +29,7 @@ const deadPid = Effect.promise(
 )
 
 describe("server.json", () => {
-  it.live("is there, for its owner alone, until the server ends", () =>
+  it.live("exists until the server ends, readable only by its owner", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const scope = yield* Scope.make()
@@ -42,7 +42,7 @@ describe("server.json", () => {
     }),
   )
 
-  it.live("replaces one that a killed server left, also a half-written one", () =>
+  it.live("replaces the file of a killed server, also a half-written one", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* Effect.promise(async () => {
@@ -56,7 +56,7 @@ describe("server.json", () => {
     }),
   )
 
-  it.live("counts for nothing when its process is gone, or when it is no such file", () =>
+  it.live("is ignored if its process is gone or its content is invalid", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       expect(yield* readServerFile(folder)).toBeUndefined()
@@ -68,7 +68,7 @@ describe("server.json", () => {
     }),
   )
 
-  it.live("fails the start where it can not be written", () =>
+  it.live("fails the start if it cannot be written", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const failed = yield* Effect.flip(keepServerFile(join(folder, "nothing"), content))

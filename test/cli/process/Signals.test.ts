@@ -3,13 +3,13 @@ import { SignalReader } from "../../../src/cli/process/Signals.ts"
 import { limits } from "../../../src/Limits.ts"
 
 describe("Signals", () => {
-  it("ask for an orderly end first, and for the end at once when they come again", () => {
+  it("ask for an orderly shutdown first, and end the process at once the second time", () => {
     const reader = new SignalReader()
     expect(reader.read("SIGTERM", 10)).toBe("first")
     expect(reader.read("SIGINT", 11)).toBe("again")
   })
 
-  it("count once when npm sends the terminal's signal on", () => {
+  it("count once if npm repeats the terminal's signal", () => {
     const reader = new SignalReader()
     expect(reader.read("SIGINT", 10)).toBe("first")
     expect(reader.read("SIGINT", 11)).toBe("echo")

@@ -92,7 +92,7 @@ const logged = (lines: number) =>
   })
 
 describe("A collector", () => {
-  it.effect("that takes everything is not spoken of", () => {
+  it.effect("that takes everything causes no log line", () => {
     const world = new World()
     return Effect.gen(function* () {
       yield* logged(5)
@@ -103,7 +103,7 @@ describe("A collector", () => {
   })
 
   it.effect(
-    "that can not be reached has one warning, every line that it misses is counted, and one line says that it is back",
+    "that cannot be reached causes one warning, a count of each lost line, and one line at its return",
     () => {
       const world = new World()
       world.answer = refused
@@ -134,7 +134,7 @@ describe("A collector", () => {
   )
 
   it.effect(
-    "that stays silent holds few exports, each for a bounded time, and the rest is lost and counted",
+    "that does not answer holds few exports, each for a limited time; the rest is lost and counted",
     () => {
       const world = new World()
       world.answer = silent
@@ -154,7 +154,7 @@ describe("A collector", () => {
     },
   )
 
-  it.effect("that answers late is named so, one that refuses with its status", () => {
+  it.effect("is reported as late if it answers late, and with its status if it refuses", () => {
     const world = new World()
     world.answer = silent
     return Effect.gen(function* () {
@@ -168,7 +168,7 @@ describe("A collector", () => {
     }).pipe(world.observed)
   })
 
-  it.effect("that is away for a moment loses nothing", () => {
+  it.effect("that is unavailable for a moment loses nothing", () => {
     const world = new World()
     let attempts = 0
     world.answer = (request) =>

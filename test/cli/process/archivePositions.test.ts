@@ -11,7 +11,7 @@ import { archiveOf, hour, noon } from "../../engine/archive/bucketFixture.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 
 describe("The archives that PostgreSQL may rely on", () => {
-  it.live("are those of the bucket where there is one: none before it has them", () =>
+  it.live("are only those in the bucket if there is a bucket", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const made = [noon, noon + hour].map((at, n) =>
@@ -31,7 +31,7 @@ describe("The archives that PostgreSQL may rely on", () => {
     }),
   )
 
-  it.live("are none that a check found damaged", () =>
+  it.live("exclude archives that a check found damaged", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const made = [noon, noon + hour].map((at, n) =>

@@ -6,14 +6,14 @@ import { openingFailure } from "../../../src/cli/process/ClusterServer.ts"
 
 const failureOf = (exitCode: number) => openingFailure(Cause.fail(commandFailed(exitCode, "words")))
 
-it("A server goes on without space for its directory, and where another opening may succeed", () => {
+it("A server of a cluster continues after an opening that failed for lack of space or may succeed later", () => {
   expect(failureOf(exitCodes.cannotWrite)).toBe("unwritable")
   expect(failureOf(exitCodes.unavailable)).toBe("again")
   expect(openingFailure(Cause.fail(new Error("no command's")))).toBe("again")
   expect(openingFailure(Cause.die("a defect"))).toBe("again")
 })
 
-it("Damaged data and wrong settings end it", () => {
+it("A server of a cluster ends after an opening that failed for damaged data or wrong settings", () => {
   for (const exitCode of [exitCodes.damagedData, exitCodes.configuration, exitCodes.refused]) {
     expect(failureOf(exitCode)).toMatchObject({ _tag: "CommandFailed", exitCode })
   }

@@ -1,11 +1,11 @@
-/** The lines about a long opening. */
+/** Log lines about a long opening. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import { withProgressLog } from "../../../src/cli/process/OpenServices.ts"
 import { limits } from "../../../src/Limits.ts"
 import { advance } from "../../cluster/advance.ts"
 
-it.effect("Lines about an opening end with it, also where it fails", () => {
+it.effect("Log lines about an opening end with the opening, also if it fails", () => {
   let lines = 0
   const counting = Logger.layer([Logger.make(() => void lines++)])
   const opening = Effect.andThen(

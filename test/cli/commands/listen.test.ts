@@ -23,8 +23,8 @@ describe("The receiver's URL", () => {
   )
 })
 
-describe("The secret", () => {
-  it("is one of webhooks, the same for the same key alone", () => {
+describe("The secret of laurel listen", () => {
+  it("is a webhook secret, and the same only for the same key", () => {
     expect(secretFor("lk_test_a")).toBe(secretFor("lk_test_a"))
     expect(secretFor("lk_test_a")).not.toBe(secretFor("lk_test_b"))
     expect(() => secretKey(secretFor("lk_test_a"))).not.toThrow()
