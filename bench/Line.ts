@@ -8,7 +8,7 @@ export interface BenchLine {
   readonly ratio?: number
   /** The goal, as text. */
   readonly goal?: string
-  /** The same of other programs, in the same unit. */
+  /** The values of other programs, in the same unit. */
   readonly others?: ReadonlyArray<{ readonly name: string; readonly value: number }>
   /** The values of all rounds; `value` is their median. */
   readonly rounds?: ReadonlyArray<number>
@@ -40,14 +40,14 @@ export const comparing =
     ...(goal !== undefined && { goal }),
   })
 
-/** A number as a person reads it: grouped thousands, at least three significant digits. */
+/** A number for people: grouped thousands, at least three significant digits. */
 export const formatNumber = (value: number): string =>
   value.toLocaleString(
     "en-US",
     value < 100 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 },
   )
 
-/** What a line of the list means where its question does not say it. */
+/** Explanations of lines whose question does not suffice. */
 export const notesOf = (lines: ReadonlyArray<BenchLine>): ReadonlyArray<string> =>
   lines.some(({ question }) => question.endsWith(": refused, broken or not sent"))
     ? [
@@ -58,7 +58,7 @@ export const notesOf = (lines: ReadonlyArray<BenchLine>): ReadonlyArray<string> 
 
 const formatRatio = (ratio: number): string => `${ratio.toPrecision(ratio < 10 ? 2 : 3)}×`
 
-/** One line of text with columns that stand under each other: question, value, ratio and reference, goal. */
+/** One line of text with aligned columns: question, value, ratio and reference, goal. */
 export const formatLine = (line: BenchLine): string => {
   const columns = [
     line.question.padEnd(74),

@@ -7,19 +7,25 @@ export interface Subject extends Running<Target> {
   readonly name: string
   /** Processes whose processor time, with that of their descendants, counts. */
   readonly roots: ReadonlyArray<number>
-  /** Fails unless the events that were answered are there; `unread` more may be. */
+  /** Fails unless the answered events are stored, and at most `unread` more. */
   readonly check: (answered: number, unread: number) => Promise<void>
 }
 
 /** A subject whose data outlives its process. */
 export interface Stored extends Subject {
-  /** One event of each of so many new users, by its best way. Resolves with the number of refusals. */
+  /**
+   * Sends one event of each of so many new users, in the fastest way. Resolves with the number of
+   * refusals.
+   */
   readonly load: (users: number) => Promise<number>
-  /** Returns when everything is in its lasting form: what is written later than a reply, or again. */
+  /**
+   * Returns when all data has its final form on disk: some is written after the reply, or
+   * rewritten.
+   */
   readonly settle: () => Promise<void>
-  /** Their files are what its events need on disk. */
+  /** The folders that hold its events on disk. */
   readonly folders: ReadonlyArray<string>
   readonly end: (how: Ending) => Promise<void>
-  /** After an end. It may not answer yet when this returns. */
+  /** Starts it again after an end. It may not answer yet when this returns. */
   readonly startAgain: () => Promise<void>
 }

@@ -1,6 +1,6 @@
 /**
- * The cost of an archive as history grows: of a short and of a ten times longer history, each made after another archive and
- * 100,000 new events. No load runs beside it.
+ * The cost of an archive as history grows: of a short history and a ten times longer one, each
+ * after another archive and 100,000 new events. No load runs beside it.
  */
 import { readFileSync } from "node:fs"
 import { fill } from "./fill.ts"
@@ -52,7 +52,7 @@ export const archivesAsHistoryGrows = ({
     const sizes = (quick ? [0.1, 0.6] : [1, 10]).map((millions) => millions * 1_000_000)
     const costs: Array<{ readonly first: Cost; readonly next: Cost }> = []
     let events = 0
-    /** A server of its own: all that was sent before is in the snapshot. */
+    /** A new server: the snapshot has all earlier events. */
     const withServer = async <A>(use: (laurel: Laurel) => Promise<A>): Promise<A> => {
       const laurel = await startLaurel({ directory, settings })
       try {

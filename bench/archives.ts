@@ -1,6 +1,6 @@
 /**
- * The cost of operators' copies of a data directory of 1,000,000 users: callers' latencies while snapshots and
- * archives are made, the time that an archive takes, and its size.
+ * The cost of operators' copies of a data directory of 1,000,000 users: callers' latencies while
+ * snapshots and archives are made, the time that an archive takes, and its size.
  */
 import fs from "node:fs/promises"
 import path from "node:path"
@@ -13,7 +13,7 @@ import { makeArchive } from "./makeArchive.ts"
 import { withTemporaryFolder } from "./millionUsers.ts"
 import type { BenchOptions } from "./options.ts"
 
-/** Of what the server takes in a closed loop: it is busy, and no queue stands. */
+/** Share of the rate in a closed loop: the server is busy, and no queue builds up. */
 const share = 0.25
 /** Longer than an archive takes. */
 const busySecondsMax = 240
@@ -57,19 +57,19 @@ const archivesBesideLoad = ({ quick = false }: BenchOptions): Promise<ReadonlyAr
   withTemporaryFolder(async (directory) => {
     const users = quick ? 20_000 : 1_000_000
     const count = users.toLocaleString("en-US")
-    /** Until `over`, when it is there, is settled. */
+    /** Until `over` is settled, if there is one. */
     const open = ({ answer }: Laurel, perSecond: number, over?: Promise<unknown>) => {
       const quietSeconds = quick ? 3 : 15
       const measureSeconds = over === undefined ? quietSeconds : busySecondsMax
       const rate = { connections: 200, perSecond, warmUpSeconds: 2, measureSeconds }
       return openLoop(answer, rate, over)
     }
-    // A server that has just started compiles its code, and every user of the load has yet to be read from disk.
+    // A new server still compiles its code, and reads each user of the load from disk.
     const warm = async ({ answer }: Laurel): Promise<number> => {
       await closedLoop(answer, quick ? 2 : 8)
       return (await closedLoop(answer, quick ? 2 : 4)).perSecond
     }
-    // The server that filled the directory holds all users and has written none: nothing to compare the others with.
+    // The server that filled the directory has all users in memory, so it is no reference.
     await withLaurel({ directory, settings: calm }, ({ answer }) => fill(answer, users))
     const { before, perSecond } = await withLaurel({ directory, settings: calm }, async (quiet) => {
       const perSecond = Math.round(share * (await warm(quiet)))

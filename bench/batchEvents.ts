@@ -1,4 +1,7 @@
-/** Events in batches of 1,000 over HTTP, durable, beside a server that only parses the same bytes, and the peers. */
+/**
+ * Events in batches of 1,000 over HTTP, durable, beside a server that only parses the same bytes,
+ * and the peers.
+ */
 import { randomEvent } from "./events.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import type { BenchOptions } from "./options.ts"
@@ -10,7 +13,7 @@ const events = 1_000
 const measure = (options: BenchOptions, withIds: boolean): Promise<ReadonlyArray<BenchLine>> => {
   const { connections = 4, quick = false } = options
   const users = quick ? 10_000 : 1_000_000
-  // Long enough for a snapshot in the middle: one is due after every 200,000 events.
+  // Long enough for a snapshot, which is due after every 200,000 events.
   const seconds = options.seconds ?? (quick ? 3 : 8)
   const work = { kind: "event", events, users, withIds, connections, seconds } as const
   const body = { events: Array.from({ length: events }, () => randomEvent(withIds)) }

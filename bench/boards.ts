@@ -1,4 +1,4 @@
-/** Laurel's leaderboard beside a sorted set of Redis, pipelined, and packages from npm that know ranks. */
+/** Laurel's leaderboard beside a sorted set of Redis, pipelined, and npm packages with ranks. */
 import { type Running, startProcess } from "./children.ts"
 import { programOf, startRedis } from "./databases.ts"
 import { type BenchLine, formatLine } from "./Line.ts"

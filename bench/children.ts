@@ -1,4 +1,7 @@
-/** Processes of a bench: the measured server, its reference and the load never share a heap or an event loop. */
+/**
+ * Processes of a bench: the measured server, its reference and the load never share a heap or an
+ * event loop.
+ */
 import { type ChildProcess, fork } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
@@ -15,7 +18,7 @@ const firstMessage = async <Answer>(name: string, child: ChildProcess): Promise<
   return answer
 }
 
-/** The input goes as a message, since arguments of a process have a bound. */
+/** The input is a message, since arguments of a process are limited in size. */
 const start = (name: string, input: unknown): ChildProcess => {
   const child = fork(processFile(name), [], {
     execArgv: ["--expose-gc"],
@@ -25,7 +28,10 @@ const start = (name: string, input: unknown): ChildProcess => {
   return child
 }
 
-/** Runs a file of `processes/` to its end; resolves with its answer. Settling `over` sends it the message to end (`onEnd`). */
+/**
+ * Runs a file of `processes/` to its end; resolves with its answer. Settling `over` sends it the
+ * message to end (`onEnd`).
+ */
 export const inProcess = async <Answer>(
   name: string,
   input: unknown = null,
@@ -43,7 +49,7 @@ export const inProcess = async <Answer>(
 
 export interface Running<Answer> {
   readonly answer: Answer
-  /** The process stands still until `resume`: it costs nothing and catches up on nothing. */
+  /** Suspends the process until `resume`. */
   readonly pause: () => void
   readonly resume: () => void
   readonly stop: () => Promise<void>
@@ -62,7 +68,10 @@ export const controls = (child: ChildProcess): Omit<Running<never>, "answer"> =>
   },
 })
 
-/** Starts a file of `processes/` that runs until `stop`; `ask` sends it a message and resolves with its reply. */
+/**
+ * Starts a file of `processes/` that runs until `stop`; `ask` sends it a message and resolves with
+ * its reply.
+ */
 export const startProcess = async <Answer>(
   name: string,
   input: unknown = null,

@@ -1,6 +1,7 @@
 /**
- * Single events of a server whose journal is in PostgreSQL, beside one that keeps it itself. PostgreSQL is on the same machine: the
- * network between them, and that of a standby, comes on top.
+ * Single events of a server whose journal is in PostgreSQL, beside a server with a journal of its
+ * own. PostgreSQL is on the same machine: a network, and that of a standby, would add to the
+ * latency.
  */
 import { mkdir } from "node:fs/promises"
 import path from "node:path"
@@ -14,7 +15,10 @@ import { answeredBy, closedRounds, lineOf } from "./rounds.ts"
 import type { Subject } from "./Subject.ts"
 import { withPostgres } from "./withPostgres.ts"
 
-/** Connections, up to the most that no server sheds (`overloadConnectionsMin`), and the share of the embedded server's rate that is the goal. */
+/**
+ * Connections, up to the most that no server sheds (`overloadConnectionsMin`), and the share of the
+ * embedded server's rate that is the goal.
+ */
 const goals = [
   [1, 0.6],
   [64, 0.75],
@@ -28,7 +32,8 @@ const startSubjects = async (postgres: Postgres, folder: string): Promise<Array<
   const settings = {
     LAUREL_CLUSTER: await postgres.schema("bench"),
     LAUREL_DATA_DIR: folder,
-    // It stands still while the other is measured, for less than this: else a round begins by getting its lock back.
+    // The server is suspended while the other is measured. After a longer time a round would begin
+    // with regaining the lock.
     LAUREL_CLUSTER_LOCK_EXPIRATION: `${limits.lockExpirationMsMax} millis`,
   }
   const clustered = await startLaurel({ directory, settings })

@@ -1,4 +1,7 @@
-/** The cost of an event and of a read whose user is not in memory: 1 % of 1,000,000 users are, beside a server that holds all. */
+/**
+ * The cost of an event and of a read whose user is not in memory: with 1 % of 1,000,000 users in
+ * memory, beside a server with all.
+ */
 import { cp } from "node:fs/promises"
 import path from "node:path"
 import { fill } from "./fill.ts"
@@ -13,7 +16,7 @@ import type { Subject } from "./Subject.ts"
 
 const residentShare = 0.01
 
-/** Reads users in turn, until each was read. */
+/** Reads each user once. */
 const everyUser = async ({ answer }: Laurel, users: number): Promise<void> => {
   const work = { ...answer, kind: "user", choice: "next", users, connections: 16 } as const
   let read = 0

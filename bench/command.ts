@@ -6,9 +6,9 @@ import type { BenchOptions } from "./options.ts"
 export interface Names {
   /** Run when the command line names none. */
   readonly all: ReadonlyArray<string>
-  /** Of them, those that `--quick` shortens. */
+  /** Benches that `--quick` shortens. */
   readonly short: ReadonlyArray<string>
-  /** Of them, those that can measure a server that runs already. */
+  /** Benches that can measure a running server. */
   readonly remote: ReadonlyArray<string>
   /** Run only when the command line names them. */
   readonly onlyByName: ReadonlyArray<string>

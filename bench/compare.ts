@@ -12,7 +12,7 @@ export interface Compared {
   /** The ranges of the rounds do not overlap. */
   readonly moved: ReadonlyArray<Comparison>
   readonly within: number
-  /** In both runs, but with fewer than three rounds in one of them: a difference says nothing. */
+  /** In both runs, but with fewer than three rounds in one of them: too few to compare. */
   readonly unjudged: number
 }
 
@@ -21,7 +21,7 @@ const roundsMin = 3
 const rangeOf = (rounds: ReadonlyArray<number>) =>
   [Math.min(...rounds), Math.max(...rounds)] as const
 
-/** Lines are those of the same question. */
+/** Compares lines with the same question. */
 export const compare = (
   before: ReadonlyArray<BenchLine>,
   after: ReadonlyArray<BenchLine>,

@@ -1,6 +1,6 @@
 /**
- * The cost of the dashboard: processor time of each page with 100 rows, of the whole server; and the latency of 1,000
- * events a second while ten people watch the live page.
+ * The cost of the dashboard: processor time of each page with 100 rows, of the whole server; and
+ * the latency of 1,000 events a second while ten people watch the live page.
  */
 import { readFileSync } from "node:fs"
 import path from "node:path"
@@ -42,13 +42,13 @@ const pages = (ids: Readonly<Record<"badge" | "quest" | "rule" | "webhook", stri
   operations: "/dashboard/operations",
 })
 
-/** A browser without a screen: the session of the first owner. */
+/** The session of the first owner, without a browser. */
 class Visitor {
   readonly #url: string
   #cookie = ""
 
   constructor(port: number) {
-    // Sessions are known under the name that the setup link has.
+    // The cookie of a session has the name that the setup link has.
     this.#url = `http://localhost:${port}`
   }
 
@@ -76,7 +76,10 @@ class Visitor {
   }
 }
 
-/** 100 of each kind; `user-0` has a history; every event has a delivery to a receiver that does not exist. */
+/**
+ * 100 of each kind; `user-0` has a history; every event has a delivery to a receiver that does not
+ * exist.
+ */
 const fill = async (laurel: Laurel, visitor: Visitor) => {
   const make = async (what: string, body: (number: number) => object): Promise<string> => {
     let id = ""
@@ -187,7 +190,7 @@ const live = async (laurel: Laurel, visitor: Visitor): Promise<ReadonlyArray<Ben
     const watching = await watch(visitor)
     const events = await measure(watched)
     for (const messages of await watching.close()) {
-      // Each event is a message at least; the last ones may be under way.
+      // Each event is at least one message. The last messages may still be in transit.
       if (messages < events * 0.99) throw new Error(`${messages} messages of ${events} events`)
     }
   }

@@ -47,16 +47,16 @@ export interface Database {
   readonly socket: string
   /** The folder of its data. */
   readonly data: string
-  /** Ends it: in order, or by a kill of all its processes. */
+  /** Ends it: in order, or by killing all its processes. */
   readonly end: (how: Ending) => Promise<void>
-  /** Starts it on what it has on disk. */
+  /** Starts it on its data on disk. */
   readonly startAgain: () => Promise<void>
   /** Ends it and removes its folder. */
   readonly stop: () => Promise<void>
 }
 
 interface Kind {
-  /** The program runs as that user where this process is root, which PostgreSQL refuses to be. */
+  /** The user of the program if this process is root: PostgreSQL refuses to run as root. */
   readonly user?: string
   readonly prepare: (folder: string, owner: object) => ReadonlyArray<string>
   readonly socketIn: (folder: string) => string

@@ -1,4 +1,7 @@
-/** Whether an event's cost depends on how many definitions there are that it does not match, and what a rich user costs. */
+/**
+ * Whether the cost of an event depends on the number of definitions that it does not match, and the
+ * cost of a user with many badges.
+ */
 import { inProcess } from "./children.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import type { DefinitionsReport } from "./processes/definitions.ts"

@@ -1,6 +1,6 @@
 /**
- * Events as an app for learning sends them: about 230 bytes, an id that was never used before (UUIDv7), one of
- * `userCount` users, and six members of metadata.
+ * Events as an app for learning sends them: about 230 bytes, an id that was never used before
+ * (UUIDv7), one of `userCount` users, and six members of metadata.
  */
 import { randomUUIDv7 } from "node:crypto"
 
@@ -9,7 +9,7 @@ export const lessonAction = "LESSON_DONE"
 export const lessonXp = 10
 export const userCount = 10_000
 
-/** That rule, as the engine is asked for it. */
+/** The command that creates this rule. */
 export const lessonRule = {
   kind: "createRule",
   rule: {
@@ -31,11 +31,17 @@ export const newEventId = randomUUIDv7
 
 const any = (below: number): number => Math.floor(Math.random() * below)
 
-/** The id of the `n`-th user, always as long; neighbours are far apart. `load/requests.lua` makes the same. */
+/**
+ * The id of the `n`-th user, always as long; neighbours are far apart. `load/requests.lua` makes
+ * the same.
+ */
 export const userIdAt = (n: number): string =>
   `user_${(Math.imul(n, 1_103_515_245) >>> 0).toString(16).padStart(8, "0")}`
 
-/** Draws numbers of users: all equally often, or by Zipf's law with exponent 0.99 (Gray's method, as YCSB does). */
+/**
+ * Draws numbers of users: all equally often, or by Zipf's law with exponent 0.99 (Gray's method, as
+ * YCSB does).
+ */
 export const userChooser = (users: number, choice: "uniform" | "zipf"): (() => number) => {
   if (choice === "uniform") return () => any(users)
   const theta = 0.99

@@ -1,6 +1,7 @@
 /**
- * How long nobody can write when the owner of a cluster ends: the longest time without an event taken, at the server that takes
- * over. Two servers and PostgreSQL on one machine; with a follower, and without.
+ * The time without writes when the owner of a cluster ends: the longest time between two accepted
+ * events, at the server that takes over. Two servers and PostgreSQL on one machine; with a
+ * follower, and without.
  */
 import { mkdir, rename } from "node:fs/promises"
 import path from "node:path"
@@ -41,8 +42,9 @@ const isTaken = (url: string, key: string): Promise<boolean> =>
   )
 
 /**
- * Events one after another at a server, until one is taken after the owner has ended; resolves with the longest time in which none
- * was taken. An owner that ends in order may take some after the signal: the first one taken is not yet the next owner's.
+ * Sends events one after another to a server, until an event is accepted after the owner has ended.
+ * Resolves with the longest time between two accepted events. An owner that ends in order may
+ * accept events after the signal.
  */
 const longestGapMs = async (
   url: string,

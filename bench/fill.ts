@@ -6,7 +6,10 @@ import type { Target } from "./load/wrk.ts"
 const together = 1_000
 const patienceMs = 1_000
 
-/** One event of each of the first `users` users; again, where the server refuses for lack of room. Resolves with the refusals. */
+/**
+ * Sends one event of each of the first `users` users, and repeats refused batches. Resolves with
+ * the number of refusals.
+ */
 export const fill = async (
   { host = "127.0.0.1", key, port }: Target,
   users: number,

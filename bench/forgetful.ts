@@ -1,4 +1,7 @@
-/** The storage in memory, except that it forgets what is written: keeping it on the heap would cost more than what is measured. */
+/**
+ * A storage in memory that drops all writes: keeping them on the heap would cost more than the
+ * measured code.
+ */
 import { Effect } from "effect"
 import * as MemoryStorage from "../src/storage/MemoryStorage.ts"
 import type { Storage } from "../src/storage/Storage.ts"

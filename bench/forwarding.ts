@@ -1,6 +1,7 @@
 /**
- * Requests at a server of a cluster that is not the owner, beside the same requests at the owner: two servers and PostgreSQL on this
- * machine. The processor time of all three counts in both, so the difference is what forwarding costs.
+ * Requests at a server of a cluster that is not the owner, beside the same requests at the owner:
+ * two servers and PostgreSQL on this machine. The processor time of all three counts in both, so
+ * the difference is what forwarding costs.
  */
 import { mkdir } from "node:fs/promises"
 import path from "node:path"
@@ -24,7 +25,7 @@ const kinds = [
   { bench: "reads of a user, 64 connections", one: "user", kind: "user", connections: 64 },
 ] as const
 
-/** Starts the owner and then the other server, which has nothing to do but to forward. */
+/** Starts the owner, then the other server, which only forwards. */
 const startServers = async (postgres: Postgres, folder: string) => {
   const url = await postgres.schema(schema)
   const [ownerPort, otherPort, apiPort] = await freePorts(3)

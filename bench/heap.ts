@@ -1,4 +1,4 @@
-/** Bytes that are alive, on V8's heap and in buffers outside of it. Needs `node --expose-gc`. */
+/** Live bytes on V8's heap and in buffers outside of it. Needs `node --expose-gc`. */
 export const heapBytes = (): number => {
   if (globalThis.gc === undefined) throw new Error("Memory needs node --expose-gc")
   globalThis.gc()

@@ -1,6 +1,6 @@
 /**
- * The effect of hostile callers on others: 1,000 events a second of one project, alone and beside 10 requests a second
- * (1 %) of three other projects that aim at processor time and memory.
+ * The effect of hostile callers on others: 1,000 events a second of one project, alone and beside
+ * 10 requests a second (1 %) of three other projects that aim at processor time and memory.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import path from "node:path"
@@ -18,12 +18,15 @@ import type { BenchOptions } from "./options.ts"
 import type { HostileCaller, HostileOptions, HostileReport } from "./processes/hostile.ts"
 
 const rules = 2_000
-/** Of them; the most that one action may have. */
+/** The maximum number of rules of one action. */
 const textSearches = limits.textSearchesOfActionMax
 const eventsOfBatch = 400
 const membersOfBody = 700_000
 const floodTogether = 200
-/** Interval of each of the four callers: 10 requests a second together, and the flood sends 200 per request. */
+/**
+ * Interval of each of the four callers: 10 requests a second together, and the flood sends 200 per
+ * request.
+ */
 const everyMs = 400
 const load = { connections: 300, perSecond: 1_000, warmUpSeconds: 2 }
 
@@ -39,7 +42,7 @@ const createKey = async (directory: string, project: string, more: object): Prom
   return key
 }
 
-/** The rules of a project whose every event asks all of them. */
+/** Rules that each event of the project evaluates. */
 const createRules = async (port: number, key: string): Promise<void> => {
   for (let number = 0; number < rules; number++) {
     const condition =
@@ -109,7 +112,7 @@ interface LongestTurn {
   readonly processorMs: number
 }
 
-/** The longest turn of the server's event loop since it was asked last, in milliseconds. */
+/** The longest turn of the server's event loop since the last question, in milliseconds. */
 const longestTurn = async ({ pid }: Laurel, file: string): Promise<LongestTurn> => {
   rmSync(file, { force: true })
   process.kill(pid, "SIGUSR2")

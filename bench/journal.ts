@@ -1,4 +1,7 @@
-/** The cost of storage: durable appends, slices of entries, reading them all, and proving a journal whole. */
+/**
+ * The cost of storage: durable appends, slices of entries, reading all entries, and checking a
+ * journal.
+ */
 import fs from "node:fs/promises"
 import os from "node:os"
 import path from "node:path"
@@ -54,7 +57,10 @@ const repeats = async (ms: number, once: () => Promise<unknown>): Promise<number
   return count
 }
 
-/** Durable records per second with batches of `size`; both sides in turns, since a disk has moods. */
+/**
+ * Durable records per second with batches of `size`; both sides in turn, since the speed of a disk
+ * varies.
+ */
 const appends = (size: number): Promise<BenchLine> =>
   withFolder((folder) =>
     withStore(folder, async (store) => {

@@ -8,7 +8,10 @@ import { lessonAction, lessonXp } from "./events.ts"
 import type { Target } from "./load/wrk.ts"
 
 export interface Laurel extends Running<Target> {
-  /** Sends a body to a path, or reads the path; resolves with the reply, and fails on one that is no success. */
+  /**
+   * Sends a body to a path, or reads the path. Resolves with the reply; fails if the reply is not a
+   * success.
+   */
   readonly request: (path: string, body?: unknown) => Promise<unknown>
   /** The sum of all users' xp. */
   readonly totalXp: () => Promise<number>
@@ -17,7 +20,7 @@ export interface Laurel extends Running<Target> {
 }
 
 export interface LaurelOptions {
-  /** An existing data directory; else an empty one that goes with the server. */
+  /** An existing data directory; by default an empty one that is removed with the server. */
   readonly directory?: string
   /** Variables of its environment. */
   readonly settings?: Readonly<Record<string, string>>
@@ -77,7 +80,7 @@ export const totalXpOf = async (request: Laurel["request"]): Promise<number> => 
 /** Runs Laurel as `npm start` does. */
 export const program = fileURLToPath(new URL("../src/laurel.sh", import.meta.url))
 
-/** The server alone on a data directory, which may have yet to open it: no key is made. */
+/** A server on a data directory that it may still be opening. No key is created. */
 export const serve = (
   directory: string,
   port: number,
@@ -96,8 +99,8 @@ export const serve = (
   })
 
 /**
- * Fails unless every event that was answered is on the leaderboard, once. At most `unread` more may be: their replies were
- * under way when a load ended.
+ * Fails unless every event that was answered is on the leaderboard, once. At most `unread` more may
+ * be: their replies were under way when a load ended.
  */
 export const checkTotal = async (
   laurel: Pick<Laurel, "totalXp">,

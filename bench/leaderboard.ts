@@ -1,7 +1,8 @@
 /**
- * The leaderboard at 1,000,000 members with log-normal scores, against what one writes first: a sorted array
- * of objects, binary search, `splice`, and a Map from user id to object. Same ids, same scores, same run.
- * Times are medians of rounds in which both take turns, so that noise of the machine meets both.
+ * The leaderboard at 1,000,000 members with log-normal scores, against what one writes first: a
+ * sorted array of objects, binary search, `splice`, and a Map from user id to object. Same ids,
+ * same scores, same run. Times are medians of rounds in which both take turns, so that noise of the
+ * machine meets both.
  */
 import { Leaderboard } from "../src/domain/board/Leaderboard.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
@@ -263,7 +264,8 @@ export const leaderboard = async (): Promise<ReadonlyArray<BenchLine>> => {
   compare("build from unsorted entries", "ms", median(buildMs), "sorted array", naiveBuildMs[0]!)
   compare("bytes per member with id lookup", "B", bytes, "sorted array and Map", naiveBytes)
 
-  // A further window over the same members costs the order alone; random moves leave its chunks part empty.
+  // A further window over the same members costs the order alone; random moves leave its chunks
+  // part empty.
   const [, windowBytes] = bytesPerMember(() => {
     const window = new Leaderboard(board.members)
     for (let member = 0; member < memberCount; member++) window.set(member, logNormal(), member)

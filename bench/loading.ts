@@ -1,4 +1,7 @@
-/** Loading new users, each server by its best way, and how soon it answers after it was ended, beside the peers. */
+/**
+ * Loading new users, each server by its best way, and how soon it answers after it was ended,
+ * beside the peers.
+ */
 import { fill } from "./fill.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { processorUs } from "./load/processorTime.ts"
@@ -11,7 +14,7 @@ export const loading = async ({
   quick = false,
 }: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> => {
   const users = quick ? 20_000 : 1_000_000
-  // Before the kill: there has to be something that no snapshot has.
+  // Before the kill, so that some events are in no snapshot.
   const late = quick ? 10_000 : 100_000
   const measured = await withEachStored(async (subject) => {
     const before = processorUs(subject.roots)

@@ -1,4 +1,6 @@
-/** Single events to a running server: closed loops by wrk, open loops from a process of our own. */
+/**
+ * Single events to a running server: closed loops by wrk, open loops by `processes/openLoad.ts`.
+ */
 import { inProcess } from "./children.ts"
 import { userCount } from "./events.ts"
 import { type Target, type WrkOptions, wrk } from "./load/wrk.ts"
@@ -9,11 +11,16 @@ export const closedLoopConnections = 64
 
 export interface ClosedLoopReport {
   readonly perSecond: number
-  /** All that were answered. As many more as there are connections may have been applied: wrk leaves them unread. */
+  /**
+   * All answered events. One more per connection may have been applied: wrk does not read the last
+   * replies.
+   */
   readonly answered: number
 }
 
-/** For `seconds`, each of 64 connections sends an event, waits for its reply, and sends the next. */
+/**
+ * For `seconds`, each of 64 connections sends an event, waits for its reply, and sends the next.
+ */
 export const closedLoop = async (
   target: Target,
   seconds: number,
@@ -30,7 +37,7 @@ export const closedLoop = async (
   return { perSecond: (requests * 1e6) / durationUs, answered: requests }
 }
 
-/** Events at a steady rate, whether or not those before them were answered; no longer than until `over` is settled. */
+/** Sends events at a steady rate without waiting for replies, at most until `over` is settled. */
 export const openLoop = (
   target: Target,
   rate: Omit<OpenLoadOptions, keyof Address>,

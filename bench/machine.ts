@@ -12,11 +12,11 @@ export interface Machine {
   /** Time to append 4 KiB to a file of the temporary folder and flush them, in microseconds. */
   readonly flushUs: { readonly p50: number; readonly p99: number }
   /**
-   * The share of the processors' time that other processes took, the largest in the seconds before the benches; `undefined` where it
-   * was not measured.
+   * The share of the processors' time that other processes took, the largest in the seconds before
+   * the benches; `undefined` where it was not measured.
    */
   readonly busyPercent?: number
-  /** Abbreviated; `+` after it: the working tree differs from it. */
+  /** Abbreviated hash; with `+` if the working tree has changes. */
   readonly commit: string
 }
 
@@ -68,7 +68,10 @@ export const describeMachine = (): Machine => ({
 
 const sampleMs = 1_000
 
-/** The share of the processors' time that all processes take now, while this one rests; steal by other machines is not in it. */
+/**
+ * The share of the processors' time that all processes use now, while this process is idle. It
+ * excludes time stolen by other machines.
+ */
 export const sampleBusyPercent = async (): Promise<number> => {
   const sum = () => {
     const times = cpus().map((cpu) => cpu.times)
@@ -86,10 +89,10 @@ export const sampleBusyPercent = async (): Promise<number> => {
   return all === 0 ? 0 : Math.max(0, (1 - (after.idle - before.idle) / all) * 100)
 }
 
-/** From this share on, numbers are of a busy machine. */
+/** From this share on, the machine counts as busy. */
 const busyPercentMax = 10
 
-/** Says that others used the machine; empty where it was quiet, or nobody looked. */
+/** A warning that other processes used the machine; empty if it was idle or not measured. */
 export const busyWarning = ({ busyPercent = 0 }: Pick<Machine, "busyPercent">): string =>
   busyPercent > busyPercentMax
     ? `The machine was busy: other processes took up to ${Math.round(busyPercent)} % of the processors.`

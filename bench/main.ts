@@ -1,4 +1,7 @@
-/** `npm run bench`: one comparable line per question, each beside a reference that was measured in the same run. */
+/**
+ * `npm run bench`: one comparable line per question, each beside a reference that was measured in
+ * the same run.
+ */
 import { readFileSync, writeFileSync } from "node:fs"
 import { archives } from "./archives.ts"
 import { asks } from "./asks.ts"
@@ -44,7 +47,7 @@ import { manyEndpoints, pendingDeliveries, webhooks } from "./webhooks.ts"
 
 type Bench = (options: BenchOptions) => Promise<ReadonlyArray<BenchLine>>
 
-/** They heed all options. */
+/** Benches that use all options. */
 const remote: Readonly<Record<string, Bench>> = {
   single: singleEvents,
   zipf: zipfEvents,
@@ -52,7 +55,7 @@ const remote: Readonly<Record<string, Bench>> = {
   reads,
 }
 
-/** They heed `--quick`. */
+/** Benches that use `--quick`. */
 const short: Readonly<Record<string, Bench>> = {
   ...remote,
   core: oneCoreEvents,
@@ -144,7 +147,7 @@ if (command.table && !/^[0-9a-f]+$/.test(machine.commit)) {
   process.exit(64)
 }
 console.log(`${formatMachine(machine)}\n`)
-/** Looks before a bench, while nothing of the suite runs, how much others do. */
+/** Measures the load of other processes before a bench, while nothing of the suite runs. */
 const lookForOthers = async (): Promise<void> => {
   const busyPercent = await sampleBusyPercent()
   const warning = busyWarning({ busyPercent })
@@ -161,7 +164,7 @@ for (const [index, name] of command.names.entries()) {
   if (command.options.quick && short[name] === undefined) {
     console.error(`${name} does not heed --quick: it runs in full.`)
   }
-  // A run of all takes more than an hour: one that fails must not end it.
+  // A run of all benches takes more than an hour: a failing bench must not end it.
   const measured = await { ...all, ...onlyByName }[name]!(command.options).catch((error) => {
     failed.push(name)
     console.error(`${name} failed:`, error)
@@ -169,7 +172,7 @@ for (const [index, name] of command.names.entries()) {
   })
   lines.push(...measured)
   for (const line of measured) console.log(formatLine(line))
-  // After each: an end of this process loses nothing.
+  // After each bench, so that an end of this process loses nothing.
   const { target: _key, ...options } = command.options
   results = { startedAt, machine, options, lines }
   if (command.json !== undefined) writeFileSync(command.json, JSON.stringify(results))

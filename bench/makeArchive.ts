@@ -9,7 +9,10 @@ export interface Made {
   readonly bytes: number
 }
 
-/** Asks a running server for an archive; how long it took until it was checked and published, and its size. */
+/**
+ * Asks a running server for an archive. Returns the time until it was checked and published, and
+ * its size.
+ */
 export const makeArchive = async (directory: string): Promise<Made> => {
   const { adminUrl, token } = (await Effect.runPromise(readServerFile(directory)))!
   const startedAt = performance.now()

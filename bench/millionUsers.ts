@@ -24,7 +24,7 @@ export const withEngine = <A>(
     Effect.flatMap(
       makeEngine({
         ...options,
-        // Nobody goes cold while the bench runs.
+        // All users stay in memory while the bench runs.
         idlePassivateMs: 86_400_000,
         onBroken: (cause) => {
           throw cause

@@ -4,7 +4,7 @@ import type { Target } from "./load/wrk.ts"
 export interface BenchOptions {
   /** Short rounds and few users, to try the suite: the numbers mean little. */
   readonly quick?: boolean
-  /** A server that runs already, instead of one of the suite's and its peers. */
+  /** A running server, instead of the suite's own and the peers. */
   readonly target?: Target
   readonly connections?: number
   /** Of the open loop, for each second; instead of shares of saturation. */

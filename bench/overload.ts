@@ -1,6 +1,6 @@
 /**
- * Three times as many events as the server can take: latency of accepted events, time to refuse the others, and peak
- * memory, beside a load well below capacity.
+ * Three times as many events as the server can take: latency of accepted events, time to refuse the
+ * others, and peak memory, beside a load well below capacity.
  */
 import { execFile } from "node:child_process"
 import { promisify } from "node:util"
@@ -9,7 +9,7 @@ import { checkTotal, type Laurel, startLaurel } from "./laurel.ts"
 import { closedLoop, closedLoopConnections, openLoop } from "./loads.ts"
 import type { BenchOptions } from "./options.ts"
 
-/** Of what it can take in a closed loop: well below, and far beyond. */
+/** Shares of the rate in a closed loop: well below, and far above. */
 const unsaturatedShare = 0.4
 const overloadFactor = 3
 const connections = 2_000
@@ -50,7 +50,7 @@ export const overload = async ({
     const capacity = first.perSecond
     const [calm, calmPeak] = await withPeak(laurel, () => open(laurel, capacity * unsaturatedShare))
     const [flood, floodPeak] = await withPeak(laurel, () => open(laurel, capacity * overloadFactor))
-    // Where a connection broke under way, whether its event counts is unknown.
+    // If a connection broke, it is unknown whether its event was applied.
     if (calm.broken + flood.broken === 0) {
       await checkTotal(
         laurel,
@@ -63,7 +63,7 @@ export const overload = async ({
     return [
       line("99 % of accepted events within", "ms", flood.p99Ms, calm.p99Ms, "≤ 5×"),
       line("median of accepted events", "ms", flood.p50Ms, calm.p50Ms),
-      // Without a refusal they have no latency.
+      // Without a refusal there is no latency of refusals.
       ...(flood.refused === 0
         ? []
         : [

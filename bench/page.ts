@@ -1,4 +1,7 @@
-/** The results of a run as one HTML page that needs nothing else: charts of the lines' points, and all lines. */
+/**
+ * The results of a run as one HTML page that needs nothing else: charts of the lines' points, and
+ * all lines.
+ */
 import { readFileSync, writeFileSync } from "node:fs"
 import { type BenchLine, formatLine, formatNumber, type Point } from "./Line.ts"
 import { formatMachine, type Machine } from "./machine.ts"

@@ -1,6 +1,7 @@
 /**
- * What partitions without projects cost: one server that owns all of a cluster, beside one whose cluster has a single partition.
- * Start and stop, sessions and statements of PostgreSQL, processor time at rest, memory.
+ * The cost of partitions without projects: a server that owns all partitions of a cluster, beside a
+ * cluster with one partition. Start and stop, sessions and statements of PostgreSQL, processor time
+ * at rest, memory.
  */
 import { once } from "node:events"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -42,7 +43,7 @@ const servedBy = (admin: number): Promise<number> =>
 const count = async (postgres: Postgres, text: string): Promise<number> =>
   Number((await postgres.query(text))[0]!.count)
 
-/** Begins a cluster of `partitions`, with a server alone. */
+/** Starts a cluster of `partitions` with one server. */
 const measure = (
   postgres: Postgres,
   partitions: number,
@@ -77,7 +78,7 @@ const measure = (
     const firstStopMs = await stop(first)
     const again = await start()
     const roots = [again.server.pid!]
-    // What a start leaves behind ends: threads that write, garbage, statistics of PostgreSQL.
+    // Remains of the start end: writing threads, garbage, statistics of PostgreSQL.
     await sleep(settleMs)
     const transactions = () =>
       count(postgres, "SELECT sum(xact_commit + xact_rollback) AS count FROM pg_stat_database")

@@ -1,4 +1,7 @@
-/** The peers with each driver, and PostgreSQL with several numbers of connections: what `tuned` of `peers.ts` is chosen by. */
+/**
+ * The peers with each driver, and PostgreSQL with several numbers of connections: the basis of
+ * `tuned` in `peers.ts`.
+ */
 import { type BenchLine, formatLine } from "./Line.ts"
 import { closedLoopConnections } from "./loads.ts"
 import type { BenchOptions } from "./options.ts"

@@ -1,4 +1,7 @@
-/** Fastify over PostgreSQL or Redis: what one builds instead of Laurel. The databases come from Debian's packages. */
+/**
+ * Fastify over PostgreSQL or Redis, as an alternative to Laurel. The databases come from Debian's
+ * packages.
+ */
 import { type ChildProcess, fork } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
@@ -46,7 +49,7 @@ const startServer = async (
     })
     failed.catch(() => {})
     const [answer] = await Promise.race([once(child, "message"), failed])
-    // From here on its end is nobody's failure.
+    // From here on its end is no failure.
     starting.abort()
     return [child, answer]
   }
@@ -89,7 +92,8 @@ const startServer = async (
     settle: async () => {
       await ask({ verb: "settle" })
     },
-    // The log of PostgreSQL is not counted: its files are used again, however many events there are.
+    // The log of PostgreSQL is not counted: its files are used again, however many events there
+    // are.
     folders: [store === "postgres" ? path.join(database.data, "base") : database.data],
     end: async (how) => {
       await controls(child).stop()

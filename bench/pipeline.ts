@@ -1,6 +1,7 @@
 /**
- * The cost of HTTP without an engine: processor time per single event of bare `node:http`, of Laurel's pipeline, and of Effect's
- * `HttpApiBuilder`, each answering the same request with the same reply.
+ * The cost of HTTP without an engine: processor time per single event of bare `node:http`, of
+ * Laurel's pipeline, and of Effect's `HttpApiBuilder`, each answering the same request with the
+ * same reply.
  */
 import { startProcess } from "./children.ts"
 import { type BenchLine, formatLine } from "./Line.ts"

@@ -1,4 +1,6 @@
-/** Reads over HTTP: a user, and a page of 100 members anywhere on the leaderboard, beside the peers. */
+/**
+ * Reads over HTTP: a user, and a page of 100 members anywhere on the leaderboard, beside the peers.
+ */
 import { userIdAt } from "./events.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import type { BenchOptions } from "./options.ts"
@@ -45,7 +47,9 @@ const measure = (
   })
 }
 
-/** All of 100,000 users are warm; of 1,000,000 most are cold. About seven minutes with all peers. */
+/**
+ * All of 100,000 users are warm; of 1,000,000 most are cold. About seven minutes with all peers.
+ */
 export const reads = async (options: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> => {
   const [warm, many] = options.quick ? [5_000, 10_000] : [100_000, 1_000_000]
   const of = (users: number) => users.toLocaleString("en-US")

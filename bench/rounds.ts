@@ -39,7 +39,10 @@ const inTurn = async <Round>(
   return all
 }
 
-/** Each subject in its turn, round after round, while the others, or those of `still`, stand still. */
+/**
+ * Measures the subjects in turn, round after round, while the others, or those of `still`, are
+ * suspended.
+ */
 export const closedRounds = (
   subjects: ReadonlyArray<Subject>,
   rounds: number,
@@ -61,7 +64,10 @@ export const closedRounds = (
   return inTurn(subjects, rounds, round, still)
 }
 
-/** Events that were answered to a subject, and at most as many more as were under way when a round ended. */
+/**
+ * Events that a subject has answered, and the maximum number that were in progress when a round
+ * ended.
+ */
 export const answeredBy = (
   subject: Subject,
   work: Work,
@@ -106,7 +112,7 @@ export const lineOf = <Round>(
   }
 }
 
-/** Cost first, where it can be read, then the rate, then what the load itself took. */
+/** The cost if it can be measured, then the rate, then the cost of the load itself. */
 export const closedLines = (
   bench: string,
   one: string,
@@ -140,7 +146,7 @@ const failedPercent = ({ accepted, offered }: OpenLoadReport): number =>
 /** Of an open loop. */
 export interface Rate {
   readonly perSecond: number
-  /** Of what Laurel reaches in a closed loop. */
+  /** Share of Laurel's rate in a closed loop. */
   readonly share?: number
 }
 
@@ -162,13 +168,16 @@ const pausesOf = (
       }
     })
 
-/** Latencies, counted from the time at which each event was due, and the share of events that failed or were never sent. */
+/**
+ * Latencies, counted from the time at which each event was due, and the share of events that failed
+ * or were never sent.
+ */
 export const openLines = (
   bench: string,
   { perSecond, share }: Rate,
   measured: ReadonlyArray<Measured<OpenLoadReport>>,
 ): ReadonlyArray<BenchLine> => {
-  // By the share: a later run has other rates, and is compared by the question.
+  // Named by the share: runs have different rates, and are compared by the question.
   const rate =
     share === undefined ? `${formatNumber(perSecond)}/s` : `${share * 100} % of saturation`
   const at = `${bench} at ${rate}`

@@ -1,6 +1,7 @@
 /**
- * Single events of several projects at one, two and three servers that share the partitions of a cluster, each project at the owner of its
- * partition. Servers, PostgreSQL and the load are on this machine: with as many cores as servers alone, more servers gain nothing.
+ * Single events of several projects at one, two and three servers of a cluster, each project at the
+ * owner of its partition. Servers, PostgreSQL and the load share this machine: without a core for
+ * each, further servers gain nothing.
  */
 import { execFile } from "node:child_process"
 import { mkdir } from "node:fs/promises"

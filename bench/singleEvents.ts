@@ -1,4 +1,7 @@
-/** Single events over HTTP, each durable before its reply, beside a server that only parses and answers, and the peers. */
+/**
+ * Single events over HTTP, each durable before its reply, beside a server that only parses and
+ * answers, and the peers.
+ */
 import { randomEvent } from "./events.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { pinToOneCore } from "./load/family.ts"
@@ -16,11 +19,11 @@ import {
 import { median } from "./statistics.ts"
 import { withSubjects } from "./subjects.ts"
 
-/** Of what Laurel reaches in a closed loop. */
+/** Shares of Laurel's rate in a closed loop. */
 const shares = [0.1, 0.5, 0.8]
 const quickShares = [0.5]
 const openConnections = 300
-/** As long as from one snapshot of Laurel's to the next, so that a round has the work of snapshots that its events make. */
+/** The interval of Laurel's snapshots, so that a round includes the work of a snapshot. */
 const closedSeconds = 30
 const openSeconds = 8
 
@@ -66,7 +69,7 @@ const measure = async (
     }
     for (const subject of subjects) {
       const { answered, unread } = answeredBy(subject, work, warm, closed)
-      // Where a connection broke under way, whether its event counts is unknown.
+      // If a connection broke, it is unknown whether its event was applied.
       await subject.check(filled(subject) + answered + opened.get(subject)!, unread + broken)
     }
     return lines
@@ -81,7 +84,10 @@ export const singleEvents = (options: BenchOptions = {}): Promise<ReadonlyArray<
 export const zipfEvents = (options: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
   measure("single events, zipf", "zipf", options)
 
-/** Each server has one core, with all its threads and processes; a quarter of an hour with all peers. */
+/**
+ * Each server has one core, with all its threads and processes; a quarter of an hour with all
+ * peers.
+ */
 export const oneCoreEvents = (options: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
   measure("single events, one core", "uniform", { ...options, oneCore: true })
 

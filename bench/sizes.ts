@@ -1,4 +1,7 @@
-/** The disk space of users, events, deliveries and archives, for deploy/README.md: each part of the data directory apart. */
+/**
+ * The disk space of users, events, deliveries and archives, for deploy/README.md: each part of the
+ * data directory apart.
+ */
 import path from "node:path"
 import { fill } from "./fill.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
@@ -17,7 +20,7 @@ const pollMs = 100
 const settings = {
   LAUREL_ARCHIVE_INTERVAL: "off",
   LAUREL_WEBHOOK_ALLOW_CIDR: "127.0.0.0/8",
-  // The first attempt fails, and none follows while the bench runs.
+  // The first attempt fails, and no retry follows while the bench runs.
   LAUREL_WEBHOOK_RETRY_SCHEDULE: "0,86400",
 }
 
@@ -31,7 +34,7 @@ export const sizes = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyArr
   withTemporaryFolder(async (folder) => {
     const users = quick ? 20_000 : 200_000
     const events = users * (1 + eventsOfUser)
-    /** The sizes of a data directory after an end in order, which leaves a snapshot of everything. */
+    /** The sizes of a data directory after an orderly shutdown, which writes a full snapshot. */
     const after = async (name: string, use: (laurel: Laurel) => Promise<void>): Promise<Sizes> => {
       const directory = path.join(folder, name)
       const laurel = await startLaurel({ directory, settings })
@@ -52,7 +55,7 @@ export const sizes = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyArr
       for (let round = 0; round < eventsOfUser; round++) await fill(answer, users)
       archiveBytes = (await makeArchive(path.join(folder, "plain"))).bytes
     })
-    // The same events, each with a delivery that waits.
+    // The same events, each with a pending delivery.
     const delivering = await after("delivering", async ({ answer, request }) => {
       // Nobody listens there.
       const wish = { url: "http://127.0.0.1:9/", events: ["event.tracked"] }

@@ -12,7 +12,7 @@ const share = 0.5
 const connections = 300
 const sliceSecondsMin = 5
 const sliceSecondsMax = 60
-/** So many points of each line of a chart, where the soak is long enough. */
+/** Points of each line of a chart, if the soak is long enough. */
 const slicesWanted = 60
 
 interface Slice {

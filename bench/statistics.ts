@@ -1,3 +1,3 @@
-/** The middle one of `values`, which has at least one. */
+/** The median of `values`, which must not be empty. */
 export const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[values.length >>> 1]!

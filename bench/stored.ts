@@ -1,4 +1,7 @@
-/** The servers that keep events, as benches of their disk use them: loaded by the best way of each, measured, started again. */
+/**
+ * The servers that keep events, as benches of their disk use them: loaded by the best way of each,
+ * measured, started again.
+ */
 import { once } from "node:events"
 import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs"
 import { createServer } from "node:net"
@@ -41,7 +44,8 @@ const startStoredLaurel = async (): Promise<Stored> => {
   const port = await freePort()
   const laurel = await startLaurel({ directory, settings: { LAUREL_PORT: String(port) } })
   let child = laurel.process
-  // Killed with the shell of its jobs, which would else look for damage, in a folder that may be gone by then.
+  // Killed with the process of its jobs, which would otherwise scan a folder that may be removed by
+  // then.
   const end: Stored["end"] = (how) => endChild(child, how, "SIGTERM")
   return {
     name: "Laurel",
@@ -57,9 +61,9 @@ const startStoredLaurel = async (): Promise<Stored> => {
       rmSync(folder, { recursive: true, force: true })
     },
     check: (answered, unread) => checkTotal(laurel, answered, unread),
-    // One patient caller: a batch after the reply to the one before it.
+    // One caller: each batch follows the reply to the batch before.
     load: (users) => fill(laurel.answer, users, 1),
-    // The end in order leaves a snapshot of everything.
+    // An orderly shutdown writes a full snapshot.
     settle: async () => {},
     folders: [directory],
     end,
@@ -69,7 +73,9 @@ const startStoredLaurel = async (): Promise<Stored> => {
   }
 }
 
-/** Laurel and each peer that can run here, one after the other: `use` has the machine for itself. */
+/**
+ * Laurel and each peer that can run here, one after the other: `use` has the machine for itself.
+ */
 export const withEachStored = async <A>(
   use: (stored: Stored) => Promise<A>,
 ): Promise<ReadonlyArray<A>> => {
@@ -93,7 +99,7 @@ export const withEachStored = async <A>(
 const askEveryMs = 5
 const answerDeadlineMs = 600_000
 
-/** Starts a server that has ended; milliseconds until it answers with a user. */
+/** Starts a server again. Returns the milliseconds until it answers with a user. */
 export const firstAnswerMs = async (stored: Stored): Promise<number> => {
   const startedAt = performance.now()
   await stored.startAgain()

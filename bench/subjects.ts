@@ -9,7 +9,10 @@ import { peers } from "./peers.ts"
 import type { HttpServerOptions } from "./processes/httpServer.ts"
 import type { Stored, Subject } from "./Subject.ts"
 
-/** Laurel, or the server that the options name: it costs nothing that could be seen, and its events are not counted. */
+/**
+ * Laurel, or the server that the options name: the cost and the events of the latter are not
+ * measured.
+ */
 export const startLaurelSubject = async (target: Target | undefined): Promise<Subject> => {
   if (target !== undefined) {
     const nothing = () => {}
@@ -48,7 +51,7 @@ const startPeers = async (): Promise<ReadonlyArray<Stored>> => {
   return started
 }
 
-/** Gives one of `all` the machine: the others stand still, so that no work of theirs falls into its round. */
+/** Suspends all but one of `all`, so that their work does not fall into its round. */
 export const alone = async <A>(
   one: Subject,
   all: ReadonlyArray<Subject>,
@@ -65,7 +68,7 @@ export const alone = async <A>(
   }
 }
 
-/** A reply of Laurel's, which the bare server then gives to everybody. */
+/** A reply of Laurel, which the bare server gives to each request. */
 export const replyOf = async (
   { answer }: Subject,
   path: string,
@@ -89,7 +92,10 @@ export interface SubjectOptions extends BenchOptions {
   readonly example: { readonly path: string; readonly body?: unknown; readonly events: number }
 }
 
-/** Runs `use` with Laurel, bare `node:http` and the peers, in this order. `filled` are the events that Laurel has. */
+/**
+ * Runs `use` with Laurel, bare `node:http` and the peers, in this order. `filled` are the events
+ * that Laurel has.
+ */
 export const withSubjects = async <A>(
   { example, target, users, withPeers = true }: SubjectOptions,
   use: (subjects: ReadonlyArray<Subject>, filled: (subject: Subject) => number) => Promise<A>,

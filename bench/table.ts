@@ -1,6 +1,7 @@
 /**
- * Renews the tables of README.md and bench/README.md, whose figures are all of one commit and one machine: from a run with
- * `npm run bench:table`, or from the JSON files of several, node bench/table.ts RESULTS.json…
+ * Renews the tables of README.md and bench/README.md, whose figures are all of one commit and one
+ * machine: from a run with `npm run bench:table`, or from the JSON files of several, node
+ * bench/table.ts RESULTS.json…
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
@@ -9,12 +10,15 @@ import { busyWarning, formatMachine, type Machine } from "./machine.ts"
 import type { Results } from "./page.ts"
 
 interface Row {
-  /** Of the question; its groups stand in the title as $1. Each line of the run that it matches is a row. */
+  /**
+   * Of the question; its groups stand in the title as $1. Each line of the run that it matches is a
+   * row.
+   */
   readonly question: RegExp
   readonly title: string
 }
 
-/** Beside the same programs: a column for each. The headline first. */
+/** Lines with the same programs: a column for each program, the headline first. */
 const besidePeers: ReadonlyArray<Row> = [
   { question: /^single events: processor time/, title: "**processor time of an event**" },
   {
@@ -51,7 +55,7 @@ const besidePeers: ReadonlyArray<Row> = [
   { question: /^disk: bytes of a further event/, title: "an event at rest on disk" },
 ]
 
-/** Beside one reference of their own. */
+/** Lines with one reference of their own. */
 const besideReference: ReadonlyArray<Row> = [
   { question: /^a board of ([\d,]+): (.+)$/, title: "a leaderboard of $1: $2" },
   {

@@ -1,6 +1,6 @@
 /**
- * Webhooks: how fast they go out, what they cost those who send events, whether endpoints that hang slow the
- * others, and what a million deliveries that wait cost.
+ * Webhooks: the rate of deliveries, their cost for the senders of events, whether hanging endpoints
+ * slow the others, and the cost of a million pending deliveries.
  */
 import { inProcess, type Running, startProcess } from "./children.ts"
 import { randomEvent } from "./events.ts"
@@ -20,9 +20,9 @@ const backlog = 10_000
 const batch = 1_000
 const fanOut = 10
 const flowMs = 4_000
-/** To ask the receiver all the time would take what it needs to receive. */
+/** Interval of questions to the receiver, which cost it time. */
 const pollMs = 20
-/** Where it says itself when the last one came. */
+/** Where the receiver reports the time of the last message. */
 const drainPollMs = 100
 /** At once to one endpoint. */
 const connectionsEach = 10

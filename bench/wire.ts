@@ -1,4 +1,7 @@
-/** Shared by the loads over HTTP: requests made beforehand, replies read off bare sockets, latencies. */
+/**
+ * Shared by the loads over HTTP: requests made beforehand, replies read off bare sockets,
+ * latencies.
+ */
 import type { Socket } from "node:net"
 import { newEventId, randomEvent, userIdAt } from "./events.ts"
 
@@ -28,7 +31,9 @@ export class PreparedRequest {
     this.#chooseUser = chooseUser
   }
 
-  /** An event with an id that was never used. Only when the last reply is in: the socket may hold the bytes until then. */
+  /**
+   * An event with a new id. Call it only after the last reply: the socket may still use the bytes.
+   */
   renew(): Buffer {
     this.#bytes.write(newEventId(), this.#idOffset, "latin1")
     this.#bytes.write(userIdAt(this.#chooseUser()), this.#userOffset, "latin1")

@@ -1,4 +1,6 @@
-/** A process and all that descend from it, from Linux's /proc. Each of them may end at any moment. */
+/**
+ * A process and all that descend from it, from Linux's /proc. Each of them may end at any moment.
+ */
 import { type ChildProcess, execFileSync } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
@@ -46,7 +48,10 @@ export const familyOf = (root: number): ReadonlyArray<number> => {
   return family
 }
 
-/** Calls `act` with each member until a listing has no new one: a member may start another before `act` has reached it. */
+/**
+ * Calls `act` with each member until a listing has no new one: a member may start another before
+ * `act` has reached it.
+ */
 const withEach = (
   root: number,
   act: (pid: number) => void,
@@ -71,7 +76,10 @@ export const signalFamily = (root: number, signal: NodeJS.Signals, list = family
   if (hasProc) withEach(root, (pid) => process.kill(pid, signal), list)
 }
 
-/** Binds all threads of the processes and their descendants to the first core; so are those that they start later. */
+/**
+ * Binds all threads of the processes and their descendants to the first core; so are those that
+ * they start later.
+ */
 export const pinToOneCore = (roots: ReadonlyArray<number>): void => {
   const pin = (pid: number) => {
     const args = ["--all-tasks", "--cpu-list", "--pid", "0", String(pid)]
@@ -83,7 +91,10 @@ export const pinToOneCore = (roots: ReadonlyArray<number>): void => {
 /** How a server of a bench ends. */
 export type Ending = "in order" | "killed"
 
-/** Ends a child and waits for its end: in order by `signal`, killed with all that descend from it, which else outlive it. */
+/**
+ * Ends a child and waits for its end: in order by `signal`, killed with all that descend from it,
+ * which else outlive it.
+ */
 export const endChild = async (
   child: ChildProcess,
   how: Ending,

@@ -1,4 +1,6 @@
-/** Processor time and memory of processes, with all their threads and children, from Linux's /proc. */
+/**
+ * Processor time and memory of processes, with all their threads and children, from Linux's /proc.
+ */
 import { readFileSync } from "node:fs"
 import { familyOf, hasProc, statOf } from "./family.ts"
 
@@ -15,7 +17,10 @@ export const processorUs = (roots: ReadonlyArray<number>): number => {
   return ticks.reduce((sum, each) => sum + each, 0) * microsecondsPerTick
 }
 
-/** Private memory of the processes and their descendants, in bytes: pages of files, as LMDB maps them, do not count. */
+/**
+ * Private memory of the processes and their descendants, in bytes: pages of files, as LMDB maps
+ * them, do not count.
+ */
 export const anonymousBytes = (roots: ReadonlyArray<number>): number => {
   if (!hasProc || roots.length === 0) return Number.NaN
   const kibibytes = roots.flatMap(familyOf).map((pid) => {

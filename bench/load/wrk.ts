@@ -1,6 +1,7 @@
 /**
- * Closed loops by wrk: each connection sends a request, waits for its reply and sends the next. wrk costs a
- * fraction of any server's processor time, most of it in the kernel, so that almost all of the machine is left to the server.
+ * Closed loops by wrk: each connection sends a request, waits for its reply and sends the next. wrk
+ * costs a fraction of any server's processor time, most of it in the kernel, so that almost all of
+ * the machine is left to the server.
  */
 import { spawn } from "node:child_process"
 import { randomUUIDv7 } from "node:crypto"
@@ -16,14 +17,17 @@ export interface Target {
 export type Choice = "uniform" | "zipf" | "next"
 
 export interface WrkOptions extends Target {
-  /** `event`: POST of events; `user`: GET of a user; `page`: GET of 100 members of the leaderboard, anywhere. */
+  /**
+   * `event`: POST of events; `user`: GET of a user; `page`: GET of 100 members of the leaderboard,
+   * anywhere.
+   */
   readonly kind: "event" | "user" | "page"
   /** Events are of `users` users; pages begin at an offset below. */
   readonly users: number
   readonly choice?: Choice
   /** 1 by default: the body is the event itself; more: a batch. */
   readonly events?: number
-  /** A batch asks for counts and refusals alone. */
+  /** A batch asks only for counts and refusals. */
   readonly minimal?: boolean
   /** Whether events have ids; they do by default. */
   readonly withIds?: boolean
@@ -52,7 +56,7 @@ export interface WrkReport {
 
 const script = fileURLToPath(new URL("requests.lua", import.meta.url))
 
-/** Runs wrk once. Fails where it is not installed, and where a request fails. */
+/** Runs wrk once. Fails if wrk is not installed or a request fails. */
 export const wrk = (options: WrkOptions): Promise<WrkReport> =>
   new Promise((resolve, reject) => {
     const {

@@ -1,6 +1,7 @@
 /**
- * Leaderboards by other means, each with the verbs of `processes/boards.ts`, highest score first. They take lists, so that Redis
- * gets all of one in a single write. The packages sort upwards: scores are negative there.
+ * Leaderboards by other means, each with the verbs of `processes/boards.ts`, highest score first.
+ * They take lists, so that Redis gets all of one in a single write. The packages sort upwards:
+ * scores are negative there.
  */
 import { OrderedMap } from "@js-sdsl/ordered-map"
 import { Redis } from "ioredis"
@@ -68,7 +69,10 @@ export const openSkipList = () => {
   }
 }
 
-/** A red-black tree with sizes of its subtrees, and a Map of keys; the first to reach a score comes first. */
+/**
+ * A red-black tree with sizes of its subtrees, and a Map of keys; the first to reach a score comes
+ * first.
+ */
 export const openOrderedMap = () => {
   const byUser = new Map()
   const order = (a, b) => b.score - a.score || a.tie - b.tie

@@ -57,7 +57,10 @@ const userText = "select user_id, xp from users where user_id = $1"
 const pageText = `select user_id, xp from scores where board = 'all' order by xp desc, reached offset $1 limit $2`
 const sumText = "select coalesce(sum(xp), 0) as sum from users"
 
-/** `query(name, text, values)` resolves with rows; each statement is prepared once for each connection. */
+/**
+ * `query(name, text, values)` resolves with rows; each statement is prepared once for each
+ * connection.
+ */
 const openPg = async ({ connections, socket }) => {
   const pool = new pg.Pool({ host: socket, user: "bench", database: "postgres", max: connections })
   return {

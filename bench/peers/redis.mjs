@@ -1,10 +1,16 @@
-/** Events in Redis: one Lua script for each event, pipelined by the driver; sorted sets are the boards. */
+/**
+ * Events in Redis: one Lua script for each event, pipelined by the driver; sorted sets are the
+ * boards.
+ */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Redis } from "ioredis"
 import { createClient, defineScript } from "redis"
 import { slicesOf } from "./slices.mjs"
 
-/** Keys: event, user, history, boards of all time, the day, the week. Arguments: user, xp, the row of history. */
+/**
+ * Keys: event, user, history, boards of all time, the day, the week. Arguments: user, xp, the row
+ * of history.
+ */
 const script = `
 local seen = redis.call('GET', KEYS[1])
 if seen then return {tonumber(seen), 1} end

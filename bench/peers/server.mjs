@@ -1,7 +1,8 @@
 /**
- * A common alternative to Laurel: a Fastify server over PostgreSQL or Redis that takes the same requests. Each event is applied
- * once by its id, adds xp, moves the boards of the day, the week and all time, leaves a row of history, and has a reply with
- * the members of Laurel's. Messages to the process ask for the sum of all xp (`total`), for one event of each of many new users by the
+ * A common alternative to Laurel: a Fastify server over PostgreSQL or Redis that takes the same
+ * requests. Each event is applied once by its id, adds xp, moves the boards of the day, the week
+ * and all time, leaves a row of history, and has a reply with the members of Laurel's. Messages to
+ * the process ask for the sum of all xp (`total`), for one event of each of many new users by the
  * store's best way (`load`), and for everything in its lasting form (`settle`).
  */
 import { randomUUIDv7 } from "node:crypto"
@@ -9,7 +10,10 @@ import fastify from "fastify"
 import { openPostgres } from "./postgres.mjs"
 import { openRedis } from "./redis.mjs"
 
-/** `{ store: "postgres" | "redis", socket, driver, connections, key, again }`; again: the store has its data already. */
+/**
+ * `{ store: "postgres" | "redis", socket, driver, connections, key, again }`; again: the store has
+ * its data already.
+ */
 const options = JSON.parse(process.argv[2])
 const store = await (options.store === "postgres" ? openPostgres : openRedis)(options)
 

@@ -1,8 +1,8 @@
 /**
- * Asks without HTTP and without a disk: decide, apply, encode for the journal, group commit, snapshots,
- * answer. The storage is the one in memory, except that it forgets what is written: keeping it all on the
- * heap would cost more than the engine does. The reference does the least that any implementation does: it
- * adds to a user in a Map, at once.
+ * Asks without HTTP and without a disk: decide, apply, encode for the journal, group commit,
+ * snapshots, answer. The storage is the one in memory, except that it forgets what is written:
+ * keeping it all on the heap would cost more than the engine does. The reference does the least
+ * that any implementation does: it adds to a user in a Map, at once.
  */
 import { Effect, Exit, Scope } from "effect"
 import type { Engine, UserMessage } from "../../src/engine/Engine.ts"
@@ -38,7 +38,7 @@ const newMessages = (asksPerRound: number): ReadonlyArray<UserMessage> =>
 
 type Run = (engine: Engine["Service"], messages: ReadonlyArray<UserMessage>) => Effect.Effect<void>
 
-/** Every caller waits for its answer before it asks again. */
+/** Each caller waits for its answer before the next command. */
 const oneByOne: Run = (engine, messages) => {
   let next = 0
   const caller = Effect.gen(function* () {
@@ -61,7 +61,7 @@ const manyAtOnce: Run = Effect.fnUntraced(function* (engine, messages) {
 const perSecond = (asksPerRound: number, startedAt: number): number =>
   (asksPerRound * 1_000) / (performance.now() - startedAt)
 
-/** A new engine for each round, so that none drags the memory of those before. */
+/** A new engine for each round, without the memory of earlier rounds. */
 const ours = (run: Run, asksPerRound: number): Promise<number> =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()

@@ -1,4 +1,4 @@
-/** The least that remembers who has how much: a Map from user id to an object. */
+/** The minimum that stores the xp of users: a Map from user id to an object. */
 import { answer } from "../children.ts"
 import { lessonXp, userIdAt } from "../events.ts"
 import { heapBytes } from "../heap.ts"

@@ -1,6 +1,6 @@
 /**
- * A leaderboard of many members, Laurel's or one of `peers/boards.mjs`: each message to the process asks for a round of all
- * operations, and what each costs.
+ * A leaderboard of many members, Laurel's or one of `peers/boards.mjs`: each message to the process
+ * asks for a round of all operations, and what each costs.
  */
 import { Leaderboard } from "../../src/domain/board/Leaderboard.ts"
 import { answer } from "../children.ts"

@@ -1,7 +1,8 @@
 /**
- * An engine with definitions: what an event costs that matches two rules, the steps of two quests and two
- * badges, beside how many others; and what a user costs in memory who has ten badges, five quests and three
- * streaks. No HTTP, no disk. Costs are of the processor, so that what else the machine does counts less.
+ * An engine with definitions: what an event costs that matches two rules, the steps of two quests
+ * and two badges, beside how many others; and what a user costs in memory who has ten badges, five
+ * quests and three streaks. No HTTP, no disk. Costs are of the processor, so that what else the
+ * machine does counts less.
  */
 import { Effect, Exit, Scope } from "effect"
 import type { ProjectCommand } from "../../src/domain/decide/Project.ts"
@@ -37,7 +38,7 @@ const together = 1_000
 const richUsers = 50_000
 
 const matching = "LESSON_DONE"
-/** More than any user reaches, so that every event counts for the same as the first. */
+/** More than any user reaches, so that every event has the same cost as the first. */
 const outOfReach = 1_000_000_000
 
 const named = (

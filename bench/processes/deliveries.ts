@@ -1,4 +1,6 @@
-/** An engine and the delivery of its webhooks on a real disk, with receivers that need no sockets. */
+/**
+ * An engine and the delivery of its webhooks on a real disk, with receivers that need no sockets.
+ */
 
 import { Effect } from "effect"
 import { Engine } from "../../src/engine/Engine.ts"

@@ -1,6 +1,6 @@
 /**
- * Fills a data directory with `users` users of one event each, all of them warm to the end, and says what
- * they cost in memory. Messages go through JSON, so that strings are those that a server would keep.
+ * Fills a data directory with `users` users of one event each, all of them warm, and measures their
+ * memory. Messages are parsed from JSON, so that strings are like those of a server.
  */
 import { Effect } from "effect"
 import type { UserMessage } from "../../src/engine/Engine.ts"

@@ -1,6 +1,7 @@
 /**
- * Hostile callers: each has a connection of its own and sends its request at a fixed interval, whatever the replies. A
- * caller skips a turn while its last request has no reply. Runs until the message to end.
+ * Hostile callers: each has a connection of its own and sends its request at a fixed interval,
+ * whatever the replies. A caller skips a turn while its last request has no reply. Runs until the
+ * message to end.
  */
 import { readFileSync } from "node:fs"
 import { connect } from "node:net"
@@ -35,7 +36,7 @@ export interface HostileCounts {
 
 const statusLength = "HTTP/1.1 200".length
 
-/** Sends until `ending`; then its connection goes. */
+/** Sends until `ending`, then closes its connection. */
 const attack = (
   { bodyFile, key, path, together }: HostileCaller,
   port: number,

@@ -1,7 +1,8 @@
 /**
- * A server that takes single events and stores none: it parses each body and answers a fixed reply. `bare` is `node:http`
- * alone, `pipeline` Laurel's own HTTP, `builder` Effect's `HttpApiBuilder`; the two latter serve one declaration. A message
- * to the process asks for its processor time in microseconds.
+ * A server that takes single events and stores none: it parses each body and answers a fixed reply.
+ * `bare` is `node:http` alone, `pipeline` Laurel's own HTTP, `builder` Effect's `HttpApiBuilder`;
+ * the two latter serve one declaration. A message to the process asks for its processor time in
+ * microseconds.
  */
 // First: schemas that are made before the compiler stay slow.
 import "effect/schema/SchemaJITCompiler/enable"

@@ -1,8 +1,8 @@
 /**
- * Loaded into the server with `--import`: at SIGUSR2 it writes the longest turn of the event loop since the last one to the
- * file that `LONGEST_TURN_FILE` names, as JSON: by the clock, which also counts while the machine runs something else, and
- * in processor time of the thread. Both include up to `everyMs` of what ran before. Only the server itself does so, not
- * what it starts.
+ * Loaded into the server with `--import`: at SIGUSR2 it writes the longest turn of the event loop
+ * since the last one to the file that `LONGEST_TURN_FILE` names, as JSON: by the clock, which also
+ * counts while the machine runs something else, and in processor time of the thread. Both include
+ * up to `everyMs` of what ran before. Only the server itself does so, not what it starts.
  */
 import { renameSync, writeFileSync } from "node:fs"
 import { isMainThread } from "node:worker_threads"

@@ -1,4 +1,7 @@
-/** A message to 10,000 endpoints, while none hangs and while 1,000 do; and what those feel who ask meanwhile. */
+/**
+ * A message to 10,000 endpoints, while none hangs and while 1,000 hang; and the latency of requests
+ * meanwhile.
+ */
 import { Effect, Fiber } from "effect"
 import { limits } from "../../src/Limits.ts"
 import { answer } from "../children.ts"

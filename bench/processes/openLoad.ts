@@ -1,13 +1,13 @@
 /**
- * Load in an open loop: events come at a steady rate, whether or not those before them were answered, as they do
- * from many callers who know nothing of each other. Latency counts from the moment at which an event was due. An event
- * that finds no free connection is not sent, as behind a proxy whose pool is used up.
+ * Load in an open loop: events are sent at a steady rate without waiting for replies, as from many
+ * independent callers. Latency counts from the moment at which an event was due. An event without a
+ * free connection is not sent, as behind a proxy with an exhausted pool.
  *
- * The report has the quantiles of the whole time, and medians of those of each second: on a machine that now and then
- * stands still for a second, the 99th percentile of the whole time is that of the machine.
+ * The report has the quantiles of the whole time, and medians of the quantiles of each second: if
+ * the machine sometimes stalls for a second, the 99th percentile of the whole time is the stall.
  *
- * wrk has no open loop; hey and h2load measure from the moment of sending. The report has the processor time of the load for
- * each event.
+ * wrk has no open loop; hey and h2load measure from the moment of sending. The report has the
+ * processor time of the load for each event.
  */
 import { connect, type Socket } from "node:net"
 import { answer, onEnd } from "../children.ts"
@@ -44,7 +44,7 @@ export interface OpenLoadReport {
   readonly acceptedInAll: number
   /** Requests whose connection broke: whether they were applied is unknown. */
   readonly broken: number
-  /** The longest time in which the load itself did not get to run. */
+  /** The longest time in which the load itself did not run. */
   readonly longestPauseMs: number
   /** The share of the time in which the load itself was busy, 0 to 1. */
   readonly utilization: number
@@ -135,7 +135,7 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
       } else if (status === 503 && text.includes("\r\nRetry-After: ")) {
         second?.refused.add(tookMs)
       } else if (status !== 408) {
-        // 408 is for a connection that rested too long before its first request.
+        // 408 is the reply to a connection that was idle too long before its first request.
         reject(new Error(`Status ${status}: ${text}`))
         return
       }
@@ -151,7 +151,7 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
         const dueAt = startedAt + (sent++ * 1_000) / options.perSecond
         const measured = secondOf(dueAt) !== undefined
         if (measured) offered++
-        // Each in its turn: one that rests too long is closed by the server.
+        // Connections take turns: the server closes idle connections.
         const connection = idle.shift()
         if (connection === undefined) {
           if (measured) unsent++

@@ -14,7 +14,7 @@ export interface PendingOptions {
 
 export interface PendingReport {
   readonly pending: number
-  /** Alive after garbage collection, more than before. */
+  /** Additional live bytes after garbage collection. */
   readonly bytes: number
 }
 
@@ -35,7 +35,7 @@ await answer(({ directory, events, webhooks }: PendingOptions) =>
             yield* engine.askUsers(environment, messages)
           }
         })
-        // The same events without webhooks: what users and journal take is there before.
+        // The same events without webhooks, so that users and journal take their memory before.
         yield* track
         const made = Array.from({ length: webhooks }, (_, index) =>
           webhookTo(`https://receiver-${index}.example.com/`, "event.tracked"),

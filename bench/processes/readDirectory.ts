@@ -1,4 +1,7 @@
-/** The minimum work of a start: every value that the engine reads, read from LMDB without looking inside. */
+/**
+ * The minimum work of a start: reads every value that the engine reads from LMDB, without decoding
+ * it.
+ */
 import path from "node:path"
 import { open } from "lmdb"
 import { answer } from "../children.ts"

@@ -1,4 +1,7 @@
-/** Closes windows with many members on the board, stores and deletes them, watching how long the event loop is held. */
+/**
+ * Closes, stores and deletes windows with many members, and measures how long the event loop is
+ * blocked.
+ */
 import { Effect } from "effect"
 import { domain, Environment } from "../../src/engine/actor/Environments.ts"
 import { pageOf } from "../../src/engine/boards/BoardSource.ts"
@@ -18,9 +21,9 @@ export interface RolloverReport {
 
 /** The turns of the event loop during a piece of work. */
 export interface Turns {
-  /** Milliseconds of processor time of the turn that took most. */
+  /** The most processor time of a turn, in milliseconds. */
   readonly longestProcessorMs: number
-  /** Milliseconds of the turn that took longest, with what other processes took. */
+  /** The longest turn in milliseconds, including the time of other processes. */
   readonly longestMs: number
   /** Milliseconds from begin to end. */
   readonly allMs: number
@@ -37,7 +40,7 @@ const threadMs = (): number => {
   return (system + user) / 1_000
 }
 
-/** Calls back in every turn of the event loop; answers what became of it since. */
+/** Calls back in every turn of the event loop; returns the turns since the last call. */
 const watchTurns = (): (() => Turns) => {
   let longestProcessorMs = 0
   let longestMs = 0

@@ -1,4 +1,7 @@
-/** Receives webhooks: keeps the first ones as they came, counts all, answers 204 to each. `GET` tells the count. */
+/**
+ * Receives webhooks: keeps the first messages, counts all, answers 204 to each. `GET` returns the
+ * count.
+ */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { answer } from "../children.ts"

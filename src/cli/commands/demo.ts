@@ -25,7 +25,7 @@ const subjectCharactersMax = 500
 /** The event must not be too old when it arrives. */
 const underwayMs = 3_600_000
 
-export interface CommitEvent {
+interface CommitEvent {
   readonly id: string
   readonly userId: string
   readonly action: typeof commitAction
@@ -73,7 +73,7 @@ export const commitEvent = (commit: Commit, now: number): CommitEvent => {
 
 /* The few operations that the demo needs, with the client that apps use. */
 
-export type BatchCounts = Pick<BatchSummary, "accepted" | "duplicates">
+type BatchCounts = Pick<BatchSummary, "accepted" | "duplicates">
 
 export type Standing = Pick<LeaderboardEntry, "rank" | "userId" | "xp" | "level">
 

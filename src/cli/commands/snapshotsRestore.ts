@@ -64,7 +64,7 @@ import {
 /* Keys that had ended in the replaced data, and that the restore has brought back into force. */
 
 /** `unknown` is the reason why keys could not be compared; `keys` and `count` are then empty. */
-export interface KeyComparison extends ReturnedKeys {
+interface KeyComparison extends ReturnedKeys {
   readonly unknown: string | null
 }
 
@@ -188,7 +188,7 @@ export interface Restored {
   readonly keys: KeyComparison | undefined
 }
 
-export interface RestoreWish {
+interface RestoreWish {
   /** An archive, or `newest`. */
   readonly id: string | undefined
   readonly target: RestoreTarget

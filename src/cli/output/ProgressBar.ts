@@ -35,7 +35,7 @@ export class ProgressBar {
   }
 }
 
-export interface ProgressBarOptions {
+interface ProgressBarOptions {
   /** Formats amounts; by default as whole numbers. */
   readonly format?: (value: number) => string
   readonly terminal?: NodeJS.WriteStream

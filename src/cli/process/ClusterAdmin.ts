@@ -113,7 +113,7 @@ export const projectInCluster = Effect.fnUntraced(function* (
 
 /* Commands that change the data of a cluster need to know which of its servers run. */
 
-export interface RunningCluster {
+interface RunningCluster {
   readonly status: ClusterStatus
   /** The addresses of the servers that run, by their heartbeats. */
   readonly running: ReadonlyArray<string>

@@ -76,7 +76,7 @@ import { setupLink } from "./OpenDashboard.ts"
 import { openHosts, type SharedParts } from "./OpenEngine.ts"
 import { prepareServices, watchData } from "./OpenServices.ts"
 
-export interface ClusterServerOptions {
+interface ClusterServerOptions {
   readonly config: Config
   /** The address of PostgreSQL. */
   readonly url: string
@@ -479,7 +479,7 @@ export const preparePartition = ({
     return { ...prepared, serve }
   })
 
-export const keepServerFileIn = (
+const keepServerFileIn = (
   directory: string,
   file: ServerFile,
 ): Effect.Effect<void, CommandFailed, Scope.Scope> =>

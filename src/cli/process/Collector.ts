@@ -14,7 +14,7 @@ import type { OtlpSerialization } from "effect/observability/OtlpSerialization"
 import { limits } from "../../Limits.ts"
 import type { Counter, Metrics } from "../../metrics/Metrics.ts"
 
-export type Signal = "logs" | "metrics" | "traces"
+type Signal = "logs" | "metrics" | "traces"
 
 /** The data in the body of an export. */
 interface Export {

@@ -5,7 +5,7 @@ import { type Listener, makeWorkerHost } from "../../engine/archive/WorkerHost.t
 import type { CommandFailed } from "../output/ExitCode.ts"
 import { jobFailure, withProgressBar } from "../output/JobWords.ts"
 
-export interface CommandJobOptions extends Pick<Listener, "asked"> {
+interface CommandJobOptions extends Pick<Listener, "asked"> {
   /** Run it with low priority, beside a server. */
   readonly background?: boolean
 }

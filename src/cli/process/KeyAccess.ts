@@ -27,7 +27,7 @@ import { loggingLayer } from "./Logging.ts"
 /* Keys through the admin address of a running server. */
 
 /** `ApiKeys`, with the errors `E` of the connection to the server. */
-export interface AdminClient<E = AdminUnavailable> {
+interface AdminClient<E = AdminUnavailable> {
   readonly create: (request: KeyRequest) => Effect.Effect<CreatedKey, LaurelError | E>
   readonly list: Effect.Effect<ReadonlyArray<KeyDetails>, LaurelError | E>
   readonly rotate: (
@@ -141,7 +141,7 @@ const hasData = (directory: string): Effect.Effect<boolean> =>
  * `AccountAdmin`, with the errors `E` of the connection to the server. `address` is the server's
  * public address.
  */
-export interface AccountClient<E> {
+interface AccountClient<E> {
   readonly address: string
   readonly list: Effect.Effect<ReadonlyArray<AccountDetails>, LaurelError | E>
   readonly createLink: (request: LinkRequest) => Effect.Effect<CreatedLink, LaurelError | E>

@@ -17,7 +17,7 @@ import type { Metrics } from "../../metrics/Metrics.ts"
 import type { CommandFailed } from "../output/ExitCode.ts"
 import { writeNew } from "../output/Welcome.ts"
 
-export interface OpenedDashboard {
+interface OpenedDashboard {
   readonly accounts: AccountAdmin["Service"]
   /** The keys for the operator. Changes are in the audit log. */
   readonly keys: ApiKeys["Service"]

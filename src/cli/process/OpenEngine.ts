@@ -94,12 +94,12 @@ export interface SharedDirectory {
 }
 
 /** Checked entries of the database, records caught up from PostgreSQL, or the wait for it. */
-export type StorageProgress =
+type StorageProgress =
   | { readonly stage: "entries" | "catchUp"; readonly done: number; readonly total: number }
   | { readonly stage: "postgres"; readonly why: string }
 
 /** The claim of an owner. */
-export interface Fence {
+interface Fence {
   readonly epoch: number
   /** Whether all servers of the cluster know that a project may be in any partition. */
   readonly spreadsProjects: boolean
@@ -115,7 +115,7 @@ export interface Fence {
 export type Fold = FoldOf<StorageError>
 
 /** A storage that was opened. It takes appends once `claim` has ended. */
-export interface Claimable extends DurableStorage.OpenedStorage {
+interface Claimable extends DurableStorage.OpenedStorage {
   /**
    * Makes this server the only writer. `fold` takes all records that the storage does not have yet.
    */
@@ -456,7 +456,7 @@ export const misplaced = (
  * Records the number of the partition in its directory, except for partition 1. Once, since each
  * record costs a snapshot.
  */
-export const beginDirectory = (
+const beginDirectory = (
   config: Config,
   engine: Engine["Service"],
 ): Effect.Effect<void, LaurelError> => {

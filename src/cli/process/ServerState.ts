@@ -17,7 +17,7 @@ import { observeRecentEvents } from "../../metrics/RecentEvents.ts"
 import { isGood, type ListedArchive } from "../../storage/archive/ArchiveCatalog.ts"
 import { readDataUse } from "./DataUse.ts"
 
-export interface ServerStateParts {
+interface ServerStateParts {
   readonly config: Config
   readonly archives: Archives["Service"]
   readonly metrics: Metrics

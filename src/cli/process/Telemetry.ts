@@ -50,7 +50,7 @@ export class RequestSpans {
   }
 }
 
-export interface TelemetryOptions {
+interface TelemetryOptions {
   /** The collector's base URL; `/v1/logs`, `/v1/metrics` and `/v1/traces` are appended. */
   readonly endpoint: string
   /** Sent with every export. */
