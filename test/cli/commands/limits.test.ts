@@ -6,7 +6,7 @@ import { limits } from "../../../src/Limits.ts"
 import { runCommand } from "../commands.ts"
 
 describe("laurel limits", () => {
-  it.effect("prints a line with value and unit for every limit", () =>
+  it.live("prints a line with value and unit for every limit", () =>
     Effect.gen(function* () {
       const { code, stdout } = yield* runCommand(["limits"], "/nowhere")
       const [titles, , ...lines] = stdout.trimEnd().split("\n")
@@ -19,7 +19,7 @@ describe("laurel limits", () => {
     }),
   )
 
-  it.effect("with --json prints an array with name, value and unit of every limit", () =>
+  it.live("with --json prints an array with name, value and unit of every limit", () =>
     Effect.gen(function* () {
       const { code, stdout } = yield* runCommand(["limits", "--json"], "/nowhere")
       expect(code).toBe(0)
