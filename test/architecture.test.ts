@@ -123,7 +123,6 @@ const shared = ["Build.ts", "engineLimits.ts", "Limits.ts"]
 const unsplit = [
   "accounts/AccountsLive.ts",
   "accounts/people/PeopleLive.ts",
-  "cluster/Placement.ts",
   "dashboard/Dashboard.ts",
   "dashboard/pages/account.ts",
   "dashboard/pages/definitions/editor.ts",

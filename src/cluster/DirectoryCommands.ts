@@ -1,9 +1,11 @@
 /**
- * Commands to the directory from runners that do not own partition 1: posted to its owner's internal port, which answers once the
- * change is published; the sender answers its own caller once its copy has it.
+ * Commands to the directory from runners that do not own partition 1. The runner posts the command
+ * to the internal port of the owner, which replies once the change is published. The runner replies
+ * to its own caller once its copy has the change.
  *
- * A command is sent again only where it surely was not carried out: the owner refused the connection, or is none any more. After
- * a lost answer the outcome is unknown: keys would be made twice.
+ * A command is sent again only if it was certainly not executed: the owner refused the connection,
+ * or is no longer the owner. After a lost reply the outcome is unknown, because a second attempt
+ * could create a key twice.
  */
 import { Cause, Effect, Exit, Result } from "effect"
 import type { DirectoryCommand } from "../domain/decide/Directory.ts"
@@ -22,7 +24,7 @@ import { noOwner } from "./Forward.ts"
 import { internalHeaders } from "./InternalPort.ts"
 import type { Owners } from "./Owners.ts"
 
-/** A change that all runners can read. */
+/** A change that is published, so that all runners can read it. */
 export interface PublishedChange {
   readonly record: JournalRecord
   /** The sequence of the last record in the published directory. */
@@ -31,7 +33,7 @@ export interface PublishedChange {
 
 type Reply = { readonly change: PublishedChange } | { readonly refusal: LaurelError }
 
-/** Carries out commands of other runners, which the internal port lets in. */
+/** Executes commands of other runners. The internal port has authenticated them. */
 export const directoryHandler = (
   ask: (command: DirectoryCommand) => Effect.Effect<PublishedChange, LaurelError>,
 ): Effect.Effect<RequestHandler> =>
@@ -74,7 +76,7 @@ export interface DirectoryCommandsOptions {
   readonly copy: Pick<DirectoryCopy, "has">
 }
 
-/** Nothing was carried out. */
+/** The owner has certainly not executed the command. */
 class NotTaken extends Error {}
 
 const notSent = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"])
@@ -86,10 +88,11 @@ export class DirectoryCommands {
     this.#options = options
   }
 
-  /** Asks the owner of partition 1, and ends once the copy here has the change. */
+  /** Sends the command to the owner of partition 1, and ends once the local copy has the change. */
   readonly ask = (command: DirectoryCommand): Effect.Effect<JournalRecord, LaurelError> =>
     Effect.gen({ self: this }, function* () {
-      // An engine that closes notes the last uses of keys: they are not worth a wait, at the end of the cluster for nobody.
+      // An engine that closes records the last uses of keys. They are not worth a wait: when the
+      // whole cluster stops, there is no owner to wait for.
       const waitMs = command.kind === "useKeys" ? 0 : limits.ownerWaitMs
       const reply = yield* this.#post(JSON.stringify(command), waitMs)
       if ("refusal" in reply) return yield* Effect.fail(reply.refusal)
@@ -121,7 +124,7 @@ export class DirectoryCommands {
     })
   }
 
-  /** Fails with `NotTaken` where the owner did nothing. */
+  /** Rejects with `NotTaken` if the owner has certainly not executed the command. */
   async #send(address: string, body: string, signal: AbortSignal): Promise<Reply> {
     const { connections, secret } = this.#options
     try {
@@ -149,14 +152,15 @@ export class DirectoryCommands {
 }
 
 /*
- * An engine whose directory is the cluster's: callers read and change it by the same two verbs, whichever partition they are
- * in. The first partition's engine has it; a change is answered once it is published. Those of other partitions read the copy and
- * send their commands to the first.
+ * The engines of a cluster, whose directory is that of the cluster. Callers read and change the
+ * directory in the same way in every partition. The engine of partition 1 has the directory, and
+ * replies to a change once it is published. The engines of other partitions read the copy, and send
+ * commands to the owner of partition 1.
  */
 
 type EngineService = Engine["Service"]
 
-/** Changes the directory of the first partition. */
+/** Changes the directory in the engine of partition 1. Ends once the change is published. */
 export const askPublished =
   (engine: EngineService, publisher: Pick<DirectoryPublisher, "published">) =>
   (command: Parameters<EngineService["askDirectory"]>[0]) =>
@@ -169,7 +173,7 @@ export const askPublished =
       return change
     })
 
-/** The engine of the first partition. */
+/** The engine of partition 1. */
 export const publishing = (
   engine: EngineService,
   publisher: Pick<DirectoryPublisher, "published">,

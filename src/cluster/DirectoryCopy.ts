@@ -1,11 +1,11 @@
 /**
- * The directory on a runner that does not own partition 1: a copy of the published row (`DirectoryTable.ts`), read after each
- * notification and at least every `directoryPollMs`.
+ * The directory on a runner that does not own partition 1: a copy of the published row
+ * (`DirectoryTable.ts`), read after each notification and at least every `directoryPollMs`.
  *
- * It stays readable while PostgreSQL does not answer or the row is damaged, but counts as current only for `staleMs` after the
- * begin of the last read that found it so, on a clock that only goes forward. Requests are refused
- * once the copy is not current. So a revoked key is refused on all runners at most `staleMs` after its revocation was
- * answered; usually after the notification.
+ * The copy stays readable while PostgreSQL does not answer or the row is damaged. It counts as
+ * current only for `staleMs` after the begin of the last read that confirmed it, on a monotonic
+ * clock. While the copy is not current, requests are refused. So all runners refuse a revoked key
+ * at most `staleMs` after the reply to the revocation, and usually at the notification.
  */
 import { Effect, Latch, type Scope } from "effect"
 import { type DirectoryState, emptyDirectory } from "../domain/project/Directory.ts"
@@ -25,17 +25,17 @@ export class DirectoryCopy {
   readonly #staleMs: number
   readonly #pollMs: number
   readonly #notified = Latch.makeUnsafe(false)
-  /** Opens with the next state. */
+  /** Opens when the next state is read. */
   #moved = Latch.makeUnsafe(false)
-  /** Opens with the next read that finds the copy current. */
+  /** Opens at the next read that confirms the copy. */
   #read = Latch.makeUnsafe(false)
   #place = nowhere
-  /** When the last read began, and the last one that found the copy current. */
+  /** When the last read began, and when the last read that confirmed the copy began. */
   #readAt = Number.NEGATIVE_INFINITY
   #currentAt = Number.NEGATIVE_INFINITY
-  /** The latest one that was read whole; an empty one before the first. */
+  /** The last state that was read intact. Empty before the first read. */
   state: DirectoryState = emptyDirectory
-  /** Why the last read did not find the copy current; `undefined`: it did. */
+  /** Why the last read did not confirm the copy. `undefined`: it did. */
   failure: string | undefined = "The directory was not read yet"
 
   private constructor({ staleMs, url }: DirectoryCopyOptions) {
@@ -56,17 +56,20 @@ export class DirectoryCopy {
       return copy
     })
 
-  /** Whether any state was read. */
+  /** Whether a state was read since the start. */
   get wasRead(): boolean {
     return this.#place !== nowhere
   }
 
-  /** Whether each change that was answered `staleMs` ago is in it. */
+  /** Whether the copy has every change whose reply was sent at least `staleMs` ago. */
   get isCurrent(): boolean {
     return performance.now() - this.#currentAt < this.#staleMs
   }
 
-  /** Ends when a read that began after the call has found the copy current. Such reads begin `directoryReadPauseMs` apart. */
+  /**
+   * Ends when a read that began after the call has confirmed the copy. These reads begin at least
+   * `directoryReadPauseMs` apart.
+   */
   readonly renewed: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
     const askedAt = performance.now()
     while (this.#currentAt < askedAt) {
@@ -81,7 +84,7 @@ export class DirectoryCopy {
     }
   })
 
-  /** Ends when the copy has the directory's record of this sequence, which is published. */
+  /** Ends when the copy has the published record `sequence` of the directory. */
   readonly has = (sequence: number): Effect.Effect<void, LaurelError> =>
     Effect.gen({ self: this }, function* () {
       while (true) {
@@ -129,7 +132,7 @@ export class DirectoryCopy {
     }
     this.failure = undefined
     this.#currentAt = askedAt
-    // `null`: it is the one of the last read.
+    // `null`: the row has not changed since the last read.
     if (state !== null) {
       this.state = state as DirectoryState
       this.#place = { epoch: Number(row!.epoch), sequence: Number(row!.sequence) }

@@ -1,10 +1,13 @@
 /**
- * The directory (accounts, keys, projects) of a cluster as its runners read it: one row, that the owner of partition 1 writes
- * and all others copy. The journal of partition 1 remains its truth.
+ * The published directory (accounts, keys, projects) of a cluster: one row that the owner of
+ * partition 1 writes and all other runners copy. The journal of partition 1 remains the source of
+ * truth.
  *
- * Row 1 is that one. Where partition 1 was replaced by older data, row 0 is the directory before (`ForgottenProjects.ts`).
+ * Row 1 has the directory. After partition 1 was replaced by older data, row 0 has the directory
+ * from before (`ForgottenProjects.ts`).
  *
- * A row of a later owner stays: the write of an earlier one finds a newer epoch there, or in the fence.
+ * A later owner's row is never overwritten: an earlier owner's write finds a newer epoch in the row
+ * or in the fence.
  */
 import { Deferred, Effect, Latch, Result } from "effect"
 import type { DirectoryState } from "../domain/project/Directory.ts"
@@ -25,10 +28,10 @@ import { encodeValue, openValue } from "../storage/SealedValue.ts"
 
 export const directoryPartition = 1
 
-/** Tells runners of a new row. */
+/** The channel of notifications of a new row. */
 export const directoryChannel = "laurel_directory"
 
-/** A place in the history of the directory. */
+/** A version of the directory. */
 export interface DirectoryPlace {
   readonly epoch: number
   readonly sequence: number
@@ -46,7 +49,7 @@ const writeText = `WITH owner AS (
 )
 SELECT pg_notify('${directoryChannel}', '') FROM written`
 
-/** Returns one row; none where there is a later owner. */
+/** Returns one row, or none if there is a later owner. */
 export const writeStatement = (epoch: number, state: DirectoryState): Statement => ({
   name: "write directory",
   text: writeText,
@@ -57,20 +60,23 @@ const readText = `SELECT epoch, sequence,
   CASE WHEN epoch = $1::bigint AND sequence = $2::bigint THEN NULL ELSE state END AS state
 FROM laurel_directory WHERE id = 1`
 
-/** Returns the state where it is at another place than `known`. */
+/** Returns the row. Its state is `null` if the row still has the given version. */
 export const readStatement = ({ epoch, sequence }: DirectoryPlace): Statement => ({
   name: "read directory",
   text: readText,
   values: [epoch, sequence],
 })
 
-/** The directory that was replaced; returns no row, or one. */
+/** Returns the replaced directory, in one row or none. */
 export const readReplaced: Statement = {
   name: "read replaced directory",
   text: "SELECT state FROM laurel_directory WHERE id = 0",
 }
 
-/** By the owner: what was replaced is known again. */
+/**
+ * Removes the replaced directory, once its projects are adopted. Does nothing if there is a later
+ * owner.
+ */
 export const removeReplaced = (epoch: number): Statement => ({
   name: "remove replaced directory",
   text: `DELETE FROM laurel_directory WHERE id = 0 AND EXISTS (
@@ -78,7 +84,7 @@ export const removeReplaced = (epoch: number): Statement => ({
   values: [epoch],
 })
 
-/** The state of a row, or a predicate ("is damaged"). */
+/** Returns the state of a row, or a predicate for a message ("is damaged"). */
 export const stateOf = (value: Uint8Array): DirectoryState | string => {
   const body = openValue(value)
   if (typeof body === "string") return body
@@ -89,10 +95,10 @@ export const stateOf = (value: Uint8Array): DirectoryState | string => {
   }
 }
 
-/** Before all rows. */
+/** Earlier than every row. */
 export const nowhere: DirectoryPlace = { epoch: -1, sequence: -1 }
 
-/** The directory as it was published last, read once; `undefined`: it never was. */
+/** Reads the published directory once. `undefined`: none was published yet. */
 export const readDirectory = (run: Run): InPostgres<DirectoryState | undefined> =>
   run(readStatement(nowhere)).pipe(
     Effect.catchIf(
@@ -109,15 +115,17 @@ export const readDirectory = (run: Run): InPostgres<DirectoryState | undefined> 
   )
 
 /*
- * Publishes the directory of partition 1, whose owner this runner is, to all runners (`DirectoryTable.ts`): at the start, after
- * each change, and every `directoryRepublishMs`, which replaces a damaged row. One write at a time has all changes up to then.
+ * Publishes the directory on the runner that owns partition 1: at the start, after each change, and
+ * every `directoryRepublishMs`, which repairs a damaged row. There is one write at a time. It
+ * includes all changes up to its begin.
  *
- * A change is answered once it is published (`published`): from then on each runner that knows it is up to date has it.
+ * The reply to a change waits until the change is published (`published`). From then on, a runner
+ * whose copy is current has the change.
  */
 
 export interface DirectoryPublisherOptions {
   readonly connection: Pick<PgConnection, "run">
-  /** The claim of this runner on partition 1. */
+  /** The epoch of this runner's claim on partition 1. */
   readonly epoch: number
   /** The durable directory. */
   readonly read: Effect.Effect<DirectoryState>
@@ -173,8 +181,8 @@ export class DirectoryPublisher {
   })
 
   /**
-   * Ends when the durable record `sequence` is published. Returns the sequence of the row, which is lower where records since have
-   * changed nothing in the directory.
+   * Ends when the durable record `sequence` is published. Returns the sequence of the published
+   * row. It is lower than `sequence` if the records in between changed nothing in the directory.
    */
   readonly published = (sequence: number): Effect.Effect<number, LaurelError> =>
     Effect.suspend(() => {
@@ -198,7 +206,7 @@ export class DirectoryPublisher {
   #isDue(state: DirectoryState, now: number): boolean {
     const last = this.#last
     if (last === undefined || now - this.#lastAt >= limits.directoryRepublishMs) return true
-    // A heartbeat changes the sequence alone.
+    // A heartbeat of the partition changes only the sequence.
     const { sequence: _, ...content } = state
     return Object.entries(content).some(
       ([name, value]) => last[name as keyof DirectoryState] !== value,

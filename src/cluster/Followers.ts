@@ -1,10 +1,12 @@
 /**
- * The followers of a partition: of the runners that are alive and do not own it, the first `count` in the order of a hash of
- * runner and partition. Each runner finds the same ones by itself, the partitions of one owner have different followers, and a
- * runner that joins displaces the followers of its part of the partitions.
+ * Selects the followers of a partition: of the live runners that do not own it, the first `count`
+ * in the order of a hash of partition and runner. Each runner computes the same followers. The
+ * partitions of one owner have different followers, and a runner that joins replaces the followers
+ * of only some partitions.
  *
- * Where the owner is gone, a follower that has caught up takes over; other runners wait `followerHeadStartMs` before they
- * try, and so does one that has its share of the partitions already (`Shares.ts`).
+ * If the owner is gone, a follower that has all records takes over at once. Other runners wait for
+ * `followerHeadStartMs` before they try, and so does a runner that already has its share of the
+ * partitions (`Shares.ts`), unless it follows.
  */
 import { hash } from "node:crypto"
 import { Effect, Exit, type Scope, Semaphore } from "effect"
@@ -16,18 +18,18 @@ import type { OpenedPartition, PreparedPartition } from "./PreparedPartition.ts"
 
 export interface FollowersOptions {
   readonly owners: Pick<Owners, "of" | "runners">
-  /** Of this runner. */
+  /** The address of this runner. */
   readonly address: string
-  /** Of each partition. */
+  /** The number of followers of each partition. */
   readonly count: number
-  /** Milliseconds, on a clock that only goes forward. */
+  /** Milliseconds of a monotonic clock. */
   readonly now?: () => number
 }
 
-/** A partition without an owner, as this runner has seen it. */
+/** A partition whose owner is gone, as this runner has seen it. */
 interface Free {
   readonly since: number
-  /** Of its last owner. */
+  /** The last owner's epoch. */
   readonly epoch: number
   lastSeenAt: number
 }
@@ -42,19 +44,20 @@ export class Followers {
     this.#now = options.now ?? (() => performance.now())
   }
 
-  /** Whether this runner is to follow. */
+  /** Whether this runner is one of the followers. */
   isFollower(partition: number): boolean {
     const { address, count, owners } = this.#options
     const owner = owners.of(partition)
-    // Nobody has owned the partition yet: there is nothing to follow.
+    // Without a first owner there is nothing to follow.
     if (owner === undefined || owner.epoch === 0 || owner.address === address) return false
     const others = owners.runners.filter((runner) => runner !== owner.address)
     return inOrder(partition, others).slice(0, count).includes(address)
   }
 
   /**
-   * Whether this runner may take the partition, whose owner is gone; asked again and again as long as it is. `hasRoom`: it has
-   * less than its share of the partitions.
+   * Whether this runner may take the partition, whose owner is gone. The caller repeats the
+   * question while the owner is gone. `hasRoom`: this runner has less than its share of the
+   * partitions.
    */
   mayTake(partition: number, isCaughtUp: boolean, hasRoom = true): boolean {
     const { address, count, owners } = this.#options
@@ -64,7 +67,7 @@ export class Followers {
     return hasRoom && (count === 0 || epoch === 0 || this.isAlone(partition))
   }
 
-  /** Whether no other runner is alive but the partition's owner of record, which is gone. */
+  /** Whether no other runner is alive, apart from the partition's last owner, which is gone. */
   isAlone(partition: number): boolean {
     const { address, owners } = this.#options
     const owner = owners.of(partition)?.address
@@ -74,7 +77,7 @@ export class Followers {
   #freeSince(partition: number, epoch: number): number {
     const now = this.#now()
     const before = this.#free.get(partition)
-    // Another epoch, or not asked for a while: it had an owner in between.
+    // With another epoch, or after a time without a call, the partition had an owner in between.
     const isNew = before?.epoch !== epoch || now - before.lastSeenAt > limits.followerHeadStartMs
     const free = isNew ? { since: now, epoch, lastSeenAt: now } : before
     free.lastSeenAt = now
@@ -89,18 +92,20 @@ const inOrder = (partition: number, runners: ReadonlyArray<string>): ReadonlyArr
 }
 
 /*
- * A partition's engine on a runner that follows the owner: every `followIntervalMs` it reads from PostgreSQL what the owner has
- * appended since, folds it, and writes nothing there. So at the end of the owner it lacks only the last moment.
+ * A partition's engine on a runner that follows the owner. Every `followIntervalMs` it reads the
+ * records that the owner has appended to PostgreSQL since, and folds them. It writes nothing to
+ * PostgreSQL. When the owner fails, it lacks only the records of the last moment.
  *
- * It waits for a PostgreSQL that does not answer. Any other failure ends it, since the state may have a part of a batch
- * alone: then the copy has to be opened again. `promote` makes the engine the owner's, with what it still lacks; where that is
- * interrupted before the claim and not within a batch, it follows on.
+ * It waits while PostgreSQL does not answer. Any other failure ends it, because the state may then
+ * include only a part of a batch: the copy has to be opened again. `promote` reads the records that
+ * are missing and makes this runner the owner. If the promotion is interrupted before the claim and
+ * not within a batch, the engine continues to follow (`followOn`).
  */
 
 export class Following {
   readonly #prepared: PreparedPartition
   readonly #looking = Semaphore.makeUnsafe(1)
-  /** A look failed: the state may have a part of a batch. */
+  /** A look failed: the state may include only a part of a batch. */
   #isTorn = false
   #upToDateAt: number | undefined
   readonly #since = performance.now()
@@ -110,7 +115,7 @@ export class Following {
     this.#prepared = prepared
   }
 
-  /** It has had all records of PostgreSQL a moment ago. */
+  /** Whether it had all records of PostgreSQL within `followerCaughtUpMs`. */
   get isCaughtUp(): boolean {
     return (
       this.#upToDateAt !== undefined &&
@@ -118,23 +123,23 @@ export class Following {
     )
   }
 
-  /** The last record that it has folded. */
+  /** The sequence of the last folded record. */
   get lastSequence(): number {
     return this.#prepared.progress().lastSequence
   }
 
-  /** Records that PostgreSQL had at the last look and that are not folded. */
+  /** The number of records that PostgreSQL had at the last look and that are not folded yet. */
   get behindRecords(): number {
     const { lastSequence, seen } = this.#prepared.progress()
     return Math.max(0, seen - lastSequence)
   }
 
-  /** Time since it last had all records of PostgreSQL; before that, since it was opened. */
+  /** The time since it last had all records of PostgreSQL, or since it was opened. */
   get behindSeconds(): number {
     return (performance.now() - (this.#upToDateAt ?? this.#since)) / 1_000
   }
 
-  /** Follows until that fails; succeeds with the cause. */
+  /** Follows until a failure, and succeeds with its cause. */
   readonly run: Effect.Effect<unknown> = Effect.suspend(() =>
     Effect.raceFirst(this.#prepared.failed, this.#run),
   )
@@ -147,7 +152,7 @@ export class Following {
     }
   })
 
-  /** Succeeds also while PostgreSQL does not answer, and does nothing during a promotion. */
+  /** Also succeeds while PostgreSQL does not answer. Does nothing during a promotion. */
   readonly #look = Effect.suspend(() => {
     if (this.isPromoting) return Effect.void
     const askedAt = performance.now()
@@ -166,7 +171,7 @@ export class Following {
     )
   })
 
-  /** Makes this runner the owner, after the look that is under way. */
+  /** Makes this runner the owner, after the look in progress. */
   readonly promote: Effect.Effect<OpenedPartition, unknown, Scope.Scope> = Effect.suspend(() => {
     this.isPromoting = true
     return Semaphore.withPermit(
@@ -179,7 +184,7 @@ export class Following {
     )
   })
 
-  /** After a promotion that was interrupted: whether it follows on. */
+  /** Called after an interrupted promotion. Returns whether the engine continues to follow. */
   followOn(): boolean {
     if (this.#isTorn || this.#prepared.progress().isTorn) return false
     this.isPromoting = false

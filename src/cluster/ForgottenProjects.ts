@@ -1,9 +1,11 @@
 /**
- * Projects that the directory does not know any more, since partition 1 went back to before they were made, while other
- * partitions have their data. The new owner of partition 1 adds them again, archived, with the ids that they had: so their data
- * can be reached once an operator unarchives them, and belongs to no other project. Their keys are gone.
+ * Projects that the directory has lost because partition 1 was restored to an earlier time, while
+ * other partitions still have their data. The new owner of partition 1 adds them again with their
+ * former ids, archived and without keys. So no other project gets their data, and an operator can
+ * unarchive them to reach it.
  *
- * The directory before is in PostgreSQL until that is durable; a crash repeats it, which adds nothing twice.
+ * PostgreSQL keeps the former directory until the adoption is durable. After a crash the adoption
+ * is repeated, and adds no project twice.
  */
 import { Effect, Result } from "effect"
 import type { ErrorCode } from "../domain/values/Errors.ts"
@@ -14,12 +16,15 @@ import { readReplaced, removeReplaced, stateOf } from "./DirectoryTable.ts"
 
 export interface ForgottenProjectsOptions {
   readonly connection: Pick<Sessions, "run">
-  /** The claim of this runner on partition 1. */
+  /** The epoch of this runner's claim on partition 1. */
   readonly epoch: number
   readonly engine: Pick<Engine["Service"], "askDirectory">
 }
 
-/** Ends when there are none; waits for PostgreSQL and for room in the engine. */
+/**
+ * Ends when no project is missing. Retries while PostgreSQL does not answer or the engine is
+ * overloaded.
+ */
 export const adoptForgotten = (options: ForgottenProjectsOptions): Effect.Effect<void> =>
   Effect.gen(function* () {
     while (true) {
@@ -54,7 +59,7 @@ const adopt = ({ connection, engine, epoch }: ForgottenProjectsOptions) =>
     yield* connection.run(removeReplaced(epoch))
   })
 
-/** The same command succeeds later. */
+/** After these failures the same command succeeds later. */
 const passing: ReadonlySet<ErrorCode> = new Set(["storage_unavailable", "overloaded", "starting"])
 
 const words = {

@@ -1,6 +1,6 @@
 /**
- * One request on its way to the owner and back (`Forwarder.ts`): it waits for an owner, or one attempt is under way
- * (`Forward.ts`), never both and never two.
+ * One request that is forwarded to the owner of its partition (`Forwarder.ts`), and its reply. At
+ * any time the request either waits for an owner, or has exactly one attempt in progress.
  */
 
 import type { IncomingMessage } from "node:http"
@@ -16,25 +16,29 @@ import { forwardedHeaders, internalHeaders, passesOn } from "./InternalPort.ts"
 import type { Owner } from "./Owners.ts"
 
 /*
- * One attempt to have an owner carry a forwarded request out: the handler that undici calls for it.
+ * One attempt at an owner: the handler that undici calls.
  *
- * It reports its end exactly once, and nothing afterwards: undici may still connect, or fail to connect, for an attempt
- * that was given up. Such a late report must not end, repeat or answer the request, whose next attempt is under way.
+ * An attempt reports its end exactly once, and nothing afterwards. undici may still connect, or
+ * fail to connect, for an attempt that was given up. Such a late report must not end, repeat or
+ * answer the request, whose next attempt is in progress.
  */
 
 type Controller = Dispatcher.DispatchController
 export type ReplyHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler["onResponseStart"]>>[2]
 
-/** Who made the attempt. Of the last three exactly one is called, unless the attempt was given up. */
+/**
+ * What an attempt reports. Exactly one of `replyEnded`, `refused` and `failed` is called, unless
+ * the attempt is given up.
+ */
 export interface AttemptReports {
-  /** The owner may begin on the request from now on. */
+  /** From now on the owner may execute the request. */
   readonly sent: () => void
   readonly replyBegins: (status: number, headers: ReplyHeaders) => void
   readonly replyGoesOn: (chunk: Buffer, controller: Controller) => void
   readonly replyEnded: () => void
-  /** The server is not the owner, and did nothing. */
+  /** The server is not the owner, and has done nothing. */
   readonly refused: () => void
-  /** No reply, or a part of one. */
+  /** There was no reply, or only a part of one. */
   readonly failed: () => void
 }
 
@@ -44,7 +48,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   #controller: Controller | undefined
   #isRefused = false
   #isOver = false
-  /** The owner may have begun on the request. */
+  /** Whether the owner may have executed the request. */
   isSent = false
 
   constructor(owner: Owner, reports: AttemptReports) {
@@ -52,7 +56,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#reports = reports
   }
 
-  /** Nothing more comes of it. */
+  /** Ends the attempt. It reports nothing afterwards. */
   giveUp(why: string): void {
     this.#isOver = true
     this.#controller?.abort(new Error(why))
@@ -93,26 +97,33 @@ class Attempt implements Dispatcher.DispatchHandler {
 }
 
 /*
- * The body of a request that is forwarded: kept until the reply as long as it is small, so that it can be sent again; else
- * streamed, with what has arrived already in front. An owner may reply before it has read all: the rest is then read here and
- * dropped, up to `refusedBodyBytesMax`, since many clients read no reply before they have sent their body.
+ * The body of a forwarded request. A small body is kept until the reply, so that it can be sent
+ * again. A large body is streamed, after the part that has already arrived. An owner may reply
+ * before it has read the whole body. The rest is then read and dropped here, up to
+ * `refusedBodyBytesMax`, because many clients read no reply before they have sent their body.
  */
 
-/** Bytes of all bodies that are kept now. */
+/** Bytes of all kept bodies of this process. */
 let keptBytes = 0
 
 export interface Body {
-  /** All of it; `undefined`: it is streamed. */
+  /** The whole body. `undefined`: the body is streamed. */
   readonly kept: Buffer | undefined
-  /** For one attempt to send it; `null`: there is none. A stream takes nothing from the request before it is read. */
+  /**
+   * The body for one attempt. `null`: the request has no body. A stream reads nothing from the
+   * request before undici reads the stream.
+   */
   readonly source: () => Buffer | Readable | null
-  /** After the last attempt. */
+  /** Called after the last attempt. */
   readonly release: () => void
 }
 
 const none: Body = { kept: Buffer.alloc(0), source: () => null, release: () => {} }
 
-/** Calls `done` once the body is kept, or too large for that; never where the client leaves before. */
+/**
+ * Calls `done` once the body is complete, or too large to keep. Does not call it if the client
+ * disconnects before.
+ */
 export const receiveBody = (request: IncomingMessage, done: (body: Body) => void): void => {
   if (!hasBody(request)) {
     done(none)
@@ -169,7 +180,7 @@ const streamed = (chunks: Array<Buffer>, request: IncomingMessage): Body => {
   }
 }
 
-/** `chunks`, then what the request still brings. */
+/** Streams `chunks`, then the rest of the request. */
 const streamOf = (chunks: Array<Buffer>, request: IncomingMessage): Readable => {
   let isListening = false
   const take = (chunk: Buffer): void => {
@@ -205,8 +216,9 @@ const streamOf = (chunks: Array<Buffer>, request: IncomingMessage): Readable => 
 }
 
 /*
- * Keep-alive connections to the internal ports of owners. A stream takes a connection for as long as it lasts, so streams
- * have connections of their own: a short request does not look for a free one among them.
+ * Keep-alive connections to the internal ports of owners. A stream occupies its connection for as
+ * long as it lasts. So streams have a pool of their own, in which no short request has to search
+ * for a free connection.
  */
 
 interface Connections {
@@ -226,7 +238,7 @@ export class OwnerConnections {
     return isStream ? found.streams : found.short
   }
 
-  /** Ends connections to others than these, after the requests in progress. */
+  /** Closes the connections to all other addresses, after their requests in progress. */
   keep(addresses: ReadonlySet<string>): void {
     for (const [address, { short, streams }] of this.#all) {
       if (addresses.has(address)) continue
@@ -254,8 +266,9 @@ const poolTo = (address: string): Pool =>
   })
 
 /*
- * Whether a request may be sent again although the first attempt may have been carried out: it changes nothing, or Laurel
- * recognises the repetition by an `Idempotency-Key` or by the ids of all its events.
+ * Whether a request may be sent again although the first attempt may have been executed: the
+ * request changes nothing, or Laurel recognises the repetition by an `Idempotency-Key` or by the
+ * ids of all its events.
  */
 
 export const isRepeatable = (
@@ -286,21 +299,24 @@ const haveIds = (batch: unknown): boolean => {
   return Array.isArray(events) && events.every(hasId)
 }
 
-/** How a forwarded request ended, for the metric; `repeated` is counted beside the end. */
+/** How a forwarded request ended, for the metric. `repeated` is counted in addition to the end. */
 export type ForwardOutcome = "answered" | "repeated" | "refused" | "unknown" | "left"
 
-/** What a forwarded request needs of the `Forwarder`. */
+/** The part of the `Forwarder` that a forwarded request uses. */
 export interface ForwardingRunner {
   readonly connections: OwnerConnections
   readonly secret: string
   readonly draining: boolean
-  /** The refusal of a request that no owner has begun. */
+  /** The error for a request that no owner has executed. */
   readonly refusal: LaurelError
-  /** Waits for a change of an owner, or a moment; `undefined`: too many requests wait already. */
+  /**
+   * Waits for a change of an owner, at most `ownerAvoidedMs`. `undefined`: too many requests wait
+   * already.
+   */
   readonly change: (partition: number) => Promise<void> | undefined
-  /** The owner to send to; `undefined`: none that takes requests. */
+  /** The owner to send to. `undefined`: no owner takes requests now. */
   readonly ownerOf: (partition: number) => Owner | undefined
-  /** Its owner did not take a request: another one may be known. */
+  /** The owner did not take a request: there may be another owner. */
   readonly avoid: (partition: number, owner: Owner) => void
   /** The owner takes requests. */
   readonly reached: (partition: number, owner: Owner) => void
@@ -315,14 +331,16 @@ export const noOwner: LaurelError = laurelError(
   { retryAfterSeconds: 1 },
 )
 
-/** PostgreSQL does not answer: no server can confirm that it owns a partition. */
+/**
+ * For the time in which PostgreSQL does not answer: no server can confirm that it owns a partition.
+ */
 const outage: LaurelError = laurelError(
   "storage_unavailable",
   "PostgreSQL does not answer. Nothing was changed.",
   { retryAfterSeconds: 5 },
 )
 
-/** Why no owner can be reached now. */
+/** The error that tells why no owner can be reached now. */
 export const refusalNow = ({ failure }: { readonly failure: string | undefined }): LaurelError =>
   failure === undefined ? noOwner : outage
 
@@ -332,19 +350,19 @@ export class Forward implements AttemptReports {
   readonly #exchange: Exchange
   readonly #body: Body
   readonly #headers: Array<string>
-  /** Since when it waits for an owner. */
+  /** When the request began to wait for an owner. */
   #waitingSince = performance.now()
-  /** The one under way; `undefined`: it waits for an owner. */
+  /** The attempt in progress. `undefined`: the request waits for an owner. */
   #attempt: Attempt | undefined
-  /** Those that were sent. */
+  /** The number of attempts that were sent. */
   #attempts = 0
-  /** A stream can be read once. */
+  /** The body is a stream that an attempt has begun to read. It cannot be read again. */
   #isBodyUsed = false
-  /** Its reply is a stream of events. */
+  /** The reply is a stream of events. */
   #isEndless = false
   #isEnded = false
 
-  /** `more`: header fields for the owner, names and values in turn. */
+  /** `more`: header fields for the owner, alternating names and values. */
   constructor(
     forwarder: ForwardingRunner,
     exchange: Exchange,
@@ -370,7 +388,7 @@ export class Forward implements AttemptReports {
     ])
   }
 
-  /** Whether an attempt is under way at an owner of an earlier epoch than this. */
+  /** Whether an attempt is in progress at an owner with an earlier epoch. */
   isOlderThan(epoch: number): boolean {
     return this.#attempt !== undefined && this.#attempt.owner.epoch < epoch
   }
@@ -435,7 +453,7 @@ export class Forward implements AttemptReports {
     metrics?.answered(status, performance.now() - startedAt)
     if (this.#forwarder.draining) passed.connection = "close"
     response.writeHead(status, passed)
-    // A stream may be silent for a while.
+    // A stream may send nothing for a while after its head.
     if (passed["content-length"] === undefined) response.flushHeaders()
     this.#isEndless = String(passed["content-type"]).startsWith("text/event-stream")
     if (this.#forwarder.draining) this.drain()
@@ -461,7 +479,7 @@ export class Forward implements AttemptReports {
   failed(): void {
     const { path, request, response } = this.#exchange
     if (response.headersSent) {
-      // Of half a reply the caller must see that it is cut.
+      // The caller must see that the reply is incomplete.
       response.destroy()
       this.#end("unknown")
       return
@@ -489,15 +507,15 @@ export class Forward implements AttemptReports {
   }
 
   /**
-   * Nothing was done, or it is safe to do again; `otherwise`: the refusal where the body is used up. It waits only where no newer
-   * owner, or announcement, is known.
+   * Sends the request again: it was not executed, or repeating it is safe. Waits only if no newer
+   * owner or announcement is known. `otherwise`: the error if the body cannot be read again.
    */
   #again(otherwise: LaurelError): void {
     if (this.#isBodyUsed) this.#refuse(otherwise, "refused")
     else this.#send()
   }
 
-  /** Ends an endless reply, in good order. */
+  /** Ends a stream in an orderly way. */
   drain(): void {
     if (!this.#isEndless || this.#isEnded) return
     this.#exchange.response.end()
@@ -505,7 +523,7 @@ export class Forward implements AttemptReports {
     this.#end("answered")
   }
 
-  /** The owner of its attempt is none any more. */
+  /** Called when the owner of the attempt in progress has lost the partition. */
   leave(): void {
     if (this.#attempt === undefined) return
     this.#attempt.giveUp("a new owner")

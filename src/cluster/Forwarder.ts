@@ -1,14 +1,17 @@
 /**
- * Sends requests on to the owner of their partition, which carries them out, authentication included, and sends its replies
- * back. Bodies stream in both directions.
+ * Forwards requests to the owner of their partition. The owner authenticates and executes them, and
+ * its replies are passed back. Bodies stream in both directions.
  *
- * - A request that no owner has begun waits for an owner, up to `ownerWaitMs`, and is then refused with 503.
- * - One that was sent and got no reply is sent again only where that is safe (`Forward.ts`); else the caller gets the 503
- *   that tells that the outcome is unknown.
- * - A new owner ends all waiting for the last one, which may have stopped without closing its connections.
+ * - A request that no owner has begun to execute waits for an owner, up to `ownerWaitMs`, and is
+ *   then refused with 503.
+ * - A request that was sent and got no reply is sent again only if that is safe (`isRepeatable` in
+ *   `Forward.ts`). Otherwise the caller gets the 503 that says that the outcome is unknown.
+ * - A new owner ends all attempts at the former owner, which may have stopped without closing its
+ *   connections.
  *
- * The runner's own address is an owner as any other, as long as it serves the partition. One that stood still may have lost its
- * partitions meanwhile: it reads the owners again, and sends nothing to itself.
+ * If this runner is the owner, it forwards to its own address as long as it serves the partition. A
+ * process that was paused may have lost its partitions meanwhile: it reads the owners again, and
+ * sends nothing to itself.
  */
 import { type LaurelError, laurelError } from "../domain/values/Errors.ts"
 import { shuttingDown } from "../engine/actor/Actor.ts"
@@ -31,14 +34,14 @@ import type { Owner, Owners } from "./Owners.ts"
 
 export interface ForwarderOptions {
   readonly owners: Pick<Owners, "of" | "runners" | "renew" | "changed" | "failure">
-  /** Of this runner. */
+  /** The address of this runner. */
   readonly address: string
   /** Whether this runner serves a partition. */
   readonly serves: (partition: number) => boolean
   readonly secret: string
   readonly metrics: RequestMetrics
   readonly watch?: RequestWatch
-  /** The partition of a request; rejects where it cannot be found. */
+  /** Returns the partition of a request. Rejects if it cannot be determined. */
   readonly partitionOf: (exchange: Exchange) => number | Promise<number>
 }
 
@@ -54,17 +57,20 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
     left: 0,
   }
   draining = false
-  /** The process will end: proxies in front send elsewhere. */
+  /** The process will end: proxies in front must send requests to other servers. */
   isStopping = false
-  /** Requests that wait for an owner. */
+  /** The number of requests that wait for an owner. */
   waiting = 0
   readonly #waitingFor = new Map<number, number>()
   readonly #options: ForwarderOptions
   readonly #startedAt = performance.now()
-  /** Each partition had an owner at once. */
+  /** Whether all partitions have had an owner at the same time. */
   #wasWhole = false
   readonly #sent = new Set<Forward>()
-  /** Owners that did not take a request, by partition: not asked until a newer one is known, it announces itself, or for a moment. */
+  /**
+   * Owners that did not take a request, by partition. They get no request until a newer owner is
+   * known, they announce that they serve, or `ownerAvoidedMs` has passed.
+   */
   readonly #avoided = new Map<number, { readonly owner: Owner; readonly until: number }>()
 
   constructor(options: ForwarderOptions) {
@@ -73,12 +79,14 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
     this.secret = options.secret
   }
 
-  /** Requests that were sent to an owner and are not finished. */
+  /** The number of requests that were sent to an owner and are not finished. */
   get inProgress(): number {
     return this.#sent.size
   }
 
-  /** From now on each reply ends its connection, and no request waits for an owner; endless replies end. */
+  /**
+   * From now on each reply closes its connection, and no request waits for an owner. Ends streams.
+   */
   drain(): void {
     this.draining = true
     for (const forward of [...this.#sent]) forward.drain()
@@ -125,7 +133,9 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
     }
   }
 
-  /** Lets the admin server of a partition's owner answer; the caller has checked who asks. */
+  /**
+   * Forwards a request to the admin server of a partition's owner. The caller has authenticated it.
+   */
   forwardAdmin(exchange: Exchange, partition: number): void {
     this.#forward(exchange, partition, [internalHeaders.admin, "1"])
   }
@@ -142,10 +152,11 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
   }
 
   /**
-   * Why proxies should send requests elsewhere; `undefined`: they can send them here. After its start a runner waits until each
-   * partition has an owner that is alive, `readinessWaitMs` at most: one partition that nobody can open must not keep all
-   * runners from the rest. From then on one without an owner is no reason to send the requests of all the others elsewhere, to
-   * servers which know no more.
+   * Why proxies should send requests to other servers. `undefined`: they can send them here. After
+   * its start a runner is not ready until each partition has a live owner, or `readinessWaitMs`
+   * has passed: one partition that no runner can open must not make all runners unready. From then
+   * on a partition without an owner does not make the runner unready, because the other servers
+   * have no owner for it either.
    */
   get notReady(): LaurelError | undefined {
     const { owners } = this.#options
@@ -169,13 +180,14 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
 
   ownerOf(partition: number): Owner | undefined {
     const owner = this.#options.owners.of(partition)
-    // The partition was begun, replaced or given away, and not claimed yet.
+    // The partition was created, replaced or given away, and not claimed since.
     if (owner?.address === "") return undefined
     const avoided = this.#avoided.get(partition)
     const isAvoided = avoided?.owner === owner && performance.now() < (avoided?.until ?? 0)
     if (owner === undefined || isAvoided) return undefined
     if (owner.address !== this.#options.address || this.#options.serves(partition)) return owner
-    // It was the owner, or is about to be: no request needs to go to its own port to find that out.
+    // This runner was the owner, or will be. It need not send a request to its own port to find
+    // that out.
     this.avoid(partition, owner)
     return undefined
   }
@@ -199,7 +211,7 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
 
   change(partition: number): Promise<void> | undefined {
     const others = this.#waitingFor.get(partition) ?? 0
-    // So a partition that has no owner for long leaves places for requests of the others.
+    // A partition without an owner thus leaves places for the requests of other partitions.
     return others < limits.ownerWaitingMax - this.waiting
       ? this.#changed(partition, others)
       : undefined
@@ -218,7 +230,7 @@ export class Forwarder implements RequestHandler, ForwardingRunner {
     this.outcomes[outcome]++
   }
 
-  /** Ends attempts at owners that are none any more, once these had their time to finish. */
+  /** Ends attempts at former owners, once these have had their time to finish (`handoverMs`). */
   leaveFormerOwners(): void {
     const timer = setTimeout(() => {
       const { owners } = this.#options

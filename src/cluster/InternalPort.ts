@@ -1,8 +1,9 @@
 /**
- * The port for other runners: takes forwarded requests, with the cluster's secret, for partitions that this runner serves. It
- * forwards nothing: a request makes one hop. The secret is a row of PostgreSQL that the first runner makes: who can read it
- * there can write the journal as well, and one setting less can be wrong. The connection is plain HTTP: keep the port on a
- * private network.
+ * The port for other runners. It accepts forwarded requests with the cluster's secret, for
+ * partitions that this runner serves. It forwards nothing, so a request makes one hop. The first
+ * runner creates the secret in a row of PostgreSQL: whoever can read the row can also write the
+ * journal, and operators have one setting less to get wrong. The connection is plain HTTP, so the
+ * port belongs on a private network.
  */
 import { createHash, timingSafeEqual } from "node:crypto"
 import { Effect, type Scope } from "effect"
@@ -13,8 +14,8 @@ import type { ServerRequest } from "../http/server/ServerRequest.ts"
 import { limits } from "../Limits.ts"
 
 /**
- * What a runner tells the owner with a forwarded request. Only the internal port reads these header fields; what a client
- * sends under their names is not passed on.
+ * The header fields that a runner adds to a forwarded request. Only the internal port reads them.
+ * Fields with these names that a client sends are not forwarded.
  */
 const prefix = "laurel-internal-"
 
@@ -28,11 +29,14 @@ export const internalHeaders = {
   directory: `${prefix}directory`,
   /** The address of the client's connection. */
   peer: `${prefix}peer`,
-  /** In a reply: this runner is not the owner, and did nothing. */
+  /** In a reply: this runner is not the owner, and has done nothing. */
   notOwner: `${prefix}not-owner`,
 } as const
 
-/** Between two neighbours alone (RFC 9110, 7.6.1), or made by the sender's HTTP. */
+/**
+ * Header fields for one connection only (RFC 9110, 7.6.1), or written by the HTTP client of the
+ * forwarder.
+ */
 const ofOneHop = new Set([
   "connection",
   "keep-alive",
@@ -46,7 +50,10 @@ const ofOneHop = new Set([
   "expect",
 ])
 
-/** The names, in lower case, that a `Connection` field lists: its fields stay between two neighbours. */
+/**
+ * The names, in lower case, that a `Connection` field lists. These fields are for one connection
+ * only.
+ */
 const namesIn = (connection: string | undefined): ReadonlySet<string> =>
   connection === undefined || connection === "keep-alive"
     ? noNames
@@ -54,15 +61,16 @@ const namesIn = (connection: string | undefined): ReadonlySet<string> =>
 const noNames: ReadonlySet<string> = new Set()
 
 /**
- * Tells whether a header field with a name, in lower case, goes on to the next hop. The `Connection` field is read once: a
- * caller may list thousands of names beside thousands of fields.
+ * Returns a function that tells whether the header field of a name, in lower case, is forwarded.
+ * The `Connection` field is parsed once, because a caller may list thousands of names beside
+ * thousands of fields.
  */
 export const passesOn = (connection: string | undefined): ((name: string) => boolean) => {
   const named = namesIn(connection)
   return (name) => !ofOneHop.has(name) && !name.startsWith(prefix) && !named.has(name)
 }
 
-/** The header fields of a forwarded request, names and values in turn. */
+/** The header fields of a forwarded request, alternating names and values. */
 export const forwardedHeaders = (
   rawHeaders: ReadonlyArray<string>,
   connection: string | undefined,
@@ -72,7 +80,7 @@ export const forwardedHeaders = (
   const headers: Array<string> = []
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!.toLowerCase()
-    // The id of the request here is the one there.
+    // The owner uses the id that this runner gave the request, which `more` has.
     if (name !== "x-request-id" && passes(name)) headers.push(name, rawHeaders[index + 1]!)
   }
   headers.push(...more)
@@ -81,11 +89,11 @@ export const forwardedHeaders = (
 
 export interface InternalPortOptions extends Address {
   readonly secret: string
-  /** Who answers for a partition; `undefined`: not this runner, now. */
+  /** Answers for a partition. `undefined` while this runner does not serve it. */
   readonly handlerOf: (partition: number, request: ServerRequest) => RequestHandler | undefined
-  /** The same for operators' requests, whose token another runner has checked. */
+  /** The same for operators' requests. The sender has checked their token. */
   readonly adminOf: (partition: number) => RequestHandler | undefined
-  /** Who carries out other runners' commands to the directory (`DirectoryCommands.ts`). */
+  /** Executes other runners' commands to the directory (`DirectoryCommands.ts`). */
   readonly directoryOf: () => RequestHandler | undefined
   readonly graceMs: number
 }
@@ -139,7 +147,7 @@ const notMine = refusing((exchange) =>
   ]),
 )
 
-/** Compares digests, so that neither content nor length of the secret shows in the time it takes. */
+/** Compares digests, so that the time reveals neither the content nor the length of the secret. */
 const secretCheck = (secret: string): ((given: unknown) => boolean) => {
   const digest = (text: string) => createHash("sha256").update(text).digest()
   const expected = digest(secret)

@@ -1,12 +1,13 @@
 /**
- * The load of each partition: requests answered and records written in a second, over the last `loadWindowMs`. The owner measures
- * its partitions and publishes them in the table `laurel_load`, so that all runners see the same numbers: moves (`Shares.ts`)
- * and the places of new projects depend on them.
+ * The load of each partition: requests answered plus records written in a second, over the last
+ * `loadWindowMs`. The owner measures its partitions and publishes the loads in the table
+ * `laurel_load`. All runners see the same numbers there. Moves (`Shares.ts`) and the assignment of
+ * new projects depend on them.
  *
- * - An owner publishes once it has measured for a whole window. Until then the number of the former owner is in force, so that a
- *   partition that has just moved does not look idle.
- * - A load is published again only where it differs from the published one by more than `loadChangeShare`: else the next move
- *   would change with each reading.
+ * - An owner publishes once it has measured for a whole window. Until then the former owner's
+ *   number stays in force, so a partition that has just moved does not look idle.
+ * - An owner publishes a load again only if it differs from the published load by more than
+ *   `loadChangeShare`. Otherwise the next move would change with each read.
  */
 import { limits } from "../Limits.ts"
 import type { Statement } from "../storage/postgres/PgConnection.ts"
@@ -16,13 +17,13 @@ export interface LoadRow {
   readonly id: unknown
   /** The last record of its journal. */
   readonly last: unknown
-  /** The load that was published last. */
+  /** The published load. */
   readonly load: unknown
 }
 
 interface Sample {
   readonly at: number
-  /** Requests and records since an unknown time. */
+  /** Requests and records since any fixed time. */
   readonly count: number
 }
 
@@ -34,20 +35,26 @@ export class Loads {
   readonly #now: () => number
   readonly #samples = new Map<number, Array<Sample>>()
   #published: ReadonlyMap<number, number> = new Map()
-  /** Requests that this runner has answered for a partition since it was opened; `undefined`: it does not serve it. */
+  /**
+   * Requests that this runner has answered for a partition since it was opened. `undefined`: it
+   * does not serve the partition.
+   */
   requests: (partition: number) => number | undefined = () => undefined
 
-  /** `now`: milliseconds, on a clock that only goes forward. */
+  /** `now`: milliseconds of a monotonic clock. */
   constructor(now = () => performance.now()) {
     this.#now = now
   }
 
-  /** Requests and records in a second, as published. */
+  /** The published load of a partition, in requests and records a second. */
   of(partition: number): number {
     return this.#published.get(partition) ?? 0
   }
 
-  /** Takes the rows of all partitions as PostgreSQL has them now; the statement that publishes what has changed. */
+  /**
+   * `rows`: the rows of all partitions in PostgreSQL. Returns the statement that publishes the
+   * changed loads, if any.
+   */
   read(rows: ReadonlyArray<LoadRow>): Statement | undefined {
     const published = new Map<number, number>()
     const changed = new Map<number, number>()
@@ -64,7 +71,9 @@ export class Loads {
     return { name: "loads", text: publishText, values }
   }
 
-  /** `undefined`: another runner serves it, or this one not for long enough. */
+  /**
+   * `undefined`: this runner does not serve the partition, or has not served it for a whole window.
+   */
   #measure(partition: number, records: number): number | undefined {
     const requests = this.requests(partition)
     if (requests === undefined) {
@@ -79,7 +88,7 @@ export class Loads {
     this.#samples.set(partition, samples)
     const isDue = samples.length === 0 || at - samples.at(-1)!.at >= limits.ownersReadMs / 2
     if (isDue) samples.push({ at, count })
-    // The first one stands for the begin of the window.
+    // The first sample stands for the begin of the window.
     while (samples.length > 1 && samples[1]!.at <= at - limits.loadWindowMs) samples.shift()
     const first = samples[0]!
     const ms = at - first.at

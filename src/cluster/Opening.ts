@@ -1,20 +1,28 @@
 /**
- * How long a runner that has the lock of a partition may take to serve it. A runner whose disk is full or fails would keep
- * the lock, and no other runner could take over: after `openingMs`, or `openingFailuresMax` failures in a row, it gives the
- * lock to the others, and does not ask for it again for as long.
+ * Bounds the time that a runner may take to serve a partition once it has the lock. A runner with a
+ * full or failing disk would otherwise keep the lock, and no other runner could take over. After
+ * `openingMs`, or after `openingFailuresMax` failures in a row, the runner gives the partition
+ * away, and does not ask for the lock again for the same time.
  *
- * Both times double with each time that the lock was given away: a long opening gets its time, and two runners that both
- * cannot open it pass it on ever more rarely. They are as they were once it has served.
+ * Both times double each time the runner gives the partition away. So an opening that takes long
+ * gets the time it needs, and two runners that both cannot open the partition exchange it less and
+ * less often. Both times are reset once the runner has served.
  *
- * One failure to write, or a damaged copy, is enough: another attempt would fail as well. Copies of the same data fill disks of the same size at the
- * same time. So the lock is asked for again after `unwritablePauseMs`, always: callers wait for the first runner with space.
+ * One failed write, or a damaged copy, is enough, because another attempt would fail as well. Here
+ * the pause is always `unwritablePauseMs`: copies of the same data fill disks of the same size at
+ * the same time, and callers wait for the first runner with free space.
  */
 
 import { Effect } from "effect"
 import { limits } from "../Limits.ts"
 import { directoryPartition } from "./DirectoryTable.ts"
 
-/** `again`: another attempt may succeed; `unwritable`: its directory takes no writes now, or has a damaged copy that is filled again; `ends`: the process is to end. */
+/**
+ * - `again`: another attempt may succeed.
+ * - `unwritable`: the directory takes no writes now, or has a damaged copy that will be filled
+ *   again.
+ * - `ends`: the process will end.
+ */
 export type OpeningFailure = "again" | "unwritable" | "ends"
 
 export class Opening {
@@ -25,17 +33,17 @@ export class Opening {
   #isUnwritable = false
   #pausesUntil = Number.NEGATIVE_INFINITY
 
-  /** `now`: milliseconds, on a clock that only goes forward. */
+  /** `now`: milliseconds of a monotonic clock. */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
   }
 
-  /** It has the lock, and does not serve. */
+  /** The runner has the lock and does not serve yet. Repeated calls keep the first time. */
   begins(): void {
     this.#since ??= this.#now()
   }
 
-  /** Whether this is news: a full disk may last for hours. */
+  /** Returns whether the failure is worth a log line: a disk may stay full for hours. */
   failed(failure: OpeningFailure): boolean {
     const wasUnwritable = this.#isUnwritable
     this.#failures++
@@ -43,13 +51,16 @@ export class Opening {
     return !(wasUnwritable && this.#isUnwritable)
   }
 
-  /** Time until the next attempt: each opening of a full disk costs as much as one that succeeds. */
+  /**
+   * The time until the next attempt. Grows on a full disk, because a failed opening costs as much
+   * as a successful one.
+   */
   get retryMs(): number {
     if (!this.#isUnwritable) return limits.clusterRetryMs
     return Math.min(limits.clusterRetryMs * 2 ** (this.#failures - 1), limits.unwritablePauseMs)
   }
 
-  /** It serves. */
+  /** The runner serves. */
   succeeded(): void {
     this.lockLost()
     this.#allowedMs = limits.openingMs
@@ -61,7 +72,7 @@ export class Opening {
     this.#isUnwritable = false
   }
 
-  /** Another runner is to try. */
+  /** Whether another runner should try. */
   get isOverdue(): boolean {
     if (this.#since === undefined) return false
     return (
@@ -80,19 +91,20 @@ export class Opening {
     this.#allowedMs = Math.min(this.#allowedMs * 2, limits.openingMsMax)
   }
 
-  /** It gave the lock away and leaves it to other runners. */
+  /** Whether the runner leaves the lock to other runners, after it gave the partition away. */
   get pauses(): boolean {
     return this.#now() < this.#pausesUntil
   }
 }
 
 /*
- * Bounds how many partitions a runner opens at once: each opening recovers, checks and folds a data directory, and all of them
- * share processor, disk and memory.
+ * Bounds how many partitions a runner opens at once. Each opening recovers, checks and folds a data
+ * directory, and all openings share the processor, the disk and memory.
  *
- * - Of those that wait, the lowest number goes first. Partition 1 waits for none: without its directory no other one answers.
- * - Owners and followers have turns of their own: an owner does not wait for a copy that is filled. A follower that is promoted
- *   needs none: it is open.
+ * - The lowest partition number goes first. Partition 1 never waits: without its directory no other
+ *   partition answers.
+ * - Owners and followers have separate turns, so an owner does not wait for a copy that is being
+ *   filled. A follower that is promoted needs no turn, because it is open already.
  */
 
 interface Waiting {
@@ -105,18 +117,18 @@ export class OpeningTurns {
   #open = 0
   #waiting: ReadonlyArray<Waiting> = []
 
-  /** `max`: partitions that are opened at once. */
+  /** `max`: the number of partitions that may be opened at once. */
   constructor(max: number) {
     this.#max = max
   }
 
-  /** Runs `open` when it is the partition's turn, which ends with it. */
+  /** Runs `open` when it is the partition's turn. The turn ends when `open` ends. */
   readonly within = <A, E, R>(
     partition: number,
     open: Effect.Effect<A, E, R>,
   ): Effect.Effect<A, E, R> =>
     Effect.suspend(() => {
-      // Outside of the opening, which may be interrupted in the moment in which its turn comes.
+      // `open` may be interrupted at the moment its turn comes, so the turn is tracked out here.
       let hasTurn = false
       const begin = () => {
         hasTurn = true
@@ -163,7 +175,7 @@ export class OpeningTurns {
   }
 }
 
-/** Of a runner. */
+/** The turns of one runner. */
 export interface PartitionTurns {
   readonly owners: OpeningTurns
   readonly followers: OpeningTurns

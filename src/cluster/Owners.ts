@@ -1,11 +1,14 @@
 /**
- * The owner of each partition, as the fence has it, and the runners that are alive: read at the start, when an owner notifies,
- * when a runner refuses with "not mine" (`renew`), and every `ownersReadMs`. With each reading goes how far this runner
- * follows, its row (`RunnerRow.ts`), the loads of partitions (`Loads.ts`), and which followers have all records.
+ * The owner of each partition according to the fence, and the live runners. Read at the start, when
+ * an owner sends a notification, when a runner answers that it is not the owner (`renew`), and
+ * every `ownersReadMs`. Each read also writes how far this runner follows, this runner's row
+ * (`RunnerRow.ts`) and the loads of its partitions (`Loads.ts`), and reads which followers have all
+ * records.
  *
- * One session of PostgreSQL listens, reads, and holds the advisory lock of the runner's address: two runners with one address
- * would share one row of Effect Cluster's and get each other's requests. PostgreSQL ends a session that was silent for the
- * expiration, so that the address of a machine that lost its power is free again.
+ * One session of PostgreSQL listens, reads, and holds the advisory lock of the runner's address.
+ * Two runners with one address would share one row of Effect Cluster's table, and would receive
+ * each other's requests. PostgreSQL ends a session that was silent for the lock's expiration, which
+ * frees the address of a machine that lost its power.
  */
 import { Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
@@ -23,7 +26,10 @@ import { type LoadRow, Loads } from "./Loads.ts"
 import { RunnerRow } from "./RunnerRow.ts"
 import { silentSecondsText, tablePrefix } from "./status.ts"
 
-/** The same object until the partition has another owner, or the owner announces itself. */
+/**
+ * The object stays the same until the partition has another owner, or the owner announces that it
+ * serves.
+ */
 export interface Owner {
   /** The address of the runner, `host:port`. */
   readonly address: string
@@ -50,7 +56,10 @@ export class AddressTaken extends Error {
   }
 }
 
-/** Begins a notification that the owner of a partition takes requests; the partition's number follows. Other texts announce a claim. */
+/**
+ * The prefix of the notification that an owner serves a partition. The partition's number follows.
+ * Any other text announces a claim.
+ */
 const announcement = "serves "
 
 const ownersText = `SELECT id, owner, epoch::float8 AS epoch, format >= ${spreadFormat} AS spreads,
@@ -66,11 +75,12 @@ FROM unnest($2::int[], $3::bigint[], $4::float8[]) AS follows (partition, last, 
 ON CONFLICT (partition, runner) DO UPDATE SET last = EXCLUDED.last, complete_at = EXCLUDED.complete_at`
 const caughtUpText = `SELECT partition, runner FROM laurel_follower
 WHERE complete_at > now() - $1::float8 / 1000 * interval '1 second'`
-// Locks belong to the whole database, which may have clusters in other schemas.
+// Advisory locks belong to the whole database, which may have clusters in other schemas.
 const lockText = `SELECT pg_try_advisory_lock(
   hashtextextended('laurel runner ' || $1 || ' ' || current_schema(), 0)
 ) AS held`
-// What it writes is written again a second later: no write waits for a flush, or a standby.
+// This session writes the same rows again a second later, so no write waits for a flush or a
+// standby.
 const relaxedText = "SET synchronous_commit = off"
 const timeoutText = `SELECT set_config(name, $1, false) FROM pg_settings WHERE name = 'idle_session_timeout'`
 
@@ -78,9 +88,12 @@ export class Owners {
   readonly #options: OwnersOptions
   readonly #waiting = new Set<() => void>()
   #owners = new Map<number, Owner>()
-  /** The addresses of the runners that gave a sign of life within the expiration, in the order in which they joined. */
+  /**
+   * The addresses of the live runners, in the order in which they joined: their heartbeats are
+   * younger than the lock's expiration.
+   */
   runners: ReadonlyArray<string> = []
-  /** Whether the format in force lets a project be in any partition. */
+  /** Whether the format in force allows projects in every partition. */
   spreadsProjects = true
   /** The partitions that this runner follows. */
   follows: () => ReadonlyArray<Follows> = () => []
@@ -96,7 +109,7 @@ export class Owners {
   #closed = false
   /** Called after each change of an owner. */
   onChange: () => void = () => {}
-  /** What the session failed with, until it is back. */
+  /** Why the last read failed. `undefined` once a read succeeds. */
   failure: string | undefined
 
   constructor(options: OwnersOptions) {
@@ -113,12 +126,12 @@ export class Owners {
     return this.#owners.get(partition)
   }
 
-  /** Whether a runner follows a partition and had all of its records a moment ago. */
+  /** Whether a runner follows a partition and had all its records within `followerCaughtUpMs`. */
   isCaughtUp(partition: number, address: string): boolean {
     return this.#caughtUp.has(`${partition} ${address}`)
   }
 
-  /** Ends with the next change or announcement of an owner, or after `ms`. */
+  /** Ends at the next change or announcement of an owner, or after `ms`. */
   changed(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const end = (): void => {
@@ -131,7 +144,9 @@ export class Owners {
     })
   }
 
-  /** Reads the owners; what was notified while a read was under way is in the next one. */
+  /**
+   * Reads the owners. A call during a read starts another read after it, and ends with that read.
+   */
   renew(): Promise<void> {
     this.#isOutdated = this.#reading !== undefined
     this.#reading ??= this.#readUntilNew().finally(() => {
@@ -141,8 +156,9 @@ export class Owners {
   }
 
   /**
-   * This runner takes requests of the partition from now on: it claimed the partition before, and refused them. Where the
-   * announcement is lost, other runners ask again after `ownerAvoidedMs`.
+   * Tells the other runners that this runner serves the partition now. It has refused requests
+   * since its claim, so the others avoid it. If the announcement is lost, they try again after
+   * `ownerAvoidedMs`.
    */
   announce(partition: number): void {
     const text = `SELECT pg_notify('${ownerChannel}', $1)`
@@ -164,7 +180,7 @@ export class Owners {
     for (const end of [...this.#waiting]) end()
   }
 
-  /** Rejects with `AddressTaken` or `ExpirationDiffers`, or as PostgreSQL does. */
+  /** Rejects with `AddressTaken`, with `ExpirationDiffers`, or with PostgreSQL's failure. */
   async open(): Promise<void> {
     const deadline = performance.now() + limits.runnerAddressMs
     while (true) {
@@ -192,7 +208,7 @@ export class Owners {
   readonly #run = (statement: Statement): Promise<Rows> =>
     Effect.runPromise(this.#connection.run(statement))
 
-  /** Each session takes the lock of the address. */
+  /** Prepares a new session. Each session acquires the lock of the address. */
   readonly #begin = async (query: Query): Promise<void> => {
     const { address, lockExpirationMs } = this.#options
     await query(relaxedText)
@@ -217,18 +233,18 @@ export class Owners {
     } while (this.#isOutdated && !this.#closed)
   }
 
-  /** Never fails: what is known stays, and the next read connects again. */
+  /** Never fails: the known owners stay, and the next read reconnects. */
   async #read(): Promise<void> {
     const from = performance.now()
     const error = await this.#readAll()
     if (error === undefined) return
-    // PostgreSQL ends the session of a process that stood still: a new one answers at once.
+    // PostgreSQL ends the session of a process that was paused. A new session answers at once.
     const isNew = this.failure === undefined && performance.now() - from < limits.ownersReadMs
     const again = isNew ? await this.#readAll() : error
     if (again !== undefined) this.failure = again instanceof Error ? again.message : String(again)
   }
 
-  /** Returns the error. */
+  /** Returns the error, or `undefined`. */
   async #readAll(): Promise<unknown> {
     try {
       const rows = await this.#run({ text: ownersText })
@@ -266,7 +282,7 @@ export class Owners {
     try {
       return (await this.#run({ text: runnersText, values })).map(({ address }) => String(address))
     } catch (error) {
-      // Nobody has joined yet.
+      // No runner has joined yet, so there is no table.
       if (error instanceof PgFailure && error.code === undefinedTable) return []
       throw error
     }
@@ -274,7 +290,7 @@ export class Owners {
 
   async #writeFollows(): Promise<void> {
     const follows = this.follows()
-    // A runner that was killed may have left rows.
+    // Rows of an earlier run of this runner, which was killed, are removed with the first write.
     if (follows.length === 0 && !this.#hasFollowed) return
     const values = [
       this.#options.address,

@@ -1,21 +1,31 @@
 /**
- * A partition on this runner: opened once the runner has the partition's lock, closed when another runner has claimed it.
+ * A partition on this runner. The runner opens it when it has the partition's lock, and closes it
+ * when another runner has claimed it.
  *
- * - **Following** (`Followers.ts`), where the runner is one of the partition's followers: an engine that takes over what the
- *   owner appends. Once the runner has the lock it is promoted, which costs only what it lacks. A follower that fails is closed
- *   and opened again, `followRetryMs` later; one that cannot be promoted at once. Neither ends the process.
- *   A follower whose promotion is interrupted before its claim, since the lock is gone, follows on.
- * - **Serving** needs three things: the lock, an open engine, and ownership confirmed by the fence within a third of the
- *   lock's expiration. The lock is held only while no other runner can have claimed the partition (`RunnerLocks.ts`). Both are
- *   judged on a clock that only goes forward: a runner that was stopped finds that out before it answers, no stale read.
- * - **Frozen**: the lock was given away or may be lost. Requests go to the forwarder, those in progress have `handoverMs`. The
- *   engine stays open for `frozenMs`, since a restart of PostgreSQL makes every runner lose every lock: with the lock
- *   back and the fence's epoch still its own, it goes on as if nothing had happened.
- * - The lock is given away before the engine is closed, which may take a while (the last snapshot). The fence makes that
- *   safe: the next owner's claim comes after all that this one has acknowledged, and nothing is acknowledged after the claim.
- * - A runner that has the lock and cannot open the engine gives it away (`Opening.ts`), where another runner is alive.
+ * - **Following** (`Followers.ts`): if the runner is one of the partition's followers, it has an
+ *   engine that applies the owner's new records. When the runner gets the lock, it promotes the
+ *   follower: only the records that the follower lacks have to be read. A follower that fails is
+ *   closed, and opened again after `followRetryMs`. A follower whose promotion fails is closed, and
+ *   the partition is opened at once. Neither ends the process. If the lock is lost before the
+ *   promotion has claimed the partition, the follower continues to follow.
+ * - **Serving** requires three things: the lock, an open engine, and the fence's confirmation that
+ *   this runner is the owner, not older than a third of the lock's expiration. A lock counts as
+ *   held only while no other runner can have claimed the partition (`RunnerLocks.ts`). Both times
+ *   are measured on a monotonic clock. A process that was paused therefore finds out before it
+ *   answers, and returns no stale read.
+ * - **Frozen**: the lock was given away or may be lost. New requests go to the forwarder, and
+ *   requests in progress have `handoverMs` to finish. The engine stays open for `frozenMs`, because
+ *   a restart of PostgreSQL makes every runner lose every lock. If the runner gets the lock back
+ *   and the fence still has its epoch, the engine continues.
+ * - The runner releases the lock before it closes the engine, because closing writes a last
+ *   snapshot and may take long. The fence makes this order safe: the next owner's claim includes
+ *   every write that this runner has acknowledged, and this runner acknowledges nothing after the
+ *   claim.
+ * - A runner that has the lock and cannot open the engine gives the partition away (`Opening.ts`),
+ *   if another runner is alive.
  *
- * A check of the request as it arrives is enough: what it reads later is the state of that moment, or newer.
+ * Each request is checked once, on arrival. What the request reads later is the state of that
+ * moment or a newer one.
  */
 import { Cause, Deferred, Effect, Exit, Fiber, Scope, Semaphore } from "effect"
 import { limits } from "../Limits.ts"
@@ -29,7 +39,7 @@ import type { PartitionLock } from "./RunnerLocks.ts"
 
 export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** Opens something in a scope of its own, which a failure or an interruption closes. */
+/** Opens a resource in its own scope. A failure or an interruption closes the scope. */
 const inScope = <A, E>(restore: Restore, open: Effect.Effect<A, E, Scope.Scope>) =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
@@ -42,15 +52,17 @@ const inScope = <A, E>(restore: Restore, open: Effect.Effect<A, E, Scope.Scope>)
 export interface PartitionOptions {
   readonly number: number
   readonly lockExpirationMs: number
-  /** Opens the engine of its copy. `hasLock`: whether this runner may become the owner. */
+  /**
+   * Opens the engine of the local copy. `hasLock` tells whether this runner may become the owner.
+   */
   readonly prepare: (hasLock: HasLock) => Effect.Effect<PreparedPartition, unknown, Scope.Scope>
-  /** An opening by the owner failed. */
+  /** Called when this runner has the lock and failed to open the partition. */
   readonly onFailed: (cause: Cause.Cause<unknown>) => OpeningFailure
-  /** Called each time that the partition begins to take requests here. */
+  /** Called each time this runner begins to serve the partition. */
   readonly onServing: () => void
   /** Whether this runner is one of the partition's followers. */
   readonly isFollower: () => boolean
-  /** Of all partitions of this runner. */
+  /** Shared by all partitions of this runner. */
   readonly turns: PartitionTurns
 }
 
@@ -79,7 +91,7 @@ export class Partition {
     this.#confirmedMs = options.lockExpirationMs / 3
   }
 
-  /** Its engine is closed with the scope. */
+  /** The scope closes the engine. */
   static readonly make = (
     options: PartitionOptions,
   ): Effect.Effect<Partition, never, Scope.Scope> =>
@@ -91,17 +103,20 @@ export class Partition {
       return partition
     })
 
-  /** Who answers requests; `undefined`: not this runner, now. */
+  /** Answers requests. `undefined` while this runner does not serve the partition. */
   get handler(): PartitionHandler | undefined {
     return this.#lock?.isHeld() && this.#isConfirmed ? this.#held?.opened.handler : undefined
   }
 
-  /** The follower of this runner. */
+  /** This runner's follower of the partition, if it has one. */
   get following(): Following | undefined {
     return this.#follower?.following
   }
 
-  /** Requests that were answered here since it was opened; `undefined`: it is not served here. */
+  /**
+   * Requests answered since the partition was opened. `undefined` while this runner does not serve
+   * it.
+   */
   get requests(): number | undefined {
     return this.handler?.requests
   }
@@ -115,7 +130,7 @@ export class Partition {
     return performance.now() - this.#confirmedAt < this.#confirmedMs
   }
 
-  /** Serves the partition, while this runner has its lock. */
+  /** Serves the partition while this runner has its lock. */
   readonly run = (lock: PartitionLock): Effect.Effect<never, never, Scope.Scope> =>
     Effect.gen({ self: this }, function* () {
       yield* Effect.acquireRelease(
@@ -129,7 +144,8 @@ export class Partition {
           ),
       )
       while (true) {
-        // Else it begins with its turn. A follower that an archive fills may take long.
+        // Without an open or opening engine, the time begins with the turn (`#openAtOnce`). A
+        // follower that is filled from an archive may take long, so its time counts from here.
         if ((this.#held ?? this.#follower ?? this.#opens) !== undefined) this.opening.begins()
         const attempt = yield* Effect.exit(this.#serve)
         if (Exit.isFailure(attempt) && !Cause.hasInterruptsOnly(attempt.cause)) {
@@ -144,7 +160,7 @@ export class Partition {
       }
     })
 
-  /** Opens it or lets it go on; ends when it was closed. */
+  /** Opens the partition, or resumes it. Ends when the partition was closed. */
   readonly #serve = Effect.gen({ self: this }, function* () {
     const isFrozen = this.#held !== undefined
     if (isFrozen) yield* this.#confirm("resume")
@@ -184,7 +200,7 @@ export class Partition {
     return turns.owners.within(number, open)
   })
 
-  /** Opens it by the follower; `undefined`: there is none, or it could not. */
+  /** Promotes the follower. `undefined`: there is no follower, or its promotion failed. */
   #promote(restore: Restore) {
     return Effect.gen({ self: this }, function* () {
       const follower = this.#follower
@@ -208,7 +224,7 @@ export class Partition {
     })
   }
 
-  /** Follows as long as this runner is a follower, and again after a failure. */
+  /** Follows while this runner is a follower, and retries after a failure. */
   readonly #keepFollowing = Effect.gen({ self: this }, function* () {
     let retryMs: number = limits.followRetryMs
     while (true) {
@@ -236,14 +252,14 @@ export class Partition {
     return this.#held === undefined && this.#options.isFollower()
   }
 
-  /** While it waits for its turn, the runner may become the owner. */
+  /** The runner may become the owner while it waits for its turn, so `#follow` checks again. */
   readonly #followInTurn = Effect.suspend(() => {
     if (!this.#isFollower) return Effect.void
     const { number, turns } = this.#options
     return turns.followers.within(number, Semaphore.withPermit(this.#changing, this.#follow))
   })
 
-  /** Opens the follower, where there is to be one. */
+  /** Opens the follower, unless this runner is no longer a follower. */
   readonly #follow = Effect.uninterruptibleMask((restore) =>
     Effect.gen({ self: this }, function* () {
       if (!this.#isFollower || this.#follower !== undefined) return
@@ -259,7 +275,10 @@ export class Partition {
     }),
   )
 
-  /** Ends when the follower was promoted, or when this runner has been none for a while. */
+  /**
+   * Ends when the follower was promoted, or when this runner has not been a follower for
+   * `followOverMs`.
+   */
   readonly #followingOver = Effect.fnUntraced(function* (this: Partition, follower: Follower) {
     let overMs = 0
     while (this.#follower === follower) {
@@ -270,7 +289,7 @@ export class Partition {
     }
   })
 
-  /** Closes the engine of a follower that was not promoted. */
+  /** Closes the engine of a follower, unless it was promoted. */
   #stopFollowing(follower = this.#follower): Effect.Effect<void> {
     const stop = Effect.suspend(() => {
       if (follower === undefined || this.#follower !== follower) return Effect.void
@@ -283,12 +302,13 @@ export class Partition {
     return Semaphore.withPermit(this.#changing, Effect.uninterruptible(stop))
   }
 
-  /** Confirms ownership again and again, until the fence tells of another owner. */
+  /** Confirms ownership at intervals, until the fence has another owner. */
   readonly #watch = (held: HeldPartition): Effect.Effect<void> =>
     Effect.raceFirst(
       Effect.map(held.opened.lost, (why) => {
         if (why === "fenced") return "PostgreSQL refused a write with an outdated epoch"
-        // Another runner takes it over meanwhile, where there is one.
+        // The runner gives the partition to another runner while it fills a new copy, if there is
+        // another runner.
         this.opening.begins()
         this.opening.failed("unwritable")
         return "Its local copy is damaged"
@@ -303,7 +323,7 @@ export class Partition {
       }),
     ).pipe(Effect.flatMap((reason) => (this.#held === held ? this.#close(reason) : Effect.void)))
 
-  /** Fails where PostgreSQL does not answer. */
+  /** Fails if PostgreSQL does not answer. */
   readonly #confirm = Effect.fnUntraced(function* (this: Partition, by: "isOwner" | "resume") {
     const held = this.#held
     if (held === undefined) return
@@ -313,17 +333,17 @@ export class Partition {
     else if (this.#held === held) yield* this.#close("Another server claimed the partition")
   })
 
-  /** Runs `use` unless the partition is open; nothing opens it meanwhile. */
+  /** Runs `use` unless the partition is open. Nothing opens the partition while `use` runs. */
   readonly whileClosed = (use: Effect.Effect<void>): Effect.Effect<void> =>
     Semaphore.withPermit(
       this.#changing,
       Effect.suspend(() => ((this.#held ?? this.#follower) === undefined ? use : Effect.void)),
     )
 
-  /** Before the process ends, while all partitions are served. */
+  /** Called before the process ends, while all partitions are still served. */
   readonly leave = Effect.suspend(() => this.#held?.opened.leave ?? Effect.void)
 
-  /** Takes no more requests; those in progress have `handoverMs`. */
+  /** Takes no more requests. Requests in progress have `handoverMs` to finish. */
   readonly freeze: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
     this.#lock = undefined
     const held = this.#held
@@ -344,7 +364,7 @@ export class Partition {
     )
   })
 
-  /** Detached: what closes may be a part of what is closed. */
+  /** Runs in a detached fiber, because the caller may be a part of the scope that closes. */
   readonly #close = (reason: string): Effect.Effect<void> =>
     Effect.suspend(() => {
       const held = this.#held

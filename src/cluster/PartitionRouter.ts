@@ -1,12 +1,15 @@
 /**
- * The partition that answers a request: that of the project of its key or token, or of the project that a page names, or the one
- * that the page Operations is asked for; the first one for a request that names none. Chosen before there is a handler, by the copy
- * of the directory, so that the other partitions answer while the first has no owner.
+ * Selects the partition that answers a request: the partition of the project of its key or token,
+ * of the project in the path of a page, or the partition that the page Operations asks for. A
+ * request without any of these goes to partition 1. The copy of the directory decides this before a
+ * handler is chosen, so the other partitions answer while partition 1 has no owner.
  *
- * It decides nothing else: the partition's owner authenticates the request, and refuses keys that have ended. A project stays in its partition, so a copy that
- * lags knows a project or it does not, and never another partition of it.
+ * The router decides nothing else. The partition's owner authenticates the request and refuses
+ * expired keys. A project never changes its partition, so a copy that lags may lack a project, but
+ * never has a wrong partition for it.
  *
- * Cost: a key is hashed once for each connection that repeats it; the index is made again when keys or projects change.
+ * Cost: one hash of the key for each connection that repeats it. The index is rebuilt when keys or
+ * projects change.
  */
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
@@ -31,9 +34,9 @@ import { noOwner, refusalNow } from "./Forward.ts"
 import type { Owners } from "./Owners.ts"
 
 export interface PartitionRouterOptions {
-  /** The copy of the directory, as of now. */
+  /** Returns the current state of the copy of the directory. */
   readonly directory: () => DirectoryState
-  /** The path under which pages lie. */
+  /** The prefix of the paths of pages. */
   readonly pages: string
   readonly partitions: number
 }
@@ -85,7 +88,7 @@ export class PartitionRouter {
     if (remembered?.header === header && remembered.index === index) return remembered.partition
     const key = bearerKey(header)
     if (key === undefined) return directoryPartition
-    // Text of another form is nobody's key.
+    // Text of another form is no key.
     if (!isKeyText(key) && !looksLikeToken(key)) return directoryPartition
     const id = index.projectOf(key)
     const partition = id === undefined ? undefined : partitionIn(state.projects.get(id))
@@ -108,15 +111,17 @@ export class PartitionRouter {
 }
 
 /*
- * Requests whose key, token or page the copy of the directory does not know: it may be new, or the copy was not read yet, as at
- * the start of a runner. So they wait until the copy was read again, once, before the router's word counts: here before
- * they are sent to the owner of a partition, and at the owner, whose copy may be older than that of the sender.
+ * Requests whose key, token or page the copy of the directory does not have. The project may be
+ * new, or the copy was not read yet, as at the start of a runner. Such a request waits until the
+ * copy was read once more, and only then does the router decide. This happens on the runner that
+ * receives the request, and again at the owner, whose copy may be older than the sender's.
  *
- * As long as a server of a version from before partitions may own partition 1, nobody publishes the directory, and all projects
- * are there.
+ * While a server of a version without partitions may own partition 1, no runner publishes the
+ * directory, and all projects are in partition 1.
  *
- * A stranger with unknown keys makes the runner read the directory again, which it does five times a second at most, for all
- * who wait. Beyond `directoryWaitingMax` waiting requests further ones are refused. Keys that have ended are known.
+ * Unknown keys make the runner read the directory again, at most every `directoryReadPauseMs`, once for
+ * all requests that wait. Requests beyond `directoryWaitingMax` are refused. Expired keys are in
+ * the directory, so they cause no read.
  */
 
 export class Routing {
@@ -135,22 +140,25 @@ export class Routing {
     this.#owners = owners
   }
 
-  /** The partition of a request, as far as the copy knows. */
+  /** The partition of a request, according to the copy. */
   known(request: RoutedRequest): number | undefined {
     const isAllInFirst = !this.#copy.wasRead && !this.#owners.spreadsProjects
     return isAllInFirst ? directoryPartition : this.#router.of(request)
   }
 
-  /** The partition of a request, also of one that no project is for; rejects with `noOwner` where the copy cannot be read. */
+  /**
+   * The partition of a request. Partition 1 if no project matches. Rejects with `noOwner` if the
+   * copy cannot be read.
+   */
   find(request: RoutedRequest): number | Promise<number> {
     return (
       this.known(request) ?? this.#renewed().then(() => this.known(request) ?? directoryPartition)
     )
   }
 
-  /** `handler` of a partition, for a request that another runner found to be for it. */
+  /** Wraps the `handler` of a partition for a request that another runner has routed to it. */
   atOwner(partition: number, handler: RequestHandler, request: RoutedRequest): RequestHandler {
-    // The first partition's owner has the directory itself.
+    // The owner of partition 1 has the directory itself.
     if (partition === directoryPartition || this.known(request) !== undefined) return handler
     return {
       draining: false,

@@ -1,4 +1,4 @@
-/** The partitions on one runner: which it answers for, follows, takes and gives away. */
+/** The partitions on one runner: which of them it serves, follows, takes and gives away. */
 import { Effect, type Scope } from "effect"
 import type { Followers } from "./Followers.ts"
 import type { Follows, Owners } from "./Owners.ts"
@@ -17,9 +17,12 @@ export interface PartitionsOptions {
   readonly owners: Pick<Owners, "of">
   readonly followers: Pick<Followers, "isAlone" | "mayTake">
   readonly shares: Pick<Shares, "heirOf" | "most">
-  /** Of this runner. */
+  /** The address of this runner. */
   readonly address: string
-  /** Whether a partition that is open may answer: this runner knows who may enter. */
+  /**
+   * Whether an open partition may answer: the copy of the directory that authenticates its requests
+   * must be current.
+   */
   readonly mayAnswer: (partition: number) => boolean
 }
 
@@ -29,7 +32,7 @@ export class Partitions
   readonly #all: ReadonlyArray<Part>
   readonly #options: PartitionsOptions
 
-  /** `all`: the first one is partition 1. */
+  /** `all` begins with partition 1. */
   constructor(all: ReadonlyArray<Part>, options: PartitionsOptions) {
     this.#all = all
     this.#options = options
@@ -39,13 +42,16 @@ export class Partitions
     return this.#all[number - 1]!
   }
 
-  /** Who answers for a partition; `undefined`: not this runner, now. */
+  /** Answers the requests of a partition. `undefined` while this runner does not serve it. */
   handlerOf(number: number): PartitionHandler | undefined {
     const handler = this.#all[number - 1]?.handler
     return handler !== undefined && this.#options.mayAnswer(number) ? handler : undefined
   }
 
-  /** How far this runner follows. Nothing is moved to one that could not open the partition. */
+  /**
+   * How far this runner follows. Leaves out partitions that it could not open, so that no partition
+   * moves here that would fail again.
+   */
   get follows(): ReadonlyArray<Follows> {
     return this.#all.flatMap(({ following, opening }, index) => {
       if (following === undefined || opening.pauses) return []
@@ -57,7 +63,7 @@ export class Partitions
   readonly mayTake = (number: number, held: number): boolean => {
     const { address, followers, owners, shares } = this.#options
     const { following, opening } = this.of(number)
-    // The owner of record is this runner where another one gave it the partition: nobody else takes it.
+    // Another runner gave the partition to this one: no other runner takes it.
     const isHeir = owners.of(number)?.address === address
     if (opening.pauses && !isHeir && !followers.isAlone(number)) return false
     return followers.mayTake(number, following?.isCaughtUp === true, held < shares.most)
@@ -77,8 +83,9 @@ export class Partitions
     this.of(number).run(lock)
 
   /**
-   * For the end of the process. All leave at once, and only then all are frozen: what some record is for another one here.
-   * Each has its own time to finish.
+   * Called at the end of the process. All partitions `leave` before any is frozen, because what one
+   * partition writes may go to another partition of this runner. Each partition has its own time to
+   * finish.
    */
   get handOver(): Effect.Effect<void> {
     const together = { concurrency: "unbounded", discard: true } as const

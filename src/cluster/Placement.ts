@@ -1,26 +1,57 @@
 /**
- * Decides which runner has which partition: all of Effect Cluster that Laurel uses, in one file, since it is marked unstable
- * upstream.
+ * Decides which runner (a server of the cluster) has which partition. Effect Cluster is marked
+ * unstable upstream, so Laurel uses it in this file only.
  *
- * - A partition is one singleton. Its name gets a salt that leads to the partition's own shard, so that the hash ring spreads
- *   partitions evenly.
- * - A shard is held by an advisory lock of one PostgreSQL session a runner. `run` is interrupted before the lock is given
- *   away, and when the lock may be lost: then another runner can have the partition already. So the lock decides only who
- *   tries; the fence (`storage/postgres/PgJournal.ts`) decides who writes.
- * - A partition moves only when its owner is gone: the owner's row was removed, as at an end in order, or is older than
- *   `lockExpirationMs`. Effect Cluster itself would move it with each runner that joins or comes back, since the hash ring
- *   of all runners decides; each move is a pause for all callers. So each runner sees itself alone in the ring and wants every
- *   partition, and may ask for the lock of those alone whose last owner, as the fence has it, is gone (`free`).
- * - A runner that has the lock and cannot serve gives it away (`givesAway`), for which it also ceases to be the owner in the
- *   fence: others see nobody to wait for. Where it gives it to a runner that has fewer partitions (`Shares.ts`), the
- *   fence has that one as the owner, before it claims: all but that one wait.
- * - A runner that leaves removes its row once it has released all locks. Effect Cluster would remove the row first: others would
- *   take the locks that are free by then, and ask for the rest a second later, since Effect Cluster pauses after each answer.
- * - A runner is dead when its row is older than `lockExpirationMs`, or later than now by as much: PostgreSQL's clock was set
- *   back, and nobody has renewed the row since. Runners talk to each other through PostgreSQL alone: no
- *   messages, no ping, so no port of Effect Cluster is open. `address` is a runner's name.
+ * - Each partition is one singleton of Effect Cluster and one shard. A salt in the singleton's name
+ *   makes its hash select that shard.
+ * - A shard has an advisory lock, which one PostgreSQL session of the runner holds. Effect Cluster
+ *   interrupts `run` before it releases the lock, and also when the lock may be lost, because
+ *   another runner may then have the partition already. The lock decides only which runner tries to
+ *   serve the partition. The fence (`storage/postgres/PgJournal.ts`) decides which runner writes.
+ * - A partition moves only when its owner is gone: the owner's row was deleted (an orderly end), or
+ *   its heartbeat is older than `lockExpirationMs`. Effect Cluster alone would move partitions
+ *   whenever a runner joins or returns, because it assigns shards by a hash ring of all runners,
+ *   and each move is a pause for callers. So each runner sees a ring of itself alone and wants
+ *   every partition, and may acquire the lock only if the last owner according to the fence is gone
+ *   (`RunnerLocks.free`).
+ * - A runner that has the lock and cannot serve the partition gives it away (`givesAway`): it
+ *   deletes itself as the owner in the fence, so other runners need not wait for its heartbeat to
+ *   expire. To rebalance (`Shares.ts`), it writes the receiving runner as the owner. All other
+ *   runners then wait.
+ * - A runner that leaves releases all locks before it deletes its row. Effect Cluster would delete
+ *   the row first. Other runners would then acquire the locks that are free at that moment, and ask
+ *   for the rest a second later, because Effect Cluster pauses after each answer.
+ * - A heartbeat in the future counts as expired if it is that far off: PostgreSQL's clock was set
+ *   back, and a live runner would have renewed its heartbeat since. Runners communicate through
+ *   PostgreSQL alone: Effect Cluster sends no messages and opens no port. `address` only names a
+ *   runner.
  *
- * A singleton whose effect fails is not run again until its shard moves, without a line in the log: `run` never fails.
+ * Effect Cluster does not restart a singleton that fails until its shard moves, and logs nothing.
+ * So `run` must not fail.
+ *
+ * A failover, step by step. Runner A owns partition 3 in epoch 7, runner B follows it, runner C
+ * does neither. The locks expire after 10 s.
+ *
+ * 1. 0.0 s: A renews its heartbeat. The partition's row in `laurel_partition` is owner A, epoch 7,
+ *    last record 4,120. B has read all records up to 4,120.
+ * 2. 2.0 s: A appends record 4,121 in epoch 7. PostgreSQL commits, and A acknowledges the write.
+ *    Then `kill -9` ends A, before PostgreSQL has committed record 4,122. Its caller
+ *    must retry, with the same id. PostgreSQL ends A's session, which releases partition 3's lock.
+ * 3. 2.1 s: B reads record 4,121 (`Following`, every 0.1 s).
+ * 4. Until 10.0 s: B and C ask every 0.3 s which partitions are free (`RunnerLocks.free`).
+ *    Partition 3 is not, although its lock is: A's heartbeat is not old enough. A may be paused,
+ *    not dead.
+ * 5. 10.1 s: A's heartbeat is older than 10 s, so partition 3 is free. `Followers.mayTake` lets B
+ *    try at once, since it had all records within the last 5 s, and lets C try only 2 s later. B
+ *    acquires the lock, asks once more whether the partition is free, and keeps the lock.
+ * 6. 10.2 s: Effect Cluster starts `run`. `Partition` promotes its follower, which claims the
+ *    partition: the row becomes owner B, epoch 8, last record still 4,121. PostgreSQL confirms that
+ *    B has the lock, before the commit and after it. B lacks no record, and serves.
+ * 7. 10.3 s: B appends the next write as record 4,122, in epoch 8. B announced that it serves the
+ *    partition, so other runners forward the requests that waited.
+ * 8. If A was only paused and resumes now, it has answered nothing since 8.0 s: its lock counts as
+ *    held for 0.8 of the expiration. Its append of record 4,122 in epoch 7 changes no row, so it is
+ *    `Fenced`. A closes its engine, forwards requests to B, and follows B.
  */
 import { Cause, Effect, Fiber, Layer, Option, type Scope } from "effect"
 import { PersistenceError } from "effect/cluster/ClusterError"
@@ -42,17 +73,24 @@ import { type PartitionLock, RunnerLocks } from "./RunnerLocks.ts"
 
 export interface PlacementOptions {
   readonly url: string
-  /** Unique in the cluster. */
+  /** The runner's name, unique in the cluster. */
   readonly address: { readonly host: string; readonly port: number }
-  /** The same on all runners, for ever. */
+  /** The same number on all runners, for the life of the cluster. */
   readonly partitions: number
   readonly lockExpirationMs: number
-  /** Whether this runner, which has `held` others, may take a partition whose owner is gone: one that follows it goes first. */
+  /**
+   * Whether this runner, which has `held` other partitions, may take a partition whose owner is
+   * gone. Followers go first.
+   */
   readonly mayTake: (partition: number, held: number) => boolean
-  /** The runner to which this one gives the lock of a partition, `anyRunner` where it cannot serve it; `undefined`: it keeps it. */
+  /**
+   * The heir of a partition: `anyRunner` if this runner cannot serve the partition, `undefined` if
+   * it keeps the partition.
+   */
   readonly givesAway: (partition: number) => string | undefined
+  /** Called when this runner begins to give a partition away. */
   readonly gaveAway: (partition: number, heir: string) => void
-  /** Runs while this runner has the lock of a partition, 1 and up. */
+  /** Runs while this runner has the lock of a partition. Partitions are numbered from 1. */
   readonly run: (partition: number, lock: PartitionLock) => Effect.Effect<never, never, Scope.Scope>
 }
 
@@ -67,9 +105,9 @@ const nameOf = (sharding: Sharding.Sharding["Service"], partition: number): stri
 
 const nameOfRunner = ({ host, port }: PlacementOptions["address"]): string => `${host}:${port}`
 
-/** Of this runner. */
+/** Shared with the end of the process. */
 interface Presence {
-  /** It takes no more partitions. */
+  /** This runner acquires no more locks. */
   isLeaving: boolean
 }
 
@@ -78,110 +116,150 @@ const idsOf = (shards: Iterable<ShardId.ShardId>): ReadonlyArray<number> =>
 const shardsOf = (ids: ReadonlyArray<number>): Array<ShardId.ShardId> =>
   ids.map((id) => ShardId.make("default", id))
 
-/** Effect Cluster logs it every few seconds of an outage: with the words alone, no stack. */
+/**
+ * Effect Cluster logs the failure every few seconds of an outage, so it gets the text without a
+ * stack.
+ */
 const refail = <A>(asked: Effect.Effect<A, PgFailure>): Effect.Effect<A, PersistenceError> =>
   PersistenceError.refail(Effect.mapError(asked, ({ words }) => words))
 
-/** The storage of runners and locks, in which a partition stays where it is until its owner is gone. */
-const staying = (
-  options: PlacementOptions,
-  presence: Presence,
-  locks: RunnerLocks,
-  scope: Scope.Scope,
-) => {
-  const { gaveAway, givesAway, mayTake } = options
+type Service = RunnerStorage.RunnerStorage["Service"]
+
+/**
+ * Effect Cluster's storage of runners and locks. It leaves a partition where it is until the owner
+ * is gone. Owns the sets of held and leaving partitions. Effect Cluster calls the methods without
+ * their object.
+ */
+class StayingStorage implements Service {
+  readonly #options: PlacementOptions
+  readonly #presence: Presence
+  readonly #locks: RunnerLocks
+  /** Runs attempts to acquire locks: an attempt may outlive the call that started it. */
+  readonly #scope: Scope.Scope
   /** The partitions whose locks this runner has. */
-  const holding = new Set<number>()
-  /** The partitions that this runner is giving away, and to whom. */
-  const leaving = new Map<number, string>()
-  /** How often it gave one away. */
-  let given = 0
-  /** An attempt to take locks: it may take longer than Effect Cluster waits for one. */
-  let attempt: Fiber.Fiber<ReadonlyArray<number>, PgFailure> | undefined
-  /** The partitions that Effect Cluster asked for last: an attempt under way goes on with these. */
-  let wanted: ReadonlyArray<number> = []
-  const acquireFree = Effect.gen(function* () {
-    // Effect Cluster pauses for a second after each answer: too long for callers that wait for a new owner.
-    // It releases what was given away once this has ended.
-    const before = given
-    while (!presence.isLeaving && given === before) {
-      const free = allowed(yield* locks.free(wanted))
-      if (free.length > 0) {
-        const acquired = yield* locks.acquire(free)
-        for (const id of acquired) holding.add(id)
-        return acquired
+  readonly #holding = new Set<number>()
+  /** The partitions that this runner is giving away, and their heirs. */
+  readonly #leaving = new Map<number, string>()
+  /** How many times this runner gave a partition away. */
+  #given = 0
+  /** The attempt to acquire locks that is in progress. */
+  #attempt: Fiber.Fiber<ReadonlyArray<number>, PgFailure> | undefined
+  /** The partitions of Effect Cluster's last call. The attempt in progress goes on with these. */
+  #wanted: ReadonlyArray<number> = []
+  /** Set by `register`. */
+  #runner: Runner.Runner | undefined
+  /**
+   * Effect Cluster ends. Its last call, `releaseAll`, releases the locks and deletes the runner's
+   * row.
+   */
+  #isEnding = false
+
+  constructor(
+    options: PlacementOptions,
+    presence: Presence,
+    locks: RunnerLocks,
+    scope: Scope.Scope,
+  ) {
+    this.#options = options
+    this.#presence = presence
+    this.#locks = locks
+    this.#scope = scope
+  }
+
+  readonly register: Service["register"] = (own) => {
+    this.#runner = own
+    const registered = this.#locks.register(Runner.Runner.encodeSync(own))
+    return refail(Effect.map(registered, MachineId.make))
+  }
+
+  readonly unregister: Service["unregister"] = () =>
+    Effect.sync(() => {
+      this.#isEnding = true
+    })
+
+  /** Returns this runner alone, so that it wants every partition. */
+  readonly getRunners: Service["getRunners"] = Effect.suspend(() =>
+    refail(
+      Effect.map(this.#locks.isPresent, (isPresent) =>
+        isPresent && this.#runner !== undefined ? [[this.#runner, true] as const] : [],
+      ),
+    ),
+  )
+
+  readonly setRunnerHealth: Service["setRunnerHealth"] = () => Effect.void
+
+  /** Returns the confirmed locks. Effect Cluster ends `run` for the others, then releases them. */
+  readonly refresh: Service["refresh"] = (_, shards) =>
+    Effect.gen({ self: this }, function* () {
+      const held = yield* refail(this.#locks.confirmed(idsOf(shards)))
+      for (const id of held) {
+        const heir = this.#leaving.has(id) ? undefined : this.#options.givesAway(id)
+        if (heir === undefined) continue
+        this.#leaving.set(id, heir)
+        this.#given++
+        this.#options.gaveAway(id, heir)
+        yield* Effect.annotateLogs(leavingLine(heir), { partition: id })
       }
-      yield* Effect.sleep(limits.clusterAssignmentsMs)
-    }
-    return []
-  })
-  /** Once it is registered. */
-  let runner: Runner.Runner | undefined
-  /** Effect Cluster ends: `releaseAll`, its last call, releases the locks with one statement and removes the runner's row. */
-  let isEnding = false
-  const allowed = (free: ReadonlyArray<number>) => {
-    let count = holding.size
+      return shardsOf(held.filter((id) => !this.#leaving.has(id)))
+    })
+
+  readonly release: Service["release"] = (_, { id }) =>
+    Effect.gen({ self: this }, function* () {
+      const heir = this.#leaving.get(id)
+      if (heir !== undefined) yield* refail(this.#locks.disown(id, heir))
+      if (!this.#isEnding) yield* refail(this.#locks.release(id))
+      this.#holding.delete(id)
+      this.#leaving.delete(id)
+    })
+
+  readonly releaseAll: Service["releaseAll"] = () =>
+    Effect.gen({ self: this }, function* () {
+      yield* refail(this.#locks.releaseAll)
+      this.#holding.clear()
+      this.#leaving.clear()
+      if (this.#isEnding) yield* refail(this.#locks.unregister)
+    })
+
+  readonly acquire: Service["acquire"] = (_, shards) =>
+    Effect.gen({ self: this }, function* () {
+      this.#wanted = idsOf(shards)
+      this.#attempt ??= yield* Effect.forkIn(this.#acquireFree, this.#scope)
+      const ended = yield* Fiber.await(this.#attempt)
+      this.#attempt = undefined
+      const acquired = yield* refail(ended)
+      return shardsOf(acquired.filter((id) => this.#holding.has(id)))
+    })
+
+  /**
+   * Repeats the attempt until a lock is acquired. An answer without locks would make Effect Cluster
+   * pause for a second: too long for callers that wait for a new owner. Ends when a partition is
+   * given away, because Effect Cluster releases the partition's lock only after this call.
+   */
+  readonly #acquireFree: Effect.Effect<ReadonlyArray<number>, PgFailure> = Effect.gen(
+    { self: this },
+    function* () {
+      const before = this.#given
+      while (!this.#presence.isLeaving && this.#given === before) {
+        const free = this.#allowed(yield* this.#locks.free(this.#wanted))
+        if (free.length > 0) {
+          const acquired = yield* this.#locks.acquire(free)
+          for (const id of acquired) this.#holding.add(id)
+          return acquired
+        }
+        yield* Effect.sleep(limits.clusterAssignmentsMs)
+      }
+      return []
+    },
+  )
+
+  #allowed(free: ReadonlyArray<number>): ReadonlyArray<number> {
+    let count = this.#holding.size
     return free.filter((id) => {
-      const isAllowed = mayTake(id, count)
+      const isAllowed = this.#options.mayTake(id, count)
       if (isAllowed) count++
       return isAllowed
     })
   }
-  return RunnerStorage.RunnerStorage.of({
-    register: (own) => {
-      runner = own
-      return refail(Effect.map(locks.register(Runner.Runner.encodeSync(own)), MachineId.make))
-    },
-    unregister: () =>
-      Effect.sync(() => {
-        isEnding = true
-      }),
-    // Alone in the ring, this runner wants every partition.
-    getRunners: refail(
-      Effect.map(locks.isPresent, (isPresent) =>
-        isPresent && runner !== undefined ? [[runner, true]] : [],
-      ),
-    ),
-    setRunnerHealth: () => Effect.void,
-    // A lock that is not confirmed is released, once `run` has ended.
-    refresh: (_, shards) =>
-      Effect.gen(function* () {
-        const held = yield* refail(locks.confirmed(idsOf(shards)))
-        for (const id of held) {
-          const heir = leaving.has(id) ? undefined : givesAway(id)
-          if (heir === undefined) continue
-          leaving.set(id, heir)
-          given++
-          gaveAway(id, heir)
-          yield* Effect.annotateLogs(leavingLine(heir), { partition: id })
-        }
-        return shardsOf(held.filter((id) => !leaving.has(id)))
-      }),
-    release: (_, { id }) =>
-      Effect.gen(function* () {
-        const heir = leaving.get(id)
-        if (heir !== undefined) yield* refail(locks.disown(id, heir))
-        if (!isEnding) yield* refail(locks.release(id))
-        holding.delete(id)
-        leaving.delete(id)
-      }),
-    releaseAll: () =>
-      Effect.gen(function* () {
-        yield* refail(locks.releaseAll)
-        holding.clear()
-        leaving.clear()
-        if (isEnding) yield* refail(locks.unregister)
-      }),
-    acquire: (_, shards) =>
-      Effect.gen(function* () {
-        wanted = idsOf(shards)
-        attempt ??= yield* Effect.forkIn(acquireFree, scope)
-        const ended = yield* Fiber.await(attempt)
-        attempt = undefined
-        const acquired = yield* refail(ended)
-        return shardsOf(acquired.filter((id) => holding.has(id)))
-      }),
-  })
 }
 
 const leavingLine = (heir: string): Effect.Effect<void> =>
@@ -191,18 +269,14 @@ const leavingLine = (heir: string): Effect.Effect<void> =>
         heir,
       })
 
-const layerOf = (
-  options: PlacementOptions,
-  storage: RunnerStorage.RunnerStorage["Service"],
-  locks: RunnerLocks,
-) => {
+const layerOf = (options: PlacementOptions, storage: Service, locks: RunnerLocks) => {
   const { address, lockExpirationMs, partitions, run } = options
   const config = ShardingConfig.layer({
     runnerAddress: Option.some(RunnerAddress.make(address.host, address.port)),
     shardsPerGroup: partitions,
     shardLockExpiration: lockExpirationMs,
     shardLockRefreshInterval: lockExpirationMs * limits.lockRefreshShare,
-    // How soon a shard is tried again, after a failure too.
+    // The delay before Effect Cluster tries a shard again, also after a failure.
     entityMessagePollInterval: limits.clusterRetryMs,
     refreshAssignmentsInterval: Math.min(limits.clusterAssignmentsMs, lockExpirationMs / 3),
   })
@@ -229,11 +303,15 @@ const joined = (options: PlacementOptions, presence: Presence) =>
       const { address, lockExpirationMs, url } = options
       const own = { url, address: nameOfRunner(address), lockExpirationMs }
       const locks = yield* RunnerLocks.open(own)
-      return layerOf(options, staying(options, presence, locks, yield* Effect.scope), locks)
+      const storage = new StayingStorage(options, presence, locks, yield* Effect.scope)
+      return layerOf(options, RunnerStorage.RunnerStorage.of(storage), locks)
     }),
   )
 
-/** Takes part in the cluster until the scope closes, which hands all partitions over, or gives that up without PostgreSQL. */
+/**
+ * Takes part in the cluster until the scope closes. Closing the scope releases all partitions. It
+ * waits at most `clusterLeaveMs`, because PostgreSQL may not answer.
+ */
 export const takePart = (options: PlacementOptions): Effect.Effect<void, never, Scope.Scope> =>
   Effect.suspend(() => {
     const presence = { isLeaving: false }
@@ -251,7 +329,7 @@ export const takePart = (options: PlacementOptions): Effect.Effect<void, never, 
     )
   })
 
-/** Joins again after a failure. */
+/** Rejoins after a failure. */
 const stayIn = (options: PlacementOptions, presence: Presence): Effect.Effect<never> =>
   Layer.launch(joined(options, presence)).pipe(
     Effect.catchCause((cause) =>

@@ -1,48 +1,60 @@
-/** What a runner opens for a partition: an engine that follows, and one that takes requests. */
+/**
+ * The engine of a partition in its two states: prepared (it follows the owner) and opened (it takes
+ * requests).
+ */
 import type { Deferred, Effect, Scope } from "effect"
 import type { RequestHandler } from "../http/request/Exchange.ts"
 import type { FollowProgress } from "../storage/postgres/ClusterStorage.ts"
 
-/** An engine that was recovered and takes no requests. */
+/** An engine that has recovered its state and takes no requests. */
 export interface PreparedPartition {
-  /** Takes over what the owner has appended since; fails with `NoSpace` while PostgreSQL does not answer. */
+  /**
+   * Applies the records that the owner has appended since. Fails with `NoSpace` while PostgreSQL
+   * does not answer.
+   */
   readonly look: Effect.Effect<void, unknown>
   readonly progress: () => FollowProgress
-  /** Ends, with the cause, when the engine cannot follow any more. */
+  /** Ends with the cause when the engine can no longer follow. */
   readonly failed: Effect.Effect<unknown>
   /** Claims the partition, and takes requests. */
   readonly serve: Effect.Effect<OpenedPartition, unknown, Scope.Scope>
 }
 
-/** What answers the requests of a partition. */
+/** Answers the requests of a partition. */
 export interface PartitionHandler extends RequestHandler {
-  /** Requests that wait for their reply. */
+  /** The number of requests that wait for their reply. */
   readonly inFlight: number
-  /** Requests of operations that have ended. */
+  /** The number of requests whose operation has ended. */
   readonly requests: number
-  /** It refuses new requests. */
+  /** Whether new requests are refused. */
   draining: boolean
-  /** Sets `draining`, and ends endless replies. */
+  /** Sets `draining`, and ends streams. */
   readonly drain: () => void
 }
 
 export interface OpenedPartition {
   readonly handler: PartitionHandler
   readonly epoch: number
-  /** Asks the fence whether no other runner has claimed the partition since. */
+  /** Asks the fence whether this claim is still the latest one. */
   readonly isOwner: Effect.Effect<boolean, unknown>
-  /** The same of a runner that gave the partition away and has its lock again: it is the owner of record. */
+  /**
+   * The same for a runner that lost or gave away the lock and has it again. Also writes this runner
+   * as the owner into the fence.
+   */
   readonly resume: Effect.Effect<boolean, unknown>
-  /** Ends when the fence has refused a write, or when its local copy is damaged. */
+  /** Ends when the fence has refused a write, or when the local copy is damaged. */
   readonly lost: Effect.Effect<"fenced" | "damaged">
-  /** Records what only this process knows, before another runner takes over; within a few seconds. */
+  /**
+   * Writes the state that only this process has, before another runner takes over. Takes a few
+   * seconds at most.
+   */
   readonly leave: Effect.Effect<void>
 }
 
-/** One that the runner has opened to serve it. */
+/** A partition that the runner has opened to serve it. */
 export interface HeldPartition {
   readonly opened: OpenedPartition
-  /** Its engine was that of the follower. */
+  /** Whether the engine is the follower's, promoted. */
   readonly followed: boolean
   readonly scope: Scope.Closeable
   readonly closed: Deferred.Deferred<void>

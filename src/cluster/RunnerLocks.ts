@@ -1,22 +1,31 @@
 /**
- * What PostgreSQL knows of a runner: its sign of life, in a row that the others read, and an advisory lock for each partition
- * that it has, all of one session. `Placement.ts` makes Effect Cluster's storage of them.
+ * A runner's state in PostgreSQL: its heartbeat, in a row that the other runners read, and an
+ * advisory lock for each partition that it has. One session holds all the locks. `Placement.ts`
+ * makes Effect Cluster's storage of them.
  *
- * - A **confirmation** is one statement on the session: it renews the sign of life, and reads which locks the session has.
- * - A lock is **held** for `lockHeldShare` of the expiration after the begin of the last confirmation that found it, on a clock
- *   that only goes forward. Meanwhile no other runner claims the partition: it does so only with the lock, and where the owner's
- *   sign of life is as old as the expiration (`free`), which it asks once more when it has the lock. Else the owner, whose
- *   sign of life was late and whose session ended in between, would be replaced without its notice.
- * - Effect Cluster gives up all locks of a runner when a confirmation takes 0.3 of the expiration. So a slow one goes on, and
- *   the locks that are held are the answer until it ends. The next one begins at once then.
- * - After an outage of PostgreSQL all signs of life are old, and the first runner to come back would take what the others own. So
- *   a runner whose own sign was late gives them `lockGraceShare` of the expiration to renew theirs.
- * - Until the loss of a lock is noticed, it is held by this clock, and another runner may have it. So a claim asks PostgreSQL
- *   (`hasLock`, `storage/postgres/PgJournal.ts`), which knows the session by a lock that only this runner has.
- * - A confirmation that fails is a failure: the session is lost, and its locks with it. PostgreSQL ends a session that was
- *   silent for the expiration, such as that of a machine that lost its power.
+ * - A **confirmation** is one statement on this session. It renews the heartbeat, and reads which
+ *   locks the session has.
+ * - A lock counts as **held** for `lockHeldShare` of the expiration after the begin of the last
+ *   confirmation that found it, on a monotonic clock. No other runner claims the partition in that
+ *   time: a claim needs the lock, and the owner's heartbeat must be older than the expiration
+ *   (`free`). `acquire` checks this again once it has the lock. Without the second check, an owner
+ *   whose heartbeat was late, and whose session ended between the check and the acquisition, would
+ *   be replaced without its notice.
+ * - Effect Cluster gives up all locks of a runner when a confirmation takes 0.3 of the expiration.
+ *   So a slow confirmation continues in the background, and until it ends the held locks are the
+ *   answer. The next confirmation then begins at once.
+ * - After an outage of PostgreSQL all heartbeats are old, and the first runner that reconnects
+ *   could take the partitions of all others. So a runner whose own heartbeat was late leaves the
+ *   other runners `lockGraceShare` of the expiration to renew theirs.
+ * - A lost lock counts as held until a confirmation misses it, and another runner may have it
+ *   already. So a claim asks PostgreSQL whether the session has the lock (`hasLock`,
+ *   `storage/postgres/PgJournal.ts`). A second lock, which only this runner has, identifies the
+ *   session.
+ * - A failed confirmation means that the session is lost, with its locks. PostgreSQL ends a session
+ *   that was silent for the expiration, for example that of a machine that lost its power.
  *
- * Table and locks are those of Effect Cluster's own storage, which earlier versions use beside this one.
+ * The table and the locks are the same as in Effect Cluster's own storage, which earlier versions
+ * use in the same cluster.
  */
 import { randomInt } from "node:crypto"
 import { Effect, Fiber, Option, type Scope } from "effect"
@@ -28,18 +37,18 @@ import { silentSecondsText, tablePrefix } from "./status.ts"
 
 export interface RunnerLocksOptions {
   readonly url: string
-  /** Of this runner, `host:port`. */
+  /** The address of this runner, `host:port`. */
   readonly address: string
   readonly lockExpirationMs: number
-  /** Milliseconds, on a clock that only goes forward. */
+  /** Milliseconds of a monotonic clock. */
   readonly now?: () => number
 }
 
 /** The lock of one partition. */
 export interface PartitionLock {
-  /** Whether no other runner can have claimed the partition, as far as this one knows. */
+  /** Whether no other runner can have claimed the partition, by the last confirmation. */
   readonly isHeld: () => boolean
-  /** Whether PostgreSQL has the lock for this runner. */
+  /** Asks PostgreSQL whether this runner has the lock. */
   readonly hasLock: HasLock
 }
 
@@ -52,13 +61,13 @@ VALUES ($1, $2, now() AT TIME ZONE 'UTC', true)
 ON CONFLICT (address) DO UPDATE
 SET runner = EXCLUDED.runner, last_heartbeat = EXCLUDED.last_heartbeat, healthy = true
 RETURNING machine_id`
-// With those of runners that are gone.
+// Also deletes the rows of runners that are gone.
 const leaveText = `DELETE FROM ${table}
 WHERE address = $1 OR ${silentSecondsText} > $2::float8 / 1000`
 const presentText = `SELECT FROM ${table}
 WHERE address = $1 AND ${silentSecondsText} <= $2::float8 / 1000`
 
-// PostgreSQL shows the two halves of a key as numbers without a sign.
+// PostgreSQL shows the two halves of a key as unsigned numbers.
 const heldText = `SELECT objid::bigint - ${firstKey} AS id FROM pg_locks
 WHERE locktype = 'advisory' AND granted AND classid = $2::bigint::oid AND objsubid = 2 AND pid = pg_backend_pid()`
 const signText = `UPDATE ${table} SET last_heartbeat = now() AT TIME ZONE 'UTC' WHERE address = $1 RETURNING 1`
@@ -69,7 +78,7 @@ WHERE held.locktype = 'advisory' AND held.granted AND held.classid = $1::bigint:
 AND held.objid::bigint = ${firstKey} + $2::int AND held.objsubid = 2
 AND mark.locktype = 'advisory' AND mark.objsubid = 1
 AND (mark.classid::bigint << 32 | mark.objid::bigint) = $3::bigint`
-// A session can have a lock several times: each would have to be released.
+// A session can acquire a lock several times, and would have to release it as often.
 const acquireText = `WITH sign AS (${signText}), held AS MATERIALIZED (${heldText})
 SELECT id, CASE WHEN id IN (SELECT id FROM held) THEN true
   ELSE pg_try_advisory_lock($3::int, ${firstKey} + id) END AS is_held
@@ -79,7 +88,7 @@ const takenText = `SELECT p.id FROM laurel_partition p JOIN ${table} r ON r.addr
 WHERE p.owner <> $1 AND ${silentSecondsText} <= $2::float8 / 1000`
 const disownText = "UPDATE laurel_partition SET owner = $3 WHERE id = $1 AND owner = $2"
 
-/** The first half of a lock's key (FNV-1a), which tells the locks of a database's clusters apart. */
+/** The first half of a lock's key (FNV-1a). It differs between the clusters of a database. */
 const namespaceOf = (prefix: string): number => {
   let hash = 0x811c9dc5
   for (const byte of Buffer.from(`effect-cluster:${prefix}`)) {
@@ -88,7 +97,10 @@ const namespaceOf = (prefix: string): number => {
   return hash | 0
 }
 
-/** The prefix names the locks, too, which belong to the whole database: clusters in other schemas have others. */
+/**
+ * The prefix of the names of locks. It includes the schema, because locks belong to the whole
+ * database.
+ */
 export const lockPrefix = (schema: unknown): string => `${schema}.${tablePrefix}`
 
 export class RunnerLocks {
@@ -96,23 +108,29 @@ export class RunnerLocks {
   readonly #lockExpirationMs: number
   readonly #heldMs: number
   readonly #now: () => number
-  /** Has the locks. */
+  /** Holds the locks. */
   readonly #session: PgConnection
-  /** The session's lock, by which PostgreSQL knows it: another one may get the number of its process after a restart. */
+  /**
+   * The key of the lock that identifies the session. The number of its process does not: after a
+   * restart another session may get it.
+   */
   readonly #mark = randomInt(2 ** 48 - 1)
   readonly #markText = `SELECT pg_advisory_lock_shared(${this.#mark})`
-  /** Nothing here waits for a slow confirmation. */
+  /** For statements that must not wait for a slow confirmation. */
   readonly #others: PgPool
   #namespace = 0
-  /** Of each lock that the last confirmation found: when that began. */
+  /** For each lock that the last confirmation found: when that confirmation began. */
   readonly #foundAt = new Map<number, number>()
   /** When the last confirmation began; `undefined` before the first. */
   #signedAt: number | undefined
-  /** When the first one after an outage ended. */
+  /** When the first confirmation after an outage ended. */
   #backAt = Number.NEGATIVE_INFINITY
   #confirming: Fiber.Fiber<void, PgFailure> | undefined
   #isAskedAgain = false
-  /** How often all locks were released: an `acquire` under way may have lost its locks by that. */
+  /**
+   * How many times all locks were released. An `acquire` in progress may have lost its locks by
+   * that.
+   */
   #releasedAll = 0
 
   private constructor({ address, lockExpirationMs, now, url }: RunnerLocksOptions) {
@@ -129,7 +147,7 @@ export class RunnerLocks {
     this.#others = new PgPool({ url, sessions: limits.clusterConnectionsMax - 1 })
   }
 
-  /** Until the scope closes, which releases all locks. */
+  /** Open until the scope closes. Closing the scope releases all locks. */
   static readonly open = (
     options: RunnerLocksOptions,
   ): Effect.Effect<RunnerLocks, PgFailure, Scope.Scope> =>
@@ -141,7 +159,7 @@ export class RunnerLocks {
       return locks
     })
 
-  /** Makes the runner's row; its number. */
+  /** Writes the runner's row, and returns its number. */
   readonly register = (runner: string): InPostgres<number> =>
     Effect.map(this.#others.run({ text: registerText, values: [this.#address, runner] }), ([row]) =>
       Number(row?.machine_id),
@@ -153,7 +171,7 @@ export class RunnerLocks {
     ),
   )
 
-  /** Whether the runner's row is there, and new enough. */
+  /** Whether the runner's row exists and its heartbeat is younger than the expiration. */
   readonly isPresent: InPostgres<boolean> = Effect.suspend(() =>
     Effect.map(
       this.#others.run({ text: presentText, values: [this.#address, this.#lockExpirationMs] }),
@@ -173,7 +191,10 @@ export class RunnerLocks {
     }
   }
 
-  /** Which of the locks are held; while PostgreSQL is slow, by what it last said. */
+  /**
+   * Returns which of the locks are held. While PostgreSQL is slow, this is the result of the last
+   * confirmation.
+   */
   readonly confirmed = (partitions: ReadonlyArray<number>): InPostgres<ReadonlyArray<number>> =>
     Effect.gen({ self: this }, function* () {
       const confirming = Fiber.join(this.#confirm())
@@ -213,12 +234,12 @@ export class RunnerLocks {
     return confirming
   }
 
-  /** Whether others have this runner for alive, as far as it knows. */
+  /** Whether the other runners see this runner as alive, by its last confirmation. */
   get #isSigned(): boolean {
     return this.#signedAt === undefined || this.#now() - this.#signedAt < this.#heldMs
   }
 
-  /** Which of the partitions no other runner that is alive owns. */
+  /** Returns which of the partitions no other live runner owns. */
   readonly free = (partitions: ReadonlyArray<number>): InPostgres<ReadonlyArray<number>> =>
     Effect.suspend(() => {
       const graceMs = this.#lockExpirationMs * limits.lockGraceShare
@@ -233,7 +254,10 @@ export class RunnerLocks {
       )
     })
 
-  /** Takes the locks that no other runner has, of partitions that are still free then. */
+  /**
+   * Acquires the locks that no other runner has, and keeps those of partitions that are still free
+   * then.
+   */
   readonly acquire = (partitions: ReadonlyArray<number>): InPostgres<ReadonlyArray<number>> =>
     Effect.gen({ self: this }, function* () {
       const askedAt = this.#now()
@@ -254,7 +278,7 @@ export class RunnerLocks {
   readonly release = (partition: number): InPostgres<void> =>
     this.#session.run({ text: releaseText, values: [this.#namespace, partition] }).pipe(
       Effect.asVoid,
-      // A confirmation before it has found the lock.
+      // A confirmation that began before the release may have found the lock.
       Effect.ensuring(Effect.sync(() => this.#foundAt.delete(partition))),
     )
 
@@ -263,7 +287,10 @@ export class RunnerLocks {
     return this.#session.run({ text: `${this.#markText} FROM pg_advisory_unlock_all()` })
   }).pipe(Effect.asVoid, Effect.ensuring(Effect.sync(() => this.#foundAt.clear())))
 
-  /** The fence may have this runner as the owner already: as long as it has, no other runner asks for the lock. */
+  /**
+   * Replaces this runner as the owner in the fence. While this runner is the owner there, no other
+   * runner asks for the lock.
+   */
   readonly disown = (partition: number, heir: string): InPostgres<void> =>
     Effect.asVoid(this.#others.run({ text: disownText, values: [partition, this.#address, heir] }))
 }

@@ -1,8 +1,11 @@
 /**
- * The row of this runner in `laurel_runner`: its version, the newest format that it knows, the lock's expiration by which it takes
- * partitions over, and the requests of the last minute. Written every `ownersReadMs` on the session of `Owners`. `formats.ts`
- * rests on the format. Runners with different expirations could read stale data: the one with the shorter time takes a partition over
- * while its owner, by its own time, may still answer. So a runner does not start beside one with another expiration.
+ * This runner's row in `laurel_runner`: its version, the newest format that it supports, its lock
+ * expiration, and its requests of the last minute. `Owners` writes the row every `ownersReadMs` on
+ * its session. `formats.ts` depends on the format.
+ *
+ * Runners with different expirations could return stale reads: the runner with the shorter
+ * expiration takes over a partition while the owner, by its own longer expiration, may still
+ * answer. So a runner does not start while a live runner has another expiration.
  */
 
 import { randomBytes } from "node:crypto"
@@ -13,32 +16,32 @@ import { newestFormat, raiseFormat } from "../storage/postgres/formats.ts"
 import type { InPostgres, PgConnection, Statement } from "../storage/postgres/PgConnection.ts"
 import { silentSecondsText, tablePrefix } from "./status.ts"
 
-/** Requests of a runner. */
+/** Counts of the requests of a runner. */
 export interface RequestCounts {
-  /** By its own engine, also for other runners. */
+  /** Answered by its own engine, also for other runners. */
   readonly answered: number
-  /** To the owner. */
+  /** Forwarded to the owner. */
   readonly forwarded: number
 }
 
 const none: RequestCounts = { answered: 0, forwarded: 0 }
 
-/** The requests of the last `requestWindowMs`, from counts since the start. */
+/** Computes the requests of the last `requestWindowMs` from counts since the start. */
 export class RecentRequests {
   readonly #now: () => number
   readonly #samples: Array<RequestCounts & { readonly at: number }>
 
-  /** `now`: milliseconds, on a clock that only goes forward. */
+  /** `now`: milliseconds of a monotonic clock. */
   constructor(now = () => performance.now()) {
     this.#now = now
     this.#samples = [{ ...none, at: now() }]
   }
 
-  /** Takes the counts since the start. */
+  /** `counts`: the counts since the start. */
   since(counts: RequestCounts): RequestCounts {
     const at = this.#now()
     this.#samples.push({ ...counts, at })
-    // The first one stands for the begin of the window.
+    // The first sample stands for the begin of the window.
     while (this.#samples[1]!.at <= at - limits.requestWindowMs) this.#samples.shift()
     const [first] = this.#samples
     return {
@@ -57,13 +60,13 @@ ON CONFLICT (address) DO UPDATE SET version = EXCLUDED.version, format = EXCLUDE
   answered = EXCLUDED.answered, forwarded = EXCLUDED.forwarded, lock_expiration_ms = EXCLUDED.lock_expiration_ms,
   seen_at = now()`
 
-/** A runner that is alive, or may be by its own expiration, which differs from this one's. */
+/** Finds a runner with another expiration that is alive, judged by its own expiration. */
 const otherExpirationText = `SELECT address, lock_expiration_ms AS ms
 FROM laurel_runner JOIN ${tablePrefix}_runners USING (address)
 WHERE address <> $1 AND lock_expiration_ms <> $2::float8
 AND ${silentSecondsText} * 1000 <= lock_expiration_ms LIMIT 1`
 
-/** Another runner has another expiration. */
+/** A live runner has another expiration. */
 export class ExpirationDiffers extends Error {
   readonly address: string
   readonly otherMs: number
@@ -100,7 +103,7 @@ export class RunnerRow {
     if (other !== undefined) throw new ExpirationDiffers(String(other.address), Number(other.ms))
   }
 
-  /** Writes the row where that is due; a failure leaves it due. */
+  /** Writes the row if it is due. After a failure it stays due. */
   async write(run: (statement: Statement) => Promise<unknown>): Promise<void> {
     const now = performance.now()
     if (now - this.#writtenAt < limits.ownersReadMs) return
@@ -117,10 +120,12 @@ export class RunnerRow {
   }
 }
 
-/* The secret with which runners of a cluster forward requests to each other: made by the first runner, kept in PostgreSQL. */
-
 const secretBytes = 32
 
+/**
+ * Returns the secret with which runners authenticate forwarded requests. The first runner creates
+ * it in PostgreSQL.
+ */
 export const readSecret = (connection: PgConnection): InPostgres<string> =>
   Effect.gen(function* () {
     yield* connection.run({

@@ -1,19 +1,21 @@
 /**
- * Spreads the partitions over the runners that are alive: each has its share, and a runner that joins gets some of the
- * others' partitions, one at a time.
+ * Balances the partitions over the live runners, one move at a time.
  *
- * - The next move is a function of owners, runners and published loads (`Loads.ts`) alone, so all runners find the same one without
- *   a message. First of all loads are to be even: of all partitions and pairs of runners that are worth the pause (`loadGapShare`),
- *   the move that lessens the sum of the squares of the runners' loads most. Then numbers: from the runner with the most
- *   partitions to the one with the fewest, where they differ by two or more, the least loaded partition, unless its way back
- *   would be worth a pause. So moves end.
- * - The runner that is to get the partition follows it; the owner gives it away once that one has all records. A runner that cannot
- *   follow gets nothing, and the partition stays where it is.
- * - Moves begin once runners have stayed the same for `movePauseMs`, and each partition had one of them as its owner: runners
- *   that come and go, as in a rolling restart, cause few. Each move waits until owners have stayed the same for
- *   `moveRestMs`, so that the last one has ended.
+ * - All runners compute the same next move without messages, because it depends only on the owners,
+ *   the runners and the published loads (`Loads.ts`).
+ * - First by load: of all moves that are worth the pause (`loadGapShare`, `loadGapTimes`), the move
+ *   that reduces the sum of the squares of the runners' loads most. Then by number: if the runner
+ *   with the most partitions has at least two more than the runner with the fewest, the least
+ *   loaded of its partitions moves, unless the load would then justify the move back. So the moves
+ *   come to an end.
+ * - The receiving runner follows the partition first. The owner gives the partition away once that
+ *   follower has all records. If the receiving runner cannot follow, the partition stays where it
+ *   is.
+ * - Moves begin once the set of runners has not changed for `movePauseMs` and each partition has a
+ *   live owner. So runners that come and go, as in a rolling restart, cause few moves. Each move
+ *   waits until no owner has changed for `moveRestMs`, so the previous move has ended.
  *
- * Cost: a few comparisons for each partition and call.
+ * Cost: each call compares every partition of a runner with every other runner.
  */
 import { limits } from "../Limits.ts"
 import type { Owners } from "./Owners.ts"
@@ -22,10 +24,10 @@ export interface SharesOptions {
   readonly owners: Pick<Owners, "of" | "runners" | "isCaughtUp"> & {
     readonly loads: Pick<Owners["loads"], "of">
   }
-  /** Of this runner. */
+  /** The address of this runner. */
   readonly address: string
   readonly partitions: number
-  /** Milliseconds, on a clock that only goes forward. */
+  /** Milliseconds of a monotonic clock. */
   readonly now?: () => number
 }
 
@@ -47,13 +49,15 @@ export class Shares {
     this.#now = options.now ?? (() => performance.now())
   }
 
-  /** How many partitions a runner takes where another one could take them as well. */
+  /** How many partitions a runner takes while other runners could take them as well. */
   get most(): number {
     const { owners, partitions } = this.#options
     return Math.ceil(partitions / Math.max(1, owners.runners.length))
   }
 
-  /** The next move; `undefined`: the shares are even, or not settled. */
+  /**
+   * The next move. `undefined`: the shares are even, or owners or runners have changed recently.
+   */
   get move(): Move | undefined {
     const { owners, partitions } = this.#options
     const { runners } = owners
@@ -64,7 +68,7 @@ export class Shares {
       places.push(`${address} ${epoch}`)
       const of = owned.get(address)
       if (of === undefined) {
-        // It has no owner: first of all it gets one.
+        // The partition has no live owner: it must get one before anything moves.
         this.#runners.unsettle()
         return undefined
       }
@@ -78,7 +82,7 @@ export class Shares {
     return moves.byLoad ?? moves.byCount
   }
 
-  /** The runner to which this one gives a partition now; `undefined`: to none. */
+  /** The runner to which this runner must give the partition now, if any. */
   heirOf(partition: number): string | undefined {
     const { address, owners } = this.#options
     const { move } = this
@@ -86,14 +90,14 @@ export class Shares {
     return owners.isCaughtUp(partition, move.to) ? move.to : undefined
   }
 
-  /** Whether this runner is to follow a partition, which it gets next. */
+  /** Whether the next move gives the partition to this runner, which must follow it first. */
   isHeir(partition: number): boolean {
     const { move } = this
     return move?.partition === partition && move.to === this.#options.address
   }
 }
 
-/** A move, and by how much it lessens the sum of the squares of the runners' loads. */
+/** A move, and how much it reduces the sum of the squares of the runners' loads. */
 interface Gain extends Move {
   readonly gain: number
   readonly load: number
@@ -104,7 +108,10 @@ interface Moves {
   readonly byCount: Move | undefined
 }
 
-/** The moves by which the shares of the runners become more even. `owned`: the partitions of each runner, in order. */
+/**
+ * The best move by load and the best move by number. `owned`: the partitions of each runner, in
+ * order.
+ */
 const movesOf = (
   owned: ReadonlyMap<string, ReadonlyArray<number>>,
   measured: (partition: number) => number,
@@ -123,7 +130,7 @@ const movesOf = (
     return { partition, from, to, load, gain: 2 * load * (gapOf(from, to) - load) }
   }
   const best = (gains: ReadonlyArray<Gain>, order: (one: Gain, other: Gain) => number) => {
-    // The first partition has the directory, and moves last.
+    // Partition 1 has the directory, and moves last.
     const others = gains.filter(({ partition }) => partition > 1)
     return [...(others.length > 0 ? others : gains)].sort(
       (one, other) => order(one, other) || other.partition - one.partition,
@@ -153,7 +160,7 @@ const movesOf = (
   return { byLoad, byCount: moveOf(best(harmless, (one, other) => one.load - other.load)) }
 }
 
-/** For how long something was found the same. */
+/** Measures how long a value has not changed. */
 class Settled {
   #seen: string | undefined
   #since = 0

@@ -1,4 +1,4 @@
-/** The metrics of a runner. */
+/** The metrics of a runner (`laurel_cluster_…`). */
 import { limits } from "../Limits.ts"
 import type { Metrics } from "../metrics/Metrics.ts"
 import type { ForwardOutcome } from "./Forward.ts"
@@ -34,7 +34,7 @@ export const observeCluster = (
   metrics.gauge("laurel_cluster_waiting_requests", () => forwarder.waiting)
 }
 
-/** Requests since the start, without those that ask whether the server is alive. */
+/** Counts of requests since the start, without `/healthz` and `/readyz`. */
 export const requestCounts = (metrics: Metrics): RequestCounts => {
   const of = (operation: string) => metrics.value("laurel_http_requests_total", { operation })
   const forwarded = of("forwarded")

@@ -1,4 +1,7 @@
-/** What PostgreSQL knows of a cluster: its runners, the owner and the followers of each partition. Nothing is asked of the runners. */
+/**
+ * The state of a cluster for `laurel cluster status` and the dashboard: its runners, and the owner
+ * and the followers of each partition. PostgreSQL has all of it. No runner is asked.
+ */
 import { Effect } from "effect"
 import { partitionOf } from "../domain/project/Directory.ts"
 import {
@@ -9,19 +12,19 @@ import {
 } from "../storage/postgres/PgConnection.ts"
 import { readDirectory } from "./DirectoryTable.ts"
 
-/** Begins the names of Effect Cluster's tables. */
+/** The prefix of the names of Effect Cluster's tables. */
 export const tablePrefix = "laurel_cluster"
 
 /** Times are ISO 8601. */
 export interface RunnerStatus {
   readonly address: string
-  /** Seconds since its last sign of life. */
+  /** Seconds since its last heartbeat. */
   readonly silentSeconds: number
-  /** The rest is unknown of a runner of an earlier version. */
+  /** This and the following fields are unknown for a runner of an earlier version. */
   readonly version: string | undefined
-  /** The newest format that it knows. */
+  /** The newest format that it supports. */
   readonly format: number | undefined
-  /** Requests of the last minute: those that it answered, also for others, and those that it forwarded. */
+  /** Requests of the last minute: answered, also for other runners, and forwarded. */
   readonly answered: number | undefined
   readonly forwarded: number | undefined
   readonly lockExpirationMs: number | undefined
@@ -37,16 +40,20 @@ export interface PartitionStatus {
   readonly load: number
   /** The format in force. */
   readonly format: number
-  /** The names of the projects in it that are in use, in order; `undefined`: it is not known which are. */
+  /**
+   * The sorted names of its projects that are in use. `undefined`: the directory cannot be read.
+   */
   readonly projects: ReadonlyArray<string> | undefined
 }
 
 export interface FollowerStatus {
   readonly partition: number
   readonly address: string
-  /** Records of the partition that it did not have a second ago or less. */
+  /**
+   * The number of records of the partition that it lacked at its last report, at most a second ago.
+   */
   readonly behindRecords: number
-  /** Time since it last had all records. */
+  /** The time since it last had all records. */
   readonly lagSeconds: number
 }
 
@@ -54,13 +61,14 @@ export interface ClusterStatus {
   readonly runners: ReadonlyArray<RunnerStatus>
   readonly partitions: ReadonlyArray<PartitionStatus>
   readonly followers: ReadonlyArray<FollowerStatus>
-  /** Of the requests of the last minute, 0 to 1; `undefined` without requests. */
+  /** The share of forwarded requests in the last minute, 0 to 1. `undefined` without requests. */
   readonly forwardedShare: number | undefined
 }
 
 /**
- * Seconds since the sign of life of a row of runners. One in the future is as old as it is early: PostgreSQL's clock was set
- * back, and a runner that lives has renewed its row since.
+ * The age in seconds of the heartbeat in a row of `laurel_cluster_runners`. A heartbeat that is n
+ * seconds in the future counts as n seconds old: PostgreSQL's clock was set back, and a live runner
+ * would have renewed its row since.
  */
 export const silentSecondsText =
   "abs(extract(epoch FROM now() AT TIME ZONE 'UTC' - last_heartbeat))::float8"
@@ -85,7 +93,7 @@ const followersText = `SELECT f.partition, f.runner, greatest(p.last - f.last, 0
 FROM laurel_follower f JOIN laurel_partition p ON p.id = f.partition
 ORDER BY f.partition, f.runner`
 
-/** Without its tables a cluster has nothing. */
+/** Reads a table that may not exist yet. */
 const orNone = <A>(
   read: Effect.Effect<ReadonlyArray<A>, PgFailure>,
 ): InPostgres<ReadonlyArray<A>> =>
@@ -95,7 +103,10 @@ const orNone = <A>(
     () => Effect.succeed([]),
   )
 
-/** The names of the projects in use, by partition. A directory that cannot be read hides nothing else. */
+/**
+ * The names of the projects in use, by partition. `undefined` if the directory cannot be read, so
+ * that the rest of the status is still shown.
+ */
 const projectsByPartition = (
   connection: PgConnection,
 ): InPostgres<ReadonlyMap<number, ReadonlyArray<string>> | undefined> =>
@@ -164,7 +175,7 @@ export const readClusterStatus = (connection: PgConnection): InPostgres<ClusterS
     }
   })
 
-/** Reads it on a session of its own. */
+/** Reads the status on a session of its own. */
 export const clusterStatusAt = (url: string): InPostgres<ClusterStatus> =>
   Effect.suspend(() => {
     const connection = new PgConnection({ url })
