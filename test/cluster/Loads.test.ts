@@ -72,7 +72,7 @@ describe("The load of a partition", () => {
     expect(pass(limits.ownersReadMs, 1)).toEqual([[1, 1]])
   })
 
-  it("is measured anew where the partition was opened again", () => {
+  it("is measured from the start after the partition was opened again", () => {
     read()
     pass(limits.loadWindowMs / 2, 50)
     requests = -records

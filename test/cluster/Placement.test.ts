@@ -68,13 +68,13 @@ const heartbeats = async (ports: ReadonlyArray<number>): Promise<ReadonlyArray<s
     .map(({ at }) => String(at))
 }
 
-/** All of them have joined, and each has given a sign of life since: it has looked for others ten times meanwhile. */
+/** All of them have joined, and each has renewed its heartbeat since: it has looked for others ten times meanwhile. */
 const settled = async (ports: ReadonlyArray<number>): Promise<void> => {
   const before = await eventually("all runners", async () => {
     const found = await heartbeats(ports)
     return found.length === ports.length ? found : undefined
   })
-  await eventually("a sign of life of each", async () => {
+  await eventually("a heartbeat of each", async () => {
     const now = await heartbeats(ports)
     return now.every((at, index) => at !== before[index]) || undefined
   })
@@ -111,7 +111,7 @@ describe("The partition", () => {
   })
 
   // The clock of PostgreSQL's machine was set back after the owner had died.
-  it("does not wait for an owner whose last sign of life is in the future", async () => {
+  it("does not wait for an owner whose last heartbeat is in the future", async () => {
     const first = await join(1_001)
     await has(1_001)
     await first()
@@ -273,7 +273,7 @@ describe("Clusters", () => {
   })
 
   // A server's time zone may have summer time: an hour of local time that is missing, or comes twice.
-  it("keep signs of life in UTC", async () => {
+  it("keep heartbeats in UTC", async () => {
     const url = await postgres.schema("zone")
     await postgres.query("ALTER DATABASE postgres SET timezone = 'America/New_York'")
     const { age, status } = await Effect.runPromise(
@@ -292,7 +292,7 @@ describe("Clusters", () => {
     expect(status.runners[0]!.silentSeconds).toBeLessThan(600)
   })
 
-  it("count a sign of life in the future, from before PostgreSQL's clock was set back, as that old", async () => {
+  it("count a heartbeat in the future, from before PostgreSQL's clock was set back, as that old", async () => {
     const url = await postgres.schema("future")
     await postgres.query(
       "CREATE TABLE laurel_cluster_runners (address text, last_heartbeat timestamp)",

@@ -94,7 +94,7 @@ const owned = (partition: number, owner: string) =>
   query(`INSERT INTO laurel_partition VALUES (${partition}, 'x', 1, '${owner}', 0, 0)`)
 
 describe("Locks", () => {
-  it.live("are those of Effect Cluster's own storage, and so are signs of life", () =>
+  it.live("are those of Effect Cluster's own storage, and so are heartbeats", () =>
     Effect.gen(function* () {
       const storage = yield* theirs
       const address = RunnerAddress.make("127.0.0.1", 1)
@@ -154,7 +154,7 @@ describe("Locks", () => {
     }),
   )
 
-  it.live("count only with a sign of life", () =>
+  it.live("count only with a heartbeat", () =>
     Effect.gen(function* () {
       yield* theirs
       const locks = yield* runner("127.0.0.1:2")
@@ -189,7 +189,7 @@ describe("Locks", () => {
     }),
   )
 
-  it.live("are given back where the owner has given a sign of life since they were free", () =>
+  it.live("are released again if the owner has renewed its heartbeat since they were free", () =>
     Effect.gen(function* () {
       yield* theirs
       const [owner, other] = [yield* runner("127.0.0.1:2"), yield* runner("127.0.0.1:3")]

@@ -96,7 +96,7 @@ describe("A cluster", () => {
       expect(alone.stderr).toContain("second, third are in other partitions")
       expect(alone.stderr).toContain("laurel cluster gather")
     }
-    const out = await eventually("the servers' last sign of life to be old", async () => {
+    const out = await eventually("the servers' last heartbeat to be old", async () => {
       const done = await gather()
       return done.code === exitCodes.inUse ? undefined : done
     })
