@@ -60,7 +60,7 @@ describe("A caller", () => {
     await new Kind(callers, "user", 0).run()
   }
 
-  it("whose first event was refused expects no user", async () => {
+  it("expects no user after its first event was refused", async () => {
     event = refused
     user = notFound
     await step(HastyCaller)
@@ -78,7 +78,7 @@ describe("A caller", () => {
     expect(found).toMatchObject([{ kind: "stale", words: expect.stringContaining("404") }])
   })
 
-  it("whose event was refused expects none of it", async () => {
+  it("expects no xp for an event that was refused", async () => {
     event = refused
     user = has(1)
     await step(HastyCaller)
@@ -100,7 +100,7 @@ describe("A caller", () => {
     await expect(step(HastyCaller)).rejects.toThrow("user_not_found")
   })
 
-  it("has lost its writes where its user is not found after the load", async () => {
+  it("reports lost writes if its user is not found after the load", async () => {
     event = taken
     user = has(1)
     const load = new ClusterLoad({ key: "key", urls: () => [url], callers: 1, name: "user" })

@@ -1,7 +1,7 @@
 /**
- * Callers of a cluster, and what each of them expects. A caller has a user of its own and sends one request at a time, each to
- * another runner than the last, until it is acknowledged. An event or a reward is worth 1 xp: so after each acknowledgement
- * any runner must say exactly as much xp as was acknowledged.
+ * Callers of a cluster, and what each expects. A caller has its own user, and sends one request at
+ * a time until it is acknowledged, each attempt to the next runner. An event or a reward is worth 1
+ * xp. So after each acknowledgement every runner must return exactly the acknowledged xp.
  */
 import { setTimeout as delay } from "node:timers/promises"
 
@@ -17,7 +17,7 @@ export interface Reply {
 
 const none: Reply = { status: 0, text: "", body: undefined, isReplayed: false }
 
-/** A caller without patience: it tries another runner instead. */
+/** The caller then tries another runner. */
 const patienceMs = 2_000
 const retryMs = 20
 
@@ -49,25 +49,28 @@ export const ask = async (
 
 export interface Finding {
   /**
-   * `stale`: less than was acknowledged, in a reply; `changed`: a repetition has another reply than the first, or a fold another
-   * board; `hook`: a webhook's message is missing, out of order, or another one than before.
+   * `stale`: a reply has less xp than was acknowledged. `changed`: a repetition has another reply
+   * than the first attempt, or a fold another board. `hook`: a webhook's message is missing, out of
+   * order, or changed.
    */
   readonly kind: "lost" | "doubled" | "stale" | "changed" | "hook" | "failed"
   readonly words: string
 }
 
-/** What a caller needs of its load. */
+/** The part of a load that a caller uses. */
 export interface Callers {
   readonly key: string
   readonly urls: () => ReadonlyArray<string>
-  /** Ends while the load is not paused; false: it has stopped. */
+  /** Waits while the load is paused. Returns false once it has stopped. */
   readonly turn: () => Promise<boolean>
   readonly acknowledged: (eventId: string) => void
   readonly answered: (name: string) => void
   readonly found: (finding: Finding) => void
 }
 
-/** Xp that a user must have, at least and at most: what was acknowledged, and what may have been done besides. */
+/**
+ * The least xp of a user (acknowledged), and the most (including requests with an unknown outcome).
+ */
 export interface Expected {
   readonly least: number
   readonly most: number
@@ -84,14 +87,14 @@ const codeOf = ({ body }: Reply): string => (body as { readonly code?: string })
 
 const isDone = ({ status }: Reply): boolean => status === 200
 
-/** 0 where the user has none, or the board does not reach as far. `undefined`: no answer. */
+/** 0 if the user has no xp, or is beyond the page of the board. `undefined`: no answer. */
 const xpOnBoard = (reply: Reply, userId: string): number | undefined => {
   if (!isDone(reply)) return undefined
   const { entries } = reply.body as { readonly entries: ReadonlyArray<BoardEntry> }
   return entries.find((entry) => entry.userId === userId)?.xp ?? 0
 }
 
-/** 0 also of a user that is not found: it has no event yet. `undefined`: no answer. */
+/** 0 also if the user is not found, since it has no event yet. `undefined`: no answer. */
 export const xpOfUser = (reply: Reply): number | undefined => {
   if (isDone(reply)) return (reply.body as { readonly xp: number }).xp
   return codeOf(reply) === "user_not_found" ? 0 : undefined
@@ -119,7 +122,7 @@ abstract class Caller {
     }
   }
 
-  /** One attempt, at the next runner. Fails for a reply that is neither an answer nor a refusal. */
+  /** One attempt, at the next runner. Fails if the reply is neither an answer nor a refusal. */
   protected async try(
     path: string,
     body?: unknown,
@@ -138,7 +141,7 @@ abstract class Caller {
     return reply
   }
 
-  /** The first answer. */
+  /** Repeats the request until it is answered. */
   protected async insist(
     path: string,
     body?: unknown,
@@ -153,7 +156,7 @@ abstract class Caller {
   }
 
   protected async look(): Promise<void> {
-    // What is on its way now may be in the reply or not.
+    // The reply may or may not include writes in progress.
     const { least } = this.expected
     const isBoard = this.number % 8 === 6
     const path = isBoard ? boardPath : `/v1/users/${this.userId}`
@@ -172,7 +175,7 @@ interface EventReply {
   readonly duplicate: boolean
 }
 
-/** Acknowledged writes with what was answered: a sample of all. */
+/** A random sample of the acknowledged writes and their replies. */
 class Sample {
   readonly #writes: Array<readonly [name: string, answer: string]> = []
 
@@ -188,10 +191,13 @@ class Sample {
 
 const sampleMax = 200
 
-/** Gives each write an id or an `Idempotency-Key`, and repeats it until it is acknowledged, sometimes also afterwards. */
+/**
+ * Gives each write an id or an `Idempotency-Key`, and repeats it until it is acknowledged,
+ * sometimes also afterwards.
+ */
 export class PatientCaller extends Caller {
   #xp = 0
-  /** Laurel's ids, by the caller's. */
+  /** Laurel's event ids, by the caller's ids. */
   readonly #events = new Sample()
   /** Replies, by `Idempotency-Key`. */
   readonly #rewards = new Sample()
@@ -252,7 +258,10 @@ export class PatientCaller extends Caller {
   }
 }
 
-/** Its events have no ids, so it repeats none: each 200 counts once, and what has no reply may count. */
+/**
+ * Sends events without ids, so it repeats none. Each 200 counts once, and an event without a reply
+ * may count.
+ */
 export class HastyCaller extends Caller {
   #least = 0
   #most = 0

@@ -1,17 +1,20 @@
-/** A number of callers at once (`Caller.ts`), what they found, and the longest time without an acknowledgement. */
+/**
+ * Several concurrent callers (`Caller.ts`), their findings, and the longest time without an
+ * acknowledgement.
+ */
 import { setTimeout as delay } from "node:timers/promises"
 import { waitMs } from "../waitMs.ts"
 import { type Callers, type Expected, type Finding, HastyCaller, PatientCaller } from "./Caller.ts"
 
 export interface LoadOptions {
   readonly key: string
-  /** The one of the key's project. */
+  /** The partition of the key's project. */
   readonly partition?: number
   readonly urls: () => ReadonlyArray<string>
-  /** The last one of them sends events without ids. */
+  /** The number of callers. The last of several sends events without ids. */
   readonly callers: number
   readonly name: string
-  /** The rest of each caller after a request and its look. */
+  /** The pause of each caller after each write and its read. */
   readonly restMs?: number
 }
 
@@ -20,7 +23,7 @@ export class ClusterLoad implements Callers {
   readonly partition: number
   readonly urls: () => ReadonlyArray<string>
   readonly faults: Array<Finding> = []
-  /** Replies other than 200, by status and code; 0: none. */
+  /** The number of replies other than 200, by status and code. Status 0: no reply. */
   readonly statuses = new Map<string, number>()
   /** Events and rewards that were acknowledged. */
   total = 0
@@ -58,13 +61,13 @@ export class ClusterLoad implements Callers {
     return new Map(this.#callers.map(({ expected, userId }) => [userId, expected]))
   }
 
-  /** Counts the longest gap from now on. */
+  /** Measures the longest gap from now on. */
   resetGap(): void {
     this.longestGapMs = 0
     this.#lastAt = performance.now()
   }
 
-  /** Ends after so many more acknowledgements. */
+  /** Ends after `events` more acknowledgements. */
   async progress(events: number): Promise<void> {
     const until = this.total + events
     const deadline = performance.now() + waitMs
@@ -80,14 +83,14 @@ export class ClusterLoad implements Callers {
     return JSON.stringify([this.faults, ...this.statuses])
   }
 
-  /** Ends when no request is under way. */
+  /** Ends when no request is in progress. */
   async pause(): Promise<void> {
     this.#paused ??= Promise.withResolvers()
     while (this.#resting < this.#callers.length && this.faults.length === 0) await delay(10)
   }
 
   resume(): void {
-    // Callers that were not paused have waited since their last acknowledgement.
+    // Callers that were never paused keep the time of their last acknowledgement.
     if (this.#paused === undefined) return
     this.#lastAt = performance.now()
     this.#paused.resolve()
@@ -152,7 +155,7 @@ export class Loads {
     return this.all.map(({ faultWords, partition }) => `${partition}: ${faultWords}`).join("; ")
   }
 
-  /** Of the project that had to wait longest. */
+  /** The longest gap of all projects. */
   get longestGapMs(): number {
     return Math.max(...this.all.map(({ longestGapMs }) => longestGapMs))
   }
@@ -161,7 +164,7 @@ export class Loads {
     for (const load of this.all) load.resetGap()
   }
 
-  /** Ends after so many more acknowledgements of each. */
+  /** Ends after `events` more acknowledgements in each project. */
   async progress(events: number): Promise<void> {
     await Promise.all(this.all.map((load) => load.progress(events)))
   }

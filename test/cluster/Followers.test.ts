@@ -22,7 +22,7 @@ describe("The followers of a partition", () => {
   const following = (count?: number) =>
     ["a", "b", "c", "d"].filter((address) => at(address, count).isFollower(1))
 
-  it("are as many of the others as there are to be, and stay the same when the owner is gone", () => {
+  it("are the configured number of other runners, and stay the same when the owner is gone", () => {
     expect(following(0)).toEqual([])
     const [first] = following()
     expect(following()).toHaveLength(1)
@@ -36,7 +36,7 @@ describe("The followers of a partition", () => {
     expect(following(8)).toEqual(["b", "c", "d"].filter((address) => address !== first))
   })
 
-  it("are none where nobody has owned it yet, or the owner is alone", () => {
+  it("do not exist before a first owner, or while the owner is alone", () => {
     owners.owner = { address: "", epoch: 0 }
     expect(following()).toEqual([])
     owners.owner = undefined
@@ -52,7 +52,7 @@ describe("A partition whose owner is gone", () => {
     owners.runners = ["b", "c"]
   })
 
-  it("is for a follower that has caught up, at once, and for others after its head start", () => {
+  it("goes to a follower with all records at once, and to other runners after its head start", () => {
     expect(at("b").mayTake(1, true)).toBe(true)
     const other = at("c")
     expect(other.mayTake(1, false)).toBe(false)
@@ -62,7 +62,7 @@ describe("A partition whose owner is gone", () => {
     expect(other.mayTake(1, false)).toBe(true)
   })
 
-  it("has each partition's head start counted by itself, and from the last time that it was free", () => {
+  it("has a head start of its own, counted from the last time that it became free", () => {
     const other = at("c")
     expect(other.mayTake(1, false)).toBe(false)
     now += limits.followerHeadStartMs
@@ -76,7 +76,7 @@ describe("A partition whose owner is gone", () => {
     expect(other.mayTake(1, false)).toBe(false)
   })
 
-  it("is for any runner at once where there is no follower to wait for", () => {
+  it("goes to any runner at once if no follower exists", () => {
     expect(at("c", 0).mayTake(1, false)).toBe(true)
     owners.runners = ["c"]
     expect(at("c").mayTake(1, false)).toBe(true)
@@ -90,7 +90,7 @@ describe("A partition whose owner is gone", () => {
     expect(at("c").mayTake(1, false)).toBe(true)
   })
 
-  it("is for one that has its share already after the head start alone, unless that follows it", () => {
+  it("goes to a runner that has its share only after the head start, unless that runner follows it", () => {
     owners.runners = ["c"]
     const alone = at("c")
     expect(alone.mayTake(1, false, false)).toBe(false)
@@ -102,7 +102,7 @@ describe("A partition whose owner is gone", () => {
     expect(alone.mayTake(2, false, false)).toBe(true)
   })
 
-  it("is followed by the others where its runner gave it away, and is for those that caught up first", () => {
+  it("is followed by the other runners after its runner gave it away, and goes first to those with all records", () => {
     owners.runners = ["a", "b", "c"]
     owners.owner = { address: "", epoch: 3 }
     expect(["a", "b", "c"].filter((address) => at(address, 2).isFollower(1))).toHaveLength(2)
@@ -119,7 +119,7 @@ describe("The followers of many partitions", () => {
     owners.runners.filter((address) => at(address).isFollower(partition))
   const all = () => Array.from({ length: partitions }, (_, index) => followerOf(index + 1))
 
-  it("are several runners, and a runner that joins displaces only those that it replaces", () => {
+  it("are several runners, and a runner that joins displaces only the followers that it replaces", () => {
     owners.runners = ["a", "b", "c"]
     const before = all()
     expect(before.every((found) => found.length === 1 && found[0] !== "a")).toBe(true)

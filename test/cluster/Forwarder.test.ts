@@ -1,4 +1,7 @@
-/** Requests on their way from one runner to another, over real connections; an owner whose replies the tests choose. */
+/**
+ * Requests on their way from one runner to another, over real connections; an owner whose replies
+ * the tests choose.
+ */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import http, { type IncomingMessage, type ServerResponse } from "node:http"
@@ -124,7 +127,10 @@ const runnerThatKnows = async (owners: KnownOwners, address = "here") => {
   return { forwarder, port: (listener.server.address() as AddressInfo).port }
 }
 
-/** The address of a process that takes no connection: it stands still, and its queue of connections is full. */
+/**
+ * The address of a process that accepts no connection: it is paused, and its queue of connections
+ * is full.
+ */
 const machineWithoutAnswer = async (): Promise<string> => {
   const script = `const server = require("net").createServer()
     server.listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => console.log(server.address().port))`
@@ -184,7 +190,7 @@ const echo: Answer = (exchange, request) => {
 }
 
 describe("A forwarded request", () => {
-  it("arrives as it was sent, without what belongs to one hop, and with the client's address", async () => {
+  it("arrives as it was sent, with the client's address and without the fields for one connection", async () => {
     const owner = await ownerThat(echo)
     const { port } = await runnerThatKnows(new KnownOwners(owner.address))
     const reply = await ask(port, {
@@ -251,13 +257,14 @@ describe("A forwarded request", () => {
     ])
   })
 
-  it("gets each part of a stream as it comes, and its end reaches the owner", async () => {
+  it("passes on each part of a stream as it arrives, and its end reaches the owner", async () => {
     let left: Promise<unknown> | undefined
     const owner = await ownerThat((_, __, response) => {
       left = once(response, "close")
       response.writeHead(200, { "Content-Type": "text/event-stream" })
       response.write("data: 1\n\n")
-      // A peer that has left is noticed when something is sent to it: it may have closed its side alone.
+      // A peer that has left is noticed when something is sent to it: it may have closed its side
+      // alone.
       const timer = setInterval(() => response.write(": open\n\n"), 10)
       response.once("close", () => clearInterval(timer))
     })
@@ -278,7 +285,7 @@ describe("A forwarded request", () => {
     expect(forwarder.outcomes).toMatchObject({ left: 1, answered: 0 })
   })
 
-  it("ends its connection where its runner ends, and at once where its reply has no end", async () => {
+  it("closes its connection when its runner stops, at once if the reply is a stream", async () => {
     const owner = await ownerThat((exchange, request, response) => {
       if (request.url !== "/v1/stream") return echo(exchange, request, response)
       response.writeHead(200, { "Content-Type": "text/event-stream" })
@@ -302,7 +309,7 @@ describe("A forwarded request", () => {
     expect(forwarder.inProgress).toBe(0)
   })
 
-  it("to the admin server goes to that of the owner, which a client's header alone does not reach", async () => {
+  it("to the admin server reaches the owner's admin server, and a client's header alone does not", async () => {
     const owner = await ownerThat(echo)
     const { forwarder, port } = await runnerThatKnows(new KnownOwners(owner.address))
     const admin = new Listener(
@@ -339,7 +346,7 @@ describe("A forwarded request", () => {
     expect(owner.seen.requests).toBe(1)
   })
 
-  it("leaves half of the places to other partitions while its own has no owner", async () => {
+  it("leaves half of the waiting places to other partitions while its own has no owner", async () => {
     const { forwarder } = await runnerThatKnows(new KnownOwners())
     let waiting = 0
     while (forwarder.change(1) !== undefined) waiting++
@@ -348,7 +355,7 @@ describe("A forwarded request", () => {
     expect(forwarder.waiting).toBe(waiting + 1)
   })
 
-  it("may come to a server once each partition had an owner that is alive, then while one has", async () => {
+  it("finds a server ready once each partition had a live owner, and then while one partition has", async () => {
     const owners = new KnownOwners("here")
     const { forwarder, port } = await runnerThatKnows(owners)
     const ready = async () => {
@@ -384,7 +391,7 @@ describe("A forwarded request", () => {
     expect((await ready()).slice(0, 2)).toEqual([503, "shutting_down"])
   })
 
-  it("may come to a server after a while where a partition gets no owner", async () => {
+  it("finds a server ready after a while if a partition gets no owner", async () => {
     const owners = new KnownOwners("here")
     const { forwarder } = await runnerThatKnows(owners)
     owners.served.add(1)
@@ -399,7 +406,7 @@ describe("A forwarded request", () => {
     time.mockRestore()
   })
 
-  it("is told about an outage of PostgreSQL where no owner can be reached because of it", async () => {
+  it("gets the error for an outage of PostgreSQL if no owner can be reached because of it", async () => {
     const owners = new KnownOwners()
     const { forwarder, port } = await runnerThatKnows(owners)
     const codeOf = async () => JSON.parse((await ask(port, { path: "/v1/events" })).body).code
@@ -410,7 +417,7 @@ describe("A forwarded request", () => {
     expect(await codeOf()).toBe("storage_unavailable")
   })
 
-  it("waits where the partition is there, and no runner has claimed it", async () => {
+  it("waits while no runner has claimed the partition", async () => {
     const owner = await ownerThat(echo)
     const owners = new KnownOwners("")
     const { forwarder, port } = await runnerThatKnows(owners)
@@ -421,7 +428,7 @@ describe("A forwarded request", () => {
     expect((await reply).status).toBe(201)
   })
 
-  it("goes to the next owner at once where this runner was the last one, not by its own port", async () => {
+  it("goes to the next owner at once, not to its own port, if this runner was the last owner", async () => {
     const here = await ownerThat(echo, () => false)
     const owner = await ownerThat(echo)
     const owners = new KnownOwners(here.address)
@@ -441,7 +448,7 @@ describe("A forwarded request", () => {
     expect((await ask(serving.port, { path: "/v1/events" })).status).toBe(201)
   })
 
-  it("goes on to the next owner where the last one refuses, or is gone", async () => {
+  it("goes to the next owner if the last owner refuses it or is gone", async () => {
     const former = await ownerThat(echo, () => false)
     const owner = await ownerThat(echo)
     const owners = new KnownOwners(former.address)
@@ -464,7 +471,7 @@ describe("A forwarded request", () => {
     expect(forwarder.outcomes).toMatchObject({ answered: 2, repeated: 0, unknown: 0 })
   })
 
-  it("is sent as soon as an owner that opens the partition announces that it serves it", async () => {
+  it("is sent as soon as the owner announces that it serves the partition", async () => {
     let serves = false
     const owner = await ownerThat(echo, () => serves)
     const owners = new KnownOwners(owner.address)
@@ -502,7 +509,7 @@ describe("A forwarded request", () => {
     request.on("end", () => request.socket.destroy())
   }
 
-  it("that was sent without a reply is sent again only where that is safe", async () => {
+  it("that was sent without a reply is sent again only if that is safe", async () => {
     const former = await ownerThat(cutting)
     const owner = await ownerThat(echo)
     const owners = new KnownOwners(former.address)
@@ -521,7 +528,7 @@ describe("A forwarded request", () => {
     expect(forwarder.outcomes).toMatchObject({ unknown: 1, repeated: 1, answered: 1 })
   })
 
-  it("does not wait for an owner that is none any more", async () => {
+  it("does not wait for a former owner", async () => {
     const stopped = await ownerThat(() => {})
     const owner = await ownerThat(echo)
     const owners = new KnownOwners(stopped.address)
@@ -534,7 +541,7 @@ describe("A forwarded request", () => {
     expect([(await read).status, (await write).status]).toEqual([201, 503])
   })
 
-  it("is carried out once, by the next owner, where the last one's machine is gone", async () => {
+  it("is executed once, by the next owner, if the last owner's machine is gone", async () => {
     const lost = await machineWithoutAnswer()
     const replies: Array<() => void> = []
     const owner = await ownerThat((exchange) => {
@@ -556,7 +563,7 @@ describe("A forwarded request", () => {
     expect(forwarder.outcomes).toMatchObject({ answered: 1, unknown: 0, repeated: 0 })
   })
 
-  it("with a large body gets its reply where the owner refuses before it has read all", async () => {
+  it("with a large body gets its reply if the owner refuses before it has read the whole body", async () => {
     const owner = await ownerThat((exchange) =>
       exchange.refuse(laurelError("unauthorized", "No such key.")),
     )
@@ -576,7 +583,7 @@ describe("A forwarded request", () => {
     expect(forwarder.inProgress).toBe(0)
   })
 
-  it("is cut where half of its reply is missing", async () => {
+  it("is cut off if half of its reply is missing", async () => {
     const owner = await ownerThat((_, __, response) => {
       response.writeHead(200, { "Content-Length": "10" })
       response.write("12345", () => response.socket?.destroy())
@@ -587,7 +594,7 @@ describe("A forwarded request", () => {
 })
 
 describe("The port for other runners", () => {
-  it("takes the largest header fields that other ports take, with those of the forwarder", async () => {
+  it("accepts the largest header fields that other ports accept, plus the forwarder's own", async () => {
     const owner = await ownerThat(echo)
     const { port } = await runnerThatKnows(new KnownOwners(owner.address))
     const status = async (bytes: number) =>
@@ -598,7 +605,7 @@ describe("The port for other runners", () => {
     expect(await status(bytes)).toBe(201)
   })
 
-  it("takes nothing without the secret, and nothing for a partition that it does not serve", async () => {
+  it("refuses requests without the secret, and requests for a partition that it does not serve", async () => {
     const owner = await ownerThat(echo)
     const [, port] = owner.address.split(":")
     const from = (headers: http.OutgoingHttpHeaders) =>
@@ -627,7 +634,7 @@ describe("A request that may be sent twice", () => {
     expect(may("POST", "/v1/events/batch", '{"events":[{"id":"1"},{"id":"2"}]}')).toBe(true)
   })
 
-  it("is no other", () => {
+  it("is no other request", () => {
     expect(may("POST", "/v1/rules", "{}")).toBe(false)
     expect(may("DELETE", "/v1/users/a", "", { "idempotency-key": "k" })).toBe(false)
     expect(may("PUT", "/v1/project", "{}")).toBe(false)

@@ -1,16 +1,17 @@
 /**
- * A network path between two processes: a TCP proxy whose bytes can be held, delayed or refused. While it is `silent`, what
- * was sent waits, closes of connections too, as behind a firewall that drops packets: neither end learns of it. Afterwards
- * connections that both ends still want go on.
+ * A network path between two processes: a TCP proxy that can hold or delay bytes, or refuse
+ * connections. While it is `silent`, it holds all bytes and closes of connections, like a firewall
+ * that drops packets: neither end notices. Afterwards the connections that both ends still have
+ * continue.
  */
 import { once } from "node:events"
 import net, { type AddressInfo } from "node:net"
 
-/** `refused`: open connections are cut, and new ones refused. */
+/** `refused`: open connections are reset, and new connections are refused. */
 export type LinkState = "open" | "silent" | "refused"
 
 export class Link {
-  /** Each answer takes so much longer. */
+  /** Delays each answer by this time. */
   delayMs = 0
   readonly #server: net.Server
   readonly #target: number

@@ -41,7 +41,7 @@ const pass = (ms: number, perSecond: number, written = 0) => {
 }
 
 describe("The load of a partition", () => {
-  it("is the requests and records of a second, once a whole window was measured, of its owner alone", () => {
+  it("is the requests and records a second at its owner, once a whole window was measured", () => {
     read()
     expect(pass(limits.loadWindowMs - limits.ownersReadMs, 10, 5)).toEqual([])
     expect(pass(limits.ownersReadMs, 10, 5)).toEqual([[1, 15]])
@@ -60,7 +60,7 @@ describe("The load of a partition", () => {
     expect(pass(2 * limits.loadWindowMs, 0).at(-1)).toEqual([1, 0])
   })
 
-  it("is that of the former owner until the new one has measured for a window", () => {
+  it("stays the former owner's until the new owner has measured for a whole window", () => {
     table.set(1, 70)
     requests = undefined
     read()

@@ -1,6 +1,6 @@
 /**
- * Runners whose every connection to PostgreSQL and to each other goes through a `Link` of its own. Runners that join later have
- * none.
+ * Runners whose connections to PostgreSQL and to each other each go through a separate `Link`.
+ * Runners that join later have no links.
  */
 import type { Postgres } from "../storage/postgres/Postgres.ts"
 import { Link, type LinkState } from "./Link.ts"

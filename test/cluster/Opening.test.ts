@@ -1,4 +1,7 @@
-/** How long a runner with the lock may take to serve, and how long it then leaves the partition to others. */
+/**
+ * How long a runner with the lock may take to serve, and how long it then leaves the partition to
+ * others.
+ */
 import { expect, it } from "vitest"
 import { Opening } from "../../src/cluster/Opening.ts"
 import { limits } from "../../src/Limits.ts"
@@ -34,7 +37,7 @@ it("An opening is overdue after openingFailuresMax failures in a row", () => {
   expect(opening.isOverdue).toBe(false)
 })
 
-it("Two runners that cannot open pass the lock on ever more rarely, until one has served", () => {
+it("Two runners that both cannot open a partition exchange the lock less and less often, until one has served", () => {
   const { clock, opening } = setUp()
   const pauses: Array<number> = []
   for (let round = 0; round < 6; round++) {
@@ -57,7 +60,7 @@ it("Two runners that cannot open pass the lock on ever more rarely, until one ha
   expect(opening.isOverdue).toBe(true)
 })
 
-it("A runner without space leaves the partition to the others at once, and asks again soon, each time", () => {
+it("A runner without disk space gives the partition away at once, and asks again after the same short pause each time", () => {
   const { clock, opening } = setUp()
   for (let round = 0; round < 6; round++) {
     opening.begins()
@@ -79,7 +82,7 @@ it("A runner without space leaves the partition to the others at once, and asks 
   expect(opening.isOverdue).toBe(false)
 })
 
-it("Attempts follow ever more rarely while the directory takes no writes, up to unwritablePauseMs", () => {
+it("The pause between attempts doubles while the directory takes no writes, up to unwritablePauseMs", () => {
   const { opening } = setUp()
   opening.begins()
   expect(opening.retryMs).toBe(limits.clusterRetryMs)

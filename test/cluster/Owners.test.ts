@@ -61,7 +61,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("An owner",
   )
 
   it.effect(
-    "is read again at once where PostgreSQL has ended the session, which is no outage",
+    "is read again at once after PostgreSQL has ended the session, which is no outage",
     () =>
       Effect.gen(function* () {
         const { connection, second } = yield* twoServers

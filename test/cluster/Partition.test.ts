@@ -1,4 +1,7 @@
-/** A partition on a runner, over engines that are injected: its follower, and what becomes of it with the lock. */
+/**
+ * A partition on a runner, over engines that are injected: its follower, and what becomes of it
+ * with the lock.
+ */
 import { describe, expect, it, vi } from "@effect/vitest"
 import { type Cause, Deferred, Effect, Fiber, Scope } from "effect"
 import type { OpeningFailure } from "../../src/cluster/Opening.ts"
@@ -130,41 +133,32 @@ describe("A partition whose lock was lost", () => {
     }),
   )
 
-  it.effect(
-    "goes on as the owner of record with the lock, unless another runner has claimed it",
-    () =>
-      Effect.gen(function* () {
-        const { given, happened, lock } = yield* setUp()
-        given.isFollower = false
-        const first = yield* lock
-        yield* advance(0)
-        yield* Fiber.interrupt(first)
-        yield* lock
-        yield* advance(0)
-        expect(happened).toEqual(["opens 1", "serves 1", "resumes 1"])
-        expect(given.announced).toEqual([true, true])
-        const { given: other, happened: later, lock: again } = yield* setUp([{ resumes: false }])
-        other.isFollower = false
-        const second = yield* again
-        yield* advance(0)
-        yield* Fiber.interrupt(second)
-        yield* again
-        yield* advance(limits.clusterRetryMs)
-        expect(later).toEqual([
-          "opens 1",
-          "serves 1",
-          "resumes 1",
-          "closes 1",
-          "opens 2",
-          "serves 2",
-        ])
-      }),
+  it.effect("resumes as the owner with the lock, unless another runner has claimed it", () =>
+    Effect.gen(function* () {
+      const { given, happened, lock } = yield* setUp()
+      given.isFollower = false
+      const first = yield* lock
+      yield* advance(0)
+      yield* Fiber.interrupt(first)
+      yield* lock
+      yield* advance(0)
+      expect(happened).toEqual(["opens 1", "serves 1", "resumes 1"])
+      expect(given.announced).toEqual([true, true])
+      const { given: other, happened: later, lock: again } = yield* setUp([{ resumes: false }])
+      other.isFollower = false
+      const second = yield* again
+      yield* advance(0)
+      yield* Fiber.interrupt(second)
+      yield* again
+      yield* advance(limits.clusterRetryMs)
+      expect(later).toEqual(["opens 1", "serves 1", "resumes 1", "closes 1", "opens 2", "serves 2"])
+    }),
   )
 })
 
 describe("A partition that is served", () => {
   it.effect(
-    "answers nothing while another runner may have claimed it, and goes on afterwards",
+    "answers nothing while another runner may have claimed it, and resumes afterwards",
     () =>
       Effect.gen(function* () {
         const { given, happened, lock, partition } = yield* setUp()
@@ -287,7 +281,7 @@ describe("A partition that this runner follows", () => {
   )
 
   it.effect(
-    "is followed on where the lock is lost before the claim, and promoted with the next",
+    "continues to follow if the lock is lost before the claim, and is promoted with the next lock",
     () =>
       Effect.gen(function* () {
         const gate = yield* Deferred.make<void>()
@@ -314,21 +308,19 @@ describe("A partition that this runner follows", () => {
       }),
   )
 
-  it.effect(
-    "is opened again where the lock is lost after the claim was begun, or within a batch",
-    () =>
-      Effect.gen(function* () {
-        const { happened, lock, partition } = yield* setUp([
-          { serve: Effect.never, isTorn: () => true },
-        ])
-        yield* settle
-        const running = yield* lock
-        yield* settle
-        yield* Fiber.interrupt(running)
-        expect(partition.following).toBe(undefined)
-        yield* advance(4 * limits.followCheckMs)
-        expect(happened).toEqual(["opens 1", "serves 1", "closes 1", "opens 2"])
-      }),
+  it.effect("is opened again if the lock is lost after the claim began, or within a batch", () =>
+    Effect.gen(function* () {
+      const { happened, lock, partition } = yield* setUp([
+        { serve: Effect.never, isTorn: () => true },
+      ])
+      yield* settle
+      const running = yield* lock
+      yield* settle
+      yield* Fiber.interrupt(running)
+      expect(partition.following).toBe(undefined)
+      yield* advance(4 * limits.followCheckMs)
+      expect(happened).toEqual(["opens 1", "serves 1", "closes 1", "opens 2"])
+    }),
   )
 
   it.effect("is opened by its owner where the follower could not be opened", () =>

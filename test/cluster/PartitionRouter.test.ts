@@ -94,7 +94,7 @@ describe("A request's partition", () => {
     expect(ofPath("/dashboard/gone/sandbox")).toBeUndefined()
   })
 
-  it("is that which the page Operations is asked for", () => {
+  it("is the one that the page Operations asks for", () => {
     expect(ofPath("/dashboard/operations?partition=3")).toBe(3)
     expect(ofPath("/dashboard/operations?done=x&partition=16")).toBe(16)
     expect(ofPath("/dashboard/operations/archives?partition=2&done=x")).toBe(2)
@@ -110,7 +110,7 @@ describe("A request's partition", () => {
     }
   })
 
-  it("is known of keys that have ended, too", () => {
+  it("is also known for expired keys", () => {
     const [id, key] = keyOf("key_3", "prj_3", texts.third)
     for (const end of [{ revokedAt: 1 }, { expiresAt: 0 }]) {
       state = { ...full, keys: new Map([[id, { ...key, ...end }]]) }
@@ -121,7 +121,7 @@ describe("A request's partition", () => {
     expect(ofKey(router(), texts.third)).toBe(3)
   })
 
-  it("follows the directory, on a connection that is known, too", () => {
+  it("follows the directory, also on a known connection", () => {
     const [found, over] = [router(), socket()]
     state = { ...full, keys: new Map() }
     expect(ofKey(found, texts.third, over)).toBeUndefined()

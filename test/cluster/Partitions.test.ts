@@ -52,7 +52,7 @@ beforeEach(() => {
 })
 
 describe("The partitions of a runner", () => {
-  it("are answered for where they are open, and who may enter is known", () => {
+  it("answer while they are open and the directory is current", () => {
     const { here } = make()
     const answering = () => [0, 1, 2, 3, 4, Number.NaN].map((number) => here.handlerOf(number))
     expect(answering()).toEqual([undefined, handler, handler, undefined, undefined, undefined])
@@ -61,7 +61,7 @@ describe("The partitions of a runner", () => {
     expect(answering()[2]).toBeUndefined()
   })
 
-  it("are taken as far as its share goes, and not again where it could not open them", () => {
+  it("are taken up to its share, and not again after it could not open them", () => {
     const { all, here } = make()
     expect([here.mayTake(3, 1), here.mayTake(2, 2)]).toEqual([true, true])
     expect(asked).toEqual([
@@ -78,7 +78,7 @@ describe("The partitions of a runner", () => {
     expect(here.mayTake(3, 0)).toBe(true)
   })
 
-  it("are given to any other runner where it cannot open them, and to one that has fewer", () => {
+  it("are given to any other runner if it cannot open them, and to the heir to rebalance", () => {
     const { all, here } = make()
     expect(here.givesAway(2)).toBeUndefined()
     known.heir = "c"
@@ -94,7 +94,7 @@ describe("The partitions of a runner", () => {
     expect(here.givesAway(2)).toBeUndefined()
   })
 
-  it("are handed over at the end: all are frozen, once all have left", async () => {
+  it("are handed over at the end: all leave before any is frozen", async () => {
     await Effect.runPromise(make().here.handOver)
     expect(ended.slice(0, 3)).toEqual(["left", "left", "left"])
     expect(ended.slice(3).sort()).toEqual(["froze 1", "froze 2", "froze 3"])

@@ -1,4 +1,7 @@
-/** Who has the partition, as runners come and go: real sessions of PostgreSQL, the claim written as an owner writes it. */
+/**
+ * Which runner has the partition while runners join and leave. The sessions of PostgreSQL are real,
+ * and the test writes claims as an owner does.
+ */
 import { Deferred, Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openOwners } from "../../src/cluster/Owners.ts"
@@ -68,7 +71,10 @@ const heartbeats = async (ports: ReadonlyArray<number>): Promise<ReadonlyArray<s
     .map(({ at }) => String(at))
 }
 
-/** All of them have joined, and each has renewed its heartbeat since: it has looked for others ten times meanwhile. */
+/**
+ * All of them have joined, and each has renewed its heartbeat since: it has looked for others ten
+ * times meanwhile.
+ */
 const settled = async (ports: ReadonlyArray<number>): Promise<void> => {
   const before = await eventually("all runners", async () => {
     const found = await heartbeats(ports)
@@ -84,7 +90,7 @@ const has = (port: number) =>
   eventually(`${port} has it`, async () => happened.at(-1) === `${port} has it` || undefined)
 
 describe("The partition", () => {
-  it("stays with its owner while others join, and comes back to nobody", async () => {
+  it("stays with its owner while runners join, and does not return to a former owner", async () => {
     const first = await join(1_001)
     await has(1_001)
     // By the hash of the addresses one of these many would have it.
@@ -124,7 +130,7 @@ describe("The partition", () => {
 })
 
 describe("While PostgreSQL answers late", () => {
-  it("the owner keeps the partition, and others do not ask for it", async () => {
+  it("the owner keeps the partition, and other runners do not ask for it", async () => {
     happened.length = 0
     const lockExpirationMs = 5_000
     const link = await Link.to(postgres.port)
@@ -144,7 +150,7 @@ describe("While PostgreSQL answers late", () => {
 })
 
 describe("A partition whose lock was lost", () => {
-  it("is taken again by a runner that waits for another one meanwhile", async () => {
+  it("is taken again by its runner, which meanwhile waits for another partition", async () => {
     happened.length = 0
     const mayTake = (partition: number) => partition === 1
     const leave = await join(1_001, undefined, { partitions: 2, mayTake })
@@ -175,7 +181,7 @@ describe("A runner that leaves", () => {
     return { leave, running }
   }
 
-  it("has released all locks when the others see that it is gone, and find them at once", async () => {
+  it("has released all locks when the other runners see that it is gone", async () => {
     await query("CREATE TABLE left_with (locks int)")
     await query(`CREATE FUNCTION leaves() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       INSERT INTO left_with SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2;
@@ -189,7 +195,7 @@ describe("A runner that leaves", () => {
     await query("DROP TRIGGER leaves ON laurel_cluster_runners")
   })
 
-  it("is gone in time also where PostgreSQL answers late: one statement releases all locks", async () => {
+  it("leaves in time while PostgreSQL answers late: one statement releases all locks", async () => {
     const link = await Link.to(postgres.port)
     const { leave } = await joinAll({ url: postgres.urlOf("placement", link.port) })
     // One by one the locks would take longer than a runner waits.
@@ -201,7 +207,7 @@ describe("A runner that leaves", () => {
 })
 
 describe("A partition that its runner cannot open", () => {
-  it("goes to another runner, although the fence had the first one as its owner", async () => {
+  it("goes to another runner, although the fence had the first runner as its owner", async () => {
     happened.length = 0
     const given = { away: undefined as string | undefined, retry: true }
     const first = await join(1_001, given)
@@ -224,7 +230,7 @@ describe("A partition that its runner cannot open", () => {
 })
 
 describe("A partition that moves", () => {
-  it("goes to the runner that it is given to, while others would take it as well", async () => {
+  it("goes to its heir, although other runners would take it as well", async () => {
     happened.length = 0
     const given = { away: undefined as string | undefined, retry: true }
     const first = await join(1_001, given)
@@ -272,7 +278,8 @@ describe("Clusters", () => {
     await Effect.runPromise(Effect.scoped(Effect.forEach(urls, owning)))
   })
 
-  // A server's time zone may have summer time: an hour of local time that is missing, or comes twice.
+  // A server's time zone may have summer time: an hour of local time that is missing, or comes
+  // twice.
   it("keep heartbeats in UTC", async () => {
     const url = await postgres.schema("zone")
     await postgres.query("ALTER DATABASE postgres SET timezone = 'America/New_York'")
@@ -292,7 +299,7 @@ describe("Clusters", () => {
     expect(status.runners[0]!.silentSeconds).toBeLessThan(600)
   })
 
-  it("count a heartbeat in the future, from before PostgreSQL's clock was set back, as that old", async () => {
+  it("count a heartbeat as old by its distance to now, also in the future, after PostgreSQL's clock was set back", async () => {
     const url = await postgres.schema("future")
     await postgres.query(
       "CREATE TABLE laurel_cluster_runners (address text, last_heartbeat timestamp)",

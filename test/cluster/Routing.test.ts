@@ -40,14 +40,14 @@ describe("A request whose key the copy does not know", () => {
     expect(found.reads).toBe(1)
   })
 
-  it("is for the first partition where nobody knows it", async () => {
+  it("goes to partition 1 if the directory does not have it either", async () => {
     const { learn, routing } = routingTo(undefined)
     const partition = routing.find(request)
     learn()
     expect(await partition).toBe(1)
   })
 
-  it("is for the first partition at once where projects are not spread and nothing is published", () => {
+  it("goes to partition 1 at once if projects are not spread and no directory is published", () => {
     const never = { renewed: Effect.never, wasRead: false }
     for (const spreadsProjects of [true, false]) {
       const routing = new Routing({ of: () => undefined }, never, {
@@ -58,7 +58,7 @@ describe("A request whose key the copy does not know", () => {
     }
   })
 
-  it("waits among as many as there is room for, and is refused beyond", async () => {
+  it("waits up to the limit of waiting requests, and is refused beyond it", async () => {
     const { learn, routing } = routingTo(3)
     const all = Array.from({ length: limits.directoryWaitingMax }, () => routing.find(request))
     await expect(routing.find(request)).rejects.toBe(noOwner)
@@ -69,7 +69,7 @@ describe("A request whose key the copy does not know", () => {
     for (let n = 0; n <= limits.directoryWaitingMax; n++) expect(await other.find(request)).toBe(1)
   })
 
-  it("waits at the owner that another runner chose, too", async () => {
+  it("also waits at the owner to which another runner has sent it", async () => {
     const { learn, routing } = routingTo(3)
     const handled: Array<Exchange> = []
     const handler: RequestHandler = {

@@ -1,4 +1,7 @@
-/** One runner of a cluster: the real program, with a data directory and addresses that stay the same across its starts. */
+/**
+ * A runner of a cluster: the real program. Its data directory and addresses stay the same across
+ * its starts.
+ */
 
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
@@ -45,7 +48,9 @@ export class Runner {
     return new Runner(directory, await freePorts(3), settings)
   }
 
-  /** Starts it, again after an end; it listens and has joined. */
+  /**
+   * Starts the program, also again after it ended. Ends once it listens and has joined the cluster.
+   */
   async start(): Promise<void> {
     this.process = this.run(["serve"], this.trouble)
     if (!(await this.process.heard(/"message":"Joined the cluster"/))) {
@@ -53,7 +58,7 @@ export class Runner {
     }
   }
 
-  /** A command with its settings. */
+  /** Runs a command with the settings of this runner. */
   run(args: ReadonlyArray<string>, trouble: Omit<Trouble, "settings"> = {}): ServerProcess {
     return new ServerProcess(args, this.directory, {
       ...trouble,
@@ -69,12 +74,15 @@ export class Runner {
     this.process.process.kill(signal)
   }
 
-  /** Ends when its workers have ended, too. */
+  /** Ends when its worker processes have ended too. */
   end(signal: NodeJS.Signals): Promise<End> {
     return this.process.end(signal)
   }
 
-  /** `kill -9`. Its workers, which have the lowest priority, may end much later. */
+  /**
+   * `kill -9`. Does not wait for its worker processes, which have the lowest priority and may end
+   * much later.
+   */
   async kill(): Promise<void> {
     if (!this.isRunning) return
     const exited = once(this.process.process, "exit")
@@ -82,12 +90,12 @@ export class Runner {
     await exited
   }
 
-  /** Another one with its address for others. */
+  /** Makes another runner with the same cluster address. */
   async twin(): Promise<Runner> {
     return Runner.make({ ...this.#settings, LAUREL_PORT: "0", LAUREL_ADMIN_PORT: "0" })
   }
 
-  /** The number that one of its metrics has now. */
+  /** Returns the current value of a metric. */
   async metric(name: string): Promise<number> {
     const text = await this.#metrics()
     const line = text.split("\n").find((each) => each.startsWith(`${name} `))
@@ -110,7 +118,7 @@ export class Runner {
     return (await this.#partitionsWith("following")).includes(partition)
   }
 
-  /** The partitions that it serves now; none where it does not answer. */
+  /** The partitions that it serves now. Empty if it does not answer. */
   async served(): Promise<ReadonlyArray<number>> {
     return this.isRunning ? this.#partitionsWith("serving").catch(() => []) : []
   }
@@ -120,7 +128,7 @@ export class Runner {
     return [...(await this.#metrics()).matchAll(line)].map(([, partition]) => Number(partition))
   }
 
-  /** A request to its admin server with its operator's token; with `body`, a POST. */
+  /** Sends a request with the operator's token to its admin server. With `body`, a POST. */
   asOperator(target: string, body?: unknown): Promise<Response> {
     const { token } = JSON.parse(readFileSync(path.join(this.directory, "server.json"), "utf8"))
     return fetch(`${this.admin}${target}`, {
@@ -129,7 +137,7 @@ export class Runner {
     })
   }
 
-  /** Makes a key as its operator does, and the project where there is none of this name. */
+  /** Creates a key as its operator does, and the project if it does not exist. */
   async createKey(project: string, more: Readonly<Record<string, string>> = {}): Promise<string> {
     const request = { project, environment: "sandbox", scope: "full", tier: "enterprise", ...more }
     const reply = await this.asOperator("/admin/keys", request)
@@ -137,7 +145,7 @@ export class Runner {
     return ((await reply.json()) as { readonly key: string }).key
   }
 
-  /** The key that the first start of a cluster makes, where this runner made it. */
+  /** The key that the first start of a cluster creates, if this runner created it. */
   get firstKey(): string | undefined {
     try {
       return readFileSync(path.join(this.directory, "first-key"), "utf8").trim() || undefined
@@ -159,7 +167,7 @@ export class Runner {
 const hasExited = ({ process: { exitCode, signalCode } }: ServerProcess): boolean =>
   exitCode !== null || signalCode !== null
 
-/** Polls until `look` has an answer; its last failure is in the report. */
+/** Polls until `look` returns a value. The error has the last failure. */
 export const eventually = async <A>(
   what: string,
   look: () => Promise<A | undefined>,

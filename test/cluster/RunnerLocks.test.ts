@@ -1,4 +1,7 @@
-/** The locks of a runner in a real PostgreSQL, as they are confirmed late, lost, and asked for by others. */
+/**
+ * The locks of a runner in a real PostgreSQL, while they are confirmed late, lost, or requested by
+ * others.
+ */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Redacted } from "effect"
@@ -62,7 +65,9 @@ const runner = Effect.fnUntraced(function* (address: string, now = () => 0, port
 const endSessions = query(`SELECT pg_terminate_backend(pid, 60000) FROM pg_locks
   WHERE locktype = 'advisory' AND objsubid = 2`)
 
-/** A runner with its journal of partition 1; `afterLook` comes after its first look for the lock. */
+/**
+ * A runner with its journal of partition 1; `afterLook` comes after its first look for the lock.
+ */
 const claimant = Effect.fnUntraced(function* (address: string, afterLook = Effect.void) {
   const locks = yield* runner(address)
   const sessions = yield* openSessions({ url: server.urlOf(schema()) })

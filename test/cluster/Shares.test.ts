@@ -65,7 +65,7 @@ const countsOf = () =>
   owners.runners.map((one) => [...owners.owned.values()].filter((of) => of === one).length)
 
 describe("A move", () => {
-  it("follows another until all runners have their share, and then there is none", () => {
+  it("follows another until all runners have their share, then no move follows", () => {
     const all = ["a", "b", "c"].map((address) => at(address))
     let moves = 0
     for (;;) {
@@ -91,7 +91,7 @@ describe("A move", () => {
     expect(owners.owned.get(1)).toBe("a")
   })
 
-  it("waits until runners have stayed the same", () => {
+  it("waits until the set of runners has not changed for a while", () => {
     const shares = at("a")
     expect(shares.move).toBeUndefined()
     now += limits.movePauseMs - 1
@@ -105,7 +105,7 @@ describe("A move", () => {
     expect(shares.move).toEqual({ partition: 16, from: "a", to: "b" })
   })
 
-  it("waits a moment after a change of an owner, and as long as for runners after one that was gone", () => {
+  it("waits a moment after a change of an owner, and the longer pause after an owner was gone", () => {
     const shares = at("a")
     expect(settled(shares)).toBeDefined()
     owners.epoch++
@@ -123,14 +123,14 @@ describe("A move", () => {
     expect(shares.move).toBeDefined()
   })
 
-  it("is none while a partition has no owner that is alive", () => {
+  it("does not exist while a partition has no live owner", () => {
     owners.owned.set(5, "gone")
     expect(settled(at("a"))).toBeUndefined()
     owners.owned.delete(5)
     expect(settled(at("a"))).toBeUndefined()
   })
 
-  it("is none with one runner, with one partition, or without runners", () => {
+  it("does not exist with one runner, one partition, or no runners", () => {
     expect(settled(at("a", 1))).toBeUndefined()
     owners.runners = ["a"]
     expect(settled(at("a"))).toBeUndefined()
@@ -138,7 +138,7 @@ describe("A move", () => {
     expect(settled(at("a"))).toBeUndefined()
   })
 
-  it("is followed by the one that gets it, and given by the owner alone, once that one has all records", () => {
+  it("is followed by its receiver, and given by the owner alone, once the receiver has all records", () => {
     const [from, to, other] = [at("a"), at("b"), at("c")]
     for (const shares of [from, to, other]) settled(shares)
     expect([to, from, other].map((shares) => shares.isHeir(16))).toEqual([true, false, false])
@@ -152,7 +152,7 @@ describe("A move", () => {
 })
 
 describe("A move by load", () => {
-  it("gives each of three runners a third of twelve projects, whichever had them", () => {
+  it("gives each of three runners a third of twelve projects, wherever they were", () => {
     // Even in numbers: the first runner has all the projects of a cluster that began with it.
     for (const begin of ["all on one", "even numbers"]) {
       for (let partition = 1; partition <= partitions; partition++) {
@@ -181,7 +181,7 @@ describe("A move by load", () => {
     expect(countsOf().sort()).toEqual([5, 5, 6])
   })
 
-  it("moves the first partition only where no other one makes loads more even", () => {
+  it("moves partition 1 only if no other partition makes the loads more even", () => {
     owners.runners = ["a", "b"]
     owners.measured = new Map([
       [1, 100],
@@ -210,7 +210,8 @@ describe("A move by load", () => {
     expect(allMoves()).toEqual([])
     owners.measured.set(3, limits.loadMin / 2)
     expect(allMoves()[0]).toBe(6)
-    // Two of four equal loads on one runner cannot be lessened; with a bit more on it they are not worth a move.
+    // Two of four equal loads on one runner cannot be lessened; with a bit more on it they are not
+    // worth a move.
     owners.owned = new Map(
       Array.from({ length: partitions }, (_, index) => [index + 1, owners.runners[index % 3]!]),
     )
@@ -245,7 +246,7 @@ describe("A move by load", () => {
 })
 
 describe("The share of a runner", () => {
-  it("is a part of all, rounded up", () => {
+  it("is its fraction of all partitions, rounded up", () => {
     expect(at("a").most).toBe(6)
     owners.runners = ["a"]
     expect(at("a").most).toBe(16)

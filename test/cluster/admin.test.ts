@@ -1,4 +1,7 @@
-/** The admin server of a server of a cluster, where its engine is open and may belong to another owner already. */
+/**
+ * The admin server of a server in a cluster, while its engine is open and another server may
+ * already own the partition.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Postgres } from "../storage/postgres/Postgres.ts"
 import { Link } from "./Link.ts"

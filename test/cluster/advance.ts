@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 
-/** Rounds of the event loop, more than fibers take until they wait for time or for the test. */
+/** Rounds of the event loop: more than fibers need until they wait for time or for the test. */
 const rounds = 50
 
 const quiet = Effect.promise(async () => {
@@ -10,6 +10,9 @@ const quiet = Effect.promise(async () => {
   }
 })
 
-/** Moves the time of the test: fibers wait before, and have gone on afterwards, however slow the machine is. */
+/**
+ * Advances the test clock. Lets fibers reach their waits before, and continue afterwards, however
+ * slow the machine is.
+ */
 export const advance = (ms: number): Effect.Effect<void> =>
   quiet.pipe(Effect.andThen(TestClock.adjust(ms)), Effect.andThen(quiet))

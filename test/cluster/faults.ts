@@ -1,4 +1,6 @@
-/** The faults of the chaos matrix: each is brought about on a cluster that runs, and taken back. */
+/**
+ * The faults of the chaos matrix. Each is injected into a running cluster, and repaired afterwards.
+ */
 import { execFileSync } from "node:child_process"
 import { constants } from "node:os"
 import { setTimeout as delay } from "node:timers/promises"
@@ -27,15 +29,18 @@ export interface Scene {
 }
 
 export interface Fault {
-  /** Brings it about. */
+  /** Injects the fault. */
   readonly strike: (scene: Scene) => Promise<void> | void
-  /** It lasts for so many expirations; without it, until callers are served again, or until it has left nobody to serve them. */
+  /**
+   * The duration in expirations. Without it, the fault lasts until callers are served again, or
+   * until no runner can serve them.
+   */
   readonly expirations?: number
-  /** Runs on, and cannot serve meanwhile. */
+  /** A runner that keeps running and cannot serve during the fault. */
   readonly disables?: Role
-  /** Takes it back. */
+  /** Repairs the fault. */
   readonly heal: (scene: Scene) => Promise<void> | void
-  /** It needs file systems of its own. */
+  /** Requires separate file systems. */
   readonly needsMount?: true
 }
 
@@ -105,7 +110,9 @@ const apart = (state: LinkState): Fault => ({
   heal: ({ network, owner }) => network.setPeers(owner, "open"),
 })
 
-/** Ends once the runner serves the partition, which it may have done before, or has failed to since. */
+/**
+ * Ends once the runner serves the partition, which it may have done before, or has failed to since.
+ */
 const tried = (runner: Runner, partition: number, since: number): Promise<true> => {
   const failed = new RegExp(`"Opening a partition failed.*"partition":${partition}\\b`)
   return eventually(`an opening of partition ${partition}`, async () => {
@@ -253,7 +260,8 @@ export const faults: Readonly<Record<string, Fault>> = {
       const third = cluster.runners.filter(
         (runner) => runner !== owner && runner !== other && runner.isRunning,
       )
-      // A follower without space may serve; where it cannot open the partition, it must not keep it.
+      // A follower without space may serve; where it cannot open the partition, it must not keep
+      // it.
       if (third.length > 0) await ownerOf([other, ...third], partition)
       else if (other !== leaving) await tried(other, partition, written)
     },

@@ -1,4 +1,7 @@
-/** In and out: a data directory becomes a cluster's, whose projects become those of one data directory again. Real processes. */
+/**
+ * A data directory is imported into a cluster, and the projects of the cluster are gathered into
+ * one data directory again. Real processes.
+ */
 import { mkdtemp, rm } from "node:fs/promises"
 import os from "node:os"
 import path from "node:path"
@@ -68,7 +71,7 @@ describe("A cluster", () => {
       ),
     )
 
-  it("takes a data directory in, and gives all projects of its partitions back", async () => {
+  it("imports a data directory, and gathers the projects of all partitions into one", async () => {
     // In.
     const before = await ServerProcess.serve(runner.directory, embedded)
     await makeKey(names[0]!)

@@ -1,6 +1,7 @@
 /**
- * One partition goes back to an archive while all runners go on: restored in a directory of its own and installed beside them.
- * Both runners then show what the archive has, and a message to a webhook that was pending in it arrives.
+ * One partition returns to an archive while all runners serve: the archive is restored in a
+ * separate directory, then installed. Both runners must then return the state of the archive, and
+ * the webhook message that was pending in it must arrive.
  */
 import { existsSync } from "node:fs"
 import { cp, mkdtemp, rm } from "node:fs/promises"
@@ -25,7 +26,7 @@ export const expectGoneBack = async (
   const key = keys[partition - 1]!
   const folder = await mkdtemp(path.join(os.tmpdir(), "laurel-back-"))
   const receiver = await Receiver.start()
-  // Attempts last until they are let go: retries would end on a slow machine.
+  // Attempts are held until `letGo`: on a slow machine retries would run out.
   const waiting: Array<ServerResponse> = []
   receiver.answer = (response) => waiting.push(response)
   const letGo = () => {
@@ -52,7 +53,7 @@ export const expectGoneBack = async (
     await send("before")
     await arrived("before")
     const option = `--partition ${partition}`.split(" ")
-    // On the machine of the owner, which may change on a slow machine.
+    // The archive is in the directory of the owner, which may change on a slow machine.
     const archived = await eventually("an archive", async () => {
       const creating = runners[0]!.run(["snapshots", "create", ...option])
       if ((await creating.ended) !== 0) return undefined
@@ -78,7 +79,7 @@ export const expectGoneBack = async (
     const audited = await auditOf("data.restore")
     const installed = await laurel(back, "cluster", "install")
     expect(installed).toMatchObject({ code: 0, text: expect.stringContaining("Servers run: ") })
-    // There may be no answer yet, but none from the replaced data.
+    // There may be no answer yet, but no answer may come from the replaced data.
     const answers = runners.map(({ url }) => ask(url, key, "/v1/users/after"))
     for (const each of await Promise.allSettled(answers)) {
       expect(each).not.toHaveProperty("value.status", 200)

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import { forwardedHeaders, passesOn } from "../../src/cluster/InternalPort.ts"
 
-it("A forwarded request has no fields of one hop, none that Connection names, and none of this cluster's", () => {
+it("A forwarded request has no fields for one connection, none that Connection lists, and none with internal names", () => {
   const raw = [
     "Host",
     "a",

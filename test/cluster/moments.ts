@@ -1,4 +1,4 @@
-/** When a fault of the chaos matrix strikes, beside the load of the callers. */
+/** The moments at which faults of the chaos matrix are injected, beside the load of the callers. */
 import { globSync, statSync } from "node:fs"
 import path from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
@@ -10,7 +10,7 @@ import { secondTermination } from "./faults.ts"
 import { eventually, ownerOf, type Runner } from "./Runner.ts"
 import type { Cluster } from "./startCluster.ts"
 
-/** `moving`: while another runner takes the partition over. */
+/** `moving`: while another runner takes over the partition. */
 export const moments = ["idle", "load", "moving", "snapshot", "archive"] as const
 export type Moment = (typeof moments)[number]
 
@@ -28,11 +28,16 @@ export interface Roles {
 const nothing = async (): Promise<void> => {}
 const always = (): boolean => true
 
-/** Within a snapshot changes of the database's file follow each other faster: the next one begins 100 ms after the last. */
+/**
+ * Within a snapshot changes of the database's file follow each other faster: the next one begins
+ * 100 ms after the last.
+ */
 const pauseMs = 60
 const snapshotWaitMs = 5_000
 
-/** Ends with the first change of the file after a pause: more slices follow. False: there was none. */
+/**
+ * Ends with the first change of the file after a pause: more slices follow. False: there was none.
+ */
 const snapshotBegan = async (file: string): Promise<boolean> => {
   const deadline = performance.now() + snapshotWaitMs
   let last = statSync(file).mtimeMs

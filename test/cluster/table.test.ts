@@ -15,7 +15,7 @@ const struck = (each: object): Struck =>
     ...each,
   }) as unknown as Struck
 
-it("Faults that left no runner able to serve have rows of their own, as those while the partition moves", () => {
+it("Faults that left no runner able to serve have separate rows, and so have faults while the partition moves", () => {
   const rows = tableOf([
     struck({ partitionMs: 3, longestMs: 30 }),
     struck({ partitionMs: 4, longestMs: 20, able: 2 }),
@@ -32,7 +32,7 @@ it("Faults that left no runner able to serve have rows of their own, as those wh
   expect(rows[0]!["longest ms of any partition"]).toBe(30)
 })
 
-it("A fault that failed counts, and has no time", () => {
+it("A fault that failed is counted, and has no time", () => {
   const findings = [{ kind: "failed", words: "" }]
   const rows = tableOf([
     struck({ partitionMs: null, longestMs: null, findings }),
@@ -60,7 +60,7 @@ it("The summary has a row for each fault, whatever the moment, and one for those
 | SIGTERM | 1 | 0 | 0 |`)
 })
 
-it("Each moment has its faults by the number of runners, and those that missed it", () => {
+it("Each moment has its faults by the number of runners, and the faults that missed it", () => {
   const rows = momentsOf([
     struck({ runners: 3 }),
     struck({ moment: "moving" }),

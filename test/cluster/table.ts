@@ -1,4 +1,4 @@
-/** What a run of the chaos matrix prints at its end, as Markdown, over all of its log. */
+/** The Markdown tables that a run of the chaos matrix prints at its end, over its whole log. */
 import { moments } from "./moments.ts"
 import type { Struck } from "./torture.ts"
 
@@ -12,9 +12,9 @@ const timesOf = (times: ReadonlyArray<number | null>): ReadonlyArray<number> =>
   times.filter((ms) => Number.isFinite(ms)).sort((left, right) => left! - right!) as Array<number>
 
 /**
- * A row for each fault, with the times without an acknowledged write in its partition. Rows of their own have faults while the
- * partition moves, since two things happen there, and faults that left no runner able to serve: their times have the start of
- * one, or the end of the fault.
+ * A row for each fault, with the times without an acknowledged write in its partition. Rows of
+ * their own have faults while the partition moves, since two things happen there, and faults that
+ * left no runner able to serve: their times have the start of one, or the end of the fault.
  */
 export const tableOf = (struck: ReadonlyArray<Struck>): ReadonlyArray<Row> => {
   const rows = Map.groupBy(struck, ({ able, fault, moment }) => {
@@ -43,7 +43,9 @@ export const tableOf = (struck: ReadonlyArray<Struck>): ReadonlyArray<Row> => {
     })
 }
 
-/** The table of `src/cluster/README.md`: faults at any moment, in the order of their longest times. */
+/**
+ * The table of `src/cluster/README.md`: faults at any moment, in the order of their longest times.
+ */
 export const summaryOf = (struck: ReadonlyArray<Struck>): ReadonlyArray<Row> => {
   const rows = Map.groupBy(struck, ({ able, fault }) =>
     able === 0 ? "no runner left able to serve, by any fault" : fault,
@@ -62,7 +64,10 @@ export const summaryOf = (struck: ReadonlyArray<Struck>): ReadonlyArray<Row> => 
     }))
 }
 
-/** Faults at each moment by the number of runners, and those that came when the moment had passed or was not there yet. */
+/**
+ * Faults at each moment by the number of runners, and those that came when the moment had passed or
+ * was not there yet.
+ */
 export const momentsOf = (struck: ReadonlyArray<Struck>): ReadonlyArray<Row> => {
   const counts = [...new Set(struck.map(({ runners }) => runners))].sort()
   return moments.map((moment) => {

@@ -1,8 +1,9 @@
 /**
- * `npm run torture -- --cluster`: the chaos matrix. Each fault (`faults.ts`) at each moment (`moments.ts`), on two runners in one
- * round and three in the next, in an order that the seed decides. Callers expect of each reply what `Caller.ts` says; after each
- * fault the users are read, and from time to time a runner with an empty directory folds the whole journal. With a log, a
- * line a fault, a run goes on where it ended.
+ * `npm run torture -- --cluster`: the chaos matrix. It injects each fault (`faults.ts`) at each
+ * moment (`moments.ts`), with two runners in one round and three in the next, in an order that
+ * depends on the seed. Callers check each reply (`Caller.ts`). After each fault all users are read,
+ * and at intervals a runner with an empty directory folds the whole journal. With a log, which has
+ * one line for each fault, a run continues where it ended.
  */
 import { appendFileSync, cpSync, existsSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
@@ -253,7 +254,9 @@ class Arena {
     }
   }
 
-  /** Each database under load has the entries that its sums count; the scan runs beside the server. */
+  /**
+   * Each database under load has the entries that its sums count; the scan runs beside the server.
+   */
   async #expectWholeDatabases(): Promise<void> {
     for (const { directory } of this.network.runners) {
       for (const partition of loadedPartitions) {

@@ -1,4 +1,7 @@
-/** A project of a cluster, used through two runners in turn: what one has acknowledged is there at the other. */
+/**
+ * Uses a project of a cluster through two runners in turn: what one has acknowledged, the other
+ * must show.
+ */
 import { randomUUID } from "node:crypto"
 import { expect } from "vitest"
 import { Browser } from "../dashboard/fixture.ts"
@@ -6,7 +9,10 @@ import { Receiver } from "../webhooks/Receiver.ts"
 import { ask, type Reply } from "./Caller.ts"
 import { eventually, type Runner } from "./Runner.ts"
 
-/** The first reply but 503: on a slow machine an owner may lose its lock for a moment. A write is repeated under its key. */
+/**
+ * The first reply but 503: on a slow machine an owner may lose its lock for a moment. A write is
+ * repeated under its key.
+ */
 const insist = async (
   { url }: Runner,
   key: string,

@@ -1,4 +1,7 @@
-/** Messages that wait when their owner's machine is lost, and the next owner's journal begins later. Real processes. */
+/**
+ * Webhook messages that are pending when their owner's machine is lost. The next owner's journal
+ * begins after their records. Real processes.
+ */
 import { mkdtemp, rm } from "node:fs/promises"
 import os from "node:os"
 import path from "node:path"
@@ -29,7 +32,7 @@ describe("A server whose copy an archive has filled", () => {
     await rm(archives, { recursive: true, force: true })
   })
 
-  it("sends the messages that were pending at the owner before it, and resumes its streams", async () => {
+  it("sends the messages that were pending at the former owner, and resumes the former owner's streams", async () => {
     const settings = {
       LAUREL_CLUSTER: await postgres.schema("webhooks"),
       LAUREL_CLUSTER_LOCK_EXPIRATION: "2 seconds",
