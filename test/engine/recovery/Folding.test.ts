@@ -128,7 +128,13 @@ describe("An engine that folds another one's records", () => {
     Effect.gen(function* () {
       const day = 86_400_000
       const state = new MemoryStorage.MemoryState()
-      const rare = { snapshotIntervalMs: 30 * day, heartbeatMs: 30 * day }
+      // Timers that fire every second of two weeks would take most of the test.
+      const rare = {
+        snapshotIntervalMs: 30 * day,
+        heartbeatMs: 30 * day,
+        sweepIntervalMs: 30 * day,
+        clockCheckMs: day / 24,
+      }
       const owner = yield* startInMemory({ state }, rare)
       const needed = 5
       const two = yield* follower({ ...rare, needed: Effect.succeed(needed) })
