@@ -109,7 +109,7 @@ const expectNoDefect = (exit: Exit.Exit<void, unknown>) => {
 }
 
 describe("the local copy of a journal", () => {
-  for (const seed of seeds(4)) {
+  for (const seed of seeds(2)) {
     it.effect(
       `has what was flushed when the power goes at any call, and opens (seed ${seed})`,
       () =>

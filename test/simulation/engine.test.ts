@@ -4,7 +4,7 @@ import { simulate, simulated } from "./engine.ts"
 import { seeds } from "./random.ts"
 
 describe("The engine agrees with the naive model on every answer and every read", () => {
-  const chosen = seeds(5)
+  const chosen = seeds(3)
   // A long run says how much it did.
   if (process.env.LAUREL_TEST_RUNS !== undefined) {
     afterAll(() => {

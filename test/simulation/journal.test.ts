@@ -73,7 +73,7 @@ const callsOf = (seed: number) =>
   })
 
 describe("the journal", () => {
-  for (const seed of seeds(6)) {
+  for (const seed of seeds(3)) {
     it.effect(`loses nothing when the power goes at any call (seed ${seed})`, () =>
       Effect.gen(function* () {
         const calls = yield* callsOf(seed)

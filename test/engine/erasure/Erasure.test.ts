@@ -414,7 +414,7 @@ describe("An erased user", () => {
     }),
   )
 
-  for (const seed of seeds(10)) {
+  for (const seed of seeds(5)) {
     it.effect(`leaves nothing, whatever happens; LAUREL_TEST_SEED=${seed}`, () =>
       Effect.gen(function* () {
         const random = new Random(seed)

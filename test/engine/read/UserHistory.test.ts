@@ -156,7 +156,7 @@ describe("A user's history", () => {
       }),
   )
 
-  for (const seed of seeds(10)) {
+  for (const seed of seeds(4)) {
     it.effect(`is the user's part of the journal, whatever happens; LAUREL_TEST_SEED=${seed}`, () =>
       Effect.gen(function* () {
         const random = new Random(seed)

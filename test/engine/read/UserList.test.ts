@@ -125,7 +125,7 @@ describe("The list of users", () => {
     }),
   )
 
-  for (const seed of seeds(10)) {
+  for (const seed of seeds(5)) {
     it.effect(`is what is there, whatever happens; LAUREL_TEST_SEED=${seed}`, () =>
       Effect.gen(function* () {
         const random = new Random(seed)

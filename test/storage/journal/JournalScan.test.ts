@@ -86,7 +86,7 @@ describe("A scan of a journal", () => {
     }),
   )
 
-  for (const seed of seeds(30)) {
+  for (const seed of seeds(15)) {
     it.effect(`finds the damage that a start finds (seed ${seed})`, () =>
       Effect.gen(function* () {
         const random = new Random(seed)
