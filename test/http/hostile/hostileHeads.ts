@@ -19,6 +19,7 @@ export const hostileFields: Readonly<Record<string, ReadonlyArray<string>>> = {
   origin: ["http://", "null"],
   prefer: ["return=", 'foo="', "return=minimal;"],
   referer: ["http://localhost/"],
+  "sec-fetch-mode": ["navigate"],
   "sec-fetch-site": ["same-origin"],
   traceparent: ["00-"],
   "user-agent": ["Mozilla/5.0 ("],
