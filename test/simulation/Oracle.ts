@@ -23,6 +23,7 @@ interface Defined {
   readonly sequence: number
   readonly project: ProjectState
   readonly closed: ClosedThrough
+  readonly moves: Definitions["moves"]
 }
 
 export interface BoardRow {
@@ -35,7 +36,12 @@ export class Oracle {
   readonly model = new Model()
   /** All definitions there were, oldest first. */
   #defined: ReadonlyArray<Defined> = [
-    { sequence: 0, project: emptyProject, closed: { daily: "", weekly: "", monthly: "" } },
+    {
+      sequence: 0,
+      project: emptyProject,
+      closed: { daily: "", weekly: "", monthly: "" },
+      moves: [],
+    },
   ]
   /** The record that closed each window. */
   readonly #closings = new Map<string, number>()
@@ -55,30 +61,34 @@ export class Oracle {
   }
 
   #definitionsAt(sequence: number): Definitions {
-    const { closed, project } = this.#defined.findLast((defined) => defined.sequence < sequence)!
+    const { closed, moves, project } = this.#defined.findLast(
+      (defined) => defined.sequence < sequence,
+    )!
     const { badges, quests, rules, settings } = project
     return {
       settings,
       badges: [...badges.values()],
       quests: [...quests.values()],
       rules: [...rules.values()],
-      moves: [],
+      moves,
       closed,
     }
   }
 
   /** A record of the project. */
   define(record: JournalRecord): void {
-    const { sequence } = record
-    let { closed } = this.#latest
+    const { at, sequence } = record
+    let { closed, moves } = this.#latest
     for (const fact of record.facts) {
       if (fact.kind !== "leaderboard.window_closed") continue
       const first = dateOf(firstDayOf(fact.window, fact.index))
       closed = { ...closed, [fact.window]: first }
       this.#closings.set(`${fact.window} ${first}`, sequence)
     }
+    const { timezone } = this.project.settings
     const project = applyProject(this.project, record)
-    this.#defined = [...this.#defined, { sequence, project, closed }]
+    if (project.settings.timezone !== timezone) moves = [...moves, { zone: timezone, until: at }]
+    this.#defined = [...this.#defined, { sequence, project, closed, moves }]
   }
 
   /** A record of a user: it must have done what the model makes of its cause. */
