@@ -1,4 +1,12 @@
-/** The background work of an engine that writes records: due users and windows, backfills. `Background.ts` is the rest. */
+/**
+ * The background work of an engine, in two parts:
+ *
+ * - The upkeep of the state (`startUpkeep`) runs from recovery on, whether the engine serves or
+ *   follows another server: snapshots, evictions, expired answers, the filter of known ids. It
+ *   writes no record. Once the engine serves, it asks the writer for heartbeats.
+ * - The work that writes records (`startBackground`) runs while the engine serves: due users, ends
+ *   of windows, awards of badges.
+ */
 import { Effect, type Scope } from "effect"
 import type { Backfill } from "../domain/record/Record.ts"
 import { limits } from "../Limits.ts"
@@ -17,23 +25,21 @@ import { Ticker } from "./time/Ticker.ts"
 import { WindowClock } from "./time/WindowClock.ts"
 import type { Writes } from "./Writes.ts"
 
-/*
- * The upkeep of a state, from its recovery on, whether its engine serves or follows another one: snapshots, evictions,
- * expired answers, the filter of known ids. It writes no record; with an owner (`serve`) it asks that for heartbeats.
- */
-
-/** What writes the records of the state, as snapshots and evictions need it. */
+/** The writer of the state's records, as snapshots and evictions need it. */
 export interface Writer {
   /** Ends when the journal has every record that is durable to callers. */
   readonly written: Effect.Effect<void>
-  /** The lowest sequence that a reader still needs of the journal; `undefined`: no reader has said so yet. */
+  /**
+   * The lowest sequence of the journal that a reader still needs; `undefined`: no reader has said
+   * so yet.
+   */
   readonly held: Effect.Effect<number | undefined, StorageError>
   readonly heartbeat: Heartbeat
   /** There may be room for more users. */
   readonly changed: () => void
 }
 
-/** Another engine writes the records: there is nobody to wait for. */
+/** Stands in while another server writes the records: there is nothing to wait for. */
 const nobody: Writer = {
   written: Effect.void,
   held: Effect.undefined,
@@ -43,11 +49,11 @@ const nobody: Writer = {
 
 export interface Upkeep {
   readonly snapshotter: Snapshotter
-  /** From now on this engine writes the records. */
+  /** This engine writes the records from now on. */
   readonly serve: (writer: Writer) => void
 }
 
-/** Forks all of it into the surrounding scope. */
+/** Starts the upkeep in the surrounding scope. */
 export const startUpkeep = Effect.fnUntraced(function* (
   state: EngineState,
   options: EngineOptions,
@@ -91,7 +97,7 @@ export interface Background {
   readonly backfills: Backfills
 }
 
-/** Forks all of it into the surrounding scope. */
+/** Starts the work that writes records in the surrounding scope. */
 export const startBackground = Effect.fnUntraced(function* (
   state: EngineState,
   { batches, commit, feed, history, pipeline, requests }: Writes,

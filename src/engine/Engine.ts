@@ -1,9 +1,13 @@
 /**
- * The engine for the rooms above: commands, reads, the feed of durable records, and its end. Its answers are durable.
+ * The engine as the rooms above see it: commands, reads, the feed of durable records, and the
+ * drain.
  *
- * Commands and reads take and return plain, encodable data, so a second implementation could forward them to the machine
- * that has the project; three members need more than a message there and back: the callback of `askUserWithCallback`, the
- * `release` of `reserve`, and the stream of `readHistory`. The feed reads the journal of this process.
+ * Invariant: answers, reads and the feed show durable records only.
+ *
+ * Commands and reads take and return plain, encodable data, so a second implementation could
+ * forward them to the server that owns the project. Three members need more than a request and a
+ * reply: the callback of `askUserWithCallback`, the `release` of `reserve`, and the stream of
+ * `readHistory`. The feed reads the journal of this process.
  */
 import { Context, type Effect, type Stream } from "effect"
 import type { DirectoryCommand } from "../domain/decide/Directory.ts"
@@ -51,9 +55,9 @@ export type {
   UserMessage,
 }
 
-/** Commands. Each is answered when its record is durable. */
+/** Commands. Each is answered once its record is durable. */
 export interface EngineCommands {
-  /** Asks one user; the user is created where a command needs it. */
+  /** Asks one user. Commands that need a user who does not exist create the user. */
   readonly askUser: <
     Command extends UserCommand,
     Asked extends Idempotency | undefined = undefined,
@@ -63,8 +67,9 @@ export interface EngineCommands {
     idempotency?: Asked,
   ) => Effect.Effect<Answer<ReplyTo<Command>>, LaurelError<UserCode<Command, Asked>>>
   /**
-   * `askUser` for what is asked most: a fiber that waits costs more than the decision. Calls `done` once, maybe at
-   * once, with the reply or the refusal; it must not throw. `annotations` are what the log says with the command.
+   * `askUser` for the most frequent commands: a waiting fiber would cost more than the decision.
+   * Calls `done` exactly once, possibly before it returns, with the reply or the refusal; `done`
+   * must not throw. Log lines about the command carry `annotations`.
    */
   readonly askUserWithCallback: <Command extends UserCommand>(
     environment: string,
@@ -72,17 +77,20 @@ export interface EngineCommands {
     annotations: LogAnnotations,
     done: (outcome: Outcome<Command>) => void,
   ) => void
-  /** Asks many users at once, in order per user; one refusal does not touch the rest. */
+  /**
+   * Asks many users. Commands of one user are handled in order; a refusal does not affect the
+   * others.
+   */
   readonly askUsers: <Command extends UserCommand>(
     environment: string,
     messages: ReadonlyArray<UserMessage<Command>>,
   ) => Effect.Effect<ReadonlyArray<Outcome<Command>>, LaurelError<IntakeCode>>
-  /** `askUsers` for those who need no replies: nothing is kept of what was accepted but its number. */
+  /** `askUsers` for callers who need no replies: it only counts accepted commands. */
   readonly tellUsers: (
     environment: string,
     messages: ReadonlyArray<UserMessage>,
   ) => Effect.Effect<Tally, LaurelError<IntakeCode>>
-  /** Asks an environment's project actor; answers the record that was written. */
+  /** Asks an environment's project actor; returns the record that was written. */
   readonly askProject: <
     Command extends ProjectCommand,
     Asked extends Idempotency | undefined = undefined,
@@ -93,9 +101,9 @@ export interface EngineCommands {
   ) => Effect.Effect<Answer<JournalRecord>, LaurelError<ProjectCode<Command, Asked>>>
   readonly askDirectory: (command: DirectoryCommand) => Effect.Effect<JournalRecord, LaurelError>
   /**
-   * The first answer to an Idempotency-Key, for a request that is more than one command; it fails with that answer
-   * where it was a refusal. `fresh` reserves the key until `release`. `Kept` are the codes of the refusals that the
-   * request may have kept.
+   * The first answer to an Idempotency-Key, for a request of several commands. If the first answer
+   * was a refusal, it fails with that. `fresh`: there is no answer, and the key is reserved until
+   * `release`. `Kept` are the codes of the refusals that the request may have kept.
    */
   readonly reserve: <Kept extends ErrorCode>(
     environment: string,
@@ -109,38 +117,45 @@ export interface EngineCommands {
 
 /** Reads of durable state. */
 export interface EngineReads {
-  /** Decides an event on the durable state, or on the state after `drafts`, and changes nothing. */
+  /** Decides an event on the durable state, or on that state after `drafts`. Changes nothing. */
   readonly simulate: Simulate
-  /** The durable state of a user; `undefined`: never seen. */
+  /** The durable state of a user; `undefined`: the user does not exist. */
   readonly readUser: (
     environment: string,
     userId: string,
   ) => Effect.Effect<UserState | undefined, LaurelError<StorageCode>>
-  /** The same as it is when this is called; an exit where nothing is waited for, which is nearly always. */
+  /** `readUser` as of this call; an exit if nothing must be waited for, which is nearly always. */
   readonly userNow: EngineReads["readUser"]
   /**
-   * The durable records of a user below the sequence `before` (default: all), newest first, in chunks that
-   * are read as they are pulled and may be empty. None of a user who was never seen.
+   * The durable records of a user below the sequence `before` (default: all), newest first, in
+   * chunks that are read when they are pulled and may be empty. No records if the user does not
+   * exist.
    */
   readonly readHistory: (
     environment: string,
     userId: string,
     before?: number,
   ) => Stream.Stream<ReadonlyArray<JournalRecord>, LaurelError<StorageCode>>
-  /** Whether the user whom a durable record is about was erased since, also where one of the same id has come after. */
+  /**
+   * Whether the user of a durable record was erased since, also if a user with the same id exists
+   * again.
+   */
   readonly isErased: (record: JournalRecord) => Effect.Effect<boolean, LaurelError<StorageCode>>
-  /** The ids of all environments that anything was ever sent to. */
+  /** The ids of all environments that have ever been used. */
   readonly readEnvironments: Effect.Effect<ReadonlyArray<string>>
   /** The durable definitions of an environment. */
   readonly readProject: (environment: string) => Effect.Effect<ProjectState>
-  /** The same at once. */
+  /** `readProject` without an effect. */
   readonly projectNow: (environment: string) => ProjectState
   /** A page of an environment's users, in the order of their ids. */
   readonly listUsers: (
     environment: string,
     query: UserListQuery,
   ) => Effect.Effect<UserListPage, LaurelError<StorageCode>>
-  /** Where the latest award of a badge to those who qualify already stands; `undefined`: none was asked for. */
+  /**
+   * The progress of the latest award of a badge to users who qualify already; `undefined`: there
+   * was none.
+   */
   readonly readBackfill: (
     environment: string,
     badgeId: string,
@@ -150,23 +165,30 @@ export interface EngineReads {
   /** How many events an environment has had of each action. */
   readonly readActions: (environment: string) => Effect.Effect<EnvironmentActions>
   /**
-   * Events of each of the last minutes, oldest first; the last is the current one. Imported events count in the minute in
-   * which they occurred, all others in which they were received.
+   * The events of each of the last minutes, oldest first; the last minute is the current one.
+   * Imported events count in the minute in which they occurred, all others in the minute in which
+   * they were received.
    */
   readonly readActivity: (environment: string) => Effect.Effect<ReadonlyArray<number>>
   readonly readDirectory: Effect.Effect<DirectoryState>
-  /** The same at once. */
+  /** `readDirectory` without an effect. */
   readonly directoryNow: () => DirectoryState
-  /** Epoch milliseconds at which the user was erased, at the latest; 0: not since any user token was made. */
+  /**
+   * The latest time at which the user may have been erased, epoch milliseconds; 0: before any valid
+   * user token.
+   */
   readonly erasedAt: (environment: string, userId: string) => number
-  /** A page of the board of a window, by rank. */
+  /** A page of a window's board, in the order of ranks. */
   readonly readBoard: (
     environment: string,
     query: BoardQuery,
   ) => Effect.Effect<BoardPage, LaurelError<BoardCode>>
-  /** A user's all-time rank, `null` when it is not on the board. */
+  /** A user's all-time rank; `null`: the user is not listed. */
   readonly readRank: (environment: string, userId: string) => Effect.Effect<number | null>
-  /** For each xp (≥ 1) how many users have at least as much, O(log n) each. Hidden users are not counted. */
+  /**
+   * For each of `xps` (≥ 1), how many users have at least as much, in O(log n). Hidden users are
+   * not counted.
+   */
   readonly readCountsAtLeast: (
     environment: string,
     xps: ReadonlyArray<number>,
@@ -177,31 +199,35 @@ export class Engine extends Context.Service<
   Engine,
   EngineCommands &
     EngineReads & {
-      /** The durable journal, for those who tell of it. */
+      /** The feed of durable records, for streams and webhooks. */
       readonly feed: Feed
-      /** Refuses new commands, and ends when all that were accepted are durable and snapshotted. */
+      /**
+       * Refuses new commands. Ends when the records of all accepted commands are durable and in a
+       * snapshot.
+       */
       readonly drain: Effect.Effect<void>
-      /** The time, epoch milliseconds: that of records, which never goes back (`time/Clock.ts`). */
+      /** The time of records in epoch milliseconds, which never goes back (`time/Clock.ts`). */
       readonly now: () => number
     }
 >()("engine/Engine") {}
 
-/* Options of an engine. */
-
 export interface EngineOptions extends StateOptions {
-  /** `fsync`: an answer means that the record is on disk. `relaxed`: it will be, soon. */
+  /** `fsync`: an answer means that the record is on disk. `relaxed`: that it soon will be. */
   readonly durability?: Durability
   readonly snapshotIntervalMs?: number
   readonly snapshotSliceEntriesMax?: number
-  /** Without writes, a heartbeat record follows so long after a snapshot. */
+  /** Without writes, the engine appends a heartbeat record this long after a snapshot. */
   readonly heartbeatMs?: number
   readonly sweepIntervalMs?: number
   readonly clockCheckMs?: number
-  /** The longest jump ahead of the machine's clock, also since the newest record, that is followed. */
+  /**
+   * The longest jump ahead of the machine's clock that is followed, also from the newest record at
+   * a start.
+   */
   readonly clockJumpMsMax?: number
   /**
-   * The lowest record of the journal that is needed, by what the storage has, where nothing holds the feed: another engine
-   * writes, or the readers have yet to begin.
+   * The lowest record of the journal that is needed, according to the storage. It counts while
+   * nothing holds the feed: while another server writes, or before the readers have begun.
    */
   readonly needed?: Effect.Effect<number, StorageError>
   /** The storage is broken: the process must end at once. */

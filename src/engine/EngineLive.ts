@@ -1,8 +1,16 @@
 /**
- * The engine in this process, in the order in which it is made: it opens the storage's state, recovers, follows the
- * journal as long as another server writes it (`RecoveredEngine.fold`), then takes writes, starts its background work, and
- * offers its verbs. Each step needs only what the steps before it made; what a later part must hear of, it subscribes to
- * (`commit/CommitPipeline.ts`). All state above the storage lives in this scope.
+ * The engine in this process. Its parts are made in this order, and each needs only earlier ones:
+ *
+ * 1. `openState` opens the state at the watermark of the snapshot.
+ * 2. `recover` fills it from snapshot and journal.
+ * 3. `startUpkeep` starts snapshots and evictions.
+ * 4. `RecoveredEngine.fold` follows the journal while another server writes it.
+ * 5. `takeWrites` starts the commit loop and the actors.
+ * 6. `startBackground` starts the work that writes records.
+ * 7. `verbsOf` offers the verbs of `Engine`.
+ *
+ * A later part that must hear of durable records subscribes to the pipeline (`CommitPipeline`). All
+ * state above the storage belongs to the surrounding scope.
  */
 import { Effect, type Scope } from "effect"
 import type { DirectoryState } from "../domain/project/Directory.ts"
@@ -22,15 +30,21 @@ import { takeWrites } from "./Writes.ts"
 
 export type { EngineOptions } from "./Engine.ts"
 
-/** An engine that has the records of its storage, and takes no commands. */
+/** An engine that has recovered and takes no commands yet. */
 export interface RecoveredEngine {
-  /** Folds the next records of the journal, which another server wrote; one call at a time. */
+  /**
+   * Folds the next records, which another server has written. Must not be called while a call is
+   * pending.
+   */
   readonly fold: Folding["fold"]
   /** The directory as of the last record that was folded. */
   readonly directory: () => DirectoryState
   /** Takes the last snapshot of an engine that never served. */
   readonly leave: Effect.Effect<void, StorageError>
-  /** Takes commands from now on: the storage has no record that was not folded, and takes appends. */
+  /**
+   * Takes commands from now on. Every record of the storage must be folded, and the storage must
+   * take appends.
+   */
   readonly serve: Effect.Effect<Engine["Service"], StorageError, Scope.Scope>
 }
 
@@ -71,7 +85,7 @@ export const recoverEngine = Effect.fnUntraced(function* (
   }
 })
 
-/** An engine over a storage that nobody else writes. */
+/** An engine over a storage that no other process writes. */
 export const makeEngine = (
   options: EngineOptions,
 ): Effect.Effect<Engine["Service"], StorageError, Storage | Scope.Scope> =>

@@ -38,7 +38,10 @@ export const verbsOf = (
     now: state.now,
   })
 
-/** A mailbox does not know the kinds of its commands: the casts give the refusals the codes of their kind again. */
+/**
+ * A mailbox does not know the kinds of its commands: the casts restore the codes of each kind's
+ * refusals.
+ */
 const commandsOf = (
   { directory, environments }: EngineState,
   { requests }: Writes,
@@ -134,7 +137,9 @@ const readsOf = (
   }
 }
 
-/** Takes no more commands, waits for the answers to those accepted, and takes the last snapshot. */
+/**
+ * Refuses further commands, waits for the answers to accepted ones, and takes the last snapshot.
+ */
 const drainOf = (
   { actors, batches, commit, intake }: Writes,
   snapshotter: Snapshotter,

@@ -1,4 +1,10 @@
-/** The parts that decide and write records: from here on an engine takes commands. */
+/**
+ * The parts of an engine that decide and write records. When they are made, the engine takes
+ * commands.
+ *
+ * Here a command's whole path is put together: `Requests` → `ActorSystem` → `GroupCommit` → the
+ * stages of `CommitPipeline` → `Answers`.
+ */
 import { Effect, Fiber, Scope } from "effect"
 import type { Storage } from "../storage/Storage.ts"
 import { Intake } from "./actor/Actor.ts"
@@ -25,14 +31,15 @@ export interface Writes {
   readonly requests: Requests
 }
 
-/** Starts the commit loop over a state that has the whole journal, and puts the actors on top of it. */
+/** Starts the commit loop over a recovered state, and makes the actor system above it. */
 export const takeWrites = Effect.fnUntraced(function* (
   state: EngineState,
   { durability = "fsync", onBroken, onCommitted }: EngineOptions,
   metrics: EngineMetrics,
 ): Effect.fn.Return<Writes, never, Storage | Scope.Scope> {
-  // Closed in its turn: fibers added to the engine's own scope would be interrupted before all that was added earlier, such as
-  // the drain that waits for their answers.
+  // A scope of its own, which closes in the order of its creation. Fibers in the engine's scope
+  // would be interrupted before finalizers that were added earlier, such as the drain that waits
+  // for their answers.
   const scope = yield* Scope.fork(yield* Effect.scope)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const { changed, erasures, idempotency, pending, shared, storage } = state

@@ -1,7 +1,7 @@
 import { Cause, Effect } from "effect"
 import { type Broken, brokenBy, type StorageError } from "../storage/Storage.ts"
 
-/** Reports a failure or a defect of `work`, which nobody waits for. */
+/** Runs background work and reports its failure or defect, which ends the process. */
 export const endsWhenBroken = (
   onBroken: (cause: Broken) => void,
   work: Effect.Effect<void, StorageError>,

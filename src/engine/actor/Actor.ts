@@ -1,15 +1,21 @@
 /**
- * An actor: a state, and a mailbox of commands that are applied to it one at a time, in the order accepted.
+ * An actor: a state, and a mailbox of commands that it handles one at a time, in the order
+ * accepted.
  *
- * - `state` is ahead: it includes every decision. `durable` follows when the journal has committed, and is the only
- *   one that callers see. States are immutable, so both can share their parts.
- * - A fiber exists only while the mailbox holds something (`ActorSystem`); the object stays as long as the
- *   actor is warm, linked into the order of use (`ActorCache`).
- * - `lastVisible` and `lastDurable` lead to its records that are not in the snapshot yet (`PendingRecords`). An actor is
- *   evicted only when the snapshot has everything up to `lastAppended`: its value on disk is then its whole state, even
- *   if a caller still waits for an answer.
+ * Invariants:
+ * - `state` includes every decision. `durable` follows when the journal has committed the records,
+ *   and is the only state that callers see. States are immutable, so the two share their parts.
+ * - `lastDurable` ≤ `lastAppended`. `lastVisible` is `lastAppended`, or 0 after an erasure.
+ * - `lastVisible` and `lastDurable` lead to the actor's records that the snapshot lacks
+ *   (`PendingRecords`). An actor is evicted only when the snapshot has everything up to
+ *   `lastAppended`. Its stored value is then its whole state, even if a caller still waits for an
+ *   answer.
  *
- * Cost of a warm, idle actor: this object, its state and its entry in the environment's map.
+ * Ownership: `ActorSystem` changes state and mailbox, the commit pipeline `durable` and
+ * `lastDurable`, `ActorCache` the links by which it orders actors by use.
+ *
+ * Cost of a warm, idle actor: this object, its state and its entry in the environment's map. A
+ * fiber exists only while the actor must wait for something (`ActorSystem`).
  */
 import type { Effect, Result } from "effect"
 import type { Meter, UserRefusal } from "../../domain/decide/Decide.ts"
@@ -36,7 +42,7 @@ export interface UserMessage<Command extends UserCommand = UserCommand> {
   readonly command: Command
 }
 
-/** `replayed`: the answer is that of an earlier request with the same Idempotency-Key. */
+/** `replayed`: the answer is the one to an earlier request with the same Idempotency-Key. */
 export interface Answer<A> {
   readonly reply: A
   readonly replayed: boolean
@@ -44,7 +50,9 @@ export interface Answer<A> {
 
 export type LogAnnotations = Readonly<Record<string, unknown>> | undefined
 
-/** The trace that a record keeps, where the command's request has one (`LAUREL_TRACING`). */
+/**
+ * The trace that the record keeps; `undefined`: the command's request has none (`LAUREL_TRACING`).
+ */
 export const traceOf = (annotations: LogAnnotations): string | undefined =>
   annotations?.parentSpanId === undefined
     ? undefined
@@ -55,13 +63,14 @@ export interface Envelope<Command> {
   readonly command: Command
   readonly idempotency: Idempotency | undefined
   /**
-   * Replaces the command just before it is decided: in the actor's own turn, with all of the actor's records durable
-   * and nothing in between. Such a command has no `duplicateKey`.
+   * Makes the command that is decided in place of `command`. It runs when the actor reaches the
+   * envelope and all of the actor's records are durable; the actor decides nothing between it and
+   * the command. Such a command has no `duplicateKey`.
    */
   readonly prepare?: Effect.Effect<Command, Broken> | undefined
-  /** Added to log lines about the command: the id of its request. */
+  /** The log lines about the command carry these: the id of its request. */
   readonly annotations: LogAnnotations
-  /** The record is durable. `duplicate`: an earlier command with the same id wrote it. */
+  /** The record is durable. `duplicate`: an earlier command with the same id made it. */
   readonly answered: (record: JournalRecord, duplicate: boolean) => void
   readonly refused: (error: LaurelError) => void
 }
@@ -74,12 +83,13 @@ export interface Decision {
   readonly facts: ReadonlyArray<Fact>
 }
 
-/** The two pure functions that make a kind of actor, and what is needed to find and load one. */
+/** A kind of actor: its two pure functions, and how its state is stored, loaded and found. */
 export interface ActorKind<State, Command> {
   /**
-   * The decision on `command`, or its refusal. Total: a throw is a defect and crashes the actor. `found` is
-   * the record that the command is about (`referenceOf`), if the actor has it; `meter` counts what it costs.
-   * A decision that needs more than the state fails with `HistoryNeeded`, and is made again with that `past`.
+   * The decision on `command`, or its refusal. Total: a throw is a defect and crashes the actor.
+   * `found` is the record that the command is about (`referenceOf`), if the actor has it; `meter`
+   * counts the cost of the decision. A decision that needs more than the state fails with
+   * `HistoryNeeded`; the caller then decides again with that `past`.
    */
   readonly decide: (
     state: State,
@@ -92,19 +102,25 @@ export interface ActorKind<State, Command> {
   readonly apply: (state: State, record: JournalRecord) => State
   /** The state before the first record. */
   readonly empty: State
-  /** Decodes the snapshot's value. */
+  /** Decodes the value that the snapshot has. */
   readonly decode: (value: Uint8Array) => State
-  /** The actor's value for the snapshot; `undefined` for none. */
+  /** The actor's durable state as its value for the snapshot; `undefined`: it has no state. */
   readonly encode: (actor: Actor<State, Command>) => Uint8Array | string | undefined
   /** The sequence of the last record in a state, 0 for none. */
   readonly sequenceOf: (state: State) => number
-  /** The name under which a repeat of the command is a duplicate; `undefined` where there is none. */
+  /** The name by which a repeat of the command is a duplicate; `undefined`: it has none. */
   readonly duplicateKey: (command: Command) => string | undefined
-  /** The earlier record that the command is about; `undefined` where there is none. Such a command has a `duplicateKey`. */
+  /**
+   * The earlier record that the command is about; `undefined`: it is about none. A command with a
+   * reference also has a `duplicateKey`.
+   */
   readonly referenceOf: (command: Command) => Reference<Command> | undefined
-  /** The sequence of the latest record, durable or not, that a decision of this actor rests on; 0 for none. */
+  /**
+   * The sequence of the latest record that a decision of this actor rests on, durable or not; 0:
+   * none.
+   */
   readonly restsOn: (actor: Actor<State, Command>) => number
-  /** Called when a record is durable, in order. */
+  /** Called for each record of the actor, in order, when it is durable. */
   readonly committed: (actor: Actor<State, Command>, record: JournalRecord) => void
 }
 
@@ -114,7 +130,7 @@ export class Actor<State, Command> {
   state: State
   durable: State
   loaded = false
-  /** Failed too often: its state must be rebuilt from snapshot and journal before it is used again. */
+  /** The actor failed too often: its state must be loaded again before the next command. */
   crashed = false
   running = false
   mailbox: Array<Envelope<Command>> = []
@@ -122,19 +138,24 @@ export class Actor<State, Command> {
   next = 0
   /** Commands accepted and not answered yet: in the mailbox, or waiting for the commit. */
   unanswered = 0
-  /** The sequence of its last record, durable or not, 0 for none. An erasure does not reset it. */
+  /** The sequence of its last record, durable or not; 0: none. An erasure does not reset it. */
   lastAppended = 0
-  /** The same, but 0 again after an erasure: the last record that its own next commands may find. */
+  /**
+   * The last record that its own next commands may find: `lastAppended`, but 0 after an erasure.
+   */
   lastVisible = 0
-  /** The sequence of its last durable record, 0 for none. */
+  /** The sequence of its last durable record; 0: none. */
   lastDurable = 0
   /** The checksum of its stored value (`Entry.replaces`); `undefined`: unknown. */
   storedChecksum: number | undefined
-  /** Of pending records that have a name, the latest by its hash, once it was worth making (`Deduplicator`). */
+  /**
+   * By hash of a name, the latest pending record with it. Made when it is worth its cost
+   * (`Deduplicator`).
+   */
   named: Map<number, number> | undefined
-  /** Where the hashes of this actor's ids begin (`BloomFilter`). */
+  /** The seed for hashes of this actor's ids (`hashText`). */
   readonly idSeed: number
-  /** A user's number on the leaderboard. */
+  /** The user's number on the leaderboards (`Members`). */
   member: number | undefined
   restarts = 0
   restartedAt = 0
@@ -151,7 +172,7 @@ export class Actor<State, Command> {
     this.durable = kind.empty
   }
 
-  /** The refusal of a full mailbox or a failed actor; `undefined`: commands are accepted. */
+  /** The refusal by a full mailbox or a failed actor; `undefined`: the actor takes commands. */
   refusal(now: () => number): LaurelError<"overloaded"> | undefined {
     if (this.unanswered >= limits.mailboxMessagesMax) {
       return laurelError("overloaded", "The user's mailbox is full.", { retryAfterSeconds: 1 })
@@ -174,12 +195,14 @@ export class Actor<State, Command> {
     return envelope
   }
 
-  /** The actor begins with this state, which is durable. */
+  /** The actor begins with this durable state. */
   load(state: State): void {
     this.resume(state, state)
   }
 
-  /** The actor begins with `durable`, and ahead of that with `state`. */
+  /**
+   * The actor begins with `durable`, and with `state`, which also has the records not yet durable.
+   */
   resume(durable: State, state: State): void {
     this.state = state
     this.durable = durable
@@ -187,20 +210,20 @@ export class Actor<State, Command> {
     this.crashed = false
   }
 
-  /** A record is durable: `state` is the one after it. */
+  /** A record is durable; `state` is the state after it. */
   follow(record: JournalRecord, state: State): void {
     this.durable = state
     this.kind.committed(this, record)
   }
 
-  /** Its own next commands see nothing of what it had before. */
+  /** The actor's own next commands find none of its records so far. */
   forgetAll(): void {
     this.lastVisible = 0
     this.named = undefined
   }
 }
 
-/** The refusal for `waitMs` after too many failures of an actor. */
+/** The refusal by an actor that failed too often and takes commands again after `waitMs`. */
 export const failedTooOften = (waitMs: number): LaurelError<"overloaded"> =>
   laurelError("overloaded", "The user's actor failed too often.", {
     retryAfterSeconds: Math.ceil(waitMs / 1_000),
@@ -209,28 +232,34 @@ export const failedTooOften = (waitMs: number): LaurelError<"overloaded"> =>
 // biome-ignore lint/suspicious/noExplicitAny: commands and states differ by kind
 export type AnyActor = Actor<any, any>
 
-/* The codes of the engine's verbs, and the refusals of commands of any kind. */
+/* The error codes of the engine's verbs, and the refusals that any command may get. */
 
 /** The only code of a read: the storage failed. */
 export type StorageCode = "storage_unavailable"
 
-/** The codes with which the intake refuses commands, and a batch as a whole. */
+/** The codes with which the intake refuses a command or a whole batch. */
 export type IntakeCode = StorageCode | "shutting_down" | "overloaded"
 
-/** The codes of the engine itself for commands of any kind. */
+/** The codes with which the engine itself refuses a command of any kind. */
 export type EngineCode = IntakeCode | "internal_error"
 
-/** The codes of a command asked with `Asked`: only an Idempotency-Key can be reused or in progress. */
+/**
+ * The further codes of a command with an Idempotency-Key: only a key can be reused or in progress.
+ */
 type KeyCode<Asked> = Asked extends Idempotency ? IdempotencyCode : never
 
-/** All codes of a user's command. Its record may be too large: rules, quests and badges add to it. */
+/**
+ * All codes of a user's command. The record may be too large: rules, quests and badges add facts.
+ */
 export type UserCode<Command extends UserCommand, Asked = undefined> =
   | EngineCode
   | "body_too_large"
   | UserRefusal<Command>
   | KeyCode<Asked>
 
-/** All codes of a command to an environment. Its record holds little beyond a body, except the results of a batch. */
+/**
+ * All codes of a command to an environment. Only the record of a batch's results can be too large.
+ */
 export type ProjectCode<Command extends ProjectCommand, Asked = undefined> =
   | EngineCode
   | (Command extends { readonly kind: "keepBatch" } ? "body_too_large" : never)
@@ -255,11 +284,11 @@ export const overloaded = laurelError("overloaded", "Nothing was changed.", {
   retryAfterSeconds: 1,
 })
 
-/* Whether the engine takes commands at the moment, and else why not. */
+/* Whether the engine takes commands now, and if not, why. */
 
 export interface IntakeOptions {
   readonly commit: { readonly stalled: boolean; readonly accepting: boolean }
-  /** `pendingOfAll`: durable records that await a snapshot, of all engines of the process. */
+  /** `pendingOfAll`: how many durable records of all engines of the process await a snapshot. */
   readonly changed: { readonly pendingOfAll: number }
 }
 
@@ -271,12 +300,12 @@ export class Intake {
     this.#options = options
   }
 
-  /** Takes no more: the engine shuts down. */
+  /** Refuses every further command: the engine shuts down. */
   close(): void {
     this.#closed = true
   }
 
-  /** The refusal of all commands; `undefined`: commands are accepted. */
+  /** The refusal that every command gets now; `undefined`: the engine takes commands. */
   refusal(): LaurelError<IntakeCode> | undefined {
     if (this.#closed) return shuttingDown
     const { changed, commit } = this.#options

@@ -1,12 +1,19 @@
 /**
- * The users of an engine in memory. A doubly linked list through the actors, newest use first, gives the order of use at the cost
- * of a few pointers. A user is evicted after `idlePassivateMs` without use, and beyond `residentUsersMax` the least
- * recently used first, of all engines that share that room (`ActorCache.ts`); the snapshot still has an evicted user.
+ * The users of an engine that are in memory, in the order of their use.
  *
- * - Never evicted: an actor that runs, or has a record that the snapshot lacks, durable or not (`Actor.lastAppended`).
- * - Without room for a user no actor is made: `admit` refuses first. While a snapshot makes room, `residentUsersMax` may
- *   be exceeded by `residentUsersOverrunMax`. A batch is admitted for all its users at once; their room is `promised`
- *   until their actors are made.
+ * Invariants:
+ * - An actor is never evicted while it runs, or while it has a record that the snapshot lacks,
+ *   durable or not (`Actor.lastAppended`). The snapshot has every evicted user.
+ * - No actor is made without room: `admit` refuses before. While a snapshot is written that will
+ *   allow evictions, users may exceed `residentUsersMax` by `residentUsersOverrunMax`.
+ * - `size` is the number of actors in the list; room for `promised` more is reserved. A batch gets
+ *   room for all its users at once, and its promise shrinks with each actor that it makes.
+ *
+ * Eviction: a user leaves memory after `idlePassivateMs` without use. Beyond `residentUsersMax` the
+ * least recently used leave first, among all engines of the process (`Residents`).
+ *
+ * Cost: the order of use is a doubly linked list through the actors, newest first: two pointers for
+ * an actor.
  */
 
 import { Effect } from "effect"
@@ -17,29 +24,30 @@ import { type AnyActor, overloaded } from "./Actor.ts"
 import type { Environment, Environments, UserActor } from "./Environments.ts"
 
 /*
- * The room for users in memory, shared by the engines of a process: each has a cache of its own users (`ActorCache`), and the
- * least recently used of all of them are evicted first, whichever engine asks.
+ * The room for users in memory, which the engines of a process share. Each engine has a cache of
+ * its own users (`ActorCache`). Whichever engine needs room, the least recently used users of all
+ * engines are evicted first.
  *
- * Cost: a look at each cache for a user who is not in memory and for each eviction; there are few.
+ * Cost: each activation and each eviction looks at every cache; a process has few engines.
  */
 
 /** The users of one engine. */
 export interface ResidentUsers {
   readonly size: number
-  /** For how many more there must be room. */
+  /** How many more users have room reserved. */
   readonly promised: number
   readonly oldest: AnyActor | undefined
   /** Everything up to this sequence is in the engine's snapshot. */
   readonly watermark: number
-  /** Evicts the actor, unless it has to stay. */
+  /** Evicts the actor if that is allowed. */
   readonly evict: (actor: AnyActor) => void
-  /** Only a snapshot makes room. */
+  /** Asks for a snapshot: only that makes room now. */
   readonly askForSnapshot: () => void
 }
 
 export class Residents {
   readonly usersMax: number
-  /** Users beyond `usersMax` while a snapshot makes room. */
+  /** How many users beyond `usersMax` may be in memory while a snapshot makes room. */
   readonly overrunMax: number
   readonly #caches: Array<ResidentUsers> = []
 
@@ -63,14 +71,14 @@ export class Residents {
     return size
   }
 
-  /** Users who are resident, or have a promise to be. */
+  /** How many users are resident or have room reserved. */
   get occupied(): number {
     let occupied = 0
     for (const { promised, size } of this.#caches) occupied += size + promised
     return occupied
   }
 
-  /** Grows with each snapshot, which allows evictions. */
+  /** The sum of the watermarks. It grows with each snapshot, which allows evictions. */
   get watermarks(): number {
     let watermarks = 0
     for (const { watermark } of this.#caches) watermarks += watermark
@@ -82,7 +90,10 @@ export class Residents {
     for (const cache of this.#caches) if (cache.size > 0) cache.askForSnapshot()
   }
 
-  /** Looks at up to `actorsMax` actors, the least recently used first, as long as they are `wanted`; evicts those that can go. */
+  /**
+   * Evicts actors, the least recently used first, while `wanted` says so of the next one. Looks at
+   * up to `actorsMax` actors, and passes over those that must stay.
+   */
   evict(actorsMax: number, wanted: (actor: AnyActor) => boolean): void {
     const caches = this.#caches
     const next = caches.map(({ oldest }) => oldest)
@@ -96,7 +107,7 @@ export class Residents {
   }
 }
 
-/** The index of the one that was used first. */
+/** The index of the least recently used actor. */
 const oldestOf = (actors: ReadonlyArray<AnyActor | undefined>): number => {
   let oldest = 0
   for (let index = 1; index < actors.length; index++) {
@@ -113,15 +124,15 @@ export interface ActorCacheOptions {
   /** Everything up to this sequence is in the snapshot. */
   readonly watermark: () => number
   readonly environments: Environments
-  /** No eviction made enough room: only a snapshot does. */
+  /** Evictions have not made enough room: a snapshot is needed. */
   readonly onCrowded: () => void
 }
 
-/** The room that a batch has from its begin to its end. */
+/** The room that a batch holds from its start until its last command has an actor. */
 export interface Room {
-  /** Users not resident for whom room is still promised. */
+  /** How many users who are not resident still have room reserved. */
   newcomers: number
-  /** Gives the rest of the room back: the last command of the batch has an actor. */
+  /** Returns the rest of the room; called when the last command of the batch has an actor. */
   readonly leave: () => void
 }
 
@@ -132,7 +143,7 @@ export class ActorCache implements ResidentUsers {
   #oldest: AnyActor | undefined
   /** How many users are resident. */
   size = 0
-  /** For how many more there must be room. */
+  /** How many more users have room reserved. */
   promised = 0
 
   constructor(options: ActorCacheOptions) {
@@ -141,7 +152,7 @@ export class ActorCache implements ResidentUsers {
     options.residents.join(this)
   }
 
-  /** The engine is closed: its users leave memory with it. */
+  /** Called when the engine is closed: its users no longer take room. */
   leave(): void {
     this.#options.residents.leave(this)
   }
@@ -150,14 +161,17 @@ export class ActorCache implements ResidentUsers {
     return this.#oldest
   }
 
-  /** The actor of a user, which was used now; `undefined`: it is not in memory. */
+  /** The user's actor, marked as used now; `undefined`: it is not in memory. */
   use(environment: Environment, userId: string): UserActor | undefined {
     const actor = environment.users.get(userId)
     if (actor !== undefined) this.touch(actor)
     return actor
   }
 
-  /** Makes an actor for a user who has none, as the most recently used, in the room that was promised. */
+  /**
+   * Makes the actor of a user who has none, as the most recently used, in the batch's `room` if
+   * given.
+   */
   add(environment: Environment, userId: string, room?: Room): UserActor {
     if (room !== undefined && room.newcomers > 0) {
       room.newcomers--
@@ -171,23 +185,25 @@ export class ActorCache implements ResidentUsers {
     return actor
   }
 
-  /** A user's actor, made where there is none. */
+  /** The user's actor; makes one if there is none, with or without room. */
   ensure(environmentId: string, userId: string): UserActor {
     const environment = this.#options.environments.of(environmentId)
     return this.use(environment, userId) ?? this.add(environment, userId)
   }
 
-  /** Users of all engines who are resident, or have a promise to be. */
+  /** How many users of all engines are resident or have room reserved. */
   get occupied(): number {
     return this.#options.residents.occupied
   }
 
-  /** Grows with each snapshot of an engine, which allows evictions. */
+  /** Grows with each snapshot of any engine, which allows evictions. */
   get watermarks(): number {
     return this.#options.residents.watermarks
   }
 
-  /** Everything up to this sequence is in the snapshot: users without a later record can be evicted. */
+  /**
+   * Everything up to this sequence is in the snapshot: users without a later record can be evicted.
+   */
   get watermark(): number {
     return this.#options.watermark()
   }
@@ -197,14 +213,17 @@ export class ActorCache implements ResidentUsers {
     return this.occupied + count <= this.#options.residents.usersMax
   }
 
-  /** Makes room for `count` more users by evictions; returns a refusal if there still is none. */
+  /**
+   * Makes room for `count` more users by evictions; returns a refusal if there still is too little.
+   */
   admit(count = 1): LaurelError<"overloaded"> | undefined {
     if (this.hasRoom(count)) return undefined
     const { residents } = this.#options
     const before = residents.size
     residents.evict(evictionsPerCall + evictionsPerUser * count, () => !this.hasRoom(count))
     if (this.hasRoom(count)) return undefined
-    // Where as many could go as come, the overrun ends by itself. Else they await a snapshot; until it stands, it is allowed.
+    // If as many users left as will come, the overrun does not grow. Otherwise only a snapshot
+    // allows more evictions; until it ends, the overrun is tolerated.
     if (before - residents.size < count) residents.askForSnapshots()
     const most = residents.usersMax + residents.overrunMax
     return this.occupied + count > most ? overloaded : undefined
@@ -214,12 +233,15 @@ export class ActorCache implements ResidentUsers {
     this.#options.onCrowded()
   }
 
-  /** Only snapshots make room. */
+  /** Asks every engine that has users for a snapshot. */
   askForSnapshots(): void {
     this.#options.residents.askForSnapshots()
   }
 
-  /** The actor was used. Its place is exact to a sixtieth of the time that it may be idle, so that a busy one costs nothing. */
+  /**
+   * The actor was used. Its place in the order is exact to a sixtieth of `idlePassivateMs`, so a
+   * busy actor costs one comparison.
+   */
   touch(actor: AnyActor): void {
     const now = this.#options.now()
     if (now - actor.usedAt < this.#touchEveryMs) return
@@ -229,17 +251,17 @@ export class ActorCache implements ResidentUsers {
     this.#link(actor)
   }
 
-  /** Evicts an actor that has nothing: no user was made of it. */
+  /** Evicts an actor that has no state: no command created the user. */
   release(actor: AnyActor): void {
     const { subject } = actor
     if (subject.actor !== "user" || !this.#isEvictable(actor)) return
-    // The same actor: another one may have taken its place.
+    // The user may have another actor by now.
     if (this.#options.environments.userOf(subject.environment, subject.userId) === actor) {
       this.#forget(actor)
     }
   }
 
-  /** Sweeps every `intervalMs`, and calls `swept`. Runs for ever. */
+  /** Sweeps every `intervalMs`, and calls `swept` after each sweep. Never ends. */
   readonly run = Effect.fnUntraced(function* (
     this: ActorCache,
     intervalMs: number,
@@ -253,7 +275,7 @@ export class ActorCache implements ResidentUsers {
     }
   })
 
-  /** Evicts users idle for too long, looking at no more than `actorsMax` actors. */
+  /** Evicts users who were idle for too long. Looks at no more than `actorsMax` actors. */
   sweep(actorsMax: number): void {
     const { idlePassivateMs, now, residents } = this.#options
     const before = now() - idlePassivateMs
@@ -296,12 +318,13 @@ export class ActorCache implements ResidentUsers {
 }
 
 /**
- * How many users beyond `residentUsersMax` may be in memory while a snapshot is written. A loader of new users goes on
- * meanwhile: with a tenth as many it stood still for most of each snapshot.
+ * How many users beyond `residentUsersMax` may be in memory while a snapshot is written. An import
+ * of new users continues meanwhile: with a tenth of this number it stopped for most of each
+ * snapshot.
  */
 export const overrunOf = (residentUsersMax: number): number =>
   Math.max(limits.residentUsersOverrunMin, Math.floor(residentUsersMax / 2))
 
-/** Looked at to make room: more than come, so that an overrun shrinks. */
+/* How many actors `admit` looks at: more than the users who come, so that an overrun shrinks. */
 const evictionsPerCall = 64
 const evictionsPerUser = 2

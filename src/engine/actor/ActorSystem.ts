@@ -1,17 +1,28 @@
 /**
- * Runs actors: mailboxes, activation, supervision.
+ * Runs actors: takes commands into mailboxes, loads states, decides, appends records, restarts.
  *
- * `accept` gives an envelope to an actor. One that is warm and idle, or cold with a value that can be read at once, takes
- * it in the same turn of the event loop: decide, apply, append, with no state in between to be seen. When something has
- * to be waited for (a value, looking up an old id, history, a restart, a later turn because decisions have filled this
- * one: `DecisionTurns`) the actor has a fiber until its mailbox is empty again, and whatever arrives meanwhile
- * queues there. `apply` runs before the record is appended: a defect there can not reach the journal. The answer
- * goes out when the record is durable (`committed`).
- * Refusals and duplicates go out when what they rest on is durable, mostly at once. With a full disk nobody waits
- * longer than `stalledAnswerMs`.
+ * Invariants:
+ * - An actor handles one command at a time, in the order of arrival. `Actor.running` is true while
+ *   the actor has a fiber or waits for its turn; commands that arrive meanwhile queue in its
+ *   mailbox.
+ * - Decide, apply and append of one command happen in one turn of the event loop. No other code
+ *   sees a state between them.
+ * - `apply` runs before the record is appended, so a defect in `apply` cannot reach the journal.
+ * - An answer goes out when its record is durable (`Answers`). A refusal or a duplicate goes out
+ *   when the records that it rests on are durable, which they usually are. With a full disk no
+ *   caller waits longer than `stalledAnswerMs`.
  *
- * A defect (a throw in decide or apply) is answered with `internal_error`, and the actor is restarted
- * (`Supervisor`). Nothing is replayed that could do the same again: what failed was never appended.
+ * Ownership: this class changes an actor's state, mailbox and `running`. `ActorCache` owns the
+ * actor's life in memory, `GroupCommit` the record from its append on, `Supervisor` loads and
+ * restarts.
+ *
+ * Cost: an actor that is warm and idle, or cold with a value that can be read without waiting,
+ * handles a command in the caller's turn, without a fiber. An actor gets a fiber, until its mailbox
+ * is empty, only where it must wait: for its value, for the look-up of an old id, for history, for
+ * a restart, or for a later turn because decisions have filled the present one (`DecisionTurns`).
+ *
+ * Defects: a throw in decide or apply is answered with `internal_error`, and the actor restarts
+ * (`Supervisor`). The command is not replayed: its record was never appended.
  */
 import { Cause, Effect, Result, type Semaphore } from "effect"
 import { HistoryNeeded, type Past } from "../../domain/record/Past.ts"
@@ -46,7 +57,7 @@ import type { RecordFinder } from "./RecordFinder.ts"
 import type { LoadParts } from "./Supervisor.ts"
 import { Supervisor } from "./Supervisor.ts"
 
-/* Finds the earlier record that a command is about: by its sequence, or by the caller's id. */
+/* Finds the earlier record that a command is about, by its sequence or by the caller's id. */
 
 export interface ReferParts {
   readonly deduplicator: Deduplicator
@@ -57,11 +68,11 @@ interface Referring<Command> {
   /** The command about the record found. */
   readonly command: Command
   readonly key: string | undefined
-  /** `undefined` also where an earlier command was about the record. */
+  /** `undefined` also where an earlier command already was about the record. */
   readonly found: JournalRecord | undefined
 }
 
-/** Runs in the actor's own turn: nothing is decided for the actor meanwhile. */
+/** Runs while the actor handles the command: the actor decides nothing else meanwhile. */
 const refer = Effect.fnUntraced(function* <State, Command>(
   actor: Actor<State, Command>,
   asked: Command,
@@ -106,7 +117,7 @@ export interface ActorSystemOptions extends LoadParts {
   readonly history: RecordFinder
   readonly intake: Intake
   readonly onBroken: (cause: Broken) => void
-  /** There is a command less to answer. */
+  /** Called after each answer. */
   readonly onAnswered: () => void
   /** Runs the fiber of an actor. */
   readonly run: (effect: Effect.Effect<void>) => void
@@ -118,7 +129,10 @@ export interface ActorSystemOptions extends LoadParts {
 export class ActorSystem {
   readonly #options: ActorSystemOptions
   readonly #supervisor: Supervisor
-  /** Ends when all that was appended by now is durable: true; or when the disk has been full for too long: false. */
+  /**
+   * Ends with true when every record appended so far is durable, or with false when the disk has
+   * been full for too long.
+   */
   readonly #committed: Effect.Effect<boolean>
   readonly answers: Answers
   readonly turns: DecisionTurns
@@ -141,11 +155,12 @@ export class ActorSystem {
     this.answers = new Answers({ commit, onUnused, onGiven: onAnswered })
   }
 
-  /** Actors that wait for their state from disk. */
+  /** How many actors wait for their state from disk. */
   get activating(): number {
     return this.#supervisor.loading
   }
 
+  /** Gives the command to its actor, or refuses it. */
   accept<State, Command>(actor: Actor<State, Command>, envelope: Envelope<Command>): void {
     const refusal = this.#options.intake.refusal()
     if (refusal === undefined) this.#receive(actor, envelope)
@@ -153,8 +168,9 @@ export class ActorSystem {
   }
 
   /**
-   * `accept` for a user, whose actor is made where there is none: not before it is known that there is room, so that what
-   * is refused leaves nothing. A batch that has its `room` is not refused half-way.
+   * `accept` for a user. Makes the actor where there is none, but only once there is room for it,
+   * so a refused command leaves nothing in memory. A batch with reserved `room` is not refused
+   * here.
    */
   acceptForUser(
     environmentId: string,
@@ -181,7 +197,7 @@ export class ActorSystem {
     this.#receive(actor, envelope)
   }
 
-  /** A command is refused before an actor has it. */
+  /** Refuses a command before an actor has it. */
   #turnAway(envelope: AnyEnvelope, refusal: EngineRefusal): void {
     this.#options.metrics.refused(refusal)
     envelope.refused(refusal)
@@ -217,13 +233,16 @@ export class ActorSystem {
     else if (actor.unanswered === 0) this.#leave(actor)
   }
 
-  /** Releases an actor without a state: no command made a user of it. */
+  /** Releases an idle actor that has no state: no command created the user. */
   #leave(actor: AnyActor): void {
     const isVacant = actor.state === undefined && actor.unanswered === 0 && !actor.crashed
     if (isVacant && actor.restarts === 0) this.#options.actorCache.release(actor)
   }
 
-  /** Takes the envelope that has waited for its turn; only with more in the mailbox this needs a fiber. */
+  /**
+   * Handles the command that has waited for its turn. Needs a fiber only if more must be waited
+   * for.
+   */
   #takeInTurn(actor: AnyActor, envelope: AnyEnvelope, ended: boolean): void {
     if (ended) {
       this.answers.refuse(actor, envelope, shuttingDown)
@@ -231,7 +250,7 @@ export class ActorSystem {
       return
     }
     if (!this.#isReady(actor)) {
-      // Before those that came meanwhile.
+      // Ahead of the commands that came meanwhile.
       actor.mailbox.unshift(envelope)
       this.#forkLoading(actor)
       return
@@ -273,19 +292,21 @@ export class ActorSystem {
     )
   }
 
-  /** The engine has ended: no caller waits for an actor without a fiber. */
+  /** The engine has ended: the actor has no fiber any more, so its waiting callers are refused. */
   #stop(actor: AnyActor): void {
     actor.running = false
     this.answers.refuseAll(actor, shuttingDown)
     this.#leave(actor)
   }
 
-  /** Ends when the actor's next command may be decided; what concerns all users of an environment never waits. */
+  /** Ends when the actor may decide its next command. Only users wait for a turn. */
   #turnOf({ subject }: AnyActor): Effect.Effect<void> {
     return subject.actor === "user" ? this.turns.turn(subject.environment) : Effect.void
   }
 
-  /** Handles one envelope at once, or returns what has to be waited for until it is handled. */
+  /**
+   * Handles one command at once, or returns an effect that handles it; the caller must run that.
+   */
   #take<State, Command>(
     actor: Actor<State, Command>,
     envelope: Envelope<Command>,
@@ -309,7 +330,7 @@ export class ActorSystem {
     })
   }
 
-  /** What is waited for before `envelope` is handled; the caller is refused where the engine ends meanwhile. */
+  /** `before`, which precedes the handling of `envelope`; refuses the caller if the engine ends. */
   #orRefused<A>(
     actor: AnyActor,
     envelope: AnyEnvelope,
@@ -338,7 +359,9 @@ export class ActorSystem {
     if (wait !== undefined) yield* wait
   })
 
-  /** Looks up the record that a command is about; a second such command finds it no more. */
+  /**
+   * Looks up the record that a command is about. A second such command does not find the record.
+   */
   readonly #takeReferring = Effect.fnUntraced(function* <State, Command>(
     this: ActorSystem,
     actor: Actor<State, Command>,
@@ -351,7 +374,10 @@ export class ActorSystem {
     if (wait !== undefined) yield* wait
   })
 
-  /** One command, in one turn. The caller must await the effect that it returns: the actor failed and restarts. */
+  /**
+   * Handles one command in one turn. The caller must run a returned effect: it recalls history for
+   * the decision, or restarts the actor after a defect.
+   */
   #handle<State, Command>(
     actor: Actor<State, Command>,
     envelope: Envelope<Command>,
@@ -414,7 +440,9 @@ export class ActorSystem {
   readonly #erasedThrough = (environment: string, userId: string): number =>
     this.#options.erasures.knownThrough(environment, userId)
 
-  /** `#handle` with the history that the decision needs; nothing else is decided for the actor meanwhile. */
+  /**
+   * `#handle` with the history that the decision needs. The actor decides nothing else meanwhile.
+   */
   readonly #handleRecalling = Effect.fnUntraced(function* <State, Command>(
     this: ActorSystem,
     actor: Actor<State, Command>,
@@ -429,9 +457,10 @@ export class ActorSystem {
     if (wait !== undefined) yield* wait
   })
 
-  /** Whether the actor can decide now: it has its state, or got that without waiting. */
+  /** Whether the actor can decide now: it has its state, or has just read it without waiting. */
   #isReady(actor: AnyActor): boolean {
-    if (actor.crashed || actor.loaded) return !actor.crashed
+    if (actor.crashed) return false
+    if (actor.loaded) return true
     const bytes = this.#supervisor.loadAtOnce(actor)
     if (bytes === undefined) return false
     this.turns.loaded(bytes)
@@ -453,7 +482,7 @@ export class ActorSystem {
     annotations: LogAnnotations,
   ): Effect.Effect<void, Broken> {
     return Effect.map(this.#supervisor.restart(actor, defect, annotations), () => {
-      // Nothing is wrong with those that wait.
+      // If the actor runs again, the commands that wait in its mailbox are handled as usual.
       if (actor.crashed) this.answers.refuseAll(actor, failedTooOften(limits.actorRestartWindowMs))
     })
   }

@@ -1,7 +1,11 @@
 /**
- * Answers to callers. A command is answered when its record is durable; a refusal or a duplicate, when the records are
- * durable on which it rests, mostly at once. With a full disk no caller waits longer than `stalledAnswerMs`. An answer
- * decides neither the fate of its record nor how long the actor stays: the commit does.
+ * Answers to callers.
+ *
+ * - A command is answered when its record is durable. A refusal or a duplicate is answered when the
+ *   records that it rests on are durable, which they usually are.
+ * - With a full disk no caller waits longer than `stalledAnswerMs`. The caller then learns that the
+ *   outcome is unknown; the record still goes to the disk.
+ * - Each caller gets exactly one answer.
  */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
@@ -10,7 +14,10 @@ import type { GroupCommit } from "../commit/GroupCommit.ts"
 import type { AnyActor, AnyEnvelope } from "./Actor.ts"
 import { type EngineRefusal, outcomeUnknown } from "./Actor.ts"
 
-/** A record on its way to the journal: the actor's state after it, and the caller, until it is answered. */
+/**
+ * A record on its way to the journal, with the actor's state after it. `envelope`: until the caller
+ * has an answer.
+ */
 export interface CommitEntry {
   readonly actor: AnyActor
   readonly record: JournalRecord
@@ -22,33 +29,35 @@ export interface AnswersOptions {
   readonly commit: GroupCommit<CommitEntry>
   /** The actor's last caller was refused, or answered without a record. */
   readonly onUnused: (actor: AnyActor) => void
-  /** There is a command less to answer. */
+  /** Called after each answer. */
   readonly onGiven: () => void
 }
 
 export class Answers {
   readonly #options: AnswersOptions
   #whenIdle: (() => void) | undefined
-  /** Commands of all actors accepted and not answered yet, and batches that hold room. */
+  /**
+   * Commands of all actors that were accepted and have no answer yet, and batches that hold room.
+   */
   unanswered = 0
 
   constructor(options: AnswersOptions) {
     this.#options = options
   }
 
-  /** Ends when no command waits for its answer; the caller must have closed the intake. */
+  /** Ends when every command has its answer. The intake must be closed before. */
   readonly idle = Effect.callback<void>((resume) => {
     if (this.unanswered === 0) resume(Effect.void)
     else this.#whenIdle = () => resume(Effect.void)
   })
 
-  /** The actor has a command more to answer. */
+  /** The actor has accepted a command. */
   taken(actor: AnyActor): void {
     actor.unanswered++
     this.unanswered++
   }
 
-  /** One command less to answer, or what else `idle` waited for. */
+  /** A command has its answer, or a batch has given up its room. */
   given(): void {
     if (--this.unanswered === 0) this.#whenIdle?.()
     this.#options.onGiven()
@@ -68,7 +77,7 @@ export class Answers {
     envelope.refused(error)
   }
 
-  /** Refuses all that wait in the mailbox. */
+  /** Refuses all commands in the mailbox. */
   refuseAll(actor: AnyActor, error: EngineRefusal): void {
     const waiting = actor.mailbox.slice(actor.next)
     actor.mailbox = []
@@ -76,7 +85,10 @@ export class Answers {
     for (const envelope of waiting) this.refuse(actor, envelope, error)
   }
 
-  /** Refuses once the records are durable that the decision rests on. `unknown`: after too long with a full disk. */
+  /**
+   * Refuses with `error` once the records that the decision rests on are durable, or with `unknown`
+   * if the disk has been full for too long.
+   */
   refuseWhenDurable(
     actor: AnyActor,
     envelope: AnyEnvelope,
@@ -92,7 +104,7 @@ export class Answers {
     )
   }
 
-  /** Answers with an earlier record once that is durable. */
+  /** Answers with an earlier record, once that is durable. */
   duplicate(actor: AnyActor, envelope: AnyEnvelope, first: JournalRecord): undefined {
     const answer = () => {
       this.#settle(actor)
@@ -122,8 +134,8 @@ export class Answers {
   }
 
   /**
-   * The record is durable. The entry lets go of its caller: an entry in V8's old generation, dead but not yet collected,
-   * would keep the whole request alive through every scavenge, and that request the next ones.
+   * The record is durable. The entry drops its caller: a dead entry in V8's old generation would
+   * keep the whole request alive through every scavenge until the entry is collected.
    */
   committed(entry: CommitEntry): void {
     const { actor, envelope, record } = entry
@@ -134,7 +146,7 @@ export class Answers {
     else envelope.refused(record.kept.error)
   }
 
-  /** The caller has waited too long for the commit: it gets no outcome. */
+  /** The caller has waited too long for the commit: it learns that the outcome is unknown. */
   abandon(entry: CommitEntry): void {
     const { actor, envelope } = entry
     if (envelope === undefined) return

@@ -1,11 +1,15 @@
 /**
- * Back-pressure for batches: a batch is applied whole or not at all. It begins when there is room for all of its events,
- * in memory, before the disk and among the commands without an answer (`commandsUnansweredMax`), and waits for that in
- * turn, at most `batchRoomWaitMs`; then it is refused before anything of it was applied. So a loader that only looks at
- * the status of its replies loses nothing, and one that loads new users is slowed down to the pace of the snapshots that
- * make room for them.
+ * Back-pressure for batches.
  *
- * Single commands do not queue here: they are refused at once.
+ * Invariant: a batch begins only when there is room for all of its events: in memory, before the
+ * disk, and among the commands without an answer (`commandsUnansweredMax`). Until then nothing of
+ * it is applied. Batches wait for room in the order of their arrival, for at most
+ * `batchRoomWaitMs`, and are then refused.
+ *
+ * So a client that looks only at the status of its replies loses nothing, and an import of new
+ * users proceeds at the pace of the snapshots that make room for them.
+ *
+ * Single commands do not wait here: without room they are refused at once.
  */
 import { Effect, Latch } from "effect"
 import type { UserCommand } from "../../domain/record/Record.ts"
@@ -23,7 +27,7 @@ export interface BatchRoomOptions {
   readonly actors: ActorSystem
   readonly actorCache: ActorCache
   readonly environments: Environments
-  /** A batch waits as long as this says `overloaded`. */
+  /** While this refuses with `overloaded`, batches wait. */
   readonly intake: Intake
   readonly metrics: EngineMetrics
 }
@@ -32,17 +36,17 @@ export interface BatchRoomOptions {
 interface Waiting {
   /** Opens when there may be room. */
   readonly woken: Latch.Latch
-  /** How it was when memory had no room for the batch: `#isAsCrowded`. */
+  /** The users in memory when there was no room for the batch (`#isAsCrowded`). */
   crowded: { readonly occupied: number; readonly watermarks: number } | undefined
 }
 
-/** There is no room now; there may be soon. */
+/** There is no room now, but there may be later. */
 const noRoom = "no room"
 type Taken = Room | LaurelError<IntakeCode> | typeof noRoom
 
 export class BatchRoom {
   readonly #options: BatchRoomOptions
-  /** In the order of arrival; the first one is woken. */
+  /** In the order of arrival; only the first one is woken. */
   readonly #waiting: Array<Waiting> = []
 
   constructor(options: BatchRoomOptions) {
@@ -55,8 +59,8 @@ export class BatchRoom {
   }
 
   /**
-   * Runs `apply` once there is room for `messages`, or fails and has done nothing. `apply` leaves the room when the last
-   * of them has an actor.
+   * Runs `apply` once there is room for `messages`. If it fails before, nothing was applied.
+   * `apply` must leave the room when the last message has an actor.
    */
   enter<Command extends UserCommand, A>(
     environment: string,
@@ -83,7 +87,7 @@ export class BatchRoom {
     )
   }
 
-  /** Tries again whenever there may be room and it is the batch's turn. */
+  /** Tries again whenever there may be room and the batch is the first that waits. */
   readonly #queue = <A>(
     attempt: (waiting: Waiting) => Effect.Effect<A | typeof noRoom, LaurelError<IntakeCode>>,
   ): Effect.Effect<A, LaurelError<IntakeCode>> =>
@@ -96,7 +100,8 @@ export class BatchRoom {
         while (true) {
           const leftMs = until - (yield* monotonicMs)
           if (leftMs <= 0) return yield* Effect.fail(overloaded)
-          // A batch with an Idempotency-Key is uninterruptible; up to here nothing of it is applied, and a stop must not wait.
+          // A batch with an Idempotency-Key is uninterruptible, but nothing of it is applied yet,
+          // and a shutdown must not wait for it.
           yield* Effect.interruptible(Effect.timeoutOption(waiting.woken.await, leftMs))
           waiting.woken.closeUnsafe()
           const outcome = yield* attempt(waiting)
@@ -109,7 +114,7 @@ export class BatchRoom {
       )
     })
 
-  /** The batch waits no more; the next one may have its turn. */
+  /** The batch no longer waits; the next batch may take room. */
   #gone(waiting: Waiting): void {
     const at = this.#waiting.indexOf(waiting)
     if (at >= 0) this.#waiting.splice(at, 1)
@@ -127,10 +132,10 @@ export class BatchRoom {
     if (this.#waiting[0] !== waiting) return noRoom
     const { users } = environments.of(environmentId)
     const count = messages.length
-    // Undecided commands do not wait for the disk yet.
+    // The bound of the commit does not count commands that are not decided yet; this one does.
     const { unanswered } = actors.answers
     if (unanswered > 0 && unanswered + count > limits.commandsUnansweredMax) return noRoom
-    // Only then can one of them have a mailbox that is too full.
+    // Only with so many commands can the mailbox of one user be too full.
     if (unanswered + count > limits.mailboxMessagesMax) {
       for (const { userId } of messages) {
         const unanswered = users.get(userId)?.unanswered ?? 0
@@ -140,7 +145,7 @@ export class BatchRoom {
     let newcomers = count
     if (!actorCache.hasRoom(count)) {
       if (this.#isAsCrowded(waiting)) {
-        // Asked for while one was being written, it was asked for in vain.
+        // A request during a snapshot has no effect, so it is repeated here.
         actorCache.askForSnapshots()
         return noRoom
       }
@@ -165,7 +170,7 @@ export class BatchRoom {
         isIn = false
         actorCache.promised -= room.newcomers
         actors.answers.given()
-        // Not before: the next one begins at once.
+        // Last, since the next batch begins at once.
         if (waiting !== undefined) this.#gone(waiting)
       },
     }
@@ -173,8 +178,8 @@ export class BatchRoom {
   }
 
   /**
-   * Whether no user can have left memory since the batch found no room there. It is woken after every answer; to count its
-   * users each time cost more than to apply them.
+   * Whether no user can have left memory since the batch found no room there. The batch is woken
+   * after every answer, and to count its users each time would cost more than to apply it.
    */
   #isAsCrowded(waiting: Waiting | undefined): boolean {
     const { occupied, watermarks } = this.#options.actorCache

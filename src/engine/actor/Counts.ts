@@ -1,11 +1,16 @@
 /**
- * How many users an environment has, how many of them are midway in each quest or have completed it, how many events of
- * each action there were (`Counts.ts`), how many events in each of the last minutes (`Counts.ts`), and who was
- * erased lately (`ErasedUsers.ts`). The counts
- * are folded from durable records, each once, so that no read scans all users.
+ * The counts of an environment: its users, the users in each quest, the events of each action
+ * (`ActionCounts`), the events of each of the last minutes (`Activity`), and recent erasures
+ * (`ErasedUsers`).
  *
- * A snapshot has them as of its watermark, in the transaction that sets it: recovery continues from there with
- * the records after it, also when an interrupted snapshot has newer states of some users already.
+ * Invariants:
+ * - Each durable record is counted once, so no read scans all users.
+ * - A snapshot has the counts as of its watermark, in the transaction that sets the watermark.
+ *   Recovery counts every record after it, also if an interrupted snapshot already has newer states
+ *   of users.
+ *
+ * Cost: a few additions for a record, and one entry of the snapshot for an environment that
+ * changed.
  */
 
 import { Effect, Stream } from "effect"
@@ -18,16 +23,16 @@ import { decodeValue, encodeValue } from "../../storage/Values.ts"
 import { ErasedUsers, type StoredErased } from "./ErasedUsers.ts"
 
 /*
- * How many events an environment has had of each action, and when the last one was received: folded from durable records
- * like the other counts (`Counts.ts`), one look-up in a map for an event. An undo or the erasure of a user changes
- * nothing here: the events were seen.
+ * How many events of each action an environment has had, and when it received the last one. An
+ * event costs a look-up in a map. An undo and the erasure of a user change nothing: the events were
+ * received.
  *
- * The first actions keep a place each, up to `actionsCountedMax`. Those that no definition named when they were
- * first seen take at most `actionsUnmatchedMax` of the places: no number of random actions takes the room of defined ones. Events of
- * actions without a place are counted together.
+ * The first `actionsCountedMax` actions get a place each. Actions that no definition named when
+ * they were first seen take at most `actionsUnmatchedMax` of these places, so random actions cannot
+ * displace defined ones. Events of actions without a place are counted together.
  */
 
-/** Events: their number, and the time of the last one, epoch milliseconds. */
+/** The number of events, and the time of the last one in epoch milliseconds. */
 export interface Seen {
   readonly count: number
   readonly lastAt: number
@@ -35,7 +40,7 @@ export interface Seen {
 
 export interface EnvironmentActions {
   readonly actions: ReadonlyMap<string, Seen>
-  /** All actions without a place, together; a count of 0 if there are none. */
+  /** All actions without a place together; the count is 0 if there are none. */
   readonly others: Seen
 }
 
@@ -55,7 +60,7 @@ export type StoredOthers = readonly [count: number, lastAt: number]
 export class ActionCounts {
   readonly #byAction = new Map<string, Counted>()
   readonly #others: Counted = { count: 0, lastAt: 0, matched: false }
-  /** Places of actions that no definition named. */
+  /** How many places are taken by actions that no definition named. */
   #unmatched = 0
 
   /** Counts an event that was received at `at`. */
@@ -77,7 +82,7 @@ export class ActionCounts {
     return counted
   }
 
-  /** As of this moment, for others to keep. */
+  /** A copy that later events do not change. */
   copy(): EnvironmentActions {
     const actions = new Map<string, Seen>()
     for (const [action, { count, lastAt }] of this.#byAction) actions.set(action, { count, lastAt })
@@ -93,7 +98,7 @@ export class ActionCounts {
     this.#others.lastAt = lastAt
   }
 
-  /** Members for the snapshot; none while no event was counted. */
+  /** The members for the snapshot; none if no event was counted. */
   stored(): { readonly actions?: StoredActions; readonly others?: StoredOthers } {
     const { count, lastAt } = this.#others
     if (this.#byAction.size === 0) return {}
@@ -106,27 +111,30 @@ export class ActionCounts {
 }
 
 /*
- * How many events an environment had in each of the last minutes: 60 counters, one of them current. They are folded from
- * durable records like the other counts (`Counts.ts`), so that they survive a restart.
+ * How many events an environment had in each of the last `activityMinutes` minutes, the current one
+ * included. Like the other counts they survive a restart.
  */
 
 const minuteMs = 60_000
 
-/** Minutes that have events: their numbers since the epoch, and the events of each. */
+/** The minutes with events, as numbers of minutes since the epoch, and the events of each. */
 export type StoredActivity = ReadonlyArray<readonly [minute: number, events: number]>
 
 export class Activity {
-  /** By minute, in a ring. */
+  /** A ring of counters by minute. */
   readonly #events = new Uint32Array(limits.activityMinutes)
   /** The latest minute that was counted, as a number of minutes since the epoch. */
   #latest = 0
 
-  /** Counts an event of the time `at`, epoch milliseconds. */
+  /** Counts an event at the time `at` (epoch milliseconds). */
   count(at: number): void {
     this.#add(Math.floor(at / minuteMs), 1)
   }
 
-  /** Events of each of the last minutes, oldest first; the last is the minute of `now`, which is not over. */
+  /**
+   * Events of each of the last minutes, oldest first; the last is the minute of `now`, which is not
+   * over.
+   */
   perMinute(now: number): ReadonlyArray<number> {
     const minute = Math.floor(now / minuteMs)
     if (minute > this.#latest) this.#advance(minute)
@@ -140,7 +148,7 @@ export class Activity {
     for (const [minute, events] of stored) this.#add(minute, events)
   }
 
-  /** A member for the snapshot; none while no minute has events. */
+  /** The member for the snapshot; none if no minute has events. */
   stored(): { readonly minutes?: StoredActivity } {
     const first = this.#latest + 1 - limits.activityMinutes
     const minutes: Array<readonly [number, number]> = []
@@ -167,11 +175,13 @@ export class Activity {
   }
 }
 
-/** Users in a quest. A user who completed one that recurs and is in it again counts for both. */
+/**
+ * The users in a quest. A user who completed a recurring quest and is in it again counts for both.
+ */
 export interface QuestCounts {
-  /** Began it and have neither completed it nor let it expire. */
+  /** Users who have started the quest, and for whom it is neither completed nor expired. */
   readonly inProgress: number
-  /** Have completed it at least once. */
+  /** Users who have completed the quest at least once. */
   readonly completed: number
 }
 
@@ -187,7 +197,7 @@ export class Counts implements EnvironmentCounts {
   readonly actions = new ActionCounts()
   readonly activity = new Activity()
   readonly erased = new ErasedUsers()
-  /** It has changed since the last snapshot. */
+  /** Whether the counts have changed since the last snapshot. */
   changed = false
 
   fold(record: JournalRecord): void {
@@ -201,7 +211,7 @@ export class Counts implements EnvironmentCounts {
     if (cause.kind !== "event" || facts.length === 0) return
     this.changed = true
     this.actions.add(cause.action, at, isMatched(record))
-    // Imported history is no traffic of the time of its import.
+    // An imported event counts in the minute in which it occurred, not in that of its import.
     this.activity.count(cause.imported === true ? (cause.occurredAt ?? at) : at)
   }
 
@@ -246,12 +256,12 @@ export class Counts implements EnvironmentCounts {
     else this.quests.set(questId, after)
   }
 
-  /** As of this moment, for others to keep. */
+  /** A copy that later records do not change. */
   copy(): EnvironmentCounts {
     return { users: this.users, quests: new Map(this.quests) }
   }
 
-  /** Takes over what a snapshot has. */
+  /** Loads the counts that the snapshot has. */
   load(body: Uint8Array): void {
     const stored: Stored = JSON.parse(Buffer.from(body).toString("utf8"))
     const { actions = [], erased, minutes = [], others = [0, 0], quests, users } = stored
@@ -298,7 +308,7 @@ interface Stored {
 
 export const countsPrefix = "counts"
 
-/** Loads what the snapshot has into the counts of each environment. */
+/** Loads the counts of each environment from the snapshot. */
 export const loadCounts = (
   storage: Storage["Service"],
   countsOf: (environment: string) => Counts,

@@ -1,24 +1,37 @@
 /**
- * How long users' commands may be decided in one turn of the event loop, by all engines of the process. Once what was decided in a turn took
- * `decisionTurnWorkMax`, further commands wait for a later turn: those of one environment in the order in which they
- * came, and the environments in rotation, with the same work for each (deficit round robin). So a batch of events that
- * thousands of definitions concern gives way after each few of them, and the commands of another environment wait
- * for one of them, not for the batch. Nor does their commit wait for more of the batch (`othersWait`).
+ * Bounds the work of deciding users' commands in one turn of the event loop, over all engines of
+ * the process, and shares it fairly among environments.
  *
- * A durable answer takes some five turns, so the bound decides how much longer one environment waits because of another.
+ * Invariants:
+ * - Once the decisions of a turn have done `decisionTurnWorkMax` of work, further commands wait for
+ *   a later turn. One command may exceed the bound.
+ * - The commands of an environment that wait are decided in the order of their arrival.
+ *   Environments take turns, each with the same work (deficit round robin).
+ * - A command of an environment without waiting commands is decided at once while the turn has
+ *   room, even if commands of other environments wait.
  *
- * Work is counted, not measured: commands, definitions looked at, conditions evaluated, facts, bytes of loaded values. So
- * it does not depend on the machine. Below the bound a command costs two additions and two comparisons. Commands of an
- * environment that has none waiting are taken at once, even in a turn in which others waited.
+ * So a batch of events that match thousands of definitions yields after every few events, and a
+ * command of another environment waits for a few events, not for the batch. Its commit does not
+ * wait for more of the batch either (`othersWait`). A durable answer takes about five turns, so the
+ * bound decides how much one environment can delay another.
+ *
+ * Cost: work is counted, not measured, so it does not depend on the machine: commands, definitions
+ * looked at, conditions evaluated, facts, bytes of loaded values. Below the bound a command costs
+ * two additions and two comparisons.
  */
 import { Effect, Result } from "effect"
 import type { Meter } from "../../domain/decide/Decide.ts"
 import { limits } from "../../Limits.ts"
 
-/** What waits for a command's turn; `ended`: the engine has ended, and the turn never comes. */
+/**
+ * Called in a command's turn, or with `ended` when the engine has ended and the turn never comes.
+ */
 type Waiting = (ended: boolean) => void
 
-/** The waiting commands of an environment, and its remaining work; negative after a command that took more. */
+/**
+ * The waiting commands of an environment, and the work it may still do; negative after a larger
+ * command.
+ */
 interface Line {
   readonly commands: Array<Waiting>
   credit: number
@@ -26,13 +39,13 @@ interface Line {
 
 export class DecisionTurns {
   readonly #workMax: number
-  /** For the next decision to count what it costs. */
+  /** The next decision counts its work here. */
   readonly meter: Meter = { work: 0 }
   readonly #atTurnEnd: (callback: () => void) => void
   /** The work of this turn. */
   #work = 0
   #awaitsEnd = false
-  /** By environment, in the order of the rotation. */
+  /** By environment, in the order of their turns. */
   readonly #waiting = new Map<string, Line>()
 
   constructor(
@@ -43,17 +56,17 @@ export class DecisionTurns {
     this.#atTurnEnd = atTurnEnd
   }
 
-  /** Whether a command of this environment has to wait. */
+  /** Whether a command of this environment must wait. */
   isFull(environment: string): boolean {
     return this.#work >= this.#workMax || (this.#waiting.size > 0 && this.#waiting.has(environment))
   }
 
-  /** Whether commands of other environments wait, and none of this one. */
+  /** Whether commands of other environments wait, and no command of this one. */
   othersWait(environment: string | undefined): boolean {
     return this.#waiting.size > 0 && (environment === undefined || !this.#waiting.has(environment))
   }
 
-  /** Charges a command that is taken without a wait. */
+  /** Charges a command that is decided without a wait. */
   taken(): void {
     this.#charge(commandWork)
   }
@@ -67,18 +80,18 @@ export class DecisionTurns {
     this.#charge(facts > usualFacts ? work + (facts - usualFacts) * factWork : work)
   }
 
-  /** Charges a load of an actor, whose stored value has so many bytes. */
+  /** Charges the load of an actor whose stored value has this many bytes. */
   loaded(bytes: number): void {
     if (bytes > usualBytes) this.#charge((bytes - usualBytes) / bytesPerWork)
   }
 
   #charge(work: number): void {
     this.#work += work
-    // Less than that may stay from turn to turn, so that most turns need no call at their end.
+    // Less work than that is carried over, so that most turns need no call at their end.
     if (this.#work >= this.#workMax / 8) this.#awaitEnd()
   }
 
-  /** Calls `decide` in a later turn, when it is the command's time, or when the engine has ended. */
+  /** Calls `decide` in a later turn, when the command may be decided or the engine has ended. */
   wait(environment: string, decide: Waiting): void {
     const line = this.#waiting.get(environment)
     if (line === undefined) this.#waiting.set(environment, { commands: [decide], credit: 0 })
@@ -86,7 +99,7 @@ export class DecisionTurns {
     this.#awaitEnd()
   }
 
-  /** Ends when a command of this environment may be decided, mostly at once. */
+  /** Ends when a command of this environment may be decided, usually at once. */
   turn(environment: string): Effect.Effect<void> {
     return Effect.suspend(() =>
       this.isFull(environment)
@@ -97,7 +110,7 @@ export class DecisionTurns {
     )
   }
 
-  /** Nothing that waits of these environments has a turn any more: their engine has ended. */
+  /** The engine of these environments has ended: none of their waiting commands gets a turn. */
   end(environments: Iterable<{ readonly id: string }>): void {
     for (const { id } of environments) {
       const line = this.#waiting.get(id)
@@ -123,7 +136,7 @@ export class DecisionTurns {
         line.credit -= this.#work
         left -= this.#work
       }
-      // To the end of the rotation, which comes to it again in this loop.
+      // Moves the environment to the end of the map; this loop reaches it again.
       this.#waiting.delete(environment)
       if (line.commands.length > 0) this.#waiting.set(environment, line)
       if (left <= 0) break
@@ -133,12 +146,14 @@ export class DecisionTurns {
   }
 }
 
-/** As many facts as most records have count as nothing, so that no usual batch comes near the bound. */
+/**
+ * This many facts are free: most records have fewer, so that no usual batch comes near the bound.
+ */
 const usualFacts = 16
 /** The cost of a fact: apply, encode, feed; in units of `Matching.work`. */
 const factWork = 25
 
-/** So many bytes of a stored value count as nothing: an ordinary user has fewer. */
+/** This many bytes of a stored value are free: an ordinary user has fewer. */
 const usualBytes = 1_024
 /** Bytes that are decoded for one unit of work. */
 const bytesPerWork = 16

@@ -1,6 +1,7 @@
 /**
- * The actors of one environment of a project: its project actor and its warm users, with its leaderboards and
- * its agenda. Created at its first use; nothing is shared between environments.
+ * The environments of an engine, and the kinds of actors. An environment has a project actor, the
+ * users that are in memory, leaderboards, an agenda and counts. It is made when it is first needed.
+ * Environments share no state.
  */
 import { Result } from "effect"
 import { decideUser } from "../../domain/decide/Decide.ts"
@@ -27,19 +28,19 @@ import { Actor, type ActorKind, type AnyActor } from "./Actor.ts"
 import { Counts } from "./Counts.ts"
 
 /**
- * The users of an environment created since the last snapshot began, which it may lack. They are kept by generation: a
- * snapshot that ends drops its own at once, one that fails leaves them. A user may be both here and in the snapshot;
- * readers of both merge by id.
+ * The users of an environment that were created since the last snapshot began and that it may lack.
+ * They are kept by generation: a snapshot that ends drops the generations that it has, a snapshot
+ * that fails drops none. A user may be both here and in the snapshot: readers of both merge by id.
  */
 class UnsnapshottedUsers {
-  /** Oldest first; the last one takes new ids. */
+  /** Oldest first; the last generation takes new ids. */
   #generations: Array<Set<string>> = [new Set()]
 
   add(userId: string): void {
     this.#generations.at(-1)!.add(userId)
   }
 
-  /** A snapshot begins: it will have all that are here. */
+  /** A snapshot begins: it will have all users that are here now. */
   seal(): void {
     this.#generations.push(new Set())
   }
@@ -49,7 +50,7 @@ class UnsnapshottedUsers {
     this.#generations = [this.#generations.at(-1)!]
   }
 
-  /** Each id at least once; those added meanwhile may be missing. */
+  /** Each id at least once; ids that are added during the iteration may be missing. */
   *[Symbol.iterator](): Generator<string> {
     for (const generation of [...this.#generations]) yield* generation
   }
@@ -59,7 +60,7 @@ export type UserActor = Actor<UserState | undefined, UserCommand>
 export type ProjectActor = Actor<ProjectState, ProjectCommand>
 export type DirectoryActor = Actor<DirectoryState, DirectoryCommand>
 
-/** The pure functions that actors run; tests replace them by ones that throw. */
+/** The pure functions that user actors run; tests replace them with functions that throw. */
 export interface Domain {
   readonly decideUser: typeof decideUser
   readonly applyUser: typeof applyUser
@@ -73,7 +74,7 @@ export interface EnvironmentOptions {
   readonly domain: Domain
   /** Epoch milliseconds that never go back. */
   readonly now: () => number
-  /** Something may be due sooner than the agenda said. */
+  /** Called when a user may be due sooner than the agenda said. */
   readonly sooner: () => void
 }
 
@@ -135,7 +136,10 @@ export class Environment {
     this.boards.forget(userId, sequence)
   }
 
-  /** Lists the user on the agenda no later than its next due time; most records only move that time later. */
+  /**
+   * Lists the user on the agenda, at its next due time or earlier. Most records only move that time
+   * later, which needs no change.
+   */
   #schedule(actor: UserActor, user: UserState, record: JournalRecord): void {
     if (user.streaks.size === 0 && user.quests.size === 0) {
       if (actor.member !== undefined) this.agenda.set(actor.member, 0)
@@ -164,7 +168,7 @@ export class Environment {
   }
 }
 
-/** Whether a user's record may make something due sooner than it was: it began, or its count changed. */
+/** Whether a user's record may move the next due time earlier. */
 const mayBeDueSooner = ({ cause, facts }: JournalRecord): boolean => {
   if (cause.kind !== "event" && cause.kind !== "reward") return true
   for (const { kind } of facts) {
@@ -209,7 +213,7 @@ export const newDirectory = (): DirectoryActor => new Actor({ actor: "directory"
 export class Environments {
   readonly #byId = new Map<string, Environment>()
   readonly #options: EnvironmentOptions
-  /** The one that was asked for last. */
+  /** The environment that `of` returned last. */
   #latest: Environment | undefined
 
   constructor(options: EnvironmentOptions) {
@@ -231,7 +235,7 @@ export class Environments {
     return environment
   }
 
-  /** Counts a record that is durable, or was found in the journal; the actor's durable state may not have it yet. */
+  /** Counts a durable record. The actor's durable state may not have it yet. */
   durable(record: JournalRecord): void {
     const { facts, subject } = record
     if (subject.actor !== "user") return
@@ -240,7 +244,7 @@ export class Environments {
     if (facts[0]?.kind === "user.created") fresh.add(subject.userId)
   }
 
-  /** A user's actor, if it is in memory. */
+  /** The user's actor; `undefined`: it is not in memory. */
   userOf(environment: string, userId: string): UserActor | undefined {
     return this.of(environment).users.get(userId)
   }
@@ -250,7 +254,10 @@ export class Environments {
     return this.userOf(environment, userId)?.durable !== undefined
   }
 
-  /** A snapshot begins: what is written with its watermark, and its end (`SnapshotPart`). */
+  /**
+   * A snapshot begins. Returns the entries to write with its watermark, and callbacks for its
+   * outcome.
+   */
   beginSnapshot() {
     const counted: Array<Counts> = []
     const entries: Array<Entry> = []

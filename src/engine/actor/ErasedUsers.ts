@@ -1,14 +1,16 @@
 /**
- * When the users of an environment were erased, for as long as a token may be in force that was made before: such a token
- * must not create the user again. Folded from durable records and kept with the counts (`Counts.ts`).
+ * When the users of an environment were erased. A user token from before the erasure must not
+ * create the user again, so an erasure is remembered as long as such a token may be valid. The
+ * times are folded from durable records and stored with the counts (`Counts.ts`).
  *
- * A user is remembered by a hash of the id, which goes with the first snapshot after `userTokenSecondsMax`. Beyond `erasedUsersMax` the oldest goes
- * early: then every token that was made before that erasure counts as made before one.
+ * An erased user is remembered by a hash of the id. The first snapshot after `userTokenSecondsMax`
+ * deletes it. Beyond `erasedUsersMax` the oldest erasure is forgotten early, and then every token
+ * from before that erasure is refused, whoever its user is.
  */
 import { createHash } from "node:crypto"
 import { limits } from "../../Limits.ts"
 
-/** `earliest`, epoch milliseconds: whoever is not listed may have been erased then, at the latest. */
+/** `earliest` (epoch milliseconds): users who are not listed count as erased then. */
 export interface StoredErased {
   readonly earliest: number
   readonly users: ReadonlyArray<readonly [hash: string, at: number]>
@@ -35,13 +37,16 @@ export class ErasedUsers {
     this.#earliest = erasedAt
   }
 
-  /** Epoch milliseconds at which the user was erased, at the latest; 0: not since any token was made. */
+  /**
+   * The latest time at which the user may have been erased, epoch milliseconds; 0: before any valid
+   * token.
+   */
   lastOf(userId: string): number {
     if (this.#at.size === 0) return this.#earliest
     return Math.max(this.#earliest, this.#at.get(hashOf(userId)) ?? 0)
   }
 
-  /** Forgets erasures that no token precedes; whether there was one. */
+  /** Forgets erasures that no valid token precedes; returns whether there were any. */
   forget(now: number): boolean {
     const before = this.#at.size
     for (const [hash, at] of this.#at) {
@@ -56,7 +61,7 @@ export class ErasedUsers {
     for (const [hash, at] of users) this.#at.set(hash, at)
   }
 
-  /** Members for the snapshot; none without an erasure. */
+  /** The member for the snapshot; none without an erasure. */
   stored(): { readonly erased?: StoredErased } {
     if (this.#at.size === 0) return {}
     return { erased: { earliest: this.#earliest, users: [...this.#at] } }

@@ -1,4 +1,7 @@
-/** The ways to ask actors and wait for the durable answer. */
+/**
+ * The ways to ask actors: one or many commands, with or without an Idempotency-Key. Answers are
+ * durable.
+ */
 import { Effect, Fiber, References } from "effect"
 import { type ReplyTo, replyOf, type UserReply } from "../../domain/message/UserReply.ts"
 import type { JournalRecord, UserCommand } from "../../domain/record/Record.ts"
@@ -19,7 +22,10 @@ import type { Room } from "./ActorCache.ts"
 import type { ActorSystem } from "./ActorSystem.ts"
 import type { BatchRoom } from "./BatchRoom.ts"
 
-/** `duplicate`: the record is an earlier one's with the same id; `replayed`: of the same Idempotency-Key. */
+/**
+ * `duplicate`: an earlier command with the same id made the record; `replayed`: an earlier request
+ * with the same Idempotency-Key did.
+ */
 export interface Answered {
   readonly record: JournalRecord
   readonly duplicate: boolean
@@ -29,7 +35,7 @@ export interface Answered {
 /** The reply or the refusal that a user's command gets. */
 export type Outcome<Command extends UserCommand> = ReplyTo<Command> | LaurelError<UserCode<Command>>
 
-/** Outcomes of many commands, counted; each refusal with the index of its command. */
+/** The outcomes of many commands, counted. A refusal has the index of its command. */
 export interface Tally {
   readonly accepted: number
   readonly duplicates: number
@@ -57,17 +63,17 @@ export class Requests {
     this.#onBroken = onBroken
   }
 
-  /** To a user's actor, which is found or made when the command is sent. */
+  /** To a user's actor, which is looked up or made when the command is sent. */
   toUser(environment: string, userId: string): HandOn<UserCommand> {
     return (envelope) => this.#actors.acceptForUser(environment, userId, envelope)
   }
 
-  /** To an actor that is always there. */
+  /** To a project actor or the directory. */
   to<State, Command>(actor: Actor<State, Command>): HandOn<Command> {
     return (envelope) => this.#actors.accept(actor, envelope)
   }
 
-  /** `prepare` as in `Envelope`. */
+  /** Asks one command; `prepare` as in `Envelope`. */
   one<Command>(
     handOn: HandOn<Command>,
     command: Command,
@@ -87,7 +93,7 @@ export class Requests {
     })
   }
 
-  /** Asks without a caller; calls `over` with whether the command was done, or else refused. */
+  /** Asks without a caller; calls `over` with whether the command was accepted. */
   tell<State, Command>(
     actor: Actor<State, Command>,
     command: Command,
@@ -118,7 +124,7 @@ export class Requests {
     })
   }
 
-  /** Once per Idempotency-Key: an earlier answer, or the command's own. */
+  /** Asks once for each Idempotency-Key: returns the earlier answer, or that of `command`. */
   once<Command>(
     environment: string,
     handOn: HandOn<Command>,
@@ -127,7 +133,7 @@ export class Requests {
   ): Effect.Effect<Answered, LaurelError> {
     return Effect.flatMap(this.reserve(environment, idempotency), (reservation) => {
       if (reservation.fresh) {
-        // A caller that goes away must not free the key while its command runs.
+        // If the caller is interrupted, the key must stay reserved while the command runs.
         return Effect.uninterruptible(
           Effect.ensuring(this.one(handOn, command, idempotency), Effect.sync(reservation.release)),
         )
@@ -136,7 +142,10 @@ export class Requests {
     })
   }
 
-  /** Many at once, when there is room for all; fails, and has done nothing, when there is none for too long. */
+  /**
+   * Asks many once there is room for all. Without room for too long it fails, and nothing was
+   * applied.
+   */
   batch<Command extends UserCommand>(
     environment: string,
     messages: ReadonlyArray<UserMessage<Command>>,
@@ -146,7 +155,7 @@ export class Requests {
     )
   }
 
-  /** Many at once; a refusal does not affect the others. Outcomes are in the order of `messages`. */
+  /** Asks many; a refusal does not affect the others. Outcomes are in the order of `messages`. */
   many<Command extends UserCommand>(
     environment: string,
     messages: ReadonlyArray<UserMessage<Command>>,
@@ -222,7 +231,9 @@ export class Requests {
     })
   }
 
-  /** Reports a broken storage, which ends the process; returns the answer for the caller. */
+  /**
+   * Reports a failure of the storage, which ends the process; returns the answer for the caller.
+   */
   readonly broken = (cause: Broken): LaurelError<StorageCode> => {
     this.#onBroken(cause)
     return laurelError("storage_unavailable", "The storage failed; the server stops.", {
@@ -231,11 +242,11 @@ export class Requests {
   }
 }
 
-/** The log annotations of the fiber that asks. */
+/** The log annotations of the current fiber. */
 const annotationsHere = (): LogAnnotations =>
   Fiber.getCurrent()?.getRef(References.CurrentLogAnnotations)
 
-/** Many commands, until the last one is answered. */
+/** Collects the outcomes of many commands until the last one is answered. */
 class Gathered {
   readonly answered: (index: number, record: JournalRecord, duplicate: boolean) => void
   readonly refused: (index: number, error: LaurelError) => void

@@ -1,9 +1,12 @@
 /**
- * Loads actors, and restarts those that failed. A defect is reported once, with the id of the request whose command
- * it was; the actor's state is thrown away and loaded again (`loadActor`) before the next command,
- * with a growing pause. After `actorRestartsMax` in `actorRestartWindowMs`, or when loading itself fails, the actor
- * refuses all commands for that long, and is loaded then. Other actors are not affected; only a failure of the storage
- * ends the process.
+ * Loads actors, and restarts actors that failed.
+ *
+ * - A defect is logged once, with the id of the request. The actor's state is then dropped and
+ *   loaded again (`loadActor`) before the next command, after a pause that grows with each restart.
+ * - After `actorRestartsMax` restarts within `actorRestartWindowMs`, or when a load itself fails,
+ *   the actor refuses all commands for `actorRestartWindowMs`. The next command after that loads
+ *   it.
+ * - Other actors are not affected. Only a failure of the storage ends the process.
  */
 import { Cause, Effect, Exit, Semaphore } from "effect"
 import type { UserState } from "../../domain/user/User.ts"
@@ -18,12 +21,12 @@ import { decodeUser } from "../records/UserCodec.ts"
 import type { Actor, AnyActor, LogAnnotations } from "./Actor.ts"
 
 /*
- * An actor's state put together from the snapshot's value and its own records after the watermark, whose texts are in
- * memory (`PendingRecords`) until the snapshot has them. The same for a cold actor, which has no such records, and for
- * one that failed. The journal is not read, so that neither its age, nor what was pruned of it, nor a batch that still
- * waits for the disk makes a difference.
+ * Loading an actor: its state is the snapshot's value with the actor's own records after the
+ * watermark, whose texts are in memory (`PendingRecords`) until the snapshot has them. A cold actor
+ * has no such records. The journal is not read, so a load works whatever was pruned of the journal,
+ * and while a batch waits for the disk.
  *
- * Cost: one look-up in the snapshot, and the actor's own records since the last one.
+ * Cost: one look-up in the snapshot, and the application of the actor's own records since then.
  */
 
 export interface LoadParts {
@@ -32,7 +35,7 @@ export interface LoadParts {
   readonly erasures: Erasures
 }
 
-/** Loads `actor`, in one turn once its value is read. A throw in decode or apply is a defect. */
+/** Loads `actor` in one turn, once its value is read. A throw in decode or apply is a defect. */
 const loadActor = <State, Command>(
   parts: LoadParts,
   actor: Actor<State, Command>,
@@ -41,7 +44,7 @@ const loadActor = <State, Command>(
     const { erasures, pending, storage } = parts
     const { watermark } = pending
     return Effect.flatMap(readActorValue(storage, actor.subject), (value) => {
-      // A snapshot ended meanwhile: records are gone from memory which this value may lack.
+      // A snapshot ended meanwhile, so memory no longer has records that this value may lack.
       if (pending.watermark !== watermark) return loadActor(parts, actor)
       load(pending, erasures, actor, value)
       return Effect.void
@@ -49,8 +52,9 @@ const loadActor = <State, Command>(
   })
 
 /**
- * Loads `actor`; returns the bytes of its value, or `undefined` where that has to be waited for or can not be read. Throws
- * as `loadActor`.
+ * Loads `actor` if its value can be read without waiting. Returns the bytes of the value, or
+ * `undefined` if the value must be waited for or cannot be read. Throws where `loadActor` has a
+ * defect.
  */
 const loadAtOnce = (
   { erasures, pending, storage }: LoadParts,
@@ -77,7 +81,7 @@ const load = <State, Command>(
   const isErased = erased > 0 && kind.sequenceOf(stored) <= erased
   const after = Math.max(erased, kind.sequenceOf(stored))
   const durable = fold(isErased ? kind.empty : stored, pending.backFrom(lastDurable, after))
-  // An erasure that is not durable yet counts for the actor's own next commands alone.
+  // An erasure that is not durable yet is visible only to the actor's own next commands.
   const ahead = erasures.aheadOf(subject)
   const isErasing = ahead > Math.max(lastDurable, after)
   const state = fold(
@@ -91,20 +95,23 @@ export interface SupervisorOptions extends LoadParts {
   /** Epoch milliseconds that never go back. */
   readonly now: () => number
   readonly metrics: EngineMetrics
-  /** A permit for each actor that is loaded at once. */
+  /** Bounds how many actors are loaded at the same time. */
   readonly loads: Semaphore.Semaphore
 }
 
 export class Supervisor {
   readonly #options: SupervisorOptions
-  /** Actors that wait for their state from disk. */
+  /** How many actors wait for their state from disk. */
   loading = 0
 
   constructor(options: SupervisorOptions) {
     this.#options = options
   }
 
-  /** As the function. A failure is `undefined`: `load` fails again and reports it. */
+  /**
+   * As the function `loadAtOnce`, but returns `undefined` for a defect: `load` meets it again and
+   * logs it.
+   */
   loadAtOnce(actor: AnyActor): number | undefined {
     try {
       return loadAtOnce(this.#options, actor)
@@ -113,7 +120,7 @@ export class Supervisor {
     }
   }
 
-  /** Ends when the actor has its state, or takes nothing for a while (`crashed`). */
+  /** Ends when the actor has its state, or refuses all commands for a while (`crashed`). */
   load(actor: AnyActor): Effect.Effect<void, Broken> {
     return Effect.suspend(() => {
       this.loading++
@@ -136,7 +143,10 @@ export class Supervisor {
     this.#giveUp(actor)
   }).bind(this)
 
-  /** After a defect: ends when the actor may continue, or refuses all commands for a while (`crashed`). */
+  /**
+   * Restarts the actor after a defect. Ends when it has its state, or refuses all commands
+   * (`crashed`).
+   */
   readonly restart = Effect.fnUntraced(function* (
     this: Supervisor,
     actor: AnyActor,
@@ -145,7 +155,7 @@ export class Supervisor {
   ): Effect.fn.Return<void, Broken> {
     const { metrics } = this.#options
     metrics.actorFailed()
-    // As a cause, since of a bare error the log would have no stack.
+    // As a cause, since the log has no stack of a bare error.
     const cause = Cause.die(defect)
     yield* Effect.logError("An actor crashed; restarting it", cause).pipe(
       Effect.annotateLogs({ ...annotations, actor: actor.subject.actor }),
@@ -168,7 +178,10 @@ export class Supervisor {
   }
 }
 
-/** The state of a user who is not in memory, from the snapshot; `undefined`: never seen. As `Storage.readEntry` when it is called. */
+/**
+ * The state of a user who is not in memory, from the snapshot as of this call; `undefined`: the
+ * user does not exist.
+ */
 export const readColdUser = (
   storage: Storage["Service"],
   environment: string,

@@ -1,10 +1,14 @@
 /**
- * One run of a badge's award: looks at the users that there were when it began, those in memory first, then
- * those of the snapshot. Later ones need no run: the badge was there before them.
+ * One run that awards a badge to users who qualify already. It looks at all users who existed when
+ * it began: those in memory first, then those of the snapshot. Users who come later need no run,
+ * since the badge precedes them.
  *
- * Only users who qualify are asked, so a run writes no more than it awards. For a badge that counts actions,
- * each user's history is counted first, and events since in the user's own turn, so that the count is right under
- * constant activity. It yields to the event loop after every `backfillTurnUsersMax` users.
+ * Only users who qualify get a command, so a run writes no more records than it awards badges. For
+ * a badge that counts actions, a run first counts the user's history. Then, while the actor handles
+ * the command, it counts the events since, so the count is right under constant activity.
+ *
+ * Cost: a decode of each user's value, and for a counting badge a read of each history. A run
+ * yields to the event loop after every `backfillTurnUsersMax` users.
  */
 
 import { Data, Effect, Schedule, Stream } from "effect"
@@ -26,7 +30,7 @@ import type { Environment } from "../actor/Environments.ts"
 import type { UserHistory } from "../read/UserHistory.ts"
 import { decodeUser } from "../records/UserCodec.ts"
 
-/** The engine takes no commands any more. */
+/** The engine no longer takes commands. */
 export class Ended extends Data.TaggedError("Ended") {}
 
 export interface BackfillRunParts {
@@ -40,7 +44,7 @@ export interface BackfillRunParts {
   ) => Effect.Effect<Answer<DoneReply>, LaurelError>
 }
 
-/** The count in a user's history up to the record with the sequence `upTo`. */
+/** The count in a user's history up to the record `upTo`. */
 interface Counted {
   readonly current: number
   readonly upTo: number
@@ -48,7 +52,7 @@ interface Counted {
 
 export class BackfillRun {
   readonly badgeId: string
-  /** How many users there were when it began, and how many of them were looked at. */
+  /** How many users there were when the run began, and how many were looked at. */
   readonly total: number
   checked = 0
   awarded = 0
@@ -64,7 +68,7 @@ export class BackfillRun {
     this.total = environment.counts.users
   }
 
-  /** Looks at all users, unless the badge is archived on the way. */
+  /** Looks at all users; looks at no more once the badge is archived. */
   readonly all = Effect.fnUntraced(function* (
     this: BackfillRun,
   ): Effect.fn.Return<void, Broken | Ended> {
@@ -85,7 +89,10 @@ export class BackfillRun {
     )
   })
 
-  /** The users of snapshot values who were not `seen`, as they are now where they are in memory. */
+  /**
+   * The users of snapshot values who were not `seen`; for users in memory, their present durable
+   * state.
+   */
   readonly #decode = Effect.fnUntraced(function* (
     this: BackfillRun,
     entries: ReadonlyArray<StoredEntry>,
@@ -121,7 +128,10 @@ export class BackfillRun {
     yield* yieldToEventLoop
   })
 
-  /** Asks until the badge is given or refused for good; `counted` so far of the user's history, where it counts. */
+  /**
+   * Asks the user until the badge is awarded or refused for good. A badge that counts has
+   * `criteria`, and `counted` is the count of the user's history so far.
+   */
   #ask(user: UserState, criteria?: CountingCriterion, counted?: Counted) {
     const { badgeId } = this
     const command: Backfill = { kind: "backfill", badgeId, notify: this.#notify }
@@ -137,7 +147,9 @@ export class BackfillRun {
     return insist(asked)
   }
 
-  /** In the user's own turn: brings the count up to date. */
+  /**
+   * Brings the count up to date while the user's actor handles the command (`Envelope.prepare`).
+   */
   readonly #prepare = Effect.fnUntraced(function* (
     this: BackfillRun,
     command: Backfill,
@@ -146,21 +158,21 @@ export class BackfillRun {
     counted: Counted | undefined,
   ): Effect.fn.Return<Backfill, Broken> {
     const user = this.#environment.users.get(id)?.durable
-    // An erased user is refused.
+    // The user was erased: the decision refuses the command.
     if (user === undefined) return command
     const same = user.createdAt === createdAt
     const { current, upTo } = yield* this.#countUpTo(user, criteria, same ? counted : undefined)
     return { ...command, counted: current, countedUpTo: upTo }
   })
 
-  /** Counts the user's history, and gives the badge or the count. */
+  /** Counts the user's history, and asks the user if badge or count must change. */
   readonly #count = Effect.fnUntraced(function* (
     this: BackfillRun,
     user: UserState,
     badge: Badge,
     criteria: CountingCriterion,
   ): Effect.fn.Return<void, Broken | Ended> {
-    // The badge was there before the user: every event was counted as it came.
+    // The badge precedes the user: every event was counted when it came.
     if (user.createdAt > badge.updatedAt) return
     const counted = yield* this.#countUpTo(user, criteria)
     const isRight = counted.current === (user.badgeCounts.get(badge.id) ?? 0)
@@ -168,7 +180,7 @@ export class BackfillRun {
     yield* this.#ask(user, criteria, counted)
   })
 
-  /** The count of all the user's history, continued from the `earlier` one where possible. */
+  /** The count of the user's whole history, continued from the `earlier` count if possible. */
   readonly #countUpTo = Effect.fnUntraced(function* (
     this: BackfillRun,
     user: UserState,
@@ -212,7 +224,7 @@ function* turnsOf<A>(items: ReadonlyArray<A>): Generator<ReadonlyArray<A>> {
   }
 }
 
-/** Asks until it is done or refused for good; the refusal, if any. */
+/** Asks until the command is accepted or refused for good; returns the refusal, if any. */
 export const insist = (
   ask: Effect.Effect<unknown, LaurelError>,
 ): Effect.Effect<LaurelError | undefined, Ended> =>

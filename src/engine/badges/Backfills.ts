@@ -1,8 +1,8 @@
 /**
- * Runs that award a badge to users who qualify already (`BackfillRun`): in the background, one at a time in
- * each environment, in the order of the requests. The project's state has the requests and their
- * results. A run that a crash or a shutdown interrupted restarts with the next start and skips users who have the badge,
- * so no user gets it twice.
+ * The runs that award badges to users who qualify already (`BackfillRun`). They work in the
+ * background, one at a time in each environment, in the order of the requests. The project's state
+ * has the requests and their results. The next start repeats a run that a crash or a shutdown
+ * interrupted; it skips users who have the badge, so no user gets it twice.
  */
 import { Cause, Effect, FiberSet } from "effect"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
@@ -12,13 +12,16 @@ import type { Broken } from "../../storage/Storage.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
 import { BackfillRun, type BackfillRunParts, type Ended, insist } from "./BackfillRun.ts"
 
-/** Where a run stands. `waiting`: another one of the environment comes first. Times are epoch milliseconds. */
+/**
+ * The progress of a run. `waiting`: another run of the environment comes first. Times are epoch
+ * milliseconds.
+ */
 export interface BackfillProgress {
   readonly status: "waiting" | "running" | "finished"
   readonly notify: boolean
   readonly startedAt: number
   readonly finishedAt: number | null
-  /** How many users were looked at, of how many. */
+  /** How many users were looked at, and how many there are. */
   readonly checked: number
   readonly total: number
   readonly awarded: number
@@ -62,7 +65,7 @@ export class Backfills {
     }
   }
 
-  /** Begins what an environment has to do, if nothing is under way there. */
+  /** Begins the next run of an environment, if none is under way. */
   #wake(environmentId: string): void {
     if (this.#fork === undefined || this.#runs.has(environmentId)) return
     const run = this.#nextOf(this.#parts.environments.of(environmentId))
@@ -71,7 +74,7 @@ export class Backfills {
     this.#fork(
       this.#work(environmentId, run).pipe(
         Effect.catchTag("Ended", () => Effect.void),
-        // One user's broken state is no reason to end the process, time and again.
+        // A defect in one user's state must not end the process: it would do so at each start.
         Effect.catchCause((cause) =>
           Cause.hasDies(cause)
             ? Effect.logError("A backfill crashed; it restarts with the next start", cause)
@@ -81,7 +84,7 @@ export class Backfills {
     )
   }
 
-  /** The latest run for a badge; `undefined`: there was none. */
+  /** The progress of the latest run for a badge; `undefined`: there was none. */
   progress(environmentId: string, badgeId: string): BackfillProgress | undefined {
     const { counts, project } = this.#parts.environments.of(environmentId)
     const state = project.durable.backfills.get(badgeId)
@@ -115,17 +118,17 @@ export class Backfills {
       const { awarded, badgeId, checked } = run
       const command = { kind: "finishBackfill", badgeId, checked, awarded } as const
       const refusal = yield* insist(this.#parts.askProject(environmentId, command))
-      // When the badge was archived, the run is forgotten with it.
+      // `conflict`: the badge was archived, and the request is gone with it.
       if (refusal !== undefined && refusal.code !== "conflict") {
         return yield* Effect.die(refusal)
       }
-      // In the same turn as the look for the next run: a later request finds none under way.
+      // In the same turn as `#nextOf`, so that a request that comes later begins its own run.
       this.#runs.delete(environmentId)
       run = this.#nextOf(this.#parts.environments.of(environmentId))
     }
   })
 
-  /** The run that was asked for first, of those that are not finished. */
+  /** The unfinished run that was asked for first. */
   #nextOf(environment: Environment): BackfillRun | undefined {
     const open = [...environment.project.durable.backfills]
       .filter(([, { finishedAt }]) => finishedAt === null)

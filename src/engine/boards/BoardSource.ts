@@ -1,43 +1,52 @@
 /**
- * A board to be read, live, frozen or in LMDB: rows in order. Users who were hidden or erased after the board was frozen
- * leave gaps; ranks and positions do not count these.
+ * A board as readers see it, whether it is live, frozen or stored in LMDB: rows in order.
+ *
+ * Invariants: positions count all rows from 0, also gaps, the rows of users who were hidden or
+ * erased after the board was frozen. Ranks, offsets and totals do not count gaps. A live board has
+ * no gaps.
+ *
+ * Cost: a page of a board in memory costs its rows. A page of a stored board reads the few values
+ * of LMDB that have its rows.
  */
 import { Effect } from "effect"
 import type { Gaps } from "../../domain/board/Gaps.ts"
 import type { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import type { Broken } from "../../storage/Storage.ts"
 
-/** Positions count from 0 and include gaps; `first` is that of the first row with the same score. */
+/** `position`: from 0, with gaps; `first`: the position of the first row with the same score. */
 export interface BoardRow {
   readonly position: number
   readonly first: number
   readonly userId: string
   readonly score: number
-  /** The user's member number where the board has it at hand: a lookup by id costs a microsecond. */
+  /** The user's member number, if the board has it at hand: a look-up by id costs a microsecond. */
   readonly member?: number
 }
 
 export interface BoardSource {
-  /** How many rows there are, with gaps. */
+  /** How many rows there are, including gaps. */
   readonly size: number
   readonly gaps: Gaps
-  /** The rows from `position` on to before `end`, without gaps. */
+  /** The rows from `position` to `end` (exclusive), without gaps. */
   readonly rows: (position: number, end: number) => Effect.Effect<ReadonlyArray<BoardRow>, Broken>
-  /** The row of a user who is listed. */
+  /** The user's row; `undefined`: the user is not listed. */
   readonly find: (userId: string) => Effect.Effect<BoardRow | undefined, Broken>
-  /** The rank here of each user in `rows`, which may be those of another board; null where not listed. */
+  /**
+   * The rank on this board of each user in `rows`, which may come from another board; null: not
+   * listed.
+   */
   readonly ranks: (
     rows: ReadonlyArray<BoardRow>,
   ) => Effect.Effect<ReadonlyArray<number | null>, Broken>
 }
 
-/** How many are listed. */
+/** How many users are listed. */
 export const totalOf = ({ gaps, size }: BoardSource): number => size - gaps.size
 
-/** The rank of a row whose score stands first at `first`. Ranks are competition ranks: 1, 1, 3. */
+/** The rank of a row; `first` as in `BoardRow`. Ranks are competition ranks: 1, 1, 3. */
 export const rankAt = (gaps: Gaps, first: number): number => 1 + first - gaps.before(first)
 
-/** Up to `limit` rows after the first `offset`. */
+/** Up to `limit` rows after the first `offset` rows. */
 export const pageOf = (
   source: BoardSource,
   offset: number,
@@ -49,15 +58,16 @@ export const pageOf = (
 }
 
 /**
- * Where the page of `limit` rows begins that has `row` in its middle, moved where the board ends so that it
- * stays full. With an even limit one more stands before it than after.
+ * The offset of the page of `limit` rows with `row` in its middle. Near an end of the board the
+ * page moves so that it stays full. With an even limit one more row stands before `row` than after
+ * it.
  */
 export const offsetAround = (source: BoardSource, row: BoardRow, limit: number): number => {
   const start = row.position - source.gaps.before(row.position) - Math.floor(limit / 2)
   return Math.max(0, Math.min(start, totalOf(source) - limit))
 }
 
-/** `ranks` of a board that can but find one user after the other. */
+/** `BoardSource.ranks` by one `find` for each user. */
 export const ranksByFind =
   (gaps: Gaps, find: BoardSource["find"]): BoardSource["ranks"] =>
   (rows) =>
@@ -65,7 +75,10 @@ export const ranksByFind =
       Effect.map(find(userId), (row) => (row === undefined ? null : rankAt(gaps, row.first))),
     )
 
-/** A board in memory; with gaps, it must not change any more. Boards of one environment share member numbers. */
+/**
+ * A board in memory. A board with gaps must not change any more. `ranks` relies on the member
+ * numbers that the boards of one environment share.
+ */
 export const boardInMemory = (board: Leaderboard, gaps: Gaps): BoardSource => ({
   size: board.total,
   gaps,

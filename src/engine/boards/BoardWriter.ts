@@ -1,16 +1,21 @@
 /**
- * The part of a snapshot about boards, written before all else: stores frozen boards in LMDB, removes users from stored
- * ones, deletes those that are too old.
+ * The first part of a snapshot: stores frozen boards in LMDB, removes users from stored boards, and
+ * deletes boards past their retention.
  *
- * It comes first because users' values hold only their latest two windows of each kind: as long as a board
- * is not stored, they must be those from which a start would build it again. A crash in between does no
- * harm: a board counts once its window is written, at its end, and what was begun is deleted before the
- * next attempt.
+ * Invariants:
+ * - A frozen board is stored before any user's value is written. Users' values hold only the latest
+ *   two windows of each kind, and until a board is stored, a start builds it from the values on
+ *   disk.
+ * - A stored board counts only once its window `w` is written, which is the last entry. After a
+ *   crash the next attempt deletes what was begun.
+ * - A stored board has as many rows, including gaps, as the frozen board has members.
  *
- * Everything is written in small pieces with other work in between, so that a board of a million delays a request by a
- * few milliseconds at most (`bench/rollover.ts`). Nothing is copied: a frozen board does
- * not change, and rows that become gaps while it is written are taken out on disk afterwards. Nothing is
- * allocated at once that grows with the board but a counter per bucket.
+ * Ownership: only the snapshot runs this, one at a time. Frozen boards do not change meanwhile;
+ * rows that become gaps while a board is written are removed on disk afterwards.
+ *
+ * Cost: the work runs in small pieces with other work between them, so a board of a million delays
+ * a request by a few milliseconds at most (`bench/rollover.ts`). Nothing is copied. Only a counter
+ * for each bucket is allocated at once in proportion to the board.
  */
 import { Effect, Stream } from "effect"
 import { MemberTable } from "../../domain/board/Members.ts"
@@ -51,7 +56,7 @@ export class BoardWriter {
     this.#options = options
   }
 
-  /** Brings all stored boards up to date by way of `write`. After a failure the next call resumes. */
+  /** Brings all stored boards up to date through `write`. After a failure the next call resumes. */
   readonly write = Effect.fnUntraced(function* (this: BoardWriter, write: Write) {
     for (const environment of this.#options.environments) {
       for (const kind of windowKinds) {
@@ -116,7 +121,10 @@ export class BoardWriter {
     }
   })
 
-  /** Deletes boards past their retention, except the newest: a start reads from it which windows were stored. */
+  /**
+   * Deletes boards past their retention, but not the newest: it tells a start which windows were
+   * stored.
+   */
   readonly #prune = Effect.fnUntraced(function* (
     this: BoardWriter,
     environment: RankedEnvironment,
@@ -132,7 +140,10 @@ export class BoardWriter {
     }
   })
 
-  /** Deletes a stored board, its window last, so that an interrupted deletion is found again. */
+  /**
+   * Deletes a stored board, its window `w` last, so that the next call finds an interrupted
+   * deletion.
+   */
   readonly #delete = Effect.fnUntraced(function* (
     this: BoardWriter,
     place: BoardPlace,
@@ -156,7 +167,7 @@ export class BoardWriter {
 
 const sections: ReadonlyArray<Section> = ["r", "u", "g", "w"]
 
-/** Steps of at most `most` from 0 to `size`: where each begins and ends. */
+/** The begin and end of each step, of at most `most`, from 0 to `size`. */
 function* stepsOf(size: number, most: number): Generator<readonly [from: number, end: number]> {
   for (let from = 0; from < size; from += most) yield [from, Math.min(size, from + most)]
 }
@@ -186,7 +197,7 @@ class Slices {
     return this.#drain(1)
   }
 
-  /** Hands transactions over, each in a turn of its own, as long as there are `least` entries. */
+  /** Writes transactions, each in a turn of its own, while there are at least `least` entries. */
   readonly #drain = Effect.fnUntraced(function* (this: Slices, least: number) {
     while (this.#entries.length >= least) {
       yield* nextTurnOf("board")
@@ -195,12 +206,14 @@ class Slices {
   })
 }
 
-/** Cuts a frozen board into pages, and writes them as they are stored. */
+/** Makes the pages of a frozen board in their stored form. */
 class Pages {
   readonly #place: BoardPlace
   readonly #frozen: FrozenBoard
   readonly #index: UserIndex
-  /** The page that is being filled, with room for a row too many; its first row is at `#position`. */
+  /**
+   * The page that is filled now, with room for one row too many. Its first row is at `#position`.
+   */
   readonly #page = Buffer.allocUnsafe(limits.boardPageBytesMax + longestRowBytes)
   #position = 0
   #end = 0
@@ -211,7 +224,7 @@ class Pages {
     this.#index = index
   }
 
-  /** The pages that are full after the next rows, which begin at `position`. */
+  /** Adds the next rows, which begin at `position`; returns the pages that are full. */
   next(position: number): ReadonlyArray<Entry> {
     const { board, gaps } = this.#frozen
     const page = this.#page
@@ -241,7 +254,7 @@ class Pages {
     this.#end = this.#page.writeUInt32LE(rank - 1)
   }
 
-  /** Writes a row at `at`; answers where it ends. */
+  /** Writes a row at `at`; returns where it ends. */
   #write(at: number, member: number | undefined, score: number): number {
     const page = this.#page
     const idAt = page.writeDoubleLE(score, at) + 2
@@ -250,7 +263,7 @@ class Pages {
     return end
   }
 
-  /** The page that is not full. */
+  /** The last page, which is not full; empty if there is none. */
   end(): ReadonlyArray<Entry> {
     if (this.#end === 0) return []
     const page = pageEntry(this.#place, this.#position, this.#page.subarray(0, this.#end))
@@ -263,17 +276,17 @@ class Pages {
 const longestRowBytes = rowHeadBytes + 4 * limits.idCharactersMax
 
 /**
- * The index from users to pages, while it is made: each bucket a chain through the rows added, the latest
- * first, so that nothing need be sorted.
+ * Collects the index from users to pages. Each bucket is a chain through the rows that were added,
+ * the latest first, so nothing is sorted.
  */
 class UserIndex {
   readonly buckets: number
   readonly #place: BoardPlace
   readonly #hashes = new MemberTable()
   readonly #pages = new MemberTable()
-  /** By row: the one added before it to its bucket, as its number + 1; 0: there was none. */
+  /** By row: 1 + the row that was added to its bucket before it; 0: none. */
   readonly #before = new MemberTable()
-  /** By bucket: the row added last, as its number + 1. */
+  /** By bucket: 1 + the row that was added last; 0: none. */
   readonly #latest: Uint32Array
   /** By bucket: how many rows there are. */
   readonly #counts: Uint32Array
@@ -296,7 +309,10 @@ class UserIndex {
     this.#counts[bucket]!++
   }
 
-  /** The entries of the buckets from `from` on to before `end`. One has more than one part only where ids collide. */
+  /**
+   * The entries of the buckets from `from` to `end` (exclusive). A bucket has several parts only if
+   * far more hashes than expected fall into it.
+   */
   entries(from: number, end: number): ReadonlyArray<Entry> {
     const entries: Array<Entry> = []
     for (let bucket = from; bucket < end; bucket++) {

@@ -1,19 +1,30 @@
 /**
- * All leaderboards of one environment: of all time, and of the days, weeks and months of its project. The open
- * ones follow the durable state of users; they share one `Members`, so a user costs each of them about 30
- * bytes, and a new window nothing.
+ * All leaderboards of one environment: the all-time board, and a board for each day, week and month
+ * of its project.
  *
- * A window is **open** from the first record that counts for it until the record that closes it; in between,
- * from its end on, the next one is open too. Then it is **frozen**: its board is taken out of the open
- * ones as it stands, and kept until the next snapshot has written it. From then on it is **stored**: read
- * from LMDB, until it is too old.
+ * The board of a window passes through three states:
+ * - open, from the first record that counts for the window until the record that closes it. From
+ *   the end of a window until that record, the next window is open too.
+ * - frozen, until the next snapshot has written it. The board no longer changes.
+ * - stored, until its retention ends. It is read from LMDB.
  *
- * A user who is hidden or erased leaves all boards at once, and closed ones for good: the row becomes a gap, in memory
- * at once and on disk with the next snapshot (`removed` lists those users).
+ * Invariants:
+ * - The all-time board and the open boards show the durable state of users: a user is listed who
+ *   has a score above 0 and is not hidden.
+ * - A window is in one of the three states at most. No record counts for a window up to the newest
+ *   one that was frozen or stored.
+ * - A user who is hidden or erased leaves all boards at once, and closed boards for good. On a
+ *   closed board the row becomes a gap: at once in memory, and on disk with the next snapshot
+ *   (`removed` lists those users).
  *
- * Cost: a record that changed xp moves the user on up to four boards, any other does nothing. The boards make
- * `boardMovesMax` moves at a time, each in its turn: one of the four after each quarter of so many records, so that they
- * do not all fall due with the same record. Closing a window moves a reference.
+ * Ownership: the commit pipeline changes boards (stage `actor`), the project actor's records close
+ * windows, and `BoardWriter` moves frozen boards to disk.
+ *
+ * Cost: the boards share one `Members`, so a user costs about 30 bytes on each board, and a new
+ * window costs nothing. A record that changes xp moves the user on up to four boards; other records
+ * do nothing. A board makes `boardMovesMax` moves at a time. The four boards take turns, one after
+ * each quarter of as many records, so that their moves do not fall due with the same record.
+ * Closing a window moves a reference.
  */
 import { Gaps } from "../../domain/board/Gaps.ts"
 import { Leaderboard } from "../../domain/board/Leaderboard.ts"
@@ -27,10 +38,10 @@ import type { ClosedWindow, StoredWindow } from "./StoredBoard.ts"
 
 type WindowClosed = Extract<Fact, { readonly kind: "leaderboard.window_closed" }>
 
-/** Rows that are there and not shown any more. */
+/** Rows of a closed board that are no longer shown. */
 interface Removals {
   readonly gaps: Gaps
-  /** Users who are gone and whose rows may still be on disk. */
+  /** Users who were hidden or erased and whose rows may still be on disk. */
   readonly removed: Set<string>
 }
 
@@ -48,10 +59,10 @@ export class Windows {
   readonly frozen: Array<FrozenBoard> = []
   /** By index, oldest first. */
   readonly stored = new Map<number, StoredBoard>()
-  /** The index of the newest window that was ever stored. */
+  /** The index of the newest window whose board was ever stored. */
   storedThrough = Number.NEGATIVE_INFINITY
   readonly #members: Members
-  /** The board that was asked for last. */
+  /** The board that `openBoard` returned last. */
   #latest: Leaderboard | undefined
   #latestIndex = 0
 
@@ -59,7 +70,7 @@ export class Windows {
     this.#members = members
   }
 
-  /** The board of a window for which records count; `undefined` where it is closed. */
+  /** The open board of a window, made if there is none; `undefined`: the window is closed. */
   openBoard(index: number): Leaderboard | undefined {
     if (this.#latest !== undefined && index === this.#latestIndex) return this.#latest
     if (index <= (this.frozen.at(-1)?.index ?? this.storedThrough)) return undefined
@@ -73,18 +84,18 @@ export class Windows {
     return board
   }
 
-  /** A board that a start found on disk; oldest first. */
+  /** A start has found this board on disk. Called for the oldest board first. */
   load(index: number, window: StoredWindow, gaps: Gaps): void {
     this.stored.set(index, { ...window, gaps, removed: new Set() })
     this.storedThrough = index
   }
 
-  /** Drops the boards of windows up to `index`, which closed empty. */
+  /** Drops the open boards of windows up to `index`: they closed without users. */
   dropThrough(index: number): void {
     for (const open of this.open.keys()) if (open <= index) this.drop(open)
   }
 
-  /** The record `sequence` closes a window. One that is closed already stays as it is. */
+  /** The record `sequence` closes a window. A window that is closed already stays as it is. */
   close({ endsAt, index, startsAt }: WindowClosed, sequence: number): void {
     const board = this.openBoard(index)
     if (board === undefined) return
@@ -94,7 +105,10 @@ export class Windows {
     this.frozen.push({ index, startsAt, endsAt, sequence, board, gaps, removed })
   }
 
-  /** The open windows before the one at `open`, for which no record counts any more; empty ones are dropped. */
+  /**
+   * The open windows before the window `open`, for which no record counts any more. Drops empty
+   * ones.
+   */
   over(open: number): ReadonlyArray<{ readonly index: number; readonly total: number }> {
     const over: Array<{ readonly index: number; readonly total: number }> = []
     for (const [index, { total }] of this.open) {
@@ -105,7 +119,7 @@ export class Windows {
     return over
   }
 
-  /** Makes the moves that wait on the board in use. */
+  /** Makes the waiting moves of the board in use. */
   settle(): void {
     this.#latest?.settle()
   }
@@ -115,7 +129,7 @@ export class Windows {
     this.#latest = undefined
   }
 
-  /** A frozen board is on disk. */
+  /** A frozen board was written to disk. */
   stores(frozen: FrozenBoard, { buckets, size }: StoredWindow): void {
     const { endsAt, gaps, index, removed, sequence, startsAt } = frozen
     this.frozen.splice(this.frozen.indexOf(frozen), 1)
@@ -123,7 +137,7 @@ export class Windows {
     this.storedThrough = index
   }
 
-  /** Takes a user off the closed boards, because of the record `sequence`. */
+  /** Removes a user from the closed boards, because of the record `sequence`. */
   leaveClosed(member: number | undefined, userId: string, sequence: number): void {
     for (const { board, gaps, removed } of this.frozen) {
       const position = member === undefined ? undefined : board.positionOf(member)
@@ -131,7 +145,8 @@ export class Windows {
       removed.add(userId)
     }
     for (const { removed, sequence: closedBy } of this.stored.values()) {
-      // While the journal is replayed, a window may be stored that closed after this record.
+      // During recovery a stored window may have closed after this record: its board lacks the
+      // user.
       if (closedBy < sequence) removed.add(userId)
     }
   }
@@ -147,11 +162,11 @@ export class Boards {
     weekly: new Windows(this.members),
     monthly: new Windows(this.members),
   }
-  /** The board that settles next, and the records until then. */
+  /** The board that settles next, and how many records come before that. */
   #settling = 0
   #untilSettled = settleEveryRecords
 
-  /** `record` made the durable state of the user what it is now. */
+  /** `user` is the durable state after `record`. */
   follow(actor: { member: number | undefined }, user: UserState, record: JournalRecord): void {
     const { cause, sequence } = record
     if (cause.kind === "profile") {
@@ -175,7 +190,10 @@ export class Boards {
     if (--this.#untilSettled === 0) this.#settleNext()
   }
 
-  /** The scores that a revocation leaves are those of earlier records. */
+  /**
+   * Sets the scores that a revocation leaves. They keep the sequences of the earlier records that
+   * set them.
+   */
   #revoke(
     actor: { member: number | undefined },
     user: UserState,
@@ -221,7 +239,7 @@ export class Boards {
     this.windows[kind].openBoard(index)?.set(member, Math.max(0, xp), sequence)
   }
 
-  /** Puts a user who was hidden back on the boards that are not closed. */
+  /** Puts a user on the boards that are not closed, with the scores of the durable state. */
   #show(user: UserState): void {
     const member = this.members.admit(user.id)
     this.allTime.set(member, user.xp, user.scoreSequence)
@@ -234,7 +252,7 @@ export class Boards {
     }
   }
 
-  /** Takes a user off every board, because of the record `sequence`. */
+  /** Removes a user from every board, because of the record `sequence`. */
   hide(userId: string, sequence: number): void {
     const member = this.members.find(userId)
     for (const kind of windowKinds) {
@@ -245,7 +263,7 @@ export class Boards {
     if (member !== undefined) this.allTime.remove(member)
   }
 
-  /** `hide`, and nothing is left of the user: name and member number are gone too. */
+  /** `hide`, and deletes the user's name and member number too. */
   forget(userId: string, sequence: number): void {
     this.hide(userId, sequence)
     const member = this.members.find(userId)
@@ -255,8 +273,8 @@ export class Boards {
   }
 
   /**
-   * A record of the journal's tail that the actor's state has already, at start: it may not have reached
-   * the closed boards on disk.
+   * Recovery has read a record that the actor's stored value already includes. The closed boards on
+   * disk may lack what it removes.
    */
   passOver(record: JournalRecord): void {
     const { cause, facts, sequence, subject } = record
@@ -273,7 +291,7 @@ export class Boards {
     }
   }
 
-  /** Closes the windows that a record of the project's says are over. */
+  /** Closes the windows that a record of the project says are over. */
   close({ facts, sequence }: JournalRecord): void {
     for (const fact of facts) {
       if (fact.kind === "leaderboard.window_closed") this.windows[fact.window].close(fact, sequence)
@@ -281,10 +299,13 @@ export class Boards {
   }
 }
 
-/** Each of the four boards settles after `boardMovesMax` records, before it does so by itself. */
+/**
+ * Each of the four boards settles after `boardMovesMax` records, before its own bound makes it
+ * settle.
+ */
 const settleEveryRecords = limits.boardMovesMax / (windowKinds.length + 1)
 
-/** An environment, as its boards are read and stored. */
+/** The parts of an environment by which its boards are read and stored. */
 export interface RankedEnvironment {
   readonly id: string
   readonly boards: Boards

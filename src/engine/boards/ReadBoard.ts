@@ -1,7 +1,12 @@
 /**
- * Reads leaderboards: finds the board of a window, live, frozen or stored, and adds to its rows the users' xp, names and
- * ranks in the window before. All but stored boards are in memory, also of users who are not: the xp of a listed
- * user is the score on the board of all time, and names stand in `Boards`. So a page reads no user.
+ * Reads leaderboards: finds the board of a window, live, frozen or stored, and adds to its rows the
+ * users' xp, display names and ranks in the window before.
+ *
+ * Invariants: a page shows durable state only, and one window as a whole: rows, ranks and total
+ * come from one board.
+ *
+ * Cost: a page reads no user. Users' xp are the scores on the all-time board, and names are in
+ * `Boards`, also for users who are not in memory. Only stored boards are read from LMDB.
  */
 import { Effect } from "effect"
 import { Gaps } from "../../domain/board/Gaps.ts"
@@ -35,11 +40,14 @@ export type BoardWindow = "all_time" | WindowKind
 export interface BoardQuery {
   /** `all_time` by default. */
   readonly window?: BoardWindow
-  /** A time (epoch milliseconds) or a local date such as `2026-11-01` in the window; by default now. */
+  /**
+   * A time (epoch milliseconds) or a local date such as `2026-11-01` within the window; by default
+   * now.
+   */
   readonly at?: number | string
   readonly limit: number
   readonly offset: number
-  /** The user around whom the page lies, instead of `offset`. */
+  /** The user in the middle of the page; replaces `offset`. */
   readonly around?: string
 }
 
@@ -49,9 +57,12 @@ export interface BoardEntry {
   readonly displayName: string | null
   /** The xp in the window. */
   readonly score: number
-  /** All xp of the user, which make the level. */
+  /** All xp of the user, which decide the level. */
   readonly xp: number
-  /** The rank in the window before; null where the user was not listed, and on the all-time board. */
+  /**
+   * The rank in the window before; null: the user was not listed there, or this is the all-time
+   * board.
+   */
   readonly previousRank: number | null
 }
 
@@ -63,7 +74,7 @@ export interface BoardPage {
   readonly total: number
   /** The position of the first entry, from 0. */
   readonly offset: number
-  /** The place of the user that was asked for with `around`, null when not listed. */
+  /** The entry of the user in `around`; null: not listed; absent: the query has no `around`. */
   readonly me?: BoardEntry | null
 }
 
@@ -80,7 +91,7 @@ export interface BoardReaderOptions {
   readonly broken: (cause: Broken) => LaurelError<"storage_unavailable">
 }
 
-/** A window, and its board. */
+/** A window with its board, and the board of the window before. */
 interface Found {
   readonly startsAt: number | null
   readonly endsAt: number | null
@@ -98,7 +109,9 @@ export class BoardReader {
     this.#options = options
   }
 
-  /** A page of a board. Fails with `invalid_request` for a window that is not there, `user_not_found` for `around`. */
+  /**
+   * A page of a board. `invalid_request`: there is no such window; `user_not_found`: for `around`.
+   */
   read(
     environment: RankedEnvironment,
     query: BoardQuery,
@@ -112,7 +125,7 @@ export class BoardReader {
       let me: BoardRow | undefined
       if (around !== undefined) {
         me = yield* self.#safely(board.find(around))
-        // Everybody who is listed is there.
+        // Only a user who is not listed may be unknown.
         if (me === undefined && (yield* self.#isUnknown(environment, around))) {
           return yield* Effect.fail(userNotFound)
         }
@@ -150,7 +163,7 @@ export class BoardReader {
         userId,
         displayName: member === undefined ? null : names.get(member),
         score,
-        // The board of all time has them.
+        // On the all-time board the score is the user's xp.
         xp: startsAt === null ? score : allXp(member),
         previousRank: ranks?.[index] ?? null,
       })),
@@ -193,7 +206,7 @@ export class BoardReader {
     )
   }
 
-  /** The board of one window, wherever it is; an empty one where it had no users. */
+  /** The board of a window, in whichever state it is; an empty board if the window had no users. */
   #window(
     environment: RankedEnvironment,
     kind: WindowKind,

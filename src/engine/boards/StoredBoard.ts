@@ -1,17 +1,24 @@
 /**
- * A frozen board in LMDB, in the table `boards`. All keys begin with a letter, the environment, the kind of
- * window and its index:
+ * The stored form of a board, in the table `boards`. Each key begins with a letter, the
+ * environment, the kind of window and its index:
  *
- *     w              the window (JSON); written last, so a board without it is not there
- *     r, position    a page of rows from that position on: the position of the first row with the same score as
- *                    the first here (uint32), then for each row its score (float64), the bytes of its user id
- *                    (uint16) and the id (UTF-8); an empty id is a gap
- *     u, bucket, n   where users are: pairs of the hash of an id and the position of a page (uint32 each)
+ *     w              the window (JSON); written last: a board without it does not count
+ *     r, position    a page of rows from this position on: the position of the first row with the
+ *                    same score as the page's first row (uint32), then for each row its score
+ *                    (float64), the length of the user id (uint16) and the id (UTF-8); an empty id
+ *                    is a gap
+ *     u, bucket, n   part n of a bucket of the index: pairs of the hash of an id and the position of
+ *                    a page (uint32 each)
  *     g, position    a gap; the value is empty
  *
- * Numbers are little-endian. The index has hashes in place of ids, which would take as much space again as
- * the rows; a bucket holds those of one range of hashes. Values stay below `boardPageBytesMax`, since
- * LMDB deletes large values badly.
+ * Numbers are little-endian.
+ *
+ * Invariants: the pages have `size` rows in order, including gaps. Each user in a row has a pair in
+ * the bucket of its hash. Values stay below `boardPageBytesMax`, since LMDB deletes large values
+ * badly.
+ *
+ * Cost: to find a user reads a bucket and a page. The index has hashes, not ids, which would take
+ * as much space as the rows.
  */
 import { Effect, Stream } from "effect"
 import { Gaps } from "../../domain/board/Gaps.ts"
@@ -24,21 +31,23 @@ import { type BoardRow, type BoardSource, ranksByFind } from "./BoardSource.ts"
 
 type Store = Storage["Service"]
 
-/** Where a board is kept. */
+/** The place of a board in the table. */
 export interface BoardPlace {
   readonly environment: string
   readonly kind: WindowKind
   readonly index: number
 }
 
-/** A window that is over. Times are epoch milliseconds; `sequence` is that of the record that closed it. */
+/**
+ * A closed window. Times are epoch milliseconds; `sequence` is that of the record that closed it.
+ */
 export interface ClosedWindow {
   readonly startsAt: number
   readonly endsAt: number
   readonly sequence: number
 }
 
-/** The value of `w`: `size` rows, with gaps, and `buckets` of the index. */
+/** The value of `w`: `size` rows, including gaps, and the number of `buckets` of the index. */
 export interface StoredWindow extends ClosedWindow {
   readonly size: number
   readonly buckets: number
@@ -81,7 +90,7 @@ export const windowEntry = (
 export const gapEntry = (place: BoardPlace, position: number): Entry =>
   entry(boardKey("g", place, position), "")
 
-/** All boards that are stored, each with its gaps. */
+/** All stored boards, each with its gaps. */
 export const readWindows = Effect.fnUntraced(function* (storage: Store) {
   const windows: Array<{ place: BoardPlace; window: StoredWindow; gaps: Gaps }> = []
   for (const found of yield* readRange(storage, rangeOf(compositeKey("w")))) {
@@ -96,11 +105,11 @@ export const readWindows = Effect.fnUntraced(function* (storage: Store) {
 
 export const rowHeadBytes = 10
 
-/** A page of rows, which `page` holds as they are stored, the first of them at `position`. */
+/** The entry of a page of rows in stored form; its first row is at `position`. */
 export const pageEntry = (place: BoardPlace, position: number, page: Uint8Array): Entry =>
   entry(boardKey("r", place, position), page)
 
-/** A row in its page: the user's id stands there from `idAt` to `end`. */
+/** A row with the place of the user's id in its page: from `idAt` to `end`. */
 interface PageRow extends Omit<BoardRow, "userId"> {
   readonly idAt: number
   readonly end: number
@@ -122,7 +131,7 @@ function* rowsOf(page: Buffer, position: number): Generator<PageRow> {
 
 export const pairBytes = 8
 
-/** A part of a bucket: hashes and the positions of the pages that they lead to, in turn. */
+/** The entry of a part of a bucket: pairs of a hash and the position of a page. */
 export const bucketEntry = (
   place: BoardPlace,
   bucket: number,
@@ -130,7 +139,7 @@ export const bucketEntry = (
   pairs: Uint8Array,
 ): Entry => entry(boardKey("u", place, bucket, part), pairs)
 
-/** The hash under which the row of a user is found whose id (UTF-8) stands in `bytes` from `start` to `end`. */
+/** The hash of a user id, which is in `bytes` (UTF-8) from `start` to `end`. */
 export const userHash = (bytes: Uint8Array, start: number, end: number): number =>
   halfSipHash(bytes, start, end, 0, 0)
 
@@ -165,8 +174,8 @@ const findRow = Effect.fnUntraced(function* (
 })
 
 /**
- * The position of a user's row on a stored board, and the entries that remove the user and every trace of the id;
- * `undefined` without such a row.
+ * The position of a user's row on a stored board, and the entries that make it a gap and delete the
+ * id from page and index; `undefined`: the board does not list the user.
  */
 export const removalOf = Effect.fnUntraced(function* (
   storage: Store,
@@ -188,7 +197,10 @@ export const removalOf = Effect.fnUntraced(function* (
   return { position: row.position, entries }
 })
 
-/** A stored board as it is read: `gaps` are those that it has on disk, `removed` users who are gone since. */
+/**
+ * Opens a stored board for reading. `gaps` are the gaps on disk; the rows of users in `removed` are
+ * gaps too, but not on disk yet.
+ */
 export const openStoredBoard = Effect.fnUntraced(function* (
   storage: Store,
   place: BoardPlace,

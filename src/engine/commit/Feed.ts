@@ -1,15 +1,23 @@
 /**
- * Follows the durable journal: from a sequence on, then live. Streams and webhooks are derived from it.
+ * The feed of durable records: a follower reads the journal from a sequence on, then gets each new
+ * record as it becomes durable. Streams and webhooks are derived from it.
  *
- * - A follower pulls. Its records are in the journal, also in relaxed durability, in order and without gaps.
- * - A ring, shared by all followers, keeps the newest records, and for a short while their messages. A follower at the
- *   head reads the ring; one that fell behind it or begins in the past reads the journal, a piece at a time, until it has
- *   caught up. So memory is bounded by the ring, the newest messages, and one piece for each of at most
- *   `feedReadersMax` readers.
- * - The journal is not kept for followers: one that is too slow fails with `FeedGone`, unless it `hold`s the journal.
+ * Invariants:
+ * - A follower gets every record from its first on, in order, without gaps, and only records that
+ *   the journal has, also in relaxed durability.
+ * - The ring holds consecutive records, the newest last. It is empty without followers.
+ * - The journal is pruned without regard to followers. A follower that falls behind the oldest
+ *   record fails with `FeedGone`, unless it holds the journal (`hold`).
  *
- * Cost: nothing on the path of a write without followers; else one push per record, and one wake-up per turn of the
- * event loop, from a plain array: a latch that synchronous code opens stays open for its waiters.
+ * A follower at the head reads the ring, which all followers share. A follower that begins in the
+ * past or has fallen behind the ring reads the journal, a piece at a time, until it has caught up.
+ * The engines of a process share the bounds of their rings equally (`FeedShares`), so memory is
+ * bounded by the rings, the newest messages, and one piece for each of at most `feedReadersMax`
+ * readers.
+ *
+ * Cost: without followers nothing on the path of a write. Otherwise a push for each record and a
+ * wake-up for each turn of the event loop. The waiters are a plain array, since a latch that
+ * synchronous code opens would stay open for later waiters.
  */
 
 import { Data, Effect, Option, type Scope, Semaphore, Stream } from "effect"
@@ -20,9 +28,7 @@ import type { Broken, Storage, StoredRecord } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import { decodeRecord } from "../records/Codec.ts"
 
-/* A record as the followers of the feed get it. */
-
-/** A durable record, with the messages it makes. */
+/** A durable record as followers get it, with the messages made of it. */
 export class FeedEntry {
   readonly record: JournalRecord
   /** Bytes of its text. */
@@ -34,7 +40,10 @@ export class FeedEntry {
     this.bytes = bytes
   }
 
-  /** The message of the fact at `index`, made once for all readers that send it at about the same time. */
+  /**
+   * The message of the fact at `index`, made once for all followers that send it at about the same
+   * time.
+   */
   message(index: number): Told {
     if (this.#messages === undefined) {
       this.#messages = []
@@ -44,7 +53,7 @@ export class FeedEntry {
     return this.#messages[index]
   }
 
-  /** Drops the messages; the next request makes them again. */
+  /** Drops the messages; the next call of `message` makes them again. */
   forget(): void {
     this.#messages = undefined
   }
@@ -67,47 +76,52 @@ class MessageCache {
   }
 }
 
-// A cache: it holds no state of the engine.
+// A cache, not a state: all engines of the process share it.
 const messageCache = new MessageCache()
 
 /** A message as it is sent. */
 export interface Told {
   readonly id: string
-  /** The whole of it, JSON. */
+  /** The whole message, JSON. */
   readonly text: string
 }
 
 const told = (message: Message): Told => ({ id: message.id, text: JSON.stringify(message) })
 
-/** The record is not in the journal any more: `first` is the oldest that is. */
+/** The journal no longer has the record; `first` is the sequence of its oldest one. */
 export class FeedGone extends Data.TaggedError("FeedGone")<{ readonly first: number }> {}
 
 export interface Follower {
-  /** The sequence of the next record that it gets. */
+  /** The sequence of the next record for it. */
   readonly position: number
-  /** The next records, at least one and at most `max`; waits for them. Not to be called twice at once. */
+  /**
+   * Waits for the next records and returns 1 to `max` of them. Must not be called while a call is
+   * pending.
+   */
   readonly take: (max: number) => Effect.Effect<ReadonlyArray<FeedEntry>, FeedGone>
 }
 
-/** What the feeds of all engines of a process share: the bounds of the ring, and the readers of journals. */
+/**
+ * What the feeds of a process share: the bounds of their rings, and the permits to read a journal.
+ */
 export class FeedShares {
   readonly reading = Semaphore.makeUnsafe(limits.feedReadersMax)
-  /** Feeds that have followers: each has an equal share. */
+  /** How many feeds have followers; each gets an equal share of the bounds. */
   followed = 0
 }
 
 export interface FeedOptions {
   readonly storage: Storage["Service"]
   readonly commit: {
-    /** The sequence of the last record that was acknowledged. */
+    /** The sequence of the last durable record. */
     readonly durableSequence: number
-    /** Ends when the journal has every record up to that of this moment. */
+    /** Ends when the journal has every record that is durable now. */
     readonly written: Effect.Effect<void>
   }
   readonly onBroken: (cause: Broken) => void
-  /** Absent: this engine is alone. */
+  /** Absent: this engine is alone in its process. */
   readonly shares?: FeedShares
-  /** Other bounds of the ring than those in `Limits.ts`. */
+  /** The bounds of the ring; by default `feedRecordsMax` and `feedBytesMax`. */
   readonly recordsMax?: number
   readonly bytesMax?: number
 }
@@ -115,7 +129,7 @@ export interface FeedOptions {
 export class Feed {
   readonly #options: FeedOptions
   readonly #shares: FeedShares
-  /** Consecutive records, of which those before `#oldest` are gone. */
+  /** Consecutive records; the places before index `#oldest` are empty. */
   #ring: Array<FeedEntry> = []
   #oldest = 0
   #bytes = 0
@@ -135,7 +149,7 @@ export class Feed {
     return this.#options.commit.durableSequence
   }
 
-  /** A record became durable. In order, for every record. */
+  /** A record became durable. Called for every record, in order. */
   committed(record: JournalRecord, bytes: number): void {
     if (record.subject.actor === "project") {
       for (const listener of this.#projectListeners) listener(record)
@@ -148,7 +162,7 @@ export class Feed {
     this.#trim()
     if (this.#waiting.length > 0 && !this.#waking) {
       this.#waking = true
-      // After the whole batch, and after the commit loop has gone on.
+      // After the whole batch, when the commit loop has continued.
       setImmediate(this.#wake)
     }
   }
@@ -186,7 +200,10 @@ export class Feed {
         }),
     )
 
-  /** Calls back with every record of a project actor once the actor's durable state has it, until the scope closes. */
+  /**
+   * Calls back with each record of a project actor, once its durable state has it, until the scope
+   * closes.
+   */
   readonly onProjectRecord = (
     listener: (record: JournalRecord) => void,
   ): Effect.Effect<void, never, Scope.Scope> =>
@@ -198,8 +215,8 @@ export class Feed {
     )
 
   /**
-   * Keeps the journal from the sequence that `needed` returns until the scope closes: beyond its ordinary
-   * retention, but not without bound (`journalHeldBytesMax`).
+   * Keeps the journal from the sequence that `needed` returns on, until the scope closes: longer
+   * than its usual retention, but within `journalHeldBytesMax`.
    */
   readonly hold = (
     needed: Effect.Effect<number, Broken>,
@@ -211,14 +228,14 @@ export class Feed {
       () => Effect.sync(() => this.#holds.delete(needed)),
     )
 
-  /** The lowest sequence that is held; `undefined` without a hold. */
+  /** The lowest sequence that a hold needs; `undefined`: there is no hold. */
   readonly held: Effect.Effect<number | undefined, Broken> = Effect.suspend(() =>
     Effect.map(Effect.all([...this.#holds]), (needed) =>
       needed.length === 0 ? undefined : Math.min(...needed),
     ),
   )
 
-  /** The records from `sequence` on, which is durable: at least one and at most `max`. */
+  /** 1 to `max` records from `sequence` on, which must be durable. */
   readonly read = (
     sequence: number,
     max: number,
@@ -228,7 +245,10 @@ export class Feed {
       return live.length > 0 ? Effect.succeed(live) : this.#read(sequence, max)
     })
 
-  /** The sequence of the first record that was decided at `at` (epoch milliseconds) or later; one after the head where there is none. */
+  /**
+   * The sequence of the first record decided at `at` (epoch milliseconds) or later; the one after
+   * the head if none.
+   */
   readonly sequenceAt = (at: number): Effect.Effect<number> =>
     Effect.gen({ self: this }, function* () {
       let low = yield* this.#options.storage.firstSequence
@@ -237,7 +257,7 @@ export class Feed {
       while (low < high) {
         const middle = Math.floor((low + high) / 2)
         const found = (yield* this.find([middle])).get(middle)
-        // Pruned meanwhile: the first record that is left comes after it.
+        // An absent record was pruned meanwhile: the first record that is left comes after it.
         if (found === undefined || found.record.at < at) low = middle + 1
         else high = middle
       }
@@ -245,8 +265,8 @@ export class Feed {
     })
 
   /**
-   * The records with these sequences, in ascending order, all durable; those that are not kept any more are
-   * left out. Sequences that lie close together cost one look into the journal.
+   * The records with these sequences, which must be ascending and durable. Records that the journal
+   * no longer has are absent. Sequences close together cost one read of the journal.
    */
   readonly find = (
     sequences: ReadonlyArray<number>,
@@ -274,14 +294,14 @@ export class Feed {
     return Effect.gen({ self: this }, function* () {
       while (position > this.head) yield* this.#moved
       const last = this.head
-      // Relaxed durability announces records before the journal has them.
+      // In relaxed durability records become durable before the journal has them.
       yield* this.#options.commit.written
       const live = this.#live(position, Math.min(max, last - position + 1))
       return live.length > 0 ? live : yield* this.#read(position, max)
     })
   }
 
-  /** Ends when there are new records. */
+  /** Ends when new records are durable. */
   readonly #moved = Effect.callback<void>((resume) => {
     const resumed = () => resume(Effect.void)
     this.#waiting.push(resumed)
@@ -290,7 +310,7 @@ export class Feed {
     })
   })
 
-  /** The records of the ring from `position` on. */
+  /** Up to `max` records from `position` on; empty if the ring does not have that record. */
   #live(position: number, max: number): ReadonlyArray<FeedEntry> {
     const first = this.#ring[this.#oldest]?.record.sequence
     if (first === undefined || position < first) return []
@@ -298,7 +318,7 @@ export class Feed {
     return this.#ring.slice(from, from + max)
   }
 
-  /** The records of the journal from `position` on: at least one. */
+  /** 1 to `max` records of the journal from `position` on. */
   #read(position: number, max: number): Effect.Effect<ReadonlyArray<FeedEntry>, FeedGone> {
     return Effect.gen({ self: this }, function* () {
       const piece = yield* this.#piece(position)
@@ -306,7 +326,7 @@ export class Feed {
         return yield* new FeedGone({ first: yield* this.#options.storage.firstSequence })
       }
       const entries: Array<FeedEntry> = []
-      // The journal may have more: records that are durable and become visible in the next turns.
+      // The journal may already have records beyond the head: the next turns announce those.
       for (const stored of piece.slice(0, Math.min(max, this.head - position + 1))) {
         entries.push(entryOf(stored))
         if (entries.length % decodeTurnRecords === 0) yield* yieldToEventLoop
@@ -315,7 +335,7 @@ export class Feed {
     })
   }
 
-  /** A piece of the journal that begins with the record `position`; empty when that is gone. */
+  /** A piece of the journal that begins with the record `position`; empty if that was pruned. */
   #piece(position: number): Effect.Effect<ReadonlyArray<StoredRecord>> {
     const { onBroken, storage } = this.#options
     const isGone = Effect.map(storage.firstSequence, (first) => position < first)
@@ -325,14 +345,15 @@ export class Feed {
     }).pipe(
       Effect.catchTag("Broken", (broken) =>
         Effect.flatMap(isGone, (gone) => {
-          // Else it was pruned while it was read.
+          // The failure is the storage's only if the record was not pruned during the read.
           if (!gone) onBroken(broken)
           return gone ? Effect.succeed([]) : Effect.never
         }),
       ),
       (piece) => Semaphore.withPermit(this.#shares.reading, piece),
     )
-    // PostgreSQL has it and does not answer now. Others read their local files meanwhile.
+    // The record is in PostgreSQL, which does not answer now. The permit is free meanwhile, so that
+    // others can read their local files.
     return Effect.catchTag(read, "NoSpace", () =>
       Effect.andThen(
         Effect.sleep(limits.feedRetryMs),
@@ -351,7 +372,7 @@ export class Feed {
       this.#bytes -= this.#ring[this.#oldest]!.bytes
       this.#ring[this.#oldest++] = forgotten
     }
-    // Moving the rest costs no more than what was pushed since.
+    // Moving the rest costs no more than the pushes since the last time.
     if (this.#oldest * 2 > this.#ring.length) {
       this.#ring = this.#ring.slice(this.#oldest)
       this.#oldest = 0
@@ -368,7 +389,7 @@ export class Feed {
 const entryOf = ({ body }: StoredRecord): FeedEntry =>
   new FeedEntry(decodeRecord(body), body.length)
 
-/** Holds no record in memory. */
+/** Fills a place of the ring whose record is gone. */
 const forgotten = undefined as unknown as FeedEntry
 
 /** How many records are decoded before the event loop may serve others. */

@@ -1,23 +1,34 @@
 /**
- * Group commit: records that arrive while a batch is being flushed form the next one, so that one flush
+ * Group commit: records that arrive while a batch is flushed form the next batch, so one flush
  * serves many writers.
  *
- * - `append` gives a record its place at once; `onCommitted` gets it, in order, when its batch is durable: up to
- *   `commitTurnRecordsMax` records in a turn of the event loop, so that a large batch does not hold it.
- * - One batch is at the disk at a time. A batch is sealed at `commitBatchBytesMax`, and at the end of the slab that has
- *   its texts (`RecordBuffer`). From `commitPendingBytesMax` not yet durable bytes on, `accepting` is false and callers
- *   take no more commands; those already accepted are still appended.
- * - A batch of few records waits `commitDelayMs` for more where that helps (`CommitDelay`). A batch with an urgent record
- *   waits for nothing beyond the turn: the next records are those of another environment, turn after turn.
- * - No space, or a database that does not answer: the batch at the head is retried until it succeeds; meanwhile `stalled` is true and no command is taken.
- *   After `stalledAnswerMs`, at each retry, `onStalled` gets the entries that were not handed to `onCommitted`, and the
- *   waiters are called: no caller waits longer for a full disk. The records still go to the disk.
- * - Another server has the journal: `onBroken` with `Fenced`, no caller gets an outcome, and the engine is to be closed.
- * - Any other failure: `onBroken`, and no further batch is committed. The process must end.
- * - Relaxed durability hands a batch to `onCommitted` before the flush.
+ * Invariants:
+ * - `append` gives a record its sequence at once. `onCommitted` gets every record, in the order of
+ *   the sequences, when its batch is durable. Relaxed durability calls it before the flush.
+ * - One batch is at the disk at a time, and batches go there in order. A batch is sealed, and takes
+ *   no more records, at `commitBatchBytesMax` and at the end of the slab that holds its texts
+ *   (`RecordBuffer`).
+ * - From `commitPendingBytesMax` of bytes that are not durable on, `accepting` is false and callers
+ *   take no more commands. Commands accepted before are still appended.
  *
- * Cost: each record is written once, into `texts`, and goes to the disk from there. The wake-up of the loop is a plain
- * callback, since every record passes it.
+ * Delay: a batch of few records waits `commitDelayMs` for more where that pays (`CommitDelay`). A
+ * batch with an urgent record waits only to the end of the turn, since the records that would
+ * follow are those of another environment.
+ *
+ * Failures:
+ * - No space, or a database that does not answer: the loop retries the batch until it succeeds.
+ *   Meanwhile `stalled` is true and no command is accepted. After `stalledAnswerMs`, at each retry,
+ *   `onStalled` gets the entries that `onCommitted` has not had, and the waiters are called, so no
+ *   caller waits longer. The records stay queued for the disk.
+ * - Another server has taken the journal over: `onBroken` gets `Fenced`, callers are told that the
+ *   outcome is unknown, and the engine must be closed.
+ * - Any other failure: `onBroken`, and no further batch is committed. The process must end.
+ *
+ * Ownership: this loop owns a record from its append until `onCommitted`. The texts belong to
+ * `RecordBuffer`, which keeps them until a snapshot has them.
+ *
+ * Cost: the text of a record is written once, into `texts`, and goes to the disk from there. A
+ * plain callback wakes the loop, since every record does so.
  */
 
 import { Cause, Clock, Effect, type Scope } from "effect"
@@ -27,28 +38,30 @@ import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { RecordBuffer } from "../records/RecordBuffer.ts"
 
 /*
- * Whether a commit of few records waits for more before its flush (`commit_delay` of PostgreSQL): a flush costs the
- * processor as much for one record as for ten, and at half load most of what an event costs is its share of a flush.
+ * Whether a commit of few records waits for more before its flush, as with PostgreSQL's
+ * `commit_delay`. A flush costs the processor as much for one record as for ten, and at half load
+ * most of the cost of an event is its share of a flush.
  *
- * A record alone does not wait: at a light load the processor has time, and callers get their answers sooner. The wait
- * pays only where records keep coming. It gains nothing where all callers wait for this very commit, or where they
- * are few. So each wait decides about the next: after one that brought records every such commit waits; after one
- * that brought none the next commits do not, up to `commitDelaySkipsMax`, twice as many each time.
+ * A single record does not wait: at a light load the processor has time, and callers get their
+ * answers sooner. The wait pays only where records keep coming. It gains nothing where callers are
+ * few, or where all of them wait for this commit. So each wait decides about the next: after a wait
+ * that brought records, every commit of few records waits. After a wait that brought none, commits
+ * skip the wait, twice as many each time and up to `commitDelaySkipsMax`.
  */
 
 export class CommitDelay {
-  /** Commits without a wait after the next one, and those left of them. */
+  /** How many commits skip the wait after a wait without records, and how many of them are left. */
   #skips: number = limits.commitDelaySkipsMax
   #left: number = limits.commitDelaySkipsMax
 
-  /** Whether the next commit, of few records, waits. */
+  /** Whether the next commit of few records waits. */
   isDue(): boolean {
     if (this.#left === 0) return true
     this.#left--
     return false
   }
 
-  /** A commit waited, and records came meanwhile or not. */
+  /** A commit has waited; `cameMore`: records came meanwhile. */
   waited(cameMore: boolean): void {
     this.#skips = cameMore ? 0 : Math.min(2 * this.#skips + 1, limits.commitDelaySkipsMax)
     this.#left = this.#skips
@@ -57,53 +70,64 @@ export class CommitDelay {
 
 export type Durability = "fsync" | "relaxed"
 
-/** Waits for all records appended before. */
+/** Waits for all records that were appended before it. */
 export interface CommitWaiter {
-  /** All of it is committed. */
+  /** All these records are committed. */
   readonly committed: () => void
-  /** The disk has been full for too long. Returns whether to wait on: then the next retry calls again. */
+  /**
+   * The disk has been full for too long. Returns whether it still waits: then each retry calls
+   * again.
+   */
   readonly stalled: () => boolean
 }
 
 export interface GroupCommit<Entry> {
-  /** The sequence that the next append gets. */
+  /** The sequence of the next record. */
   readonly nextSequence: number
-  /** Everything up to here is durable. */
+  /** Every record up to this sequence is durable. */
   readonly durableSequence: number
-  /** The disk is full, or the database away; the batch at the head waits. */
+  /** The disk is full or the database does not answer; the batch at the head waits. */
   readonly stalled: boolean
-  /** Whether there is room for another record. */
+  /** Whether the bytes that are not durable leave room for more commands. */
   readonly accepting: boolean
   /** Bytes of entries that are not durable yet. */
   readonly pendingBytes: number
   /** Queues the record whose text is `encoded`; returns its sequence. */
   readonly append: (encoded: string, entry: Entry) => number
-  /** Calls the waiter when everything appended so far is durable; at once if it is. */
+  /** Calls the waiter when every record appended so far is durable, at once if it already is. */
   readonly afterCommit: (waiter: CommitWaiter) => void
-  /** Ends when all that was handed to `onCommitted` is in the journal: at once, but for relaxed durability. */
+  /**
+   * Ends when the journal has every record that `onCommitted` has had; waits only in relaxed
+   * durability.
+   */
   readonly written: Effect.Effect<void>
-  /** Another server has the journal. */
+  /** Another server has taken the journal over. */
   readonly fenced: boolean
-  /** Ends when everything appended so far is in the journal: true; or when the disk has been full for too long: false. */
+  /**
+   * Ends with true when the journal has every record appended so far, or with false when the disk
+   * has been full for too long.
+   */
   readonly settled: Effect.Effect<boolean>
 }
 
-/** Bytes that are not durable yet, of all engines of the process. */
+/** How many bytes of all engines of the process are not durable yet. */
 export interface PendingBytes {
   bytes: number
 }
 
 export interface GroupCommitOptions<Entry> {
   readonly durability: Durability
-  /** Where the texts of records stay; the next one there is the one after the last of the storage. */
+  /** Holds the texts of records. Its next sequence follows the last one of the storage. */
   readonly texts: RecordBuffer
-  /** Shared with other engines; absent: this one is alone. */
+  /** Shared by the engines of the process; absent: this engine is alone. */
   readonly shared?: PendingBytes
-  /** Consecutive entries of one batch, in one turn of the event loop. */
+  /** Gets consecutive entries of one batch, in one turn of the event loop. */
   readonly onCommitted: (entries: ReadonlyArray<Entry>) => void
-  /** Whether the record must not wait until the batch has more. */
+  /** Whether a batch with this record must not wait for more records. */
   readonly isUrgent?: (entry: Entry) => boolean
-  /** The callers of these entries, which are not durable, have waited too long for space. Called again as long as they wait. */
+  /**
+   * Gets entries that are not durable and whose callers have waited too long; called at each retry.
+   */
   readonly onStalled: (entries: ReadonlyArray<Entry>) => void
   readonly onBroken: (cause: Broken) => void
   /** A batch is in the journal. */
@@ -116,11 +140,11 @@ class Batch<Entry> {
   waiters: Array<CommitWaiter> = []
   /** Bytes of its frames. */
   bytes = 0
-  /** As soon as it is sealed. */
+  /** Its bytes for the journal; set when it is sealed. */
   frames: Buffer | undefined
-  /** All of it was handed to `onCommitted`. */
+  /** `onCommitted` has had all its entries. */
   announced = false
-  /** Those who wait until it is in the journal. */
+  /** These wait until it is in the journal. */
   writtenWaiters: Array<CommitWaiter> = []
 
   constructor(firstSequence: number) {
@@ -135,8 +159,8 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
   const storage = yield* Storage
   const clock = yield* Clock.Clock
   const loop = new CommitLoop(options, storage, clock)
-  // Finalizers run newest first: this one runs after the loop has ended, when nothing is on its way
-  // to the disk.
+  // Finalizers run newest first: this one runs after the loop has ended, when no batch is at the
+  // disk.
   yield* Effect.addFinalizer(() => Effect.sync(() => loop.release()))
   yield* loop.run.pipe(
     Effect.catchCause((cause) =>
@@ -150,7 +174,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
   return loop
 })
 
-/** The state of a group commit, and the loop that writes its batches. */
+/** The state of a group commit, with the loop that writes its batches. */
 class CommitLoop<Entry> implements GroupCommit<Entry> {
   durableSequence: number
   pendingBytes = 0
@@ -188,7 +212,7 @@ class CommitLoop<Entry> implements GroupCommit<Entry> {
     return this.shared.bytes < limits.commitPendingBytesMax
   }
 
-  // Callers pass these two on without their object.
+  // Callers pass `append` and `afterCommit` on without their object.
   readonly append = (encoded: string, entry: Entry): number => {
     if (this.collecting.entries.length > 0 && !this.texts.hasRoom(encoded)) this.seal()
     const sequence = this.texts.nextSequence
@@ -213,7 +237,7 @@ class CommitLoop<Entry> implements GroupCommit<Entry> {
 
   readonly written = Effect.callback<void>((resume) => {
     const committed = () => resume(Effect.void)
-    // With fsync durability, only what is in the journal reaches `onCommitted`.
+    // With fsync durability, `onCommitted` gets a record only after the journal has it.
     if (this.options.durability === "relaxed" && this.flushing !== undefined) {
       this.flushing.writtenWaiters.push({ committed, stalled: () => true })
     } else committed()
@@ -231,7 +255,7 @@ class CommitLoop<Entry> implements GroupCommit<Entry> {
     })
   })
 
-  /** Returns this engine's share of the bytes that all engines count together. */
+  /** Subtracts this engine's bytes from the count that all engines share. */
   release(): void {
     this.shared.bytes -= this.pendingBytes
   }
@@ -250,7 +274,7 @@ class CommitLoop<Entry> implements GroupCommit<Entry> {
     this.collecting = new Batch(this.texts.nextSequence)
   }
 
-  /** The batch of the latest record that is not in the journal. */
+  /** The batch with the latest record; `undefined`: the journal has every record. */
   private latest(): Batch<Entry> | undefined {
     if (this.collecting.entries.length > 0) return this.collecting
     return this.sealed[this.sealed.length - 1] ?? this.flushing
@@ -272,14 +296,14 @@ class CommitLoop<Entry> implements GroupCommit<Entry> {
 
   /**
    * Waits for the first record, then for more: while each turn of the event loop brings records,
-   * they join the batch. Turns can be long, so the waiting ends after `commitCollectMs`.
+   * they join the batch. Turns can be long, so the wait ends after `commitCollectMs`.
    */
   private readonly collect = Effect.gen({ self: this }, function* () {
     const slept = !this.hasPending()
     yield* this.pending
     const wokenAt = performance.now()
     for (let turn = 0; turn < limits.commitTurnsMax && this.sealed.length === 0; turn++) {
-      // The first record wakes the loop before the other records of its turn have arrived.
+      // The first record wakes the loop before the other records of its turn are appended.
       if ((turn > 0 || !slept) && this.isUrgent()) break
       const before = this.collecting.entries.length
       yield* yieldToEventLoop
@@ -321,7 +345,9 @@ class CommitLoop<Entry> implements GroupCommit<Entry> {
     for (const waiter of batch.waiters) waiter.committed()
   })
 
-  /** Writes a batch to the journal. Retries while the disk is full or the database is away. */
+  /**
+   * Writes a batch to the journal. Retries while the disk is full or the database does not answer.
+   */
   private readonly write = Effect.fnUntraced({ self: this }, function* (batch: Batch<Entry>) {
     const request = {
       firstSequence: batch.firstSequence,
@@ -358,7 +384,7 @@ class CommitLoop<Entry> implements GroupCommit<Entry> {
     )
   })
 
-  /** Another server has the journal: records that are not in it will not enter it through this engine. */
+  /** Another server has taken the journal over: no further record of this engine enters it. */
   private readonly refuseForEver = Effect.fnUntraced({ self: this }, function* (fenced: Fenced) {
     this.stalled = true
     this.fenced = true
@@ -369,7 +395,7 @@ class CommitLoop<Entry> implements GroupCommit<Entry> {
     }
   })
 
-  /** Answers the callers of all records that are not durable: the disk has been full for too long. */
+  /** Tells the callers of all records that are not durable that they have waited too long. */
   private refuseWaiting(atDisk: Batch<Entry>): void {
     for (const batch of [atDisk, ...this.sealed, this.collecting]) {
       if (!batch.announced) {
@@ -381,7 +407,8 @@ class CommitLoop<Entry> implements GroupCommit<Entry> {
   }
 }
 
-// A timer of Node: under a virtual clock a commit would wait until a test moves the clock.
+// Node's timer, not the Effect clock: under a test's virtual clock a commit would wait until the
+// test moves that clock.
 const pause = Effect.callback<void>((resume) => {
   const timer = setTimeout(() => resume(Effect.void), limits.commitDelayMs)
   return Effect.sync(() => clearTimeout(timer))
@@ -395,39 +422,49 @@ const logStall = ({ operation, outage }: NoSpace) =>
   ).pipe(Effect.annotateLogs({ operation, ...(outage !== undefined && { cause: outage }) }))
 
 /**
- * The path of a durable record: named stages, in this order, for one record after the other. Parts of the
- * engine subscribe to a stage when they are made; the place of a stage, with its reason, is stated here alone.
+ * The path of a durable record: each record passes these stages in this order before the next
+ * record begins. Parts of the engine subscribe to a stage when they are made. Only this list states
+ * the order, with the reason for each place.
  *
- * A stage runs inside the commit of a batch, up to `commitTurnRecordsMax` records in a turn of the event loop: it is
- * synchronous, must not throw, and leaves long work to a fiber.
- * Recovery runs the stages up to `erasure` for the records that it finds in the journal.
+ * A stage runs inside the commit of a batch, for up to `commitTurnRecordsMax` records in a turn of
+ * the event loop: it is synchronous, must not throw, and leaves long work to a fiber. Recovery runs
+ * the stages up to `erasure` for the records that it reads from the journal.
  */
 export const commitStages = [
-  /** Counts and the list of users, which no later stage reads. */
+  /** Counts, and the list of new users. No later stage reads them. */
   "counts",
-  /** The answer is kept under its key, so that no caller finds the key free again. */
+  /** Keeps the answer under its key, so that no caller finds the key free. */
   "idempotency",
-  /** The record joins those that await the next snapshot; the actor's list of durable records begins with it. */
+  /**
+   * The record awaits the next snapshot, and is now the newest in the actor's list of durable
+   * records.
+   */
   "snapshot",
-  /** An erasure hides all records before it: before the actor's state does, so that no reader finds one without the other. */
+  /**
+   * An erasure hides all earlier records of its user. It precedes the actor's state, so that no
+   * reader finds records of a user who has no state.
+   */
   "erasure",
-  /** The actor's durable state follows, and with it boards and agenda. All that comes later reads it. */
+  /**
+   * The actor's durable state takes the record in, and boards and agenda follow. Later stages read
+   * them.
+   */
   "actor",
   /** Closes windows by the new settings of a project. */
   "windows",
   /** Streams and webhooks. */
   "feed",
-  /** Starts the run of a badge. */
+  /** Starts the award of a badge to users who qualify already. */
   "backfills",
   /** Tests that watch. */
   "observer",
-  /** The answer. Last, since the caller may resume at once, in the middle of the batch. */
+  /** The answer. It is last because the caller may resume at once, in the middle of the batch. */
   "caller",
 ] as const
 
 export type CommitStage = (typeof commitStages)[number]
 
-/** Called after each batch that is in the journal: how many records it has, their bytes, and how long the disk took. */
+/** Called for each batch in the journal, with its records, its bytes and the time of its write. */
 type Written = (records: number, bytes: number, durationMs: number) => void
 
 export class CommitPipeline<Entry> {
@@ -436,18 +473,20 @@ export class CommitPipeline<Entry> {
   readonly #whenStalled: Array<(entry: Entry) => void> = []
   readonly #whenWritten: Array<Written> = []
 
-  /** Sets what a stage does; a stage without a subscriber does nothing. */
+  /** Subscribes to a stage, which has at most one subscriber. */
   on(stage: CommitStage, run: (entry: Entry) => void): void {
     this.#stages.set(stage, run)
     this.#inOrder = commitStages.flatMap((name) => this.#stages.get(name) ?? [])
   }
 
-  /** These records are durable, in the order of their sequences. */
+  /** Runs the stages for records that are durable, in the order of their sequences. */
   readonly committed = (entries: ReadonlyArray<Entry>): void => {
     for (const entry of entries) for (const run of this.#inOrder) run(entry)
   }
 
-  /** Calls back for each record whose caller has waited too long for a full disk, at each retry. */
+  /**
+   * Subscribes to records whose callers have waited too long for a full disk; called at each retry.
+   */
   onStalled(run: (entry: Entry) => void): void {
     this.#whenStalled.push(run)
   }

@@ -1,9 +1,15 @@
 /**
- * Finds the earlier record of a repeated command by its name (the caller's id): among the actor's pending records, then
- * in the snapshot's index. The filter recognises a new name, the usual case, without a look-up.
+ * Finds the earlier record of a repeated command by its name (the caller's id): among the actor's
+ * pending records, then in the snapshot's index (`IdIndex`).
  *
- * Both look-ups go by hash; the record itself has the name, which settles a collision. An actor with many pending records
- * gets a map of their hashes at its first repeat, so that a repeat costs the same however many there are. The next
+ * Invariants:
+ * - A name that has a record is always found, unless the user was erased after the record.
+ * - The filter has the hash of every name with a record, so a name whose hash it lacks is new.
+ * - Look-ups go by hash. The record itself has the name, which settles a collision.
+ *
+ * Cost: a new name, the usual case, costs a hash and a test of the filter. A repeat looks at up to
+ * `pendingNamesScannedMax` pending records. An actor with more gets a map of their hashes at its
+ * first repeat, so that further repeats cost one look-up however many records there are; the next
  * snapshot drops the map.
  */
 import { Effect } from "effect"
@@ -19,25 +25,25 @@ import { BloomFilter, hashText } from "./IdIndex.ts"
 
 export interface DeduplicatorOptions {
   readonly storage: Storage["Service"]
-  /** The ids that are known; its bits may be those of other engines, too. */
+  /** The filter of known ids, whose bits the engines of a process share. */
   readonly knownIds: BloomFilter
   readonly ids: IdIndex
   readonly erasures: Erasures
   readonly pending: PendingRecords
 }
 
-/** An actor, as its duplicates are found. */
+/** The parts of an actor by which its duplicates are found. */
 export interface NamedActor extends RecordChain, ErasedActor {
-  /** Where the hashes of its ids begin. */
+  /** The seed for hashes of its ids. */
   readonly idSeed: number
-  /** Of pending records that have a name, the latest by its hash, once it was worth making. */
+  /** By hash of a name, the latest pending record with it; `undefined`: not made yet. */
   named: Map<number, number> | undefined
 }
 
 export class Deduplicator {
   readonly #options: DeduplicatorOptions
   readonly #filter: BloomFilter
-  /** The last name that was looked for. */
+  /** The last name that was looked up, with its hash. */
   readonly #hashed = { key: "", idSeed: 0, hash: hashText("", 0) }
 
   constructor(options: DeduplicatorOptions) {
@@ -45,12 +51,12 @@ export class Deduplicator {
     this.#filter = new BloomFilter(options.knownIds)
   }
 
-  /** Adds what the snapshot has to the filter. Until then, every name is looked up. */
+  /** Adds the ids of the snapshot to the filter. Until that has ended, every name is looked up. */
   get fill(): Effect.Effect<void, Broken> {
     return this.#options.ids.fill(this.#filter)
   }
 
-  /** A record whose name has this hash was found in the journal. */
+  /** Recovery has read a record whose name has this hash. */
   replayed(hash: number): void {
     this.#filter.add(hash)
   }
@@ -72,7 +78,7 @@ export class Deduplicator {
     return this.#stored(subject, key, hash)
   }
 
-  /** The record in the snapshot; up to an erasure that was decided it counts as deleted. */
+  /** The record in the snapshot. Records up to an erasure, durable or not, count as deleted. */
   readonly #stored = Effect.fnUntraced(function* (
     this: Deduplicator,
     subject: Extract<Subject, { readonly actor: "user" }>,
@@ -85,7 +91,7 @@ export class Deduplicator {
     for (const sequence of yield* ids.candidates(environment, hash)) {
       if (sequence <= erasedThrough) continue
       const record = yield* findStored(storage, environment, userId, sequence)
-      // Another id, and another user's too, may have this hash.
+      // Another id of this or another user may have this hash.
       if (record !== undefined && duplicateKey(record.cause) === key) return record
     }
     return undefined
@@ -102,7 +108,10 @@ export class Deduplicator {
     return undefined
   }
 
-  /** The actor's latest pending record with a name of this hash; a sequence up to the watermark, or 0: there is none. */
+  /**
+   * The actor's latest pending record whose name has this hash; 0 or a sequence up to the
+   * watermark: none.
+   */
   #latestWith(actor: NamedActor, hash: number): number {
     const { pending } = this.#options
     if (actor.named === undefined) {
@@ -119,7 +128,7 @@ export class Deduplicator {
 
   /** A record with this name is appended; returns the hash of the name. */
   add(actor: NamedActor, key: string): number {
-    // An id that was not found is usually added next.
+    // The id that is added is usually the one that was looked up last.
     const looked = this.#hashed
     const known = looked.key === key && looked.idSeed === actor.idSeed
     const hash = known ? looked.hash : hashText(key, actor.idSeed)
@@ -128,13 +137,13 @@ export class Deduplicator {
     return hash
   }
 
-  /** The actor's erasure was appended: its earlier names are new again. */
+  /** The actor's erasure was appended: its earlier names count as new. */
   erase(actor: NamedActor, sequence: number): void {
     this.#options.erasures.appended(actor, sequence)
   }
 }
 
-/** Of an actor's pending records that have a name, the latest of each hash. */
+/** By hash of a name, the actor's latest pending record with it. */
 const latestByHash = (pending: PendingRecords, latest: number): Map<number, number> => {
   const found = new Map<number, number>()
   for (let sequence = latest; sequence > pending.watermark; sequence = pending.olderOf(sequence)) {

@@ -1,21 +1,29 @@
 /**
- * The snapshot's index from callers' ids to the records of their commands: of each id a hash and a sequence, 12
- * bytes. The records themselves show which of several with one hash was meant, if any.
+ * The snapshot's index from callers' ids to the records of their commands. It has a hash and a
+ * sequence for each id, 12 bytes. Several ids may have one hash: the records themselves have the
+ * ids.
  *
- * - Each snapshot writes the ids of an environment that are new as one run, of buckets by the first bits of the hash, with
- *   `idBucketIdsMax` ids on average: below the size of values that LMDB deletes badly. The entries of a run are neighbours
- *   in LMDB, while an entry for each id would touch a page for each id.
- * - Runs are merged as in a log-structured merge tree (O'Neil et al., 1996): a new run takes in the newest ones
- *   as long as they are at most twice as large. So the number of runs, which a look-up asks one by one,
- *   grows with the logarithm of the ids up to `idRunIdsMax`; beyond it a run is not merged any more, so that no
- *   snapshot takes long.
- * - A bucket goes in the transaction that puts its ids into the new run, or after it, so a crash between two
- *   transactions leaves some ids twice and none missing. Ids that an unfinished snapshot wrote, of records
- *   that come again, are left out when its run is merged, which the next snapshot does.
- * - While the snapshot is written, look-ups ask the old runs before the new one: what moves is found in either.
+ * Structure: each snapshot writes the new ids of an environment as a run. A run consists of buckets
+ * by the first bits of the hash, with at most `idBucketIdsMax` ids on average, which stays below
+ * the size of values that LMDB deletes badly. The entries of a run are neighbours in LMDB; an entry
+ * for each id would touch a page for each id. Runs are merged as in a log-structured merge tree
+ * (O'Neil et al., 1996): a new run takes in the newest runs while each is at most twice as large. A
+ * run of `idRunIdsMax` ids is not merged again, so that no snapshot takes long.
  *
- * Cost: an id is copied each time its run is merged; a look-up, which the filter saves nearly always (`IdIndex.ts`),
- * reads a value of each run.
+ * Invariants:
+ * - No id is ever missing. The transaction that deletes a bucket of an old run comes with or after
+ *   the one that puts its ids into the new run. A crash between two transactions leaves some ids
+ *   twice.
+ * - While a snapshot is written, look-ups read the old runs before the new one, so an id that moves
+ *   is found in one of them.
+ * - The run of an unfinished snapshot may have ids of records that recovery replays. The next
+ *   snapshot merges that run and leaves those ids out.
+ *
+ * Ownership: only the snapshot writes runs (`Snapshotter`); `#runs` changes when it has ended.
+ *
+ * Cost: an id is copied each time its run is merged. A look-up reads a value of each run, whose
+ * number grows with the logarithm of the ids; the filter (`BloomFilter`) makes look-ups of new ids
+ * rare.
  */
 import { Effect, Stream } from "effect"
 import { limits } from "../../Limits.ts"
@@ -48,28 +56,33 @@ import {
 } from "./IdRun.ts"
 
 /**
- * Recognises new ids of callers, so that an event with a new id, the usual case, needs no look-up in the snapshot's
- * index.
+ * Recognises new ids of callers, so that an event with a new id, the usual case, needs no look-up
+ * in the snapshot's index.
  *
- * A blocked Bloom filter (Putze, Sanders, Singler: Cache-, Hash- and Space-Efficient Bloom Filters, 2007):
- * an id sets `bitsPerId` bits within one block of 64 bytes, one cache line. At 12 bits of the filter an id
- * about one new id in a hundred is looked up in vain; beyond that more are, but a known id is never missed.
- * It is filled from the index after start; until it is, everything may be known. Engines of one process share the bits:
- * the ids of others only make look-ups in vain more frequent.
+ * This is a blocked Bloom filter (Putze, Sanders, Singler: Cache-, Hash- and Space-Efficient Bloom
+ * Filters, 2007): an id sets `bitsPerId` bits within one block of 64 bytes, one cache line. With 12
+ * bits of the filter for each id, about one new id in a hundred is a false positive, which costs a
+ * look-up. With more ids false positives are more frequent; a known id is never missed.
+ *
+ * After a start the filter is filled from the index; until then every id may be known. The engines
+ * of a process share the bits, so the ids of the others only add false positives.
  */
 export class BloomFilter {
   readonly #words: Uint32Array
   readonly #blocks: number
   #complete = false
 
-  /** `size` is bytes, rounded down to whole blocks of 64, or another filter, whose bits it shares. */
+  /**
+   * `size`: bytes, rounded down to whole blocks of 64, or another filter whose bits this one
+   * shares.
+   */
   constructor(size: number | BloomFilter) {
     const isOwn = typeof size === "number"
     this.#blocks = isOwn ? Math.max(1, Math.floor(size / blockBytes)) : size.#blocks
     this.#words = isOwn ? new Uint32Array(this.#blocks * blockWords) : size.#words
   }
 
-  /** Every id that was stored before is in it now. Says nothing about other filters with the same bits. */
+  /** The filter now has every stored id. Filters that share its bits are not complete by that. */
   complete(): void {
     this.#complete = true
   }
@@ -110,7 +123,7 @@ const mix = (hash: number): number => {
 
 const nextBits = (bits: number): number => mix((bits + 0x9e3779b9) | 0)
 
-/** A 32-bit hash of `text` (FNV-1a over UTF-16 units), going on from `seed`. */
+/** A 32-bit hash of `text` (FNV-1a over UTF-16 units), which continues from `seed`. */
 export const hashText = (text: string, seed = 0x811c9dc5): number => {
   let hash = seed
   for (let index = 0; index < text.length; index++) {
@@ -119,7 +132,7 @@ export const hashText = (text: string, seed = 0x811c9dc5): number => {
   return hash >>> 0
 }
 
-/** Where the hashes of one user's ids begin. */
+/** The seed for the hashes of one user's ids. */
 export const idSeed = (environment: string, userId: string): number =>
   hashText(userId, hashText(environment))
 
@@ -127,7 +140,9 @@ type Store = Storage["Service"]
 
 const everything = rangeOf(new Uint8Array())
 
-/** So many bits that a part of 2^-bits of `count` ids has about `most`, or fewer. */
+/**
+ * The number of bits by which `count` ids fall into 2^bits parts of at most `most` ids on average.
+ */
 const bitsFor = (count: number, most: number): number =>
   Math.max(0, Math.ceil(Math.log2(count / most)))
 
@@ -136,11 +151,13 @@ export type WriteGroup = (group: ReadonlyArray<Entry>) => Effect.Effect<void, St
 
 export class IdIndex {
   readonly #storage: Store
-  /** Of each environment, the oldest first. */
+  /** The runs that look-ups read, by environment, the oldest first. */
   readonly #runs: Map<string, ReadonlyArray<IdRun>>
-  /** The runs as of the snapshot being written. */
+  /** The runs that remain when the snapshot being written has ended. */
   readonly #next = new Map<string, ReadonlyArray<IdRun>>()
-  /** Buckets from which ids were taken, by their keys' bytes, not written yet. */
+  /**
+   * Buckets from which ids were removed and that are not written yet, by the bytes of their keys.
+   */
   #removed = new Map<string, { readonly key: Uint8Array; ids: Uint8Array }>()
 
   private constructor(storage: Store, runs: Map<string, ReadonlyArray<IdRun>>) {
@@ -148,7 +165,7 @@ export class IdIndex {
     this.#runs = runs
   }
 
-  /** The index as it is stored. Reads an entry or two of each run. */
+  /** Opens the stored index. Reads one or two entries of each run. */
   static readonly open = Effect.fnUntraced(function* (
     storage: Store,
   ): Effect.fn.Return<IdIndex, Broken> {
@@ -171,7 +188,7 @@ export class IdIndex {
     }
   })
 
-  /** Adds every id to `filter`, and completes it. */
+  /** Adds every id to `filter`, then marks it as complete. */
   fill(filter: BloomFilter): Effect.Effect<void, Broken> {
     const { readBlocks } = this.#storage
     return Stream.runForEach(readBlocks({ table, ...everything }), (block) => {
@@ -184,7 +201,7 @@ export class IdIndex {
     }).pipe(Effect.andThen(Effect.sync(() => filter.complete())))
   }
 
-  /** The sequences of records that may have the id with this hash, the oldest run's first. */
+  /** The sequences of the records whose ids have this hash, those of the oldest run first. */
   readonly candidates = Effect.fnUntraced(function* (
     this: IdIndex,
     environment: string,
@@ -200,7 +217,8 @@ export class IdIndex {
           if (other === hash) found.push(sequence)
         })
       }
-      // Ids that moved meanwhile are in one of these runs.
+      // If the runs changed meanwhile, an id may have moved from a run not read yet to one read
+      // before.
       if (runs === this.#runs.get(environment)) return found
     }
   }).bind(this)
@@ -214,7 +232,7 @@ export class IdIndex {
     )
   }
 
-  /** Takes an id out; what that changes is in the next `takeRemoved`. */
+  /** Removes an id. The next `takeRemoved` returns the changed buckets. */
   readonly remove = Effect.fnUntraced(function* (
     this: IdIndex,
     environment: string,
@@ -232,7 +250,10 @@ export class IdIndex {
     }
   }).bind(this)
 
-  /** The buckets from which ids were taken since the last call, to be written before anything else is asked of them. */
+  /**
+   * The buckets from which ids were removed since the last call. The caller must write them before
+   * the index is read again.
+   */
   takeRemoved(): ReadonlyArray<Entry> {
     const removed = [...this.#removed.values()]
     this.#removed = new Map()
@@ -244,8 +265,8 @@ export class IdIndex {
   }
 
   /**
-   * Writes the new ids of an environment, those of records up to `through`; the snapshot that is there goes up to
-   * `watermark`. They count once `ended` was called.
+   * Writes the new ids of an environment, of records up to `through`; the last complete snapshot
+   * has the watermark `watermark`. Merged runs stay readable until `ended` is called.
    */
   readonly write = Effect.fnUntraced(function* (
     this: IdIndex,
@@ -267,7 +288,8 @@ export class IdIndex {
       if (older.ids > 2 * count || older.ids + count > limits.idRunIdsMax) break
       count += older.ids
     }
-    // What an unfinished run has is counted: it comes again, or is of an older run, unless that is gone after a start.
+    // The ids of an unfinished run are among the new ids or in the older runs, but after a start
+    // those older runs may be gone. So the new run must have room for as many.
     count = Math.max(count, unfinished)
     const merged = runs.slice(kept)
     const bits = bitsFor(count, limits.idBucketIdsMax)
@@ -277,7 +299,8 @@ export class IdIndex {
     this.#next.set(environment, [...runs.slice(0, kept), run])
     yield* group([headEntry(environment, run)])
     const partBits = Math.min(bits, bitsFor(count, limits.snapshotTurnIdsMax))
-    // After a snapshot that did not end, an id that had begun to move is in two of the runs.
+    // After an unfinished snapshot an id may be in two of the runs: in its old one and in the new
+    // one.
     const twice = merged.some((older) => older.through > watermark)
     for (const [part, list] of ids.parts(partBits).entries()) {
       if (part > 0) yield* nextTurnOf("snapshot")
@@ -299,7 +322,10 @@ export class IdIndex {
     )
   }).bind(this)
 
-  /** Calls back for each id in the buckets of one of 2^bits parts of an older run; answers what removes those that are used up. */
+  /**
+   * Calls back for each id in the buckets of one of 2^bits parts of an older run. Returns the
+   * entries that delete the buckets of which no further part is needed.
+   */
   readonly #take = Effect.fnUntraced(function* (
     this: IdIndex,
     environment: string,
@@ -309,7 +335,7 @@ export class IdIndex {
     add: (hash: number, sequence: number) => void,
   ): Effect.fn.Return<ReadonlyArray<Entry>, Broken> {
     const gone: Array<Entry> = []
-    // Buckets of a part, or parts of a bucket.
+    // Buckets for each part; below 1 where a bucket has several parts.
     const scale = 2 ** (older.bits - bits)
     const first = Math.floor(part * scale)
     const end = Math.ceil((part + 1) * scale)
@@ -329,13 +355,13 @@ export class IdIndex {
     return gone
   })
 
-  /** The snapshot stands: what was merged is not asked any more. */
+  /** The snapshot has ended: look-ups no longer read the merged runs. */
   ended(): void {
     for (const [environment, runs] of this.#next) this.#runs.set(environment, runs)
     this.#next.clear()
   }
 
-  /** It does not: every run that was begun may have something. */
+  /** The snapshot has failed: look-ups still read the old runs and the one that was begun. */
   failed(): void {
     this.#next.clear()
     this.#removed.clear()

@@ -1,14 +1,20 @@
 /**
- * The form of the index from callers' ids to records (`IdIndex.ts`) in the table `eventIds`:
+ * The stored form of the index from callers' ids to records (`IdIndex.ts`), in the table
+ * `eventIds`:
  *
  *     environment, run           the run's head, JSON
- *     environment, run, bucket   ids, 12 bytes each: a hash and the sequence of a record, little-endian
+ *     environment, run, bucket   ids, 12 bytes each: a hash (uint32) and the sequence of a record
+ *                                (float64), little-endian
+ *
+ * Invariant: an id is in the bucket that the first `bits` bits of its hash name.
+ *
+ * Cost: ids on their way into a run are numbers in two typed arrays (`IdList`), no objects.
  */
 import { asBuffer, compositeKey, dataViewOf, keyParts } from "../../storage/Keys.ts"
 import type { Entry } from "../../storage/Storage.ts"
 import { encodeValue, sealValue, valueBodyAt, valueFor } from "../../storage/Values.ts"
 
-/** Ids of callers on their way into the index (`IdIndex.ts`): what it keeps of each, side by side in typed arrays. */
+/** Ids of callers on their way into the index: hashes and sequences in two typed arrays. */
 export class IdList {
   count = 0
   hashes: Uint32Array
@@ -19,7 +25,7 @@ export class IdList {
     this.sequences = new Float64Array(capacity)
   }
 
-  /** `hash` is of an environment, a user and an id; `sequence` that of the record with this id. */
+  /** `hash`: of environment, user and id; `sequence`: of the record with this id. */
   add(hash: number, sequence: number): void {
     if (this.count === this.hashes.length) this.#grow()
     this.hashes[this.count] = hash
@@ -35,7 +41,10 @@ export class IdList {
     this.sequences.set(sequences)
   }
 
-  /** The ids in 2^bits lists, by the first bits of their hashes, in the order of these. */
+  /**
+   * Divides the ids by the first bits of their hashes into 2^bits lists, in the order of those
+   * bits.
+   */
   parts(bits: number): ReadonlyArray<IdList> {
     if (bits === 0) return [this]
     const counts = this.countsOf(bits, 0, 2 ** bits)
@@ -47,7 +56,9 @@ export class IdList {
     return parts
   }
 
-  /** How many ids there are of each value of the hash's first bits, of `values` from `first` on. */
+  /**
+   * How many ids have each of `values` values of the hash's first bits, from the value `first` on.
+   */
   countsOf(bits: number, first: number, values: number): Uint32Array {
     const counts = new Uint32Array(values)
     for (let n = 0; n < this.count; n++) {
@@ -58,34 +69,34 @@ export class IdList {
   }
 }
 
-/** The first `bits` of a hash of 32 bits, as a number. */
+/** The first `bits` bits of a 32-bit hash, as a number. */
 export const firstBits = (hash: number, bits: number): number =>
   bits === 0 ? 0 : hash >>> (32 - bits)
 
 export const idTable = "eventIds"
 
 export interface RunHead {
-  /** There are two to the power of this many buckets: an id's is the number that the first bits of its hash make. */
+  /** The run has 2^bits buckets; the first bits of an id's hash are the number of its bucket. */
   readonly bits: number
-  /** How many ids there are; fewer, where some were erased. */
+  /** How many ids the run had when it was written; an erasure removes ids without changing this. */
   readonly ids: number
-  /** The watermark of the snapshot that wrote it. */
+  /** The watermark of the snapshot that wrote the run. */
   readonly through: number
 }
 
 export interface IdRun extends RunHead {
-  /** Those of an environment are numbered in the order in which they were written. */
+  /** The runs of an environment are numbered in the order in which they were written. */
   readonly number: number
 }
 
-/** The kind of a table entry: the head of a run, or a bucket with its number. */
+/** What an entry of the table is: the head of a run, or a bucket with its number. */
 export interface IdPlace {
   readonly environment: string
   readonly run: number
   readonly bucket: number | undefined
 }
 
-/** Throws a RangeError for the key of no such entry. */
+/** Throws a RangeError if `key` is no key of this table. */
 export const idPlaceOf = (key: Uint8Array): IdPlace => {
   const [environment, run, bucket, ...more] = keyParts(key)
   if (
@@ -115,11 +126,11 @@ export const headEntry = (environment: string, { bits, ids, number, through }: I
   }
 }
 
-/** Throws where the body is none. */
+/** Throws if the body is no head. */
 export const decodeRunHead = (body: Uint8Array): RunHead =>
   JSON.parse(asBuffer(body).toString("utf8"))
 
-/** Whether a body is a head's, and not a bucket's: the text begins with the first member. */
+/** Whether a body is that of a head, not of a bucket: the text begins with the first member. */
 export const isRunHead = (body: Uint8Array): boolean =>
   asBuffer(body).subarray(0, headStart.length).equals(headStart)
 
@@ -136,7 +147,7 @@ export const eachId = (ids: Uint8Array, visit: (hash: number, sequence: number) 
   }
 }
 
-/** Calls back for the hash of each id of a bucket whose body stands in `view` from `start` to `end`. */
+/** Calls back for the hash of each id in a bucket; its body is in `view` from `start` to `end`. */
 export const eachHash = (
   view: DataView,
   start: number,
@@ -146,14 +157,14 @@ export const eachHash = (
   for (let at = start; at < end; at += idBytes) visit(view.getUint32(at, true))
 }
 
-/** The ids in the body of a bucket: of each, its hash and the sequence of its record. */
+/** The hash and the sequence of each id in the body of a bucket. */
 export const idPairs = (ids: Uint8Array): ReadonlyArray<readonly [number, number]> => {
   const pairs: Array<readonly [number, number]> = []
   eachId(ids, (hash, sequence) => pairs.push([hash, sequence]))
   return pairs
 }
 
-/** The body of a bucket that has these ids. */
+/** The body of a bucket with these ids. */
 export const idsBody = (pairs: ReadonlyArray<readonly [number, number]>): Uint8Array => {
   const body = Buffer.alloc(pairs.length * idBytes)
   for (const [n, [hash, sequence]] of pairs.entries()) {
@@ -163,7 +174,7 @@ export const idsBody = (pairs: ReadonlyArray<readonly [number, number]>): Uint8A
   return body
 }
 
-/** The body of a bucket without the id of one record. */
+/** The body of a bucket without the id of this record; the same array if it has none. */
 export const withoutId = (ids: Uint8Array, sequence: number): Uint8Array => {
   const view = dataViewOf(ids)
   for (let at = 0; at < ids.length; at += idBytes) {
@@ -173,7 +184,7 @@ export const withoutId = (ids: Uint8Array, sequence: number): Uint8Array => {
   return ids
 }
 
-/** The buckets of a run that its ids make in one of 2^partBits parts. */
+/** The entries of a run's buckets in one of 2^partBits parts; `ids` are those of the part. */
 export const bucketEntries = (
   environment: string,
   { bits, number }: IdRun,

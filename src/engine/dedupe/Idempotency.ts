@@ -1,13 +1,21 @@
 /**
- * Idempotency keys: the first answer to a request is a record, kept for `idempotencyRetentionMs`. A request of one
- * command has its key in the record of that command (`Kept`), so no crash can separate the two. The answer to a batch is
- * a record of its own after those of the events: a retry after a crash in between finds the events as duplicates, by ids
- * derived from the key.
+ * Idempotency keys: the first answer to a request is a record, which is kept for
+ * `idempotencyRetentionMs`.
  *
- * A key is `running` from the moment its request is accepted until its record is durable, or the request ends without
- * one; `recent` from then until the snapshot has the record, and afterwards an entry of the snapshot (`KeptAnswers.ts`).
- * A caller who is answered before the commit, because the disk is full, frees no key. `expiry` lists the entries by the
- * time of their deletion (`dedupe/AnswerExpiry.ts`). An answer about a user who was erased since counts as absent.
+ * Invariants:
+ * - Of two requests with one key, at most one runs at a time, and the later one gets the first
+ *   answer or a refusal.
+ * - A request of one command has its key in the record of that command (`Kept`), so no crash can
+ *   separate the two. The answer to a batch is a record of its own after those of the events: a
+ *   retry after a crash between them finds the events as duplicates, by ids derived from the key.
+ * - A key is `running` from the acceptance of its request until its record is durable, or until the
+ *   request ends without a record. It is `recent` from then until the snapshot has the record;
+ *   after that it is an entry of the snapshot (`KeptAnswers.ts`). A caller who is answered before
+ *   the commit, because the disk is full, does not free the key.
+ * - An answer about a user who was erased since counts as absent.
+ *
+ * Cost: a map entry for each running or recent key; a look-up in the snapshot for each other key.
+ * Expired answers are deleted by `AnswerExpiry`.
  */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
@@ -18,17 +26,20 @@ import type { Erasures } from "../erasure/Erasures.ts"
 import { keptEntries, readKept, recordWithoutErased } from "./KeptAnswers.ts"
 
 /**
- * The promise asked for with an Idempotency-Key: for 24 hours the same key and fingerprint get the first
- * answer again. The fingerprint covers method, path and body.
+ * A request's Idempotency-Key: for 24 hours a request with the same key and fingerprint gets the
+ * first answer again. The fingerprint covers method, path and body.
  */
 export interface Idempotency {
   readonly key: string
   readonly fingerprint: string
-  /** The caller has the key (`Engine.reserve`): the answer is kept, and no earlier one looked for. */
+  /** The caller has reserved the key (`Engine.reserve`): the answer is kept without a look-up. */
   readonly reserved?: true
 }
 
-/** `fresh`: the caller runs the request, and must `release` at the end. Otherwise `record` has the first answer. */
+/**
+ * `fresh`: the caller runs the request, then must call `release`. Otherwise `record` has the first
+ * answer.
+ */
 export type Reservation =
   | { readonly fresh: true; readonly release: () => void }
   | { readonly fresh: false; readonly record: JournalRecord }
@@ -41,15 +52,15 @@ export interface IdempotencyOptions {
   readonly storage: Store
   readonly now: () => number
   readonly erasures: Erasures
-  /** The sequence that the next record gets. */
+  /** The sequence of the next record. */
   readonly next: () => number
 }
 
 interface Running {
   readonly fingerprint: string
-  /** The sequence of the next record when it began. */
+  /** The sequence of the next record when the request began. */
   readonly since: number
-  /** Its record is on the way to the disk: only the commit ends it. */
+  /** Its record was appended: only the commit ends the request. */
   appended: boolean
 }
 
@@ -62,7 +73,7 @@ export class IdempotencyKeys {
     this.#options = options
   }
 
-  /** Every request under way began when the next record had this sequence, or a later one. */
+  /** No running request began before the next record had this sequence. */
   get runningSince(): number {
     const [oldest] = this.#running.values()
     return oldest?.since ?? Number.POSITIVE_INFINITY
@@ -88,7 +99,7 @@ export class IdempotencyKeys {
       const started = { fingerprint, since: self.#options.next(), appended: false }
       self.#running.set(name, started)
       const release = () => {
-        // Once it is committed, the name may be that of another request.
+        // After the commit another request may run under this name.
         if (!started.appended && self.#running.get(name) === started) self.#running.delete(name)
       }
       const kept = yield* Effect.onError(
@@ -136,7 +147,7 @@ export class IdempotencyKeys {
     return Effect.map(readKept(this.#options.storage, environment, key), (kept) => kept?.record)
   }
 
-  /** A kept answer without users who were erased since; `undefined` if nothing remains. */
+  /** A kept answer without users who were erased since; `undefined`: nothing remains. */
   #withoutErased(record: JournalRecord): JournalRecord | undefined {
     const { erasures } = this.#options
     if (erasures.size === 0) return record
@@ -149,7 +160,7 @@ export class IdempotencyKeys {
     )
   }
 
-  /** The snapshot entries of the answers up to this sequence. */
+  /** The entries of recent answers up to this sequence, for the snapshot. */
   *entries(watermark: number): Generator<Entry> {
     for (const record of this.#recent.values()) {
       if (record.sequence > watermark) continue
@@ -159,7 +170,7 @@ export class IdempotencyKeys {
   }
 }
 
-/** The name under which a record's answer is kept; `undefined`: the record keeps none. */
+/** The name under which a record's answer is kept; `undefined`: the record keeps no answer. */
 const nameOf = ({ kept, subject }: JournalRecord): string | undefined =>
   kept === undefined || subject.actor === "directory"
     ? undefined

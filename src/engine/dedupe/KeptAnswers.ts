@@ -1,7 +1,18 @@
 /**
- * Kept answers as the snapshot has them: the record in pieces, below the size of values that LMDB deletes badly; an
- * entry of `expiry`, by the time of its deletion; and for a batch an entry of `batches` with a hash of each user in the
- * answer, by which an erasure finds it.
+ * Kept answers in the snapshot, and their deletion.
+ *
+ * Each answer consists of:
+ * - its record, in pieces of the table `idempotency` that stay below the size of values that LMDB
+ *   deletes badly. The text begins with its length, since a longer answer that was kept under this
+ *   key before may have left pieces behind.
+ * - an entry of `expiry`, whose key begins with the time of its deletion.
+ * - for a batch, an entry of `batches` with a hash of each user in the answer, by which an erasure
+ *   finds the answer.
+ *
+ * Invariants: the entries of an answer are written in one snapshot, and deleted in one transaction.
+ * Only the snapshot and `AnswerExpiry` write these tables, never at the same time.
+ *
+ * Cost: one or two pieces for most answers; the answer to a large batch takes hundreds.
  */
 import { Effect, Schedule, Stream } from "effect"
 import { type BatchAnswer, usersOfAnswer, withoutErased } from "../../domain/message/UserReply.ts"
@@ -17,7 +28,7 @@ import { hashText } from "./IdIndex.ts"
 
 type Store = Storage["Service"]
 
-/** The entries that keep a record's answer; none where it keeps none. */
+/** The entries that keep a record's answer; empty if the record keeps none. */
 export const keptEntries = (record: JournalRecord): ReadonlyArray<Entry> => {
   const { kept, subject } = record
   if (kept === undefined || subject.actor === "directory") return []
@@ -39,14 +50,14 @@ export const keptEntries = (record: JournalRecord): ReadonlyArray<Entry> => {
   return entries
 }
 
-/** The entry by which a kept answer is forgotten in time. */
+/** The key of an answer's entry in `expiry`. */
 const expiryKey = (record: JournalRecord): Uint8Array => {
   const { at, kept, subject } = record
   const environment = subject.actor === "directory" ? "" : subject.environment
   return compositeKey(at + limits.idempotencyRetentionMs, environment, kept?.key ?? "")
 }
 
-/** An answer does not show the metadata, which may be long. */
+/** The record without the event's metadata, which may be long and which no answer shows. */
 const withoutMetadata = (record: JournalRecord): JournalRecord => {
   if (record.cause.kind !== "event" || record.cause.metadata === undefined) return record
   const { metadata: _, ...cause } = record.cause
@@ -58,7 +69,7 @@ const batchAnswerOf = ({ facts }: JournalRecord): BatchAnswer | undefined => {
   return fact?.kind === "batch.answered" ? (fact.results as BatchAnswer) : undefined
 }
 
-/** A batch's record without the results of erased users; the same object where it has none. */
+/** A batch's record without the results of erased users; the same object if it has none. */
 export const recordWithoutErased = (
   record: JournalRecord,
   erasedThrough: (environment: string, userId: string) => number,
@@ -82,7 +93,7 @@ const hasHashOf = (bytes: Buffer, wanted: ReadonlySet<number>): boolean => {
   return false
 }
 
-/** The pieces of what is kept under a key. */
+/** The pieces that are stored under a key. */
 const readPieces = (
   storage: Store,
   environment: string,
@@ -98,18 +109,18 @@ const readPieces = (
     (chunks) => chunks.flat(),
   )
 
-/** The record that the bodies of pieces make up. */
+/** The record in the bodies of pieces. */
 export const joinPieces = (bodies: ReadonlyArray<Uint8Array>): JournalRecord =>
   joined(bodies).record
 
-/** The record, and how many of the pieces are its own. */
+/** The record, and how many of the pieces belong to it. */
 const joined = (
   bodies: ReadonlyArray<Uint8Array>,
 ): { readonly record: JournalRecord; readonly used: number } => {
   const text = Buffer.concat(bodies)
   const start = text.indexOf(10) + 1
   const length = Number(text.toString("latin1", 0, start))
-  // A longer answer that was kept under this key before may have left pieces behind the end.
+  // The pieces behind `used` are those of a longer answer that was kept under this key before.
   const used = Math.ceil((start + length) / limits.idempotencyPieceBytesMax)
   return { record: decodeRecord(text.subarray(start, start + length)), used }
 }
@@ -122,7 +133,7 @@ const joinEntries = Effect.fnUntraced(function* (pieces: ReadonlyArray<StoredEnt
   return joined(bodies)
 })
 
-/** The record that keeps the answer to a key, and the entries that it is in; `undefined`: none. */
+/** The record with the answer to a key, and its pieces; `undefined`: no answer is kept. */
 export const readKept = Effect.fnUntraced(function* (
   storage: Store,
   environment: string,
@@ -134,7 +145,7 @@ export const readKept = Effect.fnUntraced(function* (
 
 const removed = (table: Entry["table"], key: Uint8Array): Entry => ({ table, key, value: null })
 
-/** The entries that delete a kept answer, whose pieces these are. */
+/** The entries that delete a kept answer with these pieces. */
 const removalOf = (
   record: JournalRecord,
   pieces: ReadonlyArray<StoredEntry>,
@@ -143,7 +154,7 @@ const removalOf = (
   removed("expiry", expiryKey(record)),
 ]
 
-/** The same without the entry of `expiry`. */
+/** `removalOf` without the entry of `expiry`. */
 const removalOfAnswer = (
   record: JournalRecord,
   pieces: ReadonlyArray<StoredEntry>,
@@ -156,7 +167,10 @@ const removalOfAnswer = (
   return entries
 }
 
-/** The entries that delete the answer of a user's `record`, if it is kept, or its pieces left behind a later answer. */
+/**
+ * The entries that delete the kept answer of a user's `record`. If a later answer has taken the
+ * key, they delete the pieces that the record left behind.
+ */
 export const eraseKept = Effect.fnUntraced(function* (
   storage: Store,
   environment: string,
@@ -192,7 +206,7 @@ export const eraseFromBatches = (
         const { pieces, record } = stored
         const rest = recordWithoutErased(record, (_, userId) => through.get(userId) ?? 0)
         if (rest === record) return []
-        // All pieces are deleted first: the rest may take fewer.
+        // All pieces are deleted first: the remaining answer may need fewer.
         return [...removalOf(record, pieces), ...keptEntries(rest)]
       }),
     ),
@@ -200,13 +214,16 @@ export const eraseFromBatches = (
 }
 
 /*
- * Deletes expired answers in slices, until none is due: so their number stays proportional to the rate of requests with
- * an `Idempotency-Key` times `idempotencyRetentionMs`, at any rate.
+ * Deletes expired answers in slices until none is due. So at any rate of requests with an
+ * `Idempotency-Key`, the number of answers stays proportional to the rate times
+ * `idempotencyRetentionMs`.
  *
- * A slice runs `alone`, never beside a snapshot: a snapshot writes the answer to a key that is used again, and a slice
- * that had read the old answer before would delete the new one. Between slices a snapshot that waits goes first.
+ * A slice never runs beside a snapshot (`alone`): if a key is used again, a snapshot writes the new
+ * answer, and a slice that had read the old answer would delete it. Between two slices a waiting
+ * snapshot goes first.
  *
- * A slice ends at `expirySliceEntriesMax` deletions, since the answer to one batch takes hundreds of entries.
+ * A slice ends at `expirySliceEntriesMax` deletions, since the answer to one batch can take
+ * hundreds of entries.
  */
 
 export interface AnswerExpiryOptions {
@@ -224,14 +241,17 @@ export class AnswerExpiry {
     this.#options = options
   }
 
-  /** Deletes what is due every `intervalMs`. Never ends. Without space it tries again after the next interval. */
+  /**
+   * Every `intervalMs`, deletes all answers that are due. Never ends. Without space the next
+   * interval retries.
+   */
   readonly run = (intervalMs: number): Effect.Effect<void, StorageError> =>
     Effect.sleep(intervalMs).pipe(
       Effect.andThen(Effect.catchTag(this.sweep, "NoSpace", () => Effect.void)),
       Effect.repeat(Schedule.forever),
     )
 
-  /** Deletes all that is due. */
+  /** Deletes all answers that are due. */
   readonly sweep: Effect.Effect<void, StorageError> = Effect.suspend(() => {
     const { alone } = this.#options
     return Effect.gen({ self: this }, function* () {
@@ -255,7 +275,7 @@ export class AnswerExpiry {
       const [, environment, key] = keyParts(dueKey) as [number, string, string]
       entries.push({ table: "expiry", key: dueKey, value: null })
       const kept = yield* readKept(storage, environment, key)
-      // The key may have been used again since.
+      // The key may have been used again: then the answer is a later one and stays.
       if (kept === undefined || kept.record.at + limits.idempotencyRetentionMs > at) continue
       entries.push(...removalOfAnswer(kept.record, kept.pieces))
     }

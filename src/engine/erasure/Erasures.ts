@@ -1,13 +1,15 @@
 /**
- * Erased users whose data the snapshot may still have: a tombstone by user, with the sequence of the erasure. Every
- * reader skips the user's data up to it; no snapshot writes such data, and the next one deletes it. Recovery finds
- * the erasure in the journal again.
+ * Tombstones: the erased users whose data the snapshot may still have, each with the sequence of
+ * the erasure.
  *
- * An erasure that is decided and not durable yet (`ahead`) counts for the user's own next commands only.
- *
- * The answer of a keyed batch that began before an erasure may name the user, so the tombstone stays until no such
- * batch is under way. The record of the answer leaves the user out: a start behind the erasure's snapshot does not know the
- * erasure.
+ * Invariants:
+ * - Every reader skips a user's data up to the erasure. No snapshot writes such data, and the next
+ *   snapshot deletes it. Recovery reads the erasure from the journal again, until a snapshot has
+ *   carried it out.
+ * - An erasure that is not durable yet (`ahead`) is visible only to the user's own next commands.
+ * - The answer to a batch with an Idempotency-Key that began before an erasure may name the user.
+ *   So the tombstone stays until no such batch is under way, and the record of its answer leaves
+ *   the user out: a later start may not know the erasure.
  */
 
 import { Effect } from "effect"
@@ -18,19 +20,19 @@ import type { LaurelError } from "../../domain/values/Errors.ts"
 export interface Erasure {
   readonly environment: string
   readonly userId: string
-  /** The record of the erasure: it goes with all before it. */
+  /** The sequence of the erasure's record, which is erased with all earlier ones of the user. */
   readonly sequence: number
 }
 
-/** An actor, as an erasure needs it. */
+/** The parts of an actor that an erasure needs. */
 export interface ErasedActor {
   readonly subject: Subject
-  /** Its own next commands find none of its records. */
+  /** The actor's own next commands find none of its records so far. */
   forgetAll(): void
 }
 
 interface Known extends Erasure {
-  /** The snapshot has nothing of it any more. */
+  /** A snapshot has deleted the user's data. */
   carriedOut: boolean
 }
 
@@ -38,7 +40,7 @@ export class Erasures {
   readonly #ahead = new Map<string, number>()
   readonly #durable = new Map<string, Known>()
 
-  /** How many are remembered. */
+  /** How many tombstones there are. */
   get size(): number {
     return this.#durable.size
   }
@@ -56,37 +58,43 @@ export class Erasures {
     this.#durable.set(nameOf(subject), { environment, userId, sequence, carriedOut: false })
   }
 
-  /** A record was found in the journal; all before it was, too. */
+  /** Recovery has read a record; every record of the journal passes here in order. */
   replayed(actor: ErasedActor, { cause, sequence }: JournalRecord): void {
     if (cause.kind !== "erasure") return
     this.appended(actor, sequence)
     this.committed(actor, sequence)
   }
 
-  /** Up to where an actor's own commands see nothing; 0: they see everything. */
+  /** The sequence up to which an actor's own commands see no records; 0: they see all. */
   aheadOf(subject: Subject): number {
     return this.#ahead.size === 0 ? 0 : (this.#ahead.get(nameOf(subject)) ?? 0)
   }
 
-  /** Up to where nothing of a user is shown; 0: everything is. */
+  /** The sequence up to which no reader sees the user's records; 0: readers see all. */
   throughOf(environment: string, userId: string): number {
     if (this.#durable.size === 0) return 0
     return this.#durable.get(userName(environment, userId))?.sequence ?? 0
   }
 
-  /** Up to where a record that is appended now may name nothing of a user, the user's own records apart; 0: it may name everything. */
+  /**
+   * The sequence up to which a record that is appended now must not contain data of the user,
+   * unless it is the user's own; 0: it may contain all.
+   */
   knownThrough(environment: string, userId: string): number {
     if (this.#ahead.size + this.#durable.size === 0) return 0
     const name = userName(environment, userId)
     return Math.max(this.#ahead.get(name) ?? 0, this.#durable.get(name)?.sequence ?? 0)
   }
 
-  /** The erasures that the beginning snapshot carries out. */
+  /** A snapshot begins; returns the erasures that it must carry out. */
   begin(): ReadonlyArray<Erasure> {
     return [...this.#durable.values()].filter(({ carriedOut }) => !carriedOut)
   }
 
-  /** A snapshot has carried `erasures` out; no keyed batch is under way that began before `runningSince`. */
+  /**
+   * A snapshot has carried out `erasures`. No batch with a key is under way that began before
+   * `runningSince`.
+   */
   ended(erasures: ReadonlyArray<Erasure>, runningSince: number): void {
     for (const { environment, sequence, userId } of erasures) {
       const name = userName(environment, userId)
@@ -107,8 +115,8 @@ const nameOf = (subject: Subject): string =>
 const userName = (environment: string, userId: string): string => `${environment}\n${userId}`
 
 /**
- * Whether the user of a record was erased after it. The user's state decides, unless the user was created in the
- * millisecond of the record: then `hasRecord` looks into the history.
+ * Whether the user of a record was erased after it. The creation time of the user's state tells,
+ * unless it is the millisecond of the record: then `hasRecord` looks the record up in the history.
  */
 export const makeIsErased =
   (

@@ -1,11 +1,11 @@
 /**
- * The metrics of an engine. Events are counted here if they happen once per batch or more rarely; all else is read when
- * metrics are collected.
+ * The metrics of an engine. It counts here what happens once in a batch or less often. All other
+ * values are read from the engine's parts when metrics are collected.
  */
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Counter, Histogram, Metrics } from "../../metrics/Metrics.ts"
 
-/** Values read from the engine's parts at each collection of metrics. */
+/** The values that are read from the engine's parts when metrics are collected. */
 export interface ObservedEngine {
   readonly actors: {
     readonly activating: number
@@ -67,7 +67,7 @@ export class EngineMetrics {
     this.#snapshotFailures.increment()
   }
 
-  /** A command, or a batch of them, was not taken into a mailbox. */
+  /** A command or a batch of commands was refused before a mailbox had it. */
   refused({ code }: LaurelError, commands = 1): void {
     this.#refusalsOf(code).add(commands)
   }
@@ -77,12 +77,12 @@ export class EngineMetrics {
     this.#activations.increment()
   }
 
-  /** A command made its actor fail. */
+  /** A command or a load made its actor fail. */
   actorFailed(): void {
     this.#failures.increment()
   }
 
-  /** The machine's clock jumped ahead and is not believed. */
+  /** The machine's clock jumped ahead, and the jump is ignored. */
   clockJumpRefused(): void {
     this.#clockJumps.increment()
   }

@@ -1,4 +1,7 @@
-/** Decides a command on the durable state, or on what drafts would make of it, without applying it. */
+/**
+ * Decides a command without applying it, on the durable state or on that state with drafts of
+ * definitions added.
+ */
 import { Effect, Result } from "effect"
 import type { UserRefusal } from "../../domain/decide/Decide.ts"
 import {
@@ -18,28 +21,31 @@ import type { DecisionTurns } from "../actor/DecisionTurns.ts"
 import type { Domain, Environment } from "../actor/Environments.ts"
 import type { Deduplicator } from "../dedupe/Deduplicator.ts"
 
-/* Definitions as if commands to the project had been accepted: nothing of it is stored. */
+/*
+ * Drafts: commands to the project that are applied to a copy of its definitions and stored nowhere.
+ */
 
-/** The kinds of commands that can be tried. */
+/** The kinds of commands that can be drafts. */
 export type DraftKind = `${"create" | "update"}${"Badge" | "Quest" | "Rule"}` | "updateSettings"
 
-/** A command that is tried; faults of it get pointers that begin with `pointer`, such as `/rule`. */
+/** A draft. The pointers of its faults begin with `pointer`, such as `/rule`. */
 export interface DraftCommand<Kind extends DraftKind = DraftKind> {
   readonly pointer: string
   readonly command: Extract<ProjectCommand, { readonly kind: Kind }>
 }
 
 /**
- * The cost of trying drafts besides the decision, in units of `Matching.work` (0.04 µs): copying and indexing a definition
- * takes up to 1.6 µs, most for conditions on the action of the event.
+ * The cost of drafts besides the decision, in units of `Matching.work` (0.04 µs). To copy and index
+ * a definition takes up to 1.6 µs, most of it for conditions on the action of the event.
  */
 const draftWork = ({ badges, quests, rules }: ProjectState): number =>
   40 * (rules.size + quests.size + badges.size)
 
 /**
- * `project` after `drafts`, in their order; a refusal has the faults of all. The state is whole, though an event needs the
- * definitions of its action alone: the index of the next accepted change shares the conditions of the state that was
- * indexed before it (`ActionIndex.ts`), which may be this one.
+ * `project` after `drafts`, applied in order. A refusal has the faults of all drafts. The state has
+ * all definitions, although an event needs only those of its action: the index of the next accepted
+ * change may share the conditions of this state, if this was the last state that was indexed
+ * (`ActionIndex.ts`).
  */
 const withDrafts = (
   project: ProjectState,
@@ -66,7 +72,7 @@ const withDrafts = (
   return faults.length > 0 ? Result.fail(invalidRequest(faults)) : Result.succeed(state)
 }
 
-/** `duplicate`: the command was applied before, and this is the record that it made. */
+/** `duplicate`: the command was applied before, and `record` is the one that it made. */
 export interface Simulated {
   readonly record: JournalRecord
   readonly duplicate: boolean
@@ -98,7 +104,7 @@ const refusalOf = <Refusal extends LaurelError>(failure: Refusal | HistoryNeeded
   return failure
 }
 
-/** The refusals of an event, and of the drafts that it is tried with. */
+/** The refusals of an event and of the drafts. */
 export type SimulationRefusal<Kind extends DraftKind> =
   | StorageCode
   | UserRefusal<TrackedEvent>
@@ -111,7 +117,7 @@ export type Simulate = <Kind extends DraftKind = never>(
 ) => Effect.Effect<Simulated, LaurelError<SimulationRefusal<Kind>>>
 
 export const makeSimulate = (parts: SimulationParts): Simulate =>
-  // The refusals of drafts are those of their kinds: `withDrafts` makes no other.
+  // `withDrafts` fails only with refusals of the kinds of its drafts.
   simulateWith(parts) as Simulate
 
 const simulateWith = (parts: SimulationParts) =>

@@ -1,13 +1,14 @@
 /**
- * A user's records, newest first: those that are durable but not in the snapshot yet, from memory, then the
- * snapshot's history pages, backwards.
+ * Reads a user's records, newest first: first the durable records that the snapshot lacks, from
+ * memory (`PendingRecords`, from the actor's `lastDurable` backwards), then the history pages of
+ * the snapshot.
  *
- * The former are the actor's pending records from its `lastDurable` on (`PendingRecords`). A reader may pause between
- * chunks: its position in memory is valid while the snapshot's watermark is below; after that the rest is in the pages.
- * Records that become durable after the reading began are left out, so that there are no gaps.
+ * A reader may pause between chunks. Its position in memory is valid while it is above the
+ * snapshot's watermark; after that the rest is in the pages. A reader leaves out records that
+ * become durable after it began, so it has no gaps.
  *
- * Cost: nothing on the path of a write. A reader decodes at most `historyTurnBytesMax` of text a turn, and holds one
- * chunk.
+ * Cost: nothing on the path of a write. A reader decodes at most `historyTurnBytesMax` of text in a
+ * turn, and holds one chunk.
  */
 import { Effect, Stream } from "effect"
 import { type HistoryNeeded, Past } from "../../domain/record/Past.ts"
@@ -21,12 +22,15 @@ import { decodePage } from "../records/Codec.ts"
 import { findStored, pagesIn, partitionOf, unpartitioned } from "../records/SnapshotValues.ts"
 import type { EngineState } from "../state/EngineState.ts"
 
-/** How far a reader has come: everything from `before` on was given. */
+/** The position of a reader: it has given every record from `before` on. */
 interface Position {
   readonly before: number
-  /** The next record in memory; up to the snapshot's watermark: the rest is in the pages. */
+  /**
+   * The next record in memory. If it is not above the snapshot's watermark, the rest is in the
+   * pages.
+   */
   readonly next: number
-  /** The partition of the next pages, once some were read. */
+  /** The partition of the next pages; absent until pages were read. */
   readonly partition?: number
 }
 
@@ -43,7 +47,10 @@ export class UserHistory {
     this.#commit = commit
   }
 
-  /** The user's durable record with this sequence; `undefined` also where the user was erased since. */
+  /**
+   * The user's durable record with this sequence; `undefined`: there is none, or the user was
+   * erased since.
+   */
   readonly find = Effect.fnUntraced(function* (
     this: UserHistory,
     environment: string,
@@ -62,7 +69,10 @@ export class UserHistory {
     return yield* findStored(storage, environment, userId, sequence)
   })
 
-  /** `find` for the actor's own next command, which does not see what an erasure will hide that is not durable yet. */
+  /**
+   * `find` for the actor's own next command: an erasure that is not durable yet already hides
+   * records.
+   */
   findForActor(
     subject: Subject,
     sequence: number,
@@ -72,7 +82,7 @@ export class UserHistory {
       : Effect.succeed(undefined)
   }
 
-  /** What a decision of the actor lacks, from its records, durable or not, newest first. */
+  /** The history that a decision of the actor needs, from its records, durable or not. */
   readonly recallForActor = Effect.fnUntraced(function* (
     this: UserHistory,
     { lastVisible, subject }: RecallingActor,
@@ -97,7 +107,7 @@ export class UserHistory {
     return past
   })
 
-  /** `recallForActor` for a decision on the durable state that is not applied. */
+  /** `recallForActor` for a decision on the durable state that will not be applied. */
   recall(environment: string, userId: string, needed: HistoryNeeded): Effect.Effect<Past, Broken> {
     const lastVisible = this.#lastDurable(environment, userId)
     return this.recallForActor(
@@ -106,12 +116,17 @@ export class UserHistory {
     )
   }
 
-  /** The user's actor is in memory as long as it has pending records. */
+  /**
+   * The user's last durable record; 0: no record is pending, since such a user's actor is in
+   * memory.
+   */
   #lastDurable(environment: string, userId: string): number {
     return this.#state.environments.userOf(environment, userId)?.lastDurable ?? 0
   }
 
-  /** The user's records below the sequence `before`, newest first, in chunks; a chunk may be empty. */
+  /**
+   * The user's records below the sequence `before`, newest first, in chunks; a chunk may be empty.
+   */
   read(
     environment: string,
     userId: string,

@@ -1,11 +1,13 @@
 /**
- * Lists of an environment's users in the order of their ids (by code points): the snapshot's, which LMDB keeps
- * in that order, merged with those that no snapshot has yet. The state of a user in memory comes
- * from its actor, so that a change or an erasure since the snapshot counts.
+ * Lists an environment's users in the order of their ids (by code points): the users of the
+ * snapshot, which LMDB keeps in that order, merged with users that no snapshot has yet. The state
+ * of a user in memory comes from the actor, so that changes and erasures since the snapshot count.
+ * A list shows each user as of the moment at which it reached that user.
  *
- * Without a search the list ends with its page; the total is counted elsewhere. A search looks at every id,
- * and at the display names there are: some µs a user. It works in slices of `listTurnMs`, and only
- * `listsConcurrentMax` at a time, of one environment `listsPerEnvironmentMax`. A list that changes while it is read shows each user as it was when reached.
+ * Cost: without a search a list reads up to the end of its page; the total comes from `Counts`. A
+ * search looks at every id and display name, which takes a few µs a user. It works in slices of
+ * `listTurnMs`. At most `listsConcurrentMax` lists are read at a time, and `listsPerEnvironmentMax`
+ * of one environment.
  */
 import { Effect, Semaphore, Stream } from "effect"
 import type { UserState } from "../../domain/user/User.ts"
@@ -20,8 +22,8 @@ import { readColdUser } from "../actor/Supervisor.ts"
 import { StoredNames } from "../records/UserCodec.ts"
 
 /**
- * The items in the order of `compare`, equal ones as they came. Gives way to others after every
- * `sortTurnItemsMax` items; a merge sort, bottom up.
+ * Sorts the items by `compare`, and keeps the order of equal items: a bottom-up merge sort that
+ * yields to the event loop after every `sortTurnItemsMax` items.
  */
 export const sortInTurns = Effect.fnUntraced(function* <A>(
   items: Iterable<A>,
@@ -43,7 +45,7 @@ export const sortInTurns = Effect.fnUntraced(function* <A>(
     for (let at = 0; at < runs.length; at += 2) {
       const one = runs[at]!
       const other = runs[at + 1] ?? []
-      // As long as it will be: what grows is copied time and again, all in one turn.
+      // Of the final length: an array that grows is copied repeatedly, each time in one turn.
       const merged = new Array<A>(one.length + other.length)
       let first = 0
       let second = 0
@@ -64,7 +66,7 @@ export const sortInTurns = Effect.fnUntraced(function* <A>(
 export interface UserListQuery {
   readonly limit: number
   readonly offset: number
-  /** Part of the id or of the display name, in any case of its letters. */
+  /** A part of the id or of the display name; upper and lower case do not matter. */
   readonly search?: string | undefined
 }
 
@@ -93,7 +95,9 @@ export class UserList {
     )
   }
 
-  /** The slow lists of one environment wait for each other, before they hold a place that others need. */
+  /**
+   * The lists of one environment wait for each other before they take a permit that others need.
+   */
   #shareOf(environment: Environment): Semaphore.Semaphore {
     const share =
       this.#shares.get(environment) ?? Semaphore.makeUnsafe(limits.listsPerEnvironmentMax)
@@ -102,7 +106,7 @@ export class UserList {
   }
 }
 
-/** One list while it is read. */
+/** A list while it is read. */
 class Reading {
   readonly #storage: Store
   readonly #environment: Environment
@@ -110,7 +114,7 @@ class Reading {
   readonly #search: string | undefined
   /** The ids on the page. */
   readonly #ids: Array<string> = []
-  /** How many were found. */
+  /** How many users were found. */
   #found = 0
   #turnEndsAt = 0
 
@@ -157,12 +161,15 @@ class Reading {
     return { users, total: this.#search === undefined ? counts.users : this.#found }
   })
 
-  /** The page has all its users, and the total is known. */
+  /** Whether the page has all its users and nothing more must be counted. */
   get #isFull(): boolean {
     return this.#search === undefined && this.#ids.length === this.#query.limit
   }
 
-  /** Passes items to `more` until it returns false, yielding to the event loop in between; returns its last result. */
+  /**
+   * Calls `more` for the items until it returns false, and yields between them; returns the last
+   * result.
+   */
   readonly #inTurns = Effect.fnUntraced(function* <A>(
     this: Reading,
     items: Iterable<A>,
@@ -180,7 +187,10 @@ class Reading {
     return true
   })
 
-  /** Puts the user on the page if it has a state, matches the search, and lies within offset and limit. */
+  /**
+   * Counts the user if it exists and matches the search, and adds it to the page if it belongs
+   * there.
+   */
   #look(userId: string, value?: Buffer): void {
     const actor = this.#environment.users.get(userId)
     const user = actor?.loaded ? actor.durable : value
@@ -206,7 +216,7 @@ class Reading {
   }
 }
 
-/** Sorted ids, each once. */
+/** Each of the sorted ids once. */
 function* distinct(sorted: ReadonlyArray<string>): Generator<string, undefined> {
   let before: string | undefined
   for (const id of sorted) {
@@ -215,5 +225,5 @@ function* distinct(sorted: ReadonlyArray<string>): Generator<string, undefined> 
   }
 }
 
-/** How many are looked at between looks at the clock. */
+/** How many items are handled between two readings of the clock. */
 const clockEvery = 64

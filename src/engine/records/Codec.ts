@@ -1,6 +1,6 @@
 /**
- * How records and actors' states become bytes. Bodies are JSON, readable with any tool, inside the
- * versioned and checksummed values of the storage. A user's value is in `UserCodec.ts`.
+ * The bodies of records and of actors' states: JSON, readable with any tool, within the versioned
+ * and checksummed values of the storage. A user's state has a form of its own (`UserCodec.ts`).
  */
 import type { Account, Invitation, Session } from "../../domain/accounts/Account.ts"
 import type { Badge, Quest, Rule } from "../../domain/project/Definition.ts"
@@ -23,8 +23,8 @@ const parseRecord = (text: string): JournalRecord => presentRecord(repairedRecor
 const textOf = (bytes: Uint8Array): string => asBuffer(bytes).toString("utf8")
 
 /**
- * The stored page of one user's records, those of `sequences` from `first` to `end` (exclusive), oldest first, one JSON
- * text a line; `bytes` is what their texts take.
+ * The stored page of one user's records: those of `sequences` from index `first` to `end`
+ * (exclusive), oldest first, one JSON text a line. `bytes`: the bytes of their texts.
  */
 export const encodePage = (
   texts: RecordBuffer,
@@ -50,7 +50,9 @@ export const decodePage = (page: Uint8Array): ReadonlyArray<JournalRecord> =>
 const byId = <A extends { readonly id: string }>(things: ReadonlyArray<A>): Map<string, A> =>
   new Map(things.map((thing) => [thing.id, thing]))
 
-/** The text of each definition that was written: of thousands, few are new at the next snapshot. */
+/**
+ * The texts of definitions that were written. Of thousands, few have changed by the next snapshot.
+ */
 const definitionTexts = new WeakMap<object, string>()
 
 const definitionsText = (definitions: ReadonlyMap<string, object>): string => {
@@ -95,7 +97,7 @@ export const encodeDirectory = (directory: DirectoryState): string =>
     invitations: listed(directory.invitations),
   })
 
-/** Absent where there is none, as in values that were written before accounts. */
+/** The list, or `undefined` if it is empty: older values have no such member. */
 const listed = <A>(byId: ReadonlyMap<string, A>): ReadonlyArray<A> | undefined =>
   byId.size === 0 ? undefined : [...byId.values()]
 

@@ -1,20 +1,23 @@
 /**
- * Records that await the snapshot, durable or about to be: the list of each actor's, and the names of their commands.
+ * The records that await the snapshot, durable or not: the list of each actor's records, and the
+ * names of their commands.
  *
- * - An actor's records are a list, from its `lastVisible` backwards along `olderOf`; from its `lastDurable` on they are
- *   durable. A pointer to a record up to the watermark of the snapshot leads nowhere: that record is gone from here.
- * - A name (the caller's id, by which a repeat is a duplicate) is here as a hash; the record has the name itself.
- * - No record is an object: hundreds of thousands that live from one snapshot to the next would cost the garbage
- *   collector more than all other work for an event. Their texts are in `RecordBuffer`, and these columns are like
- *   the columns there.
+ * - An actor's records are a list from its `lastVisible` backwards along `olderOf`. From its
+ *   `lastDurable` backwards they are durable. The list ends at the watermark of the snapshot:
+ *   earlier records are no longer here.
+ * - A name (the caller's id, by which a repeat is a duplicate) is here as a hash; the record has
+ *   the name itself.
+ * - No record is an object. Hundreds of thousands of objects that live from one snapshot to the
+ *   next would cost the garbage collector more than all other work for an event. The texts are in
+ *   `RecordBuffer`, and the columns here are indexed as those there.
  *
- * Cost of a record: its text, and 20 bytes with those of `RecordBuffer`.
+ * Cost of a record: its text, and 20 bytes including those of `RecordBuffer`.
  */
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { decodeRecord } from "./Codec.ts"
 import { grownRing, RecordBuffer, ringRecordsMin } from "./RecordBuffer.ts"
 
-/** The ends of an actor's list, as `Actor` says. */
+/** The ends of an actor's list; see `Actor`. */
 export interface RecordChain {
   lastAppended: number
   lastVisible: number
@@ -24,11 +27,14 @@ export interface RecordChain {
 export class PendingRecords {
   readonly texts: RecordBuffer
   #watermark: number
-  /** How many sequences before it the actor's record before it stands, 0 for none, doubled; and 1 where it has a name. */
+  /**
+   * Bit 0: the record has a name. Higher bits: the distance to the actor's record before it; 0:
+   * none.
+   */
   #links = new Uint32Array(ringRecordsMin)
   #hashes = new Uint32Array(ringRecordsMin)
 
-  /** There is nothing after `watermark` yet. */
+  /** Begins without records after `watermark`. */
   constructor(watermark: number) {
     this.texts = new RecordBuffer(watermark)
     this.#watermark = watermark
@@ -39,7 +45,10 @@ export class PendingRecords {
     return this.#watermark
   }
 
-  /** The record whose text came last is this actor's; `hash` is that of its name, if it has one. */
+  /**
+   * The record whose text was added last is this actor's; `hash` is that of its name, if it has
+   * one.
+   */
   link(actor: RecordChain, hash: number | undefined): void {
     const sequence = this.texts.lastSequence
     const { lastVisible } = actor
@@ -55,7 +64,10 @@ export class PendingRecords {
     actor.lastAppended = sequence
   }
 
-  /** The actor's record before this one; a sequence up to the watermark, or 0: it is not pending. */
+  /**
+   * The actor's record before this one; 0 or a sequence up to the watermark: no such record is
+   * pending.
+   */
   olderOf(sequence: number): number {
     const toOlder = this.#links[sequence & (this.#links.length - 1)]! >>> 1
     return toOlder === 0 ? 0 : sequence - toOlder
@@ -72,7 +84,10 @@ export class PendingRecords {
     return this.backFrom(actor.lastDurable, after, through)
   }
 
-  /** An actor's records from `last` backwards, those after `after` and up to `through`, oldest first. */
+  /**
+   * The records of an actor's list from `last` backwards that are after `after` and up to
+   * `through`, oldest first.
+   */
   backFrom(last: number, after: number, through: number = last): ReadonlyArray<number> {
     const sequences: Array<number> = []
     const end = Math.max(after, this.#watermark)

@@ -1,19 +1,25 @@
 /**
- * The texts of records from the moment they are appended until the snapshot has them: slabs outside the heap, filled
- * one after another and used again. A buffer for each batch would be as simple, but the collector runs more
- * often the more memory outside the heap comes and goes.
+ * The texts of records, from the append until the snapshot has them. They are in slabs outside the
+ * heap, which are filled one after another and used again. A buffer for each batch would be as
+ * simple, but the garbage collector runs more often the more memory outside the heap is allocated
+ * and freed.
  *
- * - A text stands in its slab as a frame (`storage/Frames.ts`), behind that of the record before it. So a batch of
- *   the journal is a piece of a slab, written nowhere else before it goes to the disk; it never goes over the end of one.
- * - Records come in the order of their sequences, without gaps. Where each stands is kept in columns of numbers, in a
- *   ring by sequence: an object for each would cost the collector more than all else that is done with it.
+ * - A text is in its slab as a frame (`storage/Frames.ts`), behind the frame of the record before
+ *   it. So a batch of the journal is a part of one slab, and goes to the disk from there without a
+ *   copy.
+ * - Records come in the order of their sequences, without gaps. Their places are in columns of
+ *   numbers, a ring by sequence: an object for each record would cost the collector more than all
+ *   other work for it.
  *
- * Cost of a record: its text, and 12 bytes. A look is three reads.
+ * Cost of a record: its text, and 12 bytes. To find a text takes three reads.
  */
 import { limits } from "../../Limits.ts"
 import { frameLengthBytes } from "../../storage/Frames.ts"
 
-/* Columns of numbers by sequence: of consecutive records, the one with `sequence` stands at `sequence` modulo the length. */
+/*
+ * Columns of numbers by sequence: of consecutive records, the one with `sequence` stands at
+ * `sequence` modulo the length.
+ */
 
 /** The first length of a ring. All lengths are powers of two. */
 export const ringRecordsMin = 1_024
@@ -43,7 +49,7 @@ class Slab {
 }
 
 export class RecordBuffer {
-  /** In the order of their records, numbered from `#firstSlab` on; the last one is being filled. */
+  /** In the order of their records, numbered from `#firstSlab` on; the last slab is filled now. */
   readonly #slabs: Array<Slab> = []
   #firstSlab = 0
   readonly #free: Array<Slab> = []
@@ -53,13 +59,13 @@ export class RecordBuffer {
   #starts = new Uint32Array(ringRecordsMin)
   #lengths = new Uint32Array(ringRecordsMin)
 
-  /** There is nothing yet; the first record is the one after `watermark`. */
+  /** Begins empty; the first record is the one after `watermark`. */
   constructor(watermark: number) {
     this.#first = watermark + 1
     this.#next = watermark + 1
   }
 
-  /** The sequence that the next record gets. */
+  /** The sequence of the next record. */
   get nextSequence(): number {
     return this.#next
   }
@@ -68,7 +74,7 @@ export class RecordBuffer {
     return this.#next - 1
   }
 
-  /** Whether the next text can stand behind the last one, in the same slab. */
+  /** Whether the next text fits behind the last one in the same slab. */
   hasRoom(text: string): boolean {
     const slab = this.#slabs[this.#slabs.length - 1]
     if (slab === undefined) return false
@@ -77,13 +83,13 @@ export class RecordBuffer {
     return text.length * 3 <= room || Buffer.byteLength(text) <= room
   }
 
-  /** Takes the text of the next record; returns the bytes of its frame. */
+  /** Adds the text of the next record; returns the bytes of its frame. */
   append(text: string): number {
     const slab = this.hasRoom(text) ? this.#filling : this.#begin(Buffer.byteLength(text))
     return this.#took(slab, slab.bytes.write(text, slab.used + frameLengthBytes, "utf8"))
   }
 
-  /** The same with a text that was read back from the journal, which is copied. */
+  /** Adds the text of the next record, read from the journal, as a copy. */
   keep(text: Uint8Array): void {
     const slab = this.#slabs[this.#slabs.length - 1]
     const needed = frameLengthBytes + text.length
@@ -125,7 +131,7 @@ export class RecordBuffer {
     this.#lengths = grownRing(this.#lengths, this.#first, end)
   }
 
-  /** The frames from that of the record `sequence` on; all of them stand in one slab. */
+  /** The frames from that of the record `sequence` on, which must all be in one slab. */
   framesFrom(sequence: number): Buffer {
     const at = sequence & (this.#starts.length - 1)
     const { bytes, used } = this.#filling
@@ -137,7 +143,7 @@ export class RecordBuffer {
     return this.#lengths[sequence & (this.#lengths.length - 1)]!
   }
 
-  /** A record's text, as a view that is good as long as the snapshot has not got it. */
+  /** A record's text, as a view that is valid until the snapshot has the record. */
   textOf(sequence: number): Buffer {
     const at = sequence & (this.#lengths.length - 1)
     const start = this.#starts[at]!

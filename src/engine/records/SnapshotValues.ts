@@ -1,9 +1,9 @@
 /**
  * The values of the snapshot by subject: each actor's value, and each user's records in pages.
  *
- * A page holds consecutive records of one user, up to `historyPageBytesMax`; `SnapshotValues.ts` says where.
- * Pages are cut the same way however often they are written, so a snapshot that was interrupted is
- * simply written again. Large records have a page of their own.
+ * A page holds consecutive records of one user, up to `historyPageBytesMax`. A larger record has a
+ * page of its own. The same records are always cut into the same pages, so after an interrupted
+ * snapshot the next one writes them again unchanged.
  */
 
 import { Effect, Exit, Stream } from "effect"
@@ -23,25 +23,27 @@ import { decodePage, encodePage } from "./Codec.ts"
 import type { RecordBuffer } from "./RecordBuffer.ts"
 
 /*
- * Where the pages of users' histories stand in the table `history`.
+ * The keys of pages in the table `history`:
  *
- * - The records of a data directory are divided by sequence into partitions of `historyPartitionRecords`. The key of a page
- *   is its environment, the partition of its first record, its user, and the sequence of that record. A snapshot
- *   writes to the newest partition or two, where many of its entries share a page of LMDB. Under (environment, user,
- *   sequence) the records of a million users changed a million pages of LMDB.
+ * - The records of a data directory are divided by sequence into partitions of
+ *   `historyPartitionRecords`. The key of a page is its environment, the partition of its first
+ *   record, its user, and the sequence of that record. A snapshot writes to the newest partition or
+ *   two, where many of its entries share a page of LMDB. Under (environment, user, sequence) the
+ *   records of a million users changed a million pages of LMDB.
  * - A page ends where its partition does, so a record is found in one partition.
- * - Versions before partitions wrote keys without one. Those pages are older than all others; `unpartitioned` stands for them.
- *   A snapshot that such a version did not end leaves records that are written again, in a partition.
+ * - Versions before partitions wrote keys without a partition. Those pages are older than all
+ *   others; `unpartitioned` stands for them. Records of a snapshot that such a version did not
+ *   finish are written again, in a partition.
  *
- * Cost: a record is a look-up in its partition; a user's whole history is a seek in each, so the size of a partition
- * weighs reads against writes.
+ * Cost: a record takes a look-up in its partition. A user's whole history takes a seek in each
+ * partition, so a larger partition makes reads cheaper and writes dearer.
  */
 
 /** The partition of a record. */
 export const partitionOf = (sequence: number): number =>
   Math.floor(sequence / limits.historyPartitionRecords)
 
-/** Below every partition. */
+/** Stands for pages without a partition; less than every partition. */
 export const unpartitioned = -1
 
 /** The key of a user's page that begins with the record `first`. */
@@ -53,14 +55,17 @@ const keyIn = (environment: string, partition: number, userId: string, first: nu
     ? compositeKey(environment, userId, first)
     : compositeKey(environment, partition, userId, first)
 
-/** The prefix of all keys of the environment and partition of a page's key, also where it has no partition. */
+/** The prefix of all keys with the environment and the partition, if any, of a page's key. */
 export const partitionPrefix = (key: Uint8Array): Uint8Array => {
   const environmentEnd = key.indexOf(0) + 1
   const isPartitioned = isNumberAt(key, environmentEnd)
   return key.subarray(0, environmentEnd + (isPartitioned ? numberBytes : 1))
 }
 
-/** A user's pages in a partition, or in none, whose first records are from `first` to `before` (exclusive). */
+/**
+ * A user's pages in a partition (or `unpartitioned`) whose first records are from `first` to
+ * `before` (exclusive).
+ */
 export const pagesIn = (
   environment: string,
   partition: number,
@@ -129,7 +134,10 @@ export const actorEntry = (
   replaces: Entry["replaces"],
 ): Entry => ({ ...actorPlace(subject), value, replaces })
 
-/** The body of an actor's value in the snapshot; `undefined`: it has none. An exit as in `Storage.readEntry`. */
+/**
+ * The body of an actor's value in the snapshot; `undefined`: it has none. As with
+ * `Storage.readEntry`, an exit if nothing must be waited for.
+ */
 export const readActorValue = (
   storage: Store,
   subject: Subject,
@@ -141,8 +149,8 @@ export const readActorValue = (
 }
 
 /**
- * The entries that hold the records `sequences` of one user, consecutive ones of that user and oldest first. No entry was
- * ever written that begins after record `offered`.
+ * The entries of pages with the records `sequences`, which are consecutive records of one user,
+ * oldest first. No page that begins after record `offered` was ever written.
  */
 export function* pageEntries(
   environment: string,
@@ -173,7 +181,7 @@ export function* pageEntries(
   if (first < sequences.length) yield page(sequences.length)
 }
 
-/** The record of a user with this sequence, if the snapshot has it. */
+/** The user's record with this sequence; `undefined`: the snapshot does not have it. */
 export const findStored = Effect.fnUntraced(function* (
   storage: Store,
   environment: string,

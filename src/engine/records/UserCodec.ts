@@ -1,6 +1,6 @@
 /**
- * A user's value in the snapshot. It begins with the numbers that start-up needs, so that a million users are
- * ranked and put on the agenda without parsing one JSON text:
+ * A user's value in the snapshot. It begins with the numbers that a start needs, so that a million
+ * users are ranked and listed on the agenda without the parse of a JSON text:
  *
  *     offset 0  sequence       float64, little-endian
  *            8  xp             float64
@@ -10,7 +10,8 @@
  *           29  windows        for each bit that is set, index (int32), xp and sequence (float64)
  *               the rest of the state as JSON, without parts that are empty, maps as arrays
  *
- * Bits 1 and 2 are the user's latest day and the one before, 3 and 4 the weeks, 5 and 6 the months.
+ * Bits 1 and 2 stand for the user's latest day and the day before that, 3 and 4 for weeks, 5 and 6
+ * for months.
  */
 
 import {
@@ -63,7 +64,7 @@ export const encodeUser = (user: UserState, due: number): Uint8Array => {
 
 const maps = ["badges", "badgeCounts", "badgeRecounts", "quests", "streaks", "ruleUses"] as const
 
-/** The members that are not at the head, without empty ones. */
+/** The members that the head lacks, without empty ones. */
 const restOf = (user: UserState): object => {
   const { createdAt, id, points, pointsSpent, profile, questsCompleted, updatedAt } = user
   const { attributes, displayName, timezone } = profile
@@ -97,8 +98,9 @@ export const hasWindows = (view: DataView, at: number): boolean =>
   view.getUint8(at + 28) > hiddenFlag
 
 /**
- * Calls `visit` with each window at the head of a user's body, which begins at `at`: its kind is
- * `windowKinds[slot >>> 1]`, and odd slots are those before the latest. Answers where the rest begins.
+ * Calls `visit` with each window at the head of a user's body, which begins at `at`. The kind of a
+ * window is `windowKinds[slot >>> 1]`; odd slots are the windows before the latest. Returns where
+ * the JSON begins.
  */
 export const visitWindows = (
   view: DataView,
@@ -115,12 +117,12 @@ export const visitWindows = (
   return next
 }
 
-/** Begins the profile of a user with a display name, and stands nowhere else in a value. */
+/** The begin of the profile of a user with a display name; occurs nowhere else in a value. */
 const nameMark = Buffer.from('"profile":{"displayName":"')
 const quote = 0x22
 const backslash = 0x5c
 
-/** Reads the display names in values that stand one behind the other, by one search, without parsing the values. */
+/** Reads the display names in consecutive values by one search, without a parse of the values. */
 export class StoredNames {
   readonly #values: Buffer
   /** Where the next mark is; -1: there is none. */
@@ -165,7 +167,7 @@ export const decodeUser = (value: Uint8Array): UserState => {
         : { ...windows[kind], indexBefore: index, xpBefore: xp, sequenceBefore: sequence }
   })
   const rest = JSON.parse(asBuffer(value).toString("utf8", restAt))
-  // In the order in which `applyUser` makes it, so that all states are alike to the compiler.
+  // With the members in the order of `applyUser`, so that all states have one hidden class in V8.
   return {
     id: rest.id,
     sequence,

@@ -1,9 +1,12 @@
 /**
- * Folds records of the journal into a snapshot without an engine that serves: what a start and the snapshot after it would
- * make of them, so that a long journal needs no more memory than a slice of it. Nothing is decided and no record is
- * written: time stands still at the last record.
+ * Folds records into a state without an engine that serves.
  *
- * A slice costs as much as a start, mostly for the users' heads, and a snapshot.
+ * - `foldRecords` folds a slice of a long journal into a snapshot, as a start and the snapshot
+ *   after it would. So a long journal needs only the memory for one slice. A slice costs a start,
+ *   mostly the read of the users' heads, and a snapshot.
+ * - `Folding` folds the records that another server appends into the state of a follower.
+ *
+ * Nothing is decided and no record is written. The time of a slice is that of its last record.
  */
 import { Array as Arr, Effect, Stream } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
@@ -23,7 +26,10 @@ import { readMark } from "../state/SnapshotMark.ts"
 import type { EngineTime } from "../time/Clock.ts"
 import { recover, replay, replayPipeline } from "./Recovery.ts"
 
-/** Folds `records`, which follow the watermark of the snapshot in `entries`, or have records up to it first. */
+/**
+ * Folds `records` into the snapshot in `entries`. They must have every record from its watermark
+ * on; earlier ones are skipped.
+ */
 export const foldRecords = Effect.fnUntraced(function* (
   entries: LmdbStore,
   records: ReadonlyArray<StoredRecord>,
@@ -46,7 +52,7 @@ export const foldRecords = Effect.fnUntraced(function* (
   yield* snapshotter.take
 })
 
-/** The storage as if the journal ended with these records. */
+/** A storage whose journal consists of these records. */
 const storageOf = (
   { readBlocks, readEntries, readEntry, writeEntries }: LmdbStore,
   records: ReadonlyArray<StoredRecord>,
@@ -74,13 +80,14 @@ const storageOf = (
 const chunkRecords = 1_000
 
 /*
- * Folds records that another server appends into the state of an engine that does not serve, as recovery does with those
- * of its own journal. Each record is applied in one turn, so that a snapshot that is written beside it has a record
- * whole or not.
+ * Folds records that another server appends into the state of a follower, as recovery does with the
+ * records of its own journal. Each record is applied in one turn, so a snapshot that is written
+ * meanwhile has either all of a record or nothing of it.
  *
- * Memory is bounded as it is for a serving engine: users beyond `residentUsersMax` and records beyond
- * `snapshotPendingRecordsMax` wait until a snapshot has those before them. The bounds are those of all engines of the process:
- * where a snapshot of this engine makes no room, folding waits for those of the others, which `admit` has asked for.
+ * Memory is bounded as in an engine that serves: with `residentUsersMax` users in memory or
+ * `snapshotPendingRecordsMax` records that await a snapshot, the next record waits for a snapshot.
+ * All engines of the process share these bounds. If a snapshot of this engine makes no room,
+ * folding waits for snapshots of the others, for which `admit` has asked.
  */
 
 export class Folding {
@@ -121,7 +128,10 @@ export class Folding {
     return isWarm || actorCache.admit() === undefined
   }
 
-  /** A full disk is waited for: the journal elsewhere keeps the records. */
+  /**
+   * Takes a snapshot, or waits. With a full disk it retries: the other server's journal keeps the
+   * records.
+   */
   get #makeRoom(): Effect.Effect<void, Broken> {
     const { actorCache } = this.#state
     const { watermarks } = actorCache

@@ -1,7 +1,36 @@
 /**
- * Recovery: loads the snapshot, then follows the journal from its watermark on. Users stay on disk: only the heads of
- * their values are read, for boards and agenda, and only users with records in the journal's tail become warm. It is the
- * fold of live operation: a record is applied to an actor whose value is older than the record.
+ * Recovery: loads the snapshot, then applies the records of the journal after its watermark.
+ *
+ * Invariants:
+ * - The result is the state that live operation had after the last record in the journal: the fold
+ *   of `apply` over snapshot and journal.
+ * - The counts are as of the watermark. An actor's value and a stored board may be newer, if a later
+ *   snapshot was interrupted. So a record is applied to its actor only if the actor's value is older
+ *   than the record, but it always passes the commit stages up to `erasure`.
+ *
+ * A start, step by step. The snapshot has the watermark 100; the next one was interrupted after it
+ * had written Bob's value as of record 103. The journal ends with record 104:
+ *
+ * 1. The storage opens. It cuts the torn record 105 off the journal; `lastSequence` is 104.
+ * 2. `loadActors` reads the directory and the projects. The project `p` has a value as of record
+ *    97.
+ * 3. `loadCounts` reads how many users, events and so on there were at record 100, and
+ *    `readWindows` the boards that are stored.
+ * 4. `loadBoards` reads the head of each user's value. Ada, 50 xp by record 95, and Bob, 80 xp by
+ *    record 103, get their places on the boards. No actor is made: users stay on disk.
+ * 5. Record 101, an event of Ada, 10 xp: her actor is made and her value read. 101 > 95, so the
+ *    record is applied: 60 xp. The boards follow, and the counts have one event more.
+ * 6. Record 102, a new rule in `p`: 102 > 97, so it is applied to the project's actor.
+ * 7. Record 103, an event of Bob: his value is as of 103, so the record is not applied again. The
+ *    counts have one event more: those of the snapshot were as of 100.
+ * 8. Record 104, the erasure of Ada: it is applied. Her state is gone, she leaves the boards, and a
+ *    tombstone hides her records up to 104 (`Erasures`) until a snapshot has deleted them.
+ * 9. The records 101 to 104 await the next snapshot (`PendingRecords`), and their ids are in the
+ *    filter of known ids. The next record gets the sequence 105.
+ *
+ * Cost: a read of the head of each user's value, with nothing allocated for a user but numbers in
+ * typed arrays; a record costs about what it cost live, plus the read of its actor's value. Only
+ * users with records after the watermark have an actor in memory.
  */
 
 import { Effect, Stream } from "effect"
@@ -33,9 +62,10 @@ import type { EngineState } from "../state/EngineState.ts"
 import { type DurableRecord, followRecords } from "../state/EngineState.ts"
 
 /*
- * Builds the boards of an environment at start, from the numbers at the heads of its users' values: the one
- * of all time, and those of all windows that are not stored yet, also when they are long over. Puts users on
- * the agenda on the way. Nothing is allocated for a user but numbers in typed arrays, and the display name of one who has it.
+ * Builds the boards of an environment at start from the heads of its users' values: the all-time
+ * board, and the boards of all windows that are not stored yet, also of windows that ended long
+ * ago. Lists users on the agenda as well. Allocates nothing for a user but numbers in typed arrays,
+ * and the display name if the user has one.
  */
 
 class BoardLoader {
@@ -46,7 +76,9 @@ class BoardLoader {
     weekly: new Map(),
     monthly: new Map(),
   }
-  /** By slot of `visitWindows`, the builder of the last user: most users share it. */
+  /**
+   * By slot of `visitWindows`, the builder that the last user needed: most users need the same one.
+   */
   readonly #latest: Array<WindowBuilder | undefined> = []
 
   constructor(environment: Environment) {
@@ -54,7 +86,10 @@ class BoardLoader {
     this.#allTime = new BoardBuilder(environment.boards.members)
   }
 
-  /** Adds the user whose id (UTF-8) is `key` from `start` to `end`, and whose value has its body at `at` in `values`. */
+  /**
+   * Adds a user. The id (UTF-8) is in `key` from `start` to `end`; the body of the value begins at
+   * `at` in `values`.
+   */
   add(
     key: Uint8Array,
     start: number,
@@ -65,7 +100,7 @@ class BoardLoader {
   ): void {
     const { due, hidden, scoreSequence, sequence, xp } = decodeUserHead(values, at)
     const listed = xp > 0 && !hidden
-    // Xp that were taken back since a window ended still stand on its board.
+    // A user without xp may be listed in a window: the xp were revoked after the window's end.
     const inWindows = !hidden && hasWindows(values, at)
     if (!listed && !inWindows && due === 0 && displayName === null) return
     const { agenda, boards, project } = this.#environment
@@ -77,11 +112,11 @@ class BoardLoader {
         if (xp > 0) this.#builderOf(slot, index)?.addMember(member, xp, sequence)
       })
     }
-    // The due time may have changed since the value was written.
+    // Definitions may have moved the due time since the value was written: 1 means to look at once.
     if (due !== 0) agenda.set(member, sequence < project.durable.dueSequence ? 1 : due)
   }
 
-  /** Where those of a window are collected; `undefined` where its board is stored. */
+  /** The builder of a window's board; `undefined`: the board is stored. */
   #builderOf(slot: number, index: number): BoardBuilder | undefined {
     const latest = this.#latest[slot]
     if (latest !== undefined && latest.index === index) return latest.builder
@@ -95,7 +130,7 @@ class BoardLoader {
     return builder
   }
 
-  /** Throws `ListedTwice` where a user was added twice. */
+  /** Puts the boards in their places. Throws `ListedTwice` if a user was added twice. */
   finish(): void {
     const { boards } = this.#environment
     boards.allTime = this.#allTime.build()
@@ -114,7 +149,7 @@ interface WindowBuilder {
 
 type Store = Storage["Service"]
 
-/** The result, for the log of the start. */
+/** What recovery did, for the log of the start. */
 export interface RecoveryReport {
   readonly watermark: number
   readonly lastSequence: number
@@ -123,15 +158,15 @@ export interface RecoveryReport {
   readonly durationMs: number
 }
 
-/** How many users were read so far, or how many of the records were replayed. */
+/** How many users were read, or how many of the records were replayed. */
 export type RecoveryProgress =
   | { readonly stage: "users"; readonly done: number }
   | { readonly stage: "journal"; readonly done: number; readonly total: number }
 
-/** Called every few milliseconds. */
+/** Called every few milliseconds while recovery runs. */
 type Progressed = (progress: RecoveryProgress) => void
 
-/** Fills a state that was just opened from the snapshot and the journal after it. */
+/** Fills a state that was just opened, from the snapshot and the journal after it. */
 export const recover = Effect.fnUntraced(function* (state: EngineState, progressed: Progressed) {
   const { mark, storage } = state
   const startedAt = performance.now()
@@ -157,7 +192,7 @@ export const recover = Effect.fnUntraced(function* (state: EngineState, progress
   return report
 })
 
-/** Drops the boards of windows that closed empty. */
+/** Drops the boards of windows that closed without users. */
 export const dropClosedBoards = ({ environments }: EngineState): void => {
   for (const { boards, project } of environments) {
     for (const kind of windowKinds)
@@ -165,7 +200,7 @@ export const dropClosedBoards = ({ environments }: EngineState): void => {
   }
 }
 
-/** The stages of records that are found in the journal. */
+/** The commit stages of a record that is read from the journal: those up to `erasure`. */
 export const replayPipeline = (state: EngineState): CommitPipeline<DurableRecord> => {
   const pipeline = new CommitPipeline<DurableRecord>()
   followRecords(pipeline, state)
@@ -173,7 +208,7 @@ export const replayPipeline = (state: EngineState): CommitPipeline<DurableRecord
   return pipeline
 }
 
-/** Loads what the snapshot has of all actors but the users, and boards and agenda; returns how many users there are. */
+/** Loads all actors but the users, counts, boards and agenda; returns how many users there are. */
 const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed: Progressed) {
   const { environments, storage } = state
   yield* loadActors(state)
@@ -186,8 +221,8 @@ const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed
 })
 
 /**
- * Applies the next record of the journal, which no actor here decided, in one turn once its actor is loaded. An actor whose
- * value in the snapshot is newer than the record stays as it is. `body` is the record's text.
+ * Applies the next record of the journal, in one turn once its actor is loaded. An actor whose
+ * value already includes the record stays as it is. `body` is the record's text.
  */
 export const replay = Effect.fnUntraced(function* (
   state: EngineState,
@@ -211,6 +246,7 @@ export const replay = Effect.fnUntraced(function* (
   pipeline.committed([{ actor, record }])
 })
 
+/** Loads the directory and the project actors. */
 const loadActors = Effect.fnUntraced(function* ({ directory, environments, storage }: EngineState) {
   directory.load(directory.kind.empty)
   const range = { table: "actors", ...rangeOf(new Uint8Array()) } as const
@@ -226,13 +262,15 @@ const loadActors = Effect.fnUntraced(function* ({ directory, environments, stora
   )
 })
 
-/** Checksums of values do not show this: two places of a damaged page can lead to one value. */
+/**
+ * Checksums of values do not show this: two places in a damaged page can lead to the same value.
+ */
 const listedTwice = new Broken({
   operation: "read",
   cause: new DamagedValue("Table users has two values of the same user"),
 })
 
-/** Builds each environment's boards and agenda from the numbers at the heads of its users' values. */
+/** Builds the boards and the agenda of each environment from the heads of its users' values. */
 const loadBoards = Effect.fnUntraced(function* (
   storage: Store,
   environments: Environments,
@@ -240,13 +278,13 @@ const loadBoards = Effect.fnUntraced(function* (
 ) {
   let users = 0
   const loaders: Array<BoardLoader> = []
-  // Keys of one environment stand together.
+  // The keys of one environment are neighbours. No key begins with the byte 255.
   let prefix: Uint8Array = Uint8Array.of(255)
   let loader: BoardLoader | undefined
   const isOf = (block: EntryBlock, n: number): boolean =>
     hasPrefix(prefix, block.keys, block.keyStart(n), block.keyEnd(n))
   const add = (block: EntryBlock): void => {
-    // So when the first and the last key are of one, all are.
+    // If the first and the last key are of one environment, all keys between them are.
     const isOfOne = isOf(block, 0) && isOf(block, block.count - 1)
     const names = new StoredNames(block.separated)
     for (let n = 0; n < block.count; n++) {
@@ -289,6 +327,7 @@ const loadBoards = Effect.fnUntraced(function* (
   return users
 })
 
+/** The actor of a record, loaded. */
 const actorOf = Effect.fnUntraced(function* (state: EngineState, subject: Subject) {
   switch (subject.actor) {
     case "directory":

@@ -1,20 +1,26 @@
 /**
- * The periodic, incremental snapshot: what became durable since the last one goes into LMDB, behind the
- * journal.
+ * The periodic, incremental snapshot: what became durable since the last snapshot goes into LMDB.
  *
- * - First come the boards of closed windows (`boards/BoardWriter.ts`), then the deletions of erased users
- *   (`Snapshotter.ts`).
- * - Written are then the dirty actors' durable states, the new records as history pages, kept replies, and the
- *   callers' ids (`IdIndex.ts`); last, in the final slice, the watermark: everything up to it is in the snapshot.
- * - A slice is one transaction of about `sliceEntriesMax` entries, of users whose keys stand together, so that they share
- *   pages (`Snapshotter.ts`). The event loop packs it (`storage/EntryBlock.ts`) in turns of `snapshotTurnMs`; a thread of the
- *   storage writes it, of the actors' slices each while the next one is packed.
- * - A crash between slices does no harm: every actor's value carries its own sequence, and recovery skips the records it
- *   already has; pages and index entries are written again unchanged.
- * - The snapshot never knows more than the journal: only states that were committed are written, and in
- *   relaxed durability not before the journal has them.
- * - Without writes, a heartbeat record every `heartbeatMs` lets old segments of the journal be pruned.
- * - One at a time; it runs at the interval, when many records wait, when memory is short, and at the end.
+ * Invariants:
+ * - Everything up to the watermark is in the snapshot. The watermark is written last, in the final
+ *   slice.
+ * - The snapshot never has more than the journal. Only durable states are written, and
+ *   in relaxed durability only once the journal has their records.
+ * - A crash between slices does no harm. Each actor's value has its own sequence, so recovery skips
+ *   records that the value includes; pages and index entries are written again unchanged.
+ * - One snapshot is taken at a time.
+ *
+ * Order: boards of closed windows (`BoardWriter`), deletions of erased users, then the durable
+ * states of changed actors, the new records as history pages, kept answers, callers' ids
+ * (`IdIndex`), and the watermark.
+ *
+ * Times: at the interval, when many records wait, when memory is short, and at the end. Without
+ * writes, a heartbeat record every `heartbeatMs` makes old segments of the journal prunable.
+ *
+ * Cost: a slice is a transaction of about `sliceEntriesMax` entries, of users with neighbouring
+ * keys, so that they share pages of LMDB. The event loop packs a slice (`storage/EntryBlock.ts`) in
+ * turns of `snapshotTurnMs`; a thread of the storage writes it. Slices of actors are packed while
+ * the slice before is written.
  */
 import { Effect, Fiber, Semaphore, Stream } from "effect"
 import { duplicateKey, type Subject } from "../../domain/record/Record.ts"
@@ -46,10 +52,10 @@ import { nextMark, type SnapshotMark, snapshotKey } from "../state/SnapshotMark.
 type Store = Storage["Service"]
 
 /**
- * The entries that remove an erased user from the snapshot, in groups that must be written whole: each history page with
- * all entries that only its records lead to, and last the state. Callers' ids are taken out of the index, whose changed
- * buckets (`takeRemoved`) belong to the same transaction. Data since the erasure stays; `isThere` says whether the user
- * has any.
+ * The entries that delete an erased user from the snapshot, in groups that must be written whole:
+ * each history page with all entries that only its records lead to, and last the state. Callers'
+ * ids are removed from the index, whose changed buckets (`takeRemoved`) belong to the same
+ * transaction. Data after the erasure stays; `isThere` says whether there is any.
  */
 const erasedEntries = (
   storage: Store,
@@ -101,20 +107,23 @@ const erasedEntries = (
 
 /* The turns of the event loop in which a snapshot is prepared, each of `snapshotTurnMs`. */
 
-/** A look at the clock costs a tenth of an entry. */
+/**
+ * How many entries are handled between two readings of the clock; a reading costs a tenth of an
+ * entry.
+ */
 const looksApart = 16
 
 export class SnapshotTurns {
   #endsAt = 0
   #asked = 0
 
-  /** A turn began. */
+  /** A turn begins. */
   begin(): void {
     markTurn("snapshot")
     this.#endsAt = performance.now() + limits.snapshotTurnMs
   }
 
-  /** Whether the turn has taken its time; to be asked for each entry. */
+  /** Whether the turn has used up its time. Must be asked for each entry. */
   get isOver(): boolean {
     return ++this.#asked % looksApart === 0 && performance.now() >= this.#endsAt
   }
@@ -130,9 +139,9 @@ interface OfSubject {
 }
 
 /**
- * The items in parts of about `size`, by ranges of their keys in the snapshot: all of a part come before all of the next.
- * So a part is written to few pages of LMDB, and sorting it would save none. A sample sets the ends of the parts. Yields
- * to the event loop now and then.
+ * The items in parts of about `size`, by ranges of their keys in the snapshot: all of a part come
+ * before all of the next. So a part is written to few pages of LMDB, and sorting it would save
+ * none. A sample sets the ends of the parts. Yields to the event loop now and then.
  */
 export const partsByKey = Effect.fnUntraced(function* <A extends OfSubject>(
   items: ReadonlyArray<A>,
@@ -165,7 +174,8 @@ export const partsByKey = Effect.fnUntraced(function* <A extends OfSubject>(
   return divided
 })
 
-// Not quite the order of keys: code points beyond U+FFFF come before U+E000. Here that does not matter.
+// Not quite the order of keys: code points beyond U+FFFF come before U+E000. That does not matter
+// here.
 const compare = ({ subject: one }: OfSubject, { subject: other }: OfSubject): number => {
   if (one.actor !== "user" || other.actor !== "user") return compareTexts(one.actor, other.actor)
   return compareTexts(one.environment, other.environment) || compareTexts(one.userId, other.userId)
@@ -182,13 +192,13 @@ export interface SnapshotterOptions {
   readonly written: Effect.Effect<void>
   /** The lowest sequence that a reader still needs of the journal. */
   readonly held: Effect.Effect<number, StorageError>
-  /** A snapshot stands, and the actors that it has may be evicted. */
+  /** Called when a snapshot is complete: actors that it has may be evicted. */
   readonly onEnded: () => void
   readonly sliceEntriesMax: number
   readonly metrics: EngineMetrics
 }
 
-/** Appends a record that says nothing, and then calls back, whether or not it could. */
+/** Appends a record without facts, then calls back, whether or not that succeeded. */
 export type Heartbeat = (over: () => void) => void
 
 export class Snapshotter {
@@ -197,7 +207,10 @@ export class Snapshotter {
   readonly #boards: BoardWriter
   readonly #one = Semaphore.makeUnsafe(1)
   #mark: SnapshotMark
-  /** No later record was in a snapshot yet, not even in one that failed: in any run, since all of an earlier one are in the journal. */
+  /**
+   * No record after this one was ever written to a snapshot, not even to one that failed, in this
+   * or an earlier run: at a start it is the end of the journal.
+   */
   #offered: number
   #beating = false
   readonly #turns = new SnapshotTurns()
@@ -216,7 +229,7 @@ export class Snapshotter {
     this.#offered = state.storage.lastSequence
   }
 
-  /** When the last snapshot was taken, epoch milliseconds; 0 for none. */
+  /** When the last snapshot was taken, epoch milliseconds; 0: there is none. */
   get takenAt(): number {
     return this.#mark.at
   }
@@ -227,8 +240,8 @@ export class Snapshotter {
   }
 
   /**
-   * Takes one every `intervalMs`, and when it is asked for; without writes, `heartbeat` is called `heartbeatMs` after the last
-   * one. Runs for ever.
+   * Takes a snapshot every `intervalMs` and on request. Without writes, calls `heartbeat` when the
+   * last snapshot is `heartbeatMs` old. Never ends.
    */
   readonly run = Effect.fnUntraced(function* (
     this: Snapshotter,
@@ -248,7 +261,10 @@ export class Snapshotter {
     }
   })
 
-  /** Nothing waits for the record: with a full disk, only a snapshot may make room. The next snapshot has it. */
+  /**
+   * Does not wait for the record: with a full disk, only a snapshot may make room. The next
+   * snapshot has it.
+   */
   #beat(heartbeatMs: number, heartbeat: Heartbeat): Effect.Effect<void> {
     const { at, watermark } = this.#mark
     const isBusy = this.pending > 0 || this.#beating || watermark === 0
@@ -257,7 +273,7 @@ export class Snapshotter {
     const over = () => {
       this.#beating = false
     }
-    // First, so that its record begins a segment where one is due.
+    // Prunes first, so that the heartbeat's record begins a new segment if one is due.
     return Effect.andThen(
       Effect.ignore(this.#prune()),
       Effect.sync(() => heartbeat(over)),
@@ -268,10 +284,13 @@ export class Snapshotter {
   readonly alone = <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Semaphore.withPermit(this.#one, work)
 
-  /** Takes a snapshot of all that is durable now. Without space, nothing is lost and the next one tries again. */
+  /**
+   * Takes a snapshot of all that is durable now. Without space nothing is lost, and the next one
+   * tries again.
+   */
   readonly take: Effect.Effect<void, StorageError> = Semaphore.withPermit(
     this.#one,
-    // In a turn of its own: it may have been asked for in the middle of a commit.
+    // In a turn of its own: the request may have come in the middle of a commit.
     Effect.andThen(
       Effect.suspend(() => this.#turns.next),
       Effect.suspend(() => this.#take()),
@@ -325,19 +344,22 @@ export class Snapshotter {
       Effect.onError(() =>
         Effect.sync(() => {
           this.#options.metrics.snapshotFailed()
-          // Some slices may stand.
+          // Some slices may have been written.
           for (const actor of actors) actor.storedChecksum = undefined
           changed.failed(actors, this.#mark.watermark)
           part.failed()
           ids.failed()
         }),
       ),
-      // The snapshot stands, even if this fails.
+      // The snapshot is complete even if this fails.
       Effect.andThen(Effect.suspend(() => this.#prune())),
     )
   }
 
-  /** Prunes the journal before the oldest mark, and ends a segment of the greatest age. */
+  /**
+   * Prunes the journal before the oldest mark, and ends a segment that is older than
+   * `journalSegmentMs`.
+   */
   #prune(): Effect.Effect<void, StorageError> {
     markTurn("prune")
     const { journal } = this.#mark
@@ -360,11 +382,11 @@ export class Snapshotter {
       for (const entry of group) this.#slice.add(entry)
       return this.#isFull ? write : Effect.void
     })
-    // New ids are written beside what is left of those that are there.
+    // Before new ids are written: the buckets without the removed ids must be on disk by then.
     if (this.#slice.count > 0) yield* write
   }).bind(this)
 
-  /** The deletions, in groups that are written whole. */
+  /** The deletions, in groups that must be written whole. */
   #erased(erased: ReadonlyArray<Erasure>): Stream.Stream<ReadonlyArray<Entry>, StorageError> {
     const { environments, ids, storage } = this.#state
     const users = Stream.fromIterable(erased).pipe(
@@ -381,8 +403,8 @@ export class Snapshotter {
   }
 
   /**
-   * The entries of all actors up to `watermark`; records up to `offered` may be stored already. New callers' ids go into
-   * `newIds`, by environment.
+   * The entries of all actors up to `watermark`. Records up to `offered` may be stored already.
+   * Adds callers' new ids to `newIds`, by environment.
    */
   *#entries(
     parts: ReadonlyArray<ReadonlyArray<AnyActor>>,
@@ -425,7 +447,7 @@ export class Snapshotter {
     return count >= this.#options.sliceEntriesMax || bytes >= limits.snapshotSliceBytesMax
   }
 
-  /** Adds a group, which is written whole. */
+  /** Adds a group, which must be written whole. */
   readonly #add = (group: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> => {
     for (const entry of group) this.#slice.add(entry)
     return this.#isFull ? this.#flush : Effect.void
@@ -443,7 +465,10 @@ export class Snapshotter {
     ),
   )
 
-  /** `#flush`, but the next slice is packed while this one is written. Fails where the write before did. */
+  /**
+   * `#flush` that lets the next slice be packed while this one is written. Fails if the write
+   * before did.
+   */
   readonly #handOn: Effect.Effect<void, StorageError> = Effect.suspend(() =>
     Effect.andThen(
       this.#idle,
@@ -457,7 +482,7 @@ export class Snapshotter {
     ),
   )
 
-  /** Ends when no slice is being written; fails where the last one could not be. */
+  /** Ends when no slice is being written. Fails if the last write did. */
   readonly #idle: Effect.Effect<void, StorageError> = Effect.suspend(() => {
     const writing = this.#writing
     if (writing === undefined) return Effect.void
@@ -470,12 +495,15 @@ export class Snapshotter {
     )
   })
 
-  /** A slice may hold states as of this moment; it waits until the journal has what they rest on. */
+  /**
+   * A slice may have states as of now, so the write waits until the journal has the records of
+   * those states.
+   */
   #write(slice: Iterable<Entry>): Effect.Effect<void, StorageError> {
     return Effect.andThen(this.#options.written, this.#state.storage.writeEntries(slice))
   }
 
-  /** Drops from memory what the snapshot has. */
+  /** Drops from memory the records that the snapshot has. */
   #forget(actors: ReadonlyArray<AnyActor>): void {
     for (const actor of actors) actor.named = undefined
     this.#state.idempotency.snapshotted(this.#mark.watermark)

@@ -1,6 +1,7 @@
 /**
- * The actors with durable records that await the next snapshot, each once, and how many records these are. Asks for a
- * snapshot when those of all engines of the process are many, and this one has its share of them.
+ * The actors with durable records that await the next snapshot, each once, and how many such
+ * records there are. Asks for a snapshot when the engines of the process together have
+ * `snapshotRecordsMax` such records and this engine has at least its share of them.
  */
 import { Effect, Latch } from "effect"
 import { limits } from "../../Limits.ts"
@@ -8,7 +9,7 @@ import type { AnyActor } from "../actor/Actor.ts"
 import type { RecordBuffer } from "../records/RecordBuffer.ts"
 import type { SnapshotMark } from "./SnapshotMark.ts"
 
-/** Of all engines of a process: their number, and their durable records that are in no snapshot. */
+/** How many engines a process has, and how many of their durable records are in no snapshot. */
 export interface UnsnapshottedRecords {
   count: number
   engines: number
@@ -42,7 +43,9 @@ export class ChangedActors {
     return this.#last
   }
 
-  /** Durable records that are neither in the snapshot nor in the one that is being written. */
+  /**
+   * How many durable records are neither in the last snapshot nor in the one that is being written.
+   */
   get pending(): number {
     return this.#last - this.#begun
   }
@@ -58,7 +61,7 @@ export class ChangedActors {
     this.#shared.engines--
   }
 
-  /** Bytes of durable records since the oldest mark of the journal. */
+  /** The bytes of durable records since the oldest journal mark. */
   get bytes(): number {
     return this.#bytes
   }
@@ -73,13 +76,16 @@ export class ChangedActors {
     if (this.#isDue) this.requestSnapshot()
   }
 
-  /** There are too many records, and no fewer of this engine than of each on average. */
+  /**
+   * Whether too many records await a snapshot, and this engine has at least the average number of
+   * them.
+   */
   get #isDue(): boolean {
     const { count, engines } = this.#shared
     return count >= limits.snapshotRecordsMax && this.pending * engines >= count
   }
 
-  /** Asks for a snapshot now. A request while one is being written asks for nothing. */
+  /** Asks for a snapshot now. A request while a snapshot is written has no effect. */
   requestSnapshot(): void {
     this.#wanted.openUnsafe()
   }
@@ -91,7 +97,7 @@ export class ChangedActors {
     return this.#wanted.await
   })
 
-  /** A snapshot of all durable records begins: the actors that it writes. */
+  /** A snapshot of all durable records begins; returns the actors that it must write. */
   begin(): ReadonlyArray<AnyActor> {
     const actors = this.#actors
     this.#actors = []
@@ -100,7 +106,10 @@ export class ChangedActors {
     return actors
   }
 
-  /** It failed: its actors await the next one, which begins at the watermark of the last that stands. */
+  /**
+   * The snapshot failed: its actors await the next one. `watermark`: that of the last complete
+   * snapshot.
+   */
   failed(actors: ReadonlyArray<AnyActor>, watermark: number): void {
     this.#actors = [...new Set([...actors, ...this.#actors])]
     this.#shared.count += this.#begun - watermark

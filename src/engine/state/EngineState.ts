@@ -1,6 +1,10 @@
 /**
- * All that an engine has in memory above its storage, as it is opened: empty, after the watermark of the snapshot.
- * `recovery/` fills it from snapshot and journal; a running engine, a fold of a long journal and tests continue from it.
+ * The state of an engine: everything that it has in memory above its storage. A state is opened
+ * empty, at the watermark of the snapshot, and recovery fills it from snapshot and journal. Then a
+ * running engine, a follower, a fold of a long journal or a test continues with it.
+ *
+ * Ownership: each part is changed by its class only. The engines of a process share `SharedBounds`,
+ * nothing else.
  */
 import { Effect, Latch, Semaphore } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
@@ -27,8 +31,10 @@ import { ChangedActors, type UnsnapshottedRecords } from "./ChangedActors.ts"
 import type { SnapshotMark } from "./SnapshotMark.ts"
 
 /*
- * The bounds that the engines of a process share: users in memory, records before the disk and before the snapshot, records
- * kept for streams, the filter of known ids, loads of users at once, work in a turn of the event loop. An engine alone has its own.
+ * The bounds that the engines of a process share: users in memory, bytes that are not durable,
+ * records that await a snapshot, records kept for streams, the filter of known ids, concurrent
+ * loads of users, and work in a turn of the event loop. An engine that is alone in its process has
+ * its own.
  */
 
 export interface SharedBoundsOptions {
@@ -56,11 +62,17 @@ export class SharedBounds {
 export interface StateOptions extends SharedBoundsOptions {
   readonly idlePassivateMs?: number
   readonly domain?: Domain
-  /** Of all engines of the process, in place of those above; absent: this one is alone. */
+  /**
+   * Shared by the engines of the process, in place of the bounds above; absent: this engine is
+   * alone.
+   */
   readonly shared?: SharedBounds
 }
 
-/** Where a state begins: its storage, the mark of the snapshot there, and its clock (epoch milliseconds). */
+/**
+ * What a state is opened from: its storage, the mark of the snapshot there, and its clock (epoch
+ * milliseconds).
+ */
 export interface StateOrigin {
   readonly storage: Storage["Service"]
   readonly mark: SnapshotMark
@@ -79,7 +91,7 @@ export interface EngineState extends StateOrigin {
   readonly changed: ChangedActors
   readonly actorCache: ActorCache
   readonly shared: SharedBounds
-  /** Opens when the agenda of an environment has something earlier than before. */
+  /** Opens when a user of any environment may be due earlier than before. */
   readonly dueSooner: Latch.Latch
 }
 
@@ -126,7 +138,7 @@ export const openState = (
     }
   })
 
-/** The engine is closed: others have what it had of shared bounds. */
+/** The engine is closed: its share of the bounds is free for the others. */
 export const leaveShared = ({ actorCache, changed }: EngineState): void => {
   actorCache.leave()
   changed.leave()
@@ -137,7 +149,7 @@ export interface DurableRecord {
   readonly record: JournalRecord
 }
 
-/** Subscribes a state to the stages of each durable record, decided by its actor or found in the journal by recovery. */
+/** Subscribes a state to the stages of durable records, live or during recovery. */
 export const followRecords = <Entry extends DurableRecord>(
   pipeline: CommitPipeline<Entry>,
   { changed, environments, idempotency }: EngineState,

@@ -1,4 +1,7 @@
-/** The mark of a snapshot: its watermark, and the part of the journal before it that is kept. */
+/**
+ * The mark of a snapshot: its watermark, and the sequences that decide how much of the journal is
+ * kept.
+ */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { compositeKey } from "../../storage/Keys.ts"
@@ -10,7 +13,7 @@ export interface SnapshotMark {
   readonly watermark: number
   /** Epoch milliseconds. */
   readonly at: number
-  /** Where the journal stood at earlier times, oldest first; what its retention is decided by. */
+  /** The ends of the journal at earlier times, oldest first. They decide its retention. */
   readonly journal: ReadonlyArray<JournalMark>
 }
 
@@ -25,7 +28,10 @@ export const snapshotKey = compositeKey("snapshot")
 
 const journalMarkEveryMs = 3_600_000
 
-/** Where a snapshot stands: its watermark, epoch milliseconds, and the bytes appended since the oldest mark of the journal. */
+/**
+ * A snapshot's watermark, its time in epoch milliseconds, and the bytes appended since the oldest
+ * journal mark.
+ */
 export interface SnapshotPlace {
   readonly watermark: number
   readonly at: number
@@ -33,8 +39,10 @@ export interface SnapshotPlace {
 }
 
 /**
- * The mark after `mark`. The journal before its oldest mark is pruned once it is older than its retention or too large.
- * Records from `held` on, which a reader still needs, stay longer, up to `journalHeldBytesMax`.
+ * The mark that follows `mark`. A journal mark is dropped when the next one is older than
+ * `journalRetentionMs`, or has `journalRetentionBytesMax` after it; the journal before the oldest
+ * mark is pruned. Records from `held` on, which a reader still needs, stay longer, up to
+ * `journalHeldBytesMax`.
  */
 export const nextMark = (
   mark: SnapshotMark,
@@ -64,7 +72,7 @@ export const nextMark = (
 
 const noSnapshot: SnapshotMark = { watermark: 0, at: 0, journal: [] }
 
-/** The mark of a storage's snapshot. Fails when the journal ends before it. */
+/** The mark of a storage's snapshot. Fails if the journal ends before the watermark. */
 export const readMark = Effect.fnUntraced(function* (storage: Storage["Service"]) {
   const place = { table: "meta", key: snapshotKey } as const
   const value = yield* storage.readEntry(place.table, place.key)

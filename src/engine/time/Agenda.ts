@@ -1,16 +1,20 @@
 /**
- * When something falls due for the users of one environment without an event: a streak breaks, a quest ends. So the
- * passing of time costs a look at the users who are due, not at all users every day.
+ * The agenda of an environment: when a user is due for a change without an event, as when a streak
+ * breaks or a quest ends. So the passing of time costs a look at the users who are due, not at all
+ * users every day.
  *
- * A member's due time is a second (of epoch time), and a member is listed under one second that is not later
- * (`#homes`). When the due time moves later, as by activity, nothing is done: the member is found
- * when that second comes, and listed again. When it moves earlier, the member is listed there and the old
- * listing no longer counts. So a member is listed once, plus once for each time it came earlier.
+ * Invariants:
+ * - A member's due time is a second of epoch time. It is `never` if only an edit of definitions can
+ *   make the user due, as with a quest without an end, and 0 if nothing can. `recheck` looks again
+ *   at all members whose due time is not 0.
+ * - A member with a due time is listed under one second that is not later (`#homes`). Listings
+ *   under other seconds do not count.
+ * - When the due time moves later, as activity does, the listing stays: when its second comes, the
+ *   member is listed again. When the due time moves earlier, the member is listed there, and the
+ *   old listing no longer counts. So a member has one listing, and one more for each time that the
+ *   due time moved earlier.
  *
- * A user with something that only an edit of definitions can make due, such as a quest without an end, is due `never`;
- * a user without anything, at 0. `recheck` looks at all but the latter again.
- *
- * Cost: 8 bytes a member, 4 for its listing; a change is two reads and writes in arrays.
+ * Cost: 8 bytes a member, and 4 for its listing. A change costs two reads and two writes in arrays.
  */
 import { MemberTable } from "../../domain/board/Members.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
@@ -19,14 +23,18 @@ import type { UserState } from "../../domain/user/User.ts"
 import { isMidway } from "../../domain/user/User.ts"
 import { limits } from "../../Limits.ts"
 
-/** The due second of a user with something that only an edit can make due. */
+/** The due second of a user whom only an edit of definitions can make due. */
 export const never = 0xffff_ffff
 
-/** The second at which a tick would find something to note for `user`: past ones included; `never`, or 0 for nothing. */
+/**
+ * The second from which on a tick would change `user`, which may be past; `never` or 0 as in
+ * `Agenda`.
+ */
 export const dueSecond = (user: UserState, project: ProjectState, now: number): number => {
   const at = dueAt(user, project, now)
   if (at === Number.POSITIVE_INFINITY) return mayComeDue(user) ? never : 0
-  // A user due now must not move to the end of this second, or it would move again each time.
+  // A user who is due now is due at the begin of this second: rounded up, it would move again each
+  // time.
   const second = at <= now ? Math.floor(at / 1_000) : Math.ceil(at / 1_000)
   return Math.min(never - 1, Math.max(1, second))
 }
@@ -39,12 +47,12 @@ const mayComeDue = (user: UserState): boolean => {
 
 export class Agenda {
   readonly #dues = new MemberTable()
-  /** The second under which a member is listed, 0: under none. */
+  /** The second under which a member is listed; 0: none. */
   readonly #homes = new MemberTable()
   readonly #lists = new Map<number, Array<number>>()
   #earliest = Number.POSITIVE_INFINITY
   #highest = -1
-  /** The next member that is to be looked at again, whenever it is due. */
+  /** The next member to recheck, whatever its due time. */
   #recheckFrom = Number.POSITIVE_INFINITY
   readonly #sooner: () => void
 
@@ -53,7 +61,7 @@ export class Agenda {
     this.#sooner = sooner
   }
 
-  /** When the next member may be due; 0 for at once. */
+  /** The second at which the next member may be due; 0: now. */
   get nextSecond(): number {
     return this.#recheckFrom <= this.#highest ? 0 : this.#earliest
   }
@@ -62,7 +70,7 @@ export class Agenda {
     return this.#dues.get(member)
   }
 
-  /** Sets when `member` is due, or 0. */
+  /** Sets the due second of `member`: a second, `never` or 0. */
   set(member: number, second: number): void {
     this.#dues.set(member, second)
     this.#highest = Math.max(this.#highest, member)
@@ -72,15 +80,16 @@ export class Agenda {
     this.#list(member, second)
   }
 
-  /** The definitions have changed so that due times may be others. */
+  /** The definitions have changed: due times may have moved. */
   recheck(): void {
     this.#recheckFrom = 0
     this.#sooner()
   }
 
   /**
-   * Up to `limit` members to be looked at, since they are due at `second` or to be rechecked. Each is due
-   * again only when it is `set`. May answer none although `nextSecond` has come: then it has to be called again.
+   * Takes up to `limit` members that are due at `second` or must be rechecked. The caller must
+   * `set` each of them again. May return none although `nextSecond` has come: the caller then calls
+   * again.
    */
   take(second: number, limit: number): ReadonlyArray<number> {
     const taken: Array<number> = []

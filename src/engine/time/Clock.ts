@@ -1,16 +1,20 @@
 /**
- * The one clock of a server: what records are dated with, when windows end, when something expires. The machine's clock
- * may be set, may be wrong, and is wrong for a moment after a boot; records must stay in the order of their times, since
- * they are searched by time, and a wrong date can not be taken back.
+ * The clock of an engine: it dates records, and decides when windows end and kept data expires. The
+ * machine's clock may be set, may be wrong, and is often wrong for a moment after a boot. Records
+ * must be in the order of their times, since they are searched by time, and a wrong date cannot be
+ * corrected later.
  *
- * - Time begins at the newest record's, or at the machine's where that is later.
- * - It never goes back. If the machine's clock is behind, time runs at `clockSlewRate` of its speed until that clock has
- *   caught up: 10 hours for an hour.
- * - If the machine's clock jumps ahead of the monotonic clock by more than `clockStepMs`, time follows the monotonic clock.
- *   A jump that lasts for `clockJumpWaitMs` is followed, since a suspended machine makes such a jump; one of more
- *   than `jumpMsMax` is not, nor at the start, until the operator allows it (`LAUREL_CLOCK_JUMP_MAX`).
+ * - Time begins at that of the newest record, or at the machine's clock if that is later.
+ * - Time never goes back. If the machine's clock is behind, time runs at `clockSlewRate` of its
+ *   usual speed until that clock has caught up: 10 hours for each hour.
+ * - If the machine's clock jumps ahead of the monotonic clock by more than `clockStepMs`, time
+ *   follows the monotonic clock. It follows the machine's clock again once the jump has lasted for
+ *   `clockJumpWaitMs`, since a suspended machine makes such a jump. A jump of more than
+ *   `jumpMsMax`, also at the start, is ignored until the operator allows it
+ *   (`LAUREL_CLOCK_JUMP_MAX`).
  *
- * Cost: one reading of the machine's clock; of the monotonic clock only once in a millisecond.
+ * Cost: one reading of the machine's clock, and of the monotonic clock at most once in a
+ * millisecond.
  */
 import { Clock, Effect, type Latch, Stream } from "effect"
 import { limits } from "../../Limits.ts"
@@ -18,15 +22,15 @@ import type { Storage, StorageError } from "../../storage/Storage.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { decodeRecord } from "../records/Codec.ts"
 
-/** A step of the machine's clock, in milliseconds ahead of the engine's clock or behind it. */
+/** A step of the machine's clock, in milliseconds relative to the engine's clock. */
 export type ClockStep =
-  /** It jumped ahead and is not believed, for now or until it is allowed. */
+  /** It jumped ahead and is ignored, for now or until the operator allows the jump. */
   | { readonly kind: "refused"; readonly aheadMs: number; readonly untilAllowed: boolean }
-  /** The jump that was refused stood, and is believed now. */
+  /** The refused jump has lasted, and is followed now. */
   | { readonly kind: "believed"; readonly aheadMs: number }
-  /** The jump that was refused is over. */
+  /** The refused jump is over. */
   | { readonly kind: "withdrawn"; readonly aheadMs: number }
-  /** It is behind the newest time. */
+  /** The machine's clock is behind the engine's. */
   | { readonly kind: "behind"; readonly behindMs: number }
 
 export interface EngineClockOptions {
@@ -37,7 +41,10 @@ export interface EngineClockOptions {
   readonly onStep: (step: ClockStep) => void
 }
 
-/** By how much `wall` is further ahead of the newest record than is allowed, milliseconds; 0: it is not. */
+/**
+ * By how many milliseconds `wall` is ahead of the newest record, if that is more than `jumpMsMax`;
+ * else 0.
+ */
 export const refusedAtStart = (
   latest: number | undefined,
   wall: number,
@@ -74,7 +81,7 @@ export class EngineClock {
     return Math.floor(this.#time)
   }
 
-  /** By how many milliseconds the machine's clock is ahead of this one; less than 0 where it is behind. */
+  /** By how many milliseconds the machine's clock is ahead of this one; negative: it is behind. */
   get aheadMs(): number {
     return -this.now() + this.#wall
   }
@@ -98,7 +105,7 @@ export class EngineClock {
     this.#follow(wall, passedMs)
   }
 
-  /** Whether a jump has been there for long enough, and is one that may be believed. */
+  /** Whether a jump has lasted long enough and is small enough to be followed. */
   #stands(aheadMs: number): boolean {
     const refused = this.#refused
     if (refused === undefined || Math.abs(aheadMs - refused.aheadMs) > limits.clockStepMs) {
@@ -124,9 +131,10 @@ export class EngineClock {
   }
 }
 
-/* Opens the clock of an engine at the newest time of its data; its steps are logged and counted. */
-
-/** Makes the clock; it begins at `latest`, the newest time of the data. */
+/**
+ * Makes the clock of an engine. It begins at `latest`, the newest time of the data. Logs and counts
+ * its steps.
+ */
 export const openClock = Effect.fnUntraced(function* (
   latest: number | undefined,
   jumpMsMax: number,
@@ -180,9 +188,9 @@ const tooFar =
 const seconds = (ms: number): number => Math.round(ms / 1_000)
 
 /**
- * The newest time that the data has, epoch milliseconds: that of the last record, or `markedAt`, that of the snapshot (0
- * for none). `undefined`: the data has no time. A snapshot dated more than `jumpMsMax` after the last record is ignored:
- * its clock was wrong.
+ * The newest time of the data, epoch milliseconds: that of the last record, or `markedAt`, the time
+ * of the snapshot (0: none), if that is later. `undefined`: the data has no time. A snapshot dated
+ * more than `jumpMsMax` after the last record is ignored: its clock was wrong.
  */
 export const readLatestTime = Effect.fnUntraced(function* (
   storage: Storage["Service"],
@@ -197,7 +205,7 @@ export const readLatestTime = Effect.fnUntraced(function* (
   return markedAt - at > jumpMsMax ? at : Math.max(at, markedAt)
 })
 
-/** The time of a state: it stands still at the newest record until the engine writes records itself, by a clock. */
+/** The time of a state: that of the newest record, until the engine serves and follows a clock. */
 export class EngineTime {
   /** The newest time of the data, epoch milliseconds; `undefined`: it has none. */
   latest: number | undefined
@@ -220,6 +228,9 @@ export class EngineTime {
   }
 }
 
-/** Ends after `ms`, or when the latch is opened, and closes the latch. An opening while nobody sleeps ends the next sleep. */
+/**
+ * Ends after `ms` or when the latch opens, and closes the latch. If the latch opened before, it
+ * ends at once.
+ */
 export const sleepUnlessOpened = (latch: Latch.Latch, ms: number): Effect.Effect<unknown> =>
   Effect.andThen(Effect.race(Effect.sleep(ms), latch.await), latch.close)

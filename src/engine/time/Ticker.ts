@@ -1,7 +1,7 @@
 /**
- * Wakes users who are due: takes them from the agendas, checks whether something is really due, and only then asks the
- * user's actor, with a `tick`. At a bounded rate: after each
- * group of users comes a pause, so that a midnight at which many streaks break delays no request.
+ * Wakes users who are due. It takes them from the agendas, checks whether they really are due, and
+ * only then sends the user's actor a `tick`. A pause follows each group of users, so a midnight at
+ * which many streaks break delays no request.
  */
 import { Effect, type Latch } from "effect"
 import type { ProjectState } from "../../domain/project/Project.ts"
@@ -14,7 +14,7 @@ import type { Boards } from "../boards/Boards.ts"
 import { type Agenda, dueSecond } from "./Agenda.ts"
 import { sleepUnlessOpened } from "./Clock.ts"
 
-/** An environment, as time passes in it. */
+/** The parts of an environment that the ticker needs. */
 export interface TimedEnvironment {
   readonly id: string
   readonly agenda: Agenda
@@ -32,9 +32,9 @@ export interface TickerOptions<Environment extends TimedEnvironment> {
   readonly clockCheckMs: number
   readonly environments: Iterable<Environment>
   readonly now: () => number
-  /** Opens when an agenda has something earlier than before. */
+  /** Opens when a user may be due earlier than before. */
   readonly dueSooner: Latch.Latch
-  /** A user's state as it is ahead of the journal, warm or cold, without making it warm. */
+  /** A user's state including records that are not durable yet. Does not make a cold user warm. */
   readonly peek: (
     environment: Environment,
     userId: string,
@@ -52,7 +52,7 @@ export class Ticker<Environment extends TimedEnvironment> {
     this.#options = options
   }
 
-  /** Runs for ever. */
+  /** Never ends. */
   readonly run: Effect.Effect<never, Broken> = Effect.gen({ self: this }, function* () {
     while (true) {
       let waitMs = this.#options.clockCheckMs
@@ -71,7 +71,7 @@ export class Ticker<Environment extends TimedEnvironment> {
     }
   })
 
-  /** Looks at a group of users of one environment. */
+  /** Checks a group of users of one environment. */
   readonly #look = Effect.fnUntraced(function* (
     this: Ticker<Environment>,
     environment: Environment,
@@ -99,7 +99,8 @@ export class Ticker<Environment extends TimedEnvironment> {
     }
     const outcomes = yield* askUsers(environment, due)
     outcomes.forEach((outcome, index) => {
-      // Refused, as busy or out of space. A record that was written has set the next time itself.
+      // A refused tick, for lack of room or space, is tried again. A tick's record sets the next
+      // due time.
       if ("_tag" in outcome) {
         set(due[index]!.userId, Math.ceil((now() + limits.agendaRetryMs) / 1_000))
       }
@@ -109,7 +110,7 @@ export class Ticker<Environment extends TimedEnvironment> {
 }
 
 const tick: Tick = { kind: "tick" }
-/** Quests and streaks that are looked at in one turn of the event loop. */
+/** How many quests and streaks are looked at in one turn of the event loop. */
 const turnParts = 1_000
-/** The cost of a visit to any user: cold ones are read from disk. */
+/** The cost of any user, in quests and streaks: a cold user is read from disk. */
 const userParts = 20

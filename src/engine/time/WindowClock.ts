@@ -1,15 +1,15 @@
 /**
- * Closes the windows of leaderboards when they end: for every environment whose local day has changed, and for
- * one whose time zone has, it asks the project actor for a record. At start it does so for all, and closes the windows
- * that ended while the server was down.
+ * Closes the windows of leaderboards when they end: it asks the project actor for a record when the
+ * local day of an environment has changed, or its time zone. At a start it does so for all
+ * environments, which closes the windows that ended while the server was down.
  *
- * A window may be closed once all records that count for it are durable. Those were decided before its end, so
- * it waits, after the end, for the commit of all that was appended by then, and then asks within the same
- * turn of the event loop: nothing can come in between. If the settings have changed while it waited, other
- * windows may be over, and it starts again.
+ * Invariant: a window is closed only when all records that count for it are durable. Those were
+ * decided before its end. So after the end the clock waits for the commit of everything appended so
+ * far, and asks the actor in the same turn of the event loop, so that no record comes between. If
+ * the settings have changed meanwhile, other windows may be over, and it begins again.
  *
- * It sleeps until the next midnight of any zone that is in use, and looks at the clock every
- * `clockCheckMs`, in case that was set.
+ * Cost: it sleeps until the next midnight of any time zone in use. It reads the clock every
+ * `clockCheckMs`, in case the clock was set.
  */
 import { Effect, Latch } from "effect"
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
@@ -25,7 +25,7 @@ import { sleepUnlessOpened } from "./Clock.ts"
 
 type CloseWindows = Extract<ProjectCommand, { readonly kind: "closeWindows" }>
 
-/** An environment, as its windows end. */
+/** The parts of an environment that the window clock needs. */
 export interface WindowedEnvironment {
   readonly boards: Boards
   readonly project: { readonly state: ProjectState }
@@ -38,7 +38,7 @@ export interface WindowClockOptions<Environment extends WindowedEnvironment> {
   readonly now: () => number
   /** Calls the waiter when everything appended so far is durable. */
   readonly afterCommit: (waiter: CommitWaiter) => void
-  /** Asks the project actor; calls back with whether it did. */
+  /** Asks the project actor to close windows; calls back with whether it did. */
   readonly close: (
     environment: Environment,
     command: CloseWindows,
@@ -49,14 +49,14 @@ export interface WindowClockOptions<Environment extends WindowedEnvironment> {
 export class WindowClock<Environment extends WindowedEnvironment> {
   readonly #options: WindowClockOptions<Environment>
   readonly #changed = Latch.makeUnsafe(false)
-  /** When the local day of an environment ends; absent: to be looked at now. */
+  /** When the local day of an environment ends; absent: it must be checked now. */
   readonly #dayEnds = new Map<Environment, number>()
 
   constructor(options: WindowClockOptions<Environment>) {
     this.#options = options
   }
 
-  /** A record is durable: settings that changed may include the time zone. */
+  /** A record is durable. If it changes the settings, the time zone may have changed. */
   committed({ facts, subject }: JournalRecord): void {
     if (subject.actor !== "project") return
     if (!facts.some(({ kind }) => kind === "project.updated")) return
@@ -64,7 +64,7 @@ export class WindowClock<Environment extends WindowedEnvironment> {
     this.#changed.openUnsafe()
   }
 
-  /** Runs for ever. */
+  /** Never ends. */
   readonly run: Effect.Effect<never> = Effect.gen({ self: this }, function* () {
     while (true) {
       yield* Effect.forEach(this.#due(), (environment) => this.#look(environment), {
@@ -104,7 +104,7 @@ export class WindowClock<Environment extends WindowedEnvironment> {
     })
   }
 
-  /** Closes what is over; answers false when that must be tried again. */
+  /** Closes the windows that are over; returns false if that must be tried again. */
   #close(environment: Environment): Effect.Effect<boolean> {
     const { afterCommit, close, now } = this.#options
     const { boards, project } = environment
@@ -126,7 +126,7 @@ export class WindowClock<Environment extends WindowedEnvironment> {
         const command = { kind: "closeWindows", windows } as const
         close(environment, command, (closed) => resume(Effect.succeed(closed)))
       }
-      // No caller waits.
+      // No caller waits for this, so it waits as long as the disk is full.
       afterCommit({ committed: closeNow, stalled: () => true })
     })
   }
