@@ -8,6 +8,7 @@
  * - Decide, apply and append of one command happen in one turn of the event loop. No other code
  *   sees a state between them.
  * - `apply` runs before the record is appended, so a defect in `apply` cannot reach the journal.
+ * - The sequence of a record is greater than that of the actor's record before it (asserted).
  * - An answer goes out when its record is durable (`Answers`). A refusal or a duplicate goes out
  *   when the records that it rests on are durable, which they usually are. With a full disk no
  *   caller waits longer than `stalledAnswerMs`.
@@ -402,7 +403,7 @@ export class ActorSystem {
       }
       const { cause, facts } = Result.isSuccess(decided) ? decided.success : nothingDecided
       const { subject } = actor
-      const sequence = commit.nextSequence
+      const sequence = this.#nextSequenceFor(actor)
       const plain: JournalRecord =
         idempotency === undefined
           ? { sequence, at, subject, cause, facts }
@@ -435,6 +436,19 @@ export class ActorSystem {
       this.answers.refuse(actor, envelope, internalError)
       return this.#restart(actor, error, annotations)
     }
+  }
+
+  /**
+   * The sequence of the actor's next record. A throw is a defect of this actor: nothing is
+   * appended.
+   */
+  #nextSequenceFor({ lastAppended, state, kind }: AnyActor): number {
+    const sequence = this.#options.commit.nextSequence
+    const last = Math.max(lastAppended, kind.sequenceOf(state))
+    if (sequence <= last) {
+      throw new Error(`Record ${sequence} does not follow record ${last} of its actor`)
+    }
+    return sequence
   }
 
   readonly #erasedThrough = (environment: string, userId: string): number =>

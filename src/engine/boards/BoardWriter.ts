@@ -8,7 +8,7 @@
  *   disk.
  * - A stored board counts only once its window `w` is written, which is the last entry. After a
  *   crash the next attempt deletes what was begun.
- * - A stored board has as many rows, including gaps, as the frozen board has members.
+ * - A stored board has as many rows, including gaps, as the frozen board has members (asserted).
  *
  * Ownership: only the snapshot runs this, one at a time. Frozen boards do not change meanwhile;
  * rows that become gaps while a board is written are removed on disk afterwards.
@@ -22,7 +22,7 @@ import { MemberTable } from "../../domain/board/Members.ts"
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { rangeOf } from "../../storage/Keys.ts"
-import type { Entry, Storage, StorageError } from "../../storage/Storage.ts"
+import { Broken, type Entry, type Storage, type StorageError } from "../../storage/Storage.ts"
 import { nextTurnOf } from "../../storage/yieldToEventLoop.ts"
 import type { FrozenBoard, RankedEnvironment, Windows } from "./Boards.ts"
 import { oldestKept } from "./Retention.ts"
@@ -89,6 +89,10 @@ export class BoardWriter {
       yield* nextTurnOf("board")
     }
     yield* slices.add(pages.end())
+    if (pages.rows !== size) {
+      const cause = new Error(`A board of ${size} members has ${pages.rows} rows`)
+      return yield* Effect.fail(new Broken({ operation: "store a board", cause }))
+    }
     for (const [from, end] of stepsOf(index.buckets, limits.boardTurnBucketsMax)) {
       yield* slices.add(index.entries(from, end))
       yield* nextTurnOf("board")
@@ -211,6 +215,8 @@ class Pages {
   readonly #place: BoardPlace
   readonly #frozen: FrozenBoard
   readonly #index: UserIndex
+  /** How many rows were visited. */
+  rows = 0
   /**
    * The page that is filled now, with room for one row too many. Its first row is at `#position`.
    */
@@ -246,6 +252,7 @@ class Pages {
       if (rowEnd > idAt) this.#index.add(userHash(page, idAt, rowEnd), this.#position)
       at++
     })
+    this.rows += at - position
     return pages
   }
 

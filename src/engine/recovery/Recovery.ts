@@ -7,6 +7,8 @@
  * - The counts are as of the watermark. An actor's value and a stored board may be newer, if a later
  *   snapshot was interrupted. So a record is applied to its actor only if the actor's value is older
  *   than the record, but it always passes the commit stages up to `erasure`.
+ * - Records come in sequence, without gaps (asserted). A record out of sequence ends the start as
+ *   damage: nothing is applied after it.
  *
  * A start, step by step. The snapshot has the watermark 100; the next one was interrupted after it
  * had written Bob's value as of record 103. The journal ends with record 104:
@@ -47,7 +49,7 @@ import {
   lastTextStart,
   rangeOf,
 } from "../../storage/Keys.ts"
-import { Broken, type Storage } from "../../storage/Storage.ts"
+import { Broken, Damaged, type Storage } from "../../storage/Storage.ts"
 import { DamagedValue, decodeValue, firstDamaged, valueBodyAt } from "../../storage/Values.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import { loadCounts } from "../actor/Counts.ts"
@@ -71,6 +73,8 @@ import { type DurableRecord, followRecords } from "../state/EngineState.ts"
 class BoardLoader {
   readonly #environment: Environment
   readonly #allTime: BoardBuilder
+  /** How many users were added to the all-time board. */
+  #listed = 0
   readonly #windows: Readonly<Record<WindowKind, Map<number, BoardBuilder>>> = {
     daily: new Map(),
     weekly: new Map(),
@@ -106,7 +110,10 @@ class BoardLoader {
     const { agenda, boards, project } = this.#environment
     const member = boards.members.admitBytes(key, start, end)
     if (displayName !== null) boards.names.set(member, displayName)
-    if (listed) this.#allTime.addMember(member, xp, scoreSequence)
+    if (listed) {
+      this.#allTime.addMember(member, xp, scoreSequence)
+      this.#listed++
+    }
     if (inWindows) {
       visitWindows(values, at, (slot, index, xp, sequence) => {
         if (xp > 0) this.#builderOf(slot, index)?.addMember(member, xp, sequence)
@@ -134,6 +141,10 @@ class BoardLoader {
   finish(): void {
     const { boards } = this.#environment
     boards.allTime = this.#allTime.build()
+    const { total } = boards.allTime
+    if (total !== this.#listed) {
+      throw new Error(`The all-time board has ${total} rows for ${this.#listed} users`)
+    }
     for (const kind of windowKinds) {
       for (const [index, builder] of this.#windows[kind]) {
         boards.windows[kind].open.set(index, builder.build())
@@ -231,6 +242,8 @@ export const replay = Effect.fnUntraced(function* (
   pipeline: CommitPipeline<DurableRecord>,
 ) {
   const { deduplicator, environments, pending } = state
+  const { nextSequence } = pending.texts
+  if (record.sequence !== nextSequence) return yield* outOfSequence(record.sequence, nextSequence)
   const actor = yield* actorOf(state, record.subject)
   if (record.sequence > actor.kind.sequenceOf(actor.state)) {
     actor.load(actor.kind.apply(actor.state, record))
@@ -245,6 +258,12 @@ export const replay = Effect.fnUntraced(function* (
   if (hash !== undefined) deduplicator.replayed(hash)
   pipeline.committed([{ actor, record }])
 })
+
+/** A journal whose batches are whole does not show this: only the records tell their sequences. */
+const outOfSequence = (found: number, expected: number): Effect.Effect<never, Broken> => {
+  const cause = new Damaged(`The journal has record ${found} in the place of record ${expected}`)
+  return Effect.fail(new Broken({ operation: "read", cause }))
+}
 
 /** Loads the directory and the project actors. */
 const loadActors = Effect.fnUntraced(function* ({ directory, environments, storage }: EngineState) {

@@ -4,7 +4,7 @@
  * Invariants:
  * - Everything up to the watermark is in the snapshot. The watermark is written last, in the final
  *   slice.
- * - The snapshot never has more than the journal. Only durable states are written, and
+ * - The snapshot never has more than the journal. Only durable states are written (asserted), and
  *   in relaxed durability only once the journal has their records.
  * - A crash between slices does no harm. Each actor's value has its own sequence, so recovery skips
  *   records that the value includes; pages and index entries are written again unchanged.
@@ -411,9 +411,14 @@ export class Snapshotter {
     { offered, watermark }: { readonly offered: number; readonly watermark: number },
     newIds: Map<string, IdList>,
   ): Generator<Entry> {
-    const { erasures, idempotency, pending } = this.#state
+    const { changed, erasures, idempotency, pending } = this.#state
     for (const actor of flat(parts)) {
       const { subject } = actor
+      const stateSequence = actor.kind.sequenceOf(actor.durable)
+      if (stateSequence > changed.lastDurable) {
+        const words = `A state as of record ${stateSequence} is beyond the last durable record`
+        throw new Error(`${words}, ${changed.lastDurable}`)
+      }
       const erasedThrough =
         subject.actor === "user" ? erasures.throughOf(subject.environment, subject.userId) : 0
       // An erasure removes the stored value in an entry of its own.

@@ -38,6 +38,29 @@ const restarted = Effect.fnUntraced(function* (engine: Engine["Service"]) {
   })
 })
 
+describe("An actor whose state is ahead of the journal", () => {
+  it.effect("fails alone, and appends no record that recovery would skip", () =>
+    Effect.gen(function* () {
+      const domain: EngineOptions["domain"] = {
+        decideUser,
+        applyUser: (user, record) => {
+          const state = applyUser(user, record)
+          if (state?.id !== "u1") return state
+          return { ...state, sequence: record.sequence + 5 }
+        },
+      }
+      const { broken, close, committed, engine } = yield* startInMemory({}, { domain })
+      yield* engine.askUser(sandbox, reward("u1", 5))
+      const refused = yield* Effect.flip(engine.askUser(sandbox, reward("u1", 5)))
+      expect(refused).toMatchObject({ code: "internal_error" })
+      yield* engine.askUser(sandbox, reward("u2", 5))
+      expect(committed.map(({ sequence }) => sequence)).toEqual([1, 2])
+      expect(broken).toEqual([])
+      yield* close("kill")
+    }),
+  )
+})
+
 describe("An actor that failed", () => {
   it.effect("on a command that waited for a later turn restarts, and takes what came behind", () =>
     Effect.gen(function* () {

@@ -206,3 +206,22 @@ describe("A board that is stored", () => {
       }),
   )
 })
+
+describe("A board that lists fewer users than it counts", () => {
+  it.effect("is not stored, and the failure names both numbers", () =>
+    Effect.gen(function* () {
+      const environment = anEnvironment()
+      const board = environment.boards.windows.daily.openBoard(index)!
+      for (const id of idsOf(3)) board.setUser(id, 1, 1)
+      closeWindow(environment, index)
+      vi.spyOn(board, "visit").mockImplementation((_, __, visit) => visit(0, 1, 1))
+      const state = new MemoryStorage.MemoryState()
+      const storage = MemoryStorage.make({ state })
+      const writer = new BoardWriter({ storage, environments: [environment], now: () => 0 })
+      const error = yield* Effect.flip(writer.write(storage.writeEntries))
+      expect(error).toMatchObject({ _tag: "Broken" })
+      expect(error.message).toContain("A board of 3 members has 1 rows")
+      expect(environment.boards.windows.daily.stored.size).toBe(0)
+    }),
+  )
+})

@@ -6,7 +6,7 @@ import { BoardBuilder } from "../../../src/domain/board/Leaderboard.ts"
 import type { RecoveryReport } from "../../../src/engine/recovery/Recovery.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { NoSpace } from "../../../src/storage/Storage.ts"
+import { Damaged, NoSpace } from "../../../src/storage/Storage.ts"
 import { DamagedValue } from "../../../src/storage/Values.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { event, production, reward, sandbox, start, startInMemory } from "../fixture.ts"
@@ -90,6 +90,21 @@ describe("Recovery", () => {
       state.records = []
       const error = yield* Effect.flip(startInMemory({ state }))
       expect(String(error._tag === "Broken" && error.cause)).toContain("segments are missing")
+    }),
+  )
+
+  it.effect("refuses a journal with a record out of sequence as damage", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state })
+      for (const amount of [1, 2, 3]) yield* first.engine.askUser(sandbox, reward("u1", amount))
+      yield* first.close("kill")
+      const [one, two, three] = state.records
+      state.records = [one!, { ...two!, body: three!.body }, three!]
+      const error = yield* Effect.flip(startInMemory({ state }))
+      const cause = error._tag === "Broken" ? error.cause : undefined
+      expect(cause).toBeInstanceOf(Damaged)
+      expect(String(cause)).toContain("The journal has record 3 in the place of record 2")
     }),
   )
 

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Stream } from "effect"
+import { Cause, Effect, Exit, Fiber, Stream } from "effect"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import { EngineMetrics } from "../../../src/engine/metrics/EngineMetrics.ts"
 import { decodePage } from "../../../src/engine/records/Codec.ts"
@@ -171,5 +171,19 @@ describe("A snapshot", () => {
         yield* take(6)
         expect(named).toEqual([false, true, true, false, false, true])
       }),
+  )
+
+  it.effect("is not taken of a state beyond the last durable record", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const { actor, reward, snapshotter } = yield* world(MemoryStorage.make({ state }))
+      reward(1)
+      actor.durable = { ...actor.durable!, sequence: 2 }
+      const exit = yield* Effect.exit(snapshotter.take)
+      const words = "A state as of record 2 is beyond the last durable record, 1"
+      expect(Exit.isFailure(exit) && Cause.pretty(exit.cause)).toContain(words)
+      const users = { table: "users", ...rangeOf(new Uint8Array()) } as const
+      expect([...state.table("users").entries(users)]).toEqual([])
+    }),
   )
 })
