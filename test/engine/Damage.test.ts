@@ -1,4 +1,4 @@
-/** A value damaged under a running engine is reported as damage, with its name, by every reader. */
+/** Each reader reports a value that is damaged under a running engine, by the name of the value. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
@@ -22,7 +22,7 @@ const damage = (state: MemoryStorage.MemoryState, table: Table): void => {
   }
 }
 
-/** A new engine over what an earlier one has stored: a user with an id and a kept answer, cold. */
+/** A new engine over the storage of an earlier one: a cold user with an id and a kept answer. */
 const restarted = Effect.gen(function* () {
   const state = new MemoryStorage.MemoryState()
   const first = yield* startInMemory({ state }, seldom)
@@ -37,8 +37,8 @@ const reported = Effect.fnUntraced(function* ({ broken }: Fixture) {
   return broken[0]!
 })
 
-describe("A damaged value that is found after the start", () => {
-  it.effect("by an actor that is loaded is reported by its name", () =>
+describe("A value that is damaged after the start", () => {
+  it.effect("is reported by its name when an actor is loaded", () =>
     Effect.gen(function* () {
       const running = yield* restarted
       damage(running.state, "users")
@@ -49,7 +49,7 @@ describe("A damaged value that is found after the start", () => {
     }),
   )
 
-  it.effect("by the look-up of an id is reported by its name", () =>
+  it.effect("is reported by its name when an id is looked up", () =>
     Effect.gen(function* () {
       const running = yield* restarted
       damage(running.state, "history")
@@ -60,7 +60,7 @@ describe("A damaged value that is found after the start", () => {
     }),
   )
 
-  it.effect("in the background is reported by its name", () =>
+  it.effect("is reported by its name when background work reads it", () =>
     Effect.gen(function* () {
       const running = yield* restarted
       damage(running.state, "idempotency")

@@ -44,7 +44,7 @@ describe("Rule 1: live state is the fold of apply over the journal", () => {
 })
 
 describe("Rule 2: facts are journaled, not commands", () => {
-  it.effect("so a rule that comes later changes nothing that was earned before", () =>
+  it.effect("a later rule does not change what was earned before", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const first = yield* startInMemory({ state })
@@ -93,7 +93,7 @@ describe("Rule 3: callers see only durable state", () => {
     }),
   )
 
-  it.effect("a refusal or a duplicate that rests on such a record waits for its commit too", () =>
+  it.effect("a refusal or duplicate that rests on an uncommitted record waits for its commit", () =>
     Effect.gen(function* () {
       const gate = yield* Latch.make(true)
       const { engine } = yield* startInMemory({ onAppend: () => Latch.await(gate) })
@@ -143,7 +143,7 @@ describe("Rule 4: a user's commands run one at a time, in the order accepted", (
     }),
   )
 
-  it.effect("a user that is slow to load holds up nobody else", () =>
+  it.effect("a user who is slow to load delays no other user", () =>
     Effect.gen(function* () {
       const loading = yield* Deferred.make<void>()
       const memory = MemoryStorage.make()
@@ -165,7 +165,7 @@ describe("Rule 4: a user's commands run one at a time, in the order accepted", (
   )
 })
 
-/** A disk that fails with `failing.error` as long as there is one, and signals each time. */
+/** A disk that fails with `failing.error` while that is set, and signals each failure. */
 const failingDisk = Effect.gen(function* () {
   const failed = yield* Latch.make(false)
   const failing: { error: StorageError | undefined } = { error: undefined }
@@ -179,7 +179,7 @@ const failingDisk = Effect.gen(function* () {
 
 describe("Rule 5: a failed commit acknowledges nothing", () => {
   it.effect(
-    "without space the batch waits, writes are refused, reads go on, and it goes on by itself",
+    "without space the batch waits, writes are refused, reads continue; with space it recovers",
     () =>
       Effect.gen(function* () {
         const { failing, failed, onAppend } = yield* failingDisk
@@ -221,20 +221,22 @@ describe("Rule 5: a failed commit acknowledges nothing", () => {
     }),
   )
 
-  it.effect("after any other failure nothing is acknowledged and the engine says so", () =>
-    Effect.gen(function* () {
-      const { failing, failed, onAppend } = yield* failingDisk
-      const { engine, broken } = yield* startInMemory({ onAppend })
-      failing.error = new Broken({ operation: "sync", cause: "EIO" })
-      const asked = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 2)), {
-        startImmediately: true,
-      })
-      yield* failed
-      yield* TestClock.adjust(60_000)
-      expect(asked.pollUnsafe()).toBeUndefined()
-      expect(broken.map(({ operation }) => operation)).toEqual(["sync"])
-      expect(yield* engine.readUser(sandbox, "u1")).toBeUndefined()
-    }),
+  it.effect(
+    "after any other failure nothing is acknowledged, and the engine reports the failure",
+    () =>
+      Effect.gen(function* () {
+        const { failing, failed, onAppend } = yield* failingDisk
+        const { engine, broken } = yield* startInMemory({ onAppend })
+        failing.error = new Broken({ operation: "sync", cause: "EIO" })
+        const asked = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 2)), {
+          startImmediately: true,
+        })
+        yield* failed
+        yield* TestClock.adjust(60_000)
+        expect(asked.pollUnsafe()).toBeUndefined()
+        expect(broken.map(({ operation }) => operation)).toEqual(["sync"])
+        expect(yield* engine.readUser(sandbox, "u1")).toBeUndefined()
+      }),
   )
 })
 
@@ -285,23 +287,25 @@ describe("Rule 6: a defect in one actor crashes that actor only", () => {
     )
   }
 
-  it.effect("an actor that fails too often does not blame those that wait behind", () =>
-    Effect.gen(function* () {
-      const { engine } = yield* startInMemory({}, failing)
-      const poison = Array.from({ length: limits.actorRestartsMax + 1 }, () =>
-        event("u1", "POISON"),
-      )
-      const asked = yield* Effect.forkChild(
-        engine.askUsers(sandbox, [...poison, event("u1", "FINE")]),
-        { startImmediately: true },
-      )
-      yield* TestClock.adjust(limits.actorRestartBackoffMs * 2 ** limits.actorRestartsMax)
-      const outcomes = yield* Fiber.join(asked)
-      expect(outcomes.map((outcome) => ("code" in outcome ? outcome.code : "fine"))).toEqual([
-        ...poison.map(() => "internal_error"),
-        "overloaded",
-      ])
-    }),
+  it.effect(
+    "an actor that fails too often refuses waiting commands without an internal error",
+    () =>
+      Effect.gen(function* () {
+        const { engine } = yield* startInMemory({}, failing)
+        const poison = Array.from({ length: limits.actorRestartsMax + 1 }, () =>
+          event("u1", "POISON"),
+        )
+        const asked = yield* Effect.forkChild(
+          engine.askUsers(sandbox, [...poison, event("u1", "FINE")]),
+          { startImmediately: true },
+        )
+        yield* TestClock.adjust(limits.actorRestartBackoffMs * 2 ** limits.actorRestartsMax)
+        const outcomes = yield* Fiber.join(asked)
+        expect(outcomes.map((outcome) => ("code" in outcome ? outcome.code : "fine"))).toEqual([
+          ...poison.map(() => "internal_error"),
+          "overloaded",
+        ])
+      }),
   )
 
   it.effect("an actor that fails too often refuses for a while, then works again", () =>
@@ -323,7 +327,7 @@ describe("Rule 6: a defect in one actor crashes that actor only", () => {
 
 describe("Rule 7: every queue is bounded", () => {
   it.effect(
-    "a mailbox takes mailboxMessagesMax commands and refuses the next, which changes nothing",
+    "a mailbox takes mailboxMessagesMax commands; the next is refused and changes nothing",
     () =>
       Effect.gen(function* () {
         const gate = yield* Latch.make(false)
@@ -346,7 +350,7 @@ describe("Rule 7: every queue is bounded", () => {
       }),
   )
 
-  it.effect("warm users stay within residentUsersMax, and cold ones come back as they were", () =>
+  it.effect("warm users stay within residentUsersMax, and cold users are loaded unchanged", () =>
     Effect.gen(function* () {
       const memory = MemoryStorage.make()
       let loads = 0
@@ -373,7 +377,7 @@ describe("Rule 7: every queue is bounded", () => {
     }),
   )
 
-  it.effect("a user that was idle long enough is passivated, but never with undurable facts", () =>
+  it.effect("an idle user is passivated, but not while it has facts that are not durable", () =>
     Effect.gen(function* () {
       const { engine } = yield* startInMemory(
         {},
@@ -389,31 +393,33 @@ describe("Rule 7: every queue is bounded", () => {
 const retry = { while: (error: { code: string }) => error.code === "overloaded", times: 5 } as const
 
 describe("drain", () => {
-  it.effect("answers what was accepted, refuses the rest, and leaves all in the snapshot", () =>
-    Effect.gen(function* () {
-      const state = new MemoryStorage.MemoryState()
-      const gate = yield* Latch.make(false)
-      const { engine } = yield* startInMemory({ state, onAppend: () => Latch.await(gate) })
-      const accepted = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 1)), {
-        startImmediately: true,
-      })
-      const drained = yield* Effect.forkChild(engine.drain, { startImmediately: true })
-      const refused = yield* Effect.flip(engine.askUser(sandbox, reward("u1", 1)))
-      expect(refused.code).toBe("shutting_down")
-      expect(drained.pollUnsafe()).toBeUndefined()
-      yield* Latch.open(gate)
-      expect((yield* Fiber.join(accepted)).reply.xp.total).toBe(1)
-      yield* Fiber.join(drained)
-      let replayed = -1
-      yield* startInMemory(
-        { state },
-        {
-          onRecovered: (report) => {
-            replayed = report.recordsReplayed
+  it.effect(
+    "answers accepted commands, refuses later ones, and takes a snapshot of everything",
+    () =>
+      Effect.gen(function* () {
+        const state = new MemoryStorage.MemoryState()
+        const gate = yield* Latch.make(false)
+        const { engine } = yield* startInMemory({ state, onAppend: () => Latch.await(gate) })
+        const accepted = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 1)), {
+          startImmediately: true,
+        })
+        const drained = yield* Effect.forkChild(engine.drain, { startImmediately: true })
+        const refused = yield* Effect.flip(engine.askUser(sandbox, reward("u1", 1)))
+        expect(refused.code).toBe("shutting_down")
+        expect(drained.pollUnsafe()).toBeUndefined()
+        yield* Latch.open(gate)
+        expect((yield* Fiber.join(accepted)).reply.xp.total).toBe(1)
+        yield* Fiber.join(drained)
+        let replayed = -1
+        yield* startInMemory(
+          { state },
+          {
+            onRecovered: (report) => {
+              replayed = report.recordsReplayed
+            },
           },
-        },
-      )
-      expect(replayed).toBe(0)
-    }),
+        )
+        expect(replayed).toBe(0)
+      }),
   )
 })

@@ -16,7 +16,7 @@ const spend = (amount: number, id?: string) => {
 }
 
 describe("A spending", () => {
-  it.effect("is done once by its id: pending, in a snapshot, and after a crash", () =>
+  it.effect("with an id is done once: while pending, in a snapshot, and after a crash", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const first = yield* startInMemory({ state }, { snapshotIntervalMs })
@@ -39,7 +39,7 @@ describe("A spending", () => {
     }),
   )
 
-  it.effect("of what an undo takes at the same time is decided in the order of the requests", () =>
+  it.effect("and an undo of the same points at the same time are decided in order of arrival", () =>
     Effect.gen(function* () {
       const { committed, engine } = yield* startInMemory()
       yield* engine.askUser(sandbox, points("u1", 1))
@@ -62,7 +62,7 @@ describe("A spending", () => {
     }),
   )
 
-  it.effect("is part of the state that a snapshot keeps", () =>
+  it.effect("is part of the state in a snapshot", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const first = yield* startInMemory({ state }, { snapshotIntervalMs })

@@ -45,66 +45,66 @@ describe("Undo", () => {
     }),
   )
 
-  it.effect("is done once: before and after a snapshot, after a restart, and of two at once", () =>
-    Effect.gen(function* () {
-      const state = new MemoryStorage.MemoryState()
-      const first = yield* startInMemory({ state }, { snapshotIntervalMs })
-      const ids = [yield* give(first.engine, "u1", 10), yield* give(first.engine, "u1", 5)]
-      const [once, twice] = ids.map((id) => undo("u1", "reward", id))
-      yield* first.engine.askUser(sandbox, once!)
-      expect(yield* codeOf(first.engine, once!)).toBe("reward_not_found")
-      yield* TestClock.adjust(snapshotIntervalMs)
-      expect(yield* codeOf(first.engine, once!)).toBe("reward_not_found")
-      const outcomes = yield* first.engine.askUsers(sandbox, [twice!, twice!])
-      expect(outcomes.map((outcome) => ("_tag" in outcome ? outcome.code : "done"))).toEqual([
-        "done",
-        "reward_not_found",
-      ])
-      yield* first.close("kill")
-      const { engine } = yield* startInMemory({ state })
-      for (const again of [once!, twice!]) {
-        expect(yield* codeOf(engine, again)).toBe("reward_not_found")
-      }
-      expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(0)
-    }),
-  )
-
   it.effect(
-    "refuses what is another user's, of another kind, time or environment, or nothing",
+    "is done once: before and after a snapshot, after a restart, and when asked twice at once",
     () =>
       Effect.gen(function* () {
-        const { engine, committed } = yield* startInMemory({}, { snapshotIntervalMs })
-        yield* engine.askProject(sandbox, rule("TAP", 7))
-        yield* give(engine, "u2", 1)
-        const rewardId = yield* give(engine, "u1", 10)
-        const { reply } = yield* engine.askUser(sandbox, event("u1", "TAP"))
-        const undone = undo("u1", "reward", rewardId)
-        const before = committed.length
-        for (const snapshotted of [false, true]) {
-          if (snapshotted) yield* TestClock.adjust(snapshotIntervalMs)
-          const { command } = undone
-          const wrong = [
-            { ...undone, userId: "u2" },
-            { ...undone, userId: "nobody" },
-            { ...undone, command: { ...command, at: command.at + 1 } },
-            { ...undone, command: { ...command, sequence: command.sequence + 1 } },
-            { ...undone, command: { ...command, sequence: 10_000 } },
-          ]
-          for (const message of wrong) {
-            expect(yield* codeOf(engine, message)).toBe("reward_not_found")
-          }
-          const asEvent = { ...undone, command: { ...command, of: "event" as const } }
-          expect(yield* codeOf(engine, asEvent)).toBe("event_not_found")
-          const elsewhere = yield* Effect.flip(engine.askUser(production, undone))
-          expect(elsewhere.code).toBe("reward_not_found")
+        const state = new MemoryStorage.MemoryState()
+        const first = yield* startInMemory({ state }, { snapshotIntervalMs })
+        const ids = [yield* give(first.engine, "u1", 10), yield* give(first.engine, "u1", 5)]
+        const [once, twice] = ids.map((id) => undo("u1", "reward", id))
+        yield* first.engine.askUser(sandbox, once!)
+        expect(yield* codeOf(first.engine, once!)).toBe("reward_not_found")
+        yield* TestClock.adjust(snapshotIntervalMs)
+        expect(yield* codeOf(first.engine, once!)).toBe("reward_not_found")
+        const outcomes = yield* first.engine.askUsers(sandbox, [twice!, twice!])
+        expect(outcomes.map((outcome) => ("_tag" in outcome ? outcome.code : "done"))).toEqual([
+          "done",
+          "reward_not_found",
+        ])
+        yield* first.close("kill")
+        const { engine } = yield* startInMemory({ state })
+        for (const again of [once!, twice!]) {
+          expect(yield* codeOf(engine, again)).toBe("reward_not_found")
         }
-        expect(committed.length).toBe(before)
-        yield* engine.askUser(sandbox, undo("u1", "event", reply.eventId))
-        expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(10)
+        expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(0)
       }),
   )
 
-  it.effect("of an undo is none: its record is neither an event nor a reward", () =>
+  it.effect("refuses a record of another user, kind, time or environment, and an unknown one", () =>
+    Effect.gen(function* () {
+      const { engine, committed } = yield* startInMemory({}, { snapshotIntervalMs })
+      yield* engine.askProject(sandbox, rule("TAP", 7))
+      yield* give(engine, "u2", 1)
+      const rewardId = yield* give(engine, "u1", 10)
+      const { reply } = yield* engine.askUser(sandbox, event("u1", "TAP"))
+      const undone = undo("u1", "reward", rewardId)
+      const before = committed.length
+      for (const snapshotted of [false, true]) {
+        if (snapshotted) yield* TestClock.adjust(snapshotIntervalMs)
+        const { command } = undone
+        const wrong = [
+          { ...undone, userId: "u2" },
+          { ...undone, userId: "nobody" },
+          { ...undone, command: { ...command, at: command.at + 1 } },
+          { ...undone, command: { ...command, sequence: command.sequence + 1 } },
+          { ...undone, command: { ...command, sequence: 10_000 } },
+        ]
+        for (const message of wrong) {
+          expect(yield* codeOf(engine, message)).toBe("reward_not_found")
+        }
+        const asEvent = { ...undone, command: { ...command, of: "event" as const } }
+        expect(yield* codeOf(engine, asEvent)).toBe("event_not_found")
+        const elsewhere = yield* Effect.flip(engine.askUser(production, undone))
+        expect(elsewhere.code).toBe("reward_not_found")
+      }
+      expect(committed.length).toBe(before)
+      yield* engine.askUser(sandbox, undo("u1", "event", reply.eventId))
+      expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(10)
+    }),
+  )
+
+  it.effect("of an undo is refused: its record is neither an event nor a reward", () =>
     Effect.gen(function* () {
       const { engine, committed } = yield* startInMemory()
       yield* engine.askUser(sandbox, undo("u1", "reward", yield* give(engine, "u1", 10)))
@@ -116,7 +116,7 @@ describe("Undo", () => {
     }),
   )
 
-  it.effect("does not see a record before its commit, and holds back what comes after it", () =>
+  it.effect("by sequence waits for the record's commit, and later commands wait for the undo", () =>
     Effect.gen(function* () {
       const gate = yield* Latch.make(true)
       const { engine } = yield* startInMemory({ onAppend: () => Latch.await(gate) })
@@ -137,7 +137,7 @@ describe("Undo", () => {
     }),
   )
 
-  it.effect("by an own id finds the record before its commit, and is durable after it", () =>
+  it.effect("by the caller's id finds the record before its commit, and is durable after it", () =>
     Effect.gen(function* () {
       const gate = yield* Latch.make(true)
       const { committed, engine } = yield* startInMemory({ onAppend: () => Latch.await(gate) })

@@ -1,4 +1,4 @@
-/** An engine on storage in memory, and the little that tests of it repeat. */
+/** An engine on storage in memory, and helpers for its tests. */
 import { Effect, Exit, Scope } from "effect"
 import type { ProjectCommand } from "../../src/domain/decide/Project.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
@@ -15,7 +15,7 @@ export const production = "prj_1:production"
 
 export interface Fixture {
   readonly engine: Engine["Service"]
-  /** The errors that the engine called fatal. */
+  /** The errors that the engine reported as fatal. */
   readonly broken: Array<Broken>
   readonly committed: Array<JournalRecord>
   /** Ends the engine: `kill` without its last snapshot, else after `drain`. */
@@ -41,7 +41,7 @@ export const start = Effect.fnUntraced(function* (
   const engine = yield* makeEngine({
     onBroken: (cause) => broken.push(cause),
     onCommitted: (record) => committed.push(record),
-    // Small, so that look-ups for nothing happen too.
+    // Small, so that false positives happen too.
     idFilterBytes: 256,
     ...options,
   }).pipe(Effect.provideService(Storage, storage), Scope.provide(scope))

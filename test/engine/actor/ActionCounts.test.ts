@@ -20,7 +20,7 @@ const reloaded = (counts: ActionCounts): ActionCounts => {
 }
 
 describe("ActionCounts", () => {
-  it("gives at most a part of the places to actions that no definition named, also after a restart", () => {
+  it("gives only actionsUnmatchedMax places to actions that no definition named, also after a restart", () => {
     const counts = new ActionCounts()
     for (const name of names("RANDOM", actionsUnmatchedMax)) counts.add(name, 1, false)
     expect(counts.copy().actions.size).toBe(actionsUnmatchedMax)
@@ -36,7 +36,7 @@ describe("ActionCounts", () => {
     }
   })
 
-  it("keeps the rest of the places for defined actions, up to the limit", () => {
+  it("keeps the other places for defined actions, up to actionsCountedMax", () => {
     const counts = new ActionCounts()
     for (const name of names("RANDOM", 3 * actionsUnmatchedMax)) counts.add(name, 1, false)
     const defined = names("DEFINED", actionsCountedMax - actionsUnmatchedMax)
@@ -52,7 +52,7 @@ describe("ActionCounts", () => {
     }
   })
 
-  it("stores and loads all that it has", () => {
+  it("loads what it stored", () => {
     const counts = new ActionCounts()
     expect(counts.stored()).toEqual({})
     for (const name of names("A", actionsUnmatchedMax + 1)) counts.add(name, 5, false)
@@ -61,7 +61,7 @@ describe("ActionCounts", () => {
     expect(reloaded(counts).stored()).toEqual(counts.stored())
   })
 
-  it("copies: what was read does not change later", () => {
+  it("copies: later events do not change a copy", () => {
     const counts = new ActionCounts()
     counts.add("A", 1, true)
     const before = counts.copy()
@@ -71,7 +71,7 @@ describe("ActionCounts", () => {
 })
 
 describe("Actions of an environment", () => {
-  it.effect("are those of accepted events, each counted once", () =>
+  it.effect("count each accepted event once", () =>
     Effect.gen(function* () {
       const { engine } = yield* startInMemory()
       const kept = { key: "k", fingerprint: "f" }
@@ -86,7 +86,7 @@ describe("Actions of an environment", () => {
     }),
   )
 
-  it.effect("survive a flood of random ones and a restart", () =>
+  it.effect("survive a flood of random actions and a restart", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const open = Effect.suspend(() => start(MemoryStorage.make({ state })))

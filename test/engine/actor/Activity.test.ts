@@ -12,7 +12,7 @@ const minutes = limits.activityMinutes
 const nothing = Array<number>(minutes).fill(0)
 
 describe("Activity", () => {
-  it("counts events by the minute in which they were decided, oldest first", () => {
+  it("counts events by the minute of their decision, oldest first", () => {
     const activity = new Activity()
     activity.count(start)
     activity.count(start + minute - 1)
@@ -21,7 +21,7 @@ describe("Activity", () => {
     expect(activity.perMinute(start + 4 * minute)).toEqual([...nothing.slice(5), 2, 0, 1, 0, 0])
   })
 
-  it("forgets a minute once as many have passed as it keeps, and takes no event from before them", () => {
+  it("forgets a minute after activityMinutes, and ignores events of earlier minutes", () => {
     const activity = new Activity()
     activity.count(start)
     const last = start + (minutes - 1) * minute
@@ -41,7 +41,7 @@ describe("Activity", () => {
     expect(activity.perMinute(start + 5 * minute)).toEqual([...nothing.slice(3), 1, 0, 1])
   })
 
-  it("stores the minutes that have events, and loads them", () => {
+  it("loads the minutes with events that it stored", () => {
     const activity = new Activity()
     expect(activity.stored()).toEqual({})
     activity.count(start)
@@ -65,7 +65,7 @@ describe("Activity", () => {
 })
 
 describe("Events a minute of an environment", () => {
-  it.effect("are the same after a restart, whether the snapshot has them or the journal", () =>
+  it.effect("are the same after a restart, from the snapshot or from the journal", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const open = Effect.suspend(() => startEngine(MemoryStorage.make({ state })))
@@ -89,7 +89,7 @@ describe("Events a minute of an environment", () => {
     }),
   )
 
-  it.effect("count an imported event when it occurred, and a late one when it was received", () =>
+  it.effect("count an imported event when it occurred, and a late event when it was received", () =>
     Effect.gen(function* () {
       const now = start
       yield* TestClock.setTime(now)

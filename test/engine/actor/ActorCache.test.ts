@@ -5,7 +5,7 @@ import { limits } from "../../../src/Limits.ts"
 
 const now = () => 0
 
-/** The caches of engines that share room; each asks for snapshots by itself. */
+/** The caches of engines that share room; each asks its own engine for snapshots. */
 const sharing = (residents = new Residents(10, 300)) => {
   const clock = { now: 0 }
   const cacheOf = (environmentId: string, watermark: number) => {
@@ -32,7 +32,7 @@ const sharing = (residents = new Residents(10, 300)) => {
   return { cacheOf, clock, residents }
 }
 
-/** A cache with `users` users, each with a record of sequence 1; the snapshot goes up to `watermark`. */
+/** A cache with `users` users, each with the last record 1; the snapshot goes up to `watermark`. */
 const crowded = (users: number, watermark: number) => {
   const { add, asked, cache } = sharing().cacheOf("e", watermark)
   for (let n = 0; n < users; n++) add(`u${n}`)
@@ -40,7 +40,7 @@ const crowded = (users: number, watermark: number) => {
 }
 
 describe("The users beyond residentUsersMax during a snapshot", () => {
-  it("are half as many, and at least residentUsersOverrunMin", () => {
+  it("number half of residentUsersMax, and at least residentUsersOverrunMin", () => {
     const least = limits.residentUsersOverrunMin
     expect(overrunOf(limits.residentUsersMax)).toBe(100_000)
     expect(overrunOf(2 * least + 2)).toBe(least + 1)
@@ -48,7 +48,7 @@ describe("The users beyond residentUsersMax during a snapshot", () => {
     expect(overrunOf(1)).toBe(least)
   })
 
-  it("leave as others come, without another snapshot, where the last one has them", () => {
+  it("leave when others come, without another snapshot, if the last one has them", () => {
     const { asked, cache } = crowded(300, 1)
     for (let size = 300; size > 150; size = cache.size) {
       expect(cache.admit(5)).toBeUndefined()
@@ -57,7 +57,7 @@ describe("The users beyond residentUsersMax during a snapshot", () => {
     expect(asked.count).toBe(0)
   })
 
-  it("stay where no snapshot has them, and the cache asks for one", () => {
+  it("stay if no snapshot has them, and the cache asks for a snapshot", () => {
     const { asked, cache } = crowded(300, 0)
     expect(cache.admit(10)).toBeUndefined()
     expect(cache.admit(11)).toMatchObject({ code: "overloaded" })
@@ -67,7 +67,7 @@ describe("The users beyond residentUsersMax during a snapshot", () => {
 })
 
 describe("Engines that share the room for users", () => {
-  it("have together as many as one alone, the least recently used leave first", () => {
+  it("hold together as many as one engine alone, and the least recently used leave first", () => {
     const { cacheOf, clock } = sharing()
     const [one, other] = [cacheOf("e1", 1), cacheOf("e2", 1)]
     for (let n = 0; n < 10; n++) {
@@ -90,7 +90,7 @@ describe("Engines that share the room for users", () => {
     expect([one.asked.count, other.asked.count]).toEqual([0, 0])
   })
 
-  it("count what another promised, and have its room when that is closed", () => {
+  it("count room that another engine promised, and get it when that engine closes", () => {
     const { cacheOf } = sharing()
     const [one, other] = [cacheOf("e1", 1), cacheOf("e2", 1)]
     for (let n = 0; n < 4; n++) one.add(`u${n}`)
@@ -101,7 +101,7 @@ describe("Engines that share the room for users", () => {
     expect([other.cache.hasRoom(10), other.cache.hasRoom(11)]).toEqual([true, false])
   })
 
-  it("are all asked for a snapshot that have users who cannot leave", () => {
+  it("are asked for a snapshot, each that has users who cannot leave", () => {
     const { cacheOf } = sharing(new Residents(10, 5))
     const [one, other, idle] = [cacheOf("e1", 0), cacheOf("e2", 0), cacheOf("e3", 0)]
     for (let n = 0; n < 14; n++) one.add(`u${n}`)
@@ -116,7 +116,7 @@ describe("Engines that share the room for users", () => {
     expect(other.users()).toEqual(["v"])
   })
 
-  it("sweep users of all who are idle", () => {
+  it("sweep the idle users of all engines", () => {
     const { cacheOf, clock } = sharing()
     const [one, other] = [cacheOf("e1", 1), cacheOf("e2", 1)]
     one.add("early")

@@ -3,7 +3,7 @@ import type { AnyEnvelope } from "../../../src/engine/actor/Actor.ts"
 import { Actor, type AnyActor } from "../../../src/engine/actor/Actor.ts"
 import { Answers, type CommitEntry } from "../../../src/engine/actor/Answers.ts"
 
-it("an entry lets go of its caller once the caller has the answer, and answers once", () => {
+it("A commit entry answers its caller once, and then drops the caller", () => {
   const answers = new Answers({
     commit: {
       afterCommit: () => expect.unreachable("nothing waits"),

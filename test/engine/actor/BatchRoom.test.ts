@@ -18,32 +18,30 @@ const batch = (prefix: string, count: number) =>
 
 const forked = <A, E>(ask: Effect.Effect<A, E>) => Effect.forkChild(ask, { startImmediately: true })
 
-/** Some time, and a turn of the event loop for what happens in it. */
+/** Advances the clock, and gives the work that then is due a turn of the event loop. */
 const passing = Effect.andThen(TestClock.adjust(10), yieldToEventLoop)
 
 describe("A batch", () => {
-  it.effect(
-    "of new users waits for the snapshot that makes room, and nothing of it is refused",
-    () =>
-      Effect.gen(function* () {
-        const { engine } = yield* startInMemory({}, bounds)
-        const loader = (name: string) =>
-          Effect.forEach(
-            Array.from({ length: 25 }, (_, n) => batch(`${name}.${n}.`, 15)),
-            (messages) => engine.askUsers(sandbox, messages),
-          )
-        const loaders = yield* forked(
-          Effect.all(["a", "b", "c", "d"].map(loader), { concurrency: "unbounded" }),
+  it.effect("of new users waits for the snapshot that makes room, and is then applied whole", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* startInMemory({}, bounds)
+      const loader = (name: string) =>
+        Effect.forEach(
+          Array.from({ length: 25 }, (_, n) => batch(`${name}.${n}.`, 15)),
+          (messages) => engine.askUsers(sandbox, messages),
         )
-        while (loaders.pollUnsafe() === undefined) yield* passing
-        const outcomes = (yield* Fiber.join(loaders)).flat(2)
-        expect(outcomes.filter((outcome) => "_tag" in outcome)).toEqual([])
-        expect(outcomes.length).toBe(4 * 25 * 15)
-        expect((yield* engine.readCounts(sandbox)).users).toBe(outcomes.length)
-      }),
+      const loaders = yield* forked(
+        Effect.all(["a", "b", "c", "d"].map(loader), { concurrency: "unbounded" }),
+      )
+      while (loaders.pollUnsafe() === undefined) yield* passing
+      const outcomes = (yield* Fiber.join(loaders)).flat(2)
+      expect(outcomes.filter((outcome) => "_tag" in outcome)).toEqual([])
+      expect(outcomes.length).toBe(4 * 25 * 15)
+      expect((yield* engine.readCounts(sandbox)).users).toBe(outcomes.length)
+    }),
   )
 
-  it.effect("that finds no room for too long is refused, and nothing of it was applied", () =>
+  it.effect("without room for too long is refused, and nothing of it is applied", () =>
     Effect.gen(function* () {
       const metrics = new Metrics()
       const faults = new FaultyStorage.Faults()
@@ -62,44 +60,42 @@ describe("A batch", () => {
         code: "overloaded",
       })
       expect(count).toBe(1)
-      // The users that are there find room at any time.
+      // Users in memory need no room.
       const known = yield* engine.askUsers(sandbox, batch("a", 30))
       expect(known.filter((outcome) => "_tag" in outcome)).toEqual([])
       yield* hold.release
     }),
   )
 
-  it.effect(
-    "takes its place behind those that came before, of which there are batchesWaitingMax",
-    () =>
-      Effect.gen(function* () {
-        const faults = new FaultyStorage.Faults()
-        const storage = FaultyStorage.make(MemoryStorage.make(), faults)
-        const { engine } = yield* start(storage, bounds)
-        const hold = faults.hold("writeEntries")
-        yield* engine.askUsers(sandbox, batch("a", 30))
-        const order: Array<number> = []
-        const waiting = yield* forked(
-          Effect.forEach(
-            Array.from({ length: limits.batchesWaitingMax }, (_, n) => n),
-            (n) =>
-              Effect.tap(engine.askUsers(sandbox, batch(`b${n}.`, 1)), () =>
-                Effect.sync(() => order.push(n)),
-              ),
-            { concurrency: "unbounded" },
-          ),
-        )
-        const beyond = yield* Effect.flip(engine.askUsers(sandbox, batch("c", 1)))
-        expect(beyond.code).toBe("overloaded")
-        yield* hold.reached
-        yield* hold.release
-        while (waiting.pollUnsafe() === undefined) yield* passing
-        yield* Fiber.join(waiting)
-        expect(order).toEqual(Array.from({ length: limits.batchesWaitingMax }, (_, n) => n))
-      }),
+  it.effect("waits behind earlier batches, and is refused behind batchesWaitingMax of them", () =>
+    Effect.gen(function* () {
+      const faults = new FaultyStorage.Faults()
+      const storage = FaultyStorage.make(MemoryStorage.make(), faults)
+      const { engine } = yield* start(storage, bounds)
+      const hold = faults.hold("writeEntries")
+      yield* engine.askUsers(sandbox, batch("a", 30))
+      const order: Array<number> = []
+      const waiting = yield* forked(
+        Effect.forEach(
+          Array.from({ length: limits.batchesWaitingMax }, (_, n) => n),
+          (n) =>
+            Effect.tap(engine.askUsers(sandbox, batch(`b${n}.`, 1)), () =>
+              Effect.sync(() => order.push(n)),
+            ),
+          { concurrency: "unbounded" },
+        ),
+      )
+      const beyond = yield* Effect.flip(engine.askUsers(sandbox, batch("c", 1)))
+      expect(beyond.code).toBe("overloaded")
+      yield* hold.reached
+      yield* hold.release
+      while (waiting.pollUnsafe() === undefined) yield* passing
+      yield* Fiber.join(waiting)
+      expect(order).toEqual(Array.from({ length: limits.batchesWaitingMax }, (_, n) => n))
+    }),
   )
 
-  it.effect("whose caller went away leaves its place to the next", () =>
+  it.effect("whose caller is interrupted gives its place to the next", () =>
     Effect.gen(function* () {
       const faults = new FaultyStorage.Faults()
       const storage = FaultyStorage.make(MemoryStorage.make(), faults)
@@ -139,7 +135,7 @@ describe("A batch", () => {
     }),
   )
 
-  it.effect("waits while too much waits for the disk", () =>
+  it.effect("waits while too many bytes wait for the disk", () =>
     Effect.gen(function* () {
       const disk = yield* makeFillableDisk
       const metrics = new Metrics()
@@ -159,7 +155,7 @@ describe("A batch", () => {
       )
       const isFull = () =>
         sampleValue(metrics.text(), "laurel_journal_lag_bytes") >= limits.commitPendingBytesMax
-      // Its events are decided over many turns.
+      // Its events are decided in many turns.
       while (!isFull()) yield* yieldToEventLoop
       const one = yield* Effect.flip(engine.askUser(sandbox, reward("u1", 1)))
       expect(one.code).toBe("overloaded")
@@ -203,28 +199,26 @@ describe("A batch", () => {
     }),
   )
 
-  it.effect(
-    "that waits for room is interrupted at once, also within what no interruption ends",
-    () =>
-      Effect.gen(function* () {
-        const faults = new FaultyStorage.Faults()
-        const { engine } = yield* start(FaultyStorage.make(MemoryStorage.make(), faults), bounds)
-        const hold = faults.hold("writeEntries")
-        yield* engine.askUsers(sandbox, batch("a", 30))
-        const keyed = engine.askUsers(sandbox, batch("b", 1))
-        const waiting = yield* forked(Effect.uninterruptible(keyed))
-        yield* hold.reached
-        yield* Fiber.interrupt(waiting)
-        // The next one has its turn.
-        const next = yield* forked(engine.askUsers(sandbox, batch("c", 1)))
-        yield* hold.release
-        yield* passing
-        expect((yield* Fiber.join(next)).length).toBe(1)
-        expect(yield* engine.readUser(sandbox, "b0")).toBeUndefined()
-      }),
+  it.effect("that waits for room is interrupted at once, also in an uninterruptible region", () =>
+    Effect.gen(function* () {
+      const faults = new FaultyStorage.Faults()
+      const { engine } = yield* start(FaultyStorage.make(MemoryStorage.make(), faults), bounds)
+      const hold = faults.hold("writeEntries")
+      yield* engine.askUsers(sandbox, batch("a", 30))
+      const keyed = engine.askUsers(sandbox, batch("b", 1))
+      const waiting = yield* forked(Effect.uninterruptible(keyed))
+      yield* hold.reached
+      yield* Fiber.interrupt(waiting)
+      // The next batch has its turn.
+      const next = yield* forked(engine.askUsers(sandbox, batch("c", 1)))
+      yield* hold.release
+      yield* passing
+      expect((yield* Fiber.join(next)).length).toBe(1)
+      expect(yield* engine.readUser(sandbox, "b0")).toBeUndefined()
+    }),
   )
 
-  it.effect("is refused whole when the mailbox of one of its users has no room for it", () =>
+  it.effect("is refused whole if the mailbox of one of its users has no room for it", () =>
     Effect.gen(function* () {
       const disk = yield* makeFillableDisk
       const { engine } = yield* startInMemory(disk)
@@ -242,7 +236,7 @@ describe("A batch", () => {
     }),
   )
 
-  it.effect("is refused whole by a disk that is full, and by a server that ends", () =>
+  it.effect("is refused whole while the disk is full, and while the server shuts down", () =>
     Effect.gen(function* () {
       const disk = yield* makeFillableDisk
       const { close, engine } = yield* startInMemory(disk, bounds)

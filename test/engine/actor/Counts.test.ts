@@ -13,7 +13,7 @@ import { questWith } from "../../domain/definitions.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 import { event, production, reward, sandbox, start, startInMemory } from "../fixture.ts"
 
-/** The counts as they follow from all users, one by one. */
+/** The counts computed from all users. */
 const recount = (users: ReadonlyArray<UserState | undefined>) => {
   const quests = new Map<string, QuestCounts>()
   const there = users.filter((user) => user !== undefined)
@@ -44,7 +44,7 @@ const readAll = (engine: Engine["Service"], userIds: ReadonlyArray<string>) =>
 const dayMs = 86_400_000
 
 describe("Counts", () => {
-  it.effect("tell how many users there are, and how many are in each quest", () =>
+  it.effect("have the number of users, and of users in each quest", () =>
     Effect.gen(function* () {
       const { engine } = yield* startInMemory()
       expect(yield* engine.readCounts(sandbox)).toEqual({ users: 0, quests: new Map() })
@@ -60,7 +60,7 @@ describe("Counts", () => {
   )
 
   it.effect(
-    "say when a user was erased, for as long as a token lasts, over snapshots and kills",
+    "have the time of an erasure while a token may be valid, through snapshots and crashes",
     () =>
       Effect.gen(function* () {
         const state = new MemoryStorage.MemoryState()
@@ -77,7 +77,7 @@ describe("Counts", () => {
         const first = atOf("u1")
         expect(first).toBeGreaterThan(0)
         expect([atOf("u2"), running.engine.erasedAt(production, "u1")]).toEqual([0, 0])
-        // One that a snapshot has, one that the journal alone has.
+        // One erasure is in a snapshot, the other only in the journal.
         yield* TestClock.adjust(options.snapshotIntervalMs)
         yield* running.engine.askUser(sandbox, erase("u2"))
         const second = atOf("u2")
@@ -96,7 +96,7 @@ describe("Counts", () => {
   )
 
   for (const seed of seeds(2)) {
-    it.effect(`agree with a recount, whatever happens; LAUREL_TEST_SEED=${seed}`, () =>
+    it.effect(`equal a recount after random commands and crashes; LAUREL_TEST_SEED=${seed}`, () =>
       Effect.gen(function* () {
         const random = new Random(seed)
         const state = new MemoryStorage.MemoryState()
@@ -162,7 +162,7 @@ describe("Counts", () => {
           const kind = random.next()
           if (kind < 0.05) yield* TestClock.adjust(random.integer(0, dayMs))
           else if (kind < 0.15) {
-            // The power may fail in the middle of a snapshot, while more comes.
+            // The power may fail in the middle of a snapshot, while commands arrive.
             const fails = random.chance(0.5)
             if (fails) disk.writesLeft = random.integer(0, 8)
             yield* Effect.all([TestClock.adjust(options.snapshotIntervalMs), ask(5)], {
@@ -184,7 +184,7 @@ describe("Counts", () => {
   }
 })
 
-/** A disk that takes no more of a snapshot once its writes are used up, as before a power cut. */
+/** A disk that, after a number of writes, takes no more of a snapshot, as before a power cut. */
 const dyingDisk = (
   storage: Storage["Service"],
   disk: { writesLeft: number },

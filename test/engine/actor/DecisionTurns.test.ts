@@ -9,7 +9,7 @@ import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { ruleWith } from "../../domain/definitions.ts"
 import { event, production, rule, sandbox, start, startInMemory } from "../fixture.ts"
 
-/** An event loop of which the test ends the turns. */
+/** An event loop whose turns the test ends. */
 class Loop {
   calls = 0
   #atEnd: Array<() => void> = []
@@ -30,7 +30,7 @@ class Loop {
 }
 
 describe("Turns of decisions", () => {
-  it("take commands up to the bound on work, and the next ones in the next turn", () => {
+  it("take commands up to the bound on work, and further ones in the next turn", () => {
     const { endTurn, turns } = bound(new Loop(1_000))
     spend(turns, 999)
     expect(turns.isFull("a")).toBe(false)
@@ -40,7 +40,7 @@ describe("Turns of decisions", () => {
     expect(turns.isFull("a")).toBe(false)
   })
 
-  it("need nothing of the event loop while there is little work", () => {
+  it("need no callback of the event loop while there is little work", () => {
     const { loop, turns } = bound(new Loop(1_000))
     for (let n = 0; n < 12; n++) spend(turns, 10)
     expect(loop.calls).toBe(0)
@@ -48,7 +48,7 @@ describe("Turns of decisions", () => {
     expect(loop.calls).toBe(1)
   })
 
-  it("keep the order of an environment's commands, also of those that come while others wait", () => {
+  it("keep the order of an environment's commands, also if some arrive while others wait", () => {
     const { endTurn, turns } = bound(new Loop(1_000))
     const decided: Array<string> = []
     const decide = (name: string) => () => {
@@ -67,7 +67,7 @@ describe("Turns of decisions", () => {
     expect(turns.isFull("a")).toBe(false)
   })
 
-  it("give each environment as much work, not as many commands", () => {
+  it("give each environment the same work, not the same number of commands", () => {
     const { endTurn, turns } = bound(new Loop(10_000))
     const decided = { dear: 0, cheap: 0 }
     spend(turns, 10_000)
@@ -78,7 +78,8 @@ describe("Turns of decisions", () => {
       })
     }
     for (let n = 0; n < 100; n++) turns.wait("cheap", () => decided.cheap++)
-    // The cheap ones take the work of two and a half turns; as much goes to the dear ones, and what one takes more.
+    // The cheap commands take the work of two and a half turns. The dear ones get as much, plus the
+    // excess of one.
     for (let turn = 0; decided.cheap < 100 && turn < 100; turn++) endTurn()
     expect(decided.cheap).toBe(100)
     expect(decided.dear).toBeLessThanOrEqual(3)
@@ -86,7 +87,7 @@ describe("Turns of decisions", () => {
     expect(decided.dear).toBe(100)
   })
 
-  it("take so many commands that cost nothing else", () => {
+  it("bound the number of commands without metered work", () => {
     const { endTurn, turns } = bound(new Loop(limits.decisionTurnWorkMax))
     let taken = 0
     for (; !turns.isFull("a"); taken++) turns.taken()
@@ -95,7 +96,7 @@ describe("Turns of decisions", () => {
     expect(turns.isFull("a")).toBe(false)
   })
 
-  it("know an environment without waiting commands while others have some", () => {
+  it("tell whether only other environments have waiting commands", () => {
     const { endTurn, turns } = bound(new Loop(1_000))
     const environments = ["a", "b", undefined]
     const othersWait = () => environments.map((environment) => turns.othersWait(environment))
@@ -106,7 +107,7 @@ describe("Turns of decisions", () => {
     expect(othersWait()).toEqual([false, false, false])
   })
 
-  it("end at once, and never come, for waiting commands of an engine that ends, and of no other", () => {
+  it("never come for waiting commands of an engine that ends, which are told at once", () => {
     const { endTurn, turns } = bound(new Loop(10))
     const called: Array<string> = []
     for (const id of ["a", "b", "c"]) {
@@ -121,7 +122,7 @@ describe("Turns of decisions", () => {
 
 const refused = Result.fail("no")
 
-/** A command was refused, after so much work. */
+/** Charges the work of a refused decision. */
 const spend = (turns: DecisionTurns, work: number): void => {
   turns.meter.work = work
   turns.decided(refused)
@@ -146,7 +147,7 @@ describe("The work of a decision", () => {
 })
 
 describe("The work of a load", () => {
-  it("is that of the bytes of a stored value beyond the usual ones", () => {
+  it("is that of a stored value's bytes beyond the usual number", () => {
     const isFullAfter = (bytes: number) => {
       const { turns } = new Loop(32)
       turns.loaded(bytes)
@@ -167,7 +168,7 @@ const expensive = (userId: string) => {
   return { userId, command }
 }
 
-/** Rules of which one event takes a whole turn. */
+/** Rules with which one event takes the work of a whole turn. */
 const define = Effect.fnUntraced(function* (engine: Parameters<typeof ask>[0]) {
   const count = Math.ceil(limits.decisionTurnWorkMax / (note.length / 16))
   for (let n = 0; n < count; n++) {
@@ -184,7 +185,7 @@ const ask = (engine: Engine, users: ReadonlyArray<string>) =>
 const names = (count: number) => Array.from({ length: count }, (_, n) => `u${n}`)
 const later = Effect.andThen(yieldToEventLoop, yieldToEventLoop)
 
-describe("A batch that many definitions concern", () => {
+describe("A batch of events that match many definitions", () => {
   for (const [temper, users] of [
     ["warm", names(30)],
     ["cold", names(30)],
@@ -246,7 +247,7 @@ describe("A batch that many definitions concern", () => {
       yield* running.close()
     }).pipe(Effect.runPromise))
 
-  it("is wholly applied by a shutdown that comes meanwhile", () =>
+  it("is applied whole if a shutdown begins meanwhile", () =>
     Effect.gen(function* () {
       const running = yield* startInMemory()
       const { committed, engine } = running
@@ -324,7 +325,7 @@ describe("A batch of cold users with large states", () => {
     }).pipe(Effect.runPromise))
 })
 
-describe("Simulations that many definitions concern", () => {
+describe("Simulations of events that match many definitions", () => {
   it("let another environment's event be decided between two of them", () =>
     Effect.gen(function* () {
       const running = yield* startInMemory()

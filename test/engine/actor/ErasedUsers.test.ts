@@ -5,7 +5,7 @@ import { limits } from "../../../src/Limits.ts"
 const keptMs = limits.userTokenSecondsMax * 1_000
 
 describe("Erased users of an environment", () => {
-  it("are remembered as long as a token lasts, without their ids", () => {
+  it("are remembered while a token may be valid, without their ids", () => {
     const erased = new ErasedUsers()
     erased.add("ada", 1_000)
     erased.add("bob", 2_000)
@@ -20,7 +20,7 @@ describe("Erased users of an environment", () => {
     expect(erased.stored()).toEqual({})
   })
 
-  it("count by their last erasure", () => {
+  it("have the time of their last erasure", () => {
     const erased = new ErasedUsers()
     erased.add("ada", 1_000)
     erased.add("bob", 2_000)
@@ -29,7 +29,7 @@ describe("Erased users of an environment", () => {
     expect([erased.lastOf("ada"), erased.lastOf("bob")]).toEqual([3_000, 0])
   })
 
-  it(`are at most ${limits.erasedUsersMax}: beyond, whoever is not listed counts as erased with the oldest`, () => {
+  it(`are at most ${limits.erasedUsersMax}: beyond that, users who are not listed count as erased with the oldest`, () => {
     const erased = new ErasedUsers()
     for (let at = 1; at <= limits.erasedUsersMax; at++) erased.add(`u${at}`, at)
     expect([erased.lastOf("u1"), erased.lastOf("nobody")]).toEqual([1, 0])

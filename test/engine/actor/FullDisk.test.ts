@@ -8,12 +8,12 @@ import { sampleValue } from "../../metrics/exposition.ts"
 import { event, once, quest, reward, sandbox, startInMemory } from "../fixture.ts"
 import { makeFillableDisk } from "./fillableDisk.ts"
 
-/** Until those who wait for a full disk are answered. */
+/** Advances the clock until callers who wait for a full disk are answered. */
 const stalledMs = limits.stalledAnswerMs + limits.noSpaceRetryMs
 
 const asked = <A, E>(ask: Effect.Effect<A, E>) => Effect.forkChild(ask, { startImmediately: true })
 
-/** Metrics, and a look at one of their numbers. */
+/** Metrics, and a function that reads one of their numbers. */
 const observed = () => {
   const metrics = new Metrics()
   const value = (name: string, labels?: Record<string, string>) =>
@@ -23,7 +23,7 @@ const observed = () => {
 
 describe("A full disk", () => {
   it.effect(
-    "evicts no user who has a record that waits for space, though nobody waits for it",
+    "does not evict a user whose record waits for space, although no caller waits for it",
     () =>
       Effect.gen(function* () {
         const disk = yield* makeFillableDisk
@@ -65,7 +65,7 @@ describe("A full disk", () => {
           yield* Latch.close(disk.answers)
           const other = yield* asked(Effect.flip(engine.askUser(sandbox, reward("u2", 1))))
           yield* disk.appended
-          // The first batch is at the disk: this record comes into the second.
+          // The first batch is at the disk: this record joins the second.
           const keyed = yield* asked(Effect.flip(ask))
           disk.full = true
           yield* Latch.open(disk.answers)
@@ -90,7 +90,7 @@ describe("A full disk", () => {
     )
   }
 
-  it.effect("holds no refusal and no duplicate of what is durable", () =>
+  it.effect("does not delay refusals and duplicates that rest on durable records", () =>
     Effect.gen(function* () {
       const disk = yield* makeFillableDisk
       const { engine } = yield* startInMemory(disk)
@@ -108,33 +108,35 @@ describe("A full disk", () => {
     }),
   )
 
-  it.effect("holds a refusal and a duplicate of what waits for space no longer than anybody", () =>
-    Effect.gen(function* () {
-      const disk = yield* makeFillableDisk
-      const { engine } = yield* startInMemory(disk)
-      const draft = quest("Draft", 1, "draft")
-      yield* engine.askProject(sandbox, draft)
-      const complete = event("u1", "QUEST_COMPLETE", { metadata: { questId: draft.quest.id } })
-      disk.full = true
-      const all = yield* asked(
-        Effect.all(
-          [
-            Effect.flip(engine.askUser(sandbox, reward("u1", 5, "r1"))),
-            Effect.flip(engine.askUser(sandbox, reward("u1", 5, "r1"))),
-            Effect.flip(engine.askUser(sandbox, complete)),
-          ],
-          { concurrency: "unbounded" },
-        ),
-      )
-      yield* disk.refused
-      expect(all.pollUnsafe()).toBeUndefined()
-      yield* TestClock.adjust(stalledMs)
-      const codes = (yield* Fiber.join(all)).map(({ code }) => code)
-      expect(codes).toEqual(Array.from({ length: 3 }, () => "storage_unavailable"))
-    }),
+  it.effect(
+    "delays refusals and duplicates that rest on waiting records up to stalledAnswerMs",
+    () =>
+      Effect.gen(function* () {
+        const disk = yield* makeFillableDisk
+        const { engine } = yield* startInMemory(disk)
+        const draft = quest("Draft", 1, "draft")
+        yield* engine.askProject(sandbox, draft)
+        const complete = event("u1", "QUEST_COMPLETE", { metadata: { questId: draft.quest.id } })
+        disk.full = true
+        const all = yield* asked(
+          Effect.all(
+            [
+              Effect.flip(engine.askUser(sandbox, reward("u1", 5, "r1"))),
+              Effect.flip(engine.askUser(sandbox, reward("u1", 5, "r1"))),
+              Effect.flip(engine.askUser(sandbox, complete)),
+            ],
+            { concurrency: "unbounded" },
+          ),
+        )
+        yield* disk.refused
+        expect(all.pollUnsafe()).toBeUndefined()
+        yield* TestClock.adjust(stalledMs)
+        const codes = (yield* Fiber.join(all)).map(({ code }) => code)
+        expect(codes).toEqual(Array.from({ length: 3 }, () => "storage_unavailable"))
+      }),
   )
 
-  it.effect("does not hold the end of the server", () =>
+  it.effect("does not delay the shutdown of the server", () =>
     Effect.gen(function* () {
       const disk = yield* makeFillableDisk
       const { close, engine } = yield* startInMemory(disk)
@@ -152,7 +154,7 @@ describe("A full disk", () => {
     }),
   )
 
-  it.effect("answers those once who were acknowledged before the flush", () =>
+  it.effect("does not answer callers again who were answered before the flush", () =>
     Effect.gen(function* () {
       const disk = yield* makeFillableDisk
       const { metrics, value } = observed()
@@ -167,7 +169,7 @@ describe("A full disk", () => {
 })
 
 describe("A refused command", () => {
-  it.effect("leaves no user in memory, whatever it was refused for", () =>
+  it.effect("leaves no user in memory, whatever the reason for the refusal", () =>
     Effect.gen(function* () {
       const disk = yield* makeFillableDisk
       const { metrics, value } = observed()
@@ -196,7 +198,7 @@ describe("A refused command", () => {
     }),
   )
 
-  it.effect("leaves none when there is no room for more", () =>
+  it.effect("leaves no user in memory when there is no room for more", () =>
     Effect.gen(function* () {
       const disk = yield* makeFillableDisk
       const { metrics, value } = observed()

@@ -11,7 +11,10 @@ import * as FaultyStorage from "../../storage/FaultyStorage.ts"
 import { event, reward, sandbox, start, startInMemory } from "../fixture.ts"
 import { makeFillableDisk } from "./fillableDisk.ts"
 
-/** A domain whose `apply` fails as long as `faulty.apply`, and whose `decide` fails for the action POISON. */
+/**
+ * A domain whose `apply` fails while `faulty.apply` is true, and whose `decide` fails for the
+ * action POISON.
+ */
 const faultyDomain = () => {
   const faulty = { apply: false }
   const domain: EngineOptions["domain"] = {
@@ -29,7 +32,7 @@ const faultyDomain = () => {
 
 const week = 7 * 86_400_000
 
-/** Crashes the user's actor, and asks the restarted one. */
+/** Crashes the user's actor, and asks the actor again after its restart. */
 const restarted = Effect.fnUntraced(function* (engine: Engine["Service"]) {
   yield* Effect.flip(engine.askUser(sandbox, event("u1", "POISON")))
   yield* TestClock.adjust(limits.actorRestartBackoffMs)
@@ -62,40 +65,42 @@ describe("An actor whose state is ahead of the journal", () => {
 })
 
 describe("An actor that failed", () => {
-  it.effect("on a command that waited for a later turn restarts, and takes what came behind", () =>
-    Effect.gen(function* () {
-      const { domain } = faultyDomain()
-      const decideDear: typeof decideUser = (user, project, command, now, found, meter) => {
-        if (command.kind === "event" && command.action === "DEAR") {
-          meter!.work += limits.decisionTurnWorkMax
+  it.effect(
+    "on a command that waited for a later turn restarts, and handles the commands behind it",
+    () =>
+      Effect.gen(function* () {
+        const { domain } = faultyDomain()
+        const decideDear: typeof decideUser = (user, project, command, now, found, meter) => {
+          if (command.kind === "event" && command.action === "DEAR") {
+            meter!.work += limits.decisionTurnWorkMax
+          }
+          return domain!.decideUser(user, project, command, now, found, meter)
         }
-        return domain!.decideUser(user, project, command, now, found, meter)
-      }
-      const { engine } = yield* startInMemory(
-        {},
-        { domain: { ...domain!, decideUser: decideDear } },
-      )
-      yield* engine.askUser(sandbox, reward("u1", 5))
-      yield* engine.askUser(sandbox, reward("u2", 5))
-      const batch = yield* Effect.forkChild(
-        engine.askUsers(sandbox, [
-          event("u1", "DEAR"),
-          event("u2", "POISON"),
-          event("u2", "OTHER"),
-        ]),
-        { startImmediately: true },
-      )
-      yield* yieldToEventLoop
-      expect(batch.pollUnsafe()).toBeUndefined()
-      yield* TestClock.adjust(limits.actorRestartBackoffMs)
-      const [dear, poison, behind] = yield* Fiber.join(batch)
-      expect(dear).toMatchObject({ userId: "u1" })
-      expect(poison).toMatchObject({ code: "internal_error" })
-      expect(behind).toMatchObject({ xp: { total: 5 } })
-    }),
+        const { engine } = yield* startInMemory(
+          {},
+          { domain: { ...domain!, decideUser: decideDear } },
+        )
+        yield* engine.askUser(sandbox, reward("u1", 5))
+        yield* engine.askUser(sandbox, reward("u2", 5))
+        const batch = yield* Effect.forkChild(
+          engine.askUsers(sandbox, [
+            event("u1", "DEAR"),
+            event("u2", "POISON"),
+            event("u2", "OTHER"),
+          ]),
+          { startImmediately: true },
+        )
+        yield* yieldToEventLoop
+        expect(batch.pollUnsafe()).toBeUndefined()
+        yield* TestClock.adjust(limits.actorRestartBackoffMs)
+        const [dear, poison, behind] = yield* Fiber.join(batch)
+        expect(dear).toMatchObject({ userId: "u1" })
+        expect(poison).toMatchObject({ code: "internal_error" })
+        expect(behind).toMatchObject({ xp: { total: 5 } })
+      }),
   )
 
-  it.effect("is loaded without the journal, of which its latest record was pruned", () =>
+  it.effect("is loaded without the journal: its latest record was pruned", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const faults = new FaultyStorage.Faults()
@@ -122,7 +127,7 @@ describe("An actor that failed", () => {
     }),
   )
 
-  it.effect("has what was acknowledged before the flush", () =>
+  it.effect("still has a record that was acknowledged before the flush", () =>
     Effect.gen(function* () {
       const disk = yield* makeFillableDisk
       const { domain } = faultyDomain()
@@ -137,7 +142,7 @@ describe("An actor that failed", () => {
     }),
   )
 
-  it.effect("has what waits for the disk, and shows none of it", () =>
+  it.effect("still has records that wait for the disk, and shows none of them", () =>
     Effect.gen(function* () {
       const disk = yield* makeFillableDisk
       const { domain } = faultyDomain()
@@ -188,7 +193,7 @@ describe("An actor that failed", () => {
     )
   }
 
-  it.effect("has nothing at all while the user's erasure waits for the disk", () =>
+  it.effect("has no state while the user's erasure waits for the disk", () =>
     Effect.gen(function* () {
       const disk = yield* makeFillableDisk
       const { domain } = faultyDomain()
@@ -210,7 +215,7 @@ describe("An actor that failed", () => {
     }),
   )
 
-  it.effect("takes down nobody else when its state can not be loaded either", () =>
+  it.effect("affects no other actor if its state cannot be loaded either", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const { domain, faulty } = faultyDomain()

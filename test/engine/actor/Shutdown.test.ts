@@ -1,4 +1,7 @@
-/** Actors whose engine closes while they wait: as in a server, where the drain belongs to the engine's scope. */
+/**
+ * Actors that wait while their engine closes. As in a server, the drain belongs to the engine's
+ * scope.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { decideUser } from "../../../src/domain/decide/Decide.ts"
@@ -27,7 +30,7 @@ const startDrained = Effect.fnUntraced(function* (
 const forked = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.forkChild(effect, { startImmediately: true })
 
-/** A decision about the action DEAR fills a turn of the event loop. */
+/** A domain in which a decision about the action DEAR fills a turn of the event loop. */
 const decideDear: typeof decideUser = (user, project, command, now, found, meter) => {
   if (command.kind === "event" && command.action === "DEAR") {
     meter!.work += limits.decisionTurnWorkMax
@@ -36,25 +39,27 @@ const decideDear: typeof decideUser = (user, project, command, now, found, meter
 }
 
 describe("Commands of actors that wait, when the engine's scope closes", () => {
-  it.effect("are answered: one whose actor is read from disk, and those behind it", () =>
-    Effect.gen(function* () {
-      const faults = new FaultyStorage.Faults()
-      const { close, engine } = yield* startDrained(
-        FaultyStorage.make(MemoryStorage.make(), faults),
-      )
-      const read = faults.hold("readEntry")
-      const first = yield* forked(engine.askUser(sandbox, reward("u1", 1)))
-      yield* read.reached
-      const behind = yield* forked(engine.askUser(sandbox, reward("u1", 1)))
-      const closed = yield* forked(close)
-      yield* read.release
-      expect((yield* Fiber.join(first)).reply.xp.total).toBe(1)
-      expect((yield* Fiber.join(behind)).reply.xp.total).toBe(2)
-      yield* Fiber.join(closed)
-    }),
+  it.effect(
+    "are answered: a command whose actor is read from disk, and the commands behind it",
+    () =>
+      Effect.gen(function* () {
+        const faults = new FaultyStorage.Faults()
+        const { close, engine } = yield* startDrained(
+          FaultyStorage.make(MemoryStorage.make(), faults),
+        )
+        const read = faults.hold("readEntry")
+        const first = yield* forked(engine.askUser(sandbox, reward("u1", 1)))
+        yield* read.reached
+        const behind = yield* forked(engine.askUser(sandbox, reward("u1", 1)))
+        const closed = yield* forked(close)
+        yield* read.release
+        expect((yield* Fiber.join(first)).reply.xp.total).toBe(1)
+        expect((yield* Fiber.join(behind)).reply.xp.total).toBe(2)
+        yield* Fiber.join(closed)
+      }),
   )
 
-  it.effect("are answered: those that wait for a later turn", () =>
+  it.effect("are answered: commands that wait for a later turn", () =>
     Effect.gen(function* () {
       const { close, engine } = yield* startDrained(MemoryStorage.make(), decideDear)
       const users = ["u1", "u2", "u1", "u2", "u1"]
@@ -73,22 +78,24 @@ describe("Commands of actors that wait, when the engine's scope closes", () => {
 })
 
 describe("Commands of actors that wait, when the engine closes without a drain", () => {
-  it.effect("are refused: one whose actor is read from disk, and those behind it", () =>
-    Effect.gen(function* () {
-      const faults = new FaultyStorage.Faults()
-      const { close, engine } = yield* start(FaultyStorage.make(MemoryStorage.make(), faults))
-      const read = faults.hold("readEntry")
-      const asked = yield* Effect.all([
-        forked(Effect.flip(engine.askUser(sandbox, reward("u1", 1)))),
-        forked(Effect.flip(engine.askUser(sandbox, reward("u1", 1)))),
-      ])
-      yield* read.reached
-      yield* close("kill")
-      for (const fiber of asked) expect((yield* Fiber.join(fiber)).code).toBe("shutting_down")
-    }),
+  it.effect(
+    "are refused: a command whose actor is read from disk, and the commands behind it",
+    () =>
+      Effect.gen(function* () {
+        const faults = new FaultyStorage.Faults()
+        const { close, engine } = yield* start(FaultyStorage.make(MemoryStorage.make(), faults))
+        const read = faults.hold("readEntry")
+        const asked = yield* Effect.all([
+          forked(Effect.flip(engine.askUser(sandbox, reward("u1", 1)))),
+          forked(Effect.flip(engine.askUser(sandbox, reward("u1", 1)))),
+        ])
+        yield* read.reached
+        yield* close("kill")
+        for (const fiber of asked) expect((yield* Fiber.join(fiber)).code).toBe("shutting_down")
+      }),
   )
 
-  it.effect("are refused: one whose id or record is looked up", () =>
+  it.effect("are refused: a command whose id or record is looked up", () =>
     Effect.gen(function* () {
       const faults = new FaultyStorage.Faults()
       const memory = new MemoryStorage.MemoryState()
@@ -104,7 +111,7 @@ describe("Commands of actors that wait, when the engine closes without a drain",
       ]) {
         const storage = FaultyStorage.make(MemoryStorage.make({ state: memory }), faults)
         const { close, engine } = yield* start(storage)
-        // The actor is in memory: what waits is the look-up.
+        // The actor is in memory: the command waits for the look-up.
         yield* engine.askUser(sandbox, reward("u1", 1))
         const held = [faults.hold("readEntry"), faults.hold("readEntries")]
         const asked = yield* forked(
@@ -118,7 +125,7 @@ describe("Commands of actors that wait, when the engine closes without a drain",
     }),
   )
 
-  it.effect("are refused: those that wait for a later turn, without a fiber or with one", () =>
+  it.effect("are refused: commands that wait for a later turn, with or without a fiber", () =>
     Effect.gen(function* () {
       const { close, engine } = yield* start(MemoryStorage.make(), {
         domain: { ...domain, decideUser: decideDear },
@@ -130,7 +137,7 @@ describe("Commands of actors that wait, when the engine closes without a drain",
         })
       }
       yield* close("kill")
-      // What was decided is not durable, so it has no outcome.
+      // The decided command is not durable, so its outcome is unknown.
       expect(refused.sort()).toEqual(["u1", "u2", "u2"].map((user) => `${user} shutting_down`))
     }),
   )

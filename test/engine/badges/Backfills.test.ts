@@ -62,7 +62,7 @@ const startedForFiveHundred = Effect.gen(function* () {
   return { state, before }
 })
 
-/** How often each user was given the badge. */
+/** How often each user got the badge. */
 const awards = (state: MemoryStorage.MemoryState): ReadonlyMap<string, number> => {
   const given = new Map<string, number>()
   for (const { facts, subject } of recordsOf(state)) {
@@ -76,7 +76,7 @@ const tapCount = (target: number, where: Extract<Criterion, { where: unknown }>[
   ({ kind: "action_count", action: "TAP", where, target }) as const
 
 describe("A backfill", () => {
-  it.effect("gives the badge to those who qualify already, and to nobody twice", () =>
+  it.effect("awards the badge to users who qualify already, and to no user twice", () =>
     Effect.gen(function* () {
       const { committed, engine } = yield* startInMemory()
       yield* grant(engine, { ada: 500, bob: 99, cyd: 100 })
@@ -104,7 +104,7 @@ describe("A backfill", () => {
     }),
   )
 
-  it.effect("tells of what it gives when that is asked for", () =>
+  it.effect("sends messages about its awards if asked to", () =>
     Effect.gen(function* () {
       const { committed, engine } = yield* startInMemory()
       yield* grant(engine, { ada: 500 })
@@ -131,7 +131,7 @@ describe("A backfill", () => {
       yield* grant(engine, users(200, 300))
       yield* createBadge(engine, { kind: "xp", target: 150 })
       yield* startBackfill(engine)
-      // 150 to 299; those from 200 to 249 were granted twice.
+      // Users 150 to 299; users 200 to 249 were granted twice.
       expect(yield* finished(engine)).toMatchObject({ checked: 299, total: 299, awarded: 150 })
       const given = awards(state)
       expect([given.size, Math.max(...given.values())]).toEqual([150, 1])
@@ -139,7 +139,7 @@ describe("A backfill", () => {
     }),
   )
 
-  it.effect("sums a number of a user's history, but for what was taken back", () =>
+  it.effect("sums a number over a user's history, without events that were undone", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const before = yield* start(MemoryStorage.make({ state }))
@@ -167,7 +167,7 @@ describe("A backfill", () => {
     }),
   )
 
-  it.effect("counts the actions of a user's history, but for those that were taken back", () =>
+  it.effect("counts the actions of a user's history, without events that were undone", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const before = yield* start(MemoryStorage.make({ state }))
@@ -194,7 +194,7 @@ describe("A backfill", () => {
     }),
   )
 
-  it.effect("counts right for a user who goes on meanwhile", () =>
+  it.effect("counts right for a user who is active meanwhile", () =>
     Effect.gen(function* () {
       const { engine } = yield* startInMemory()
       yield* taps(engine, "ada", 50)
@@ -212,7 +212,7 @@ describe("A backfill", () => {
     }),
   )
 
-  it.effect("waits for those of the same environment that were asked for before", () =>
+  it.effect("waits for earlier backfills of the same environment", () =>
     Effect.gen(function* () {
       const { committed, engine } = yield* startInMemory()
       yield* grant(engine, { ada: 500 })
@@ -233,7 +233,7 @@ describe("A backfill", () => {
     }),
   )
 
-  it.effect("that a crash cut off begins anew, and gives nothing twice", () =>
+  it.effect("that a crash interrupted begins again, and awards nothing twice", () =>
     Effect.gen(function* () {
       const { before, state } = yield* startedForFiveHundred
       while (awards(state).size === 0) yield* yieldToEventLoop
@@ -249,7 +249,7 @@ describe("A backfill", () => {
     }),
   )
 
-  it.effect("that a shutdown cut off begins anew", () =>
+  it.effect("that a shutdown interrupted begins again", () =>
     Effect.gen(function* () {
       const { before, state } = yield* startedForFiveHundred
       yield* before.close()
@@ -284,28 +284,33 @@ describe("A backfill", () => {
     }),
   )
 
-  it.effect("is refused for a badge that nobody can qualify for, or that has one under way", () =>
-    Effect.gen(function* () {
-      const { engine } = yield* startInMemory()
-      const refusal = (badgeId: string) =>
-        Effect.map(Effect.flip(startBackfill(engine, badgeId)), ({ code }) => code)
-      yield* createBadge(engine, { kind: "manual" }, "manual")
-      yield* createBadge(engine, { kind: "xp", target: 1 }, "archived")
-      yield* engine.askProject(sandbox, { kind: "deleteBadge", badgeId: "archived" })
-      expect(yield* refusal("none")).toBe("badge_not_found")
-      expect(yield* refusal("manual")).toBe("conflict")
-      expect(yield* refusal("archived")).toBe("invalid_transition")
-      yield* createBadge(engine, { kind: "xp", target: 1 })
-      const both = yield* Effect.all([startBackfill(engine), Effect.flip(startBackfill(engine))], {
-        concurrency: "unbounded",
-      })
-      expect(both[1].code).toBe("conflict")
-      yield* finished(engine)
-    }),
+  it.effect(
+    "is refused for a badge for which no user can qualify, or that has a backfill under way",
+    () =>
+      Effect.gen(function* () {
+        const { engine } = yield* startInMemory()
+        const refusal = (badgeId: string) =>
+          Effect.map(Effect.flip(startBackfill(engine, badgeId)), ({ code }) => code)
+        yield* createBadge(engine, { kind: "manual" }, "manual")
+        yield* createBadge(engine, { kind: "xp", target: 1 }, "archived")
+        yield* engine.askProject(sandbox, { kind: "deleteBadge", badgeId: "archived" })
+        expect(yield* refusal("none")).toBe("badge_not_found")
+        expect(yield* refusal("manual")).toBe("conflict")
+        expect(yield* refusal("archived")).toBe("invalid_transition")
+        yield* createBadge(engine, { kind: "xp", target: 1 })
+        const both = yield* Effect.all(
+          [startBackfill(engine), Effect.flip(startBackfill(engine))],
+          {
+            concurrency: "unbounded",
+          },
+        )
+        expect(both[1].code).toBe("conflict")
+        yield* finished(engine)
+      }),
   )
 })
 
-describe("A temporary refusal", () => {
+describe("A command of a backfill with a temporary refusal", () => {
   const refusing = (
     codes: ReadonlyArray<"overloaded" | "storage_unavailable" | "conflict" | "shutting_down">,
   ) => {
@@ -316,7 +321,7 @@ describe("A temporary refusal", () => {
     })
   }
 
-  it.effect("is asked again, until it is done or refused for good", () =>
+  it.effect("is asked again until it is accepted or refused for good", () =>
     Effect.gen(function* () {
       const insisting = (codes: Parameters<typeof refusing>[0]) =>
         Effect.gen(function* () {
@@ -338,15 +343,15 @@ describe("A temporary refusal", () => {
   )
 })
 
-describe("A user who never stands still", () => {
-  it.effect("is counted right, and gets the badge", () =>
+describe("A user who is active all the time during a backfill", () => {
+  it.effect("has the right count, and gets the badge", () =>
     Effect.gen(function* () {
       const { engine } = yield* startInMemory()
       yield* taps(engine, "ada", 50)
       yield* createBadge(engine, tapCount(60))
       let done = false
       let tapped = 50
-      // The next one is on its way before the last is answered, and some are taken back.
+      // The next event is sent before the last is answered, and some are undone.
       const busy = Effect.gen(function* () {
         while (!done) {
           const [reply] = yield* taps(engine, "ada", 3)
@@ -373,7 +378,7 @@ describe("A user who never stands still", () => {
     }),
   )
 
-  it.effect("and is erased meanwhile, and comes again, is counted from there on", () =>
+  it.effect("and is erased and returns meanwhile is counted from the return on", () =>
     Effect.gen(function* () {
       for (let turns = 0; turns < 12; turns++) {
         const { engine } = yield* startInMemory()
@@ -400,8 +405,8 @@ describe("A user who never stands still", () => {
   )
 })
 
-describe("An owner of the badge", () => {
-  it.effect("gets the count of the history by a backfill, and nothing else", () =>
+describe("A user who has the badge", () => {
+  it.effect("gets only the count of the history from a backfill", () =>
     Effect.gen(function* () {
       const { committed, engine } = yield* startInMemory()
       yield* taps(engine, "ada", 5)

@@ -33,7 +33,10 @@ const closeWindow = (environment: Environment, window: number, sequence = 1) => 
   })
 }
 
-/** An environment whose daily board has `ids` in this order, and what was handed to storage for it. */
+/**
+ * An environment whose daily board has `ids` in this order, and what was written to the storage for
+ * it.
+ */
 const stored = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
   const environment = anEnvironment()
   const { daily } = environment.boards.windows
@@ -50,7 +53,7 @@ const stored = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
     return storage.writeEntries(entries)
   })
   yield* write
-  /** Writes again, so much later. */
+  /** Writes again at this time. */
   const writeAt = (time: number) =>
     Effect.suspend(() => {
       now = time
@@ -92,7 +95,7 @@ describe("A board that is stored", () => {
     ...around(rowsInSlice),
   ]
 
-  it.effect.each([...new Set(sizes)])("reads back as it was, with %d on it", (size) =>
+  it.effect.each([...new Set(sizes)])("reads back as it was, with %d users", (size) =>
     Effect.gen(function* () {
       const ids = idsOf(size)
       const { environment, slices, storage, visits } = yield* stored(ids)
@@ -114,7 +117,7 @@ describe("A board that is stored", () => {
     }),
   )
 
-  it.effect("gives way to others between all its pieces", () =>
+  it.effect("is written in pieces with a turn of the event loop between them", () =>
     Effect.gen(function* () {
       let turn = 0
       let watching = true
@@ -132,10 +135,10 @@ describe("A board that is stored", () => {
     }),
   )
 
-  it.effect("has a page to the last byte, and begins the next one with the next", () =>
+  it.effect("has a page that is full to the last byte, and the next row on the next page", () =>
     Effect.gen(function* () {
       for (const over of [-1, 0, 1]) {
-        // Four rows whose heads and ids fill a page, the last of them to the byte.
+        // Four rows whose heads and ids fill a page exactly.
         const bytes = limits.boardPageBytesMax - 4 - 4 * 10
         const lengths = [508, 508, 508, bytes - 3 * 508 + over]
         const ids = lengths.map((length, number) => {
@@ -148,7 +151,7 @@ describe("A board that is stored", () => {
         expect(ids.map((id) => Buffer.byteLength(id))).toEqual(lengths)
         const { environment, slices, storage } = yield* stored(ids)
         const pages = slices.flat().filter((entry) => sectionOf(entry) === "r")
-        // A value is one byte of version and four of checksum longer.
+        // A value also has one byte of version and four bytes of checksum.
         expect(pages.map(({ value }) => value!.length - 5)).toEqual(
           over > 0
             ? [limits.boardPageBytesMax - 10 - lengths[3]! + over, 4 + 10 + lengths[3]!]
@@ -160,7 +163,7 @@ describe("A board that is stored", () => {
     }),
   )
 
-  it.effect("finds everybody also where a bucket takes a second part", () =>
+  it.effect("finds every user also if a bucket has a second part", () =>
     Effect.gen(function* () {
       const partPairs = Math.floor(limits.boardPageBytesMax / 8)
       for (const size of [partPairs, partPairs + 1]) {
@@ -182,10 +185,10 @@ describe("A board that is stored", () => {
   )
 
   it.effect.each(around(limits.boardSliceEntriesMax))(
-    "is deleted whole when it is too old, with %d pages",
+    "is deleted whole after its retention, with %d pages",
     (pages) =>
       Effect.gen(function* () {
-        // One row to a page but for the bytes of a second one.
+        // Each page has room for one row, but not for a second.
         const ids = Array.from(
           { length: 3 * pages },
           (_, number) => `${"🦊".repeat(122)}${number.toString().padStart(5, "0")}`,

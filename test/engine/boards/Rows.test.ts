@@ -42,7 +42,7 @@ const counting = (state: MemoryStorage.MemoryState) => {
 }
 
 describe("A row's user", () => {
-  it.effect("follows each change of the name, also of a user without xp", () =>
+  it.effect("has the latest display name, also of a user who had none or no xp before", () =>
     Effect.gen(function* () {
       const running = yield* startInMemory()
       yield* change(running, "early", { displayName: "Early" })
@@ -68,7 +68,7 @@ describe("A row's user", () => {
     }),
   )
 
-  it.effect("has no name of an erased user, whose member number another gets", () =>
+  it.effect("has no name of an erased user whose member number it reuses", () =>
     Effect.gen(function* () {
       const running = yield* startInMemory()
       yield* change(running, "gone", { displayName: "Gone" })
@@ -83,7 +83,7 @@ describe("A row's user", () => {
     }),
   )
 
-  it.effect("is the same after a start, from the snapshot and from the journal", () =>
+  it.effect("is the same after a start, from snapshot or journal", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const first = yield* startInMemory({ state }, { snapshotIntervalMs: 1_000 })
@@ -123,7 +123,7 @@ describe("A row's user", () => {
     }),
   )
 
-  it.effect("is today's name and xp on boards of the past", () =>
+  it.effect("has the present name and xp on boards of past windows", () =>
     Effect.gen(function* () {
       const first = Date.parse("2026-11-04T10:00:00Z")
       yield* TestClock.setTime(first)
@@ -139,7 +139,7 @@ describe("A row's user", () => {
         ["ada", "Ada", 17],
       ]
       expect(yield* named(running, "daily", first)).toEqual(expected)
-      // Once the board is on disk too.
+      // Also when the board is on disk.
       yield* TestClock.adjust(options.snapshotIntervalMs)
       for (let turn = 0; turn < 100; turn++) yield* yieldToEventLoop
       expect(yield* named(running, "daily", first)).toEqual(expected)

@@ -7,7 +7,7 @@ import { limits } from "../../../src/Limits.ts"
 import { reward, sandbox, startInMemory } from "../fixture.ts"
 
 describe("The boards of an environment", () => {
-  it.effect("make their moves one after the other, each after boardMovesMax records", () =>
+  it.effect("make their moves in rotation, each after boardMovesMax records", () =>
     Effect.gen(function* () {
       const { settle: settleIt } = Leaderboard.prototype
       const settle = vi.spyOn(Leaderboard.prototype, "settle")
@@ -23,7 +23,8 @@ describe("The boards of an environment", () => {
       const rewards = Array.from({ length: records }, (_, n) => reward(`u${n}`, 1))
       yield* engine.askUsers(sandbox, rewards)
       expect(committed).toHaveLength(records)
-      // The end of the first windows reads all boards once, at a turn of its own, which settles them as well.
+      // The end of the first windows reads all boards once, in a turn of its own, which settles
+      // them too.
       const since = settled.filter(([at]) => at >= limits.boardMovesMax)
       const boardsAt = new Map<number, Set<Leaderboard>>()
       for (const [at, board] of since) boardsAt.set(at, (boardsAt.get(at) ?? new Set()).add(board))

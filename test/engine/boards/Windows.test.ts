@@ -11,7 +11,7 @@ import { event, type Fixture, reward, rule, sandbox, start, startInMemory } from
 
 const quiet = { sweepIntervalMs: 86_400_000, clockCheckMs: 3_600_000, snapshotIntervalMs: 600_000 }
 
-/** A snapshot, which takes turns of the event loop besides time. */
+/** Lets a snapshot be taken, which needs turns of the event loop besides time. */
 const snapshot = Effect.gen(function* () {
   yield* TestClock.adjust(quiet.snapshotIntervalMs)
   for (let turn = 0; turn < 50; turn++) yield* yieldToEventLoop
@@ -50,37 +50,39 @@ const closings = ({ committed }: Fixture) =>
   )
 
 describe("The board of a window", () => {
-  it.effect("begins empty with each day, and the day before stays as it was", () =>
-    Effect.gen(function* () {
-      yield* at("2026-11-04T10:00:00Z")
-      const fixture = yield* startInMemory({}, quiet)
-      yield* grant(fixture, "ada", 10)
-      yield* grant(fixture, "bob", 20)
-      expect(yield* rows(fixture, "daily")).toEqual([
-        ["bob", 20, 1],
-        ["ada", 10, 2],
-      ])
-      yield* at("2026-11-05T00:00:00Z")
-      expect(yield* rows(fixture, "daily")).toEqual([])
-      yield* grant(fixture, "ada", 5)
-      expect(yield* rows(fixture, "daily")).toEqual([["ada", 5, 1]])
-      expect(yield* rows(fixture, "daily", { at: "2026-11-04" })).toEqual([
-        ["bob", 20, 1],
-        ["ada", 10, 2],
-      ])
-      expect(yield* rows(fixture, "weekly")).toEqual([
-        ["bob", 20, 1],
-        ["ada", 15, 2],
-      ])
-      expect(yield* rows(fixture, "all_time")).toEqual([
-        ["bob", 20, 1],
-        ["ada", 15, 2],
-      ])
-    }),
+  it.effect(
+    "is empty at the start of each day, and the board of the day before does not change",
+    () =>
+      Effect.gen(function* () {
+        yield* at("2026-11-04T10:00:00Z")
+        const fixture = yield* startInMemory({}, quiet)
+        yield* grant(fixture, "ada", 10)
+        yield* grant(fixture, "bob", 20)
+        expect(yield* rows(fixture, "daily")).toEqual([
+          ["bob", 20, 1],
+          ["ada", 10, 2],
+        ])
+        yield* at("2026-11-05T00:00:00Z")
+        expect(yield* rows(fixture, "daily")).toEqual([])
+        yield* grant(fixture, "ada", 5)
+        expect(yield* rows(fixture, "daily")).toEqual([["ada", 5, 1]])
+        expect(yield* rows(fixture, "daily", { at: "2026-11-04" })).toEqual([
+          ["bob", 20, 1],
+          ["ada", 10, 2],
+        ])
+        expect(yield* rows(fixture, "weekly")).toEqual([
+          ["bob", 20, 1],
+          ["ada", 15, 2],
+        ])
+        expect(yield* rows(fixture, "all_time")).toEqual([
+          ["bob", 20, 1],
+          ["ada", 15, 2],
+        ])
+      }),
   )
 
   it.effect(
-    "is the same before its end is recorded, while it is frozen and once it is stored",
+    "is the same before the record of its end, while it is frozen, and once it is stored",
     () =>
       Effect.gen(function* () {
         yield* at("2026-11-04T10:00:00Z")
@@ -115,7 +117,7 @@ describe("The board of a window", () => {
       }),
   )
 
-  it.effect("closes with a record that says how many were on it, once for each kind", () =>
+  it.effect("closes with a record of how many users it had, once for each kind", () =>
     Effect.gen(function* () {
       yield* at("2026-11-29T10:00:00Z")
       const fixture = yield* startInMemory({}, quiet)
@@ -159,7 +161,7 @@ describe("The board of a window", () => {
     ["Europe/Berlin", "2026-03-29", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"],
     ["America/New_York", "2026-11-01", "2026-11-01T04:00:00Z", "2026-11-02T05:00:00Z"],
     ["America/New_York", "2026-03-08", "2026-03-08T05:00:00Z", "2026-03-09T04:00:00Z"],
-    // Clocks went back from 00:01 to 23:01: the day that had ended came a second time.
+    // Clocks went back from 00:01 to 23:01: the day that had ended began again.
     ["America/St_Johns", "2010-11-06", "2010-11-06T02:30:00Z", "2010-11-07T02:30:00Z"],
     // The day began at 01:00.
     ["America/Sao_Paulo", "2018-11-04", "2018-11-04T03:00:00Z", "2018-11-05T02:00:00Z"],
@@ -184,7 +186,7 @@ describe("The board of a window", () => {
     }),
   )
 
-  it.effect("closes at once when a change of zone ends it, and nothing opens it again", () =>
+  it.effect("closes at once when a change of zone ends it, and does not open again", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T20:00:00Z")
       const fixture = yield* startInMemory({}, quiet)
@@ -208,7 +210,7 @@ describe("The board of a window", () => {
     }),
   )
 
-  it.effect("has one board for each user, also while the zone goes forth and back at once", () =>
+  it.effect("lists each user once, also if the zone changes and changes back at once", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T12:00:00Z")
       const state = new MemoryStorage.MemoryState()
@@ -243,7 +245,7 @@ describe("The board of a window", () => {
     }),
   )
 
-  it.effect("closes when the server is back, if it was off at the end", () =>
+  it.effect("closes at the next start if it ended while the server was down", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T20:00:00Z")
       const state = new MemoryStorage.MemoryState()
@@ -287,7 +289,7 @@ describe("The board of a window", () => {
     }),
   )
 
-  it.effect("gets what comes late as long as it is open", () =>
+  it.effect("counts late records while it is open", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T23:50:00Z")
       const fixture = yield* startInMemory({}, quiet)
@@ -306,38 +308,40 @@ describe("The board of a window", () => {
     }),
   )
 
-  it.effect("tells the rank in the window before, wherever that board is", () =>
-    Effect.gen(function* () {
-      yield* at("2026-11-04T20:00:00Z")
-      const fixture = yield* startInMemory({}, quiet)
-      yield* grant(fixture, "ada", 10)
-      yield* grant(fixture, "bob", 20)
-      yield* grant(fixture, "cyd", 20)
-      yield* at("2026-11-05T00:00:00Z")
-      yield* grant(fixture, "ada", 1)
-      yield* grant(fixture, "new", 1)
-      yield* grant(fixture, "cyd", 1)
-      const previous = Effect.map(read(fixture, "daily"), ({ entries }) =>
-        entries.map(({ previousRank, userId }) => [userId, previousRank]),
-      )
-      const expected = [
-        ["ada", 3],
-        ["new", null],
-        ["cyd", 1],
-      ]
-      expect(yield* previous).toEqual(expected)
-      yield* snapshot
-      expect(yield* previous).toEqual(expected)
-      expect((yield* read(fixture, "all_time")).entries.map((entry) => entry.previousRank)).toEqual(
-        [null, null, null, null],
-      )
-      yield* at("2026-11-06T00:00:00Z")
-      const past = yield* read(fixture, "daily", { at: "2026-11-05" })
-      expect(past.entries.map(({ previousRank }) => previousRank)).toEqual([3, null, 1])
-    }),
+  it.effect(
+    "has the ranks of the window before, whether that board is open, frozen or stored",
+    () =>
+      Effect.gen(function* () {
+        yield* at("2026-11-04T20:00:00Z")
+        const fixture = yield* startInMemory({}, quiet)
+        yield* grant(fixture, "ada", 10)
+        yield* grant(fixture, "bob", 20)
+        yield* grant(fixture, "cyd", 20)
+        yield* at("2026-11-05T00:00:00Z")
+        yield* grant(fixture, "ada", 1)
+        yield* grant(fixture, "new", 1)
+        yield* grant(fixture, "cyd", 1)
+        const previous = Effect.map(read(fixture, "daily"), ({ entries }) =>
+          entries.map(({ previousRank, userId }) => [userId, previousRank]),
+        )
+        const expected = [
+          ["ada", 3],
+          ["new", null],
+          ["cyd", 1],
+        ]
+        expect(yield* previous).toEqual(expected)
+        yield* snapshot
+        expect(yield* previous).toEqual(expected)
+        expect(
+          (yield* read(fixture, "all_time")).entries.map((entry) => entry.previousRank),
+        ).toEqual([null, null, null, null])
+        yield* at("2026-11-06T00:00:00Z")
+        const past = yield* read(fixture, "daily", { at: "2026-11-05" })
+        expect(past.entries.map(({ previousRank }) => previousRank)).toEqual([3, null, 1])
+      }),
   )
 
-  it.effect("is kept for as many windows as the limits say", () =>
+  it.effect("is kept for the number of windows in the limits", () =>
     Effect.gen(function* () {
       const kept = limits.boardDailyWindowsKept
       yield* at("2026-11-01T12:00:00Z")
@@ -375,7 +379,7 @@ describe("The board of a window", () => {
 
 describe("A page around a user", () => {
   it.effect(
-    "has the user in its middle, moved where the board ends, and the user's own place",
+    "has the user in its middle, moves at the ends of the board, and has the user's entry",
     () =>
       Effect.gen(function* () {
         const fixture = yield* startInMemory({}, quiet)
@@ -395,21 +399,23 @@ describe("A page around a user", () => {
       }),
   )
 
-  it.effect("of a user who is not listed is the first page; of nobody it is refused", () =>
-    Effect.gen(function* () {
-      const fixture = yield* startInMemory({}, quiet)
-      yield* grant(fixture, "ada", 10)
-      yield* fixture.engine.askUser(sandbox, event("idle", "TAP"))
-      const page = yield* read(fixture, "all_time", { around: "idle" })
-      expect([page.me, page.offset, page.entries.length]).toEqual([null, 0, 1])
-      const error = yield* Effect.flip(read(fixture, "all_time", { around: "nobody" }))
-      expect(error.code).toBe("user_not_found")
-    }),
+  it.effect(
+    "is the first page for a user who is not listed, and is refused for an unknown user",
+    () =>
+      Effect.gen(function* () {
+        const fixture = yield* startInMemory({}, quiet)
+        yield* grant(fixture, "ada", 10)
+        yield* fixture.engine.askUser(sandbox, event("idle", "TAP"))
+        const page = yield* read(fixture, "all_time", { around: "idle" })
+        expect([page.me, page.offset, page.entries.length]).toEqual([null, 0, 1])
+        const error = yield* Effect.flip(read(fixture, "all_time", { around: "nobody" }))
+        expect(error.code).toBe("user_not_found")
+      }),
   )
 })
 
 describe("A hidden user", () => {
-  it.effect("leaves every board at once, past ones too, and ranks close up", () =>
+  it.effect("leaves every board at once, also past ones, and lower ranks move up", () =>
     Effect.gen(function* () {
       yield* at("2026-11-03T12:00:00Z")
       const state = new MemoryStorage.MemoryState()
@@ -458,7 +464,7 @@ describe("A hidden user", () => {
     }),
   )
 
-  it.effect("stays away while xp come in, and is back with all of them", () =>
+  it.effect("is not listed when xp come in, and returns with all of them", () =>
     Effect.gen(function* () {
       yield* at("2026-11-03T12:00:00Z")
       const fixture = yield* startInMemory({}, quiet)
@@ -483,9 +489,10 @@ describe("An erased user", () => {
       .entries({ table: "boards", from: new Uint8Array(), until: Uint8Array.of(255) })
       .some(([, value]) => Buffer.from(value).includes(userId))
 
-  it.effect("leaves no trace in stored boards, also when storing one was interrupted", () =>
+  it.effect("leaves no trace in stored boards, also if the storing was interrupted", () =>
     Effect.gen(function* () {
-      // Long ids, so that the board takes several transactions, and its pages are cut elsewhere once one is gone.
+      // Long ids, so that the board takes several transactions, and its pages change when one user
+      // is gone.
       const ids = Array.from({ length: 1_600 }, (_, user) => `${"🦊".repeat(120)}${user}.`)
       for (const writes of [0, 1, 2, 3]) {
         const state = new MemoryStorage.MemoryState()
@@ -537,7 +544,7 @@ describe("An erased user", () => {
 })
 
 describe("A storage that fails", () => {
-  it.effect("while a board is written loses nothing of it", () =>
+  it.effect("while a board is written does not damage the board", () =>
     Effect.gen(function* () {
       for (let writes = 0, done = false; !done; writes++) {
         const state = new MemoryStorage.MemoryState()
@@ -580,7 +587,7 @@ describe("A storage that fails", () => {
     }),
   )
 
-  it.effect("in a snapshot during which the window closes loses nothing of it either", () =>
+  it.effect("in a snapshot during which the window closes does not damage the board", () =>
     Effect.gen(function* () {
       const ids = Array.from({ length: 7 }, (_, user) => `u${user}`)
       for (let before = 0; before < 12; before++) {
@@ -615,7 +622,7 @@ describe("A storage that fails", () => {
           left = before
           gate = yield* Latch.make(false)
           yield* snapshot
-          // The snapshot waits in the middle, and midnight comes.
+          // The snapshot waits in the middle while midnight passes.
           yield* at("2026-11-05T00:00:00Z")
           for (const userId of ids) yield* grant(first, userId, 10)
           left = after

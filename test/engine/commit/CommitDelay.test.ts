@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { CommitDelay } from "../../../src/engine/commit/GroupCommit.ts"
 import { limits } from "../../../src/Limits.ts"
 
-/** How many commits do not wait before the next that does. */
+/** How many commits skip the wait before the next one that waits. */
 const skips = (delay: CommitDelay): number => {
   let count = 0
   while (!delay.isDue()) count++
@@ -10,7 +10,7 @@ const skips = (delay: CommitDelay): number => {
 }
 
 describe("The wait of a commit of few records", () => {
-  it("is tried after commitDelaySkipsMax commits, and repeated as long as it brings records", () => {
+  it("is tried after commitDelaySkipsMax commits, and repeated while it brings records", () => {
     const delay = new CommitDelay()
     expect(skips(delay)).toBe(limits.commitDelaySkipsMax)
     for (let commit = 0; commit < 5; commit++) {
@@ -19,7 +19,7 @@ describe("The wait of a commit of few records", () => {
     }
   })
 
-  it("is left out twice as often each time that it brings none, up to commitDelaySkipsMax", () => {
+  it("is skipped twice as often after each wait without records, up to commitDelaySkipsMax", () => {
     const delay = new CommitDelay()
     delay.waited(true)
     const seen: Array<number> = []

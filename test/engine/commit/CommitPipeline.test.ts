@@ -4,7 +4,7 @@ import { CommitPipeline, commitStages } from "../../../src/engine/commit/GroupCo
 import { rule, sandbox, startInMemory } from "../fixture.ts"
 
 describe("The commit pipeline", () => {
-  it("runs all stages of a record in their order, whatever the order of subscription, then the next record", () => {
+  it("runs all stages of a record in their order, whatever the order of subscription, before the next record", () => {
     const pipeline = new CommitPipeline<number>()
     const ran: Array<string> = []
     for (const stage of commitStages.toReversed()) {
@@ -14,7 +14,7 @@ describe("The commit pipeline", () => {
     expect(ran).toEqual([1, 2].flatMap((sequence) => commitStages.map((s) => `${sequence} ${s}`)))
   })
 
-  it.effect("tells the feed of a record when the actor's durable state has it", () =>
+  it.effect("passes a record to the feed after the actor's durable state has it", () =>
     Effect.gen(function* () {
       const { close, engine } = yield* startInMemory()
       const rules: Array<number> = []

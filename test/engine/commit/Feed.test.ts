@@ -55,7 +55,7 @@ const open = (bounds: Pick<FeedOptions, "bytesMax" | "recordsMax" | "shares"> = 
         feed.committed(record, bodies[index]!.length)
       }
     })
-  /** The journal has them, and they are not visible yet. */
+  /** Puts records into the journal that are not visible yet. */
   const appendAhead = (count: number) =>
     Effect.suspend(() => {
       const bodies = upTo(head + 1, head + count).map((sequence) =>
@@ -78,7 +78,7 @@ const upTo = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => from + index)
 
 describe("The feed", () => {
-  it.effect("reads no record of the journal that is not visible yet", () =>
+  it.effect("returns no record of the journal that is not durable yet", () =>
     Effect.gen(function* () {
       const { announce, append, appendAhead, feed } = open()
       yield* append(3)
@@ -94,22 +94,20 @@ describe("The feed", () => {
     }),
   )
 
-  it.effect(
-    "goes through the past from a sequence on, then through what comes, without a gap",
-    () =>
-      Effect.gen(function* () {
-        const { append, feed } = open()
-        yield* append(10)
-        const follower = yield* feed.follow(4)
-        expect(yield* sequences(follower)).toEqual(upTo(4, 10))
-        const waiting = yield* Effect.forkChild(sequences(follower), { startImmediately: true })
-        yield* append(3)
-        expect(yield* Fiber.join(waiting)).toEqual([11, 12, 13])
-        expect(follower.position).toBe(14)
-      }),
+  it.effect("reads past records from a sequence on, then new ones, without a gap", () =>
+    Effect.gen(function* () {
+      const { append, feed } = open()
+      yield* append(10)
+      const follower = yield* feed.follow(4)
+      expect(yield* sequences(follower)).toEqual(upTo(4, 10))
+      const waiting = yield* Effect.forkChild(sequences(follower), { startImmediately: true })
+      yield* append(3)
+      expect(yield* Fiber.join(waiting)).toEqual([11, 12, 13])
+      expect(follower.position).toBe(14)
+    }),
   )
 
-  it.effect("takes as many as are asked for", () =>
+  it.effect("returns at most the number of records that is asked for", () =>
     Effect.gen(function* () {
       const { append, feed } = open()
       yield* append(5)
@@ -121,7 +119,7 @@ describe("The feed", () => {
     }),
   )
 
-  it.effect("reads the journal for nobody who is at the head", () =>
+  it.effect("does not read the journal for a follower at the head", () =>
     Effect.gen(function* () {
       const { append, feed, reads } = open()
       yield* append(5)
@@ -137,7 +135,7 @@ describe("The feed", () => {
     }),
   )
 
-  it.effect("wakes who waits once, after the whole batch", () =>
+  it.effect("wakes a waiting follower once, after the whole batch", () =>
     Effect.gen(function* () {
       const { append, feed } = open()
       const follower = yield* feed.follow(1)
@@ -147,7 +145,7 @@ describe("The feed", () => {
     }),
   )
 
-  it.effect("forgets who stops waiting, and gives the same records again", () =>
+  it.effect("forgets a follower that stops waiting, and gives it the same records later", () =>
     Effect.gen(function* () {
       const { append, feed } = open()
       const follower = yield* feed.follow(1)
@@ -158,7 +156,7 @@ describe("The feed", () => {
     }),
   )
 
-  it.effect("keeps a bounded number of records, and sends who is slower to the journal", () =>
+  it.effect("keeps a bounded number of records; a slower follower reads the journal", () =>
     Effect.gen(function* () {
       const { append, feed, reads } = open({ recordsMax: 10 })
       const slow = yield* feed.follow(1)
@@ -187,13 +185,13 @@ describe("The feed", () => {
     }),
   )
 
-  it.effect("shares its bounds with those of other engines that are followed", () =>
+  it.effect("shares its bounds equally with the followed feeds of other engines", () =>
     Effect.gen(function* () {
       for (const bounds of [{ recordsMax: 10 }, { bytesMax: 1_500 }]) {
         const shares = new FeedShares()
         const [one, other] = [open({ ...bounds, shares }), open({ ...bounds, shares })]
         const scope = yield* Scope.make()
-        /** Looks into the journal of a follower that takes eight new records at once. */
+        /** How often a follower reads the journal when it takes eight new records at once. */
         const looks = Effect.gen(function* () {
           const before = one.reads()
           const follower = yield* one.feed.follow(one.feed.head + 1)
@@ -210,7 +208,7 @@ describe("The feed", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.effect("keeps nothing once nobody follows", () =>
+  it.effect("keeps no records without followers", () =>
     Effect.gen(function* () {
       const { append, feed, reads } = open()
       const scope = yield* Scope.make()
@@ -224,7 +222,7 @@ describe("The feed", () => {
     }),
   )
 
-  it.effect("shows nothing that was acknowledged before it was in the journal", () =>
+  it.effect("shows no acknowledged record before the journal has it", () =>
     Effect.gen(function* () {
       const { announce, feed, hold } = open()
       const follower = yield* feed.follow(1)
@@ -240,7 +238,7 @@ describe("The feed", () => {
     }),
   )
 
-  it.effect("tells who asks for what is pruned where the journal begins", () =>
+  it.effect("fails with the first sequence of the journal for a record that was pruned", () =>
     Effect.gen(function* () {
       const { append, broken, feed, storage } = open()
       yield* append(10)
@@ -254,7 +252,7 @@ describe("The feed", () => {
   )
 
   it.effect(
-    "takes a journal that can not be read for broken, and one that was pruned meanwhile not",
+    "reports a journal that cannot be read as broken, but not one that was pruned meanwhile",
     () =>
       Effect.gen(function* () {
         const { append, broken, faults, feed, storage } = open()
@@ -277,7 +275,7 @@ describe("The feed", () => {
       }),
   )
 
-  it.effect("waits for a store that does not answer, and lets others read meanwhile", () =>
+  it.effect("waits for a store that does not answer, and lets other followers read meanwhile", () =>
     Effect.gen(function* () {
       const { append, broken, storage } = open()
       yield* append(10)
@@ -307,7 +305,7 @@ describe("The feed", () => {
     }),
   )
 
-  it.effect("finds single records, at the head without the journal, near ones in one look", () =>
+  it.effect("finds single records: at the head without the journal, close ones in one read", () =>
     Effect.gen(function* () {
       const { append, feed, reads, storage } = open()
       yield* append(100)
@@ -321,7 +319,7 @@ describe("The feed", () => {
     }),
   )
 
-  it.effect("tells at once of records of a project actor, and of no other", () =>
+  it.effect("calls listeners at once for records of a project actor, and for no others", () =>
     Effect.gen(function* () {
       const { engine } = yield* startInMemory()
       const heard: Array<string> = []
@@ -338,7 +336,7 @@ describe("The feed", () => {
     }),
   )
 
-  it.effect("of an engine has every record, whatever its durability", () =>
+  it.effect("of an engine has every record, in either durability", () =>
     Effect.gen(function* () {
       for (const durability of ["fsync", "relaxed"] as const) {
         const { close, committed, engine } = yield* startInMemory({}, { durability })
@@ -358,11 +356,11 @@ describe("The feed", () => {
   )
 })
 
-describe("An entry", () => {
+describe("An entry of the feed", () => {
   const created = (sequence: number) =>
     new FeedEntry({ ...recordOf(sequence), facts: [{ kind: "user.created" }] }, 100)
 
-  it("caches a message for its readers, and makes an equal one after eviction", () => {
+  it("makes a message once for its readers, and an equal one after eviction", () => {
     const entry = created(1)
     const message = entry.message(0)
     for (let others = 1; others < limits.feedCachedEntriesMax; others++)

@@ -17,7 +17,7 @@ interface Entry {
   readonly name: string
 }
 
-/** Waits also when the disk is full for long. */
+/** A waiter that also waits when the disk is full for long. */
 const patient = (committed: () => void): CommitWaiter => ({ committed, stalled: () => true })
 
 const open = Effect.fnUntraced(function* (
@@ -58,7 +58,7 @@ const open = Effect.fnUntraced(function* (
 })
 
 describe("Group commit", () => {
-  it.effect("writes what one turn of the event loop brings as one batch, in order", () =>
+  it.effect("writes the records of one turn of the event loop as one batch, in order", () =>
     Effect.gen(function* () {
       const { append, batches, commit, committed, settled, state } = yield* open()
       const sequences = ["a", "b", "ü🏆"].map((text) => append(text, text))
@@ -72,7 +72,7 @@ describe("Group commit", () => {
     }),
   )
 
-  it.effect("collects the next batch while one is being flushed", () =>
+  it.effect("collects the next batch while one is flushed", () =>
     Effect.gen(function* () {
       const { append, batches, committed, gate, settled } = yield* open()
       yield* Latch.close(gate)
@@ -89,83 +89,87 @@ describe("Group commit", () => {
     }),
   )
 
-  it.effect("lets a batch of few records wait for more, after as many that did not", () =>
-    Effect.gen(function* () {
-      const ends: Array<() => void> = []
-      const timer = vi.spyOn(globalThis, "setTimeout").mockImplementation(((
-        end: () => void,
-        ms: number,
-      ) => {
-        expect(ms).toBe(limits.commitDelayMs)
-        ends.push(end)
-      }) as never)
-      yield* Effect.addFinalizer(() => Effect.sync(() => timer.mockRestore()))
-      const { append, batches, settled } = yield* open()
-      const least = limits.commitDelayRecordsMin
-      const appendMany = (count: number): void => {
-        for (let record = 0; record < count; record++) append("record", "record")
-      }
-      for (let commit = 0; commit < limits.commitDelaySkipsMax; commit++) {
-        appendMany(least)
-        yield* settled
-      }
-      expect(ends).toHaveLength(0)
-      appendMany(least)
-      while (ends.length === 0) yield* yieldToEventLoop
-      expect(batches).toHaveLength(limits.commitDelaySkipsMax)
-      appendMany(1)
-      ends.pop()!()
-      yield* settled
-      expect(batches.at(-1)).toBe(least + 1)
-      // One fewer waits for none.
-      appendMany(least - 1)
-      yield* settled
-      expect(ends).toHaveLength(0)
-      // So does one that has an urgent record, which uses up no turn of waiting.
-      appendMany(least - 1)
-      append("record", "urgent")
-      yield* settled
-      expect(ends).toHaveLength(0)
-      // Enough records wait for none, one fewer does.
-      const many = limits.commitDelayRecordsMax
-      appendMany(many)
-      yield* settled
-      expect(ends).toHaveLength(0)
-      appendMany(many - 1)
-      while (ends.length === 0) yield* yieldToEventLoop
-      ends.pop()!()
-      yield* settled
-      expect(batches.slice(-2)).toEqual([many, many - 1])
-    }),
-  )
-
-  it.effect("hands on commitTurnRecordsMax durable records in a turn of the event loop", () =>
-    Effect.gen(function* () {
-      for (const durability of ["fsync", "relaxed"] as const) {
-        const { append, batches, commit, committed, gate, settled, slices, state } =
-          yield* open(durability)
-        const most = limits.commitTurnRecordsMax
-        for (let record = 0; record < 2 * most + 1; record++) append("x", `${record}`)
-        const seen: Array<readonly [durable: number, committed: number]> = []
-        if (durability === "relaxed") yield* Latch.close(gate)
-        const all = yield* Effect.forkChild(settled, { startImmediately: true })
-        while (all.pollUnsafe() === undefined) {
-          yield* yieldToEventLoop
-          if (committed.length > 0) seen.push([commit.durableSequence, committed.length])
+  it.effect(
+    "lets a batch of few records wait for more, after commitDelaySkipsMax that did not",
+    () =>
+      Effect.gen(function* () {
+        const ends: Array<() => void> = []
+        const timer = vi.spyOn(globalThis, "setTimeout").mockImplementation(((
+          end: () => void,
+          ms: number,
+        ) => {
+          expect(ms).toBe(limits.commitDelayMs)
+          ends.push(end)
+        }) as never)
+        yield* Effect.addFinalizer(() => Effect.sync(() => timer.mockRestore()))
+        const { append, batches, settled } = yield* open()
+        const least = limits.commitDelayRecordsMin
+        const appendMany = (count: number): void => {
+          for (let record = 0; record < count; record++) append("record", "record")
         }
-        expect(slices).toEqual([most, most, 1])
-        expect(seen.map(([, count]) => count)).toEqual([most, 2 * most, 2 * most + 1])
-        // The engine reports exactly the records as durable that it handed on.
-        expect(seen.every(([durable, count]) => durable === count)).toBe(true)
-        expect(committed).toEqual(committed.map((_, record) => `${record}`))
-        yield* Latch.open(gate)
-        while (state.records.length === 0) yield* yieldToEventLoop
-        expect(batches).toEqual([2 * most + 1])
-      }
-    }),
+        for (let commit = 0; commit < limits.commitDelaySkipsMax; commit++) {
+          appendMany(least)
+          yield* settled
+        }
+        expect(ends).toHaveLength(0)
+        appendMany(least)
+        while (ends.length === 0) yield* yieldToEventLoop
+        expect(batches).toHaveLength(limits.commitDelaySkipsMax)
+        appendMany(1)
+        ends.pop()!()
+        yield* settled
+        expect(batches.at(-1)).toBe(least + 1)
+        // A batch of one record fewer does not wait.
+        appendMany(least - 1)
+        yield* settled
+        expect(ends).toHaveLength(0)
+        // Nor does a batch with an urgent record, which does not count as a skipped wait.
+        appendMany(least - 1)
+        append("record", "urgent")
+        yield* settled
+        expect(ends).toHaveLength(0)
+        // A batch with enough records does not wait; with one fewer it does.
+        const many = limits.commitDelayRecordsMax
+        appendMany(many)
+        yield* settled
+        expect(ends).toHaveLength(0)
+        appendMany(many - 1)
+        while (ends.length === 0) yield* yieldToEventLoop
+        ends.pop()!()
+        yield* settled
+        expect(batches.slice(-2)).toEqual([many, many - 1])
+      }),
   )
 
-  it.effect("collects the records of some turns, and none after an urgent one", () =>
+  it.effect(
+    "announces at most commitTurnRecordsMax durable records in a turn of the event loop",
+    () =>
+      Effect.gen(function* () {
+        for (const durability of ["fsync", "relaxed"] as const) {
+          const { append, batches, commit, committed, gate, settled, slices, state } =
+            yield* open(durability)
+          const most = limits.commitTurnRecordsMax
+          for (let record = 0; record < 2 * most + 1; record++) append("x", `${record}`)
+          const seen: Array<readonly [durable: number, committed: number]> = []
+          if (durability === "relaxed") yield* Latch.close(gate)
+          const all = yield* Effect.forkChild(settled, { startImmediately: true })
+          while (all.pollUnsafe() === undefined) {
+            yield* yieldToEventLoop
+            if (committed.length > 0) seen.push([commit.durableSequence, committed.length])
+          }
+          expect(slices).toEqual([most, most, 1])
+          expect(seen.map(([, count]) => count)).toEqual([most, 2 * most, 2 * most + 1])
+          // Exactly the announced records count as durable.
+          expect(seen.every(([durable, count]) => durable === count)).toBe(true)
+          expect(committed).toEqual(committed.map((_, record) => `${record}`))
+          yield* Latch.open(gate)
+          while (state.records.length === 0) yield* yieldToEventLoop
+          expect(batches).toEqual([2 * most + 1])
+        }
+      }),
+  )
+
+  it.effect("collects the records of several turns, but no more after an urgent one", () =>
     Effect.gen(function* () {
       const clock = vi.spyOn(performance, "now").mockReturnValue(0)
       yield* Effect.addFinalizer(() => Effect.sync(() => clock.mockRestore()))
@@ -184,7 +188,7 @@ describe("Group commit", () => {
       expect(Math.max(...usual)).toBe(1 + limits.commitTurnsMax)
       const urgent = yield* appendEachTurn(ofTurns("urgent"))
       expect(Math.max(...urgent)).toBeLessThanOrEqual(2)
-      // One that came while a batch was at the disk waits for no turn.
+      // An urgent record that came while a batch was at the disk waits for no turn.
       yield* Latch.close(gate)
       append("x", "usual")
       while (batches.length === 0) yield* yieldToEventLoop
@@ -195,7 +199,7 @@ describe("Group commit", () => {
     }),
   )
 
-  it.effect("calls back at once when nothing is on its way", () =>
+  it.effect("calls a waiter at once when every record is durable", () =>
     Effect.gen(function* () {
       const { commit } = yield* open()
       let called = false
@@ -227,7 +231,7 @@ describe("Group commit", () => {
     }),
   )
 
-  it.effect("shares commitPendingBytesMax with other engines, until it is closed", () =>
+  it.effect("shares commitPendingBytesMax with other engines until it is closed", () =>
     Effect.gen(function* () {
       const shared = { bytes: 0 }
       const scope = yield* Scope.make()
@@ -249,7 +253,7 @@ describe("Group commit", () => {
     }),
   )
 
-  it.effect("in relaxed durability hands a batch on before the flush, and still flushes it", () =>
+  it.effect("in relaxed durability announces a batch before the flush, and still flushes it", () =>
     Effect.gen(function* () {
       const { append, batches, committed, gate, settled, state } = yield* open("relaxed")
       yield* Latch.close(gate)
@@ -263,7 +267,7 @@ describe("Group commit", () => {
     }),
   )
 
-  it.effect("in relaxed durability calls back at once for what was handed on already", () =>
+  it.effect("in relaxed durability calls a waiter at once for announced records", () =>
     Effect.gen(function* () {
       const { append, batches, commit, gate, settled } = yield* open("relaxed")
       yield* Latch.close(gate)

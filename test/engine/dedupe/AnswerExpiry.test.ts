@@ -12,7 +12,7 @@ import { once, reward, sandbox, startInMemory } from "../fixture.ts"
 const hour = 3_600_000
 const tables = ["idempotency", "expiry", "batches"] as const
 
-/** How many entries each table of kept answers has. */
+/** The number of entries in each table of kept answers. */
 const sizes = (state: MemoryStorage.MemoryState): ReadonlyArray<number> =>
   tables.map((table) => state.table(table).entries({ table, ...rangeOf(new Uint8Array()) }).length)
 
@@ -20,7 +20,9 @@ const until = Effect.fnUntraced(function* (isSo: () => boolean) {
   while (!isSo()) yield* yieldToEventLoop
 })
 
-/** The entries of a kept answer to a reward, or to a batch whose answer fills about `pieces` pieces. */
+/**
+ * The entries of a kept answer to a reward, or to a batch whose answer fills about `pieces` pieces.
+ */
 const kept = (key: string, at: number, pieces = 0): ReadonlyArray<Entry> => {
   const result = { status: "applied", userId: "u".repeat(100), xp: { earned: 0, total: 0 } }
   const count = Math.ceil(
@@ -49,7 +51,9 @@ const kept = (key: string, at: number, pieces = 0): ReadonlyArray<Entry> => {
   })
 }
 
-/** An expiry over a storage that has `entries`, at `now`; `slices` are the entries deleted by each write. */
+/**
+ * An expiry at `now` over a storage with `entries`; `slices`: the entries that each write deleted.
+ */
 const expiryOver = (entries: ReadonlyArray<Entry>, now: number) =>
   Effect.gen(function* () {
     const state = new MemoryStorage.MemoryState()
@@ -71,7 +75,7 @@ const expiryOver = (entries: ReadonlyArray<Entry>, now: number) =>
   })
 
 describe("Kept answers", () => {
-  it.effect("are all deleted when their time is over, however many came at once", () =>
+  it.effect("are all deleted when their time is over, however many are due at once", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const intervals = { sweepIntervalMs: hour, snapshotIntervalMs: hour, clockCheckMs: hour }
@@ -82,7 +86,7 @@ describe("Kept answers", () => {
       }
       yield* TestClock.adjust(hour)
       yield* until(() => sizes(state)[1] === count)
-      // No further writes, so no further snapshots.
+      // Nothing is written after this, so no snapshot follows.
       yield* TestClock.adjust(limits.idempotencyRetentionMs)
       yield* until(() => sizes(state)[1] === 0)
       expect(sizes(state)).toEqual([0, 0, 0])
@@ -90,7 +94,7 @@ describe("Kept answers", () => {
     }),
   )
 
-  it.effect("are deleted in slices that have a bound of answers", () =>
+  it.effect("are deleted in slices with a bounded number of answers", () =>
     Effect.gen(function* () {
       for (const [count, expected] of [
         [limits.expirySliceAnswersMax, [2 * limits.expirySliceAnswersMax]],
@@ -105,7 +109,7 @@ describe("Kept answers", () => {
     }),
   )
 
-  it.effect("are deleted in slices that have a bound of entries, whole answers at a time", () =>
+  it.effect("are deleted in slices with a bounded number of entries, each answer whole", () =>
     Effect.gen(function* () {
       const entries = Array.from({ length: 12 }, (_, n) => kept(`k${n}`, 0, 1_000)).flat()
       const { expiry, slices, state } = yield* expiryOver(entries, limits.idempotencyRetentionMs)
@@ -120,7 +124,7 @@ describe("Kept answers", () => {
     }),
   )
 
-  it.effect("stay until the millisecond in which their time is over", () =>
+  it.effect("stay until the millisecond at which their time is over", () =>
     Effect.gen(function* () {
       const entries = [...kept("old", 1_000), ...kept("young", 1_001)]
       const now = 1_000 + limits.idempotencyRetentionMs
@@ -130,7 +134,7 @@ describe("Kept answers", () => {
     }),
   )
 
-  it.effect("of a key that was used again stay, and only what is due of it goes", () =>
+  it.effect("of a key that was used again stay, and only the expired entry of it is deleted", () =>
     Effect.gen(function* () {
       const again = limits.idempotencyRetentionMs
       const entries = [...kept("k", 0), ...kept("k", again)]
@@ -141,7 +145,7 @@ describe("Kept answers", () => {
     }),
   )
 
-  it.effect("let a snapshot that waits go before the next slice", () =>
+  it.effect("let a waiting snapshot go before the next slice", () =>
     Effect.gen(function* () {
       const one = Semaphore.makeUnsafe(1)
       const order: Array<string> = []

@@ -3,7 +3,7 @@ import { BloomFilter, hashText, idSeed } from "../../../src/engine/dedupe/IdInde
 import { Random, seeds } from "../../simulation/random.ts"
 
 describe("The filter of known ids", () => {
-  it("takes everything for known until it is complete", () => {
+  it("reports every id as known until it is complete", () => {
     const filter = new BloomFilter(1_024)
     expect(filter.mayHave(7)).toBe(true)
     filter.complete()
@@ -22,7 +22,7 @@ describe("The filter of known ids", () => {
     }
   })
 
-  it("takes few new ids for known at 12 bits an id", () => {
+  it("reports few new ids as known at 12 bits an id", () => {
     const ids = 100_000
     const filter = new BloomFilter((ids * 12) / 8)
     filter.complete()
@@ -35,13 +35,13 @@ describe("The filter of known ids", () => {
     expect(wrong / ids).toBeLessThan(0.03)
   })
 
-  it("hashes as published for FNV-1a", () => {
+  it("has the published hashes of FNV-1a", () => {
     expect(hashText("")).toBe(0x811c9dc5)
     expect(hashText("a")).toBe(0xe40c292c)
     expect(hashText("foobar")).toBe(0xbf9cf968)
   })
 
-  it("is complete by itself where it shares the bits of another", () => {
+  it("is not complete when another filter with the same bits is", () => {
     const bits = new BloomFilter(1_024)
     const [one, other] = [new BloomFilter(bits), new BloomFilter(bits)]
     const [known, unknown] = [hashText("known"), hashText("unknown")]

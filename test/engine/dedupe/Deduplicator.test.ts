@@ -7,12 +7,12 @@ import { event, rule, sandbox, start } from "../fixture.ts"
 
 const events = 3 * limits.pendingNamesScannedMax
 
-/** Events of one user whose ids are `first` and those after it. */
+/** Events of one user, with consecutive ids from `first` on. */
 const from = (first: number, count: number) =>
   Array.from({ length: count }, (_, n) => event("u1", "TAP", { id: `id-${first + n}` }))
 
 describe("A user with many records that are not in the snapshot", () => {
-  it.effect("is told of every repeat, before and after more came, a snapshot and a restart", () =>
+  it.effect("gets a duplicate for every repeat: after more records, a snapshot and a restart", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const first = yield* start(MemoryStorage.make({ state }))
@@ -20,7 +20,7 @@ describe("A user with many records that are not in the snapshot", () => {
       const answers = yield* first.engine.askUsers(sandbox, from(0, events))
       const again = answers.map((answer) => ({ ...answer, duplicate: true }))
       expect(yield* first.engine.askUsers(sandbox, from(0, events))).toEqual(again)
-      // After look-ups of repeats, new ids must be found as well.
+      // New ids must be found also after look-ups of repeats.
       const more = yield* first.engine.askUsers(sandbox, from(events, 2))
       const moreAgain = more.map((answer) => ({ ...answer, duplicate: true }))
       const all = [...again, ...moreAgain]
@@ -38,13 +38,14 @@ describe("A user with many records that are not in the snapshot", () => {
     }),
   )
 
-  it.effect("is told of none that came before an erasure", () =>
+  it.effect("gets no duplicate for ids from before an erasure", () =>
     Effect.gen(function* () {
       const { close, engine } = yield* start(MemoryStorage.make())
       yield* engine.askProject(sandbox, rule("TAP", 1))
       yield* engine.askUsers(sandbox, from(0, events))
       yield* engine.askUsers(sandbox, from(0, events))
-      // In one batch of the journal: what is ahead counts for the user's own next commands.
+      // In one batch of the journal: the erasure is not durable yet, but the user's next commands
+      // see it.
       const [, last] = yield* engine.askUsers<UserCommand>(sandbox, [
         { userId: "u1", command: { kind: "erasure" } },
         ...from(0, 1),

@@ -18,7 +18,7 @@ const everything = { table: "eventIds", from: new Uint8Array(), until: Uint8Arra
 
 type Known = Map<number, number>
 
-/** So many ids, of records that follow `through`. */
+/** A number of ids, of the records after `through`. */
 const newIds = (random: Random, count: number, through: number): Known =>
   new Map(
     Array.from({ length: count }, (_, n) => [
@@ -39,7 +39,7 @@ const stored = (state: MemoryStorage.MemoryState) =>
     .entries(everything)
     .map(([key, value]) => ({ place: idPlaceOf(key), body: openValue(value) as Uint8Array }))
 
-/** Every id in the table, as often as it is there. */
+/** Every id in the table, as often as the table has it. */
 const idsIn = (state: MemoryStorage.MemoryState) =>
   stored(state).flatMap(({ body }) => (isRunHead(body) ? [] : idPairs(body)))
 
@@ -59,7 +59,7 @@ const expectAll = Effect.fnUntraced(function* (index: IdIndex, ids: Known, seed:
 
 const groupsTo = (storage: Storage["Service"]): WriteGroup => storage.writeEntries
 
-/** An index in an empty store, and what a run with this seed needs. */
+/** An index in an empty store, with the random numbers of this seed. */
 const empty = Effect.fnUntraced(function* (seed: number) {
   const state = new MemoryStorage.MemoryState()
   const storage = MemoryStorage.make({ state })
@@ -68,32 +68,34 @@ const empty = Effect.fnUntraced(function* (seed: number) {
 })
 
 describe("The index of callers' ids", () => {
-  // The last one once left ids twice.
+  // With the last seed an id was once left twice.
   for (const seed of [...seeds(1), 3_378_408_399]) {
-    it.effect("finds all of many snapshots, each once and in few runs, also after a restart", () =>
-      Effect.gen(function* () {
-        const { known, opened, random, state, storage } = yield* empty(seed)
-        let index = opened
-        let watermark = 0
-        for (let snapshot = 0; snapshot < 40; snapshot++) {
-          const ids = newIds(random, random.integer(1, random.pick([3, 200, 1_500])), watermark)
-          const through = watermark + ids.size
-          yield* index.write(sandbox, listOf(ids), { through, watermark }, groupsTo(storage))
-          index.ended()
-          for (const [sequence, hash] of ids) known.set(sequence, hash)
-          watermark = through
-          if (random.chance(0.2)) index = yield* IdIndex.open(storage)
-        }
-        yield* expectAll(index, known, seed)
-        expect([...idsIn(state)].sort(bySequence), `seed ${seed}`).toEqual(pairsOf(known))
-        expect(runsIn(state)).toBeLessThanOrEqual(Math.ceil(Math.log2(known.size)))
-        const filter = new BloomFilter(65_536)
-        yield* index.fill(filter)
-        for (const hash of known.values()) expect(filter.mayHave(hash)).toBe(true)
-      }),
+    it.effect(
+      "finds the ids of many snapshots, each once and in few runs, also after a restart",
+      () =>
+        Effect.gen(function* () {
+          const { known, opened, random, state, storage } = yield* empty(seed)
+          let index = opened
+          let watermark = 0
+          for (let snapshot = 0; snapshot < 40; snapshot++) {
+            const ids = newIds(random, random.integer(1, random.pick([3, 200, 1_500])), watermark)
+            const through = watermark + ids.size
+            yield* index.write(sandbox, listOf(ids), { through, watermark }, groupsTo(storage))
+            index.ended()
+            for (const [sequence, hash] of ids) known.set(sequence, hash)
+            watermark = through
+            if (random.chance(0.2)) index = yield* IdIndex.open(storage)
+          }
+          yield* expectAll(index, known, seed)
+          expect([...idsIn(state)].sort(bySequence), `seed ${seed}`).toEqual(pairsOf(known))
+          expect(runsIn(state)).toBeLessThanOrEqual(Math.ceil(Math.log2(known.size)))
+          const filter = new BloomFilter(65_536)
+          yield* index.fill(filter)
+          for (const hash of known.values()) expect(filter.mayHave(hash)).toBe(true)
+        }),
     )
 
-    it.effect("costs the same after many snapshots that failed: a disk may be full for hours", () =>
+    it.effect("costs the same after many failed snapshots, as when a disk is full for hours", () =>
       Effect.gen(function* () {
         const { opened: index, random, storage } = yield* empty(seed)
         const before = newIds(random, 3_000, 0)
@@ -119,14 +121,14 @@ describe("The index of callers' ids", () => {
           return storage.writeEntries(group)
         })
         index.ended()
-        // The head, one part, what was merged; 6,000 ids of 100 in a bucket.
+        // The head, one part, and the merged runs: 6,000 ids, 100 in a bucket.
         expect([groups, buckets], `seed ${seed}`).toEqual([3, 1 + 64])
         yield* expectAll(index, new Map([...before, ...ids]), seed)
       }),
     )
 
     it.effect(
-      "finds all while it is written, and when that ends in the middle, each once again",
+      "finds every id while it is written; after an interrupted write the next one leaves each once",
       () =>
         Effect.gen(function* () {
           const { known, opened, random, state, storage } = yield* empty(seed)
@@ -167,7 +169,7 @@ describe("The index of callers' ids", () => {
     )
   }
 
-  it.effect("is without what was taken out of it, and with all else", () =>
+  it.effect("lacks the removed ids and has all others", () =>
     Effect.gen(function* () {
       const random = new Random(7)
       const state = new MemoryStorage.MemoryState()
@@ -180,7 +182,7 @@ describe("The index of callers' ids", () => {
         if (sequence % 3 === 0) continue
         yield* index.remove(sandbox, hash, sequence)
         ids.delete(sequence)
-        // Of one bucket several ids go in one transaction or in several.
+        // Several ids of one bucket are removed in one transaction or in several.
         if (random.chance(0.01)) yield* storage.writeEntries(index.takeRemoved())
       }
       yield* storage.writeEntries(index.takeRemoved())
@@ -188,7 +190,7 @@ describe("The index of callers' ids", () => {
     }),
   )
 
-  it.effect("tells ids of one hash apart, by the records that they lead to", () =>
+  it.effect("distinguishes ids with one hash by their records", () =>
     Effect.gen(function* () {
       const [one, other] = collision("u1")
       const state = new MemoryStorage.MemoryState()

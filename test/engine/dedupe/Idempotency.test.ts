@@ -6,19 +6,17 @@ import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { event, once, production, quest, reward, rule, sandbox, startInMemory } from "../fixture.ts"
 
 describe("Exactly once", () => {
-  it.effect(
-    "an Idempotency-Key that is used again when its time is over keeps its new answer",
-    () =>
-      Effect.gen(function* () {
-        const { engine } = yield* startInMemory()
-        yield* engine.askUser(sandbox, reward("u1", 5), once("k1"))
-        yield* TestClock.adjust(limits.idempotencyRetentionMs)
-        const second = yield* engine.askUser(sandbox, reward("u1", 5), once("k1"))
-        expect(second.replayed).toBe(false)
-        yield* TestClock.adjust(limits.snapshotIntervalMs)
-        const repeat = yield* engine.askUser(sandbox, reward("u1", 5), once("k1"))
-        expect(repeat).toEqual({ ...second, replayed: true })
-      }),
+  it.effect("an Idempotency-Key that is used again after its time keeps its new answer", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* startInMemory()
+      yield* engine.askUser(sandbox, reward("u1", 5), once("k1"))
+      yield* TestClock.adjust(limits.idempotencyRetentionMs)
+      const second = yield* engine.askUser(sandbox, reward("u1", 5), once("k1"))
+      expect(second.replayed).toBe(false)
+      yield* TestClock.adjust(limits.snapshotIntervalMs)
+      const repeat = yield* engine.askUser(sandbox, reward("u1", 5), once("k1"))
+      expect(repeat).toEqual({ ...second, replayed: true })
+    }),
   )
 
   it.effect(
@@ -77,7 +75,7 @@ describe("Exactly once", () => {
       }),
   )
 
-  it.effect("a refusal is kept as well, and another request with the same key is refused", () =>
+  it.effect("a refusal is kept too, and another request with the same key is refused", () =>
     Effect.gen(function* () {
       const { engine } = yield* startInMemory()
       const hidden = quest("Hidden", 1, "draft")
@@ -98,7 +96,7 @@ describe("Exactly once", () => {
     }),
   )
 
-  it.effect("while the first request runs, the second is told so", () =>
+  it.effect("while the first request runs, the second gets idempotency_in_progress", () =>
     Effect.gen(function* () {
       const gate = yield* Latch.make(false)
       const { engine } = yield* startInMemory({ onAppend: () => Latch.await(gate) })

@@ -1,4 +1,4 @@
-/** Remains of an erased user outside of the snapshot: until when the journal and archives have it. */
+/** How long the journal and archives still have the data of an erased user. */
 import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
@@ -20,12 +20,12 @@ import { event, type Fixture, reward, sandbox, start } from "../fixture.ts"
 const id = "somebody-ünique"
 const hourMs = 3_600_000
 const folder = "/data/journal"
-/** More than any test here writes. */
+/** More bytes than any test here writes. */
 const segmentBytes = 256 * 1_024
 
 const erase = (userId: string) => ({ userId, command: { kind: "erasure" } as const })
 
-/** The verbs over a real journal on a simulated disk, the snapshot in memory. */
+/** A storage with a real journal on a simulated disk, and the snapshot in memory. */
 const storageOn = (disk: SimulatedDisk, state: MemoryStorage.MemoryState) =>
   Effect.map(
     openJournal({ disk, folder, segmentBytes, freeSpaceBytesMin: 0 }),
@@ -44,7 +44,7 @@ const isOn = (disk: SimulatedDisk, text: string): boolean =>
 
 const stepHours = 3
 
-/** Lets some hours pass, and all that falls due in them. */
+/** Lets some hours pass, with everything that is due in them. */
 const someHours = Effect.gen(function* () {
   yield* TestClock.adjust(stepHours * hourMs)
   for (let turn = 0; turn < 10; turn++) yield* yieldToEventLoop
@@ -54,7 +54,7 @@ describe("The journal", () => {
   const quiet = { sweepIntervalMs: 30 * 86_400_000, clockCheckMs: 30 * 86_400_000 }
   const options = { ...quiet, snapshotIntervalMs: stepHours * hourMs }
 
-  /** Hours until nothing of the user is left, while `eachStep` happens. */
+  /** The hours until the journal has nothing of the user, with `eachStep` between them. */
   const hoursUntilGone = Effect.fnUntraced(function* (
     eachStep: (fixture: Fixture, hour: number) => Effect.Effect<Fixture, unknown, Scope.Scope>,
     disk = new SimulatedDisk(),
@@ -78,7 +78,7 @@ describe("The journal", () => {
   const least = limits.journalRetentionMs / hourMs
   const most = limits.erasureMs / hourMs
 
-  it.effect("has nothing of an erased user once its time is over, though no segment is full", () =>
+  it.effect("has nothing of an erased user after its retention, although no segment is full", () =>
     Effect.gen(function* () {
       const hours = yield* hoursUntilGone((fixture) =>
         Effect.as(fixture.engine.askUser(sandbox, reward("other", 1)), fixture),
@@ -88,37 +88,41 @@ describe("The journal", () => {
     }),
   )
 
-  it.effect("nor where nothing else ever happens", () =>
-    Effect.gen(function* () {
-      const hours = yield* hoursUntilGone(Effect.succeed)
-      expect(hours).toBeGreaterThan(least)
-      expect(hours).toBeLessThan(most)
-    }),
+  it.effect(
+    "has nothing of an erased user after its retention, although nothing else is written",
+    () =>
+      Effect.gen(function* () {
+        const hours = yield* hoursUntilGone(Effect.succeed)
+        expect(hours).toBeGreaterThan(least)
+        expect(hours).toBeLessThan(most)
+      }),
   )
 
-  it.effect("nor where the server starts anew every few hours", () =>
-    Effect.gen(function* () {
-      const disk = new SimulatedDisk()
-      const state = new MemoryStorage.MemoryState()
-      const hours = yield* hoursUntilGone(
-        (fixture, hour) =>
-          hour % 15 < 12
-            ? Effect.succeed(fixture)
-            : Effect.gen(function* () {
-                yield* fixture.close()
-                return yield* start(yield* storageOn(disk, state), options)
-              }),
-        disk,
-        state,
-      )
-      expect(hours).toBeGreaterThan(least)
-      expect(hours).toBeLessThan(most)
-    }),
+  it.effect(
+    "has nothing of an erased user after its retention, although the server restarts every few hours",
+    () =>
+      Effect.gen(function* () {
+        const disk = new SimulatedDisk()
+        const state = new MemoryStorage.MemoryState()
+        const hours = yield* hoursUntilGone(
+          (fixture, hour) =>
+            hour % 15 < 12
+              ? Effect.succeed(fixture)
+              : Effect.gen(function* () {
+                  yield* fixture.close()
+                  return yield* start(yield* storageOn(disk, state), options)
+                }),
+          disk,
+          state,
+        )
+        expect(hours).toBeGreaterThan(least)
+        expect(hours).toBeLessThan(most)
+      }),
   )
 })
 
 describe("Archives", () => {
-  it("from before an erasure are deleted in time, also those made by hand", () => {
+  it("from before an erasure are deleted in time, also archives made by hand", () => {
     const start = Date.parse("2026-11-04T12:34:56Z")
     const retention = { hourly: limits.archivesHourly, daily: limits.archivesDaily }
     let kept = [
@@ -155,7 +159,7 @@ describe("Archives", () => {
       const before = yield* archives.create({ reason: "request" })
       yield* engine.askUser(sandbox, erase(id))
       yield* engine.askUser(sandbox, reward("other", 7))
-      // The last snapshot carries the erasure out.
+      // The last snapshot deletes the user's data.
       yield* close()
       ;({ archives, close, engine, folder } = yield* running({ directory, host }))
       const after = yield* archives.create({ reason: "request" })

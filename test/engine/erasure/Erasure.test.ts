@@ -22,7 +22,7 @@ const erase = (userId: string) => ({ userId, command: { kind: "erasure" } as con
 
 const everything = { from: new Uint8Array(), until: Uint8Array.of(255) }
 
-/** Where the snapshot has something with `text` in it, key or value. */
+/** The places in the snapshot whose key or value contains `text`. */
 const traces = (state: MemoryStorage.MemoryState, text: string): ReadonlyArray<string> =>
   tables.flatMap((table) =>
     state
@@ -32,7 +32,7 @@ const traces = (state: MemoryStorage.MemoryState, text: string): ReadonlyArray<s
       .map(() => table),
   )
 
-/** How many ids of callers the snapshot's index has. */
+/** The number of callers' ids in the snapshot's index. */
 const idsIn = (state: MemoryStorage.MemoryState): number =>
   state
     .table("eventIds")
@@ -40,7 +40,10 @@ const idsIn = (state: MemoryStorage.MemoryState): number =>
     .map(([, value]) => openValue(value) as Uint8Array)
     .reduce((sum, body) => sum + (isRunHead(body) ? 0 : idPairs(body).length), 0)
 
-/** Lets time pass until a snapshot is due, and waits until it has all, or `stuck` says that it never will. */
+/**
+ * Lets time pass until a snapshot is due, and waits until it has every record or `stuck` says that
+ * it cannot.
+ */
 const snapshotTaken = Effect.fnUntraced(function* (
   state: MemoryStorage.MemoryState,
   intervalMs = snapshotIntervalMs,
@@ -53,7 +56,8 @@ const snapshotTaken = Effect.fnUntraced(function* (
   yield* TestClock.adjust(intervalMs)
   for (let turn = 1; has() < state.lastSequence && !stuck(); turn++) {
     yield* yieldToEventLoop
-    // The snapshot before had its mark, but had not ended when the clock went on: the next one is due an interval later.
+    // The snapshot before had not ended when the clock advanced: the next one is due an interval
+    // later.
     if (turn % 100 === 0) yield* TestClock.adjust(intervalMs)
   }
 })
@@ -84,7 +88,7 @@ const batch = Effect.fnUntraced(function* (
   return undefined
 })
 
-/** A user with something in every place. */
+/** A user with data in every place. */
 const live = Effect.fnUntraced(function* (engine: Engine["Service"]) {
   yield* engine.askUser(sandbox, event(id, "TAP", { id: "e1", metadata: { me: id } }))
   yield* engine.askUser(sandbox, reward(id, 100, "r1"))
@@ -112,7 +116,7 @@ const expectGone = Effect.fnUntraced(function* (engine: Engine["Service"]) {
 describe("An erased user", () => {
   for (const snapshotted of [false, true]) {
     const when = snapshotted ? "from the snapshot that has it" : "before any snapshot has it"
-    it.effect(`is gone at once, and ${when}: no key, no value`, () =>
+    it.effect(`has no data at once, and no key or value ${when}`, () =>
       Effect.gen(function* () {
         const state = new MemoryStorage.MemoryState()
         const first = yield* startInMemory({ state }, options)
@@ -142,64 +146,68 @@ describe("An erased user", () => {
     )
   }
 
-  it.effect("is told apart from one of the same id who comes within the same millisecond", () =>
-    Effect.gen(function* () {
-      const state = new MemoryStorage.MemoryState()
-      const first = yield* startInMemory({ state }, options)
-      yield* first.engine.askUser(sandbox, event(id, "BEFORE"))
-      yield* first.engine.askUser(sandbox, event(id, "BEFORE"))
-      yield* first.engine.askUser(sandbox, erase(id))
-      yield* first.engine.askUser(sandbox, event(id, "AFTER"))
-      yield* first.engine.askUser(sandbox, event("other", "AFTER"))
-      yield* first.engine.askUser(sandbox, event(id, "AFTER"))
-      const records = recordsOf(state)
-      expect(new Set(records.map(({ at }) => at)).size).toBe(1)
-      const erased = (engine: Engine["Service"]) =>
-        Effect.forEach(records, (record) => engine.isErased(record))
-      const expected = [true, true, false, false, false, false]
-      expect(yield* erased(first.engine)).toEqual(expected)
-      yield* snapshotTaken(state)
-      expect(yield* erased(first.engine)).toEqual(expected)
-      yield* first.close("kill")
-      const second = yield* startInMemory({ state }, options)
-      expect(yield* erased(second.engine)).toEqual(expected)
-      yield* second.engine.askUser(sandbox, event(id, "LATER"))
-      expect(yield* erased(second.engine)).toEqual(expected)
-      yield* second.close()
-    }),
-  )
-
-  it.effect("is gone wherever the power fails while a snapshot carries it out", () =>
-    Effect.gen(function* () {
-      let writes = 0
-      for (let writesLeft = 0; writesLeft <= writes + 1; writesLeft++) {
+  it.effect(
+    "is distinguished from a user with the same id who is created in the same millisecond",
+    () =>
+      Effect.gen(function* () {
         const state = new MemoryStorage.MemoryState()
-        const disk = { writesLeft: Infinity, written: 0 }
-        const small = { ...options, snapshotSliceEntriesMax: 1 }
-        const first = yield* start(dyingDisk(MemoryStorage.make({ state }), disk), small)
-        yield* live(first.engine)
-        yield* snapshotTaken(state)
-        yield* first.engine.askUser(sandbox, reward(id, 7, "late"))
+        const first = yield* startInMemory({ state }, options)
+        yield* first.engine.askUser(sandbox, event(id, "BEFORE"))
+        yield* first.engine.askUser(sandbox, event(id, "BEFORE"))
         yield* first.engine.askUser(sandbox, erase(id))
-        Object.assign(disk, { writesLeft, written: 0 })
-        yield* snapshotTaken(state, snapshotIntervalMs, () => disk.writesLeft < 0)
-        writes = Math.max(writes, disk.written)
+        yield* first.engine.askUser(sandbox, event(id, "AFTER"))
+        yield* first.engine.askUser(sandbox, event("other", "AFTER"))
+        yield* first.engine.askUser(sandbox, event(id, "AFTER"))
+        const records = recordsOf(state)
+        expect(new Set(records.map(({ at }) => at)).size).toBe(1)
+        const erased = (engine: Engine["Service"]) =>
+          Effect.forEach(records, (record) => engine.isErased(record))
+        const expected = [true, true, false, false, false, false]
+        expect(yield* erased(first.engine)).toEqual(expected)
+        yield* snapshotTaken(state)
+        expect(yield* erased(first.engine)).toEqual(expected)
         yield* first.close("kill")
-        disk.writesLeft = Infinity
-        const second = yield* start(dyingDisk(MemoryStorage.make({ state }), disk), options)
-        yield* expectGone(second.engine)
-        expect((yield* second.engine.askUser(sandbox, event("other", "TAP"))).reply.duplicate).toBe(
-          false,
-        )
+        const second = yield* startInMemory({ state }, options)
+        expect(yield* erased(second.engine)).toEqual(expected)
+        yield* second.engine.askUser(sandbox, event(id, "LATER"))
+        expect(yield* erased(second.engine)).toEqual(expected)
         yield* second.close()
-        expect(traces(state, id)).toEqual([])
-        expect(second.broken).toEqual([])
-      }
-      expect(writes).toBeGreaterThan(3)
-    }),
+      }),
   )
 
-  it.effect("may come back at once, with nothing of before, and be erased again", () =>
+  it.effect(
+    "has no data left, wherever the power fails while a snapshot carries out the erasure",
+    () =>
+      Effect.gen(function* () {
+        let writes = 0
+        for (let writesLeft = 0; writesLeft <= writes + 1; writesLeft++) {
+          const state = new MemoryStorage.MemoryState()
+          const disk = { writesLeft: Infinity, written: 0 }
+          const small = { ...options, snapshotSliceEntriesMax: 1 }
+          const first = yield* start(dyingDisk(MemoryStorage.make({ state }), disk), small)
+          yield* live(first.engine)
+          yield* snapshotTaken(state)
+          yield* first.engine.askUser(sandbox, reward(id, 7, "late"))
+          yield* first.engine.askUser(sandbox, erase(id))
+          Object.assign(disk, { writesLeft, written: 0 })
+          yield* snapshotTaken(state, snapshotIntervalMs, () => disk.writesLeft < 0)
+          writes = Math.max(writes, disk.written)
+          yield* first.close("kill")
+          disk.writesLeft = Infinity
+          const second = yield* start(dyingDisk(MemoryStorage.make({ state }), disk), options)
+          yield* expectGone(second.engine)
+          expect(
+            (yield* second.engine.askUser(sandbox, event("other", "TAP"))).reply.duplicate,
+          ).toBe(false)
+          yield* second.close()
+          expect(traces(state, id)).toEqual([])
+          expect(second.broken).toEqual([])
+        }
+        expect(writes).toBeGreaterThan(3)
+      }),
+  )
+
+  it.effect("may return at once, without earlier data, and be erased again", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       let running = yield* startInMemory({ state }, options)
@@ -207,7 +215,7 @@ describe("An erased user", () => {
       yield* snapshotTaken(state)
       for (const restarted of [false, true]) {
         yield* running.engine.askUser(sandbox, erase(id))
-        // The same ids and keys as before are new.
+        // Ids and keys from before the erasure count as new.
         const first = yield* running.engine.askUser(sandbox, event(id, "TAP", { id: "e1" }))
         expect(first.reply.duplicate).toBe(false)
         const keyed = yield* running.engine.askUser(sandbox, reward(id, 5), once("k1"))
@@ -245,7 +253,7 @@ describe("An erased user", () => {
     }),
   )
 
-  it.effect("has nothing that could be taken back, nor does one who is not there", () =>
+  it.effect("has no record to undo, nor has a user who does not exist", () =>
     Effect.gen(function* () {
       const { engine } = yield* startInMemory({}, options)
       const { reply } = yield* engine.askUser(sandbox, reward(id, 5))
@@ -263,7 +271,7 @@ describe("An erased user", () => {
   )
 
   it.effect(
-    "is there for others until the erasure is durable, and gone for its own next command",
+    "exists for readers until the erasure is durable, but not for its own next command",
     () =>
       Effect.gen(function* () {
         const gate = yield* Latch.make(true)
@@ -297,7 +305,7 @@ describe("An erased user", () => {
       }),
   )
 
-  it.effect("shows as refused in the kept answers of batches, which else stay as they are", () =>
+  it.effect("is refused in the kept answers of batches, which otherwise stay the same", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       let running = yield* startInMemory({ state }, options)
@@ -323,7 +331,7 @@ describe("An erased user", () => {
     }),
   )
 
-  it.effect("is not in a batch that was under way, whenever that is answered", () =>
+  it.effect("is not in the answer to a batch that was under way, whenever that is given", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const { engine } = yield* startInMemory({ state }, options)
@@ -342,7 +350,7 @@ describe("An erased user", () => {
   )
 
   it.effect(
-    "is not in the record of a batch that was under way, so that no crash brings it back",
+    "is not in the record of a batch that was under way, so that a crash cannot restore the user",
     () =>
       Effect.gen(function* () {
         const state = new MemoryStorage.MemoryState()
@@ -354,7 +362,8 @@ describe("An erased user", () => {
         yield* batch(first.engine, "b1", ["other", id, id], meanwhile)
         const answer = yield* batch(first.engine, "b1", [])
         expect(answer).toMatchObject({ results: { accepted: 1, rejected: 2 } })
-        // The snapshot of the erasure has no record of the batch, and the journal behind it has no erasure.
+        // The snapshot with the erasure lacks the batch's record, and the journal after it lacks
+        // the erasure.
         yield* first.close("kill")
         expect(JSON.stringify(recordsOf(state).at(-1))).not.toContain(id)
         const second = yield* startInMemory({ state }, options)
@@ -392,7 +401,7 @@ describe("An erased user", () => {
     }),
   )
 
-  it.effect("leaves no answer behind a shorter one that was kept under the same key later", () =>
+  it.effect("leaves no pieces of an answer behind a later, shorter one under the same key", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const hourMs = 3_600_000
@@ -415,7 +424,7 @@ describe("An erased user", () => {
   )
 
   for (const seed of seeds(5)) {
-    it.effect(`leaves nothing, whatever happens; LAUREL_TEST_SEED=${seed}`, () =>
+    it.effect(`leaves no data after random commands and crashes; LAUREL_TEST_SEED=${seed}`, () =>
       Effect.gen(function* () {
         const random = new Random(seed)
         const state = new MemoryStorage.MemoryState()
@@ -470,7 +479,7 @@ describe("An erased user", () => {
         expect(running.broken).toEqual([])
         for (const name of names)
           if (!there.has(name)) expect([name, traces(state, name)]).toEqual([name, []])
-        // The content is whole: every user's records since the last erasure.
+        // Every user has the records since the last erasure, and no others.
         running = yield* open
         for (const name of there) {
           const records = state.records
@@ -485,7 +494,7 @@ describe("An erased user", () => {
   }
 })
 
-/** A disk that answers no more once its writes are used up, as before a power cut. */
+/** A disk that no longer answers after a number of writes, as before a power cut. */
 const dyingDisk = (
   storage: Storage["Service"],
   disk: { writesLeft: number; written: number },

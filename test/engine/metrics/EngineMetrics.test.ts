@@ -11,7 +11,7 @@ import { sampleValue } from "../../metrics/exposition.ts"
 import * as FaultyStorage from "../../storage/FaultyStorage.ts"
 import { event, reward, sandbox, start, startInMemory } from "../fixture.ts"
 
-/** Metrics, and a look at one of their numbers. */
+/** Metrics, and a function that reads one of their numbers. */
 const observed = () => {
   const metrics = new Metrics()
   const value = (name: string, labels?: Record<string, string>) =>
@@ -20,7 +20,7 @@ const observed = () => {
 }
 
 describe("The metrics of the engine", () => {
-  it.effect("tell what waits for the disk, and what every commit held", () =>
+  it.effect("have what waits for the disk, and the sizes of commits", () =>
     Effect.gen(function* () {
       const { metrics, value } = observed()
       const gate = yield* Latch.make(false)
@@ -48,7 +48,7 @@ describe("The metrics of the engine", () => {
     }),
   )
 
-  it.effect("tell warm users from cold ones, and how many are on their way", () =>
+  it.effect("have the numbers of warm and cold users, and of users who are being loaded", () =>
     Effect.gen(function* () {
       const { metrics, value } = observed()
       const state = new MemoryStorage.MemoryState()
@@ -78,7 +78,7 @@ describe("The metrics of the engine", () => {
     }),
   )
 
-  it.effect("tell the age of the snapshot, how long it took, and whether it failed", () =>
+  it.effect("have the age of the snapshot, its duration, and its failures", () =>
     Effect.gen(function* () {
       const { metrics, value } = observed()
       const faults = new FaultyStorage.Faults()
@@ -102,7 +102,7 @@ describe("The metrics of the engine", () => {
     }),
   )
 
-  it.effect("count commands that no mailbox takes, and actors that fail", () =>
+  it.effect("count commands that are refused before a mailbox, and actors that fail", () =>
     Effect.gen(function* () {
       const { metrics, value } = observed()
       const gate = yield* Latch.make(false)

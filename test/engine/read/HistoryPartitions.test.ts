@@ -1,6 +1,6 @@
 /**
- * Histories in partitions so small that a user's pages are in many, in a real data directory, and beside pages of a
- * version without partitions.
+ * Histories in partitions so small that a user's pages are in many, in a real data directory, and
+ * beside pages of a version without partitions.
  */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
@@ -18,13 +18,14 @@ import { event, sandbox } from "../fixture.ts"
 
 const real = { ...limits }
 const small = { historyPartitionRecords: 5, historyTurnPartitionsMax: 2, historyReadPagesMax: 2 }
-// Modules are shared with other files of tests: a mock would reach some of them, and not all here.
+// Modules are shared with other test files: a mock would affect some of those, and not every module
+// here.
 beforeAll(() => void Object.assign(limits, small))
 afterAll(() => void Object.assign(limits, real))
 
 const users = 4
 
-/** The sequences of a user's records, by the journal. */
+/** The sequences of a user's records according to the journal. */
 const recordsOf = (
   committed: ReadonlyArray<{ sequence: number; subject: object }>,
   userId: string,
@@ -39,7 +40,7 @@ const historyOf = (engine: Engine["Service"], userId: string, before?: number) =
     chunks.flat().map(({ sequence }) => sequence),
   )
 
-/** An event of one user between those of others, for pages of several records. */
+/** Events of one user between those of others, for pages of several records. */
 const more = (round: number, n: number) => event("u0", "TAP", { id: `more-${round}-${n}` })
 
 const host = makeWorkerHost({ background: false })
@@ -52,7 +53,7 @@ const written = Effect.gen(function* () {
     const { close, engine, ...others } = yield* running({ directory, host: yield* host })
     if (round === 0) yield* found(engine)
     yield* busy(engine, users, round)
-    // Of one user between those of others: pages of several records.
+    // Events of one user between those of others, for pages of several records.
     const few = [1, 2, 3].map((n) => more(round, n))
     yield* engine.askUsers(sandbox, few)
     yield* close()
@@ -77,7 +78,7 @@ const checked = Effect.fnUntraced(function* (directory: string) {
   expect(faults).toEqual([])
 })
 
-/** A reader's view of every user equals the journal's. */
+/** Expects that a reader finds the records of every user that the journal has. */
 const expectWhole = Effect.fnUntraced(function* (
   directory: string,
   committed: ReadonlyArray<{ sequence: number; subject: object }>,
@@ -93,7 +94,7 @@ const expectWhole = Effect.fnUntraced(function* (
       expect(yield* historyOf(engine, `u${n}`, before)).toEqual(expected)
     }
   }
-  // Each record is found by its caller's id.
+  // Each record is also found by the caller's id.
   for (let round = 0; round < 3; round++) {
     for (let n = 1; n <= 3; n++) {
       const { reply } = yield* engine.askUser(sandbox, more(round, n))
@@ -103,25 +104,25 @@ const expectWhole = Effect.fnUntraced(function* (
   yield* close()
 })
 
-/** As a version without partitions wrote it. */
+/** Rewrites pages as a version without partitions wrote them. */
 const withoutPartition = ([key, value]: StoredEntry) => {
   const { environment, first, userId } = placeOfPage(key)!
   return { table: "history", key: compositeKey(environment, userId, first), value } as const
 }
 
 describe("Histories in many partitions", () => {
-  it.live("are read whole and from any record, and pass the check of a directory", () =>
+  it.live("are complete from any record on, and pass the check of a directory", () =>
     Effect.gen(function* () {
       const { committed, directory } = yield* written
       const places = (yield* pagesOf(directory)).map(([key]) => placeOfPage(key)!)
       expect(places.every(({ isPartitioned }) => isPartitioned)).toBe(true)
-      // At most five records in each.
+      // Each partition has at most five records.
       expect(places.filter(({ userId }) => userId === "u0").length).toBeGreaterThan(3)
       yield* expectWhole(directory, committed)
     }),
   )
 
-  it.live("are whole beside pages of a version without partitions", () =>
+  it.live("are complete beside pages of a version without partitions", () =>
     Effect.gen(function* () {
       const { committed, directory } = yield* written
       const pages = yield* pagesOf(directory)
@@ -140,7 +141,7 @@ describe("Histories in many partitions", () => {
     }),
   )
 
-  it.live("are whole after a snapshot that a version without partitions did not end", () =>
+  it.live("are complete after a snapshot that a version without partitions did not finish", () =>
     Effect.gen(function* () {
       const { committed, directory } = yield* written
       const pages = yield* pagesOf(directory)
@@ -154,7 +155,7 @@ describe("Histories in many partitions", () => {
     }),
   )
 
-  it.live("go with an erased user, from every partition and from none", () =>
+  it.live("of an erased user are deleted from every partition, and from pages without one", () =>
     Effect.gen(function* () {
       const { directory } = yield* written
       const pages = yield* pagesOf(directory)

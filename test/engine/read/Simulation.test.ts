@@ -21,7 +21,7 @@ const draftOf = (command: ProjectCommand): DraftCommand => ({
 })
 
 describe("A simulation", () => {
-  it.effect("tells what the event then does", () =>
+  it.effect("has the result that the event then has", () =>
     Effect.gen(function* () {
       const { engine } = yield* startInMemory()
       yield* engine.askProject(sandbox, rule("TAP", 60))
@@ -33,7 +33,7 @@ describe("A simulation", () => {
     }),
   )
 
-  it.effect("leaves no trace: no user, no record, no id that is taken", () =>
+  it.effect("creates no user and no record, and takes no id", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const { close, engine } = yield* start(MemoryStorage.make({ state }))
@@ -52,7 +52,7 @@ describe("A simulation", () => {
     }),
   )
 
-  it.effect("knows an id that was there, warm and after a restart", () =>
+  it.effect("of a known id is a duplicate, warm and after a restart", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const message = event("u", "TAP", { id: "once" })
@@ -70,7 +70,7 @@ describe("A simulation", () => {
   )
 
   it.effect(
-    "with drafts tells what holds once they are accepted, and events go on by what is",
+    "with drafts has the result after their acceptance, and changes nothing for events",
     () =>
       Effect.gen(function* () {
         const { engine } = yield* startInMemory()
@@ -87,11 +87,11 @@ describe("A simulation", () => {
   )
 
   it.effect(
-    "with drafts counts by the number of definitions: another environment waits for no more than two",
+    "with drafts costs work by the number of definitions: another environment waits for two at most",
     () =>
       Effect.gen(function* () {
         const { engine } = yield* startInMemory()
-        // 30,000 units of work are a turn, and a definition counts 40.
+        // A turn is 30,000 units of work, and a definition costs 40.
         for (let count = 0; count < 1_000; count++)
           yield* engine.askProject(sandbox, rule("TAP", 1))
         const order: Array<string> = []
@@ -107,7 +107,7 @@ describe("A simulation", () => {
       }),
   )
 
-  it.effect("is refused where the event would be", () =>
+  it.effect("is refused if the event would be refused", () =>
     Effect.gen(function* () {
       const { engine } = yield* startInMemory()
       const made = quest("Later", 5, "draft")

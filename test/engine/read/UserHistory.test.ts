@@ -15,7 +15,7 @@ const historyOf = (engine: Engine["Service"], userId: string, before?: number) =
     chunks.flat(),
   )
 
-/** The expected history: the user's part of the journal since the last erasure, backwards. */
+/** The expected history: the user's records in the journal since the last erasure, newest first. */
 const expected = (state: MemoryStorage.MemoryState, userId: string, before = Infinity) => {
   const records = recordsOf(state).filter(
     ({ subject }) => subject.actor === "user" && subject.userId === userId,
@@ -52,23 +52,21 @@ describe("A user's history", () => {
     }),
   )
 
-  it.effect(
-    "begins below the sequence that is asked for, which need not be one of the user's",
-    () =>
-      Effect.gen(function* () {
-        const state = new MemoryStorage.MemoryState()
-        const { engine } = yield* startInMemory({ state }, { snapshotIntervalMs })
-        for (let turn = 0; turn < 6; turn++) {
-          yield* engine.askUser(sandbox, reward(`u${turn % 2}`, 1))
-          if (turn === 3) yield* TestClock.adjust(snapshotIntervalMs)
-        }
-        for (let before = 0; before <= 8; before++) {
-          expect(yield* historyOf(engine, "u0", before)).toEqual(expected(state, "u0", before))
-        }
-      }),
+  it.effect("begins below the given sequence, which need not be that of a record of the user", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const { engine } = yield* startInMemory({ state }, { snapshotIntervalMs })
+      for (let turn = 0; turn < 6; turn++) {
+        yield* engine.askUser(sandbox, reward(`u${turn % 2}`, 1))
+        if (turn === 3) yield* TestClock.adjust(snapshotIntervalMs)
+      }
+      for (let before = 0; before <= 8; before++) {
+        expect(yield* historyOf(engine, "u0", before)).toEqual(expected(state, "u0", before))
+      }
+    }),
   )
 
-  it.effect("is empty for a user who was never seen, also in another environment", () =>
+  it.effect("is empty for a user who does not exist in the environment", () =>
     Effect.gen(function* () {
       const { engine } = yield* startInMemory()
       yield* engine.askUser(sandbox, reward("u1", 5))
@@ -94,101 +92,103 @@ describe("A user's history", () => {
     }),
   )
 
-  it.effect("is whole for a reader who pauses while a snapshot is taken and more comes", () =>
-    Effect.gen(function* () {
-      const state = new MemoryStorage.MemoryState()
-      const { engine } = yield* startInMemory({ state }, { snapshotIntervalMs })
-      const count = 2 * limits.historyTurnRecordsMax + 10
-      const give = engine.askUsers(
-        sandbox,
-        Array.from({ length: count }, () => reward("u1", 1)),
-      )
-      yield* give
-      const before = expected(state, "u1")
-      const read: Array<JournalRecord> = []
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const pull = yield* Stream.toPull(engine.readHistory(sandbox, "u1"))
-          read.push(...(yield* pull).flat())
-          expect(read.length).toBeLessThan(count)
-          yield* give
-          yield* TestClock.adjust(snapshotIntervalMs)
-          yield* give
-          yield* Pull.catchDone(
-            Effect.forever(Effect.map(pull, (chunks) => read.push(...chunks.flat()))),
-            () => Effect.void,
-          )
-        }),
-      )
-      expect(sequences(read)).toEqual(sequences(before))
-    }),
-  )
-
   it.effect(
-    "finds any record to undo, in memory behind more than a turn looks at, and on disk",
+    "is complete for a reader that pauses while a snapshot is taken and records are added",
     () =>
       Effect.gen(function* () {
         const state = new MemoryStorage.MemoryState()
         const { engine } = yield* startInMemory({ state }, { snapshotIntervalMs })
-        const give = (amount: number) =>
-          engine.askUsers(
-            sandbox,
-            Array.from({ length: limits.historyTurnRecordsMax + 10 }, () => reward("u1", amount)),
-          )
-        const undo = (sequence: number) => {
-          const at = recordsOf(state)[sequence - 1]!.at
-          const command = { kind: "revocation", of: "reward", sequence, at } as const
-          return engine.askUser(sandbox, { userId: "u1", command })
-        }
-        yield* engine.askUser(sandbox, reward("u1", 1_000))
-        yield* engine.askUser(sandbox, reward("u1", 100))
-        yield* engine.askUser(sandbox, reward("u2", 5))
-        yield* give(1)
-        yield* undo(1)
-        yield* TestClock.adjust(snapshotIntervalMs)
-        yield* give(1)
-        yield* undo(2)
-        const xp = 2 * (limits.historyTurnRecordsMax + 10)
-        expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(xp)
-        // A record of another user.
-        expect(yield* Effect.flip(undo(3))).toMatchObject({ _tag: "LaurelError" })
-        expect((yield* engine.readUser(sandbox, "u2"))?.xp).toBe(5)
+        const count = 2 * limits.historyTurnRecordsMax + 10
+        const give = engine.askUsers(
+          sandbox,
+          Array.from({ length: count }, () => reward("u1", 1)),
+        )
+        yield* give
+        const before = expected(state, "u1")
+        const read: Array<JournalRecord> = []
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const pull = yield* Stream.toPull(engine.readHistory(sandbox, "u1"))
+            read.push(...(yield* pull).flat())
+            expect(read.length).toBeLessThan(count)
+            yield* give
+            yield* TestClock.adjust(snapshotIntervalMs)
+            yield* give
+            yield* Pull.catchDone(
+              Effect.forever(Effect.map(pull, (chunks) => read.push(...chunks.flat()))),
+              () => Effect.void,
+            )
+          }),
+        )
+        expect(sequences(read)).toEqual(sequences(before))
       }),
   )
 
+  it.effect("has any record for an undo, in memory beyond the bound of a turn, and on disk", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const { engine } = yield* startInMemory({ state }, { snapshotIntervalMs })
+      const give = (amount: number) =>
+        engine.askUsers(
+          sandbox,
+          Array.from({ length: limits.historyTurnRecordsMax + 10 }, () => reward("u1", amount)),
+        )
+      const undo = (sequence: number) => {
+        const at = recordsOf(state)[sequence - 1]!.at
+        const command = { kind: "revocation", of: "reward", sequence, at } as const
+        return engine.askUser(sandbox, { userId: "u1", command })
+      }
+      yield* engine.askUser(sandbox, reward("u1", 1_000))
+      yield* engine.askUser(sandbox, reward("u1", 100))
+      yield* engine.askUser(sandbox, reward("u2", 5))
+      yield* give(1)
+      yield* undo(1)
+      yield* TestClock.adjust(snapshotIntervalMs)
+      yield* give(1)
+      yield* undo(2)
+      const xp = 2 * (limits.historyTurnRecordsMax + 10)
+      expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(xp)
+      // A record of another user.
+      expect(yield* Effect.flip(undo(3))).toMatchObject({ _tag: "LaurelError" })
+      expect((yield* engine.readUser(sandbox, "u2"))?.xp).toBe(5)
+    }),
+  )
+
   for (const seed of seeds(4)) {
-    it.effect(`is the user's part of the journal, whatever happens; LAUREL_TEST_SEED=${seed}`, () =>
-      Effect.gen(function* () {
-        const random = new Random(seed)
-        const state = new MemoryStorage.MemoryState()
-        const options = { snapshotIntervalMs, snapshotSliceEntriesMax: 3, residentUsersMax: 4 }
-        let running = yield* startInMemory({ state }, options)
-        const users = ["u1", "constructor", "ü3", "u4", "u5", "u6"]
-        for (let step = 0; step < 150; step++) {
-          const kind = random.next()
-          if (kind < 0.15) yield* TestClock.adjust(snapshotIntervalMs)
-          else if (kind < 0.2) {
-            yield* running.close(random.chance(0.5) ? "kill" : undefined)
-            running = yield* startInMemory({ state }, options)
-          } else if (kind < 0.4) {
-            const userId = random.pick(users)
-            const before = random.chance(0.5) ? undefined : random.integer(0, 400)
-            const found = yield* historyOf(running.engine, userId, before)
-            expect(found).toEqual(expected(state, userId, before))
-          } else if (kind < 0.45) {
-            const command = { kind: "erasure" } as const
-            const message = { userId: random.pick(users), command }
-            yield* Effect.result(running.engine.askUser(sandbox, message))
-          } else {
-            const long = "x".repeat(random.pick([0, 100, 3_000]))
-            const messages = Array.from({ length: random.integer(1, 10) }, () =>
-              event(random.pick(users), "TAP", { metadata: { long } }),
-            )
-            yield* running.engine.askUsers(sandbox, messages)
+    it.effect(
+      `equals the user's records in the journal after random commands; LAUREL_TEST_SEED=${seed}`,
+      () =>
+        Effect.gen(function* () {
+          const random = new Random(seed)
+          const state = new MemoryStorage.MemoryState()
+          const options = { snapshotIntervalMs, snapshotSliceEntriesMax: 3, residentUsersMax: 4 }
+          let running = yield* startInMemory({ state }, options)
+          const users = ["u1", "constructor", "ü3", "u4", "u5", "u6"]
+          for (let step = 0; step < 150; step++) {
+            const kind = random.next()
+            if (kind < 0.15) yield* TestClock.adjust(snapshotIntervalMs)
+            else if (kind < 0.2) {
+              yield* running.close(random.chance(0.5) ? "kill" : undefined)
+              running = yield* startInMemory({ state }, options)
+            } else if (kind < 0.4) {
+              const userId = random.pick(users)
+              const before = random.chance(0.5) ? undefined : random.integer(0, 400)
+              const found = yield* historyOf(running.engine, userId, before)
+              expect(found).toEqual(expected(state, userId, before))
+            } else if (kind < 0.45) {
+              const command = { kind: "erasure" } as const
+              const message = { userId: random.pick(users), command }
+              yield* Effect.result(running.engine.askUser(sandbox, message))
+            } else {
+              const long = "x".repeat(random.pick([0, 100, 3_000]))
+              const messages = Array.from({ length: random.integer(1, 10) }, () =>
+                event(random.pick(users), "TAP", { metadata: { long } }),
+              )
+              yield* running.engine.askUsers(sandbox, messages)
+            }
           }
-        }
-        yield* running.close()
-      }),
+          yield* running.close()
+        }),
     )
   }
 })

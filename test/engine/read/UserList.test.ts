@@ -61,7 +61,7 @@ describe("The list of users", () => {
     }),
   )
 
-  it.effect("shows users as they are now, also where the snapshot has an older state", () =>
+  it.effect("shows the present state of users, also if the snapshot has an older one", () =>
     Effect.gen(function* () {
       const { engine } = yield* startInMemory({}, { snapshotIntervalMs })
       yield* engine.askUser(sandbox, reward("u1", 5))
@@ -72,7 +72,7 @@ describe("The list of users", () => {
     }),
   )
 
-  it.effect("finds parts of ids and of display names, in any case of letters", () =>
+  it.effect("finds parts of ids and display names, in upper or lower case", () =>
     Effect.gen(function* () {
       const running = yield* startInMemory({}, { snapshotIntervalMs })
       const { engine } = running
@@ -101,7 +101,7 @@ describe("The list of users", () => {
     }),
   )
 
-  it.effect("reports a damaged value rather than to list without it", () =>
+  it.effect("reports a damaged value, and does not list without it", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const first = yield* startInMemory({ state })
@@ -126,7 +126,7 @@ describe("The list of users", () => {
   )
 
   for (const seed of seeds(5)) {
-    it.effect(`is what is there, whatever happens; LAUREL_TEST_SEED=${seed}`, () =>
+    it.effect(`equals the users of a model after random commands; LAUREL_TEST_SEED=${seed}`, () =>
       Effect.gen(function* () {
         const random = new Random(seed)
         const state = new MemoryStorage.MemoryState()
@@ -181,7 +181,7 @@ describe("The list of users", () => {
 
 describe("Sorting in turns", () => {
   for (const seed of seeds(5)) {
-    it.effect(`gives what sorting at once gives; LAUREL_TEST_SEED=${seed}`, () =>
+    it.effect(`equals sorting at once; LAUREL_TEST_SEED=${seed}`, () =>
       Effect.gen(function* () {
         const random = new Random(seed)
         const size = limits.sortTurnItemsMax
@@ -194,7 +194,7 @@ describe("Sorting in turns", () => {
     )
   }
 
-  it.effect("lets others have their turns meanwhile", () =>
+  it.effect("yields to the event loop between parts", () =>
     Effect.gen(function* () {
       let turns = 0
       let counting = true

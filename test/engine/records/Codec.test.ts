@@ -33,11 +33,11 @@ const where = [
 ] as const
 
 describe("A project's value in the snapshot", () => {
-  it("is the state of a project that has nothing", () => {
+  it("restores the state of a new project", () => {
     expect(through(emptyProject)).toEqual(emptyProject)
   })
 
-  it("is the whole state, in its order", () => {
+  it("restores the whole state, with the order of definitions", () => {
     const step = { key: "k", action: "TAP", where, target: 3 }
     const freezes = { initial: 1, max: 3, everyDays: null }
     const rich = questWith({
@@ -100,7 +100,7 @@ describe("The directory's value in the snapshot", () => {
   const through = (directory: DirectoryState): DirectoryState =>
     decodeDirectory(Buffer.from(encodeDirectory(directory)))
 
-  it("is the state with its accounts, sessions and invitations", () => {
+  it("restores the state with accounts, sessions and invitations", () => {
     const access = { owner: true, projects: [] }
     const directory: DirectoryState = {
       ...emptyDirectory,
@@ -154,7 +154,7 @@ describe("The directory's value in the snapshot", () => {
     expect(through(directory)).toEqual(directory)
   })
 
-  it("of a version without accounts has none, and is written as it was", () => {
+  it("of a version without accounts has no accounts, and is written as it was", () => {
     const old = JSON.stringify({ sequence: 3, hashSecret: null, projects: [], keys: [] })
     const directory = decodeDirectory(Buffer.from(old))
     expect(directory).toEqual({ ...emptyDirectory, sequence: 3 })

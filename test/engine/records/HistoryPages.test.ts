@@ -16,7 +16,7 @@ const isIn = (key: Uint8Array, { from, until }: { from: Uint8Array; until: Uint8
   Buffer.compare(from, key) <= 0 && Buffer.compare(key, until) < 0
 
 describe("The key of a page", () => {
-  it("is that of the partition of its first record", () => {
+  it("has the partition of its first record", () => {
     expect([1, size - 1, size, 2 * size - 1, 2 * size].map(partitionOf)).toEqual([0, 0, 1, 1, 2])
     for (const first of [1, size - 1, size, 7 * size + 3]) {
       const key = pageKey(sandbox, "ada", first)
@@ -49,7 +49,7 @@ describe("The key of a page", () => {
     expect(isIn(pageKey(sandbox, "ada", 5), rangeOf(prefix))).toBe(false)
   })
 
-  it("is no other key", () => {
+  it("is not decoded from other keys", () => {
     const strange = [
       compositeKey(sandbox),
       compositeKey(sandbox, "ada"),

@@ -5,7 +5,7 @@ import { anEnvironment } from "../fixture.ts"
 
 describe("Pending records", () => {
   for (const seed of seeds(5)) {
-    it(`are found along each actor's, however many wait; LAUREL_TEST_SEED=${seed}`, () => {
+    it(`are found along their actor's list, however many wait; LAUREL_TEST_SEED=${seed}`, () => {
       const random = new Random(seed)
       const start = random.integer(0, 10_000)
       const pending = new PendingRecords(start)
@@ -19,7 +19,7 @@ describe("Pending records", () => {
         pending.texts.append(JSON.stringify({ sequence, facts: [] }))
         pending.link(actors[actor]!, hash)
         all.push({ actor, sequence, hash })
-        // As if they became durable some time later, and a snapshot had them later still.
+        // They become durable some time later, and a snapshot has them later still.
         const durable = all[all.length - 50]
         if (durable !== undefined) actors[durable.actor]!.lastDurable = durable.sequence
         if (random.chance(1 / 2_000)) {

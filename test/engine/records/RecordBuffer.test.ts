@@ -3,7 +3,7 @@ import { RecordBuffer } from "../../../src/engine/records/RecordBuffer.ts"
 import { limits } from "../../../src/Limits.ts"
 import { batchRecords } from "../../../src/storage/Frames.ts"
 
-/** Adds the texts, as they are appended or as they are found in the journal. */
+/** Adds the texts, either as appended or as read from the journal. */
 const ways: ReadonlyArray<readonly [string, (texts: RecordBuffer, text: string) => void]> = [
   ["appended", (texts, text) => void texts.append(text)],
   ["read back", (texts, text) => texts.keep(Buffer.from(text))],
@@ -11,7 +11,7 @@ const ways: ReadonlyArray<readonly [string, (texts: RecordBuffer, text: string) 
 
 describe("The texts of pending records", () => {
   for (const [way, add] of ways) {
-    it(`stay as they were ${way} until the snapshot has their records`, () => {
+    it(`${way} stay the same until the snapshot has their records`, () => {
       const watermark = 7
       const texts = new RecordBuffer(watermark)
       const said = (sequence: number) => `ü🏆${sequence}`.repeat(sequence % 2 === 0 ? 1 : 1_000)
@@ -31,7 +31,7 @@ describe("The texts of pending records", () => {
       expect(texts.nextSequence).toBe(end + 1)
     })
 
-    it(`keep every byte where one just fits behind another, and where it does not (${way})`, () => {
+    it(`keep every byte if one just fits behind another, and if it does not (${way})`, () => {
       const filler = "f".repeat(limits.recordSlabBytes - 100)
       for (let length = 60; length <= 120; length++) {
         const texts = new RecordBuffer(0)
@@ -42,7 +42,7 @@ describe("The texts of pending records", () => {
       }
     })
 
-    it(`use their memory again, and may be longer than a slab (${way})`, () => {
+    it(`reuse memory, and may be longer than a slab (${way})`, () => {
       const texts = new RecordBuffer(0)
       const memory = new Set<ArrayBufferLike>()
       const long = "y".repeat(limits.recordSlabBytes)
@@ -57,7 +57,7 @@ describe("The texts of pending records", () => {
     })
   }
 
-  it("are the frames of a batch, wherever the last batch ended", () => {
+  it("are the frames of a batch, wherever the batch before ended", () => {
     const texts = new RecordBuffer(0)
     const third = "z".repeat(Math.floor(limits.recordSlabBytes / 3))
     const slabs = new Set<ArrayBufferLike>()

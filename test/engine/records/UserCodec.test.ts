@@ -61,7 +61,7 @@ describe("A user's value", () => {
     expect(decodeUser(encodeUser(user, 0))).toEqual(user)
   })
 
-  it("has at its head the numbers for a start, at any offset", () => {
+  it("has the numbers for a start at its head, at any offset", () => {
     const value = Buffer.concat([Buffer.alloc(3), encodeUser(rich, 0xffff_ffff)])
     const view = dataViewOf(value)
     expect(decodeUserHead(view, 3)).toEqual({
@@ -82,7 +82,7 @@ describe("A user's value", () => {
     expect(hasWindows(view, 3)).toBe(true)
   })
 
-  it("without windows costs nothing for them, hidden or not", () => {
+  it("without windows has no bytes for them, hidden or not", () => {
     expect(hasWindows(dataViewOf(encodeUser(plain, 0)), 0)).toBe(false)
     const hidden = { ...plain, profile: { ...emptyProfile, hidden: true } }
     expect(hasWindows(dataViewOf(encodeUser(hidden, 0)), 0)).toBe(false)
@@ -90,7 +90,7 @@ describe("A user's value", () => {
     expect(decodeUser(encodeUser(plain, 0)).profile).toBe(emptyProfile)
   })
 
-  it("shows its display name in a row of values", () => {
+  it("has a display name that is found among consecutive values", () => {
     const named = (displayName: string | null, profile: Partial<UserState["profile"]> = {}) => ({
       ...plain,
       profile: { displayName, timezone: null, attributes: {}, hidden: false, ...profile },
@@ -105,7 +105,7 @@ describe("A user's value", () => {
       named("line\nbreak and \u0001 and \ud800"),
       { ...named("x"), id: '"profile":{"displayName":"' },
       plain,
-      // Its members in another order, as an import may have them.
+      // The members have another order, as in an import.
       { ...plain, profile: { hidden: false, attributes: {}, timezone: null, displayName: "last" } },
       plain,
     ]

@@ -11,7 +11,7 @@ import { event, once, sandbox } from "../fixture.ts"
 const users = 12
 
 describe("A journal that is folded slice by slice", () => {
-  it.live("leads to what a start makes of all of it at once", () =>
+  it.live("leads to the state that a start makes of the whole journal", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryFolder
       const host = yield* makeWorkerHost({ background: false })
@@ -23,7 +23,7 @@ describe("A journal that is folded slice by slice", () => {
       yield* busy(first.engine, users, 5)
       yield* first.engine.askUser(sandbox, { userId: "u3", command: { kind: "erasure" } })
       const until = first.archives.position().lastSequence
-      // Nothing of it is in a snapshot yet.
+      // No snapshot was taken.
       yield* first.close("kill")
       const folded = yield* temporaryFolder
       yield* Effect.promise(() => cp(directory, folded, { recursive: true }))
@@ -70,7 +70,7 @@ describe("A journal that is folded slice by slice", () => {
     }),
   )
 
-  it.live("stays as it is where a start can hold all of it", () =>
+  it.live("is left as it is if a start can hold all of it", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryFolder
       const host = yield* makeWorkerHost({ background: false })

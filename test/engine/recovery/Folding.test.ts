@@ -1,4 +1,4 @@
-/** An engine that folds the records of another one: whatever it has folded, it goes on as that engine's restart would. */
+/** An engine that folds the records of another one continues as a restart of that engine would. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
@@ -14,7 +14,9 @@ import { event, once, reward, sandbox, startInMemory } from "../fixture.ts"
 const users = 12
 const nextTurn = Effect.promise(() => new Promise<void>((done) => setImmediate(done)))
 
-/** An engine on a copy of its own that has no record yet, and the records of the other one on their way to it. */
+/**
+ * An engine on a storage of its own, empty at first, which gets the records of the other engine.
+ */
 const follower = Effect.fnUntraced(function* (
   options: Partial<EngineOptions> = {},
   change: (storage: Storage["Service"]) => Partial<Storage["Service"]> = () => ({}),
@@ -35,7 +37,7 @@ const follower = Effect.fnUntraced(function* (
     idFilterBytes: 256,
     ...options,
   }).pipe(Effect.provideService(Storage, storage), Scope.provide(scope))
-  /** Folds what `owner` has more, so many records at a time. */
+  /** Folds the further records of `owner`, a number of records at a time. */
   const takeOver = Effect.fnUntraced(function* (owner: MemoryStorage.MemoryState, atOnce: number) {
     while (state.lastSequence < owner.lastSequence) {
       const from = state.lastSequence
@@ -49,7 +51,7 @@ const follower = Effect.fnUntraced(function* (
   return { ...engine, state, broken, takeOver, serve: Scope.provide(engine.serve, scope), close }
 })
 
-/** What readers and callers find; asks as they would, so that it changes the engine. */
+/** What readers and callers find. Sends commands, so it changes the engine. */
 const answersOf = Effect.fnUntraced(function* (
   engine: Effect.Success<ReturnType<typeof startInMemory>>["engine"],
 ) {
@@ -70,7 +72,7 @@ const answersOf = Effect.fnUntraced(function* (
   return { ...before, duplicates, replayed: again.replayed, after: yield* seen(engine, users) }
 })
 
-/** All that an owner does before it ends, with `between` from time to time. */
+/** The commands of an owner before it ends, with calls of `between`. */
 const owning = Effect.fnUntraced(function* (
   owner: Effect.Success<ReturnType<typeof startInMemory>>,
   between: Effect.Effect<void, unknown>,
@@ -100,7 +102,7 @@ describe("An engine that folds another one's records", () => {
     ["with less room than users", { snapshotIntervalMs: hour, residentUsersMax: 3 }, 7],
   ]
   for (const [name, options, atOnce] of ways) {
-    it.effect(`goes on as that one's restart would: ${name}`, () =>
+    it.effect(`continues as a restart of that one would: ${name}`, () =>
       Effect.gen(function* () {
         const state = new MemoryStorage.MemoryState()
         yield* TestClock.setTime(86_400_000 - 20_000)
@@ -116,7 +118,7 @@ describe("An engine that folds another one's records", () => {
         expect(yield* answersOf(served)).toEqual(expected)
         yield* served.drain
         yield* two.close
-        // What it has written is a journal and a snapshot as any other.
+        // Its journal and its snapshot are valid.
         const again = yield* startInMemory({ state: two.state })
         expect(yield* seen(again.engine, users)).toEqual(expected.after)
         expect(two.broken).toEqual([])
@@ -124,7 +126,7 @@ describe("An engine that folds another one's records", () => {
     )
   }
 
-  it.effect("keeps the journal that its storage needs beyond the ordinary time", () =>
+  it.effect("keeps the journal that its storage needs longer than the usual retention", () =>
     Effect.gen(function* () {
       const day = 86_400_000
       const state = new MemoryStorage.MemoryState()
@@ -151,7 +153,7 @@ describe("An engine that folds another one's records", () => {
       expect(two.state.firstSequence).toBeLessThanOrEqual(needed)
       expect(two.state.firstSequence).toBeGreaterThan(1)
       expect(other.state.firstSequence).toBeGreaterThan(needed)
-      // As its owner, until readers say what they need.
+      // The engine serves now, and its readers have not said yet what they need.
       yield* two.serve
       yield* TestClock.adjust(limits.journalRetentionMs)
       yield* two.leave
@@ -159,7 +161,7 @@ describe("An engine that folds another one's records", () => {
     }),
   )
 
-  it.effect("leaves a snapshot where it was no owner, from which another one goes on", () =>
+  it.effect("leaves a snapshot if it never served, and another engine continues from that", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const owner = yield* startInMemory({ state }, { snapshotIntervalMs: hour })
@@ -182,7 +184,7 @@ describe("An engine that folds another one's records", () => {
     }),
   )
 
-  it.effect("waits for a full disk where only a snapshot makes room for the next user", () =>
+  it.effect("waits for a full disk if only a snapshot makes room for the next user", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const owner = yield* startInMemory({ state }, { snapshotIntervalMs: hour })
@@ -211,7 +213,7 @@ describe("An engine that folds another one's records", () => {
     }),
   )
 
-  it.effect("waits, in pauses, where another engine of the process has all the room", () =>
+  it.effect("waits in pauses while another engine of the process has all the room", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const owner = yield* startInMemory({ state }, { snapshotIntervalMs: hour })
@@ -229,7 +231,8 @@ describe("An engine that folds another one's records", () => {
       shared.residents.join(other)
       const two = yield* follower({ snapshotIntervalMs: hour, shared })
       const folding = yield* Effect.forkChild(two.takeOver(state, 7))
-      // The first attempt may have records of its own to write; the clock stands still meanwhile.
+      // The first attempt may have records of its own to write; the clock does not advance
+      // meanwhile.
       while (asked === 0) yield* nextTurn
       for (let turn = 0; turn < 100; turn++) yield* nextTurn
       expect(asked).toBeLessThanOrEqual(2)
@@ -245,7 +248,7 @@ describe("An engine that folds another one's records", () => {
     }),
   )
 
-  it.effect("fails where its disk does, and reports what runs beside it", () =>
+  it.effect("fails if its disk fails, and reports a failure of background work", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const owner = yield* startInMemory({ state }, { snapshotIntervalMs: hour })

@@ -17,7 +17,7 @@ const reporting = () => {
 }
 
 describe("Recovery", () => {
-  it.effect("replays what the snapshot does not have, and says how much", () =>
+  it.effect("replays the records that the snapshot lacks, and reports their number", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const first = yield* startInMemory({ state }, { snapshotIntervalMs: 1_000 })
@@ -41,7 +41,7 @@ describe("Recovery", () => {
     }),
   )
 
-  it.effect("finds each environment's users on its own boards", () =>
+  it.effect("lists each environment's users on its own boards", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const first = yield* startInMemory({ state })
@@ -67,7 +67,7 @@ describe("Recovery", () => {
     }),
   )
 
-  it.effect("goes on counting where the journal ended, and never lets time go back", () =>
+  it.effect("continues with the next sequence, and never lets time go back", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       yield* TestClock.setTime(1_000_000)
@@ -81,7 +81,7 @@ describe("Recovery", () => {
     }),
   )
 
-  it.effect("refuses a journal that ends before the snapshot, and says what is missing", () =>
+  it.effect("refuses a journal that ends before the snapshot, and names what is missing", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const first = yield* startInMemory({ state })
@@ -108,7 +108,7 @@ describe("Recovery", () => {
     }),
   )
 
-  it.effect("never serves a value that is damaged, and names it among those that are not", () =>
+  it.effect("refuses a damaged value, and names it", () =>
     Effect.gen(function* () {
       const users = ["u0", "u1", "u2"]
       for (const [index, user] of users.entries()) {
@@ -131,14 +131,14 @@ describe("Recovery", () => {
     }),
   )
 
-  it.effect("takes it for damage when the store has a user twice", () =>
+  it.effect("reports a user whom the store has twice as damage", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const first = yield* startInMemory({ state })
       yield* first.engine.askUser(sandbox, reward("u1", 5))
       yield* first.close()
       const storage = MemoryStorage.make({ state })
-      // As when two pointers of a page lead to the same entry.
+      // As if two pointers in a page led to the same entry.
       const readBlocks: typeof storage.readBlocks = (range) =>
         Stream.concat(storage.readBlocks(range), storage.readBlocks(range))
       const error = yield* Effect.flip(start({ ...storage, readBlocks }))
@@ -147,7 +147,7 @@ describe("Recovery", () => {
     }),
   )
 
-  it.effect("takes nothing else that fails at a board for damage", () =>
+  it.effect("does not report another failure of a board as damage", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const first = yield* startInMemory({ state })
@@ -166,7 +166,7 @@ describe("Recovery", () => {
 
 describe("The periodic snapshot", () => {
   it.effect(
-    "without space loses nothing, lets writes go on, and is taken as soon as there is space",
+    "without space loses nothing, lets writes continue, and is taken once there is space",
     () =>
       Effect.gen(function* () {
         const state = new MemoryStorage.MemoryState()
@@ -200,7 +200,7 @@ describe("The periodic snapshot", () => {
       }),
   )
 
-  it.effect("keeps the journal for its retention and lets go of what is older", () =>
+  it.effect("keeps the journal for its retention, and prunes what is older", () =>
     Effect.gen(function* () {
       const memory = MemoryStorage.make()
       let pruned = 0
@@ -232,28 +232,26 @@ describe("The periodic snapshot", () => {
     }),
   )
 
-  it.effect(
-    "without writes, appends a heartbeat at the interval that it was given, not before",
-    () =>
-      Effect.gen(function* () {
-        const [heartbeatMs, snapshotIntervalMs] = [3_600_000, 60_000]
-        const { committed, engine } = yield* start(MemoryStorage.make(), {
-          ...{ heartbeatMs, snapshotIntervalMs },
-          sweepIntervalMs: 24 * 3_600_000,
-        })
-        yield* engine.askUser(sandbox, event("u1", "TAP"))
-        const records = committed.length
-        // It counts from the snapshot that has the event.
-        yield* TestClock.adjust(heartbeatMs)
-        expect(committed).toHaveLength(records)
-        yield* TestClock.adjust(2 * snapshotIntervalMs)
-        expect(committed.slice(records)).toMatchObject([
-          { subject: { actor: "directory" }, facts: [] },
-        ])
-      }),
+  it.effect("without writes appends a heartbeat after heartbeatMs, not before", () =>
+    Effect.gen(function* () {
+      const [heartbeatMs, snapshotIntervalMs] = [3_600_000, 60_000]
+      const { committed, engine } = yield* start(MemoryStorage.make(), {
+        ...{ heartbeatMs, snapshotIntervalMs },
+        sweepIntervalMs: 24 * 3_600_000,
+      })
+      yield* engine.askUser(sandbox, event("u1", "TAP"))
+      const records = committed.length
+      // The interval begins with the snapshot that has the event.
+      yield* TestClock.adjust(heartbeatMs)
+      expect(committed).toHaveLength(records)
+      yield* TestClock.adjust(2 * snapshotIntervalMs)
+      expect(committed.slice(records)).toMatchObject([
+        { subject: { actor: "directory" }, facts: [] },
+      ])
+    }),
   )
 
-  it.effect("keeps what somebody needs of the journal beyond its retention", () =>
+  it.effect("keeps records that a reader needs beyond the journal's retention", () =>
     Effect.gen(function* () {
       const memory = MemoryStorage.make()
       const pruned: Array<number> = []
@@ -275,7 +273,7 @@ describe("The periodic snapshot", () => {
     }),
   )
 
-  it.effect("in relaxed durability never knows more than the journal", () =>
+  it.effect("in relaxed durability never has more than the journal", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const gate = yield* Latch.make(false)
@@ -299,31 +297,35 @@ describe("The periodic snapshot", () => {
     }),
   )
 
-  it.effect("that could not prune is complete all the same, and the next one goes on from it", () =>
-    Effect.gen(function* () {
-      const state = new MemoryStorage.MemoryState()
-      const memory = MemoryStorage.make({ state })
-      const disk = { full: true }
-      const { close, engine } = yield* start(
-        {
-          ...memory,
-          prune: (sequence) =>
-            Effect.suspend(() =>
-              disk.full ? Effect.fail(new NoSpace({ operation: "prune" })) : memory.prune(sequence),
-            ),
-        },
-        { snapshotIntervalMs: 1_000 },
-      )
-      const first = yield* engine.askUser(sandbox, reward("u1", 5, "r1"))
-      yield* TestClock.adjust(1_000)
-      yield* engine.askUser(sandbox, reward("u2", 7, "r2"))
-      yield* TestClock.adjust(1_000)
-      disk.full = false
-      yield* TestClock.adjust(2_000)
-      yield* close()
-      const second = yield* startInMemory({ state })
-      const again = yield* second.engine.askUser(sandbox, reward("u1", 5, "r1"))
-      expect(again.reply).toEqual({ ...first.reply, duplicate: true })
-    }),
+  it.effect(
+    "that could not prune is complete nevertheless, and the next one continues from it",
+    () =>
+      Effect.gen(function* () {
+        const state = new MemoryStorage.MemoryState()
+        const memory = MemoryStorage.make({ state })
+        const disk = { full: true }
+        const { close, engine } = yield* start(
+          {
+            ...memory,
+            prune: (sequence) =>
+              Effect.suspend(() =>
+                disk.full
+                  ? Effect.fail(new NoSpace({ operation: "prune" }))
+                  : memory.prune(sequence),
+              ),
+          },
+          { snapshotIntervalMs: 1_000 },
+        )
+        const first = yield* engine.askUser(sandbox, reward("u1", 5, "r1"))
+        yield* TestClock.adjust(1_000)
+        yield* engine.askUser(sandbox, reward("u2", 7, "r2"))
+        yield* TestClock.adjust(1_000)
+        disk.full = false
+        yield* TestClock.adjust(2_000)
+        yield* close()
+        const second = yield* startInMemory({ state })
+        const again = yield* second.engine.askUser(sandbox, reward("u1", 5, "r1"))
+        expect(again.reply).toEqual({ ...first.reply, duplicate: true })
+      }),
   )
 })

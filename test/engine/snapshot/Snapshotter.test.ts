@@ -18,7 +18,9 @@ import { NoSpace, type Storage } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { anEnvironment } from "../fixture.ts"
 
-/** A snapshotter over `storage`, and the actor of one user, whose records `reward` makes durable. */
+/**
+ * A snapshotter over `storage`, and the actor of one user, whose records `reward` makes durable.
+ */
 const world = Effect.fnUntraced(function* (storage: Storage["Service"]) {
   const mark = { watermark: 0, at: 0, journal: [] }
   const state = yield* openState({ storage, mark, now: () => 0 }, { idFilterBytes: 64 })
@@ -45,7 +47,8 @@ const world = Effect.fnUntraced(function* (storage: Storage["Service"]) {
       ],
     }
     const next = actor.kind.apply(actor.durable, record)
-    // As the engine does it: the last of them asks for a snapshot before its state may be seen.
+    // In the order of the commit stages: the last record asks for a snapshot before its state is
+    // durable.
     pending.texts.keep(Buffer.from(JSON.stringify(record)))
     pending.link(actor, undefined)
     changed.committed(actor, sequence)
@@ -56,7 +59,7 @@ const world = Effect.fnUntraced(function* (storage: Storage["Service"]) {
 
 describe("A snapshot", () => {
   it.effect(
-    "that a commit asks for has all that the commit brings, in slices of a bounded size",
+    "that a commit requests has all records of the commit, in slices of a bounded size",
     () =>
       Effect.gen(function* () {
         const memory = MemoryStorage.make()
@@ -77,7 +80,7 @@ describe("A snapshot", () => {
         expect(pending.watermark).toBe(limits.snapshotRecordsMax)
         const value = yield* readActorValue(storage, actor.subject)
         expect(decodeUser(value!)?.sequence).toBe(limits.snapshotRecordsMax)
-        // Of fewer than `sliceEntriesMax` entries, but many bytes.
+        // The slices have fewer than `sliceEntriesMax` entries, but many bytes.
         expect(slices.length).toBeGreaterThan(1)
         for (const bytes of slices.slice(0, -1)) {
           expect(bytes).toBeGreaterThanOrEqual(limits.snapshotSliceBytesMax)
@@ -86,59 +89,55 @@ describe("A snapshot", () => {
       }),
   )
 
-  it.effect(
-    "packs a slice while the one before is written; what could not be written comes again",
-    () =>
-      Effect.gen(function* () {
-        const memory = MemoryStorage.make()
-        const { add } = EntrySlice.prototype
-        let adds = 0
-        let underWay = 0
-        let writes = 0
-        const { actor, pending, reward, snapshotter } = yield* world({
-          ...memory,
-          writeEntries: Effect.fnUntraced(function* (entries) {
-            const addsBefore = adds
-            const { memory: shared, used } = EntrySlice.of(entries).shared
-            const packed = crc32(Buffer.from(shared, 0, used))
-            expect(underWay++).toBe(0)
-            if (writes++ < 2) while (adds === addsBefore) yield* yieldToEventLoop
-            yield* yieldToEventLoop
-            expect(crc32(Buffer.from(shared, 0, used))).toBe(packed)
-            underWay--
-            if (writes === 2) return yield* new NoSpace({ operation: "write" })
-            yield* memory.writeEntries(entries)
-          }),
-        })
-        const records = 100_000
-        for (let sequence = 1; sequence <= records; sequence++) reward(sequence)
-        EntrySlice.prototype.add = function (entry) {
-          adds++
-          add.call(this, entry)
-        }
-        try {
-          expect((yield* Effect.flip(snapshotter.take))._tag).toBe("NoSpace")
-          expect(pending.watermark).toBe(0)
-          expect(writes).toBe(2)
-          yield* snapshotter.take
-        } finally {
-          EntrySlice.prototype.add = add
-        }
-        expect(pending.watermark).toBe(records)
-        const value = yield* readActorValue(memory, actor.subject)
-        expect(decodeUser(value!)?.sequence).toBe(records)
-        const history = yield* Stream.runCollect(
-          memory.readEntries({ table: "history", ...rangeOf(new Uint8Array()) }),
-        )
-        const stored = history
-          .flat()
-          .flatMap(([, page]) => decodePage(openValue(page) as Uint8Array))
-        expect(stored.length).toBe(records)
-      }),
+  it.effect("packs a slice while the one before is written, and writes a failed slice again", () =>
+    Effect.gen(function* () {
+      const memory = MemoryStorage.make()
+      const { add } = EntrySlice.prototype
+      let adds = 0
+      let underWay = 0
+      let writes = 0
+      const { actor, pending, reward, snapshotter } = yield* world({
+        ...memory,
+        writeEntries: Effect.fnUntraced(function* (entries) {
+          const addsBefore = adds
+          const { memory: shared, used } = EntrySlice.of(entries).shared
+          const packed = crc32(Buffer.from(shared, 0, used))
+          expect(underWay++).toBe(0)
+          if (writes++ < 2) while (adds === addsBefore) yield* yieldToEventLoop
+          yield* yieldToEventLoop
+          expect(crc32(Buffer.from(shared, 0, used))).toBe(packed)
+          underWay--
+          if (writes === 2) return yield* new NoSpace({ operation: "write" })
+          yield* memory.writeEntries(entries)
+        }),
+      })
+      const records = 100_000
+      for (let sequence = 1; sequence <= records; sequence++) reward(sequence)
+      EntrySlice.prototype.add = function (entry) {
+        adds++
+        add.call(this, entry)
+      }
+      try {
+        expect((yield* Effect.flip(snapshotter.take))._tag).toBe("NoSpace")
+        expect(pending.watermark).toBe(0)
+        expect(writes).toBe(2)
+        yield* snapshotter.take
+      } finally {
+        EntrySlice.prototype.add = add
+      }
+      expect(pending.watermark).toBe(records)
+      const value = yield* readActorValue(memory, actor.subject)
+      expect(decodeUser(value!)?.sequence).toBe(records)
+      const history = yield* Stream.runCollect(
+        memory.readEntries({ table: "history", ...rangeOf(new Uint8Array()) }),
+      )
+      const stored = history.flat().flatMap(([, page]) => decodePage(openValue(page) as Uint8Array))
+      expect(stored.length).toBe(records)
+    }),
   )
 
   it.effect(
-    "names the value that a user's value replaces, unless a failure or an erasure hides it",
+    "names the value that a user's value replaces, except after a failure or an erasure",
     () =>
       Effect.gen(function* () {
         const memory = MemoryStorage.make()
@@ -150,7 +149,7 @@ describe("A snapshot", () => {
             for (const { replaces, table, value } of entries) {
               if (table === "users" && value !== null) named.push(replaces !== undefined)
             }
-            // The memory refuses a wrong name.
+            // The storage in memory refuses a wrong name.
             const written = memory.writeEntries(entries)
             const noSpace = new NoSpace({ operation: "write" })
             return full ? Effect.andThen(written, Effect.fail(noSpace)) : written

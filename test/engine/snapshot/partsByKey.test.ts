@@ -13,7 +13,7 @@ const nameOf = ({ subject }: { readonly subject: Subject }): string =>
 
 describe("The entries of a snapshot", () => {
   for (const seed of seeds(3)) {
-    it.effect("comes in parts of neighbours, each part before the next, and nothing is lost", () =>
+    it.effect("are divided into parts in the order of keys, and none is lost", () =>
       Effect.gen(function* () {
         const random = new Random(seed)
         const users = Array.from({ length: 20_000 }, (_, n) =>
@@ -39,7 +39,7 @@ describe("The entries of a snapshot", () => {
     )
   }
 
-  it.effect("is one part where that is enough, also where it is nothing", () =>
+  it.effect("are one part if they fit into it, also if there are none", () =>
     Effect.gen(function* () {
       const items = [user("e", "b"), user("e", "a")]
       expect(yield* partsByKey(items, 1_000, new SnapshotTurns())).toEqual([items])

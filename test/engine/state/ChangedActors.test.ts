@@ -7,7 +7,10 @@ import { anEnvironment } from "../fixture.ts"
 
 const max = limits.snapshotRecordsMax
 
-/** Engines that share the bound of records before a snapshot; each has one user, who gets the records. */
+/**
+ * Engines that share the bound of records before a snapshot; each has one user, who gets the
+ * records.
+ */
 const engines = (count: number) => {
   const shared = { count: 0, engines: 0 }
   const made = Array.from({ length: count }, () => {
@@ -35,7 +38,7 @@ const engines = (count: number) => {
 }
 
 describe("Engines that share the bound of records before a snapshot", () => {
-  it.effect("ask for one at the bound: that which has its share of the records", () =>
+  it.effect("ask for one at the bound: the engine that has its share of the records does", () =>
     Effect.gen(function* () {
       const { made, shared } = engines(2)
       const [one, other] = made as [(typeof made)[0], (typeof made)[0]]

@@ -10,7 +10,7 @@ const takeAll = (agenda: Agenda, second: number): ReadonlyArray<number> => {
 }
 
 describe("An agenda", () => {
-  it("hands out members when they are due, in groups, and each once", () => {
+  it("returns members when they are due, in groups, and each once", () => {
     const agenda = new Agenda()
     for (let member = 0; member < 10; member++) agenda.set(member, 100 + (member % 2))
     expect(agenda.nextSecond).toBe(100)
@@ -21,7 +21,7 @@ describe("An agenda", () => {
     expect(agenda.nextSecond).toBe(Number.POSITIVE_INFINITY)
   })
 
-  it("does nothing for who moved later until the new time comes", () => {
+  it("returns a member whose time moved later only at the new time", () => {
     const agenda = new Agenda()
     agenda.set(1, 100)
     agenda.set(1, 300)
@@ -29,7 +29,7 @@ describe("An agenda", () => {
     expect(takeAll(agenda, 300)).toEqual([1])
   })
 
-  it("says that something comes sooner, once, and forgets who has nothing left", () => {
+  it("reports an earlier time once, and forgets members without a due time", () => {
     let sooner = 0
     const agenda = new Agenda(() => sooner++)
     agenda.set(1, 100)
@@ -43,7 +43,7 @@ describe("An agenda", () => {
     expect(takeAll(agenda, 1_000)).toEqual([2])
   })
 
-  it("looks at all again who have something that may come due, slice by slice", () => {
+  it("rechecks all members with a due time, slice by slice", () => {
     const agenda = new Agenda()
     const members = limits.agendaScanMembersMax + 10
     for (let member = 0; member < members; member++)
@@ -58,7 +58,7 @@ describe("An agenda", () => {
     expect(takeAll(agenda, 500)).toEqual([1])
   })
 
-  it.each(seeds(5))("agrees with a list of due times, seed %i", (seed) => {
+  it.each(seeds(5))("equals a list of due times, seed %i", (seed) => {
     const random = new Random(seed)
     const agenda = new Agenda()
     const due = new Map<number, number>()

@@ -11,7 +11,9 @@ const hour = 60 * minute
 const day = 24 * hour
 const stands = limits.clockJumpWaitMs
 
-/** A clock over the machine's, which is set `ahead` of noon; `latest` is that of the newest record. */
+/**
+ * A clock over a machine's clock that is `ahead` of noon; `latest`: the time of the newest record.
+ */
 const running = Effect.fnUntraced(function* ({
   latest,
   jumpMsMax = limits.clockJumpMsMax,
@@ -32,7 +34,7 @@ const running = Effect.fnUntraced(function* ({
 })
 
 describe("The engine's clock", () => {
-  it.effect("follows the machine's as long as nobody sets that", () =>
+  it.effect("follows the machine's clock while that is not set", () =>
     Effect.gen(function* () {
       const { now, steps } = yield* running()
       for (const passed of [0, 1, 999, hour, 40 * day]) {
@@ -43,7 +45,7 @@ describe("The engine's clock", () => {
     }),
   )
 
-  it.effect("goes on while the machine's clock is behind, and meets it in the end", () =>
+  it.effect("runs slower while the machine's clock is behind, until that has caught up", () =>
     Effect.gen(function* () {
       const { engine, now, step, steps } = yield* running()
       step(-hour)
@@ -61,7 +63,7 @@ describe("The engine's clock", () => {
     }),
   )
 
-  it.effect("says nothing of a clock that was set back by less than a second", () =>
+  it.effect("does not report a clock that was set back by less than a second", () =>
     Effect.gen(function* () {
       const { now, step, steps } = yield* running()
       step(1 - limits.clockBehindLoggedMs)
@@ -73,7 +75,7 @@ describe("The engine's clock", () => {
     }),
   )
 
-  it.effect("believes a small jump ahead at once, and a larger one not", () =>
+  it.effect("follows a small jump ahead at once, but not a larger one", () =>
     Effect.gen(function* () {
       const small = yield* running()
       small.step(limits.clockStepMs)
@@ -86,7 +88,7 @@ describe("The engine's clock", () => {
     }),
   )
 
-  it.effect("has nothing of one wrong reading, and goes on meanwhile", () =>
+  it.effect("ignores a single wrong reading, and continues to run", () =>
     Effect.gen(function* () {
       const { now, step, steps } = yield* running()
       step(365 * day)
@@ -100,7 +102,7 @@ describe("The engine's clock", () => {
     }),
   )
 
-  it.effect("believes a jump ahead that has stood, as that of a machine that was suspended", () =>
+  it.effect("follows a jump ahead that has lasted, like that of a suspended machine", () =>
     Effect.gen(function* () {
       const { engine, now, step, steps } = yield* running()
       step(8 * hour)
@@ -117,7 +119,7 @@ describe("The engine's clock", () => {
     }),
   )
 
-  it.effect("lets each jump stand for itself", () =>
+  it.effect("measures the time of each jump separately", () =>
     Effect.gen(function* () {
       const { now, step, steps } = yield* running()
       step(hour)
@@ -133,7 +135,7 @@ describe("The engine's clock", () => {
     }),
   )
 
-  it.effect("never believes a jump beyond what is allowed, however long it stands", () =>
+  it.effect("never follows a jump beyond jumpMsMax, however long it lasts", () =>
     Effect.gen(function* () {
       for (const [jump, believed] of [
         [limits.clockJumpMsMax, true],
@@ -151,7 +153,7 @@ describe("The engine's clock", () => {
 
   describe("at the start", () => {
     it.effect(
-      "begins at the newest record where the machine's clock is behind it, and says so",
+      "begins at the newest record if the machine's clock is behind it, and reports that",
       () =>
         Effect.gen(function* () {
           const { now, steps } = yield* running({ latest: start + hour })
@@ -162,7 +164,7 @@ describe("The engine's clock", () => {
         }),
     )
 
-    it.effect("believes the machine's clock as far as is allowed since the newest record", () =>
+    it.effect("follows the machine's clock up to jumpMsMax after the newest record", () =>
       Effect.gen(function* () {
         const allowed = yield* running({ latest: start - limits.clockJumpMsMax })
         expect([allowed.now(), allowed.steps]).toEqual([start, []])

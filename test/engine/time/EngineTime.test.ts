@@ -1,4 +1,4 @@
-/** The times of records while the machine's clock is set, also between two runs. */
+/** The times of records when the machine's clock is set, also between two runs. */
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
@@ -14,7 +14,7 @@ const hour = 3_600_000
 const year = 365 * 24 * hour
 const seldom = { sweepIntervalMs: hour, snapshotIntervalMs: hour, clockCheckMs: hour }
 
-/** Engines, one after another over one state, on a machine whose clock is stepped. */
+/** Engines that run one after another over one state, on a machine whose clock is set. */
 const machine = Effect.gen(function* () {
   yield* TestClock.setTime(start)
   const { clock, step } = yield* steppedClock
@@ -27,7 +27,7 @@ const machine = Effect.gen(function* () {
 })
 
 describe("A caller", () => {
-  it.effect("waits no longer for a full disk because the machine's clock was set back", () =>
+  it.effect("does not wait longer for a full disk if the machine's clock was set back", () =>
     Effect.gen(function* () {
       const { clock, step } = yield* steppedClock
       const onAppend = () => Effect.fail(new NoSpace({ operation: "append" }))
@@ -68,7 +68,7 @@ describe("Records", () => {
     )
   }
 
-  it.effect("that are all in the snapshot leave their time to the next run", () =>
+  it.effect("that are all in the snapshot still set the time of the next run", () =>
     Effect.gen(function* () {
       const { boot, step } = yield* machine
       const first = yield* boot
@@ -82,7 +82,7 @@ describe("Records", () => {
     }),
   )
 
-  it.effect("have nothing of a reading a year ahead, while it lasts or after it", () =>
+  it.effect("do not have the time of a reading a year ahead, during or after it", () =>
     Effect.gen(function* () {
       const { boot, step, times } = yield* machine
       const { engine } = yield* boot
@@ -98,7 +98,7 @@ describe("Records", () => {
     }),
   )
 
-  it.effect("take events of now from callers while the machine's clock is wrong", () =>
+  it.effect("have the true time of callers' events while the machine's clock is wrong", () =>
     Effect.gen(function* () {
       const { boot, step } = yield* machine
       const { engine } = yield* boot

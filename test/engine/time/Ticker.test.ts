@@ -29,7 +29,9 @@ const daily = {
 
 const tap = ({ engine }: Fixture, userId: string) => engine.askUser(sandbox, event(userId, "TAP"))
 
-/** Lets groups of users be looked at, which takes turns of the event loop besides time, until `enough`. */
+/**
+ * Lets groups of users be checked until `enough`, which needs turns of the event loop besides time.
+ */
 const passUntil = Effect.fnUntraced(function* (enough: () => boolean) {
   for (let step = 0; step < 1_000 && !enough(); step++) {
     yield* TestClock.adjust(limits.agendaPauseMs / 4)
@@ -37,7 +39,7 @@ const passUntil = Effect.fnUntraced(function* (enough: () => boolean) {
   }
 })
 
-/** The facts noted because time passed: `["2026-11-06T00:00:00.000Z", "ada", "streak.broken"]`. */
+/** The facts of ticks: `["2026-11-06T00:00:00.000Z", "ada", "streak.broken"]`. */
 const noted = (records: ReadonlyArray<JournalRecord>) =>
   records
     .flatMap(({ at, cause, facts, subject }) =>
@@ -48,7 +50,7 @@ const noted = (records: ReadonlyArray<JournalRecord>) =>
     .toSorted((one, other) => (one.join() < other.join() ? -1 : 1))
 
 describe("Time that passes", () => {
-  it.effect("breaks streaks at the end of the user's day, and only of those who missed one", () =>
+  it.effect("breaks streaks at the end of the user's day, and only of users who missed a day", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T12:00:00Z")
       const fixture = yield* startInMemory({}, quiet)
@@ -72,7 +74,7 @@ describe("Time that passes", () => {
     }),
   )
 
-  it.effect("is noted at once where a start finds it in the middle of a second", () =>
+  it.effect("is recorded at once if a start finds a due user in the middle of a second", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T12:00:00Z")
       const state = new MemoryStorage.MemoryState()
@@ -89,7 +91,7 @@ describe("Time that passes", () => {
     }),
   )
 
-  it.effect("leaves no record of who is only asked about in vain", () =>
+  it.effect("writes no record for a user who proves not to be due", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T12:00:00Z")
       const fixture = yield* startInMemory({}, quiet)
@@ -103,7 +105,7 @@ describe("Time that passes", () => {
     }),
   )
 
-  it.effect("finds those who went cold, also after a restart, and without waking the others", () =>
+  it.effect("wakes cold users who are due, also after a restart, and no others", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T12:00:00Z")
       const state = new MemoryStorage.MemoryState()
@@ -128,7 +130,7 @@ describe("Time that passes", () => {
   )
 
   it.effect(
-    "ends quests for those who are midway, also when their end is edited while users are cold",
+    "ends quests of users who are midway, also if the end was edited while users were cold",
     () =>
       Effect.gen(function* () {
         yield* at("2026-11-04T12:00:00Z")
@@ -162,14 +164,15 @@ describe("Time that passes", () => {
       }),
   )
 
-  it.effect("is looked at anew for everybody when the zone changes", () =>
+  it.effect("is checked again for all users when the zone changes", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T23:30:00Z")
       const fixture = yield* startInMemory({}, quiet)
       yield* settings(fixture, daily)
       yield* tap(fixture, "ada")
       yield* at("2026-11-04T23:30:01Z")
-      // In Tokyo the fifth had begun before the streak's day was over: it breaks at the end of the sixth.
+      // In Tokyo the fifth had begun before the streak's day was over: it breaks at the end of the
+      // sixth.
       yield* settings(fixture, { timezone: "Asia/Tokyo" })
       yield* at("2026-11-06T14:59:59Z")
       expect(noted(fixture.committed)).toEqual([])
@@ -180,7 +183,7 @@ describe("Time that passes", () => {
     }),
   )
 
-  it.effect("is noted at a bounded rate, and for everybody in the end", () =>
+  it.effect("is recorded at a bounded rate, for every user in the end", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T12:00:00Z")
       const fixture = yield* startInMemory({}, quiet)
@@ -196,7 +199,7 @@ describe("Time that passes", () => {
     }),
   )
 
-  it.effect("is noted later while nothing can be written", () =>
+  it.effect("is recorded later if nothing can be written", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T12:00:00Z")
       let full = false
@@ -223,7 +226,7 @@ describe("Time that passes", () => {
   )
 })
 
-describe("A look at users who are due", () => {
+describe("The check of users who are due", () => {
   const questState = { steps: {}, startedAt: 1, completedAt: null, expired: false, times: 0 }
   const user = applyUser(undefined, {
     sequence: 1,
@@ -233,7 +236,7 @@ describe("A look at users who are due", () => {
     facts: [{ kind: "user.created" }],
   })!
 
-  /** How many users are looked at in each turn of the event loop, of 40 who have so many quests each. */
+  /** How many of 40 users with so many quests each are checked in each turn of the event loop. */
   const looksByTurn = Effect.fnUntraced(function* (questsOfUser: number) {
     const environment = anEnvironment()
     const ids = Array.from({ length: 40 }, (_, n) => `u${n}`)
@@ -267,7 +270,7 @@ describe("A look at users who are due", () => {
     return [...looks.values()]
   })
 
-  it("takes as many in a turn as their quests allow", () =>
+  it("takes fewer users in a turn the more quests they have", () =>
     Effect.gen(function* () {
       expect(yield* looksByTurn(0)).toEqual([40])
       const looks = yield* looksByTurn(2_000)

@@ -1,6 +1,9 @@
 import { Clock, Effect } from "effect"
 
-/** The virtual clock as the clock of a machine that is `step`ped: the monotonic clock and timers do not notice. */
+/**
+ * The virtual clock as a machine's clock that `step` sets; the monotonic clock and timers do not
+ * change.
+ */
 export const steppedClock = Effect.map(Clock.Clock, (clock) => {
   let aheadMs = 0
   const currentTimeMillisUnsafe = () => clock.currentTimeMillisUnsafe() + aheadMs
