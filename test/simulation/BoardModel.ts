@@ -1,21 +1,22 @@
 /**
- * Leaderboards as naively as they can be written: all users in a map, days computed by `Intl`, every board sorted
- * again for each read. A closed board is a list of rows, without hidden and erased users.
+ * Leaderboards as naively as they can be written: all users in a map, days computed by `Intl`,
+ * every board sorted again for each read. A closed board is a list of rows, without hidden and
+ * erased users.
  */
 import { type WindowKind, windowKinds } from "../../src/domain/values/Calendar.ts"
 
-/** The amounts that make a score, by the number of the change that gave each. */
+/** The amounts of a score, by the number of the change that gave each. */
 type Score = Map<number, number>
 
 const xpOf = (score: Score): number => [...score.values()].reduce((sum, xp) => sum + xp, 0)
 
-/** Where an amount counts: the number of the change, and the windows. */
+/** The change that gave an amount, and the windows for which it counts. */
 export interface Credit extends Partial<Record<WindowKind, number>> {
   readonly change: number
 }
 
 interface ModelUser {
-  /** When the user was first seen. */
+  /** When the user was created. */
   readonly seen: number
   readonly all: Score
   hidden: boolean
@@ -71,14 +72,14 @@ export class BoardModel {
   zone = "UTC"
   now: number
   #changes = 0
-  /** Where the project was before, and until when. */
+  /** The time zones of the project before, and until when. */
   readonly #moves: Array<{ readonly zone: string; readonly until: number }> = []
 
   constructor(now: number) {
     this.now = now
   }
 
-  /** Advances the time by quarters of an hour, at which the days of all zones begin. */
+  /** Advances the time by quarters of an hour: the days of all zones begin at one. */
   advance(to: number): void {
     while (this.now < to) {
       const quarter = Math.floor(this.now / 900_000 + 1) * 900_000
@@ -88,7 +89,7 @@ export class BoardModel {
     }
   }
 
-  /** The zone changes. */
+  /** Changes the project's zone. */
   move(zone: string): void {
     this.#moves.push({ zone: this.zone, until: this.now })
     this.zone = zone
@@ -103,7 +104,10 @@ export class BoardModel {
     return windowOf(kind, localDay(this.zone, ms))
   }
 
-  /** The window of an event, where the project was then; before the user was seen, where it was at that time. */
+  /**
+   * The window of an event in the project's zone of that time; for earlier events, of the user's
+   * creation.
+   */
   #windowThen(kind: WindowKind, { seen }: ModelUser, ms: number): number {
     const zone = this.#moves.find(({ until }) => Math.max(seen, ms) < until)?.zone ?? this.zone
     return windowOf(kind, localDay(zone, ms))
@@ -114,7 +118,7 @@ export class BoardModel {
     return user && xpOf(user.all)
   }
 
-  /** Gives xp for what occurred then; answers where it counts. */
+  /** Gives xp for an event that occurred then; returns where it counts. */
   earn(userId: string, xp: number, occurredAt = this.now): Credit {
     const user = this.#user(userId)
     const credit: { change: number } & Partial<Record<WindowKind, number>> = {
@@ -132,7 +136,7 @@ export class BoardModel {
     return credit
   }
 
-  /** Takes back what a call of `earn` gave. */
+  /** Revokes the xp of a call of `earn`. */
   undo(userId: string, credit: Credit): void {
     const user = this.#user(userId)
     user.all.delete(credit.change)
@@ -143,7 +147,7 @@ export class BoardModel {
       const score = user.windows.get(`${kind} ${index}`)
       score?.delete(credit.change)
       if (score?.size !== 0) continue
-      // Nobody is bound to a window that has nothing of theirs.
+      // A user is not bound to a window without xp.
       user.windows.delete(`${kind} ${index}`)
       const before = [...user.windows.keys()].findLast((name) => name.startsWith(kind))
       user.latest[kind] = before === undefined ? -Infinity : Number(before.split(" ")[1])
@@ -155,7 +159,7 @@ export class BoardModel {
     user.windows.set(`${kind} ${index}`, score.set(change, xp))
     if (index === user.latest[kind]) return
     user.latest[kind] = index
-    // The xp of an earlier window is on a closed board or, for hidden users, forgotten.
+    // The xp of an earlier window is on a closed board or, for a hidden user, lost.
     const names = [...user.windows.keys()].filter((name) => name.startsWith(kind))
     for (const name of names.slice(0, -2)) user.windows.delete(name)
   }
@@ -194,7 +198,7 @@ export class BoardModel {
       .map(({ userId, xp }) => ({ userId, xp }))
   }
 
-  /** Closes what is over; at the end of a day, of the zone, and at a start. */
+  /** Closes the windows that are over: at the end of a day, at a change of zone, and at a start. */
   close(): void {
     for (const kind of windowKinds) {
       const open = this.open(kind)

@@ -1,6 +1,6 @@
 /**
- * One seeded run of the domain's pure functions against the model: random definitions, edits, commands and jumps of
- * the clock, the reply and the whole state compared after each.
+ * One seeded run of the domain's pure functions against the model: random definitions, edits,
+ * commands and jumps of the clock. After each, the reply and the whole state are compared.
  */
 
 import assert from "node:assert/strict"
@@ -35,7 +35,9 @@ import { modelView, outcomeOf, sorted, stateView } from "./views.ts"
 
 const environment = "demo:sandbox"
 
-/** The domain as the engine drives it, one record after another, and the model beside it. */
+/**
+ * The domain, called as the engine calls it, one record after another, with the model beside it.
+ */
 export class DomainRun implements Surroundings {
   readonly random: Random
   readonly model = new Model()
@@ -43,7 +45,7 @@ export class DomainRun implements Surroundings {
   moves: ReadonlyArray<Move> = []
   closed: ClosedThrough = { daily: "", weekly: "", monthly: "" }
   readonly users = new Map<string, UserState | undefined>()
-  /** All that was decided for users, and what of it is not forgotten. */
+  /** All decisions for users, and those that were not erased. */
   readonly journal: Array<JournalRecord> = []
   records: ReadonlyArray<JournalRecord> = []
   readonly undone = new Set<string>()
@@ -63,7 +65,7 @@ export class DomainRun implements Surroundings {
 
   readonly sequenceOf = (userId: string): number => this.users.get(userId)?.sequence ?? 0
 
-  /** The date in the project. */
+  /** The date in the project's time zone. */
   get today(): string {
     return dateAt(this.project.settings.timezone, this.now)
   }
@@ -91,7 +93,9 @@ export class DomainRun implements Surroundings {
     this.project = applyProject(this.project, record)
   }
 
-  /** Decides and applies, as the user's actor does, and holds the reply and the state against the model's. */
+  /**
+   * Decides and applies as the user's actor does, and compares reply and state with the model's.
+   */
   command(userId: string, command: UserCommand): void {
     if (command.kind === "tick") {
       this.#tick(userId)
@@ -105,7 +109,7 @@ export class DomainRun implements Surroundings {
     this.compare(userId)
   }
 
-  /** Time has passed. The facts noted change nothing visible, and exist exactly when some were due. */
+  /** Sends a tick. Its facts change nothing visible, and exist exactly if something was due. */
   #tick(userId: string): void {
     const user = this.users.get(userId)
     const due = user !== undefined && dueAt(user, this.project, this.now) <= this.now
@@ -145,7 +149,7 @@ export class DomainRun implements Surroundings {
       at: this.now,
       subject: { actor: "user", environment, userId },
       cause,
-      // As it comes back from the journal.
+      // After a round trip through the journal's text.
       facts: JSON.parse(JSON.stringify(facts)),
     }
     if (facts.length === 0) return outcomeOf(record)
@@ -201,7 +205,7 @@ export class DomainRun implements Surroundings {
     assert.deepEqual(seen, modelView(log, profile, place, this.now, seen))
   }
 
-  /** Closes the windows that have ended, as the project's clock does; it may be late. */
+  /** Closes the windows that have ended, as the window clock does, possibly late. */
   closeWindows(): void {
     const zone = this.project.settings.timezone
     for (const kind of windowKinds) {
@@ -224,7 +228,7 @@ export class DomainRun implements Surroundings {
     }
   }
 
-  /** A random step. */
+  /** Makes a random step. */
   step(users: ReadonlyArray<string>): void {
     const { random } = this
     const kind = random.next()
@@ -233,7 +237,7 @@ export class DomainRun implements Surroundings {
     else if (kind < 0.055) this.define({ kind: "quest.created", quest: randomQuest(this) })
     else if (kind < 0.09) this.define(...randomEdit(this))
     else if (kind < 0.1) {
-      // A moment is in one zone alone.
+      // A moment belongs to one zone only.
       this.now++
       const before = this.project.settings.timezone
       this.define({ kind: "project.updated", settings: randomSettings(this) })
@@ -256,7 +260,7 @@ export class DomainRun implements Surroundings {
       const userId = random.pick(users)
       const command = randomCommand(this, userId)
       if (command.kind === "profile") this.now++
-      // Ended periods are noted before an undo, so that the user's state is unambiguous.
+      // Ended periods are recorded before an undo, so that the user's state is unambiguous.
       if (command.kind === "revocation" && this.model.users.has(userId))
         this.command(userId, { kind: "tick" })
       this.command(userId, command)

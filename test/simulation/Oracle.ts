@@ -1,7 +1,7 @@
 /**
- * The model behind the engine: it gets the durable records, takes the cause of each as a command, and says what
- * the record must have done and what must be seen now. Of the engine it believes no more than what was asked,
- * when, and in which order, and the definitions, as records change them.
+ * The model behind the engine. It gets the durable records, gives the cause of each to the model as
+ * a command, and says what the record must have done and what readers must see now. It takes from
+ * the engine only the commands, their times and order, and the definitions as records change them.
  */
 
 import assert from "node:assert/strict"
@@ -34,7 +34,7 @@ export interface BoardRow {
 
 export class Oracle {
   readonly model = new Model()
-  /** All definitions there were, oldest first. */
+  /** All definitions so far, oldest first. */
   #defined: ReadonlyArray<Defined> = [
     {
       sequence: 0,
@@ -45,7 +45,7 @@ export class Oracle {
   ]
   /** The record that closed each window. */
   readonly #closings = new Map<string, number>()
-  /** The records of each user since it was last erased, oldest first. */
+  /** The records of each user since the last erasure, oldest first. */
   readonly records = new Map<string, ReadonlyArray<JournalRecord>>()
 
   get #latest(): Defined {
@@ -75,7 +75,7 @@ export class Oracle {
     }
   }
 
-  /** A record of the project. */
+  /** Takes in a record of the project. */
   define(record: JournalRecord): void {
     const { at, sequence } = record
     let { closed, moves } = this.#latest
@@ -91,13 +91,13 @@ export class Oracle {
     this.#defined = [...this.#defined, { sequence, project, closed, moves }]
   }
 
-  /** A record of a user: it must have done what the model makes of its cause. */
+  /** Takes in a record of a user, which must have done what the model makes of its cause. */
   take(record: JournalRecord): void {
     const { at, cause, sequence, subject } = record
     if (subject.actor !== "user") return
     const { userId } = subject
     if (cause.kind === "request" || record.facts.length === 0) {
-      // No more than the promise to an Idempotency-Key.
+      // The record has nothing but the promise to an Idempotency-Key.
       assert.equal(record.facts.length, 0)
       this.records.set(userId, [...(this.records.get(userId) ?? []), record])
       return
@@ -117,7 +117,7 @@ export class Oracle {
     assert.deepEqual(replyOf(record, true), { ...replyOf(record, false), duplicate: true })
   }
 
-  /** The outcome that `command` must have now; `undefined` where the oracle has none. */
+  /** The outcome that `command` must have now; `undefined`: the oracle does not know one. */
   expect(
     userId: string,
     command: UserCommand,
@@ -156,7 +156,7 @@ export class Oracle {
     }
   }
 
-  /** The outcome that `command` would have now; nothing changes. */
+  /** The outcome that `command` would have now. Changes nothing. */
   foresee(userId: string, command: UserCommand, now: number): Outcome | Refused | undefined {
     const before = this.model.log(userId)
     const moment = { now, sequence: Number.MAX_SAFE_INTEGER }
@@ -172,11 +172,11 @@ export class Oracle {
     return given !== undefined && !("refused" in given) && given.badges.length > 0
   }
 
-  /** The board of a window that begins on this date, or of all time: everybody, sorted. */
+  /** The board of the window that begins on this date, or of all time: all users, sorted. */
   board(kind: "all_time" | WindowKind, first = ""): ReadonlyArray<BoardRow> {
     const closing = this.#closings.get(`${kind} ${first}`)
-    // A window that nobody was listed on is closed with the next one, without a record of its own: a user who was
-    // hidden then and is shown again does not return to it.
+    // A window without listed users is closed with the next one, without a record of its own: a
+    // user who was hidden then and is shown later does not return to it.
     if (kind !== "all_time" && closing === undefined && first <= this.#latest.closed[kind])
       return []
     const rows = [...this.model.users].flatMap(([userId, log]) => {
@@ -195,7 +195,9 @@ export class Oracle {
     }))
   }
 
-  /** A hidden user is off every board; off a closed one for ever, also a user who was hidden some time since. */
+  /**
+   * Whether a user is not on a board: hidden now, or on a closed board, hidden at any time since.
+   */
   #isHidden(userId: string, closing: number | undefined): boolean {
     if (this.model.profile(userId).hidden) return true
     if (closing === undefined) return false
@@ -211,7 +213,7 @@ export class Oracle {
   }
 }
 
-/** An undo may come before it was noted that a quest has ended: then the user is midway in it still. */
+/** An undo may come before the end of a quest is recorded: then the user is still midway in it. */
 const unnoted = (outcome: Outcome | Refused, { kind }: Cause): Outcome | Refused =>
   kind !== "revocation" || "refused" in outcome
     ? outcome

@@ -1,9 +1,9 @@
 /**
- * A disk in memory that is as treacherous as a real one may be:
+ * A disk in memory with all the faults that a real disk may have:
  *
- * - What was written is only in its cache until it is synced. `afterPowerCut` keeps what was, and of the
- *   rest any sectors of 512 bytes, in any combination, sizes and names of files and folders likewise.
- * - Any call can fail, or be the one during which the power goes; from then on all calls fail.
+ * - Written data is only in its cache until it is synced. `afterPowerCut` keeps synced data, and of
+ *   the rest any combination of sectors of 512 bytes, sizes, and names of files and folders.
+ * - Any call can fail. During any call the power can fail; then all later calls fail.
  * - It can be full, slow, or never answer.
  *
  * Every choice follows from the seed.
@@ -32,16 +32,16 @@ export class SimulatedDisk implements Disk {
   readonly #faults = new Map<number, Fault>()
   #lasting: string | undefined
   #hanging: string | undefined
-  /** Calls so far, of every kind, and what each was. */
+  /** The number of calls so far, and the kind of each. */
   calls = 0
   readonly log: Array<string> = []
   openFiles = 0
-  /** Bytes that all files together may take. */
+  /** How many bytes all files together may take. */
   capacityBytes = Number.POSITIVE_INFINITY
-  /** How long each call takes, by the clock. */
+  /** How long each call takes. */
   callMs = 0
 
-  /** A disk that durably holds these files of one folder. */
+  /** A disk with these durable files in one folder. */
   static holding(folder: string, files: ReadonlyMap<string, Uint8Array>): SimulatedDisk {
     const disk = new SimulatedDisk()
     const made = disk.#makeFolders(folder)
@@ -50,12 +50,14 @@ export class SimulatedDisk implements Disk {
     return disk
   }
 
-  /** The `call`th call from now on fails with this code and does nothing, or only part of a write. */
+  /**
+   * The `call`th call from now on fails with this code. It does nothing, or only part of a write.
+   */
   failCall(call: number, code: string): void {
     this.#faults.set(this.calls + call, { code, lasting: false })
   }
 
-  /** The power goes during the `call`th call from now on. */
+  /** The power fails during the `call`th call from now on. */
   cutPowerAt(call: number): void {
     this.#faults.set(this.calls + call, { code: "POWER", lasting: true })
   }
@@ -74,7 +76,7 @@ export class SimulatedDisk implements Disk {
     return found
   }
 
-  /** The disk after a kill of this process, but not of the machine: the cache survives. */
+  /** The disk after a kill of the process only: the cache survives. */
   afterKill(): SimulatedDisk {
     const disk = new SimulatedDisk()
     disk.#root = copyTree(this.#root)
@@ -163,7 +165,7 @@ export class SimulatedDisk implements Disk {
     return this.capacityBytes - bytesIn(this.#root)
   }
 
-  /** A new folder is durable at once: who makes one syncs the one above it. */
+  /** A new folder is durable at once: the code that makes a folder syncs its parent. */
   #makeFolders(where: string): Folder {
     let folder = this.#root
     for (const name of namesOf(where)) {
@@ -199,7 +201,7 @@ export class SimulatedDisk implements Disk {
     return [this.#folder(path.dirname(where)), path.basename(where)]
   }
 
-  /** A durable write is two calls, so that faults come before, between and after. */
+  /** A durable write is two calls, so that faults can come before, between and after them. */
   #file(where: string, inode: Inode, durable: boolean): DiskFile {
     const write = (position: number, bytes: Buffer) => {
       const room = Math.max(0, this.#freeBytes() + inode.bytes.length - position)
@@ -226,7 +228,7 @@ export class SimulatedDisk implements Disk {
     }
   }
 
-  /** `part`: what a call that fails has done all the same. */
+  /** `part`: what a failing call does nevertheless. */
   #call<A>(operation: string, where: string, run: () => A, part?: () => void): OnDisk<A> {
     return Effect.suspend(() => {
       this.calls++

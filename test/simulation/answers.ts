@@ -5,7 +5,10 @@ import type { JournalRecord, UserCommand } from "../../src/domain/record/Record.
 import { duplicateKey, ownIdKey } from "../../src/domain/record/Record.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
 
-/** The record that an answer to `userId` is about: among all `records` of it, of which those of `fresh` are new. */
+/**
+ * The record that an answer to the user is about, among all its `records`, of which `fresh` are
+ * new.
+ */
 export const recordOf = (
   reply: UserReply,
   userId: string,
@@ -30,7 +33,7 @@ export const recordOf = (
     case "refund":
       return firstOf(command, records)
     case "done": {
-      // Such an answer names nothing: the first new record with that cause.
+      // The answer names no record, so it is the first new one with this cause.
       const wanted = JSON.stringify(command)
       return fresh.find(
         ({ cause, subject }) =>
@@ -46,7 +49,7 @@ export const firstOf = (
   records: ReadonlyArray<JournalRecord>,
 ): JournalRecord | undefined => firstWith(duplicateKey(withRecord(command, records)), records)
 
-/** A revocation by an own id, as one of the record that has this id. */
+/** A revocation by the caller's id, as a revocation of the record with this id. */
 export const withRecord = (
   command: UserCommand,
   records: ReadonlyArray<JournalRecord>,

@@ -1,7 +1,8 @@
 /**
- * One seeded run of the leaderboards against the model: days, weeks and years go by, clocks change, the project
- * moves between zones, users earn, lose, hide and leave; the engine is stopped and killed on the way, also in the
- * middle of a snapshot, and is off for a while. Every board is compared, present and past.
+ * One seeded run of the leaderboards against the model: days, weeks and years pass, clocks change,
+ * the project moves between zones, users earn and lose xp, are hidden and erased. The engine is
+ * stopped and killed, also in the middle of a snapshot, and stays off for some time. Every board is
+ * compared, present and past.
  */
 import { expect } from "@effect/vitest"
 import { Clock, Effect } from "effect"
@@ -29,12 +30,12 @@ const zones = [
   "Australia/Lord_Howe",
   "Pacific/Kiritimati",
   "Pacific/Pago_Pago",
-  // Midnight came twice in one night, until 2011, and not at all in another.
+  // Here midnight came twice in one night, until 2011, and not at all in another.
   "America/St_Johns",
   "America/Sao_Paulo",
 ]
 
-/** Shortly before a week with a turn of year or a change of clocks. */
+/** Times shortly before a week with a new year or a change of clocks. */
 const beginnings = [
   "2010-03-10T12:00:00Z",
   "2010-11-04T12:00:00Z",
@@ -101,7 +102,7 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
       Effect.sync(() => model.advance(model.now + ms)),
     )
 
-  /** Lets the engine close what is over. */
+  /** Lets the engine close the windows that are over. */
   const settle = Effect.andThen(
     TestClock.adjust(1),
     Effect.andThen(
@@ -146,7 +147,7 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
   })
 
   const kill = Effect.gen(function* () {
-    // In the middle of a snapshot, or at any moment; and back at once or days later.
+    // In the middle of a snapshot or at any moment; the next start is at once or days later.
     if (random.chance(0.6)) {
       disk.writesLeft = random.integer(0, 15)
       yield* pass(300 * minute)
@@ -213,7 +214,7 @@ const compareBoard = Effect.fnUntraced(function* (
     displayName: null,
     score: xp,
     xp: model.xpOf(userId),
-    // The window before the oldest that is kept may be there still, or not.
+    // The window before the oldest kept one may still exist or not.
     ...(!isOldest && {
       previousRank: before.find((entry) => entry.userId === userId)?.rank ?? null,
     }),

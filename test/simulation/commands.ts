@@ -1,4 +1,4 @@
-/** Random definitions, edits and commands, in such proportions that they meet. */
+/** Random definitions, edits and commands, in proportions at which they concern each other. */
 
 import { recounted } from "../../src/domain/decide/RuleDefinitions.ts"
 import type { Condition } from "../../src/domain/project/Definition.ts"
@@ -28,25 +28,25 @@ import type { Random } from "./random.ts"
 export interface Surroundings {
   readonly random: Random
   readonly now: number
-  /** That of the latest record, of which ids are made. */
+  /** The sequence of the latest record, from which ids are made. */
   readonly sequence: number
   readonly project: ProjectState
   readonly model: Model
-  /** The decisions for users that are not erased. */
+  /** The decisions for users who are not erased. */
   readonly records: ReadonlyArray<JournalRecord>
   /** The sequence of a user's latest record. */
   readonly sequenceOf: (userId: string) => number
   /**
-   * Whether the project stays where it is. A move to the west brings back days that were over; periods of quests are
-   * not meant to come back with them, so quests recur only in projects that stay.
+   * Whether the project stays in its time zone. A move to the west brings back days that were over.
+   * Periods of quests must not come back with them, so quests recur only in projects that stay.
    */
   readonly settled: boolean
-  /** Quests that recur in another way than they did at first; back they do not go, for the same reason. */
+  /** Quests whose recurrence was changed. It is not changed back, for the same reason. */
   readonly recurAnew: Set<string>
 }
 
 export const actions = ["TAP", "SWIPE", "BUY"] as const
-/** Days before clocks change somewhere, and before a year ends. */
+/** Days before a change of clocks in some zone, and before the end of a year. */
 export const beginnings = [
   "2026-10-20T12:00:00Z",
   "2026-03-04T12:00:00Z",
@@ -64,7 +64,7 @@ export const zones = [
   "Pacific/Pago_Pago",
   "Australia/Lord_Howe",
 ]
-/** Names that every object inherits, as callers may choose them. */
+/** Names that every object inherits, which callers may choose. */
 export const inheritedNames = [
   "constructor",
   "__proto__",
@@ -94,7 +94,7 @@ const gives = ({ project, random }: Surroundings): Gives => ({
     random.chance(0.15) && project.badges.size > 0 ? random.pick([...project.badges.keys()]) : null,
 })
 
-/** The reward of a rule, which may not be none at all. */
+/** The reward of a rule, which must not be empty. */
 const ruleGives = (run: Surroundings): Gives => {
   const some = gives(run)
   return givesNothing(some) ? { ...some, xp: 5 } : some
@@ -270,7 +270,7 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     default: {
       if (quest.length === 0) return []
       const edited = random.pick(quest)
-      // An ended quest stays ended.
+      // A quest that has ended cannot be opened again.
       if (questStatusAt(edited, now) === "ended" || edited.set === "archived") return []
       const { createdAt, id, recurrence, prerequisites } = edited
       const fresh = randomQuest(run)
@@ -319,7 +319,9 @@ const occurredAt = ({
   return { occurredAt: now - random.integer(0, 100 * day), imported: true }
 }
 
-/** As the engine asks for it: with the count of the history, where the badge counts actions. */
+/**
+ * A backfill as the engine asks for it: with the count of the history if the badge counts actions.
+ */
 const backfill = (
   { model, project, random, sequenceOf }: Surroundings,
   userId: string,

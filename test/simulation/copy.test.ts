@@ -1,7 +1,7 @@
 /**
- * The local copy of a journal in PostgreSQL, whose files are written without a flush, on a disk that loses its power at
- * every single call while appends, flushes and marks are under way: what a flush has ended for is there afterwards, and
- * the next start cuts off the rest.
+ * The local copy of a journal in PostgreSQL, whose files are written without a flush, on a disk
+ * that loses power at each of its calls while appends, flushes and marks are under way. Afterwards
+ * every record before the last complete flush exists, and the next start cuts off the rest.
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, type Scope } from "effect"
@@ -18,7 +18,7 @@ import { SimulatedDisk } from "./SimulatedDisk.ts"
 const padding = "x".repeat(200)
 const directory = "/data"
 
-/** Writes and flushes take a while before and after the disk carries them out. */
+/** Writes and flushes take time before and after the disk carries them out. */
 const slow = (disk: Disk, random: Random): Disk => {
   const slowly = <A, E>(call: Effect.Effect<A, E>) =>
     Effect.suspend(() => {
@@ -50,14 +50,14 @@ interface Progress {
 
 const open = (disk: SimulatedDisk, random: Random) =>
   Effect.gen(function* () {
-    // As a start does (`OpenCopy.ts`).
+    // As at a start (`OpenCopy.ts`).
     yield* cutTornEnd(disk, directory)
     const { disk: unflushed, flush } = new UnflushedDisk(slow(disk, random))
     const options = { disk: unflushed, folder, segmentBytes: 4_096, freeSpaceBytesMin: 0, flush }
     return { flush, journal: yield* openJournal(options) }
   })
 
-/** Appends while entries are flushed for and marks are written; ends early on an error. */
+/** Appends while flushes and marks are under way; ends early on an error. */
 const run = (disk: SimulatedDisk, progress: Progress, random: Random) =>
   ended(
     Effect.gen(function* () {
@@ -86,14 +86,14 @@ const run = (disk: SimulatedDisk, progress: Progress, random: Random) =>
         }
       })
       yield* Effect.raceFirst(appends, Effect.raceFirst(flushes, marks))
-      // Quiet: one flush more, of whatever the last ones missed.
+      // Without appends, one more flush takes what the last ones missed.
       yield* flush
       progress.flushed = journal.lastSequence
       yield* journal.markFlushed
     }),
   )
 
-/** Lets the time pass until it has ended. */
+/** Lets time pass until the fiber has ended. */
 const ended = <E>(effect: Effect.Effect<void, E, Scope.Scope>) =>
   Effect.gen(function* () {
     const fiber = yield* Effect.forkChild(Effect.scoped(effect), { startImmediately: true })
@@ -101,7 +101,7 @@ const ended = <E>(effect: Effect.Effect<void, E, Scope.Scope>) =>
     return yield* Fiber.await(fiber)
   })
 
-/** Errors are part of the game; a wrong expectation is not. */
+/** Passes errors of the storage over, but not failed expectations. */
 const expectNoDefect = (exit: Exit.Exit<void, unknown>) => {
   if (Exit.isFailure(exit)) {
     expect(exit.cause.reasons.filter(Cause.isDieReason).map((reason) => reason.defect)).toEqual([])

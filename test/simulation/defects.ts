@@ -2,14 +2,14 @@ import { decideUser } from "../../src/domain/decide/Decide.ts"
 import { applyUser } from "../../src/domain/record/applyUser.ts"
 import type { Domain } from "../../src/engine/actor/Environments.ts"
 
-/** A domain with a bug that shows when it is armed: the calls after the next `decide` or `apply` ones throw. */
+/** A domain with a bug that can be armed: after a number of calls, `decide` or `apply` throws. */
 export class Defects {
   #left = { decide: Number.POSITIVE_INFINITY, apply: Number.POSITIVE_INFINITY }
   #times = 0
   /** How often it threw. */
   thrown = 0
 
-  /** After `calls` more of a function it throws, `times` in all. */
+  /** Arms the bug: after `calls` more calls of a function it throws, `times` times. */
   arm(where: "decide" | "apply", calls: number, times: number): void {
     this.#left[where] = calls
     this.#times = times

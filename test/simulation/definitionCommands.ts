@@ -1,4 +1,4 @@
-/** Definitions as they are asked for: the command that leads to a fact, if it is accepted. */
+/** The command that, if it is accepted, leads to a fact about a definition. */
 import type { ProjectCommand } from "../../src/domain/decide/Project.ts"
 import { questStatusAt } from "../../src/domain/project/Definition.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"

@@ -21,7 +21,7 @@ const play = (seed: number, steps: number): DomainRun => {
 
 describe("The domain agrees with the naive model on every reply and every state", () => {
   for (const seed of seeds(4)) {
-    it(`in a run of 250 steps, after which all can be undone; again with LAUREL_TEST_SEED=${seed}`, () => {
+    it(`in a run of 250 steps, after which all can be undone; repeat it with LAUREL_TEST_SEED=${seed}`, () => {
       const run = play(seed, 250)
       replayEqualsLive(run)
       historyAddsUp(run)
@@ -32,10 +32,10 @@ describe("The domain agrees with the naive model on every reply and every state"
   }
 })
 
-describe("Users do not depend on each other", () => {
+describe("Users are independent of each other", () => {
   for (const seed of seeds(2)) {
-    it(`whichever of them comes first; again with LAUREL_TEST_SEED=${seed}`, () => {
-      // The same definitions; then the same commands, one user after the other, or in turns.
+    it(`whatever the order of their commands; repeat it with LAUREL_TEST_SEED=${seed}`, () => {
+      // The same definitions, then the same commands: one user after the other, or interleaved.
       const [turns, oneByOne] = [play(seed, 100), play(seed, 100)]
       const commands = Array.from({ length: 60 }, (_, index) => {
         const userId = users[index % users.length]!
@@ -52,7 +52,7 @@ describe("Users do not depend on each other", () => {
   }
 })
 
-/** The visible state of a user but for the numbers of records. */
+/** The visible state of a user without sequences. */
 const seen = ({ now, project, users }: DomainRun, userId: string) => {
   const user = users.get(userId)
   if (user === undefined) return undefined

@@ -4,14 +4,14 @@ import type { Storage } from "../../src/storage/Storage.ts"
 /** How many calls of a kind are left. */
 export interface Dying {
   appendsLeft: number
-  /** Whether the batch that is not answered is there afterwards. */
+  /** Whether the batch without an answer is on disk afterwards. */
   lastAppendKept: boolean
   writesLeft: number
-  /** Whether the entries that are not answered are there afterwards. */
+  /** Whether the entries without an answer are on disk afterwards. */
   lastWriteKept?: boolean
 }
 
-/** A disk that answers nothing any more once its calls are used up, as before a power cut. */
+/** A disk that no longer answers after a number of calls, as before a power cut. */
 export const dyingDisk = (storage: Storage["Service"], disk: Dying): Storage["Service"] => ({
   ...storage,
   append: (batch) =>

@@ -5,7 +5,7 @@ import { seeds } from "./random.ts"
 
 describe("The engine agrees with the naive model on every answer and every read", () => {
   const chosen = seeds(3)
-  // A long run says how much it did.
+  // A long run prints how much it did.
   if (process.env.LAUREL_TEST_RUNS !== undefined) {
     afterAll(() => {
       const { commands, runs } = simulated
@@ -13,7 +13,7 @@ describe("The engine agrees with the naive model on every answer and every read"
     })
   }
   for (const seed of chosen) {
-    it.effect(`in a run of 120 steps with crashes; again with LAUREL_TEST_SEED=${seed}`, () =>
+    it.effect(`in a run of 120 steps with crashes; repeat it with LAUREL_TEST_SEED=${seed}`, () =>
       simulate(seed, 120),
     )
   }

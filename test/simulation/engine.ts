@@ -1,9 +1,10 @@
 /**
- * One seeded run of the whole engine against the model: random definitions and edits, commands alone and many at
- * once, with ids used again, jumps of the clock over days and ends of windows, users that go cold, snapshots, a journal
- * that is pruned, restarts, crashes after which everything that was not answered is sent again, full disks and actors that
- * fail (`troubles.ts`), in both durabilities. Every answer is compared, and every read; what has an id or an
- * Idempotency-Key is executed once.
+ * One seeded run of the whole engine against the model: random definitions and edits, single
+ * commands and many at once, repeated ids, jumps of the clock over days and ends of windows, users
+ * that become cold, snapshots, a journal that is pruned, restarts, crashes after which every
+ * command without an answer is sent again, full disks and actors that fail (`troubles.ts`), in both
+ * durabilities. Every answer and every read is compared. A command with an id or an Idempotency-Key
+ * is executed once.
  */
 import { expect } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
@@ -44,7 +45,7 @@ import { outcomeOf, sorted } from "./views.ts"
 const minute = 60_000
 const day = 1_440 * minute
 
-/** How many runs ended well, and how many commands all runs have asked. */
+/** How many runs succeeded, and how many commands all runs have asked. */
 export const simulated = { runs: 0, commands: 0 }
 
 export const simulate = Effect.fnUntraced(function* (seed: number, steps: number) {
@@ -72,7 +73,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     clockCheckMs: day,
     domain: defects.domain,
   } as const
-  /** Everything that ever became durable: the journal itself forgets. */
+  /** All durable records so far: the journal itself is pruned. */
   const journal: Array<JournalRecord> = []
   const overhear = (storage: Storage["Service"]): Storage["Service"] => ({
     ...storage,
@@ -111,7 +112,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     recurAnew,
   })
 
-  /** Half of what has an id of the caller is revoked by that. */
+  /** Revokes half of the records with a caller's id by that id. */
   const byOwnId = (userId: string, made: Revocation): Revocation => {
     const known = oracle.records.get(userId) ?? []
     const cause = known.find(({ sequence }) => sequence === made.sequence)?.cause
@@ -129,7 +130,9 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     return { userId, command: hasId && (withId || random.chance(0.6)) ? { ...made, id } : made }
   }
 
-  /** The records that became durable since the last time, told to the model: in order, per user. */
+  /**
+   * Gives the model the records that became durable since the last call, in order for each user.
+   */
   const fresh = (): ReadonlyArray<JournalRecord> => {
     const records = journal.filter((record) => record.sequence > sequence)
     sequence = records.at(-1)?.sequence ?? sequence
@@ -149,8 +152,8 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
   }
 
   /**
-   * Holds the answers to `sent`, in the order in which they were sent, against the model. `strict`: nothing
-   * else was going on, so that a refusal must be the model's too.
+   * Compares the answers to `sent`, in the order of sending, with the model's. `strict`: nothing
+   * else was under way, so refusals must be the model's too.
    */
   const settleNow = (sent: ReadonlyArray<Sent>, strict: boolean): void => {
     const left = [...fresh()]
@@ -183,7 +186,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
               { now, sequence: sequence + 0.5 },
             )
           : undefined
-      // A second undo is as one of nothing.
+      // A second undo is like an undo of an unknown record.
       if (first?.cause.kind === "revocation") expect(outcome.code).toMatch(/_not_found$/)
       else expect({ refused: outcome.code }).toEqual(expected)
     }
@@ -191,7 +194,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     expect(left).toEqual([])
   }
 
-  /** Ends when the journal has all that was acknowledged, which in relaxed durability is soon. */
+  /** Ends when the journal has every acknowledged record; waits only in relaxed durability. */
   const written = Effect.gen(function* () {
     while ((journal.at(-1)?.sequence ?? 0) < running.engine.feed.head) yield* yieldToEventLoop
   })
@@ -214,7 +217,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
       return TestClock.adjust(ms)
     })
 
-  /** Work that the clock or a start began has ended. */
+  /** Waits for the work that the clock or a start has begun. */
   const rest = Effect.gen(function* () {
     for (let before = -1; before !== sequence; ) {
       before = sequence
@@ -243,9 +246,11 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
   const jump = () =>
     random.pick([1, 1000, minute, 60 * minute, 7 * 60 * minute, day, day, 3 * day, 8 * day])
 
-  /** Commands that are on their way when the engine is killed: whatever became of them, a repeat settles it. */
+  /**
+   * Kills the engine while commands are under way. Whatever happened to them, a repeat settles it.
+   */
   const crash = Effect.gen(function* () {
-    // The power may fail in the middle of a snapshot, or before or after the journal has a batch.
+    // The power may fail in the middle of a snapshot, or before or after the journal takes a batch.
     if (random.chance(0.5)) {
       disk.writesLeft = random.integer(0, 6)
       yield* pass(options.snapshotIntervalMs)
@@ -274,7 +279,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     )
   })
 
-  /** The server ends in good order, but for its disk, which is full. */
+  /** Shuts the server down while the disk is full. */
   const endFull = Effect.gen(function* () {
     yield* settle([], false)
     const sent = Array.from({ length: random.integer(0, 10) }, () => command(true))
@@ -290,21 +295,24 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     )
   })
 
-  /** An event is tried out, then sent: it does what was said. */
+  /** Simulates an event, then sends it: it has the simulated result. */
   const tryOut = Effect.gen(function* () {
     const { command: made, userId } = command(false)
     if (made.kind !== "event") return
     const { id: _, ...event } = made as TrackedEvent
     const message = { userId, command: event }
-    const foreseen = yield* Effect.exit(running.engine.simulate(sandbox, message))
+    const simulated = yield* Effect.exit(running.engine.simulate(sandbox, message))
     const expected = oracle.foresee(userId, event, now)
-    if (Exit.isSuccess(foreseen)) {
-      expect(outcomeOf(foreseen.value.record)).toEqual(expected && sorted(expected))
+    if (Exit.isSuccess(simulated)) {
+      expect(outcomeOf(simulated.value.record)).toEqual(expected && sorted(expected))
     } else expect(expected).toHaveProperty("refused")
     yield* settle([{ message, outcome: yield* askOne(message) }], true)
   })
 
-  /** A badge is given to all who qualify already, in the background; after that, none is left who does. */
+  /**
+   * Awards a badge to all users who qualify already, in the background; then no user without it
+   * qualifies.
+   */
   const backfill = Effect.gen(function* () {
     const badges = oracle.definitions.badges.filter(({ archived }) => !archived)
     if (badges.length === 0) return
@@ -352,7 +360,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     if (kind < 0.08 || step < 8) yield* define
     else if (kind < 0.1) yield* backfill
     else if (kind < 0.14) {
-      // Commands arrive while a snapshot is being written, and while time passes.
+      // Commands arrive while a snapshot is written, and while time passes.
       const sent = Array.from({ length: random.integer(1, 20) }, () => command(false))
       const ms = random.integer(1, 700 * minute)
       const [outcomes] = yield* Effect.all(

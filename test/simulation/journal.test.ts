@@ -1,6 +1,6 @@
 /**
- * The journal on a disk that loses its power, or fails, at every single call: what was acknowledged is there
- * afterwards, and what is there is a prefix of what was written.
+ * The journal on a disk that loses power, or fails, at each of its calls: every acknowledged record
+ * exists afterwards, and the records are a prefix of the written ones.
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
@@ -12,13 +12,16 @@ import { SimulatedDisk } from "./SimulatedDisk.ts"
 const padding = "x".repeat(200)
 
 interface Progress {
-  /** The last record that must exist, the last that may, and the first that must not be pruned. */
+  /**
+   * The last record that must exist, the last that may exist, and the first that must not be
+   * pruned.
+   */
   acknowledged: number
   attempted: number
   pruned: number
 }
 
-/** Opens the journal, checks it against what is known, appends, prunes and closes; ends early on an error. */
+/** Opens the journal, checks it, appends, prunes and closes; ends early on an error. */
 const run = (disk: SimulatedDisk, progress: Progress, random: Random) =>
   Effect.exit(
     Effect.scoped(
@@ -36,7 +39,7 @@ const run = (disk: SimulatedDisk, progress: Progress, random: Random) =>
           progress.attempted = next + count - 1
           yield* appendUntilSpace(journal, next, count)
           progress.acknowledged = progress.attempted
-          // The next append begins a segment, full or not.
+          // The next append begins a new segment, whether the last is full or not.
           if (random.chance(0.2)) yield* journal.prune(0, journal.lastSequence)
         }
         progress.pruned = progress.acknowledged - 10
@@ -55,7 +58,7 @@ const appendUntilSpace = (
     while: (error) => error._tag === "NoSpace",
   })
 
-/** Errors are part of the game; a wrong expectation is not. */
+/** Passes errors of the storage over, but not failed expectations. */
 const expectNoDefect = (exit: Exit.Exit<void, unknown>) => {
   if (Exit.isFailure(exit)) {
     expect(exit.cause.reasons.filter(Cause.isDieReason).map((reason) => reason.defect)).toEqual([])
@@ -64,7 +67,7 @@ const expectNoDefect = (exit: Exit.Exit<void, unknown>) => {
 
 const fresh = (): Progress => ({ acknowledged: 0, attempted: 0, pruned: 1 })
 
-/** How many calls an undisturbed run makes. */
+/** How many calls a run without faults makes. */
 const callsOf = (seed: number) =>
   Effect.gen(function* () {
     const disk = new SimulatedDisk()
@@ -74,14 +77,14 @@ const callsOf = (seed: number) =>
 
 describe("the journal", () => {
   for (const seed of seeds(3)) {
-    it.effect(`loses nothing when the power goes at any call (seed ${seed})`, () =>
+    it.effect(`loses no acknowledged record when the power fails at any call (seed ${seed})`, () =>
       Effect.gen(function* () {
         const calls = yield* callsOf(seed)
         for (let call = 1; call <= calls; call++) {
           let disk = new SimulatedDisk()
           const progress = fresh()
           const random = new Random(seed)
-          // The first cut is at this call; the recovery from it is cut somewhere too.
+          // The first power cut is at this call; another one interrupts the recovery.
           for (const at of [call, random.integer(1, calls), random.integer(1, 30)]) {
             disk.cutPowerAt(at)
             expectNoDefect(yield* run(disk, progress, random))
@@ -96,7 +99,7 @@ describe("the journal", () => {
   }
 
   for (const code of ["EIO", "ENOSPC"]) {
-    it.effect(`loses nothing when any one call fails with ${code}`, () =>
+    it.effect(`loses no acknowledged record when any call fails with ${code}`, () =>
       Effect.gen(function* () {
         const seed = 1
         const calls = yield* callsOf(seed)

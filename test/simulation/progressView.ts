@@ -1,4 +1,4 @@
-/** A user's progress as of a moment, as the model works it out. */
+/** A user's progress at a moment, as the model computes it. */
 import type {
   BadgeProgress,
   QuestProgress,
@@ -37,7 +37,7 @@ export const progressView = (
   }),
 })
 
-/** Those that the user has, and those that may be earned and are no secret. */
+/** The badges that the user has, and those that can be earned and are not secret. */
 const badgesShown = (log: Log, place: Place, now: number): ReadonlyArray<BadgeProgress> => {
   const held = badgesOf(log)
   return place.badges.flatMap((badge) => {
@@ -52,7 +52,10 @@ const badgesShown = (log: Log, place: Place, now: number): ReadonlyArray<BadgePr
   })
 }
 
-/** Those that are active, and those that the user has begun: in the present period, or, once all is over, in the last. */
+/**
+ * The active quests, and those that the user has begun, in the present period or, after the end, in
+ * the last one.
+ */
 const questsShown = (
   log: Log,
   { quests, settings: { timezone } }: Place,

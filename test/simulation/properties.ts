@@ -1,4 +1,4 @@
-/** Invariants after any run of the domain. */
+/** Invariants that hold after any run of the domain. */
 import assert from "node:assert/strict"
 import { applyUser } from "../../src/domain/record/applyUser.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
@@ -7,7 +7,10 @@ import type { DomainRun } from "./DomainRun.ts"
 import { standing } from "./model/log.ts"
 import { stateView } from "./views.ts"
 
-/** The live state of each user is the fold of the records, as they come back from the journal. */
+/**
+ * The live state of each user is the fold of its records after a round trip through the journal's
+ * text.
+ */
 export const replayEqualsLive = ({ journal, users }: DomainRun): void => {
   const replayed = new Map<string, UserState | undefined>()
   for (const written of journal) {
@@ -38,7 +41,9 @@ export const historyAddsUp = ({ records, users }: DomainRun): void => {
   }
 }
 
-/** Undoing all events and rewards, in whatever order, leaves nothing but days of streaks and what these gave. */
+/**
+ * An undo of all events and rewards, in any order, leaves only days of streaks and what these gave.
+ */
 export const undoneToNothing = (run: DomainRun): void => {
   for (const userId of run.users.keys()) {
     for (let left = standing(run.model.log(userId)); left.length > 0; ) {
@@ -54,7 +59,7 @@ export const undoneToNothing = (run: DomainRun): void => {
       run.project,
       run.now,
     )
-    // Spent points too: those of a spend that stands were forgiven.
+    // No points are left either: the debt of a spend that was not undone is forgiven.
     assert.deepEqual({ xp, pointsEarned, questCount }, { xp: 0, pointsEarned: 0, questCount: 0 })
     for (const quest of Object.values(quests)) {
       const { completedAt, status, steps, times } = quest
@@ -64,7 +69,7 @@ export const undoneToNothing = (run: DomainRun): void => {
       )
       for (const count of steps) assert.equal(count, 0)
     }
-    // Of the present windows nothing is left; those that are over are what they were.
+    // Nothing is left in the present windows; past windows are unchanged.
     for (const latest of Object.values(windows)) {
       const { first, xp } = latest.at(-1) ?? { first: "", xp: 0 }
       if (first >= run.today) assert.equal(xp, 0)
@@ -73,7 +78,7 @@ export const undoneToNothing = (run: DomainRun): void => {
       Object.values(badgeCounts).filter((count) => count !== 0),
       [],
     )
-    // Badges for numbers that an undo lowered are gone.
+    // Badges whose numbers an undo lowered are lost.
     for (const badgeId of Object.keys(badges)) {
       const kind = run.project.badges.get(badgeId)?.criteria.kind
       assert(kind === "streak" || kind === "level")

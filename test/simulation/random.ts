@@ -38,7 +38,7 @@ export class Random {
   }
 }
 
-/** The seeds of a suite: the one asked for by LAUREL_TEST_SEED, or LAUREL_TEST_RUNS (else `count`) new ones. */
+/** The seeds of a suite: LAUREL_TEST_SEED, or LAUREL_TEST_RUNS (by default `count`) new ones. */
 export const seeds = (count: number): ReadonlyArray<number> => {
   const asked = process.env.LAUREL_TEST_SEED
   if (asked !== undefined) return [Number(asked)]
@@ -46,7 +46,7 @@ export const seeds = (count: number): ReadonlyArray<number> => {
   return Array.from({ length }, () => Math.floor(Math.random() * 0x1_0000_0000))
 }
 
-/** A function that gives the numbers of `Random.next` for `seed`. */
+/** A function that returns the numbers of `Random.next` for `seed`. */
 export const randomOf = (seed: number): (() => number) => {
   const random = new Random(seed)
   return () => random.next()

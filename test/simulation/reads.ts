@@ -1,4 +1,4 @@
-/** Everything that can be read of an engine, held against the model. */
+/** Compares everything that can be read of an engine with the model. */
 import { expect } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { applyUser } from "../../src/domain/record/applyUser.ts"
@@ -90,7 +90,7 @@ const compareBoards = Effect.fnUntraced(function* (
   expect(page.entries).toMatchObject(shown(all))
   for (const { rank, userId } of all) expect(yield* engine.readRank(sandbox, userId)).toBe(rank)
   for (const kind of windowKinds) {
-    // The open window, and one of the past.
+    // The open window, and a past one.
     const open = openWindow([], kind, settings.timezone, closed, now)
     const past = windowOf(kind, plusDays(open, -random.integer(1, kind === "daily" ? 12 : 60)))
     for (const first of [open, past]) {

@@ -1,24 +1,26 @@
 import { Effect, Stream } from "effect"
 import type { Storage } from "../../src/storage/Storage.ts"
 
-/** One life of a process: it ends at a call of its storage, and nothing that it asked for is answered any more. */
+/** One life of a process. It ends at a call of its storage; later calls are never answered. */
 export interface Life {
   alive: boolean
-  /** How many calls of the storage are left. */
+  /** How many calls of the storage are left in this life. */
   callsLeft: number
   /** Whether the last call has its effect. */
   lastKept: boolean
-  /** Told when the life ends, before anything else can happen. */
+  /** Called when the life ends, before anything else happens. */
   readonly onEnd: () => void
 }
 
-/** The storage of a process that is killed at any of its calls, before or after what the call does. */
+/**
+ * The storage of a process that is killed at any of its calls, before or after the call's effect.
+ */
 export const stoppingWorld = (storage: Storage["Service"], life: Life): Storage["Service"] => {
   const guard = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.suspend(() => {
       if (!life.alive) return Effect.never
       if (life.callsLeft-- > 0) {
-        // Commands begun before the end may be on disk, but are not answered.
+        // Commands that began before the end may be on disk, but get no answer.
         return Effect.flatMap(effect, (value) =>
           life.alive ? Effect.succeed(value) : Effect.never,
         )

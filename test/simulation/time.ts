@@ -1,7 +1,7 @@
 /**
- * One seeded run of the engine on a machine whose clock is set both ways, by little and by years, while requests with many
- * Idempotency-Keys come, some again, over orderly ends, kills and days. Held against it: the journal's times, a linear
- * search in them, and a map of answers.
+ * One seeded run of the engine on a machine whose clock is set back and ahead, by seconds and by
+ * years, while requests with many Idempotency-Keys come, some repeated, over days, shutdowns and
+ * kills. It is compared with the journal's times, a linear search in them, and a map of answers.
  */
 import { expect } from "@effect/vitest"
 import { Clock, Effect } from "effect"
@@ -37,7 +37,7 @@ export const simulateTime = Effect.fnUntraced(function* (seed: number, steps: nu
   )
   let running = yield* boot
 
-  /** By how much the machine's clock is wrong, and was at most while it could be believed. */
+  /** The error of the machine's clock, and the largest error that the engine could follow. */
   let wrongMs = 0
   let believedMs = 0
   const set = (ms: number) => {
@@ -48,7 +48,7 @@ export const simulateTime = Effect.fnUntraced(function* (seed: number, steps: nu
     believedMs = Math.max(believedMs, wrongMs)
   }
 
-  /** Every record that ever was: the journal itself forgets. */
+  /** All records so far: the journal itself is pruned. */
   const records: Array<JournalRecord> = []
   const follow = () => {
     const last = records.at(-1)?.sequence ?? 0
@@ -75,7 +75,8 @@ export const simulateTime = Effect.fnUntraced(function* (seed: number, steps: nu
       reward(`u${random.integer(1, 8)}`, 1),
       once(key),
     )
-    // After a kill time continues from the newest record: expired entries may be gone, or live again.
+    // After a kill time continues from the newest record: expired entries may be deleted, or valid
+    // again.
     if (shownMs < endsAt || running.engine.now() >= endsAt) {
       expect([key, replayed]).toEqual([key, first !== undefined && shownMs < endsAt])
     }
@@ -84,14 +85,17 @@ export const simulateTime = Effect.fnUntraced(function* (seed: number, steps: nu
     answers.set(key, { at: records.at(-1)!.at, reply })
   })
 
-  /** The machine's clock jumps ahead: too far to be believed ever, or not for long enough. */
+  /**
+   * The machine's clock jumps ahead, further than is ever followed, or not long enough to be
+   * followed.
+   */
   const glitch = Effect.gen(function* () {
     const before = wrongMs
     const isFar = random.chance(0.5)
     const ahead = isFar
       ? limits.clockJumpMsMax + random.integer(2 * day, 800 * day)
       : random.integer(limits.clockStepMs + hour, limits.clockJumpMsMax - day)
-    // Ahead of the engine's time, which may itself be far ahead of a clock that was set back.
+    // Relative to the engine's time, which may be far ahead of a clock that was set back.
     set(believedMs + ahead)
     for (let asks = random.integer(1, 5); asks > 0; asks--) yield* ask
     yield* TestClock.adjust(isFar ? random.integer(1, day) : limits.clockJumpWaitMs - 1)
@@ -109,7 +113,7 @@ export const simulateTime = Effect.fnUntraced(function* (seed: number, steps: nu
     expect(yield* running.engine.feed.sequenceAt(at)).toBe(expected)
   })
 
-  // Without a record, time would begin wherever the machine's clock is at the next start.
+  // Without a record, time would begin at the machine's clock at the next start.
   yield* ask
   for (let n = 0; n < steps; n++) {
     const kind = random.next()
@@ -117,7 +121,7 @@ export const simulateTime = Effect.fnUntraced(function* (seed: number, steps: nu
     if (kind < 0.35) for (let asks = random.integer(1, 40); asks > 0; asks--) yield* ask
     else if (kind < 0.5) yield* glitch
     else if (kind < 0.6) {
-      // As by a hand or a time server: a little ahead, or back by up to a year.
+      // As an operator or a time server sets it: a little ahead, or back by up to a year.
       set(
         wrongMs +
           (random.chance(0.5)
@@ -127,7 +131,7 @@ export const simulateTime = Effect.fnUntraced(function* (seed: number, steps: nu
       believe()
     } else if (kind < 0.7) {
       set(0)
-      // Seen, and seen again: it stands.
+      // The engine sees the jump twice: it has lasted.
       running.engine.now()
       yield* TestClock.adjust(limits.clockJumpWaitMs)
       running.engine.now()
@@ -140,7 +144,7 @@ export const simulateTime = Effect.fnUntraced(function* (seed: number, steps: nu
     expect(running.broken).toEqual([])
   }
 
-  // With a clock that is right nothing stays that is not due, however many keys there were.
+  // With a right clock every expired entry is deleted, however many keys there were.
   set(0)
   running.engine.now()
   yield* TestClock.adjust(limits.clockJumpWaitMs)

@@ -3,13 +3,13 @@ import { NoSpace, type Storage } from "../../src/storage/Storage.ts"
 
 /** The present faults of a disk. */
 export interface Trouble {
-  /** There is no space, neither for the journal nor for the snapshot. */
+  /** There is no space for journal or snapshot. */
   full: boolean
-  /** How long an append takes, milliseconds of the test's clock. */
+  /** How long an append takes, in milliseconds of the test's clock. */
   appendMs: number
 }
 
-/** A disk that is full or slow for as long as `trouble` says so. */
+/** A disk that is full or slow while `trouble` says so. */
 export const troubledDisk = (
   storage: Storage["Service"],
   trouble: Trouble,

@@ -1,7 +1,8 @@
 /**
- * A spell of trouble: the disk is slow, or full for any length of time, actors fail in decide and apply, users are erased
- * meanwhile, and clients go on sending. A request with an id or an Idempotency-Key is sent again until its outcome
- * is known. Nobody waits for a full disk without end, and a command that is refused leaves no user in memory.
+ * A time of faults: the disk is slow, or full for any length of time, actors fail in decide and
+ * apply, users are erased meanwhile, and clients continue to send. A request with an id or an
+ * Idempotency-Key is sent again until its outcome is known. No caller waits for a full disk without
+ * end, and a refused command leaves no user in memory.
  */
 import { expect } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
@@ -17,7 +18,7 @@ import type { Trouble } from "./troubledDisk.ts"
 
 export type Outcome = UserReply | LaurelError
 
-/** A command, and its outcome as far as it is known. */
+/** A command, and its outcome if that is known. */
 export interface Sent {
   readonly message: UserMessage
   outcome: Outcome | undefined
@@ -37,15 +38,15 @@ export interface Surrounded {
   readonly warm: () => number
   readonly now: () => number
   readonly pass: (ms: number) => Effect.Effect<void>
-  /** A command was asked. */
+  /** Called when a command is asked. */
   readonly asked: () => void
 }
 
-/** A full disk, and the restarts of an actor, hold an answer so long at most. */
+/** The longest time for which a full disk and the restarts of an actor delay an answer. */
 const answerMsMax = limits.stalledAnswerMs + 10_000
 const stepMs = limits.noSpaceRetryMs
 
-/** Passes so much time, in steps that let everything happen in its order. */
+/** Lets time pass, in steps small enough that everything happens in its order. */
 const passInSteps = Effect.fnUntraced(function* ({ pass }: Surrounded, ms: number) {
   for (let passed = 0; passed < ms; passed += stepMs) {
     yield* pass(Math.min(stepMs, ms - passed))
@@ -53,7 +54,7 @@ const passInSteps = Effect.fnUntraced(function* ({ pass }: Surrounded, ms: numbe
   }
 })
 
-/** Asks until the outcome is known, as far as a repeat is harmless. */
+/** Asks until the outcome is known, if a repeat is harmless. */
 const client = Effect.fnUntraced(function* (
   run: Surrounded,
   sent: Sent,
@@ -79,7 +80,10 @@ const client = Effect.fnUntraced(function* (
 
 const passing = new Set(["storage_unavailable", "overloaded", "idempotency_in_progress"])
 
-/** Asks what is refused, for users who do not exist: no more actors than `warmMax` are in memory afterwards. */
+/**
+ * Sends commands that are refused, for users who do not exist: at most `warmMax` actors are in
+ * memory afterwards.
+ */
 const ghosts = Effect.fnUntraced(function* (run: Surrounded, warmMax: number) {
   for (let n = 0; n < 10; n++) {
     run.asked()
@@ -100,7 +104,7 @@ export const trouble = Effect.fnUntraced(function* (run: Surrounded) {
         : run.message()
       const one: Sent = { message, outcome: undefined }
       sent.push(one)
-      // An erasure is never asked with a key: nothing is kept of who was erased.
+      // An erasure never has a key: nothing of an erased user is kept.
       const key = message.command.kind !== "erasure" && random.chance(0.4) ? run.key() : undefined
       clients.push(yield* Effect.forkChild(client(run, one, key), { startImmediately: true }))
       if (random.chance(0.4)) yield* yieldToEventLoop
@@ -111,7 +115,7 @@ export const trouble = Effect.fnUntraced(function* (run: Surrounded) {
   disk.appendMs = random.pick([0, 0, 1, 30, 400])
   for (let wave = random.integer(1, 4); wave > 0; wave--) {
     if (random.chance(0.6)) {
-      // Later than the first of them are at the disk.
+      // After the first of them are at the disk.
       yield* send(random.integer(0, 5))
       disk.full = true
     }
@@ -119,7 +123,7 @@ export const trouble = Effect.fnUntraced(function* (run: Surrounded) {
       defects.arm(random.pick(["decide", "apply"]), random.integer(1, 6), random.integer(1, 8))
     yield* send(random.integer(1, 8))
     yield* passInSteps(run, random.pick([0, 100, 1_000, 4_000, 7_000, 7_000, 40_000]))
-    // An actor that failed stays, so that it is not restarted without end.
+    // A failed actor stays in memory, so that it is not restarted without end.
     if (random.chance(0.3) && !defects.armed) yield* ghosts(run, run.users)
     if (random.chance(0.6)) disk.full = false
     yield* passInSteps(run, random.pick([0, 250, 250, 600, 2_000]))
@@ -133,15 +137,15 @@ export const trouble = Effect.fnUntraced(function* (run: Surrounded) {
   }
   for (const one of clients) yield* Fiber.join(one)
   disk.appendMs = 0
-  // Background work retries; an actor that failed too often returns.
+  // Background work retries, and an actor that failed too often works again.
   const restMs = defects.thrown > thrownBefore ? limits.actorRestartWindowMs : 0
   yield* passInSteps(run, limits.agendaRetryMs + 1_000 + restMs)
-  // No other command is under way: each ghost's own actor would show.
+  // No other command is under way, so an actor that a refused command left would show.
   yield* ghosts(run, run.warm())
   return sent
 })
 
-/** The server is ended while the disk is full: it does not wait for space. */
+/** Shuts the server down while the disk is full: it does not wait for space. */
 export const endWithoutSpace = Effect.fnUntraced(function* (
   run: Surrounded,
   messages: ReadonlyArray<UserMessage>,

@@ -1,9 +1,12 @@
-/** Files and folders that know what of them is durable, and what a power cut makes of the rest. */
+/**
+ * Files and folders that know which of their parts are durable, and what a power cut leaves of the
+ * rest.
+ */
 import type { Random } from "./random.ts"
 
 const sectorBytes = 512
 
-/** A file: what its readers see, what is durable, and which sectors differ. */
+/** A file: the bytes that readers see, the durable bytes, and the sectors in which they differ. */
 export class Inode {
   bytes = Buffer.alloc(0)
   durable = Buffer.alloc(0)
@@ -34,7 +37,7 @@ export class Inode {
     return copy
   }
 
-  /** The file after a power cut: each unsynced sector, and the size, old or new. */
+  /** The file after a power cut: each unsynced sector and the size are old or new. */
   survivor(random: Random, kept: number): Inode {
     const size = random.next() < kept ? this.bytes.length : this.durable.length
     const bytes = Buffer.alloc(size)
@@ -55,7 +58,7 @@ export class Inode {
   }
 }
 
-/** A file that durably holds `bytes`. */
+/** A file whose durable content is `bytes`. */
 export const inodeOf = (bytes: Uint8Array): Inode => {
   const inode = new Inode()
   inode.bytes = Buffer.from(bytes)
@@ -63,7 +66,7 @@ export const inodeOf = (bytes: Uint8Array): Inode => {
   return inode
 }
 
-/** A rename from one folder to another: once either of them is synced, it happened in both. */
+/** A rename from one folder to another. When either folder is synced, it is durable in both. */
 interface Move {
   synced: boolean
 }
@@ -84,7 +87,7 @@ const applyChange = (names: Map<string, Node>, change: Change): void => {
   }
 }
 
-/** The names in a folder, those that are durable, and the changes between. */
+/** The names in a folder, the durable names, and the changes between them. */
 export class Folder {
   names = new Map<string, Node>()
   durable = new Map<string, Node>()
@@ -101,7 +104,7 @@ export class Folder {
     this.pending = []
   }
 
-  /** The same folder in another world, where `copyOf` each node stands for it. */
+  /** A copy of the folder, with `copyOf` each node in its place. */
   copy(copyOf: (node: Node) => Node, moveOf: (move: Move) => Move): Folder {
     const copy = new Folder()
     for (const [name, node] of this.names) copy.names.set(name, copyOf(node))
@@ -130,7 +133,7 @@ export const moveNode = (
   target.change({ kind: "add", name: to, node, move })
 }
 
-/** The tree after a kill: a whole copy. */
+/** The tree after a kill: a copy with all changes. */
 export const copyTree = (root: Folder): Folder => {
   const copies = new Map<Node, Node>()
   const moves = new Map<Move, Move>()
@@ -149,7 +152,10 @@ export const copyTree = (root: Folder): Folder => {
   return copyOf(root) as Folder
 }
 
-/** The tree after a power cut: each unsynced change of a name happened or did not, each sector is old or new. */
+/**
+ * The tree after a power cut: each unsynced change of a name happened or not, and each sector is
+ * old or new.
+ */
 export const survivingTree = (root: Folder, random: Random, kept: number): Folder => {
   const survivors = new Map<Node, Node>()
   const fates = new Map<Move, boolean>()

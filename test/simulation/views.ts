@@ -1,4 +1,4 @@
-/** The visible state of a user at a moment, by the domain and by the model. */
+/** The visible state of a user at a moment, according to the domain and to the model. */
 
 import { replyOf } from "../../src/domain/message/UserReply.ts"
 import { isCounting, questPeriodOf, questStatusAt } from "../../src/domain/project/Definition.ts"
@@ -112,7 +112,7 @@ export const modelView = (
   profile: Profile,
   { badges, places, quests, settings }: Place,
   now: number,
-  /** The state; it may have forgotten windows that are over. */
+  /** The state, which may lack windows that are over. */
   state: ReturnType<typeof stateView>,
 ): ReturnType<typeof stateView> => {
   const held = badgesOf(log)
@@ -182,7 +182,7 @@ export const modelView = (
   }
 }
 
-/** A reply in the model's terms. */
+/** A reply in the form of the model's. */
 export const outcomeOf = (record: JournalRecord): Outcome => {
   const reply = replyOf(record, false)
   if (reply.kind === "spend" || reply.kind === "refund") {
@@ -209,7 +209,7 @@ export const outcomeOf = (record: JournalRecord): Outcome => {
   }
 }
 
-/** Lists of which the order means nothing, in one order. */
+/** Sorts lists whose order has no meaning. */
 export const sorted = (outcome: Outcome | Refused): Outcome | Refused =>
   "refused" in outcome
     ? outcome

@@ -1,10 +1,11 @@
 /**
- * Seeded runs of the delivery of webhooks: the real engine, outbox, endpoints and store, a virtual clock, virtual
- * receivers, and a process that is killed at any call of its storage, before or after the call's effect.
+ * Seeded runs of the delivery of webhooks: the real engine, outbox, endpoints and store, a virtual
+ * clock, virtual receivers, and a process that is killed at any call of its storage, before or
+ * after the call's effect.
  *
- * After each kill, and at the end, the tables keep the rules of `snapshots verify`. Messages that the store knows
- * to have succeeded do not come again unless somebody asks. In the end every message of the journal has arrived or is
- * accounted for, and no fiber has failed.
+ * After each kill, and at the end, the tables pass `snapshots verify`. Messages that the store
+ * knows to have succeeded are not sent again unless a caller asks. In the end every message of the
+ * journal has arrived or is accounted for, and no fiber has failed.
  */
 
 import { expect } from "@effect/vitest"
@@ -30,13 +31,13 @@ import { type Life, stoppingWorld } from "./stoppingWorld.ts"
 const hour = 3_600_000
 const users = ["ada", "bob", "cyd", "dee", "eve"]
 
-/** A webhook, as the oracle knows it. */
+/** What the oracle knows of a webhook. */
 interface Hook {
   readonly number: number
   readonly id: string
   readonly url: string
   readonly events: ReadonlyArray<string>
-  /** It was disabled, or asked for other messages, at some time: it need not have all. */
+  /** Whether it was ever disabled or changed its messages: then it need not have all. */
   lax: boolean
   deleted: boolean
 }
@@ -45,7 +46,7 @@ class Simulation {
   readonly random: Random
   readonly state = new MemoryStorage.MemoryState()
   readonly #store: DeliveryStore
-  /** By URL and message, how often it was answered with 2xx. */
+  /** By URL and message, how often it got an answer of 2xx. */
   readonly #taken = new Map<string, number>()
   /** The deliveries that the store knew to have succeeded when a process ended. */
   readonly #done = new Set<string>()
@@ -54,7 +55,7 @@ class Simulation {
   readonly #erased = new Set<string>()
   readonly #again: Array<string> = []
   readonly #options: StartOptions
-  /** From the end on, receivers take everything. */
+  /** Whether the run is at its end: then receivers accept everything. */
   #kind = false
   #made = 0
   #life!: Life
@@ -68,7 +69,7 @@ class Simulation {
       flushIntervalMs: this.random.pick([0, 5, 200]),
       flushDeliveries: this.random.pick([3, 1_000]),
       schedule: [0, 1_000, 1_000, 2_000, 2_000, 5_000, 5_000, 5_000, 5_000],
-      // Bounds that are reached.
+      // Bounds so low that runs reach them.
       pendingMax: this.random.pick([5, 1_000]),
       logMax: this.random.pick([3, 10_000]),
       readyMax: this.random.pick([1, 4, 1_000]),
@@ -78,7 +79,7 @@ class Simulation {
     }
   }
 
-  /** Begins a life, unless it ends before the start has. */
+  /** Begins a life, which may end during its start. */
   readonly start = Effect.gen({ self: this }, function* () {
     while (this.#started === undefined) {
       const ended = { now: false }
@@ -104,7 +105,7 @@ class Simulation {
     return this.#started
   })
 
-  /** The process has ended, at a call of its storage or at any other moment. */
+  /** Ends the process, at a call of its storage or at any other moment. */
   readonly end = Effect.gen({ self: this }, function* () {
     const started = this.#started!
     this.#life.alive = false
@@ -121,12 +122,12 @@ class Simulation {
     return this.#life.alive
   }
 
-  /** Time passes, and what it has woken runs. */
+  /** Lets time pass, and the work that is due run. */
   pass(ms: number): Effect.Effect<void> {
     return Effect.andThen(Effect.andThen(TestClock.adjust(ms), yieldToEventLoop), yieldToEventLoop)
   }
 
-  /** Looks at what is durable. */
+  /** Checks the durable data. */
   readonly look = Effect.gen({ self: this }, function* () {
     const hooks = this.hooks().filter(({ deleted }) => !deleted)
     expect(
@@ -143,7 +144,7 @@ class Simulation {
     expect(this.#again).toEqual([])
   })
 
-  /** All webhooks that the journal has. */
+  /** All webhooks in the journal. */
   hooks(): ReadonlyArray<Hook> {
     const hooks = new Map<string, Hook>()
     for (const { facts, sequence } of recordsOf(this.state)) {
@@ -191,7 +192,7 @@ class Simulation {
     return { ...outcome, status: kind > 0.995 ? 410 : 500 }
   }
 
-  /** Asks for something; what is not answered because the process has ended is forgotten. */
+  /** Sends a request. A request without an answer, because the process has ended, is forgotten. */
   ask(asked: Effect.Effect<unknown, unknown>): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const asking = yield* Effect.forkChild(Effect.exit(asked))
@@ -226,7 +227,7 @@ class Simulation {
     else if (kind < 0.15) {
       const since = recordsOf(this.state)[0]!.at
       const { id: webhookId, url } = random.pick(hook)
-      // It sends again what the log does not have any more.
+      // It sends messages again that the log no longer has.
       if (this.#options.logMax === 3) this.#recovered.add(url)
       yield* this.ask(project({ kind: "recoverWebhook", webhookId, since }))
     } else if (kind < 0.2) {
@@ -271,7 +272,7 @@ class Simulation {
     return this.ask(project({ kind: "redeliver", webhookId: id, sequence, at, index }))
   }
 
-  /** Nobody fails any more: all that is pending is sent. */
+  /** No receiver fails any more: all pending messages are sent. */
   readonly finish = Effect.gen({ self: this }, function* () {
     if (this.#started !== undefined) yield* this.end
     this.#kind = true
@@ -304,7 +305,7 @@ class Simulation {
     yield* this.end
   })
 
-  /** Each message of a webhook that was never disabled arrived, or the log has it as not arrived. */
+  /** Each message of a webhook that was never disabled has arrived, or the log has it as failed. */
   readonly #compare = Effect.fnUntraced(function* (this: Simulation, hook: Hook) {
     const kept = new Set<string>()
     for (const status of deliveryStatuses) {
@@ -317,7 +318,7 @@ class Simulation {
       .filter((record) => record.sequence > hook.number && !this.#isErased(record))
       .flatMap((record) => this.#messages(record, hook))
       .filter((id) => !kept.has(id) && !this.#taken.has(`${hook.url} ${id}`))
-    // Those that were dropped because too many were pending have left nothing but their number.
+    // Of messages that were dropped because too many were pending, only the number is known.
     if (ended.dropped === 0) expect(missing).toEqual([])
     else expect(missing.length).toBeLessThanOrEqual(ended.dropped)
   })
@@ -336,7 +337,7 @@ class Simulation {
   }
 }
 
-/** Runs so many steps; answers how many kills there were. */
+/** Runs a number of steps; returns how many kills there were. */
 export const simulateWebhooks = Effect.fnUntraced(function* (seed: number, steps: number) {
   yield* TestClock.setTime(Date.parse("2026-11-03T12:00:00Z"))
   const simulation = new Simulation(seed)

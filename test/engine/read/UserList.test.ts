@@ -213,7 +213,7 @@ describe("Sorting in turns", () => {
 
 describe("Slow searches of an environment", () => {
   it.live(
-    `hold ${limits.listsPerEnvironmentMax} of ${limits.listsConcurrentMax} places, and no search of another waits for them`,
+    `hold $limits.listsPerEnvironmentMaxof $limits.listsConcurrentMaxplaces, and no search of another waits for them`,
     () =>
       Effect.gen(function* () {
         const storage = MemoryStorage.make()

@@ -9,7 +9,7 @@ export interface Definitions {
   readonly badges: ReadonlyArray<Badge>
   readonly quests: ReadonlyArray<Quest>
   readonly closed: ClosedThrough
-  /** Where the project was before, and until when. */
+  /** The time zones of the project before, and until when. */
   readonly moves: ReadonlyArray<Move>
 }
 

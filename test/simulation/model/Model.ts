@@ -1,8 +1,10 @@
 /**
- * The domain as naively as it can be written, to hold the real one against. All that is kept of a user is the
- * list of what happened (`log.ts`); every answer is worked out from that. One subject a file.
+ * The domain, written as simply as possible, to compare the real one with. The model keeps of a
+ * user only the list of decisions (`log.ts`), and computes every answer from it. Each file has one
+ * subject.
  *
- * A command answers what the caller must be told, or the code of the refusal; refused, it changes nothing.
+ * A command returns the reply that the caller must get, or the code of the refusal. A refused
+ * command changes nothing.
  */
 
 import type { Gives } from "../../../src/domain/project/Definition.ts"
@@ -39,7 +41,7 @@ import { ruleGifts } from "./rules.ts"
 import { dayAt, placesOf, streakOf } from "./streaks.ts"
 import { stillOpen, windowsFor } from "./windows.ts"
 
-/** The reply to an event, a reward or an undo. Lists are in no order. */
+/** The reply to an event, a reward or an undo. The order of lists has no meaning. */
 export interface Outcome {
   readonly xp: { readonly earned: number; readonly total: number }
   readonly points: { readonly earned: number; readonly total: number }
@@ -63,7 +65,7 @@ export interface Refused {
   readonly refused: ErrorCode
 }
 
-/** Where and when a command is decided: its record gets this sequence. */
+/** The place and time of a decision; its record gets this sequence. */
 export interface Moment {
   readonly now: number
   readonly sequence: number
@@ -83,7 +85,7 @@ export class Model {
     return Object.assign({}, emptyProfile, ...changes)
   }
 
-  /** The definitions as this user meets them. */
+  /** The definitions as they apply to this user. */
   place(userId: string, definitions: Definitions): Place {
     return { ...definitions, places: placesOf(this.log(userId), definitions) }
   }
@@ -104,7 +106,7 @@ export class Model {
     const event: Happened = {
       ...nothing(sequence, now),
       kind: "event",
-      // Nothing occurs in the future: the clock that says so is wrong.
+      // An event cannot occur in the future: the client's clock is wrong.
       occurredAt: Math.min(occurredAt, now),
       action: command.action,
       metadata: command.metadata,
@@ -126,7 +128,8 @@ export class Model {
         alreadyCompleted: repeated,
       })
     } else {
-      // It asks for a reward and is nothing that a user does: rules, steps and badges pass it by, but not streaks.
+      // The event asks for a reward and is not an action: it counts for streaks, not for rules,
+      // steps or badges.
       for (const { gives, rule } of ruleGifts(before, rules, zoneThen, event)) {
         give(gives)
         event.uses.push(rule.id)
@@ -244,7 +247,7 @@ export class Model {
 
   setProfile(userId: string, change: Partial<Profile>, { now, sequence }: Moment): void {
     const { timezone, ...others } = change
-    // Who names the same place again does not move.
+    // The same time zone again is no change.
     const moves = timezone !== undefined && timezone !== this.profile(userId).timezone
     const made = moves ? { ...others, timezone } : others
     this.#append(userId, { kind: "profile", sequence, at: now, change: made })
@@ -254,7 +257,9 @@ export class Model {
     this.#append(userId, { kind: "ticked", sequence, at: now })
   }
 
-  /** Gives a badge to a user whose number qualifies, counted over the whole history where it counts actions. */
+  /**
+   * Awards a badge to a user who qualifies. A badge that counts actions counts the whole history.
+   */
   backfill(
     userId: string,
     command: Backfill,
@@ -292,7 +297,9 @@ export class Model {
     this.users.set(userId, [...this.log(userId), entry])
   }
 
-  /** Keeps what was decided, unless a balance would leave the safe integers, and tells of it. */
+  /**
+   * Adds a decision to the log, unless a balance would leave the safe integers; returns the reply.
+   */
   #done(
     userId: string,
     before: Log,
@@ -318,7 +325,7 @@ export class Model {
           ? entry.lost.filter((id) => entry.badges.every(({ badgeId }) => badgeId !== id))
           : [],
       quests,
-      // A reply lists streaks that became longer.
+      // A reply lists the streaks that became longer.
       streaks: streaks.flatMap((definition) => {
         const was = streakOf(before, definition, place.places, now)?.current ?? 0
         const is = streakOf(after, definition, place.places, now)
@@ -329,7 +336,7 @@ export class Model {
   }
 }
 
-/** Where the project was at `ms`; for what occurred before the user was first seen, where it was at that time. */
+/** The project's zone at `ms`; for events before the user's creation, its zone at the creation. */
 const zoneOfProject = (log: Log, { moves, settings }: Definitions, ms: number): string => {
   const seen = log[0]?.at ?? Number.POSITIVE_INFINITY
   return moves.find(({ until }) => Math.max(ms, seen) < until)?.zone ?? settings.timezone
@@ -364,7 +371,7 @@ const nothing = (sequence: number, now: number): Happened => ({
   streaks: [],
 })
 
-/** Adds what a rule, a quest or a hand gives; a badge only to who does not have it. */
+/** Adds the reward of a rule, a quest or an operator; a badge only if the user does not have it. */
 const gift = (
   to: Happened,
   { badgeId, points, xp }: Gives,

@@ -1,4 +1,4 @@
-/** Sums of numbers in metadata: of ten-thousandths, as whole numbers. */
+/** Sums of numbers in metadata, as whole numbers of ten-thousandths. */
 import type { Metadata } from "../../../src/domain/values/Metadata.ts"
 
 /** The amount that an event adds: 1, or the number at the path. */

@@ -1,4 +1,4 @@
-/** The badges of a user, and the numbers that earn them. */
+/** The badges of a user, and the numbers by which they are earned. */
 import {
   type Badge,
   type CountingCriterion,
@@ -34,17 +34,19 @@ export const badgesOf = (log: Log): ReadonlyMap<string, HeldBadge> => {
   return held
 }
 
-/** The events of the whole history, whenever the badge was made, that satisfy its criteria; or the sum over them. */
+/** The number of events in the whole history that meet a badge's criteria, or the sum over them. */
 export const countInHistory = (log: Log, criteria: CountingCriterion): number =>
   sumOf(standing(log).map((entry) => amountIn(entry, criteria)))
 
-/** How much an event counts by these criteria. */
+/** How much an event counts for these criteria. */
 const amountIn = (
   { action, metadata }: Happened,
   { action: wanted, sumPath, where }: CountingCriterion,
 ): number => (action === wanted && satisfies(where, metadata) ? amountFor(sumPath, metadata) : 0)
 
-/** How many events have counted for a badge: those that the last backfill found, and from there on one by one. */
+/**
+ * How many events have counted for a badge: those that the last backfill found, and each one since.
+ */
 export const countFor = (log: Log, badgeId: string): number => {
   let count = 0
   for (const entry of log) {
@@ -62,8 +64,8 @@ export const countFor = (log: Log, badgeId: string): number => {
 }
 
 /**
- * The badges that an event counts for which is taken back: where a backfill has counted since it came, those whose
- * criteria it meets, else those that it counted for when it came.
+ * The badges for which an undone event counts. If a backfill has counted since the event, those
+ * whose criteria it meets; otherwise those for which it counted when it came.
  */
 export const countedBy = (
   log: Log,
@@ -89,14 +91,17 @@ export interface Place extends Definitions {
   readonly places: Places
 }
 
-/** The number that a badge's criteria look at, as it stands; `undefined` for one that only a hand gives. */
+/**
+ * The present number that a badge's criteria compare; `undefined`: only an operator awards the
+ * badge.
+ */
 export const numberFor = (
   log: Log,
   { criteria, id }: Badge,
   { places, settings }: Place,
   now: number,
 ): number | undefined => {
-  // Nobody is at level 1 before there is anybody.
+  // A user has level 1 only once the user exists.
   if (log.length === 0) return 0
   switch (criteria.kind) {
     case "xp":
@@ -121,7 +126,7 @@ export const numberFor = (
   }
 }
 
-/** Notes for which badges an event counts, whether or not the user has them. */
+/** Adds to an event the badges for which it counts, whether or not the user has them. */
 export const countForBadges = (badges: ReadonlyArray<Badge>, event: Happened): void => {
   for (const { archived, criteria, id } of badges) {
     if (archived || !isCounting(criteria)) continue
@@ -130,7 +135,10 @@ export const countForBadges = (badges: ReadonlyArray<Badge>, event: Happened): v
   }
 }
 
-/** The badges whose number came from below their target to it, or past it, with the last entry of `after`. */
+/**
+ * The badges whose number the last entry of `after` has brought from below the target to it or
+ * beyond.
+ */
 export const crossed = (
   before: Log,
   after: Log,
@@ -142,7 +150,7 @@ export const crossed = (
     const { archived, criteria, id } = badge
     if (archived || held.has(id) || criteria.kind === "manual") return []
     if (criteria.kind === "streak") {
-      // Whichever run it is that has become so long.
+      // It does not matter which run became so long.
       const reached = definitions.settings.streaks
         .filter(({ key }) => criteria.streak === null || key === criteria.streak)
         .flatMap((streak) => grownRuns(before, after, streak, definitions.places))
@@ -157,7 +165,10 @@ export const crossed = (
   })
 }
 
-/** The badges that are lost once `undone` is: those that it gave, and those whose number no longer reaches the target. */
+/**
+ * The badges that are lost by an undo: those that `undone` gave, and those whose number is below
+ * the target now.
+ */
 export const lostWith = (
   before: Log,
   after: Log,
@@ -175,7 +186,7 @@ export const lostWith = (
     return was !== undefined && is !== undefined && is < target && is < was ? [badgeId] : []
   })
 
-/** Of the badges that are lost, those that are earned by their criteria as they are now. */
+/** Of the lost badges, those that are still earned by their criteria. */
 export const regained = (
   after: Log,
   lost: ReadonlyArray<string>,

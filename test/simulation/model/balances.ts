@@ -1,4 +1,4 @@
-/** xp and points: sums over what happened and was not taken back. */
+/** xp and points: sums over the decisions that were not undone. */
 import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 import { type Happened, happened, type Log, standing } from "./log.ts"
 
@@ -9,7 +9,9 @@ export const xpOf = (log: Log): number => sum(standing(log).map(({ xp }) => xp))
 
 export const pointsEarnedOf = (log: Log): number => sum(standing(log).map(({ points }) => points))
 
-/** Points earned less points spent of them: no debt is kept, and a refund returns at most the points spent. */
+/**
+ * Points earned minus points spent. No debt is kept, and a refund returns at most the points spent.
+ */
 export const pointsOf = (log: Log): number => {
   let [balance, spent] = [0, 0]
   for (const entry of log) {
@@ -28,11 +30,11 @@ export const pointsOf = (log: Log): number => {
   return balance
 }
 
-/** The record by which the user came to the present xp: the latest one that gave some and stands. */
+/** The record that set the present xp: the latest one that gave xp and was not undone. */
 export const xpSince = (log: Log): number =>
   standing(log).findLast(({ xp }) => xp !== 0)?.sequence ?? 0
 
-/** What gave xp in the window that begins on this date, and was not taken back from it. */
+/** The decisions that gave xp in the window that begins on this date, without undone ones. */
 const countedIn = (log: Log, kind: WindowKind, first: string): ReadonlyArray<Happened> =>
   happened(log).filter(
     (entry) =>
@@ -49,7 +51,7 @@ export const windowXp = (log: Log, kind: WindowKind, first: string): number =>
 export const windowXpSince = (log: Log, kind: WindowKind, first: string): number =>
   countedIn(log, kind, first).at(-1)?.sequence ?? 0
 
-/** The first days of all windows of a kind that the user has xp in. */
+/** The first days of all windows of a kind in which the user has xp. */
 export const windowsOf = (log: Log, kind: WindowKind): ReadonlyArray<string> => {
   const firsts = happened(log).flatMap(({ windows, xp }) => (xp === 0 ? [] : (windows[kind] ?? [])))
   return [...new Set(firsts)].filter((first) => countedIn(log, kind, first).length > 0).sort()

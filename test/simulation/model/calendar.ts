@@ -1,6 +1,6 @@
 /**
- * Time as a person with a paper calendar reads it: dates are texts such as `2026-11-01`, which sort as they
- * follow each other, and a window is known by the date of its first day.
+ * Time as a person with a paper calendar reads it: dates are texts such as `2026-11-01`, which sort
+ * in their order, and a window is named by the date of its first day.
  */
 import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 
@@ -8,7 +8,7 @@ export const windowKinds: ReadonlyArray<WindowKind> = ["daily", "weekly", "month
 
 const day = (date: string) => Temporal.PlainDate.from(date)
 
-/** The date on the wall of a place at `ms`, epoch milliseconds. */
+/** The local date of a place at `ms` (epoch milliseconds). */
 export const dateAt = (zone: string, ms: number): string => {
   const question = `${zone} ${ms}`
   let date = asked.get(question)
@@ -27,11 +27,11 @@ const asked = new Map<string, string>()
 
 const dayMs = 86_400_000
 
-/** The date `days` later; earlier when negative. In UTC all days are as long. */
+/** The date `days` later, or earlier if negative. In UTC all days have the same length. */
 export const plusDays = (date: string, days: number): string =>
   new Date(Date.parse(date) + days * dayMs).toISOString().slice(0, 10)
 
-/** Days as numbers, for going over many: so many after 1970-01-01. */
+/** The number of a day: days since 1970-01-01. */
 export const numberOf = (date: string): number => Date.parse(date) / dayMs
 
 export const dateOf = (number: number): string => plusDays("1970-01-01", number)
@@ -40,7 +40,7 @@ export const dateOf = (number: number): string => plusDays("1970-01-01", number)
 export const startOf = (zone: string, date: string): number =>
   day(date).toZonedDateTime(zone).epochMilliseconds
 
-/** The first day of the window that has this date. */
+/** The first day of the window that contains this date. */
 export const windowOf = (kind: WindowKind, date: string): string => {
   const { dayOfWeek } = day(date)
   if (kind === "weekly") return plusDays(date, 1 - dayOfWeek)

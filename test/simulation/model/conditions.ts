@@ -1,11 +1,11 @@
-/** Conditions on metadata, one plain sentence an operator. */
+/** Conditions on metadata, in one plain sentence for each operator. */
 
 import type { Condition } from "../../../src/domain/project/Definition.ts"
 import type { Metadata } from "../../../src/domain/values/Metadata.ts"
 
 /** The value at a dotted path of the JSON; `undefined`: none. */
 export const find = (metadata: Metadata | undefined, path: string): unknown => {
-  // Through its text, so that only what JSON has is there.
+  // Through its text, so that it has only the values of JSON.
   let here: unknown = metadata === undefined ? undefined : JSON.parse(JSON.stringify(metadata))
   for (const name of path.split(".")) {
     if (here === null || typeof here !== "object") return undefined

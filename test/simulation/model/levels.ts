@@ -1,7 +1,7 @@
 /** Levels, by counting up from the first. */
 import type { LevelCurve } from "../../../src/domain/project/Level.ts"
 
-/** The xp at which `level` begins; `Infinity` for one that the curve does not have. */
+/** The xp at which `level` begins; `Infinity`: the curve does not have the level. */
 export const beginsAt = (curve: LevelCurve, level: number): number => {
   switch (curve.kind) {
     case "quadratic":

@@ -1,16 +1,16 @@
 /**
- * The decisions about one user, in order. The model keeps nothing else of a user: it computes every balance, count
- * and state from the whole list, for each read.
+ * The decisions about one user, in order. The model keeps nothing else of a user: it computes every
+ * balance, count and state from the whole list, for each read.
  */
 
 import type { Profile } from "../../../src/domain/user/User.ts"
 import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 import type { Metadata } from "../../../src/domain/values/Metadata.ts"
 
-/** A window's first day, by kind; absent where something counts for none. */
+/** The first day of a window, by kind; absent: the entry counts for no such window. */
 export type Windows = Partial<Record<WindowKind, string>>
 
-/** An event or a reward, and what it gave. */
+/** An event or a reward, with what it gave. */
 export interface Happened {
   readonly kind: "event" | "reward"
   readonly sequence: number
@@ -23,7 +23,7 @@ export interface Happened {
   windows: Windows
   /** The rules that rewarded it. */
   readonly uses: Array<string>
-  /** Steps of quests that it counted for. */
+  /** The steps of quests for which it counted. */
   readonly steps: Array<{
     readonly questId: string
     readonly period: string
@@ -31,10 +31,10 @@ export interface Happened {
     readonly amount: number
   }>
   readonly completions: Array<{ readonly questId: string; readonly period: string }>
-  /** Badges by actions that it counted for when it came, and how much. */
+  /** The badges by actions for which it counted when it came, and how much. */
   readonly counted: Array<Counted>
   readonly badges: Array<Awarded>
-  /** Streaks that it counted for, and the user's day. */
+  /** The streaks for which it counted, and the user's day. */
   readonly streaks: Array<{ readonly key: string; readonly day: number }>
 }
 
@@ -43,13 +43,13 @@ export interface Counted {
   readonly amount: number
 }
 
-/** `target`: of the criteria that were met; absent for a badge that was given. */
+/** `target`: of the criteria that were met; absent: an operator awarded the badge. */
 export interface Awarded {
   readonly badgeId: string
   readonly target?: number
 }
 
-/** Something was taken back. */
+/** An undo. */
 export interface Undone {
   readonly kind: "undone"
   readonly sequence: number
@@ -57,10 +57,10 @@ export interface Undone {
   readonly of: Happened
   /** The windows that were still open. */
   readonly windows: Windows
-  /** Badges for which the event counts no more. */
+  /** The badges for which the event no longer counts. */
   readonly uncounted: ReadonlyArray<Counted>
   readonly lost: ReadonlyArray<string>
-  /** Badges that would be lost, but are earned all the same. */
+  /** The badges that would be lost, but are still earned. */
   readonly badges: ReadonlyArray<Awarded>
 }
 
@@ -71,7 +71,7 @@ export interface ProfileSet {
   readonly change: Partial<Profile>
 }
 
-/** A badge was given to who qualified already; or, where it counts actions, only the count was. */
+/** A backfill awarded a badge, or, for a badge that counts actions, set only the count. */
 export interface Backfilled {
   readonly kind: "backfilled"
   readonly sequence: number
@@ -80,7 +80,7 @@ export interface Backfilled {
   readonly counted: { readonly badgeId: string; readonly count: number } | undefined
 }
 
-/** A note of periods that had ended by themselves. */
+/** Periods that ended because time passed. */
 export interface Ticked {
   readonly kind: "ticked"
   readonly sequence: number
@@ -95,7 +95,7 @@ export interface Spent {
   readonly amount: number
 }
 
-/** A spending was taken back. */
+/** A spending was refunded. */
 export interface Refunded {
   readonly kind: "refunded"
   readonly sequence: number

@@ -1,4 +1,4 @@
-/** Where a user stands in quests: counts over the list of what happened. */
+/** The progress of a user in quests, counted over the log. */
 
 import type { Quest, QuestStatus } from "../../../src/domain/project/Definition.ts"
 import type { ErrorCode } from "../../../src/domain/values/Errors.ts"
@@ -7,7 +7,7 @@ import { dateAt, nextWindow, startOf, windowOf } from "./calendar.ts"
 import { satisfies } from "./conditions.ts"
 import { type Happened, happened, type Log, standing } from "./log.ts"
 
-/** The status of a definition: by hand, and where it is published, by the clock. */
+/** The status of a definition: as an operator set it, and for a published one, by the clock. */
 export const statusOf = (quest: Quest, now: number): QuestStatus => {
   if (quest.set === "draft") return "draft"
   if (quest.set === "archived") return "archived"
@@ -17,7 +17,7 @@ export const statusOf = (quest: Quest, now: number): QuestStatus => {
   return "active"
 }
 
-/** The period of a quest at a moment; one and the same for a quest that does not recur. */
+/** The period of a quest at a moment; always the same if the quest does not recur. */
 export const periodOf = (quest: Quest, zone: string, ms: number): string =>
   periodOn(quest, dateAt(zone, ms))
 
@@ -32,7 +32,7 @@ export const periodEndsAt = (quest: Quest, zone: string, now: number): number | 
   return endsAt === null ? next : Math.min(next, endsAt)
 }
 
-/** The records that completed a quest, or only those that did in one period. */
+/** The records that completed a quest, at all or in one period. */
 export const completionsOf = (
   log: Log,
   questId: string,
@@ -44,7 +44,7 @@ export const completionsOf = (
     ),
   )
 
-/** How often the user has completed quests, all together. */
+/** How often the user has completed any quest. */
 export const questCount = (log: Log): number =>
   standing(log).reduce((sum, { completions }) => sum + completions.length, 0)
 
@@ -57,7 +57,10 @@ export const stepCount = (log: Log, questId: string, period: string, step: strin
       .map(({ amount }) => amount),
   )
 
-/** The share of a quest that is done: of all that its steps ask for together, or the mean of the steps if some sum. */
+/**
+ * The done share of a quest: of the targets of all steps together, or the mean of the steps if some
+ * are sums.
+ */
 export const shareDone = (log: Log, quest: Quest, period: string): number => {
   if (completionsOf(log, quest.id, period).length > 0) return 1
   if (quest.steps.some(({ sumPath }) => sumPath !== undefined)) {
@@ -81,7 +84,7 @@ const stepsOpen = (log: Log, quest: Quest, period: string): boolean =>
 const locked = (log: Log, quest: Quest): boolean =>
   quest.prerequisites.some((questId) => completionsOf(log, questId).length === 0)
 
-/** Whether the event occurred before the quest: its start, or without one, its publication. */
+/** Whether the event occurred before the quest's start or, without one, before its publication. */
 const isTooEarly = (quest: Quest, { occurredAt }: Happened): boolean =>
   occurredAt < (quest.startsAt ?? quest.publishedAt ?? quest.createdAt)
 
@@ -93,8 +96,8 @@ export interface Touched {
 }
 
 /**
- * Counts an event for the steps that it satisfies, of all quests that are open to the user. `log` has the
- * event in it, so that what it counts for is seen at once.
+ * Counts an event for the steps that it satisfies, in all quests that are open to the user. `log`
+ * already has the event.
  */
 export const countForSteps = (
   log: Log,
@@ -123,7 +126,8 @@ export const countForSteps = (
       const amount = amountFor(sumPath, event.metadata)
       event.steps.push({ questId: quest.id, period, step: key, amount })
     }
-    // Steps may also be done by an edit; the next event that they are about completes the quest.
+    // An edit may also complete steps: then the next event that matches one of them completes the
+    // quest.
     const completed = matching.length > 0 && !stepsOpen(log, quest, period)
     if (counting.length === 0 && !completed) return []
     if (completed) event.completions.push({ questId: quest.id, period })
@@ -154,7 +158,7 @@ export const completeByHand = (
 
 export type Standing = "not_started" | "in_progress" | "completed" | "expired"
 
-/** Where the user stands in a quest in one of its periods. */
+/** The user's progress in one period of a quest. */
 export const standingIn = (
   log: Log,
   quest: Quest,
@@ -171,20 +175,20 @@ export const standingIn = (
   return over || period !== periodOf(quest, zone, now) ? "expired" : "in_progress"
 }
 
-/** The period in which the user last did something in a quest, also when that was taken back. */
+/** The last period in which the user did something in a quest, also if that was undone. */
 export const latestPeriod = (log: Log, questId: string): string | undefined =>
   happened(log)
     .flatMap(({ completions, steps }) => [...steps, ...completions])
     .findLast((one) => one.questId === questId)?.period
 
-/** A quest of which something was taken back, and where the user stands in it now. */
+/** A quest that an undo changed, with the user's progress after it. */
 export interface Reverted {
   readonly quest: Quest
   readonly standing: Standing
   readonly share: number
 }
 
-/** The changes in quests by the undo of `undone`: `after` is `before` and the undo. */
+/** The changes in quests by the undo of `undone`: `after` is `before` with the undo. */
 export const revertedBy = (
   before: Log,
   after: Log,
@@ -196,7 +200,7 @@ export const revertedBy = (
   quests.flatMap((quest) => {
     const period = latestPeriod(before, quest.id)
     const completed = undone.completions.find(({ questId }) => questId === quest.id)
-    // Of a completion in an earlier period nothing is left to tell.
+    // A completion in an earlier period is not reported.
     if (completed !== undefined && completed.period !== period)
       return [{ quest, standing: "not_started" as const, share: 0 }]
     const touched = [...undone.completions, ...undone.steps].some(
@@ -205,10 +209,10 @@ export const revertedBy = (
     if (period === undefined || !touched) return []
     const was = standingIn(before, quest, period, zone, now)
     const is = standingIn(after, quest, period, zone, now)
-    // Another event completed it.
+    // Another event completed the quest.
     if (is === "completed") return []
     const share = shareDone(after, quest, period)
-    // That a quest which is open again has ended meanwhile is noted later.
+    // If a quest that is open again has ended meanwhile, a tick records that later.
     const reopened = was === "completed" && is === "expired"
     return [{ quest, standing: reopened ? ("in_progress" as const) : is, share }]
   })

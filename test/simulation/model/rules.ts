@@ -9,7 +9,7 @@ const limitPeriod = (per: LimitPeriod, zone: string, ms: number): string => {
   const date = dateAt(zone, ms)
   switch (per) {
     case "hour":
-      // Minutes before an hour of UTC at which one begins there, as in India.
+      // How many minutes before an hour of UTC a local hour begins, as in India.
       return new Date(ms + minutesAt(zone, ms) * 60_000).toISOString().slice(0, 13)
     case "day":
       return date
@@ -28,7 +28,7 @@ const minutesAt = (zone: string, ms: number): number => {
   return offset.startsWith("-") ? (60 - minutes) % 60 : minutes
 }
 
-/** Whether this rule may still give to the user. */
+/** Whether this rule may still reward the user. */
 const allows = (
   log: Log,
   { cooldownSeconds, id, limit }: Rule,
@@ -43,14 +43,14 @@ const allows = (
     const used = usesIn(standing(log)).filter((ms) => periodOf(ms) === period)
     if (used.length >= limit.times) return false
   }
-  // A cooldown is not given, so it is not taken back either.
+  // A cooldown is no reward, so an undo does not end it.
   return (
     cooldownSeconds === null ||
     usesIn(happened(log)).every((ms) => Math.abs(occurredAt - ms) >= cooldownSeconds * 1000)
   )
 }
 
-/** `amount` times `factor`, rounded down, reckoned in decimals as on paper. */
+/** `amount` times `factor`, rounded down, computed in decimals as on paper. */
 export const times = (amount: number, factor: number): number => {
   const [digits = "0", exponent = "0"] = factor.toExponential().split("e")
   const [whole = "0", fraction = ""] = digits.split(".")

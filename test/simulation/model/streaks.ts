@@ -1,16 +1,16 @@
 /**
- * Streaks: worked out from the days on which something happened, walked day by day from the first to the last.
+ * Streaks: computed from the days with events, day by day from the first to the last.
  *
- * A user has one calendar, whichever zones it leads through: the days as they were reached, each at its place. A day that was
- * reached does not come back, a day that was leaped over never was, and a day that had begun before the last one was over at
- * its own place is not missed.
+ * A user has one calendar through all time zones: the days as the user reached them, each at its
+ * place. A day that was reached does not come back, a skipped day never was, and a day that had
+ * begun before the last one was over at its own place is not missed.
  */
 import type { StreakDefinition } from "../../../src/domain/project/Project.ts"
 import { dateAt, dateOf, numberOf, startOf } from "./calendar.ts"
 import type { Definitions, Move } from "./Definitions.ts"
 import type { Log } from "./log.ts"
 
-/** Where a user was and is, oldest first; the last place has no end. */
+/** The places of a user, oldest first; the last has no end. */
 export type Places = ReadonlyArray<Move>
 
 export const placesOf = (log: Log, { moves, settings }: Definitions): Places => {
@@ -48,7 +48,7 @@ const beginOf = (zone: string, day: number): number => {
   return begin
 }
 
-/** The place where a day begins for the user; `undefined` for a day that never was. */
+/** The place where a day begins for the user; `undefined`: the day never was. */
 const placeOf = (places: Places, day: number): string | undefined => {
   for (const [index, { until, zone }] of places.entries()) {
     const at = Math.max(places[index - 1]?.until ?? -Infinity, beginOf(zone, day))
@@ -57,7 +57,7 @@ const placeOf = (places: Places, day: number): string | undefined => {
   return undefined
 }
 
-/** The days missed between two, without both, but no more than `most` and one. */
+/** How many days were missed between two days, both excluded, but at most `most` + 1. */
 const missed = (places: Places, last: number, next: number, most: number): number => {
   let days = 0
   for (let day = last + 1; day < next && days <= most; day++) {
@@ -79,7 +79,7 @@ export interface Run {
 
 /** The runs of days in a row, oldest first. */
 export const runsOf = (log: Log, { freezes, key }: StreakDefinition, places: Places) => {
-  // An event that was taken back still was.
+  // An undone event keeps its day.
   const days = log.flatMap((entry) =>
     entry.kind === "event" ? entry.streaks.filter((one) => one.key === key) : [],
   )
@@ -124,7 +124,7 @@ export const streakOf = (
     : { current: run.days, best, freezes: left, lastDay }
 }
 
-/** How long runs were and are that the last entry of `after` made longer. */
+/** The lengths, before and after, of the runs that the last entry of `after` made longer. */
 export const grownRuns = (
   before: Log,
   after: Log,

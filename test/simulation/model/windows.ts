@@ -1,15 +1,15 @@
-/** The windows of the leaderboard that an amount counts for. */
+/** The windows of the leaderboard for which an amount counts. */
 import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 import { windowsOf } from "./balances.ts"
 import { later, nextWindow, windowAt, windowKinds, windowOf } from "./calendar.ts"
 import type { Log, Windows } from "./log.ts"
 
-/** The first day of the latest window of each kind that is closed; "" before any is. */
+/** The first day of the latest closed window of each kind; "": none is closed. */
 export type ClosedThrough = Readonly<Record<WindowKind, string>>
 
 /**
- * The window that is open to a user: the one at `now`; where the zone has changed so that this one is closed, the
- * next; and nobody goes back to one before a window in which they have xp.
+ * The window that is open to a user: the one at `now`, or the next if a change of zone has closed
+ * that one. A user does not go back to a window before one in which the user has xp.
  */
 export const openWindow = (
   log: Log,
@@ -23,12 +23,12 @@ export const openWindow = (
   return later(open, windowsOf(log, kind).at(-1) ?? open)
 }
 
-/** An earlier event counts only where its own window is also the one at `now`. */
+/** An earlier event counts only if its own window is also the one at `now`. */
 export const windowsFor = (
   log: Log,
   zone: string,
   closed: ClosedThrough,
-  /** The date of the event, where it occurred. */
+  /** The local date of the event. */
   date: string,
   now: number,
 ): Windows => {
@@ -40,7 +40,7 @@ export const windowsFor = (
   return windows
 }
 
-/** Those of `windows` that are open still. */
+/** The windows of `windows` that are still open. */
 export const stillOpen = (
   log: Log,
   windows: Windows,
