@@ -1,6 +1,9 @@
 /** A page of a user's history: a row for each record, with its cause, its facts and the button that undoes it. */
 
+import { Effect } from "effect"
 import { historyKinds } from "../../../domain/message/HistoryFact.ts"
+import type { LaurelError } from "../../../domain/values/Errors.ts"
+import { historyCursor, historyPositionOf } from "../../../http/api/History.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit } from "../../request/Route.ts"
@@ -155,6 +158,42 @@ const causeDetails = (cause: Cause, at: string): Content => {
 
 type HistoryPage = BodyOf<"users.history">
 
+interface HistoryQuery {
+  readonly limit: string | undefined
+  readonly cursor: string | undefined
+  readonly kind: string | undefined
+}
+
+/**
+ * A page of whole records. The operation ends a page after `limit` facts, which may be in the middle
+ * of a record. This adds the other facts of that record, so that no row shows a part of an event.
+ */
+export const readHistory = Effect.fnUntraced(function* (
+  { ask }: PlaceVisit,
+  userId: string,
+  query: HistoryQuery,
+): Effect.fn.Return<HistoryPage, LaurelError> {
+  const params = { id: userId }
+  const page = yield* ask("users.history", { params, query })
+  const facts = [...page.facts]
+  const sequence = facts.at(-1)?.sequence
+  let { nextCursor } = page
+  while (nextCursor !== null) {
+    const next = historyPositionOf(nextCursor)
+    if (next?.sequence !== sequence || next?.index === 0) break
+    const limit = String(Math.min(next!.index, limits.pageMax))
+    const more = yield* ask("users.history", {
+      params,
+      query: { ...query, limit, cursor: nextCursor },
+    })
+    const rest = more.facts.filter((fact) => fact.sequence === sequence)
+    facts.push(...rest)
+    const isWhole = rest.length < more.facts.length
+    nextCursor = isWhole ? historyCursor({ sequence: sequence!, index: 0 }) : more.nextCursor
+  }
+  return { facts, nextCursor }
+})
+
 /** `path` is that of the user's page. */
 export interface HistoryView {
   readonly visit: PlaceVisit
@@ -186,7 +225,7 @@ ${
 ${cursorPager(path, query, page.nextCursor)}`
 }
 
-/** The facts of one record; the page may have only some of them. */
+/** The facts of one record: all of them, or all of the chosen kind. */
 interface Group {
   readonly sequence: number
   readonly at: string

@@ -21,7 +21,7 @@ import { properties, table } from "../../view/Lists.ts"
 import { count, isoTime } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
 import { userPath } from "../../view/Users.ts"
-import { historySection } from "./history.ts"
+import { historySection, readHistory } from "./history.ts"
 import { inProduction } from "./inProduction.ts"
 
 /* A user's badges, quests and streaks, the first 100 of each. */
@@ -121,10 +121,8 @@ export const userPage = Effect.fnUntraced(function* (
   const progress = yield* ask("users.progress", { params })
   const posted = request.method === "POST"
   const part = (name: string) => (posted ? undefined : (request.query.get(name) ?? undefined))
-  const page = yield* ask("users.history", {
-    params,
-    query: { limit: part("limit"), cursor: part("cursor"), kind: part("kind") },
-  })
+  const query = { limit: part("limit"), cursor: part("cursor"), kind: part("kind") }
+  const page = yield* readHistory(visit, userId, query)
   const ranks: Array<readonly [string, Content]> = []
   for (const window of windowKinds) {
     const { me } = yield* ask("leaderboard.get", { query: { window, around: userId, limit: "1" } })

@@ -287,6 +287,25 @@ describe("The history of a user", () => {
     expect([...texts].sort()).toEqual(["1", "2", "3", "4", "5"])
   })
 
+  it("has every fact of an event on one page, whatever the size of a page", async () => {
+    await sandbox("POST", "/rules", { action: "WHOLE", reward: { xp: 100 } })
+    await sandbox("POST", "/rules", { action: "WHOLE", reward: { xp: 25 } })
+    for (let index = 0; index < 3; index++) {
+      await sandbox("POST", "/events", { userId: "whole", action: "WHOLE" })
+    }
+    for (const limit of [1, 2, 3, 4]) {
+      const rows: Array<string> = []
+      let path: string | undefined = `?limit=${limit}`
+      while (path !== undefined) {
+        const text = await history("whole", path)
+        rows.push(...text.split("<tr>").filter((row) => row.includes("Event counted")))
+        path = /rel="next" href="[^"]+whole([^"]+)"/.exec(text)?.[1]?.replaceAll("&amp;", "&")
+      }
+      const amounts = rows.map((row) => [...row.matchAll(/[Xx]p \+(\d+)/g)].map(([, xp]) => xp))
+      expect(amounts).toEqual(Array.from({ length: 3 }, () => ["125", "100", "25"]))
+    }
+  })
+
   it("shows one kind of fact where one is chosen, and refuses a kind that does not exist", async () => {
     const text = await history("paged", "?kind=xp.earned")
     expect(text).toContain('<option value="xp.earned" selected>')
