@@ -112,7 +112,9 @@ const notFound = laurelError(
   "not_found",
   "No page has this address, or you have no access to it. Choose a page from the dashboard.",
 )
+/** In seconds. */
 const day = 86_400
+
 /** Paths of the pages that a role may see, relative to the environment's path. */
 const placePagesFor = (role: Role): ReadonlySet<string> =>
   new Set(
@@ -127,6 +129,7 @@ const placePages: Readonly<Record<Role, ReadonlySet<string>>> = {
   admin: placePagesFor("admin"),
   viewer: placePagesFor("viewer"),
 }
+
 /** The choices of the log's filter. */
 const actions: ReadonlyArray<string> = [
   ...new Set(routes.flatMap((route) => (route.method === "POST" ? [route.action] : []))),
@@ -139,80 +142,121 @@ const actions: ReadonlyArray<string> = [
 export const makeDashboard = (parts: DashboardParts): MakePages => ({
   prefix: dashboardPrefix,
   audit: parts.audit,
-  make: (operations) => pagesOf(parts, operations),
+  make: (operations) => new DashboardPages(parts, operations),
 })
 
-const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
-  const { audit, engine, keys, people, projects, server } = parts
-  const prefix = dashboardPrefix
-  const site = new Site(parts)
-  const assets = new Assets(prefix)
-  const { now } = engine
-  const once = new Once(now)
-  const kept = new Kept(now)
-  const sentForms = new SentForms(now)
-  const shares = new PageShares()
-  const services: Services = {
-    prefix,
-    people,
-    keys,
-    projects,
-    audit,
-    actions,
-    reads: engine,
-    server,
-    now,
-    once,
-    kept,
+type Answer = Effect.Effect<Reply | StreamedReply, LaurelError>
+
+const prefix = dashboardPrefix
+
+class DashboardPages implements Pages {
+  readonly prefix = prefix
+  readonly #parts: DashboardParts
+  readonly #operations: Operations
+  readonly #site: Site
+  readonly #assets = new Assets(prefix)
+  readonly #kept: Kept
+  readonly #sentForms: SentForms
+  readonly #shares = new PageShares()
+  readonly #services: Services
+
+  constructor(parts: DashboardParts, operations: Operations) {
+    const { audit, engine, keys, people, projects, server } = parts
+    const { now } = engine
+    this.#parts = parts
+    this.#operations = operations
+    this.#site = new Site(parts)
+    this.#kept = new Kept(now)
+    this.#sentForms = new SentForms(now)
+    this.#services = {
+      prefix,
+      people,
+      keys,
+      projects,
+      audit,
+      actions,
+      reads: engine,
+      server,
+      now,
+      once: new Once(now),
+      kept: this.#kept,
+    }
   }
 
-  const errorPage = (error: LaurelError, frame: Frame): Reply => {
-    const { status, title } = errorKinds[error.code]
-    const main = html`<p>${error.detail}</p><p><a href="${prefix}">To the dashboard</a></p>`
-    return withRetryAfter(pageReply(status, page(frame, title, main)), error)
+  readonly refusalOf: Pages["refusalOf"] = (head) => {
+    if (!this.#site.isKnownName(head)) return unknownName
+    return head.method === "POST" && !this.#site.isOwnForm(head) ? foreignForm : undefined
   }
-  const alone = (path: string): Frame => ({ prefix, assets, placePages: placePages.viewer, path })
 
-  const answer = Effect.fnUntraced(function* (
-    request: PageRequest,
-  ): Effect.fn.Return<Reply | StreamedReply, LaurelError> {
-    const asset = request.method === "GET" ? assets.find(request.path) : undefined
-    if (asset !== undefined) return asset
-    const better = site.underLocalhost(request)
-    if (better !== undefined) return redirect(better)
-    // People add it, and some proxies do.
-    if (request.method === "GET" && request.path.endsWith("/")) {
-      const search = request.query.size > 0 ? `?${request.query}` : ""
-      return redirect(request.path.slice(0, -1) + search)
-    }
-    const asked = request.path.slice(prefix.length).split("/").slice(1)
-    const cookie = site.cookie(request, "session")
-    const member = cookie === undefined ? undefined : yield* people.find(cookie)
-    const again = request.method === "GET" ? request.query.get("kept") : null
-    const shown = member && kept.page(again, member.session.id)
-    if (shown !== undefined) return shown
-    const above = request.method === "GET" ? pageAbove(routes, asked) : undefined
-    if (above !== undefined) return redirect(`${prefix}${above}`)
-    const found = findRoute(routes, request.method, asked)
-    if (found === undefined) return yield* Effect.fail(notFound)
-    const { params, route } = found
-    const directory = yield* engine.readDirectory
-    const place = member && placeOf(directory, params, member)
-    const frame: Frame = {
-      ...alone(request.path),
-      account: member?.account,
-      place,
-      placePages: placePages[(place && roleIn(member.account, place.project.id)) ?? "viewer"],
-    }
-    const visit: Visit = {
-      ...services,
+  readonly answer: Pages["answer"] = (request) =>
+    Effect.catch(this.#answer(request), (error) =>
+      Effect.succeed(errorPage(error, this.#frameAlone(request.path))),
+    )
+
+  readonly refused: Pages["refused"] = (error) => errorPage(error, this.#frameAlone(""))
+
+  /** The frame of a page for somebody who is not signed in. */
+  #frameAlone(path: string): Frame {
+    return { prefix, assets: this.#assets, placePages: placePages.viewer, path }
+  }
+
+  #answer(request: PageRequest): Answer {
+    return Effect.gen({ self: this }, function* () {
+      const isGet = request.method === "GET"
+      const asset = isGet ? this.#assets.find(request.path) : undefined
+      if (asset !== undefined) return asset
+      const better = this.#site.underLocalhost(request)
+      if (better !== undefined) return redirect(better)
+      // People add a slash, and some proxies do.
+      if (isGet && request.path.endsWith("/")) {
+        const search = request.query.size > 0 ? `?${request.query}` : ""
+        return redirect(request.path.slice(0, -1) + search)
+      }
+      const cookie = this.#site.cookie(request, "session")
+      const member = cookie === undefined ? undefined : yield* this.#parts.people.find(cookie)
+      const again = isGet ? request.query.get("kept") : null
+      const shown = member && this.#kept.page(again, member.session.id)
+      return shown ?? (yield* this.#answerByRoute(request, member))
+    })
+  }
+
+  #answerByRoute(request: PageRequest, member: Member | undefined): Answer {
+    return Effect.gen({ self: this }, function* () {
+      const asked = request.path.slice(prefix.length).split("/").slice(1)
+      const above = request.method === "GET" ? pageAbove(routes, asked) : undefined
+      if (above !== undefined) return redirect(`${prefix}${above}`)
+      const found = findRoute(routes, request.method, asked)
+      if (found === undefined) return yield* Effect.fail(notFound)
+      const { params, route } = found
+      const directory = yield* this.#parts.engine.readDirectory
+      const place = member && placeOf(directory, params, member)
+      const frame: Frame = {
+        ...this.#frameAlone(request.path),
+        account: member?.account,
+        place,
+        placePages: placePages[(place && roleIn(member.account, place.project.id)) ?? "viewer"],
+      }
+      const visit: Visit = { ...this.#visitOf(request, frame), params, directory }
+      const reply = yield* Effect.catch(this.#dispatch(route, visit, member, place), (error) =>
+        Effect.succeed(
+          error.code === "confirmation_required"
+            ? redirect(this.#confirmAddress(route, visit, member))
+            : errorPage(error, frame),
+        ),
+      )
+      return yield* this.#finish(request, member, reply)
+    })
+  }
+
+  #visitOf(request: PageRequest, frame: Frame): Omit<Visit, "directory" | "params"> {
+    const site = this.#site
+    return {
+      ...this.#services,
       request,
-      params,
-      directory,
       origin: site.originOf(request),
       relyingParty: site.relyingParty(request),
       browser: site.cookie(request, "browser"),
-      asset: (name) => assets.address(name),
+      asset: (name) => this.#assets.address(name),
       form: request.method === "POST" ? new Form(request.body.toString("utf8")) : emptyForm,
       visitor: {
         agent: String(request.headers["user-agent"] ?? ""),
@@ -232,93 +276,95 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
         withCookies(reply, [site.setCookie("browser", browser, limits.passkeyChallengeMs / 1_000)]),
       signedOut: (reply) => withCookies(reply, [site.setCookie("session", "", 0)]),
     }
-    const reply = yield* Effect.catch(dispatch(route, visit, member, place), (error) =>
-      Effect.succeed(
-        error.code === "confirmation_required"
-          ? redirect(confirmAddress(route, visit, member))
-          : errorPage(error, frame),
-      ),
-    )
-    if ("stream" in reply) return secured(reply)
-    if (reply.resume !== undefined) {
-      return yield* answer({ ...request, query: new URLSearchParams(), ...reply.resume })
-    }
-    if (member === undefined || !isFormOfBrowser(request) || !isPage(reply)) return reply
-    // The rest of the query stays: a form of the page may be sent to the same address.
-    const name = kept.keepPage(reply, member.session.id)
-    return redirect(withQuery(request.path, request.query, { kept: name }))
-  })
+  }
 
-  /** The page that asks for the password, and then sends the form that wanted it. */
-  const confirmAddress = (route: Route, visit: Visit, member: Member | undefined): string => {
+  /** Answers the request that a reply resumes; keeps a page that answers a form, and redirects to that page. */
+  #finish(request: PageRequest, member: Member | undefined, reply: Reply | StreamedReply): Answer {
+    if ("stream" in reply) return Effect.succeed(secured(reply))
+    if (reply.resume !== undefined) {
+      return this.#answer({ ...request, query: new URLSearchParams(), ...reply.resume })
+    }
+    if (member === undefined || !isFormOfBrowser(request) || !isPage(reply)) {
+      return Effect.succeed(reply)
+    }
+    // The rest of the query stays: a form of the page may be sent to the same address.
+    const name = this.#kept.keepPage(reply, member.session.id)
+    return Effect.succeed(redirect(withQuery(request.path, request.query, { kept: name })))
+  }
+
+  /** The page that asks for the password, and then sends the form that needs the confirmation. */
+  #confirmAddress(route: Route, visit: Visit, member: Member | undefined): string {
     const { request } = visit
     const address = `${prefix}/confirm?next=${encodeURIComponent(cameFrom(request))}`
     if (member === undefined || route.method === "GET" || !isFormOfBrowser(request)) return address
     // The answer of a passkey is good for one try.
     if (isByPasskey(visit)) return address
     const { body, path } = request
-    const form = kept.keepForm({ path, body, action: route.action }, member.session.id)
+    const form = this.#kept.keepForm({ path, body, action: route.action }, member.session.id)
     return `${address}&form=${form}`
   }
 
   /** Answers where the visitor may ask for the route. */
-  const dispatch = (
+  #dispatch(
     route: Route,
     visit: Visit,
     member: Member | undefined,
     place: Place | undefined,
-  ): Effect.Effect<Reply | StreamedReply, LaurelError> => {
+  ): Answer {
+    const { audit } = this.#parts
     if (route.access === "anyone") return audited(audit, route, visit, () => route.answer(visit))
-    if (member === undefined) {
-      const { request } = visit
-      const next = encodeURIComponent(cameFrom(request))
-      const form =
-        route.method === "POST" && isFormOfBrowser(request)
-          ? carriedForm({ path: request.path, body: request.body, action: route.action })
-          : undefined
-      return Effect.succeed(
-        form === undefined
-          ? redirect(`${prefix}/sign-in?next=${next}`)
-          : signInForm(visit, { next, form }),
-      )
-    }
+    if (member === undefined) return Effect.succeed(signInFirst(route, visit))
     const memberVisit: MemberVisit = { ...visit, member }
     if (route.access !== "project") {
       const allowed = route.access === "member" || member.account.access.owner
       if (!allowed) return Effect.fail(notFound)
       const answered = audited(audit, route, memberVisit, () => route.answer(memberVisit))
       const placed =
-        route.access === "owner" ? shares.hold(member.account.id, undefined, answered) : answered
-      return sentForms.once(memberVisit, placed)
+        route.access === "owner"
+          ? this.#shares.hold(member.account.id, undefined, answered)
+          : answered
+      return this.#sentForms.once(memberVisit, placed)
     }
     const role = place && roleIn(member.account, place.project.id)
     if (place === undefined || role === undefined) return Effect.fail(notFound)
+    if (!includesRole(role, route.role)) return Effect.fail(roleTooLow)
     const caller = callerOf(member, place, role)
-    const placeVisit: PlaceVisit = {
-      ...memberVisit,
+    const placeVisit = this.#placeVisitOf(memberVisit, place, caller)
+    const answered = audited(audit, route, placeVisit, () => route.answer(placeVisit))
+    const placed = this.#shares.hold(member.account.id, caller.environment, answered)
+    return this.#sentForms.once(placeVisit, placed)
+  }
+
+  #placeVisitOf(visit: MemberVisit, place: Place, caller: Caller): PlaceVisit {
+    const operations = this.#operations
+    return {
+      ...visit,
       place,
       base: placePath(prefix, place),
       ask: (name, callParts) => operations.ask(caller, name, callParts),
       reply: (name, callParts) => operations.reply(caller, name, callParts),
       open: (name, callParts) => operations.open(caller, name, callParts),
     }
-    if (!includesRole(role, route.role)) return Effect.fail(roleTooLow)
-    const answered = audited(audit, route, placeVisit, () => route.answer(placeVisit))
-    return sentForms.once(placeVisit, shares.hold(member.account.id, caller.environment, answered))
   }
+}
 
-  return {
-    prefix,
-    refusalOf: (head) => {
-      if (!site.isKnownName(head)) return unknownName
-      return head.method === "POST" && !site.isOwnForm(head) ? foreignForm : undefined
-    },
-    answer: (request) =>
-      Effect.catch(answer(request), (error) =>
-        Effect.succeed(errorPage(error, alone(request.path))),
-      ),
-    refused: (error) => errorPage(error, alone("")),
-  }
+const errorPage = (error: LaurelError, frame: Frame): Reply => {
+  const { status, title } = errorKinds[error.code]
+  const main = html`<p>${error.detail}</p><p><a href="${prefix}">To the dashboard</a></p>`
+  return withRetryAfter(pageReply(status, page(frame, title, main)), error)
+}
+
+/** The sign-in, which carries a form that a browser sent. */
+const signInFirst = (route: Route, visit: Visit): Reply => {
+  const { request } = visit
+  const next = encodeURIComponent(cameFrom(request))
+  const form =
+    route.method === "POST" && isFormOfBrowser(request)
+      ? carriedForm({ path: request.path, body: request.body, action: route.action })
+      : undefined
+  return form === undefined
+    ? redirect(`${prefix}/sign-in?next=${next}`)
+    : signInForm(visit, { next, form })
 }
 
 /** Whom the operations answer: an account in one of its environments. It has no rate limit. */
