@@ -1,6 +1,7 @@
 /** The account of the person who looks: name and address, password, sessions. */
 import { Effect } from "effect"
 import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
+import type { Member } from "../../accounts/people/People.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { type MemberVisit, memberForm, type Route } from "../request/Route.ts"
@@ -14,68 +15,101 @@ import { passkeyButton, passkeyOf } from "./passkeys.ts"
 
 type Part = "passkeys" | "password" | "profile" | "sessions"
 
+/** A refused form of the page. */
+interface Failed {
+  readonly part: Part
+  readonly error: LaurelError
+}
+
 const accountPage = Effect.fnUntraced(function* (
   visit: MemberVisit,
-  failed?: { readonly part: Part; readonly error: LaurelError },
+  failed?: Failed,
 ): Effect.fn.Return<Reply> {
-  const { form, member, people, prefix, show } = visit
-  const { account, session } = member
-  const sessions = yield* people.sessionsOf(account.id)
-  const alertOf = (part: Part): Html | false =>
-    failed !== undefined &&
-    failed.part === part &&
-    failed.error.errors === undefined &&
-    alert(failed.error.detail)
-  const faultsOf = (part: Part) => (failed?.part === part ? failed.error.errors : undefined)
-  const typedName = failed?.part === "profile" ? form.text("name") : account.name
+  const { member, people, show } = visit
+  const sessions = yield* people.sessionsOf(member.account.id)
   return show(
     "Account",
-    html`<h2>Name and address</h2>
-${alertOf("profile")}
+    html`${profileSection(visit, failed)}
+${passkeysSection(visit, failed)}
+${passwordSection(visit, failed)}
+${sessionsSection(visit, sessions, failed)}`,
+    failed?.error,
+  )
+})
+
+/** The reason of a refusal that is about no field of `part`. */
+const alertOf = (failed: Failed | undefined, part: Part): Html | false =>
+  failed !== undefined &&
+  failed.part === part &&
+  failed.error.errors === undefined &&
+  alert(failed.error.detail)
+
+const faultsOf = (failed: Failed | undefined, part: Part): LaurelError["errors"] =>
+  failed?.part === part ? failed.error.errors : undefined
+
+const profileSection = ({ form, member, prefix }: MemberVisit, failed?: Failed): Html => {
+  const { account } = member
+  const typed = failed?.part === "profile" ? form.text("name") : account.name
+  return html`<h2>Name and address</h2>
+${alertOf(failed, "profile")}
 <form method="post" action="${prefix}/account/profile">
-${textField({ name: "name", label: "Name", autocomplete: "name", value: typedName, required: true, faults: faultsOf("profile") })}
+${textField({ name: "name", label: "Name", autocomplete: "name", value: typed, required: true, faults: faultsOf(failed, "profile") })}
 <button>Save name</button></form>
 <p>E-mail address: ${account.email}</p>
 <p class="hint">${
-      account.access.owner
-        ? html`Change the address under <a href="${prefix}/team/${account.id}">Team</a>.`
-        : "The address names you in the audit log. An owner can change it."
-    }</p>
-<h2>Passkeys</h2>
+    account.access.owner
+      ? html`Change the address under <a href="${prefix}/team/${account.id}">Team</a>.`
+      : "The address names you in the audit log. An owner can change it."
+  }</p>`
+}
+
+const passkeysSection = (visit: MemberVisit, failed?: Failed): Html => {
+  const { form, member, prefix } = visit
+  const { passkeys } = member.account
+  return html`<h2>Passkeys</h2>
 <p class="hint">A passkey signs you in with the lock of your device, and confirms what cannot be undone. Nobody can phish or guess it.</p>
-${alertOf("passkeys")}
+${alertOf(failed, "passkeys")}
 ${
-  account.passkeys.length > 0 &&
+  passkeys.length > 0 &&
   table(
     "Passkeys",
     ["Name", "Created", "Last used", "Actions"],
-    account.passkeys.map((passkey) => [
-      passkey.name,
-      time(passkey.createdAt),
-      time(passkey.usedAt),
+    passkeys.map(({ createdAt, id, name, usedAt }) => [
+      name,
+      time(createdAt),
+      time(usedAt),
       confirmButton({
-        id: `remove-${passkey.id}`,
+        id: `remove-${id}`,
         button: "Remove",
         confirm: "Remove passkey",
         keep: "Keep it",
-        title: `Remove ${passkey.name}?`,
+        title: `Remove ${name}?`,
         detail: "It no longer signs you in. Sessions that began with it stay until you end them.",
-        action: `${prefix}/account/passkeys/${passkey.id}/remove`,
+        action: `${prefix}/account/passkeys/${id}/remove`,
       }),
     ]),
   )
 }
 <form method="post" action="${prefix}/account/passkeys">
-${textField({ name: "passkeyName", label: "Name of the new passkey", hint: "To tell your passkeys apart, such as the name of the device.", value: failed?.part === "passkeys" ? form.text("passkeyName") : "", charactersMax: limits.passkeyNameCharactersMax, required: true, faults: faultsOf("passkeys") })}
+${textField({ name: "passkeyName", label: "Name of the new passkey", hint: "To tell your passkeys apart, such as the name of the device.", value: failed?.part === "passkeys" ? form.text("passkeyName") : "", charactersMax: limits.passkeyNameCharactersMax, required: true, faults: faultsOf(failed, "passkeys") })}
 ${passkeyButton(visit, { kind: "create", label: "Add passkey", options: "/account/passkeys/options" })}
-</form>
-<h2>Password</h2>
-${alertOf("password")}
+</form>`
+}
+
+const passwordSection = ({ member, prefix }: MemberVisit, failed?: Failed): Html =>
+  html`<h2>Password</h2>
+${alertOf(failed, "password")}
 <form method="post" action="${prefix}/account/password">
-${textField({ name: "password", label: "New password", type: "password", autocomplete: "new-password", hint: `At least ${limits.passwordCharactersMin} characters. All your other sessions end, and open links that you made.`, required: true, faults: faultsOf("password") })}
-<button>${account.password === null ? "Set password" : "Change password"}</button></form>
-<h2>Sessions</h2>
-${alertOf("sessions")}
+${textField({ name: "password", label: "New password", type: "password", autocomplete: "new-password", hint: `At least ${limits.passwordCharactersMin} characters. All your other sessions end, and open links that you made.`, required: true, faults: faultsOf(failed, "password") })}
+<button>${member.account.password === null ? "Set password" : "Change password"}</button></form>`
+
+const sessionsSection = (
+  { member, prefix }: MemberVisit,
+  sessions: ReadonlyArray<Member["session"]>,
+  failed?: Failed,
+): Html =>
+  html`<h2>Sessions</h2>
+${alertOf(failed, "sessions")}
 ${table(
   "Sessions",
   ["Browser", "Address", "Signed in", "Last used", "Actions"],
@@ -84,7 +118,7 @@ ${table(
     address,
     time(createdAt),
     time(usedAt),
-    id === session.id
+    id === member.session.id
       ? "this session"
       : html`<form method="post" action="${prefix}/account/sessions/${id}/end"><button>End session</button></form>`,
   ]),
@@ -92,10 +126,7 @@ ${table(
 ${
   sessions.length > 1 &&
   html`<form method="post" action="${prefix}/account/sessions/end-others"><p><button>End all other sessions</button></p></form>`
-}`,
-    failed?.error,
-  )
-})
+}`
 
 const browsers = [
   [/\bEdg\w*\/(\d+)/, "Edge"],
