@@ -123,9 +123,6 @@ const shared = ["Build.ts", "engineLimits.ts", "Limits.ts"]
 const unsplit = [
   "accounts/AccountsLive.ts",
   "accounts/people/PeopleLive.ts",
-  "dashboard/Dashboard.ts",
-  "dashboard/pages/account.ts",
-  "dashboard/pages/definitions/editor.ts",
   "domain/accounts/decideAccounts.ts",
   "engine/archive/ArchiveJob.ts",
   "engine/archive/Archives.ts",

@@ -275,128 +275,163 @@ export const editorRoutes = <Definition extends Shown, Choices>(
   editor: Editor<Definition, Choices>,
 ): ReadonlyArray<Route> => {
   const { noun, path } = editor
+  const pages = new EditorPages(editor)
   const one = `${path}/:${noun}`
   const fresh = `${path}/new`
-  const addressOf = ({ base }: PlaceVisit, id = "new") => `${base}${path}/${encodeURIComponent(id)}`
+  return [
+    placePage(fresh, (visit) => pages.formPage(visit, { form: formOf(editor.blank) }), "admin"),
+    placeForm(fresh, `${noun}.create`, (visit) => pages.create(visit)),
+    placeForm(`${fresh}/draft`, "none", (visit) => pages.draft(visit)),
+    placePage(one, (visit) =>
+      Effect.flatMap(pages.find(visit), (definition) =>
+        pages.formPage(visit, { form: formOf(editor.textsOf(definition)) }, definition),
+      ),
+    ),
+    placeForm(one, `${noun}.update`, (visit) =>
+      Effect.flatMap(pages.find(visit), (definition) => pages.update(visit, definition)),
+    ),
+    placeForm(`${one}/draft`, "none", (visit) =>
+      Effect.flatMap(pages.find(visit), (definition) => pages.draft(visit, definition)),
+    ),
+  ]
+}
 
-  const formPage = Effect.fnUntraced(function* (
-    visit: PlaceVisit,
-    tried: Try,
-    definition?: Definition,
-  ): Effect.fn.Return<Reply, LaurelError> {
-    const { changed, error, form, outcome } = tried
-    const { show } = visit
-    const choices = yield* editor.choices(visit)
-    const allowed = mayChange(visit)
-    const editable = allowed && (definition === undefined || editor.canChange(definition))
-    const above =
-      definition === undefined ? undefined : yield* editor.above(visit, definition, allowed)
-    const address = addressOf(visit, definition?.id)
-    const draft: Draft = { form, faults: error?.errors, address: `${address}/draft` }
-    const current = (changed === undefined && form.text(versionField)) || definition?.updatedAt
-    return show(
-      definition === undefined ? `Create ${noun}` : editor.titleOf(definition),
-      html`${noticeOf(visit)}
+type Answer = Effect.Effect<Reply, LaurelError>
+
+/** The answers of the routes. Without a `definition` they are about a new one. */
+class EditorPages<Definition extends Shown, Choices> {
+  readonly #editor: Editor<Definition, Choices>
+
+  constructor(editor: Editor<Definition, Choices>) {
+    this.#editor = editor
+  }
+
+  /** The definition that the address names. */
+  find(visit: PlaceVisit): Effect.Effect<Definition, LaurelError> {
+    return this.#editor.find(visit, visit.params[this.#editor.noun]!)
+  }
+
+  formPage(visit: PlaceVisit, tried: Try, definition?: Definition): Answer {
+    const editor = this.#editor
+    return Effect.gen({ self: this }, function* () {
+      const choices = yield* editor.choices(visit)
+      const allowed = mayChange(visit)
+      const above =
+        definition === undefined ? undefined : yield* editor.above(visit, definition, allowed)
+      const editable = allowed && (definition === undefined || editor.canChange(definition))
+      const { changed, error, form, outcome } = tried
+      const { noun } = editor
+      return visit.show(
+        definition === undefined ? `Create ${noun}` : editor.titleOf(definition),
+        html`${noticeOf(visit)}
 ${above}
 ${changed !== undefined && differences(form, changed)}
 ${outcome !== undefined && outcomeTable(visit, outcome, noun, definition?.id)}
 ${refusal(error, [...editor.names(form), ...eventNames], form.text("intent") === "try" ? "Nothing was tried" : undefined)}
-<form method="post" action="${address}">
+${this.#fields({ visit, tried, definition, choices, editable })}`,
+        error ?? (changed === undefined ? 200 : 409),
+      )
+    })
+  }
+
+  #fields({
+    choices,
+    definition,
+    editable,
+    tried: { changed, error, form },
+    visit,
+  }: {
+    readonly visit: PlaceVisit
+    readonly tried: Try
+    readonly definition: Definition | undefined
+    readonly choices: Choices
+    readonly editable: boolean
+  }): Html {
+    const { fields, noun } = this.#editor
+    const isNew = definition === undefined
+    const address = this.#addressOf(visit, definition?.id)
+    const draft: Draft = { form, faults: error?.errors, address: `${address}/draft` }
+    const version = (changed === undefined && form.text(versionField)) || definition?.updatedAt
+    return html`<form method="post" action="${address}">
 ${firstButton}
 ${
-  definition === undefined
-    ? idempotencyField()
-    : html`<input type="hidden" name="${versionField}" value="${current}">`
+  isNew ? idempotencyField() : html`<input type="hidden" name="${versionField}" value="${version}">`
 }
 <fieldset class="bare"${!editable && html` disabled`}>
-${editor.fields(draft, choices, definition === undefined)}
+${fields(draft, choices, isNew)}
 ${editable && tryFields(form, error?.errors, draft.address, noun)}
 </fieldset>
-${editable && saveRow(visit.place, definition === undefined ? `Create ${noun}` : `Save ${noun}`)}
-</form>`,
-      error ?? (changed === undefined ? 200 : 409),
-    )
-  })
+${editable && saveRow(visit.place, isNew ? `Create ${noun}` : `Save ${noun}`)}
+</form>`
+  }
+
+  create(visit: PlaceVisit): Answer {
+    const editor = this.#editor
+    const form = trimmed(visit.form, new Map())
+    const key = form.optional("idempotencyKey")
+    return this.#save(visit, form, (whole) => editor.create(visit, editor.draftOf(whole), key))
+  }
+
+  update(visit: PlaceVisit, definition: Definition): Answer {
+    const editor = this.#editor
+    const now = editor.textsOf(definition)
+    const form = trimmed(visit.form, now)
+    const before = form.text(versionField)
+    if (before !== "" && before !== definition.updatedAt) {
+      return this.formPage(visit, { form, changed: now }, definition)
+    }
+    const change = (whole: Form) => {
+      const faults = editor.changeFaults?.(whole, definition) ?? []
+      return faults.length > 0
+        ? Effect.fail(invalidRequest(faults))
+        : editor.update(visit, definition.id, editor.patchOf(whole, definition))
+    }
+    return this.#save(visit, form, change, definition)
+  }
 
   /** Saves a form: the page of the definition, or the form with the reasons of a refusal. */
-  const saved = (
+  #save(
     visit: PlaceVisit,
     form: Form,
     save: (form: Form) => Effect.Effect<Definition, LaurelError>,
     definition?: Definition,
-  ): Effect.Effect<Reply, LaurelError> => {
+  ): Answer {
+    const editor = this.#editor
     const whole = withoutBlankRows(form, editor.preset)
     return save(whole).pipe(
       Effect.map((now) =>
-        about(redirectWithNotice(visit, addressOf(visit, now.id), "Saved."), {
+        about(redirectWithNotice(visit, this.#addressOf(visit, now.id), "Saved."), {
           subject: now.id,
           detail: editor.titleOf(now),
         }),
       ),
-      Effect.catch((error) => formPage(visit, { form: whole, error }, definition)),
+      Effect.catch((error) => this.formPage(visit, { form: whole, error }, definition)),
     )
   }
 
-  const found = (visit: PlaceVisit) => editor.find(visit, visit.params[noun]!)
-
-  /** The form as one of its buttons asks, unsaved. */
-  const drafted = (visit: PlaceVisit, definition?: Definition) => {
-    const form = trimmed(visit.form, textsOf(editor, definition))
-    if (form.text("intent") !== "try") {
-      return formPage(visit, { form: rearranged(form, form.text("intent")) ?? form }, definition)
+  /** The form as one of its buttons asks: with another row, or with the outcome of its event. Saves nothing. */
+  draft(visit: PlaceVisit, definition?: Definition): Answer {
+    const editor = this.#editor
+    const { noun } = editor
+    const saved: Texts = definition === undefined ? new Map() : editor.textsOf(definition)
+    const form = trimmed(visit.form, saved)
+    const intent = form.text("intent")
+    if (intent !== "try") {
+      return this.formPage(visit, { form: rearranged(form, intent) ?? form }, definition)
     }
     const whole = withoutBlankRows(form, editor.preset)
     const id = definition && { [`${noun}Id`]: definition.id }
     const drafts = { [noun]: editor.draftOf(whole), ...id }
     return tryOut(visit, whole, noun, drafts, editor.eventOf(whole, definition?.id)).pipe(
-      Effect.flatMap((outcome) => formPage(visit, { form: whole, outcome }, definition)),
-      Effect.catch((error) => formPage(visit, { form: whole, error }, definition)),
+      Effect.flatMap((outcome) => this.formPage(visit, { form: whole, outcome }, definition)),
+      Effect.catch((error) => this.formPage(visit, { form: whole, error }, definition)),
     )
   }
 
-  return [
-    placePage(fresh, (visit) => formPage(visit, { form: formOf(editor.blank) }), "admin"),
-    placeForm(fresh, `${noun}.create`, (visit) => {
-      const form = trimmed(visit.form, new Map())
-      const key = form.optional("idempotencyKey")
-      return saved(visit, form, (whole) => editor.create(visit, editor.draftOf(whole), key))
-    }),
-    placeForm(`${fresh}/draft`, "none", (visit) => drafted(visit)),
-    placePage(one, (visit) =>
-      Effect.flatMap(found(visit), (definition) =>
-        formPage(visit, { form: formOf(editor.textsOf(definition)) }, definition),
-      ),
-    ),
-    placeForm(
-      one,
-      `${noun}.update`,
-      Effect.fnUntraced(function* (visit) {
-        const definition = yield* found(visit)
-        const now = editor.textsOf(definition)
-        const form = trimmed(visit.form, now)
-        const before = form.text(versionField)
-        if (before !== "" && before !== definition.updatedAt) {
-          return yield* formPage(visit, { form, changed: now }, definition)
-        }
-        const change = (whole: Form) => {
-          const faults = editor.changeFaults?.(whole, definition) ?? []
-          return faults.length > 0
-            ? Effect.fail(invalidRequest(faults))
-            : editor.update(visit, definition.id, editor.patchOf(whole, definition))
-        }
-        return yield* saved(visit, form, change, definition)
-      }),
-    ),
-    placeForm(`${one}/draft`, "none", (visit) =>
-      Effect.flatMap(found(visit), (definition) => drafted(visit, definition)),
-    ),
-  ]
+  #addressOf({ base }: PlaceVisit, id = "new"): string {
+    return `${base}${this.#editor.path}/${encodeURIComponent(id)}`
+  }
 }
-
-const textsOf = <Definition extends Shown, Choices>(
-  editor: Editor<Definition, Choices>,
-  definition: Definition | undefined,
-): Texts => (definition === undefined ? new Map() : editor.textsOf(definition))
 
 /** Members with `null` are left out: a new definition has its defaults there. */
 export const withoutNulls = (members: Readonly<Record<string, unknown>>): Record<string, unknown> =>
@@ -417,18 +452,20 @@ export interface DefinitionList {
   readonly rows: ReadonlyArray<ReadonlyArray<Content>>
   /** Stands above the table, such as links to other choices. */
   readonly above?: Content
+  readonly below?: Content
 }
 
 export const listPage = (visit: PlaceVisit, list: DefinitionList): Reply => {
   const { base, request, show } = visit
-  const { above, create, empty, heads, page, path, rows, title } = list
+  const { above, below, create, empty, heads, page, path, rows, title } = list
   const allowed = mayChange(visit)
   return show(
     title,
     html`${allowed && html`<p><a class="button main" href="${base}${path}/new">${create}</a></p>`}
 ${above}
 ${rows.length === 0 ? html`<p>${empty}</p>` : table(title, allowed ? [...heads, "Actions"] : heads, rows)}
-${pager(`${base}${path}`, request.query, page)}`,
+${pager(`${base}${path}`, request.query, page)}
+${below}`,
   )
 }
 
