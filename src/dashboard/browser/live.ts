@@ -163,7 +163,7 @@ export const showLive = (element: HTMLElement): void => {
       while (list.childElementCount > rowsMax) list.lastElementChild!.remove()
     }
     const waiting = paused && undrawn > 0 ? `, ${undrawn} since the pause` : ""
-    count.textContent = `${received} received${waiting}`
+    count.textContent = `${received} messages${waiting}`
   }
   const askToDraw = () => {
     if (asked) return

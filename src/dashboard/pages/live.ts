@@ -5,13 +5,24 @@ import { messageId } from "../../domain/message/Message.ts"
 import { messageKinds } from "../../domain/message/MessageKind.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { StreamedReply } from "../../http/stream/StreamedReply.ts"
-import { placeNow } from "../../http/stream/StreamHub.ts"
+import { placeAfter, placeNow } from "../../http/stream/StreamHub.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { type Content, type Html, html } from "../view/Html.ts"
 
-/** The id behind which a stream begins that misses nothing after now; "" while the journal is empty. */
+/** The id of the place behind the newest record, from which a stream misses nothing; "" while the journal is empty. */
 export const positionNow = ({ reads: { feed } }: PlaceVisit): Effect.Effect<string> =>
   Effect.map(placeNow(feed), (place) => (place === undefined ? "" : messageId(place)))
+
+/** How many records before the newest one the page Live begins. The records are those of all environments. */
+const recentRecords = 1_000
+
+/** The id of a place some records back; that of the present place where the journal no longer has the record. */
+const recentPosition = Effect.fnUntraced(function* (visit: PlaceVisit): Effect.fn.Return<string> {
+  const { feed } = visit.reads
+  const sequence = Math.max(1, feed.head - recentRecords)
+  const entry = (yield* feed.find([sequence])).get(sequence)
+  return entry === undefined ? yield* positionNow(visit) : messageId(placeAfter(entry))
+})
 
 /**
  * A part that a script keeps up to date, with a line about the connection. `kind` says which script: the list of messages, or
@@ -28,7 +39,7 @@ export const liveSection = (
 ${content}</section>`
 
 const livePage = (visit: PlaceVisit) =>
-  Effect.map(positionNow(visit), (after) => {
+  Effect.map(recentPosition(visit), (after) => {
     const { show } = visit
     return show(
       "Live",
@@ -43,7 +54,7 @@ ${liveSection(
 <select id="kind"><option value="">all</option>${messageKinds.map((kind) => html`<option>${kind}</option>`)}</select></div>
 <div class="field"><label for="user">User</label><input id="user" autocomplete="off" placeholder="the whole id of a user"></div>
 <div class="field"><button type="button">Pause</button></div></div>
-<p class="hint"><span data-count>0 received</span> since the page was opened. The newest 200 are shown.</p>
+<p class="hint"><span data-count>0 messages</span>, with the last ones from before the page was opened. The newest 200 are shown.</p>
 <ul class="live" aria-label="Messages"></ul>`,
 )}`,
     )

@@ -24,6 +24,11 @@ const openLive = async () => {
 }
 
 describe("The page Live", () => {
+  it("begins with the messages of the sample, sent before the page was opened", async () => {
+    const { rows } = await openLive()
+    await rows.filter({ hasText: "LESSON_DONE" }).filter({ hasText: "ada" }).first().waitFor()
+  })
+
   it("shows messages as they happen, newest first, and each as a whole", async () => {
     const { page, rows } = await openLive()
     await page.getByRole("status").filter({ hasText: "Connected." }).waitFor()
@@ -69,7 +74,7 @@ describe("The page Live", () => {
     await page.getByRole("button", { name: "Pause" }).click()
     await send("paused")
     await page.getByText("since the pause").waitFor()
-    expect(await rows.count()).toBe(0)
+    expect(await rows.filter({ hasText: "paused" }).count()).toBe(0)
     await page.getByRole("button", { name: "Resume" }).click()
     await rows.filter({ hasText: "paused" }).waitFor()
   })

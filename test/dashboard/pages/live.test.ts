@@ -18,20 +18,24 @@ const start = async (bounds: { readonly streamHeartbeatMs?: number } = {}) => {
   const { projects } = await Effect.runPromise(server.engine.readDirectory)
   const [shop] = projects.keys()
   const viewer = await server.joined(owner, "viewer", `viewer ${shop}`)
-  const send = () =>
+  const send = (userId = "ada") =>
     fetch(`${server.url}/v1/events`, {
       method: "POST",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: '{"userId":"ada","action":"A"}',
+      body: JSON.stringify({ userId, action: "A" }),
     })
   return { server, owner, viewer, send, key }
 }
 
 /** The stream as a page of the dashboard opens it, and what it has sent until its end. */
-const open = async (server: DashboardServer, browser: Browser) => {
+const open = async (
+  server: DashboardServer,
+  browser: Browser,
+  more: Record<string, string> = {},
+) => {
   const cookie = [...browser.cookies].map(([name, text]) => `${name}=${text}`).join("; ")
   const reply = await fetch(`${server.url}/dashboard/shop/sandbox/stream`, {
-    headers: { cookie, "sec-fetch-site": "same-origin" },
+    headers: { cookie, "sec-fetch-site": "same-origin", ...more },
   })
   expect(reply.headers.get("content-type")).toBe("text/event-stream")
   return { text: reply.text() }
@@ -41,6 +45,26 @@ const accountNamed = async (server: DashboardServer, name: string): Promise<stri
   const { accounts } = await Effect.runPromise(server.engine.readDirectory)
   return [...accounts.values()].find((account) => account.name === name)!.id
 }
+
+describe("The page Live", () => {
+  it("begins with the last messages from before, and none of an erased user", async () => {
+    const { key, send, server, viewer } = await start({ streamHeartbeatMs: 50 })
+    await send("before")
+    await send("erased-user")
+    await fetch(`${server.url}/v1/users/erased-user`, {
+      method: "DELETE",
+      headers: { authorization: `Bearer ${key}` },
+    })
+    const page = await viewer.get("/dashboard/shop/sandbox/live")
+    const [, after] = /data-after="([^"]+)"/.exec(page.text)!
+    const { text } = await open(server, viewer, { "last-event-id": after! })
+    await send("later")
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    await viewer.post("/dashboard/sign-out")
+    const users = [...(await text).matchAll(/"type":"event\.tracked".*"userId":"([^"]+)"/g)]
+    expect(users.map(([, user]) => user)).toEqual(["before", "later"])
+  })
+})
 
 describe("The stream of a page", () => {
   it("ends at its next heartbeat once the session is signed out", async () => {
