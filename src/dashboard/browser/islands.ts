@@ -14,7 +14,8 @@ const fillToken = (field: HTMLInputElement): void => {
 const localTime = (element: HTMLTimeElement): void => {
   const at = new Date(element.dateTime)
   element.title = element.dateTime
-  element.textContent = at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })
+  const timeStyle = element.dataset.seconds === undefined ? "short" : "medium"
+  element.textContent = at.toLocaleString(undefined, { dateStyle: "medium", timeStyle })
 }
 
 /** Copies the text of the element that the button names. */

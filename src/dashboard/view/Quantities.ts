@@ -41,3 +41,10 @@ export const time = (at: number | null): Html => {
 
 /** A time as the contract writes it. */
 export const isoTime = (iso: string | null): Html => time(iso === null ? null : Date.parse(iso))
+
+/** `isoTime` with seconds, for times that follow each other closely, such as attempts of a delivery. */
+export const isoTimeWithSeconds = (iso: string | null): Html => {
+  if (iso === null) return html`never`
+  const text = new Date(iso).toISOString().slice(0, 19).replace("T", " ")
+  return html`<time datetime="${iso}" data-seconds>${text} UTC</time>`
+}

@@ -200,6 +200,61 @@ describe("A webhook", () => {
   })
 })
 
+describe("A webhook whose receiver fails", () => {
+  it("says so with the last failure above its numbers, and on the overview, until an attempt succeeds", async () => {
+    const webhooks = { allowed: new AllowedRanges(["127.0.0.0/8"]), schedule: [60_000] }
+    const fresh = await startDashboard({}, { webhooks })
+    try {
+      const wish = { project: "shop", environment: "sandbox", scope: "full", tier: "pro" } as const
+      const { key: full } = await Effect.runPromise(fresh.keys.create(wish))
+      const browser = await fresh.owner()
+      const receiver = await receiving()
+      receiver.answer = answer(503)
+      const { location } = await browser.post(
+        `${sandbox}/new`,
+        newWebhook(receiver.url(), ["event.tracked"]),
+      )
+      const address = location!.split("?")[0]!
+      const overview = () => browser.get("/dashboard/shop/sandbox")
+      expect((await overview()).text).not.toContain("Deliveries to the webhook")
+      // More than a page of deliveries: most of them wait without an attempt.
+      const events = Array.from({ length: 130 }, (_, index) => ({
+        userId: `user-${index}`,
+        action: "A",
+      }))
+      await ask(fresh.url, full, "POST", "/events/batch", { events })
+      const { text } = await until(
+        () => browser.get(address),
+        (reply) => reply.text.includes("Last failure"),
+      )
+      const top = text.slice(0, text.indexOf('<dl class="properties">'))
+      expect(top).toMatch(
+        /<p class="alert">[^\n]*130 are pending\. Last failure: [^\n]*503 in \d+ ms/,
+      )
+      const alert = new RegExp(`class="alert">Deliveries to the webhook <a href="${address}">`)
+      expect((await overview()).text).toMatch(alert)
+      receiver.answer = answer(204)
+      fresh.clock.set("2026-11-22T11:00:00Z")
+      await until(overview, (reply) => !alert.test(reply.text))
+      expect((await browser.get(address)).text).not.toContain("Last failure")
+    } finally {
+      await fresh.stop()
+    }
+  })
+
+  it("shows times with seconds, so that the next attempt differs from the creation", async () => {
+    const receiver = await receiving()
+    const { address } = await create(receiver.url())
+    await reward("hal")
+    const { text } = await pageWhere(address, succeeded(1))
+    const [row] = rowsOf(text)
+    expect(row).toMatch(/2026-11-22 \d\d:\d\d:\d\d UTC/)
+    expect(text).toMatch(/Last success<\/dt><dd><time[^>]* data-seconds>[^<]+:\d\d:\d\d UTC</)
+    const details = await owner.get(deliveriesIn(text)[0]!)
+    expect(details.text).toMatch(/Created<\/dt><dd><time[^>]* data-seconds>/)
+  })
+})
+
 describe("The form of a webhook", () => {
   const marked = (text: string): ReadonlyArray<string> =>
     [...text.matchAll(/<p class="fault" id="[^"]+">([^<]+)<\/p>/g)].map(([, fault]) => fault!)

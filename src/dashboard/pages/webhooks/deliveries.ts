@@ -8,7 +8,7 @@ import { mayChange, type PlaceVisit } from "../../request/Route.ts"
 import { idempotencyField, refusal } from "../../view/Forms.ts"
 import { type Content, type Html, html, textBox } from "../../view/Html.ts"
 import { cursorPager, properties, table, tabs, withQuery } from "../../view/Lists.ts"
-import { isoTime } from "../../view/Quantities.ts"
+import { count, isoTimeWithSeconds } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
 import { type Counted, deliveryAddress, ofPage, urlOf, webhookAddress } from "./webhook.ts"
 
@@ -39,11 +39,11 @@ const outcome = (response: Pick<Attempt, "durationMs" | "error" | "status"> | nu
 
 const row = (visit: PlaceVisit, webhook: Counted, delivery: Delivery): ReadonlyArray<Content> => [
   html`<a href="${deliveryAddress(visit, webhook.id, delivery.id)}"><code>${delivery.type}</code></a>`,
-  isoTime(delivery.createdAt),
+  isoTimeWithSeconds(delivery.createdAt),
   standing(delivery),
   delivery.attempts,
   outcome(delivery.lastResponse),
-  delivery.nextAttemptAt !== null && isoTime(delivery.nextAttemptAt),
+  delivery.nextAttemptAt !== null && isoTimeWithSeconds(delivery.nextAttemptAt),
 ]
 
 /** Links to the deliveries of each status. */
@@ -65,6 +65,51 @@ const emptyText = (status: string | null): string =>
   status === null
     ? "Each message to this webhook is listed here with the receiver's reply. None was sent yet: send a test message."
     : "No delivery has this status."
+
+/** Pages of pending deliveries that `lastFailureOf` reads: a bound for a receiver that was away for long. */
+const searchedPages = 10
+
+const isFailure = ({ lastResponse }: Delivery): boolean =>
+  lastResponse !== null && (lastResponse.status === null || !/^2/.test(String(lastResponse.status)))
+
+/**
+ * The delivery whose attempt failed last. Of a failing receiver most deliveries are pending without an
+ * attempt, and the oldest ones are tried first, so this reads up to `searchedPages` pages of them.
+ */
+const lastFailureOf = Effect.fnUntraced(function* (
+  { ask }: PlaceVisit,
+  { id }: Counted,
+): Effect.fn.Return<Delivery | undefined, LaurelError> {
+  const read = (status: "failed" | "pending", cursor?: string) =>
+    ask("webhooks.deliveries", {
+      params: { id },
+      query: { status, cursor, limit: String(limits.pageMax) },
+    })
+  let found = (yield* read("failed")).deliveries.filter(isFailure)
+  let cursor: string | null | undefined
+  for (let page = 0; page < searchedPages && cursor !== null; page++) {
+    const { deliveries, nextCursor } = yield* read("pending", cursor)
+    found = [...found, ...deliveries.filter(isFailure)]
+    cursor = nextCursor
+  }
+  const times = found.map(({ lastResponse }) => Date.parse(lastResponse!.at))
+  return found[times.indexOf(Math.max(...times))]
+})
+
+/** What is wrong with a failing webhook, with its last failure; nothing for any other. */
+export const failureAlert = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+  webhook: Counted,
+): Effect.fn.Return<Html | undefined, LaurelError> {
+  if (!webhook.failing) return undefined
+  const last = yield* lastFailureOf(visit, webhook)
+  const response = last?.lastResponse
+  return html`<p class="alert">Deliveries to this webhook fail, ${count(webhook.deliveries.pending)} are pending.${
+    last !== undefined &&
+    response &&
+    html` Last failure: <a href="${deliveryAddress(visit, webhook.id, last.id)}">${outcome(response)}</a>, ${isoTimeWithSeconds(response.at)}.`
+  }</p>`
+})
 
 export const deliveriesSection = Effect.fnUntraced(function* (
   visit: PlaceVisit,
@@ -118,7 +163,7 @@ ${
 }
 
 const attemptSection = ({ at, body, durationMs, error, status }: Attempt): Html =>
-  html`<li><p>${isoTime(at)}: ${outcome({ durationMs, error, status })}</p>
+  html`<li><p>${isoTimeWithSeconds(at)}: ${outcome({ durationMs, error, status })}</p>
 ${body !== "" && textBox("Start of the reply", body, limits.webhookReplyKeptBytesMax)}</li>`
 
 const attemptsSection = ({ responses }: Details): Html => {
@@ -154,9 +199,12 @@ export const deliveryPage = Effect.fnUntraced(function* (
 ${properties([
   ["Status", standing(delivery)],
   ["Message", html`<code>${delivery.messageId}</code>`],
-  ["Created", isoTime(delivery.createdAt)],
+  ["Created", isoTimeWithSeconds(delivery.createdAt)],
   ["Attempts", delivery.attempts],
-  ["Next attempt", delivery.nextAttemptAt === null ? "none" : isoTime(delivery.nextAttemptAt)],
+  [
+    "Next attempt",
+    delivery.nextAttemptAt === null ? "none" : isoTimeWithSeconds(delivery.nextAttemptAt),
+  ],
 ])}
 ${
   mayChange(visit) &&

@@ -25,7 +25,7 @@ import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { listQuery, pager, properties, table } from "../../view/Lists.ts"
 import { isoTime } from "../../view/Quantities.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
-import { deliveriesSection } from "./deliveries.ts"
+import { deliveriesSection, failureAlert } from "./deliveries.ts"
 import {
   type Counted,
   hostOf,
@@ -203,13 +203,14 @@ export const webhookPage = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Reply, LaurelError> {
   const { ask, show } = visit
   const webhook = yield* ask("webhooks.get", { params: ofPage(visit) })
+  const failure = yield* failureAlert(visit, webhook)
   const deliveries = yield* deliveriesSection(visit, webhook)
   const secret = secretSection(visit)
   const allowed = mayChange(visit)
   const { dropped, failed, pending, succeeded } = webhook.deliveries
   return show(
     `Webhook to ${hostOf(webhook)}`,
-    html`${noticeOf(visit)}${refusal(error, ["since"])}
+    html`${noticeOf(visit)}${refusal(error, ["since"])}${failure}
 <p>${urlOf(webhook)}</p>
 ${webhook.description !== null && html`<p>${isolated(webhook.description)}</p>`}
 ${secret}
