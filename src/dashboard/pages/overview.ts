@@ -1,9 +1,10 @@
-/** The state of an environment: events a minute, users, the week's best, webhooks that fail, and what to set up next. */
-
+/** The state of an environment: events a minute, users, the week's best, webhooks that fail, actions that nothing names, and the next steps. */
 import { Effect } from "effect"
 import { environmentId } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
+import type { BodyOf } from "../../http/contract/Operations.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
+import { unmatchedOf } from "../view/Actions.ts"
 import { type Html, html } from "../view/Html.ts"
 import { figures, table } from "../view/Lists.ts"
 import { count } from "../view/Quantities.ts"
@@ -42,17 +43,13 @@ const overviewPage = Effect.fnUntraced(function* (
   const rules = yield* ask("rules.list", { query: { limit: "1" } })
   const { webhooks } = yield* ask("webhooks.list", { query: { limit: shownWebhooks } })
   const lastHour = perMinute.reduce((sum, events) => sum + events, 0)
-  const stopped = webhooks.filter(({ disabledReason }) =>
-    ["failing", "gone"].includes(disabledReason ?? ""),
-  )
+  const failing = yield* failingWebhooks(visit, webhooks)
+  const { actions } = yield* ask("actions.list")
   return show(
     "Overview",
-    html`${stopped.map(
-      ({ disabledReason, id, url }) =>
-        html`<p class="alert">The webhook <a href="${base}/webhooks/${id}">${url}</a> is disabled: ${
-          disabledReason === "gone" ? "the receiver answered 410" : "five days of deliveries failed"
-        }.</p>`,
-    )}
+    html`${webhooks.map((webhook) => stoppedAlert(base, webhook))}
+${failing.map((webhook) => failingAlert(base, webhook))}
+${unmatchedAlert(base, unmatchedOf(actions))}
 ${figures([
   ["Users", count(users)],
   ["Users with xp today", count(today.total)],
@@ -85,6 +82,56 @@ ${table(
 }`,
   )
 })
+
+type Webhook = BodyOf<"webhooks.list">["webhooks"][number]
+type CountedWebhook = BodyOf<"webhooks.get">
+
+/** The enabled webhooks whose attempts fail. A webhook that is deleted meanwhile is left out. */
+const failingWebhooks = (
+  { ask }: PlaceVisit,
+  webhooks: ReadonlyArray<Webhook>,
+): Effect.Effect<ReadonlyArray<CountedWebhook>, LaurelError> => {
+  const counted = Effect.forEach(
+    webhooks.filter(({ status }) => status === "enabled"),
+    ({ id }) =>
+      Effect.catchIf(
+        ask("webhooks.get", { params: { id } }),
+        ({ code }) => code === "webhook_not_found",
+        () => Effect.succeed(undefined),
+      ),
+    { concurrency: "unbounded" },
+  )
+  return Effect.map(counted, (all) =>
+    all.filter((webhook) => webhook !== undefined).filter(({ failing }) => failing),
+  )
+}
+
+const stoppedAlert = (base: string, { disabledReason, id, url }: Webhook): Html | undefined => {
+  if (disabledReason !== "failing" && disabledReason !== "gone") return undefined
+  const why =
+    disabledReason === "gone" ? "the receiver answered 410" : "five days of deliveries failed"
+  return html`<p class="alert">The webhook <a href="${base}/webhooks/${id}">${url}</a> is disabled: ${why}.</p>`
+}
+
+const failingAlert = (base: string, { deliveries, id, url }: CountedWebhook): Html =>
+  html`<p class="alert">Deliveries to the webhook <a href="${base}/webhooks/${id}">${url}</a> fail, ${count(deliveries.pending)} are pending.</p>`
+
+/** How many actions the alert names. */
+const namedActions = 3
+
+const unmatchedAlert = (
+  base: string,
+  unmatched: ReadonlyArray<{ readonly action: string }>,
+): Html | undefined => {
+  if (unmatched.length === 0) return undefined
+  const named = unmatched.slice(0, namedActions)
+  const rest = unmatched.length - named.length
+  return html`<p class="alert">No rule, quest, badge or streak names the ${
+    unmatched.length === 1 ? "action" : "actions"
+  } ${named.map(({ action }, index) => html`${index > 0 && ", "}<code>${action}</code>`)}${
+    rest > 0 && ` and ${count(rest)} more`
+  }. <a href="${base}/rules#actions">Events without a definition</a></p>`
+}
 
 const nextSteps = (base: string, hasUsers: boolean, hasRules: boolean): Html =>
   html`<h2>Next steps</h2><ul>

@@ -5,6 +5,7 @@ import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
+import { unmatchedSection } from "../../view/Actions.ts"
 import type { Draft } from "../../view/Editing.ts"
 import {
   checkField,
@@ -197,6 +198,7 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
   const allowed = mayChange(visit)
   const page = yield* visit.ask("rules.list", { query: listQuery(visit.request.query) })
   const badges = yield* badgeChoices(visit)
+  const { actions } = yield* visit.ask("actions.list")
   return listPage(visit, {
     title: "Rules",
     path,
@@ -204,6 +206,7 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
       "A rule says what an action earns: xp, points or a badge for each event with this action.",
     create: "Create rule",
     page,
+    below: unmatchedSection(actions),
     heads: ["Action", "Conditions", "Gives", "Limit", "State", "Changed"],
     rows: page.rules.map((rule) => [
       html`<a href="${visit.base}${path}/${rule.id}">${rule.action}</a>`,

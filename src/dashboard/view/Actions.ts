@@ -1,0 +1,33 @@
+/** The actions of an environment's events that no definition names now: usually misspelt, or a rule is missing. */
+import type { BodyOf } from "../../http/contract/Operations.ts"
+import { limits } from "../../Limits.ts"
+import { type Html, html } from "./Html.ts"
+import { table } from "./Lists.ts"
+import { count, isoTime } from "./Quantities.ts"
+
+type SeenAction = BodyOf<"actions.list">["actions"][number]
+
+/** The actions that no definition names, in the order of `actions`. */
+export const unmatchedOf = (actions: ReadonlyArray<SeenAction>): ReadonlyArray<SeenAction> =>
+  actions.filter(({ matched }) => !matched)
+
+/** A table of the unmatched actions; nothing where there are none. */
+export const unmatchedSection = (seen: ReadonlyArray<SeenAction>): Html | undefined => {
+  const actions = unmatchedOf(seen)
+  if (actions.length === 0) return undefined
+  const title = "Events without a definition"
+  return html`<h2 id="actions">${title}</h2>
+<p>Events have these actions, but no enabled rule, published quest, badge or streak names them. Look for misspelt actions.</p>
+${table(
+  title,
+  ["Action", "Events", "Last received"],
+  actions
+    .slice(0, limits.pageMax)
+    .map(({ action, count: events, lastReceivedAt }) => [
+      html`<code>${action}</code>`,
+      count(events),
+      isoTime(lastReceivedAt),
+    ]),
+)}
+${actions.length > limits.pageMax && html`<p class="hint">The first ${limits.pageMax} of ${count(actions.length)} are shown.</p>`}`
+}
