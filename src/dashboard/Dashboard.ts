@@ -1,7 +1,9 @@
 /**
- * The dashboard: HTML made on the server, forms that need no script. The way of a request: the name it was asked under →
- * own form → body → assets → route → session → role → page. Pages are bounded, hold no state but secrets on their way to be
- * shown once, and change things only by a POST from one of their own forms.
+ * The dashboard: HTML made on the server, forms that need no script. A request passes these checks:
+ * host name → own form → body → assets → session → route → role → page. Pages are bounded and
+ * change state only by a POST from a form of the dashboard. In memory are only kept pages and
+ * forms, forms that were just sent, and secrets that are shown once (`request/`); a restart may
+ * lose all of these.
  */
 import { Effect } from "effect"
 import type { Caller } from "../accounts/Accounts.ts"
@@ -115,7 +117,7 @@ const notFound = laurelError(
 /** In seconds. */
 const day = 86_400
 
-/** Paths of the pages that a role may see, relative to the environment's path. */
+/** The pages of an environment that a role may see, by path relative to the environment's path. */
 const placePagesFor = (role: Role): ReadonlySet<string> =>
   new Set(
     routes.flatMap((route) =>
@@ -130,7 +132,7 @@ const placePages: Readonly<Record<Role, ReadonlySet<string>>> = {
   viewer: placePagesFor("viewer"),
 }
 
-/** The choices of the log's filter. */
+/** The actions that the filter of the audit log offers. */
 const actions: ReadonlyArray<string> = [
   ...new Set(routes.flatMap((route) => (route.method === "POST" ? [route.action] : []))),
   ...Object.values(loggedOperations).map(({ action }) => action),
@@ -278,7 +280,10 @@ class DashboardPages implements Pages {
     }
   }
 
-  /** Answers the request that a reply resumes; keeps a page that answers a form, and redirects to that page. */
+  /**
+   * Answers the request that a reply resumes; keeps a page that answers a form, and redirects to
+   * that page.
+   */
   #finish(request: PageRequest, member: Member | undefined, reply: Reply | StreamedReply): Answer {
     if ("stream" in reply) return Effect.succeed(secured(reply))
     if (reply.resume !== undefined) {
@@ -367,7 +372,7 @@ const signInFirst = (route: Route, visit: Visit): Reply => {
     : signInForm(visit, { next, form })
 }
 
-/** Whom the operations answer: an account in one of its environments. It has no rate limit. */
+/** The caller of operations: an account in one of its environments. It has no rate limit. */
 const callerOf = ({ account }: Member, { environment, project }: Place, role: Role): Caller => ({
   kind: "account",
   keyId: account.id,
@@ -379,17 +384,17 @@ const callerOf = ({ account }: Member, { environment, project }: Place, role: Ro
   tier: "enterprise",
 })
 
-/** A form that a browser sent as a page of its own, not a script that reads the reply. */
+/** Whether a browser sent a form that navigates, and not a script that reads the reply. */
 const isFormOfBrowser = ({ headers, method }: PageRequest): boolean =>
   method === "POST" && headers["sec-fetch-mode"] === "navigate"
 
-/** Where somebody is sent back to: the page itself, or for a form the page it stands on. */
+/** The page to return to: the requested page, or the page that holds the form. */
 const cameFrom = ({ headers, method, path }: PageRequest): string => {
   if (method === "GET") return path
   return URL.parse(String(headers.referer ?? ""))?.pathname ?? dashboardPrefix
 }
 
-/** The environment of a project that an address names, where the account has access to it. */
+/** The environment in the address, if the account has access to its project. */
 const placeOf = (
   directory: DirectoryState,
   { environment, project }: Readonly<Record<string, string>>,

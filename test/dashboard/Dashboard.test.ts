@@ -179,7 +179,10 @@ describe("Every page", () => {
       .replace(":environment", "sandbox")
       .replace(/:(\w+)/g, (_, name) => `${name}_unknown`)
 
-  /** The outcome of a browser's request to a route. A page that finds nothing under an id is no hidden page. */
+  /**
+   * The outcome of a browser's request to a route. A page that finds nothing under an id is no
+   * hidden page.
+   */
   const outcome = ({ location, status, text }: Reply) => {
     if (status === 403) return "forbidden"
     if (status === 404 && text.includes("No page has this address")) return "hidden"

@@ -1,4 +1,7 @@
-/** A server with its dashboard: the real engine on storage in memory, real accounts and keys, behind a real socket. */
+/**
+ * A server with its dashboard: the real engine on storage in memory, real accounts and keys, behind
+ * a real socket.
+ */
 import "effect/schema/SchemaJITCompiler/enable"
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import * as AccountsLive from "../../src/accounts/AccountsLive.ts"

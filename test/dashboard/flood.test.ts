@@ -1,4 +1,7 @@
-/** Ten thousand attempts to sign in, from many addresses, beside people at work and events that come in. */
+/**
+ * Ten thousand attempts to sign in, from many addresses, beside people at work and events that come
+ * in.
+ */
 import crypto from "node:crypto"
 import { syncBuiltinESMExports } from "node:module"
 import { connect } from "node:net"
@@ -40,7 +43,8 @@ beforeAll(async () => {
       hashes.running--
       callback(error, tag)
     }
-    // The hash of a wrong password takes its time but not its processor: that is for the server and the attackers.
+    // The hash of a wrong password takes its time but not its processor: that is for the server and
+    // the attackers.
     if (String(parameters.message) === "wrong") setTimeout(ended, 30, null, Buffer.alloc(32))
     else argon2(algorithm, parameters, ended)
   }
@@ -53,7 +57,10 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** One attempt after the other over a connection from `localAddress`, each answered before the next, while `next` has one. */
+/**
+ * One attempt after the other over a connection from `localAddress`, each answered before the next,
+ * while `next` has one.
+ */
 const attemptAll = (
   localAddress: string,
   next: () => number | undefined,

@@ -1,4 +1,7 @@
-/** Every page, by the list of routes, where people, projects, users and definitions have names that mean harm. */
+/**
+ * Every page, by the list of routes, where people, projects, users and definitions have names that
+ * mean harm.
+ */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { routes } from "../../src/dashboard/Dashboard.ts"

@@ -1,4 +1,7 @@
-/** Passkeys over the forms of the dashboard, with an authenticator in software in place of a browser's. */
+/**
+ * Passkeys over the forms of the dashboard, with an authenticator in software in place of a
+ * browser's.
+ */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
 import { limits } from "../../src/Limits.ts"

@@ -15,7 +15,10 @@ const unescaped = (text: string): string =>
     .replaceAll("&#39;", "'")
     .replaceAll("&amp;", "&")
 
-/** All tags that open, and each `<` that begins no well-formed tag, each `>` that ends none, each `&` of no reference. */
+/**
+ * All tags that open, and each `<` that begins no well-formed tag, each `>` that ends none, each
+ * `&` of no reference.
+ */
 export const tagsOf = (
   html: string,
 ): { readonly tags: ReadonlyArray<Tag>; readonly faults: ReadonlyArray<string> } => {

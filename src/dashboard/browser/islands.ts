@@ -1,16 +1,19 @@
-/** Everything that pages do with a script. Without it they work, but for copying. */
+/**
+ * The script of every page. Without it pages work, except for copying, passkeys, Live and Back to a
+ * form that was not sent.
+ */
 
-/** The token of a link stands behind its #, which browsers send to nobody. */
+/** Fills in the token of a link. It stands after the #, which browsers do not send. */
 const fillToken = (field: HTMLInputElement): void => {
   const token = location.hash.slice(1)
   if (!/^[\w-]{20,}$/.test(token)) return
   field.value = token
-  // A redirect would carry the token on to the next page's address.
+  // A redirect would keep the token in the next page's address.
   history.replaceState(null, "", location.pathname + location.search)
   field.closest<HTMLElement>(".field")!.hidden = true
 }
 
-/** Shows a time in the reader's zone. */
+/** Shows a time in the reader's time zone. */
 const localTime = (element: HTMLTimeElement): void => {
   const at = new Date(element.dateTime)
   element.title = element.dateTime
@@ -24,11 +27,9 @@ const copyButton = (button: HTMLButtonElement): void => {
   button.addEventListener("click", async () => {
     const text = document.getElementById(button.dataset.copy!)?.textContent ?? ""
     await navigator.clipboard.writeText(text)
-    // A label of its own would go on saying "Copy".
+    // The label would hide the new text from screen readers.
     button.removeAttribute("aria-label")
     button.textContent = "Copied"
-    // The label would hide the change from a screen reader.
-    button.removeAttribute("aria-label")
   })
 }
 
@@ -37,7 +38,10 @@ const typing =
 type Field = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement
 const isChoice = (field: Field): field is HTMLInputElement => field.type === "checkbox"
 
-/** Keeps what is typed with the page's entry in the history: Back asks the server for the page, which knows nothing of it. */
+/**
+ * Keeps typed text in the page's history entry: after Back, the browser asks the server for the
+ * page, which does not have the text.
+ */
 const keepTyping = (): void => {
   const typed: Record<string, string | boolean> = { ...history.state?.typed }
   for (const field of document.querySelectorAll<Field>(typing)) {

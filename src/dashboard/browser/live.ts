@@ -1,4 +1,7 @@
-/** Live messages of an environment: the page Live, and the first event of the page that waits for it. */
+/**
+ * Live messages of an environment: the page Live, and the first event of the page that waits for
+ * it.
+ */
 import type { LaurelError } from "../../client/LaurelError.ts"
 import { follow as followStream, type StreamState } from "../../client/stream.ts"
 
@@ -10,7 +13,7 @@ interface Message {
 }
 
 const rowsMax = 200
-/** Messages to choose from when a filter changes. */
+/** Messages kept for a change of the filter. */
 const keptMax = 1_000
 
 const stateTexts: Record<StreamState["kind"], string> = {
@@ -20,7 +23,7 @@ const stateTexts: Record<StreamState["kind"], string> = {
 }
 const gapText = "Some messages are no longer available. Messages continue from now."
 
-/** A redirect (to sign in) has status 0. */
+/** The text for the status of a refusal. A redirect to the sign-in has status 0. */
 const refusalText = (status: number): string => {
   if (status === 0) return "You are signed out, or your role has changed. Reload the page."
   return status === 409
@@ -43,7 +46,7 @@ const follow = (element: HTMLElement, onMessage: (message: Message) => void): Ab
     gap &&= kind !== "waiting"
     show(kind, gap ? gapText : stateTexts[kind])
   }
-  // The session's cookie is the key, so the page follows the stream without the rest of the client.
+  // The session's cookie authenticates the request, so the page needs only this part of the client.
   const open = (headers: Record<string, string>, attempt: AbortSignal) =>
     fetch(element.dataset.stream!, {
       headers,
@@ -81,7 +84,7 @@ const make = <Name extends keyof HTMLElementTagNameMap>(
 const signed = (amount: unknown, unit: string): ReadonlyArray<string> =>
   typeof amount === "number" && amount !== 0 ? [`${amount > 0 ? "+" : ""}${amount} ${unit}`] : []
 
-/** A message in a few words. */
+/** A summary of a message in a few words. */
 const summaryOf = ({ data, type }: Message): string => {
   const of = (name: string, part: string): unknown =>
     (data[name] as Record<string, unknown> | undefined)?.[part]
@@ -111,7 +114,7 @@ const row = (message: Message, users: string): HTMLLIElement => {
   if (userId !== undefined) summary.append(make("bdi", userId), " ")
   summary.append(make("span", summaryOf(message), "quiet"))
   details.append(summary)
-  // Most rows are never opened.
+  // Filled on demand: most rows are never opened.
   const fill = () => {
     const whole = make("pre", JSON.stringify(message, null, 2))
     whole.tabIndex = 0
@@ -145,7 +148,7 @@ export const showLive = (element: HTMLElement): void => {
   const count = element.querySelector<HTMLElement>("[data-count]")!
   const users = element.dataset.users!
   let kept: Array<Message> = []
-  /** Those of `kept` that are not drawn yet are its last ones. */
+  /** The number of messages at the end of `kept` that are not drawn yet. */
   let undrawn = 0
   let received = 0
   let paused = false
@@ -173,7 +176,7 @@ export const showLive = (element: HTMLElement): void => {
   const redraw = () => {
     list.replaceChildren()
     undrawn = kept.length
-    // At once: until the next frame an empty list would look like a filter that nothing passes.
+    // Not in the next frame: until then the empty list would look like a filter without matches.
     draw()
   }
   kind.addEventListener("change", redraw)
@@ -192,7 +195,7 @@ export const showLive = (element: HTMLElement): void => {
   })
 }
 
-/** The page that waits for the first event: it appears by itself, with what it earned. */
+/** The page that waits for the first event: shows the event when it arrives, with its earnings. */
 export const showFirstEvent = (element: HTMLElement): void => {
   const place = element.querySelector<HTMLElement>("[data-first]")!
   const leaving = follow(element, (message) => {

@@ -7,7 +7,10 @@ const sentences: Readonly<Record<string, string>> = {
   NotSupportedError: "This device offers no passkey that the server accepts.",
 }
 
-/** The browser's answer to the server's options, as JSON; `""` where the server refuses: the form then tells why. */
+/**
+ * The browser's answer to the server's options, as JSON; `""` if the server refuses. The form then
+ * shows the reason.
+ */
 const answerOf = async ({ dataset, form }: HTMLButtonElement): Promise<string> => {
   const fields = new FormData(form!)
   fields.delete("password")

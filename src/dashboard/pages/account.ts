@@ -1,4 +1,4 @@
-/** The account of the person who looks: name and address, password, sessions. */
+/** The page of one's own account: name and address, passkeys, password, sessions. */
 import { Effect } from "effect"
 import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
 import type { Member } from "../../accounts/people/People.ts"
@@ -144,7 +144,10 @@ const systems = [
   [/\bLinux\b/, "Linux"],
 ] as const
 
-/** "Firefox 140 on Linux": nearly all texts of browsers begin alike. The text itself where the browser is none of these. */
+/**
+ * "Firefox 140 on Linux", since nearly all user agents begin alike. The user agent itself if the
+ * browser is unknown.
+ */
 export const browserName = (agent: string): string => {
   const system = systems.find(([pattern]) => pattern.test(agent))?.[1]
   for (const [pattern, name] of browsers) {
@@ -155,7 +158,7 @@ export const browserName = (agent: string): string => {
   return agent === "" ? "unknown" : agent.slice(0, 200)
 }
 
-/** A form of the page: back to it, or the page with the reason of a refusal. */
+/** A form of the page. It redirects to the page, or shows the page with the reason of a refusal. */
 const formRoute = (
   path: string,
   part: Part,

@@ -1,4 +1,7 @@
-/** The ways in: the setup of the first owner, links to join and to reset, signing in and out, confirming. */
+/**
+ * The ways in: the setup of the first owner, links to join and to reset, signing in and out,
+ * confirming.
+ */
 import { Effect } from "effect"
 import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
 import type { Proof, SignedIn } from "../../accounts/people/People.ts"
@@ -14,7 +17,7 @@ import { isByPasskey, passkeyButton, passkeyOf } from "./passkeys.ts"
 import { startOf } from "./start.ts"
 import { carriedFields, formCarriedBy, nextAfter } from "./unsent.ts"
 
-/** A path of the dashboard, and nothing else: no other site, and no header field behind it. */
+/** The address if it is a path of the dashboard: no other site, and no injected header field. */
 const nextOf = (text: string | null, prefix: string): string => {
   const here = "http://localhost"
   const { origin, pathname = "" } = (text !== null && URL.parse(text, here)) || {}
@@ -127,7 +130,7 @@ ${passkeyButton(visit, { kind: "create", label: passkeyLabel, options: `/${path}
   )
 }
 
-/** The audit log says how somebody signed in. */
+/** Notes in the audit log how somebody signed in. */
 const withProof = (visit: Visit, reply: Reply): Reply =>
   about(reply, { detail: isByPasskey(visit) ? "by passkey" : "by password" })
 
@@ -175,13 +178,13 @@ const linkRoutes = (linkPage: LinkPage): ReadonlyArray<Route> => [
   },
 ]
 
-/** A sign-in for a form that came after the session had ended; `next` is encoded. */
+/** The sign-in page for a form that was sent after the session had ended. `next` is encoded. */
 interface Late {
   readonly next: string
   readonly form: SentForm
 }
 
-/** `late` is there unless the form of a sign-in itself carries it. */
+/** `late` is absent if the sign-in form carries the form itself. */
 export const signInForm = (visit: Visit, late?: Late, error?: LaurelError): Reply => {
   const { directory, form, prefix, request } = visit
   if (directory.accounts.size === 0) {

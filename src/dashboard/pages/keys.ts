@@ -75,7 +75,7 @@ const filters = { in_force: "in force", ended: "expired or revoked", all: "all" 
 const keysOf = ({ keys, place }: PlaceVisit) =>
   Effect.map(keys.listOf(place.project.id, place.environment), (all) => [...all].reverse())
 
-/** The key that the path names. A key of another environment is none of this page's. */
+/** The key in the path. A key of another environment is not found. */
 const ownKey = (visit: PlaceVisit): Effect.Effect<KeyDetails, LaurelError> =>
   Effect.flatMap(keysOf(visit), (own) => {
     const found = own.find(({ id }) => id === visit.params.key)
@@ -140,7 +140,7 @@ const keyRow = (visit: PlaceVisit, key: KeyDetails, allowed: boolean): ReadonlyA
   ...(allowed ? [key.status === "in_force" && actions(visit, key)] : []),
 ]
 
-/** The text of a key that was just created, and what can be done with it. */
+/** The text of a key that was just created, with commands that use it. */
 const createdSection = (origin: string, list: ReadonlyArray<KeyDetails>, text: string): Html => {
   const reads = list.find(({ hint }) => text.startsWith(hint))?.scope === "read"
   return html`<section aria-labelledby="created"><h2 id="created">Your new key</h2>
@@ -178,7 +178,7 @@ ${
 ${shown.pager}`
 }
 
-/** Faults of a list's items name the line that was typed. */
+/** Faults of the items of a list name the typed line. */
 const withLines = (faults: ReadonlyArray<Fault> | undefined, form: PlaceVisit["form"]) =>
   faults?.map((fault) => {
     const [, name, index] = /^\/(allowedOrigins|allowedCidrs)\/(\d+)$/.exec(fault.pointer) ?? []
@@ -258,7 +258,7 @@ const create = (visit: PlaceVisit): Effect.Effect<CreatedKey, LaurelError> => {
     allowedOrigins: form.lines("allowedOrigins"),
     allowedCidrs: form.lines("allowedCidrs"),
     ...(name !== undefined && { name }),
-    // A text that is no number is out of range, too.
+    // A text that is not a number is out of range, too.
     ...(rateLimit !== undefined && { rateLimit: Number(rateLimit) }),
     ...(expiry !== "never" && {
       expiresAt: new Date(now() + Number(expiry) * 86_400_000).toISOString(),
@@ -267,11 +267,14 @@ const create = (visit: PlaceVisit): Effect.Effect<CreatedKey, LaurelError> => {
   return keys.create(wish, asker(visit))
 }
 
-/** Back to the page, which shows the text once. */
+/** Redirects to the page, which shows the text once. */
 const withText = ({ base, member, once }: PlaceVisit, { key }: CreatedKey): Reply =>
   redirect(`${base}/keys?created=${once.keep(key, member.session.id)}`)
 
-/** The page with the reason of a refusal; what was typed for a new key stays only where that was refused. */
+/**
+ * The page with the reason of a refusal. The fields of a new key keep their texts only if that form
+ * was refused.
+ */
 const orKeysPage = (visit: PlaceVisit, answer: Effect.Effect<Reply, LaurelError>) =>
   orPage(answer, (error) => keysPage(visit, error))
 

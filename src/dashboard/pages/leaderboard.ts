@@ -1,4 +1,7 @@
-/** The leaderboard: all time, and the day, week and month, open or past; a page of it, or the page around a user. */
+/**
+ * The leaderboard: all time, and the day, week and month, open or past; a page of it, or the page
+ * around a user.
+ */
 import { Effect } from "effect"
 import {
   dateOf,
@@ -77,7 +80,7 @@ const faultsOf = (error: LaurelError): ReadonlyArray<Html> =>
     ? [alert(error.detail)]
     : otherFaults(formFaults(error), ["at", "around"]).map(alert)
 
-/** Faults of parameters, as those of fields with the same names. */
+/** Faults of query parameters, as faults of the fields with the same names. */
 const formFaults = ({ errors }: LaurelError): LaurelError["errors"] =>
   errors?.map((fault) => ({ ...fault, pointer: fault.pointer.replace(/^query/, "") }))
 
@@ -152,7 +155,7 @@ const windowsKept: Readonly<Record<WindowKind, number>> = {
   monthly: limits.boardMonthlyWindowsKept,
 }
 
-/** The days of a window, with links to the windows beside it that can be read. */
+/** The days of a window, with links to the previous and next windows that can be read. */
 const windowLine = (
   { base, now, request }: PlaceVisit,
   { window }: Board,
@@ -160,7 +163,7 @@ const windowLine = (
 ): Html => {
   const kind = windowKinds.find((one) => one === window.kind)!
   const zone = zoneOf(timezone)
-  // The bounds of a closed window are those of the time zone that the project had then.
+  // The time zone of the project at that time sets the bounds of a closed window.
   const middle = (Date.parse(window.startsAt!) + Date.parse(window.endsAt!)) / 2
   const index = zone.windowAt(kind, middle)
   const open = zone.windowAt(kind, now())

@@ -9,14 +9,23 @@ import { placeAfter, placeNow } from "../../http/stream/StreamHub.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { type Content, type Html, html } from "../view/Html.ts"
 
-/** The id of the place behind the newest record, from which a stream misses nothing; "" while the journal is empty. */
+/**
+ * The id of the place behind the newest record, from which a stream misses nothing; "" while the
+ * journal is empty.
+ */
 export const positionNow = ({ reads: { feed } }: PlaceVisit): Effect.Effect<string> =>
   Effect.map(placeNow(feed), (place) => (place === undefined ? "" : messageId(place)))
 
-/** How many records before the newest one the page Live begins. The records are those of all environments. */
+/**
+ * How many records before the newest one the page Live begins. The records are those of all
+ * environments.
+ */
 const recentRecords = 1_000
 
-/** The id of a place some records back; that of the present place where the journal no longer has the record. */
+/**
+ * The id of a place some records back; that of the present place where the journal no longer has
+ * the record.
+ */
 const recentPosition = Effect.fnUntraced(function* (visit: PlaceVisit): Effect.fn.Return<string> {
   const { feed } = visit.reads
   const sequence = Math.max(1, feed.head - recentRecords)
@@ -25,8 +34,8 @@ const recentPosition = Effect.fnUntraced(function* (visit: PlaceVisit): Effect.f
 })
 
 /**
- * A part that a script keeps up to date, with a line about the connection. `kind` says which script: the list of messages, or
- * the first event.
+ * A section that a script updates, with the state of the connection. `kind`: the list of messages,
+ * or the first event.
  */
 export const liveSection = (
   { base }: PlaceVisit,
@@ -60,7 +69,10 @@ ${liveSection(
     )
   })
 
-/** Whether the project is in use and the session in force, with the role that it had when it asked. */
+/**
+ * Whether the project is not archived and the session in force, with the role that it had at the
+ * start of the stream.
+ */
 const isUnchanged = ({ member, now, place, reads }: PlaceVisit): Effect.Effect<boolean> => {
   const role = roleIn(member.account, place.project.id)
   return Effect.map(reads.readDirectory, ({ accounts, projects, sessions }) => {
@@ -73,10 +85,13 @@ const isUnchanged = ({ member, now, place, reads }: PlaceVisit): Effect.Effect<b
   })
 }
 
-/** The stream of the API. It ends before the next message or heartbeat once the session or its role has. */
+/**
+ * The stream of the API. After the session or its role has ended, it ends before the next message
+ * or heartbeat.
+ */
 const openStream = (visit: PlaceVisit): Effect.Effect<StreamedReply, LaurelError> => {
   const { headers } = visit.request
-  // A page of another site must not take the places of streams.
+  // A page of another site must not use up the places of streams.
   if (headers["sec-fetch-site"] !== "same-origin") return Effect.fail(foreignStream)
   const last = headers["last-event-id"]
   const lastEventId = typeof last === "string" ? last : undefined

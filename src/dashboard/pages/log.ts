@@ -1,4 +1,4 @@
-/** The audit log: all of it for owners, that of an environment for its admins. */
+/** The audit log: all entries for owners, the entries of an environment for its admins. */
 import { Effect } from "effect"
 import type {
   AuditActor,
@@ -21,7 +21,7 @@ import type { Reply } from "../view/Replies.ts"
 const day = 86_400_000
 const daysKept = limits.auditKeptMs / day
 
-/** The epoch milliseconds at which a day of UTC begins; `NaN` where the text is none. */
+/** The epoch milliseconds at which a UTC day begins; `NaN` if the text is no day. */
 const beginOf = (text: string): number =>
   /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
 
@@ -31,7 +31,10 @@ interface Asked {
   readonly hasFilter: boolean
 }
 
-/** The subjects that a text may mean: in an environment it may be the id of a user. */
+/**
+ * The subjects that a text may mean. In an environment it may be a user id, which the log stores as
+ * a hash.
+ */
 const onOf = (
   text: string | undefined,
   place: PlaceVisit["place"] | undefined,
@@ -76,7 +79,7 @@ const actorNames = {
   visitor: "a visitor",
 } as const
 
-/** Links to all that the same actor did. */
+/** A link to all entries of the same actor. */
 const actorCell = (actor: AuditActor, path: string, asked: URLSearchParams): Html => {
   const [id, name] =
     typeof actor === "string"

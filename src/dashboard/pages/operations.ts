@@ -38,7 +38,7 @@ ${properties([
   ["Memory", bytes(state.memoryBytes)],
 ])}`
 
-/** Says whose data it is, where there are several partitions. */
+/** Names the partition of the data, if there are several. */
 const ofPlace = ({ place }: StateNow): string =>
   place === undefined ? "" : ` of partition ${place.partition}`
 
@@ -88,7 +88,7 @@ const shareText = ({ forwardedShare: share }: ClusterStatus): string =>
     ? "No requests in the last 60 s."
     : `${(100 * share).toFixed(1)} % of the requests of the last 60 s were forwarded.`
 
-/** To the page of the partition's owner, which alone has its archives. */
+/** Links to the page on the partition's owner, which alone has its archives. */
 const partitionLink = (
   prefix: string,
   { partition }: PartitionStatus,
@@ -151,7 +151,10 @@ const archiveRow = (archive: ArchiveRow): ReadonlyArray<Content> => [
   archive.isGood ? "good" : "damaged: do not restore it",
 ]
 
-/** Partitions but the first are replaced beside running servers, from a directory that no server uses. */
+/**
+ * Restores replace partitions other than the first beside running servers, from a directory that no
+ * server uses.
+ */
 const restoreSteps = ({ cluster, place }: StateNow, archive: string): Html => {
   const partition = place?.partition
   if (partition !== undefined && partition !== firstPartition) {
@@ -233,7 +236,9 @@ ${properties(state.limits)}`,
   )
 })
 
-/** The runner has sent the request to the owner of this partition (`cluster/PartitionRouter.ts`). */
+/**
+ * The runner has sent the request to the owner of this partition (`cluster/PartitionRouter.ts`).
+ */
 const partitionAsked = ({ request }: MemberVisit): number | undefined =>
   Number(request.query.get("partition")) || undefined
 

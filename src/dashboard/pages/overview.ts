@@ -1,4 +1,7 @@
-/** The state of an environment: events a minute, users, the week's best, webhooks that fail, actions that nothing names, and the next steps. */
+/**
+ * The state of an environment: events a minute, users, the week's best, webhooks that fail, actions
+ * that nothing names, and the next steps.
+ */
 import { Effect } from "effect"
 import { environmentId } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
@@ -16,7 +19,10 @@ import { userLink } from "../view/Users.ts"
 const width = 600
 const height = 80
 
-/** Bars of equal width, the highest as high as the chart. `label` says what they show, for who cannot see them. */
+/**
+ * Bars of equal width; the highest is as high as the chart. `label` describes the chart for screen
+ * readers.
+ */
 const bars = (label: string, values: ReadonlyArray<number>): Html => {
   const highest = Math.max(1, ...values)
   const step = width / Math.max(1, values.length)

@@ -1,4 +1,4 @@
-/** Options with which a script of another page asks the browser for a passkey. None of them changes anything. */
+/** Passkeys in the forms of pages, and the routes of their options. The options change nothing. */
 import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import type { Ceremony } from "../../accounts/passkeys/Passkeys.ts"
@@ -8,21 +8,24 @@ import { type Html, html } from "../view/Html.ts"
 import { jsonReply, type Reply } from "../view/Replies.ts"
 
 /*
- * Passkeys in the forms of other pages. The script `passkeys.ts` asks for options, lets the browser create or use a
- * passkey, and sends the form with its answer in a hidden field: the form's own route answers.
+ * The script `passkeys.ts` asks for options, lets the browser create or use a passkey, and sends
+ * the form with the browser's answer in a hidden field. The route of the form answers.
  */
 
 interface PasskeyButton {
   readonly label: string
   readonly kind: "create" | "get"
-  /** The path, behind the prefix, that answers with the options. */
+  /** The path of the options, after the prefix. */
   readonly options: string
-  /** Whether the form's other required fields do not matter. */
+  /** Whether the form's other required fields may be empty. */
   readonly alone?: boolean
   readonly main?: boolean
 }
 
-/** The end of a form: a button that fills the form with a passkey; without a script, or at an IP address, the reason why not. */
+/**
+ * A button that fills the form with a passkey. Without a script or at an IP address: the reason why
+ * there is none.
+ */
 export const passkeyButton = (
   { asset, prefix, relyingParty }: Visit,
   { alone = false, kind, label, main = false, options }: PasskeyButton,
@@ -42,7 +45,7 @@ export const isByPasskey = ({ form }: Visit): boolean => form.text("with") === "
 
 const isMember = (visit: Visit | MemberVisit): visit is MemberVisit => "member" in visit
 
-/** Where the form's passkey belongs: this address, and the session or the browser. */
+/** What the form's passkey is bound to: this address, and the session or the browser. */
 const ceremonyIn = (
   { relyingParty }: Visit,
   browser: string | undefined,
@@ -64,7 +67,7 @@ export const passkeyOf = (visit: Visit | MemberVisit) =>
     (ceremony) => ({ answer: visit.form.text("passkey"), ceremony }),
   )
 
-/** Replies with options. A browser in which nobody has signed in gets a cookie that binds them to it. */
+/** Replies with options. A browser without a session gets a cookie that binds the options to it. */
 const optionsReply = (
   visit: Visit | MemberVisit,
   make: (ceremony: Ceremony) => Effect.Effect<object, LaurelError>,

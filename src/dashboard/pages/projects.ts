@@ -26,7 +26,7 @@ const projectsPage = Effect.fnUntraced(function* (
   const { owner } = member.account.access
   const isInUse = ({ archivedAt }: Project) => archivedAt === undefined
   const isArchived = (project: Project) => owner && !isInUse(project)
-  // One list for both tables, archived ones last, so that a page has at most as many rows as any other.
+  // One list for both tables, archived projects last, so that the page has at most `pageMax` rows.
   const listed = [...own.filter(isInUse), ...own.filter(isArchived)]
   const shown = offsetPage(prefix, request.query, listed)
   const inUse = shown.items.filter(isInUse)
@@ -102,7 +102,7 @@ const actions = ({ prefix }: MemberVisit, { id, name }: Project): Html => {
   return html`<div class="row">${rename}${archive}</div>`
 }
 
-/** A form of the page: back to it, or the page with the reason of a refusal. */
+/** A form of the page. It redirects to the page, or shows the page with the reason of a refusal. */
 const formRoute = (
   path: string,
   action: AuditAction,

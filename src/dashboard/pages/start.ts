@@ -29,7 +29,7 @@ const startPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,
 ): Effect.fn.Return<Reply, LaurelError> {
   const { ask, base, member, once, origin, place, request, show } = visit
-  // Before the users are read: what happens in between is in the stream.
+  // Before the users are read: the stream has everything that happens in between.
   const after = yield* positionNow(visit)
   const { total } = yield* ask("users.list", { query: { limit: "1" } })
   const key = once.take(request.query.get("created"), member.session.id)
@@ -69,7 +69,7 @@ ${
   )
 })
 
-/** Where the first owner begins: the address of the first project's page, with a sandbox key of their own. */
+/** The first address of the first owner: the page of the first project, with a new sandbox key. */
 export const startOf = (
   { audit, directory, keys, once, people, prefix, request }: Visit,
   { account, session }: SignedIn,
@@ -100,7 +100,7 @@ export const startOf = (
     ).pipe(Effect.provideService(RequestOrigin, { address, requestId }))
     return `${prefix}/${project.name}/sandbox/start?created=${once.keep(key, member.session.id)}`
   }).pipe(
-    // The account exists; pages say how to create a key.
+    // The account exists, and pages tell how to create a key.
     Effect.catch(() => Effect.succeed(prefix)),
   )
 

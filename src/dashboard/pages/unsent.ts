@@ -1,4 +1,7 @@
-/** Forms that a server did not take, since nobody was signed in any more: kept through the sign-in, then sent on request. */
+/**
+ * Forms that were sent after the session had ended. The sign-in carries the form; the page after it
+ * sends the form on request.
+ */
 import { Effect } from "effect"
 import type { SignedIn } from "../../accounts/people/People.ts"
 import { limits } from "../../Limits.ts"
@@ -8,13 +11,16 @@ import { versionField } from "../view/Editing.ts"
 import { type Html, html, visible } from "../view/Html.ts"
 import { table } from "../view/Lists.ts"
 
-/** Fields of the form of a sign-in that carry the other form: nothing is kept for people who are not signed in. */
+/**
+ * Hidden fields of the sign-in form that carry the other form: the server keeps nothing for people
+ * who are not signed in.
+ */
 const carried = { path: "unsent.path", body: "unsent.body", action: "unsent.action" } as const
 
-/** Texts that must not come back in a page. */
+/** Fields that no page may show again. */
 const secret: ReadonlySet<string> = new Set(["passkey", "password", "token"])
 
-/** Fields that say nothing to people. */
+/** Fields that mean nothing to people. */
 const silent: ReadonlySet<string> = new Set(["idempotencyKey", "intent", versionField])
 
 const charactersShown = 200
@@ -23,11 +29,13 @@ const textsOf = ({ body }: SentForm): ReadonlyArray<readonly [name: string, text
   ...new URLSearchParams(body.toString("utf8")),
 ]
 
-/** What people typed, for them to recognise it. */
+/** The typed texts, by which people recognise the form. */
 const typedIn = (form: SentForm) =>
   textsOf(form).filter(([name, text]) => !silent.has(name) && text !== "")
 
-/** The form without secrets; `undefined` for one in which nothing is typed, or that is too large to be carried. */
+/**
+ * The form without secrets; `undefined` if nothing is typed or the form is too large to be carried.
+ */
 export const carriedForm = (form: SentForm): SentForm | undefined => {
   const texts = textsOf(form).filter(([name]) => !secret.has(name))
   const body = Buffer.from(new URLSearchParams(texts.map(([...pair]) => pair)).toString())
@@ -35,14 +43,14 @@ export const carriedForm = (form: SentForm): SentForm | undefined => {
   return typedIn(open).length === 0 || body.length > limits.carriedFormBytesMax ? undefined : open
 }
 
-/** Hidden fields with the form that waits for this sign-in. */
+/** The hidden fields that carry the form. */
 export const carriedFields = (form: SentForm | undefined): Html | undefined =>
   form &&
   html`<input type="hidden" name="${carried.path}" value="${form.path}">
 <input type="hidden" name="${carried.action}" value="${form.action}">
 <input type="hidden" name="${carried.body}" value="${form.body.toString("utf8")}">`
 
-/** The form that a form of a sign-in carries. */
+/** The form that a sign-in form carries. */
 export const formCarriedBy = ({ form }: Visit): SentForm | undefined => {
   const path = form.optional(carried.path)
   return path === undefined
@@ -50,7 +58,7 @@ export const formCarriedBy = ({ form }: Visit): SentForm | undefined => {
     : { path, action: form.text(carried.action), body: Buffer.from(form.text(carried.body)) }
 }
 
-/** The page that follows a sign-in with a carried form; `next` without one. */
+/** The address after a sign-in: that of the carried form, or `next` without one. */
 export const nextAfter = (visit: Visit, { session }: SignedIn, next: string) =>
   Effect.gen(function* () {
     const { kept, people, prefix } = visit

@@ -1,7 +1,8 @@
 /**
- * What a session comes back to: pages that answered a form, and forms that wait. A browser shows the answer to a POST once,
- * and asks again for each page that it leaves; a page that is kept has an address of its own, so that Back and Reload show
- * it with everything that was typed. In memory, within bounds, for the session that sent the form.
+ * Keeps pages that answered a form, and forms that wait for a confirmation or a sign-in. A browser
+ * cannot show the answer to a POST again. A kept page has its own address, so Back and Reload show
+ * it with everything that was typed. Pages and forms are kept in memory, within bounds, for the
+ * session that sent the form.
  */
 import { randomUUID } from "node:crypto"
 import { limits } from "../../Limits.ts"
@@ -11,7 +12,7 @@ import { pageReply, type Reply } from "../view/Replies.ts"
 export interface SentForm {
   readonly path: string
   readonly body: Buffer
-  /** What it does (`Route.action`). */
+  /** The action of its route (`Route.action`). */
   readonly action: string
 }
 
@@ -25,7 +26,9 @@ interface Entry {
   readonly what: What
 }
 
-/** Each form that is shown has a key of its own, which makes a double click one change (`idempotencyField`). */
+/**
+ * Each rendered form has its own key, so that a double click makes one change (`idempotencyField`).
+ */
 const shownKey = /name="idempotencyKey" value="[^"]*"/g
 
 export class Kept {
@@ -43,12 +46,12 @@ export class Kept {
     return this.#entries.size
   }
 
-  /** Keeps the page that answered a form; the name under which to ask for it. */
+  /** Keeps the page that answered a form. Returns the name that the address needs. */
   keepPage({ body, status }: Reply, sessionId: string): string {
     return this.#keep({ kind: "page", status, body: Buffer.from(body) }, sessionId)
   }
 
-  /** Keeps a form that waits for a confirmation, or for somebody who signs in. */
+  /** Keeps a form until the session confirms it or somebody signs in. */
   keepForm(form: SentForm, sessionId: string): string {
     return this.#keep({ kind: "form", ...form }, sessionId)
   }
@@ -67,7 +70,7 @@ export class Kept {
     return what?.kind === "form" ? what : undefined
   }
 
-  /** The form, which is no longer kept: it is sent now. */
+  /** Takes the form: it is sent now and no longer kept. */
   takeForm(name: string | null, sessionId: string): SentForm | undefined {
     const form = this.form(name, sessionId)
     if (form !== undefined) this.#drop(name!)

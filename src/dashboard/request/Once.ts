@@ -1,4 +1,4 @@
-/** Secrets that are shown once: made by a form, shown by the page after it, and gone with that. */
+/** Secrets that are shown once: a form makes a secret, the next page shows and drops it. */
 import { randomUUID } from "node:crypto"
 import { limits } from "../../Limits.ts"
 
@@ -16,7 +16,7 @@ export class Once {
     this.#now = now
   }
 
-  /** Keeps a secret for a minute, for one session; the name under which to ask for it. */
+  /** Keeps a secret for a minute, for one session. Returns the name that `take` needs. */
   keep(text: string, sessionId: string): string {
     const at = this.#now()
     for (const [name, kept] of this.#kept) {
@@ -29,7 +29,7 @@ export class Once {
     return name
   }
 
-  /** The secret, once, to the session that it is for. */
+  /** Takes the secret, if it belongs to the session. */
   take(name: string | null, sessionId: string): string | undefined {
     const kept = name === null ? undefined : this.#kept.get(name)
     if (kept === undefined || kept.sessionId !== sessionId) return undefined

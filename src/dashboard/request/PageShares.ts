@@ -1,7 +1,7 @@
 /**
- * Shares of the places for pages (`http/pages/Pages.ts`): a slow page, such as a search of many users, holds one for seconds.
- * Neither an account nor an environment may hold all places, and all of them together leave some to whoever signs in,
- * confirms, or looks at the own account.
+ * Limits how many places for pages (`http/pages/Pages.ts`) an account or an environment holds: a
+ * slow page, such as a search of many users, holds a place for seconds. All accounts together leave
+ * some places free for pages without a share: sign-in, confirmation and the account page.
  */
 import { Effect } from "effect"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
@@ -12,7 +12,10 @@ const all = "all"
 export class PageShares {
   readonly #held = new Map<string, number>()
 
-  /** Answers while there is a place for the account and, of a page of one, for the environment; else fails. */
+  /**
+   * Answers if the account has a place left, and its environment too, if the page has one. Fails
+   * otherwise.
+   */
   hold<A>(
     accountId: string,
     environment: string | undefined,

@@ -40,15 +40,18 @@ export interface Services {
   readonly now: () => number
 }
 
-/** A request for a page, from a known browser. `params` are the parts of the path that its route names. */
+/**
+ * A request for a page, from a known browser. `params` are the parts of the path that its route
+ * names.
+ */
 export interface Visit extends Services {
   readonly request: PageRequest
   readonly params: Readonly<Record<string, string>>
   readonly form: Form
   readonly visitor: Visitor
-  /** The server's address as the visitor knows it, such as `https://laurel.example.com`. */
+  /** The server's address in the visitor's browser, such as `https://laurel.example.com`. */
   readonly origin: string
-  /** For passkeys; where browsers refuse them at this address, the reason. */
+  /** The relying party of passkeys, or the reason why browsers refuse passkeys at this address. */
   readonly relyingParty: RelyingParty | string
   /** The cookie that binds passkeys to a browser in which nobody has signed in. */
   readonly browser: string | undefined
@@ -56,11 +59,11 @@ export interface Visit extends Services {
   /** The address of a file of `browser/`. */
   readonly asset: (name: string) => string
   /**
-   * A page with this title and content, in the frame of the account. `outcome` is its status, or the error for which a form
-   * was refused.
+   * A page with this title and content, in the frame of the account. `outcome` is its status, or
+   * the error that refused a form.
    */
   readonly show: (title: string, main: Content, outcome?: number | LaurelError | undefined) => Reply
-  /** Sets the cookies of somebody who signed in; the audit log names the account. */
+  /** Sets the cookies of a new session. The audit log names the account. */
   readonly signedIn: (reply: Reply, signedIn: SignedIn) => Reply
   readonly signedOut: (reply: Reply) => Reply
   /** Sets the cookie `browser`. */
@@ -71,7 +74,10 @@ export interface MemberVisit extends Visit {
   readonly member: Member
 }
 
-/** A request for a page of an environment. `ask`, `reply` and `open` call operations of the contract there, as the role may. */
+/**
+ * A request for a page of an environment. `ask`, `reply` and `open` call operations of the contract
+ * in that environment, with the scope of the role.
+ */
 export interface PlaceVisit extends MemberVisit {
   readonly place: Place
   /** The path of the environment's pages, such as `/dashboard/shop/production`. */
@@ -90,7 +96,10 @@ export interface PlaceVisit extends MemberVisit {
   ) => Effect.Effect<StreamedReply, LaurelError>
 }
 
-/** The answer of a form; refused, the page with the reason. A missing confirmation is asked for instead. */
+/**
+ * The answer of a form, or the page with the reason of a refusal. A missing confirmation still
+ * fails: the dashboard then asks for it.
+ */
 export const orPage = (
   answer: Effect.Effect<Reply, LaurelError>,
   page: (error: LaurelError) => Effect.Effect<Reply, LaurelError>,
@@ -106,11 +115,14 @@ export const asker = ({ member }: MemberVisit): Asker => ({ sessionId: member.se
 export const mayChange = ({ member, place }: PlaceVisit): boolean =>
   includesRole(roleIn(member.account, place.project.id), "admin")
 
-/** Fails unless the account confirmed itself lately: before secrets, and before what cannot be undone. */
+/**
+ * Fails unless the session was confirmed lately. Required before a secret is shown and before a
+ * change that cannot be undone.
+ */
 export const confirmed = ({ member, now }: MemberVisit): Effect.Effect<void, LaurelError> =>
   isConfirmed(member.session, now()) ? Effect.void : Effect.fail(confirmFirst)
 
-/** `confirmed` where the environment is production; in a sandbox nothing is asked. */
+/** `confirmed` in production; always succeeds in a sandbox. */
 export const confirmedInProduction = (visit: PlaceVisit): Effect.Effect<void, LaurelError> =>
   visit.place.environment === "production" ? confirmed(visit) : Effect.void
 
@@ -119,11 +131,13 @@ const confirmFirst = laurelError("confirmation_required", "Confirm with your pas
 type Answer = Effect.Effect<Reply | StreamedReply, LaurelError>
 
 /**
- * `path` follows the prefix; `:name` stands for one part. A route of a project is in one of its environments, and
- * needs at least `role` there; other projects are not found. A route of accounts needs an owner, if it says so.
+ * `path` follows the prefix; `:name` stands for one part. A route with access `project` belongs to
+ * an environment and needs at least `role` in its project; without any role the project is not
+ * found. Access `owner` needs an owner of the server.
  *
- * A form names its `action`. Where its answer is no error, the audit log gets an entry: its subject is what the path
- * names, or what the answer says it was `about`. `none` is for forms that change nothing, such as a preview.
+ * A form names its `action`. When the form succeeds, the audit log gets an entry. Its subject is
+ * the id in the path, or the `about` of the answer. The action `none` is for forms that change
+ * nothing, such as a preview.
  */
 export type Route = (
   | { readonly method: "GET" }
@@ -140,7 +154,10 @@ export type Route = (
 
 export const environmentPath = "/:project/:environment"
 
-/** A page of an environment, at `path` below the environment's own; unless `role` says more, viewers may see it. */
+/**
+ * A page of an environment, at `path` below the path of the environment. Viewers may see it unless
+ * `role` is `admin`.
+ */
 export const placePage = (
   path: string,
   answer: (visit: PlaceVisit) => Answer,
@@ -161,7 +178,9 @@ export const placeForm = (
   answer,
 })
 
-/** A form of an account or of the server: `change` answers; where it is refused, `refused` shows the reason. */
+/**
+ * A form of an account or of the server. `change` answers; `refused` shows the reason of a refusal.
+ */
 export const memberForm = (
   access: "member" | "owner",
   path: string,
@@ -176,7 +195,9 @@ export const memberForm = (
   answer: (visit) => orPage(change(visit), (error) => refused(visit, error)),
 })
 
-/** The first route of `method` that matches the parts of a path, with the values of its named parts. */
+/**
+ * The first route of `method` that matches the parts of a path, with the values of its named parts.
+ */
 export const findRoute = (
   routes: ReadonlyArray<Route>,
   method: Route["method"],
@@ -193,8 +214,8 @@ const fixedParts = ({ path }: Route): number =>
   path.split("/").filter((part) => !part.startsWith(":")).length
 
 /**
- * The path of the nearest page above the address of a form that has no page of its own: browsers ask for such an address
- * after a reload, or where somebody copied it.
+ * The path of the nearest page above the address of a form, if the form's address has no page.
+ * Browsers ask for the address of a form after a reload, or after somebody copied it.
  */
 export const pageAbove = (
   routes: ReadonlyArray<Route>,
@@ -203,7 +224,8 @@ export const pageAbove = (
   const form = findRoute(routes, "POST", asked)?.route
   const own = findRoute(routes, "GET", asked)?.route
   if (form === undefined) return undefined
-  // A page whose path names fewer parts is another one: `/team/:account` fits `/team/invite` as well.
+  // A page with fewer fixed parts is not the page of the form: `/team/:account` matches
+  // `/team/invite`, too.
   if (own !== undefined && fixedParts(own) >= fixedParts(form)) return undefined
   const parts = form.path.split("/")
   for (let count = parts.length - 1; count > 0; count--) {
@@ -218,7 +240,7 @@ export const pageAbove = (
   return undefined
 }
 
-/** The values of a route's named parts, or `undefined` where the path is another. */
+/** The values of a route's named parts; `undefined` if the path does not match. */
 const matchRoute = (
   { path }: Pick<Route, "path">,
   asked: ReadonlyArray<string>,

@@ -1,9 +1,10 @@
 /**
- * Makes a form that is sent twice one change: a double click, or a page that is sent again. A browser shows the reply of the
- * last, so that one gets the first one's reply: otherwise a second key were made, or a secret shown to nobody.
+ * Makes one change of a form that is sent twice, by a double click or by sending a page again. The
+ * second request gets the first reply, since a browser shows the reply to its last request:
+ * otherwise a second key would be created, or nobody would see a secret.
  *
- * Operations of the contract have this by their idempotency key, over restarts too; this holds for a minute in memory, for
- * what they do not cover. A form that was refused may be sent again.
+ * Operations of the contract do the same by their idempotency key, also after a restart. This
+ * covers all other forms, in memory and for a minute. A refused form may be sent again.
  */
 import { createHash } from "node:crypto"
 import { Deferred, Effect } from "effect"
@@ -21,7 +22,7 @@ interface Sent {
 }
 
 export class SentForms {
-  /** In the order in which they came. */
+  /** In the order of their arrival. */
   readonly #sent = new Map<string, Sent>()
   readonly #now: () => number
 
@@ -34,7 +35,10 @@ export class SentForms {
     return this.#sent.size
   }
 
-  /** Does `work` unless the session sent the same form, with the same `idempotencyKey` and texts, a moment ago. */
+  /**
+   * Does `work`, unless the session sent the same form with the same `idempotencyKey` and texts
+   * within the last minute.
+   */
   once(
     { form, member, request }: Pick<MemberVisit, "form" | "member" | "request">,
     work: Effect.Effect<Answer, LaurelError>,

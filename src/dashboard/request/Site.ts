@@ -1,6 +1,7 @@
 /**
- * Where the dashboard is: under which names a browser may ask for it, which cookies it sets, whether a form comes from
- * its own pages. A page of another site that resolves its own name to this server (DNS rebinding) is refused by name.
+ * The address of the dashboard: the host names that it answers, its cookies, and whether a form
+ * comes from its own pages. The check of the host name refuses sites that resolve their own name to
+ * this server (DNS rebinding).
  */
 import { isIP } from "node:net"
 import type { PageHead, PageRequest } from "../../http/pages/Pages.ts"
@@ -12,10 +13,10 @@ export interface SiteOptions {
   readonly insecure: boolean
 }
 
-/** The value of a header field that can be there once; Node joins or drops the rest. */
+/** The value of a header field that may occur once; Node joins or drops further ones. */
 const text = (value: string | ReadonlyArray<string> | undefined): string => String(value ?? "")
 
-/** Cookies: a session, a device in which somebody signed in before, a browser that was given options of a passkey. */
+/** Cookies: the session, a device that signed in before, and a browser that got passkey options. */
 type CookieKind = "browser" | "device" | "session"
 const cookieNames: Readonly<Record<CookieKind, string>> = {
   session: "laurel",
@@ -23,7 +24,9 @@ const cookieNames: Readonly<Record<CookieKind, string>> = {
   browser: "laurel-browser",
 }
 
-/** Where passkeys are created and used: the page's origin, and the host to which browsers bind them. */
+/**
+ * The relying party of passkeys: the page's origin, and the host to which browsers bind passkeys.
+ */
 export interface RelyingParty {
   readonly origin: string
   readonly rpId: string
@@ -45,15 +48,15 @@ export class Site {
     this.#insecure = insecure
   }
 
-  /** Whether the request names this server as its public URL does, or a loopback name. */
+  /** Whether the request names the host of the public URL or a loopback name. */
   isKnownName({ headers }: PageHead): boolean {
     const host = text(headers.host).toLowerCase()
     return this.#insecure || host === this.#host || loopbackNames.has(host.replace(/:\d+$/, ""))
   }
 
   /**
-   * The same page under `localhost`, where a browser asks for it under 127.0.0.1: passkeys do not work on an IP address. A
-   * public URL is the operator's choice, and stays.
+   * The address of the same page under `localhost`, if the browser asked under 127.0.0.1: passkeys
+   * do not work on an IP address. A public URL is the operator's choice and is not replaced.
    */
   underLocalhost({ headers, method, path, query }: PageRequest): string | undefined {
     if (method !== "GET" || this.#host !== undefined) return undefined
@@ -69,7 +72,7 @@ export class Site {
     return this.#origin ?? `http://${headers.host}`
   }
 
-  /** For the passkeys of this page; where browsers refuse them, the reason and what to do. */
+  /** The relying party of this page, or the reason why browsers refuse passkeys, with a remedy. */
   relyingParty(request: PageRequest): RelyingParty | string {
     const url = URL.parse(this.originOf(request))
     if (url === null) return "Passkeys need a host name."
@@ -85,20 +88,23 @@ export class Site {
       : "Browsers refuse passkeys without TLS. Set LAUREL_PUBLIC_URL to an https address."
   }
 
-  /** Whether a POST comes from a page of this server: browsers say so, and no page can say it for another. */
+  /**
+   * Whether a POST comes from a page of this server. Browsers set these headers; a page cannot
+   * forge them.
+   */
   isOwnForm({ headers }: PageHead): boolean {
     const site = headers["sec-fetch-site"]
     if (site !== undefined) return site === "same-origin" || site === "none"
     return URL.parse(text(headers.origin))?.host === text(headers.host).toLowerCase()
   }
 
-  /** `__Host-`: browsers then take it from this host alone, over TLS, for all paths. */
+  /** With `__Host-`, browsers accept the cookie only from this host, over TLS, for all paths. */
   #cookieName(kind: CookieKind): string {
     const name = cookieNames[kind]
     return this.#secure ? `__Host-${name}` : name
   }
 
-  /** The text of a cookie; of several with the same name the first. */
+  /** The text of a cookie; the first of several with the same name. */
   cookie({ headers }: PageRequest, kind: CookieKind): string | undefined {
     const name = this.#cookieName(kind)
     for (const part of text(headers.cookie).split(";")) {
@@ -108,7 +114,7 @@ export class Site {
     return undefined
   }
 
-  /** A `Set-Cookie` for as long as `maxAgeSeconds`; 0 removes the cookie. */
+  /** A `Set-Cookie` field. A `maxAgeSeconds` of 0 removes the cookie. */
   setCookie(kind: CookieKind, text: string, maxAgeSeconds: number): string {
     const secure = this.#secure ? "; Secure" : ""
     const name = this.#cookieName(kind)

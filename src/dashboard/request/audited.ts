@@ -1,4 +1,4 @@
-/** Writes what forms do to the audit log: the one place for all of them. */
+/** Writes an audit log entry for each form that succeeds. No other code logs forms. */
 import { Effect } from "effect"
 import type { AuditAction, AuditLog } from "../../accounts/audit/AuditLog.ts"
 import { logged, RequestOrigin } from "../../accounts/audit/AuditLog.ts"
@@ -13,7 +13,7 @@ import type { PlaceVisit, Route, Visit } from "./Route.ts"
 
 type Answer = Effect.Effect<Reply | StreamedReply, LaurelError>
 
-/** The answer of a route; once that of a form succeeded, the log has an entry of its action (`logged`). */
+/** Answers a route. When a form succeeds, the audit log gets an entry of its action (`logged`). */
 export const audited = (
   log: AuditLog,
   route: Route,
@@ -49,8 +49,9 @@ export const audited = (
 }
 
 /**
- * Forms that stay possible for an account that acted too often: somebody with a stolen session could otherwise use up
- * the hour, and nobody could end that session or revoke the keys. Each of them ends something, so there are few.
+ * Forms that an account may still send after it has used up the entries of the hour. Without them,
+ * somebody with a stolen session could use up the hour, and the owner could neither end that
+ * session nor revoke keys. Each form ends something, so the number of entries stays small.
  */
 const protective: ReadonlySet<string> = new Set<AuditAction>([
   "key.revoke",
@@ -60,7 +61,10 @@ const protective: ReadonlySet<string> = new Set<AuditAction>([
 
 const unlimited = (log: AuditLog): AuditLog => ({ ...log, admit: () => log.admit() })
 
-/** The ids in the path, but for the project and its environment. No entry has the id of a user, or one that a caller chose. */
+/**
+ * The ids in the path, without the project and the environment. No entry has the id of a user or an
+ * id that a caller chose.
+ */
 const subjectOf = ({ directory, params, place }: Visit & Partial<PlaceVisit>): string => {
   const { environment: _, project: __, user, ...others } = params
   const ids = Object.values(others).map((part) => percentDecode(part) ?? part)

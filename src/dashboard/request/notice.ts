@@ -1,10 +1,10 @@
-/** The result of a form, shown once by the page that follows it. */
+/** Notices: the result of a form, which the next page shows once. */
 import { isConfirmed } from "../../domain/accounts/Account.ts"
 import { type Html, html } from "../view/Html.ts"
 import { type Reply, redirect } from "../view/Replies.ts"
 import type { MemberVisit, PlaceVisit } from "./Route.ts"
 
-/** Leads to `path`, where `noticeOf` shows the text. */
+/** Redirects to `path`, where `noticeOf` shows the text. */
 export const redirectWithNotice = (
   { member, once }: MemberVisit,
   path: string,
@@ -14,13 +14,16 @@ export const redirectWithNotice = (
   return redirect(`${path}${sign}done=${once.keep(text, member.session.id)}`)
 }
 
-/** The notice that this visit brings, if it is the first one. */
+/** The notice of this visit; the first visit takes it. */
 export const noticeOf = ({ member, once, request }: MemberVisit): Html | undefined => {
   const text = once.take(request.query.get("done"), member.session.id)
   return text === undefined ? undefined : html`<p class="done" role="status">${text}</p>`
 }
 
-/** In production, while the account is not confirmed: a link to confirm, and back to `path`, before anything is typed. */
+/**
+ * In production, for a session without confirmation: a link that confirms before the form is filled
+ * in and returns to `path`.
+ */
 export const confirmHint = (
   { member, now, place, prefix }: PlaceVisit,
   what: string,

@@ -1,4 +1,7 @@
-/** The actions of an environment's events that no definition names now: usually misspelt, or a rule is missing. */
+/**
+ * The actions of an environment's events that no definition names now: usually misspelt, or a rule
+ * is missing.
+ */
 import type { BodyOf } from "../../http/contract/Operations.ts"
 import { limits } from "../../Limits.ts"
 import { type Html, html } from "./Html.ts"

@@ -1,6 +1,7 @@
 /**
- * The style sheet and the scripts of the pages. Scripts are written in TypeScript; their types are stripped once, when
- * the dashboard starts. The address of each has a hash of its content, so that browsers keep it for good.
+ * The style sheet and the scripts of the pages. Scripts are written in TypeScript; their types are
+ * stripped once, when the dashboard starts. Each address has a hash of the file's content, so
+ * browsers keep the file for good.
  */
 import { createHash } from "node:crypto"
 import { readdirSync, readFileSync } from "node:fs"
@@ -26,7 +27,10 @@ export class Assets {
     }
   }
 
-  /** The address of a script, also of the client; what it imports is added first, since addresses have hashes. */
+  /**
+   * Adds a script, and first the scripts that it imports, since their addresses have hashes.
+   * Returns its address.
+   */
   #addScript(file: string): string {
     const name = `${path.basename(file, ".ts")}.js`
     const known = this.#addresses.get(name)
@@ -59,7 +63,7 @@ export class Assets {
   }
 }
 
-/** Node warns that the function is experimental; that is for us to know, not for the operator. */
+/** Suppresses the warning that the function is experimental: it does not concern the operator. */
 const stripped = (text: string): string => {
   const { emitWarning } = process
   process.emitWarning = () => {}
@@ -70,5 +74,5 @@ const stripped = (text: string): string => {
   }
 }
 
-/** The path under which the pages of the dashboard lie. */
+/** The path of the dashboard. */
 export const dashboardPrefix = "/dashboard"

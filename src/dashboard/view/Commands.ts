@@ -1,4 +1,7 @@
-/** Texts to copy: secrets, and commands for a shell that send a request with an API key: by curl, JavaScript and Python. */
+/**
+ * Texts to copy: secrets, and shell commands that send a request with an API key, by curl,
+ * JavaScript and Python.
+ */
 import { type Html, html } from "./Html.ts"
 
 export interface Command {
@@ -7,7 +10,10 @@ export interface Command {
   readonly text: string
 }
 
-/** A request of the API: `path` follows `/v1/`; with a body, JSON without single quotes, it is a POST. */
+/**
+ * A request of the API. `path` follows `/v1/`. A request with a body is a POST; the body is JSON
+ * without single quotes.
+ */
 export interface ApiRequest {
   readonly path: string
   readonly body?: string
@@ -46,7 +52,7 @@ request = http.Request("${origin}/v1/${path}",
   data=json.dumps(${body}).encode())
 print(http.urlopen(request).read().decode())'`
 
-/** Stands for a key that a shell has in a variable. */
+/** Stands for the API key in a shell variable. */
 export const keyVariable = "$KEY"
 
 /** The same request in each language. */
@@ -55,7 +61,7 @@ export const commandsOf = (
   key: string,
   request: ApiRequest,
 ): ReadonlyArray<Command> => {
-  // A shell expands nothing in single quotes, which these programs stand in.
+  // The programs stand in single quotes, in which a shell expands nothing.
   const inProgram = key === keyVariable ? `'"${keyVariable}"'` : key
   return [
     { id: "curl", label: "curl", text: curl(origin, key, request) },
@@ -81,7 +87,10 @@ export const commandTabs = (commands: ReadonlyArray<Command>): ReadonlyArray<Htm
 ${copyable(command)}</details>`,
   )
 
-/** A secret that is shown this once. `what` names it for screen readers, such as "the key"; `id` is unique on its page. */
+/**
+ * A secret that is shown once. `what` names it for screen readers, such as "the key"; `id` is
+ * unique on the page.
+ */
 export const secretBox = (id: string, what: string, text: string): Html =>
   html`<code class="secret" id="${id}" tabindex="0">${text}</code>
 <p><button type="button" data-copy="${id}" aria-label="Copy ${what}" hidden>Copy</button></p>`

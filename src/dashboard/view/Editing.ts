@@ -1,6 +1,6 @@
 /**
- * Forms that change what is saved. A form has the version that it was made from; where what is saved has changed since,
- * nothing is saved and the page shows both.
+ * Forms that change a saved definition or setting. A form holds the version that it was made from.
+ * If the saved version is newer, nothing is saved, and the page shows both.
  */
 import type { Fault, LaurelError } from "../../domain/values/Errors.ts"
 import { type Form, formOf } from "./Forms.ts"
@@ -10,21 +10,23 @@ import { badge, type Place } from "./Page.ts"
 
 export type Texts = ReadonlyMap<string, string>
 
-/** A form as it is shown: with the faults of the last try, and the address that shows it with other rows. */
+/**
+ * A form on a page: with the faults of the last try, and the address that adds or removes its rows.
+ */
 export interface Draft {
   readonly form: Form
   readonly faults: ReadonlyArray<Fault> | undefined
   readonly address: string
 }
 
-/** The field that says which state of a definition a form was made from. */
+/** The field with the version of the definition that the form was made from. */
 export const versionField = "version"
 
 /** The main button of a form, which names the environment. */
 export const saveRow = ({ environment }: Place, label: string): Html =>
   html`<p class="row"><button class="main" name="intent" value="save">${label}</button> <span>in ${badge(environment)}</span></p>`
 
-/** Pressing Enter in a field presses the first button of a form: this one, which saves. */
+/** Saves on Enter: browsers press the first button of a form. */
 export const firstButton = html`<button class="first" name="intent" value="save" tabindex="-1" aria-hidden="true">Save</button>`
 
 /** Whether a field of the form belongs to no definition. */
@@ -50,7 +52,7 @@ ${
 
 const withPlainLines = (text: string | undefined) => text?.replaceAll(/\r\n?/g, "\n")
 
-/** The form without spaces around its texts. A text that is saved otherwise, and unchanged, stays as it is. */
+/** The form without spaces around its texts. A text that equals the saved text is not trimmed. */
 export const trimmed = (form: Form, saved: Texts): Form =>
   formOf(
     [...form.texts()].map(([name, text]) => {
@@ -63,7 +65,7 @@ export const trimmed = (form: Form, saved: Texts): Form =>
     }),
   )
 
-/** A refused preview with the pointers of the form of its draft `noun`. */
+/** The refusal of a preview, with pointers into the form of its draft `noun`. */
 export const draftRefusal = (error: LaurelError, noun: string): LaurelError => {
   const start = `/${noun}/`
   const own = (fault: Fault): Fault =>

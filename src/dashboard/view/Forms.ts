@@ -1,12 +1,13 @@
 /**
- * Forms: what a browser sent, and the fields of a page with the faults of the last try beside them. A field's name is the
- * path of its member with dots (`reward.xp`, `where.0.value`), so the pointer of a fault names its field.
+ * Forms as a browser sends them, and the fields of a page with the faults of the last try. The name
+ * of a field is the path of its member with dots (`reward.xp`, `where.0.value`), so the pointer of
+ * a fault names its field.
  */
 import { randomUUID } from "node:crypto"
 import type { Fault, LaurelError } from "../../domain/values/Errors.ts"
 import { type Content, type Html, html } from "./Html.ts"
 
-/** A form as it was sent; a field that is absent is empty. */
+/** A form as it was sent. An absent field counts as empty. */
 export class Form {
   readonly #fields: URLSearchParams
 
@@ -18,19 +19,25 @@ export class Form {
     return this.#fields.get(name) ?? ""
   }
 
-  /** A text that was typed; `undefined` for none. */
+  /** The text of a field; `undefined` if it is empty. */
   optional(name: string): string | undefined {
     const text = this.text(name).trim()
     return text === "" ? undefined : text
   }
 
-  /** A number that was typed, `undefined` for none; what is none stays a text, for the schema to refuse. */
+  /**
+   * The number in a field; `undefined` if it is empty. Other text stays text, and the schema
+   * refuses it.
+   */
   number(name: string): number | string | undefined {
     const text = this.optional(name)
     return text !== undefined && Number.isFinite(Number(text)) ? Number(text) : text
   }
 
-  /** The value of JSON that was typed, `undefined` for none; what is no JSON stays a text, for the schema to refuse. */
+  /**
+   * The JSON value in a field; `undefined` if it is empty. Other text stays text, and the schema
+   * refuses it.
+   */
   json(name: string): unknown {
     const text = this.optional(name)
     try {
@@ -50,7 +57,7 @@ export class Form {
     return lines.map((line) => line.trim()).filter((line) => line !== "")
   }
 
-  /** The numbers n for which there is a field `name.n` or `name.n.…`, in order; at most `max`. */
+  /** The numbers n of the fields `name.n` or `name.n.…`, ascending, at most `max`. */
   indices(name: string, max: number): ReadonlyArray<number> {
     const found = new Set<number>()
     for (const field of this.#fields.keys()) {
@@ -85,9 +92,15 @@ interface Field {
   /** One sentence below the field. */
   readonly hint?: Content
   readonly faults?: ReadonlyArray<Fault> | undefined
-  /** The pointer of the faults that are shown here; `/where/0/value` for a field `where.0.value`, if not given. */
+  /**
+   * The pointer of the faults shown here. By default that of the name: `/where/0/value` for
+   * `where.0.value`.
+   */
   readonly pointer?: string
-  /** Whether the faults below its pointer are shown here, too: of the items of a list that one field holds. */
+  /**
+   * Whether faults below the pointer are shown here, too: those of the items, if one field holds a
+   * list.
+   */
   readonly below?: boolean
 }
 
@@ -151,7 +164,9 @@ export const textField = (
   )
 }
 
-/** A number; typed as text, so that a wrong one comes back as it was. */
+/**
+ * A field for a number. It is a text field, so that a wrong number is shown again as it was typed.
+ */
 export const numberField = (
   field: Field & {
     readonly value?: number | string | null | undefined
@@ -176,7 +191,7 @@ export const areaField = (
   },
 ): Html => {
   const { code, name, rows = 4, value = "" } = field
-  // A browser drops one line break after the tag.
+  // Browsers drop the first line break after the tag.
   return around(
     field,
     (attributes) =>
@@ -194,11 +209,14 @@ export const checkField = (field: Field & { readonly checked: boolean }): Html =
 ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}</div>`
 }
 
-/** A key of one rendered form: a double click then does one thing (`Form.optional("idempotencyKey")`). */
+/**
+ * A new key for each rendered form, so that a double click makes one change
+ * (`Form.optional("idempotencyKey")`).
+ */
 export const idempotencyField = (): Html =>
   html`<input type="hidden" name="idempotencyKey" value="${randomUUID()}">`
 
-/** A group of check boxes with one name; also shows the faults of members below `name`. */
+/** A group of check boxes with one name. It also shows the faults of members below `name`. */
 export const choiceField = (
   field: Pick<Field, "faults" | "label" | "name"> & {
     readonly chosen: ReadonlyArray<string>
@@ -220,7 +238,7 @@ ${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}</div>
   })}</div></fieldset>`
 }
 
-/** Fields that belong together, with the faults of the whole at `name`. */
+/** A group of fields, with the faults of the whole group at `name`. */
 export const group = (
   {
     faults,
@@ -251,9 +269,9 @@ export const selectField = (
   )
 
 /**
- * The reasons for which a try was refused that no field shows: all of an error without places, and the faults at places
- * that have no field. `fields` are the names of all fields and groups of the form; `name.*` is a field that shows the
- * faults below its pointer, too. `outcome` says what did not happen.
+ * The reasons of a refusal that no field shows: the detail of an error without faults, and faults
+ * whose pointer has no field. `fields` are the names of all fields and groups of the form; `name.*`
+ * is a field that also shows the faults below its pointer. `outcome` says what did not happen.
  */
 export const refusal = (
   error: LaurelError | undefined,
@@ -269,7 +287,7 @@ export const refusal = (
   }</p>${others.length > 0 && html`<ul>${others.map((other) => html`<li>${other}</li>`)}</ul>`}</div>`
 }
 
-/** The faults of a try that belong to no field of the form. */
+/** The faults that belong to no field of the form. */
 export const otherFaults = (
   faults: ReadonlyArray<Fault> | undefined,
   fields: ReadonlyArray<string>,
@@ -284,7 +302,10 @@ const shows = (field: string, pointer: string): boolean => {
   return pointer === own || pointer.startsWith(`${own}/`)
 }
 
-/** Why a text is not JSON, or `undefined` where it is. JSON that is nested too deeply to be written again is none. */
+/**
+ * Why a text is not JSON; `undefined` if it is. JSON that is nested too deeply to be written again
+ * is refused.
+ */
 const jsonFault = (text: string): string | undefined => {
   try {
     JSON.stringify(JSON.parse(text))
@@ -294,7 +315,10 @@ const jsonFault = (text: string): string | undefined => {
   }
 }
 
-/** The JSON that was typed; a text that is none stays a text, for the schema to refuse; `undefined` for no text. */
+/**
+ * The JSON value of a text; `undefined` for an empty text. Other text stays text, and the schema
+ * refuses it.
+ */
 export const jsonOf = (text: string): unknown =>
   text.trim() === "" ? undefined : jsonFault(text) === undefined ? JSON.parse(text) : text
 
@@ -308,29 +332,31 @@ export const jsonField = (field: Parameters<typeof areaField>[0]): Html => {
   return areaField({ ...field, faults, code: true, below: true })
 }
 
-/* Dialogs that ask before something is done. They open without a script; Escape closes them. */
+/* Dialogs that ask for confirmation. They open without a script; Escape closes them. */
 
 export interface Question {
   /** Unique on its page. */
   readonly id: string
-  /** The text of the button that opens the dialog, and of the one that acts. */
+  /**
+   * The text of the button that opens the dialog and, without `confirm`, of the button that acts.
+   */
   readonly button: string
-  /** The text of the button that acts, where it says more: "Revoke key". */
+  /** The text of the button that acts, such as "Revoke key". */
   readonly confirm?: string
-  /** The harmless button; it has the focus. */
+  /** The text of the harmless button, which has the focus. */
   readonly keep?: string
   readonly title: string
   /** The consequences. */
   readonly detail: Content
-  /** Where the form is sent. */
+  /** The address that the form is sent to. */
   readonly action: string
   /** Fields of the form. */
   readonly fields?: Content
-  /** Whether it cannot be undone. */
+  /** Whether the action cannot be undone. */
   readonly danger?: boolean
 }
 
-/** A button that opens a dialog, whose form is sent to `action`. */
+/** A button that opens a dialog. The form of the dialog is sent to `action`. */
 export const confirmButton = ({
   action,
   button,

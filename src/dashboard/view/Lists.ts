@@ -1,9 +1,12 @@
-/** Lists: a table that scrolls by itself, and links to the pages beside the one that is shown. */
+/**
+ * Lists: tables that scroll, links to other pages of a list, and rows of a form that can be added
+ * and removed.
+ */
 import { limits } from "../../Limits.ts"
 import { type Form, formOf } from "./Forms.ts"
 import { type Content, Html, html } from "./Html.ts"
 
-/** Texts of more characters than this wrap anywhere: what people named may have no space. */
+/** Longer texts may wrap at any character, since names may have no space. */
 const fixedCharactersMax = 20
 
 const isLong = (cell: Content): boolean => {
@@ -13,7 +16,7 @@ const isLong = (cell: Content): boolean => {
 
 const cellOf = (cell: Content): Html => html`<td${isLong(cell) && html` class="long"`}>${cell}</td>`
 
-/** A table. `label` names it for screen readers; a cell may be anything, `null` is empty. */
+/** A table. `label` names it for screen readers. A `null` cell is empty. */
 export const table = (
   label: string,
   heads: ReadonlyArray<string>,
@@ -29,20 +32,26 @@ export const properties = (pairs: ReadonlyArray<readonly [name: string, value: C
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
   )}</dl>`
 
-/** The figures that a page begins with. */
+/** The figures at the top of a page. */
 export const figures = (pairs: ReadonlyArray<readonly [name: string, value: Content]>): Html =>
   html`<div class="figures">${properties(pairs)}</div>`
 
-/** Members of an address that a page answers once: names of secrets and notices, and a user to open. */
+/**
+ * Query parameters that work once: names of secrets and notices, and a user to open. Links leave
+ * them out.
+ */
 const onceOnly = ["created", "done", "kept", "link", "open", "secret"]
 
-/** The members of an address that say which page of a list is asked for. */
+/** The query parameters that choose a page of a list. */
 export const listQuery = (query: URLSearchParams) => ({
   limit: query.get("limit") ?? undefined,
   offset: query.get("offset") ?? undefined,
 })
 
-/** An address with the query as it is, but for `changes`; a value of `undefined` or "" is left out. */
+/**
+ * An address with the same query except for `changes`. A value of `undefined` or "" removes the
+ * parameter.
+ */
 export const withQuery = (
   path: string,
   query: URLSearchParams,
@@ -65,7 +74,7 @@ export interface ListPage {
   readonly hasMore: boolean
 }
 
-/** "21–40 of 57", with links to the rows before and after. Nothing where all rows are shown. */
+/** "21–40 of 57", with links to the rows before and after; nothing if all rows are shown. */
 export const pager = (path: string, query: URLSearchParams, page: ListPage): Html | undefined => {
   const { hasMore, limit, offset, total } = page
   if (offset === 0 && !hasMore) return undefined
@@ -77,7 +86,7 @@ ${offset > 0 && html`<a rel="prev" href="${withQuery(path, query, { offset: befo
 ${hasMore && html`<a rel="next" href="${withQuery(path, query, { offset: offset + limit })}">Next</a>`}</nav>`
 }
 
-/** Links to other choices of the rows; `chosen` marks its own. */
+/** Links that choose other rows. The link of `chosen` is marked. */
 export const tabs = <Value extends string | undefined>(
   label: string,
   links: ReadonlyArray<readonly [value: Value, label: string, address: string]>,
@@ -88,7 +97,7 @@ export const tabs = <Value extends string | undefined>(
       html`<a href="${address}"${value === chosen && html` aria-current="true"`}>${text}</a>`,
   )}</nav>`
 
-/** The rows of a list in memory that the `offset` of an address asks for, and the links beside them. */
+/** The rows of a list in memory at the `offset` of the query, with their pager. */
 export const offsetPage = <A>(
   path: string,
   query: URLSearchParams,
@@ -104,7 +113,7 @@ export const offsetPage = <A>(
   }
 }
 
-/** The pages of a list that has cursors instead of numbers. */
+/** The pager of a list with cursors instead of offsets. */
 export const cursorPager = (
   path: string,
   query: URLSearchParams,
@@ -118,15 +127,19 @@ ${nextCursor !== null && html`<a rel="next" href="${withQuery(path, query, { cur
 }
 
 /*
- * Rows of a form that can be added and removed, such as `where.0.path`, `where.1.path`. Without a script: the button
- * sends the form, with an `intent` such as `add:where` or `remove:where.1`, to an address that shows it again, unsaved.
+ * Rows of a form that can be added and removed, such as `where.0.path`, `where.1.path`. This works
+ * without a script: the button sends the form with an `intent`, such as `add:where` or
+ * `remove:where.1`, and the reply shows it again, unsaved.
  */
 
-/** A name with more parts is no field of a page. */
+/** No field of a page has more parts in its name. */
 const partsMax = 8
 const isNumber = (part: string): boolean => /^\d{1,4}$/.test(part)
 
-/** The fields of a form by the parts of their names; a list's rows are in the order of their numbers. */
+/**
+ * The fields of a form as a tree of the parts of their names. The rows of a list are in the order
+ * of their numbers.
+ */
 class Node {
   text: string | undefined
   readonly below = new Map<string, Node>()
@@ -144,7 +157,7 @@ class Node {
     return parts.reduce<Node | undefined>((node, part) => node?.below.get(part), this)
   }
 
-  /** Its parts in order: numbers by size, before the others. */
+  /** Its parts in order: numbers first, ascending. */
   parts(): ReadonlyArray<string> {
     const parts = [...this.below.keys()]
     const numbers = parts.filter(isNumber).sort((one, other) => Number(one) - Number(other))
@@ -159,7 +172,7 @@ class Node {
     return true
   }
 
-  /** Removes rows without a text, those of lists in rows first. */
+  /** Removes rows without a text; rows of inner lists first. */
   prune(ignored: ReadonlySet<string>): void {
     for (const [part, node] of this.below) {
       node.prune(ignored)
@@ -190,7 +203,10 @@ const treeOf = (form: Form): Node => {
 
 const formFrom = (root: Node): Form => formOf(root.fields(""))
 
-/** The form as `intent` asks, with rows numbered from 0; `undefined` where it asks for no change of rows. */
+/**
+ * The form after the change that `intent` names, with rows numbered from 0; `undefined` if it names
+ * no change of rows.
+ */
 export const rearranged = (form: Form, intent: string): Form | undefined => {
   const [, verb, name] = /^(add|remove):([\w.]+)$/.exec(intent) ?? []
   if (verb === undefined || name === undefined) return undefined
@@ -206,20 +222,28 @@ export const rearranged = (form: Form, intent: string): Form | undefined => {
   return formFrom(root)
 }
 
-/** The form without the rows in which nothing is typed; fields called as in `ignored` always have a text. */
+/**
+ * The form without its blank rows. A row is blank if only fields in `ignored` have a text: these
+ * always have one.
+ */
 export const withoutBlankRows = (form: Form, ignored: ReadonlyArray<string> = []): Form => {
   const root = treeOf(form)
   root.prune(new Set(ignored))
   return formFrom(root)
 }
 
-/** How many rows the form has of a list. */
+/** The number of rows of a list in the form. */
 export const rowCount = (form: Form, name: string): number => form.indices(name, 10_000).length
 
-/** `address` shows the form again; the browser scrolls to the group of the list. */
+/**
+ * A button that adds a row. `address` shows the form again, and the browser scrolls to the list.
+ */
 export const addButton = (list: string, label: string, address: string): Html =>
   html`<p><button formaction="${address}#${list}" name="intent" value="add:${list}" formnovalidate>${label}</button></p>`
 
-/** `label` names the row for screen readers, where several buttons say "Remove". */
+/**
+ * A button that removes a row. `label` names the row for screen readers, since several buttons say
+ * "Remove".
+ */
 export const removeButton = (row: string, label: string, address: string): Html =>
   html`<button formaction="${address}#${row.slice(0, row.lastIndexOf("."))}" name="intent" value="remove:${row}" formnovalidate aria-label="Remove ${label}">Remove</button>`

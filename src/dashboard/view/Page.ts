@@ -1,4 +1,7 @@
-/** The frame of every page: head, skip link, side column with the places that the account may see, main part. */
+/**
+ * The frame of every page: head, skip link, side column with links that the account may follow,
+ * main part.
+ */
 import type { Account } from "../../domain/accounts/Account.ts"
 import type { EnvironmentName, Project } from "../../domain/project/Directory.ts"
 import type { Assets } from "./Assets.ts"
@@ -13,19 +16,22 @@ export interface Place {
 export interface Frame {
   readonly prefix: string
   readonly assets: Assets
-  /** Absent before signing in. */
+  /** Absent if nobody is signed in. */
   readonly account?: Account | undefined
   readonly place?: Place | undefined
-  /** The paths, below that of an environment, of its pages that the account may see. */
+  /**
+   * The paths of the environment's pages that the account may see, relative to the environment's
+   * path.
+   */
   readonly placePages: ReadonlySet<string>
-  /** The path of the page, to mark its link. */
+  /** The path of the page. Its link is marked. */
   readonly path: string
 }
 
 export const placePath = (prefix: string, { environment, project }: Place): string =>
   `${prefix}/${project.name}/${environment}`
 
-/** A link of the side column, marked on its page and on those below it. */
+/** A link of the side column, marked on its page and on all pages below. */
 const link = (frame: Frame, address: string, label: string): Html => {
   const { path, place, prefix } = frame
   const whole = address === prefix || (place !== undefined && address === placePath(prefix, place))
@@ -69,7 +75,7 @@ ${link(frame, `${prefix}/account`, "Account")}
 </nav>`
 }
 
-/** The pages of the environment, and the same page of the other one. */
+/** Links to the pages of the environment, and to the same page of the other environment. */
 const placeLinks = (frame: Frame, place: Place): Html => {
   const { path, prefix } = frame
   const base = placePath(prefix, place)
@@ -84,7 +90,7 @@ const placeLinks = (frame: Frame, place: Place): Html => {
     .map(([page, label]) => link(frame, `${base}${page}`, label))}</ul>`
 }
 
-/** An environment, recognisable by its word and its mark, not by its colour alone. */
+/** The badge of an environment. Word and mark tell environments apart, not colour alone. */
 export const badge = (environment: EnvironmentName): Html =>
   html`<span class="badge ${environment}">${environment}</span>`
 
@@ -113,5 +119,5 @@ ${main}
 `
 }
 
-/** The reason for which a form was refused. */
+/** The reason why a form was refused. */
 export const alert = (text: Content): Html => html`<p class="alert" role="alert">${text}</p>`

@@ -32,17 +32,21 @@ export const duration = (ms: number): string => {
   return `${Math.round(ms)} ms`
 }
 
-/** A time of epoch milliseconds, in UTC; a script shows it in the reader's zone. `null` is "never". */
+/**
+ * A time from epoch milliseconds, in UTC; a script shows the reader's time zone. `null` is "never".
+ */
 export const time = (at: number | null): Html => {
   if (at === null) return html`never`
   const iso = new Date(at).toISOString()
   return html`<time datetime="${iso}">${iso.slice(0, 16).replace("T", " ")} UTC</time>`
 }
 
-/** A time as the contract writes it. */
+/** `time` of an ISO time, as the contract writes it. */
 export const isoTime = (iso: string | null): Html => time(iso === null ? null : Date.parse(iso))
 
-/** `isoTime` with seconds, for times that follow each other closely, such as attempts of a delivery. */
+/**
+ * `isoTime` with seconds, for times that follow each other closely, such as attempts of a delivery.
+ */
 export const isoTimeWithSeconds = (iso: string | null): Html => {
   if (iso === null) return html`never`
   const text = new Date(iso).toISOString().slice(0, 19).replace("T", " ")

@@ -33,19 +33,19 @@ const securityHeaders = [
 
 export interface Reply extends PlainReply {
   readonly headers: ReadonlyArray<string>
-  /** The audit log's note of a form's answer, beyond its route. */
+  /** What the audit log notes about a form, besides its route. */
   readonly audit?: AuditNote
-  /** The form that waited for this answer, and is answered in its place. */
+  /** A form that waited for this reply. The dashboard answers that form instead. */
   readonly resume?: { readonly path: string; readonly body: Buffer }
 }
 
 export interface AuditNote {
-  /** The account that acted, where no session said so. */
+  /** The account that acted, for a request without a session. */
   readonly account?: { readonly id: string; readonly email: string }
-  /** The id of what was acted on, and more about it, such as its name. Never a secret. */
+  /** The id of the subject, and a detail such as its name. Never a secret. */
   readonly subject?: string
   readonly detail?: string
-  /** The project that it belongs to, where the path does not name one. */
+  /** The project of the subject, if the path names none. */
   readonly projectId?: string
 }
 
@@ -55,7 +55,7 @@ export const about = (reply: Reply, note: AuditNote): Reply => ({
   audit: { ...reply.audit, ...note },
 })
 
-/** Whether the reply is a page, rather than a redirect, a file or data for a script. */
+/** Whether the reply is a page, and not a redirect, a file or data for a script. */
 export const isPage = ({ contentType }: Reply): boolean =>
   contentType?.startsWith("text/html") === true
 
@@ -74,7 +74,9 @@ export const jsonReply = (value: object): Reply => ({
   headers: [...securityHeaders, "Cache-Control", "no-store"],
 })
 
-/** After a form: the browser asks for `path` of this server, and a reload sends nothing again. */
+/**
+ * Answers a form with 303: the browser asks for `path`, and a reload does not send the form again.
+ */
 export const redirect = (path: string): Reply => ({
   status: 303,
   contentType: "text/plain; charset=utf-8",
@@ -82,7 +84,7 @@ export const redirect = (path: string): Reply => ({
   headers: [...securityHeaders, "Cache-Control", "no-store", "Location", path],
 })
 
-/** A file whose address changes with its content. */
+/** A file that browsers keep for good: its address changes with its content. */
 export const assetReply = (contentType: string, body: Buffer): Reply => ({
   status: 200,
   contentType,
@@ -90,19 +92,19 @@ export const assetReply = (contentType: string, body: Buffer): Reply => ({
   headers: [...securityHeaders, "Cache-Control", "public, max-age=31536000, immutable"],
 })
 
-/** The page of a form that was refused. A 401 would ask for credentials in a header, which pages do not take: it is a 400. */
+/** The page of a refused form. A 401 becomes a 400, since pages take no credentials in a header. */
 export const refusedReply = (error: LaurelError, page: Html): Reply => {
   const { status } = errorKinds[error.code]
   return withRetryAfter(pageReply(status === 401 ? 400 : status, page), error)
 }
 
-/** A stream or a file whose length is not known before: the same headers as a page. */
+/** A stream, or a file of unknown length, with the security headers of a page. */
 export const secured = (reply: StreamedReply): StreamedReply => ({
   ...reply,
   headers: [...securityHeaders, ...(reply.headers ?? [])],
 })
 
-/** Says when to try again, where the error says it. */
+/** Adds `Retry-After`, if the error has one. */
 export const withRetryAfter = (reply: Reply, error: LaurelError | undefined): Reply => {
   const seconds = error?.retryAfterSeconds
   return seconds === undefined

@@ -5,7 +5,7 @@ import { type Html, html, isolated } from "./Html.ts"
 export const userPath = (base: string, userId: string): string =>
   `${base}/users/${encodeURIComponent(userId)}`
 
-/** A link to a user's page, with the id; the name follows where the user has one. */
+/** A link to a user's page, with the id and, if the user has one, the name. */
 export const userLink = (base: string, userId: string, displayName: string | null): Html =>
   html`<a href="${userPath(base, userId)}">${isolated(userId)}</a>${
     displayName !== null && html` <span class="quiet">${isolated(displayName)}</span>`

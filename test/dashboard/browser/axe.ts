@@ -11,8 +11,8 @@ const common = { resultTypes: ["violations"], preload: false }
 const rulesOfColour = ["color-contrast", "link-in-text-block"]
 
 /**
- * The violations as `scheme: rule: element` lines, none if all is well. `part` is what axe calls a context: a selector of
- * the part to look at, such as an open dialog, or what to leave out.
+ * The violations as `scheme: rule: element` lines, none if all is well. `part` is what axe calls a
+ * context: a selector of the part to look at, such as an open dialog, or what to leave out.
  */
 export const accessibilityFaults = async (
   page: Page,

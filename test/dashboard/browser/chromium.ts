@@ -1,7 +1,8 @@
 /**
- * Finds the browser of the browser tests: the one that `LAUREL_TEST_BROWSER` names, the one inside `@sparticuz/chromium`,
- * which needs Linux on x64, no root and no libraries, or else an installed Chromium or Chrome (`installed` asks for that).
- * The bundled one is a headless shell: a tab costs two thirds of the processor time that an installed Chromium takes.
+ * Finds the browser of the browser tests: the one that `LAUREL_TEST_BROWSER` names, the one inside
+ * `@sparticuz/chromium`, which needs Linux on x64, no root and no libraries, or else an installed
+ * Chromium or Chrome (`installed` asks for that). The bundled one is a headless shell: a tab costs
+ * two thirds of the processor time that an installed Chromium takes.
  */
 import { access, constants, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import path from "node:path"
@@ -86,7 +87,10 @@ const fontSettings = `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dt
 <fontconfig><dir prefix="relative">fonts</dir><cachedir prefix="xdg">fontconfig</cachedir></fontconfig>
 `
 
-/** Extracts beside and renames, so that neither an interruption nor a second run leaves half a browser. */
+/**
+ * Extracts beside and renames, so that neither an interruption nor a second run leaves half a
+ * browser.
+ */
 const extractTo = async (target: string): Promise<void> => {
   const beside = `${target}-${process.pid}`
   const { TMPDIR } = process.env

@@ -1,4 +1,7 @@
-/** Finds the browser once, before the workers start: two extractions at once would disturb each other. */
+/**
+ * Finds the browser once, before the workers start: two extractions at once would disturb each
+ * other.
+ */
 import type { TestProject } from "vitest/node"
 import { type Chromium, findChromium } from "./chromium.ts"
 

@@ -1,4 +1,7 @@
-/** A key in a real browser: created, copied, used, rotated and revoked through its dialogs, with and without scripts. */
+/**
+ * A key in a real browser: created, copied, used, rotated and revoked through its dialogs, with and
+ * without scripts.
+ */
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Browser, type DashboardServer, startDashboard } from "../fixture.ts"

@@ -1,4 +1,7 @@
-/** Each page of the dashboard in a real browser, by the list of its routes: a new page is in here by itself. */
+/**
+ * Each page of the dashboard in a real browser, by the list of its routes: a new page is in here by
+ * itself.
+ */
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { routes } from "../../../src/dashboard/Dashboard.ts"

@@ -1,4 +1,7 @@
-/** A server with something on every page: project `shop` with users, definitions, a webhook, keys and a team. */
+/**
+ * A server with something on every page: project `shop` with users, definitions, a webhook, keys
+ * and a team.
+ */
 import { Effect } from "effect"
 import type { Route } from "../../../src/dashboard/request/Route.ts"
 import { type Browser, type DashboardServer, startDashboard } from "../fixture.ts"

@@ -1,6 +1,6 @@
 /**
- * Writes a PNG of each page of the dashboard, wide and narrow, light and dark, with a school's data:
- * `npm run screenshots -- FOLDER`, and after it parts of the paths that are wanted.
+ * Writes a PNG of each page of the dashboard, wide and narrow, light and dark, with a school's
+ * data: `npm run screenshots -- FOLDER`, and after it parts of the paths that are wanted.
  */
 import { mkdir } from "node:fs/promises"
 import path from "node:path"

@@ -1,6 +1,7 @@
 /**
- * Tabs of a real browser. A file of tests has one browser, a tab has a profile of its own. A test fails on everything that
- * its tabs report: errors of scripts, of the console, of the content security policy.
+ * Tabs of a real browser. A file of tests has one browser, a tab has a profile of its own. A test
+ * fails on everything that its tabs report: errors of scripts, of the console, of the content
+ * security policy.
  */
 import type { BrowserContext, Browser as Chromium, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, inject, onTestFinished } from "vitest"

@@ -1,4 +1,7 @@
-/** What people typed into a form, in a real browser: it survives a refusal, Back, a confirmation and the end of a session. */
+/**
+ * What people typed into a form, in a real browser: it survives a refusal, Back, a confirmation and
+ * the end of a session.
+ */
 import type { Page } from "playwright-core"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { type Browser, type DashboardServer, password } from "../fixture.ts"

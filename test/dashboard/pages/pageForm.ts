@@ -1,4 +1,6 @@
-/** Forms as a browser finds them in a page: fields with their values, and the faults beside them. */
+/**
+ * Forms as a browser finds them in a page: fields with their values, and the faults beside them.
+ */
 import { expect } from "vitest"
 import type { Reply } from "../fixture.ts"
 

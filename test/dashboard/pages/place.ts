@@ -1,4 +1,7 @@
-/** Project `shop` with an admin and a viewer, project `bank` beside it, and keys to ask the API of each environment. */
+/**
+ * Project `shop` with an admin and a viewer, project `bank` beside it, and keys to ask the API of
+ * each environment.
+ */
 import { Effect } from "effect"
 import { ask } from "../browser/sample.ts"
 import { type Browser, type DashboardServer, startDashboard } from "../fixture.ts"

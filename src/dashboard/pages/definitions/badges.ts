@@ -50,7 +50,7 @@ const progress = (address: string, backfill: Backfill): Html => {
   ])}`
 }
 
-/** `mayStart` is whether the visitor may start one. */
+/** `mayStart`: whether the visitor may start a backfill. */
 const backfillSection = (
   visit: PlaceVisit,
   badge: { readonly id: string; readonly name: string },
@@ -141,7 +141,7 @@ const textsOf = (badge: Badge) =>
     ...criteriaTexts(badge.criteria),
   ])
 
-/** The members of the chosen kind: fields of another kind are not shown. */
+/** The members of the chosen kind. The form shows no fields of other kinds. */
 const criteriaOf = (form: Form): Record<string, unknown> => {
   const kind = kindOf(form)
   const target = form.number("criteria.target") ?? null

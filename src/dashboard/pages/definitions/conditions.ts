@@ -33,20 +33,20 @@ const isScalar = (value: unknown): value is Scalar =>
   typeof value === "string" ||
   (typeof value === "number" && Number.isFinite(value))
 
-/** A number such as 1e999 is no number in JSON that is written again. */
+/** False for 1e999 and the like: JSON cannot write such a number again. */
 const isList = (value: unknown): boolean =>
   Array.isArray(value) && value.every((item) => typeof item !== "number" || Number.isFinite(item))
 
 /**
- * The value that was typed: a number, `true`, `false`, `null`, a list or a quoted text as in JSON; anything else is a
- * text as it stands. `undefined` for nothing.
+ * The value of a typed text. A number, `true`, `false`, `null`, a list or a quoted text is read as
+ * JSON; anything else is the text itself. `undefined` for an empty text.
  */
 const typedValue = (text: string): unknown => {
   const value = jsonOf(text)
   return value === undefined || isScalar(value) || isList(value) ? value : text.trim()
 }
 
-/** The text to type for a value. */
+/** The text that stands for a value in a field. */
 const textOfValue = (value: ConditionValue | undefined): string => {
   if (value === undefined) return ""
   const plain = typeof value === "string" && !/[\r\n]/.test(value) && typedValue(value) === value
@@ -67,7 +67,7 @@ export const conditionTexts = (
     ] as const
   })
 
-/** The conditions that were typed, for the schema to check. */
+/** The typed conditions, unchecked. */
 export const conditionsOf = (form: Form, name: string): ReadonlyArray<unknown> =>
   form.indices(name, rowsMax).map((index) => {
     const row = `${name}.${index}`
@@ -78,7 +78,7 @@ export const conditionsOf = (form: Form, name: string): ReadonlyArray<unknown> =
     }
   })
 
-/** One more than a definition may have, so that the schema refuses what is too much. */
+/** One more than a definition may have, so that the schema refuses too many. */
 const rowsMax = limits.conditionsMax + 1
 
 /** The names of the fields, for `refusal`. */
@@ -120,9 +120,9 @@ export const conditionWords = (conditions: ReadonlyArray<Condition>): string =>
     )
     .join(", ")
 
-/* The reward of a rule or a quest: its fields, and what they say. */
+/* The reward of a rule or a quest: its fields and their values. */
 
-/** Badges that a definition may give; `undefined` where there are too many for a list. */
+/** Badges that a definition may give; `undefined` if there are too many for a list. */
 export type BadgeChoices = ReadonlyArray<readonly [id: string, name: string]> | undefined
 
 export const badgeChoices = (visit: PlaceVisit): Effect.Effect<BadgeChoices, LaurelError> =>

@@ -1,9 +1,11 @@
 /**
- * The pages that create and change one definition. A page shows the texts of a form: those that were sent, or those of
- * the definition. So an unchanged form says what is saved, and a refused one keeps what was typed.
+ * The pages that create and change one definition. The form of a page shows the sent texts, or
+ * those of the definition. So an unchanged form shows what is saved, and a refused form keeps what
+ * was typed.
  *
- * The form has the time of the change that it was made from. Where the definition has changed since, nothing is saved:
- * the page shows both, and the form gets the new time, so that saving again is a decision.
+ * The form holds the time of the definition's last change. If the definition has changed since,
+ * nothing is saved: the page shows both versions, and the form gets the new time, so that saving
+ * again is a decision.
  */
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
@@ -47,7 +49,7 @@ import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { type ListPage, pager, rearranged, table, withoutBlankRows } from "../../view/Lists.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 
-/* Tries an event with a draft: what it earns now, and what it would earn once the draft is saved. */
+/* Tries an event with a draft: its earnings now, and its earnings once the draft is saved. */
 
 type Simulation = BodyOf<"project.simulate">
 
@@ -61,13 +63,13 @@ export interface Outcome {
 
 const eventNames = ["event", "event.userId", "event.action", "event.metadata.*"]
 
-/** The parts of an event that follow from the definition, where the form leaves them empty. */
+/** The parts of an event that the definition provides, if the form leaves them empty. */
 export interface AssumedEvent {
   readonly action: string
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
-/** Nobody has this id, since it is made for the one try. */
+/** A new id for each try, so no user has it. */
 const newUserId = () => `new-user-${randomUUID()}`
 
 const eventOf = (form: Form, assumed: AssumedEvent) => ({
@@ -78,7 +80,8 @@ const eventOf = (form: Form, assumed: AssumedEvent) => ({
 
 const ofTry = (form: Form, error: LaurelError): LaurelError => {
   const { errors } = error
-  // The field of the definition that the action is from shows the fault; an empty field is not wrong.
+  // The field of the definition that the action is from shows the fault; an empty field is not
+  // wrong.
   const others = errors?.filter(({ pointer }) => pointer !== "/event/action")
   const isAssumed = form.optional("event.action") === undefined
   return isAssumed && others !== undefined && others.length > 0
@@ -87,8 +90,8 @@ const ofTry = (form: Form, error: LaurelError): LaurelError => {
 }
 
 /**
- * The earnings of the form's event, completed by `assumed`. `drafts` are members of a preview: `{ rule, ruleId }`. Refused, the faults of the
- * draft `noun` have the pointers of its own form.
+ * The earnings of the form's event, completed by `assumed`. `drafts` are members of a preview: `{
+ * rule, ruleId }`. In a refusal, the faults of the draft `noun` have pointers into its form.
  */
 const tryOut = (
   visit: PlaceVisit,
@@ -107,7 +110,9 @@ const tryOut = (
   }).pipe(Effect.mapError((error) => ofTry(form, draftRefusal(error, noun))))
 }
 
-/** The fields of the event, and the button that tries it at `address`. `noun` says what is tried. */
+/**
+ * The fields of the event, and the button that tries it at `address`. `noun` names the definition.
+ */
 const tryFields = (
   form: Form,
   faults: ReadonlyArray<Fault> | undefined,
@@ -181,7 +186,10 @@ const sources = (
     return html`<li>${from}: ${what.join(", ") || "nothing"}</li>`
   })}</ul>`
 
-/** The event's earnings now, beside those with the draft. `id` is that of the definition that was tried. */
+/**
+ * The event's earnings now beside those with the draft. `id` is the id of the definition, if it is
+ * saved.
+ */
 const outcomeTable = (
   visit: PlaceVisit,
   { isNew, now, then }: Outcome,
@@ -217,7 +225,7 @@ interface Shown {
   readonly updatedAt: string
 }
 
-/** How a kind of definition is edited. `Choices` is what its fields can refer to. */
+/** The editor of a kind of definition. `Choices` are the objects that its fields can refer to. */
 export interface Editor<Definition extends Shown, Choices> {
   readonly noun: Lowercase<string>
   /** The path below that of an environment, such as `/rules`. */
@@ -238,18 +246,18 @@ export interface Editor<Definition extends Shown, Choices> {
   /** The texts of a new form. */
   readonly blank: Texts
   readonly textsOf: (definition: Definition) => Texts
-  /** Fields of rows that have a text from the beginning. */
+  /** Fields of rows that have a text in a new row. */
   readonly preset: ReadonlyArray<string>
   readonly fields: (draft: Draft, choices: Choices, isNew: boolean) => Content
   /** The names of all fields, for `refusal`. */
   readonly names: (form: Form) => ReadonlyArray<string>
-  /** The event with which the definition can be tried; `id` is its own, if it has one. */
+  /** The event that tries the definition. `id` is the id of a saved definition. */
   readonly eventOf: (form: Form, id: string | undefined) => AssumedEvent
-  /** The definition that the form describes, for the schema to check. */
+  /** The definition in the form, unchecked. */
   readonly draftOf: (form: Form) => unknown
   /** The faults of a change that the schema cannot see. */
   readonly changeFaults?: (form: Form, current: Definition) => ReadonlyArray<Fault>
-  /** The change of `current` to what the form describes. */
+  /** The patch from `current` to the definition in the form. */
   readonly patchOf: (form: Form, current: Definition) => unknown
   /** Whether the definition can change at all. */
   readonly canChange: (definition: Definition) => boolean
@@ -409,7 +417,10 @@ ${editable && saveRow(visit.place, isNew ? `Create ${noun}` : `Save ${noun}`)}
     )
   }
 
-  /** The form as one of its buttons asks: with another row, or with the outcome of its event. Saves nothing. */
+  /**
+   * The form as one of its buttons asks: with another row, or with the outcome of its event. Saves
+   * nothing.
+   */
   draft(visit: PlaceVisit, definition?: Definition): Answer {
     const editor = this.#editor
     const { noun } = editor
@@ -448,7 +459,7 @@ export interface DefinitionList {
   readonly create: string
   readonly page: ListPage
   readonly heads: ReadonlyArray<string>
-  /** For those who may change things, each has one more cell: its actions. */
+  /** For admins, each row has one more cell: its actions. */
   readonly rows: ReadonlyArray<ReadonlyArray<Content>>
   /** Stands above the table, such as links to other choices. */
   readonly above?: Content
@@ -469,22 +480,25 @@ ${below}`,
   )
 }
 
-/** A form of one button, which changes a definition at once. `name` tells it apart for screen readers. */
+/**
+ * A form with one button that changes a definition at once. `name` distinguishes it for screen
+ * readers.
+ */
 export const actionForm = (action: string, label: string, name: string): Html =>
   html`<form method="post" action="${action}"><button aria-label="${label} ${name}">${label}</button></form>`
 
 export interface Action {
-  /** Of the definition that the address names, such as `rule`. */
+  /** The name of the definition in the path, such as `rule`. */
   readonly noun: Lowercase<string>
   readonly verb: Lowercase<string>
   /** The list, such as `/rules`. */
   readonly path: string
   readonly change: (visit: PlaceVisit, id: string) => Effect.Effect<unknown, LaurelError>
-  /** The page that follows; the list, if not given. */
+  /** The next page; by default the list. */
   readonly next?: (visit: PlaceVisit, id: string) => string
 }
 
-/** A button: what it does to a definition, then the next page. */
+/** The route of a button: changes a definition, then redirects to the next page. */
 export const actionRoute = ({ change, next, noun, path, verb }: Action): Route =>
   placeForm(`${path}/:${noun}/${verb}`, `${noun}.${verb}` satisfies AuditAction, (visit) => {
     const id = visit.params[noun]!

@@ -44,12 +44,12 @@ import {
   withoutNulls,
 } from "./editor.ts"
 
-/* Metadata as a whole, through a merge patch that names what changes. */
+/* The form edits metadata as a whole; the API takes a merge patch of the changes. */
 
 const isObject = (value: unknown): value is Metadata =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The JSON merge patch (RFC 7396) that makes `after` of `before`. */
+/** The JSON merge patch (RFC 7396) from `before` to `after`. */
 export const metadataPatch = (before: Metadata, after: Metadata): Metadata => {
   const removed = Object.keys(before)
     .filter((name) => !Object.hasOwn(after, name))
@@ -62,7 +62,7 @@ export const metadataPatch = (before: Metadata, after: Metadata): Metadata => {
   return Object.fromEntries([...removed, ...changed])
 }
 
-/** Whether `after` has a `null` that a merge patch cannot set: there it removes a member. */
+/** Whether `after` has a `null`, which a merge patch cannot set: it would remove the member. */
 const hasNewNull = (before: unknown, after: Metadata): boolean =>
   Object.entries(after).some(([name, value]) => {
     const old = isObject(before) && Object.hasOwn(before, name) ? before[name] : undefined

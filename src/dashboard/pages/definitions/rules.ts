@@ -62,7 +62,7 @@ const textsOf = (rule: Rule) =>
     ...(rule.enabled ? [["enabled", "true"] as const] : []),
   ])
 
-/** All members; `null` for those that a rule may be without. */
+/** All members; `null` for optional ones that are empty. */
 const patchOf = (form: Form) => {
   const times = form.number("limit.times")
   const per = form.text("limit.per")

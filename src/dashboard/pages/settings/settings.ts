@@ -55,10 +55,10 @@ export interface Changed {
   readonly clientActions: ReadonlyArray<string>
 }
 
-/** The levels that are shown; the last row has all above. */
+/** The number of levels shown; the last row has all higher levels. */
 const levelsShown = 20
 
-/** How many users each of the first levels has, then how many are above them. */
+/** The number of users at each of the first levels, then the number above them. */
 const usersByLevel = Effect.fnUntraced(function* (
   { place, reads }: PlaceVisit,
   curve: LevelCurve,
@@ -156,14 +156,16 @@ const changesSection = Effect.fnUntraced(function* (
 ${parts.length === 0 ? html`<p>Nothing that users notice.</p>` : parts}</section>`
 })
 
-/* The form of an environment's settings: name, time zone, level curve, streaks, actions of clients. */
+/*
+ * The form of an environment's settings: name, time zone, level curve, streaks, actions of clients.
+ */
 
 export type Settings = BodyOf<"project.get">
 
 const streakRowsMax = limits.streaksMax + 1
 const zones = ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")]
 
-/** Changes with each change of the settings; they have no time of their own. */
+/** A version of the settings, which have no time of change. */
 const versionOf = ({ clientActions, levelCurve, name, streaks, timezone }: Settings): string =>
   createHash("sha256")
     .update(JSON.stringify([name, timezone, levelCurve, streaks, clientActions]))
@@ -199,7 +201,7 @@ const textsOf = ({ clientActions, levelCurve, name, streaks, timezone }: Setting
 const kindOf = (form: Form): LevelCurve["kind"] =>
   levelCurveKinds.find((kind) => kind === form.text("levelCurve.kind")) ?? "quadratic"
 
-/** The members of the chosen kind: fields of another kind are not shown. */
+/** The members of the chosen kind. The form shows no fields of other kinds. */
 const curveOf = (form: Form) => {
   const kind = kindOf(form)
   const number = (name: string) => form.number(`levelCurve.${name}`) ?? null
@@ -241,7 +243,10 @@ const streaksOf = (form: Form) =>
     }
   })
 
-/** The change to what the form says. A name like that of the project is none of the environment's own. */
+/**
+ * The patch of the form. A name that equals the project's is not saved as a name of the
+ * environment.
+ */
 const patchOf = (form: Form, projectName: string) => {
   const name = form.text("name")
   return {
@@ -419,7 +424,7 @@ ${
   )
 }
 
-/** The change is checked as the contract does, with an event that earns nobody anything. */
+/** Checks the change by a preview of the contract. The event of the preview changes nothing. */
 const checked = (visit: PlaceVisit, settings: unknown): Effect.Effect<unknown, LaurelError> =>
   Effect.mapError(
     visit.ask("project.preview", {
@@ -461,7 +466,7 @@ const preview = Effect.fnUntraced(function* (
   return settingsPage(visit, settings, { form, preview: changes })
 })
 
-/** The form that was sent, beside the settings as they are. */
+/** The sent form beside the saved settings. */
 const sent = Effect.fnUntraced(function* (visit: PlaceVisit) {
   const settings = yield* visit.ask("project.get")
   return { settings, form: trimmed(visit.form, textsOf(settings)) }

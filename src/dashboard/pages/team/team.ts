@@ -27,7 +27,7 @@ import { offsetPage, properties, table } from "../../view/Lists.ts"
 import { time } from "../../view/Quantities.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 
-/* Access as forms and lists show it: owner of the server, or a role in each of some projects. */
+/* Access in forms and lists: owner of the server, or a role in some projects. */
 
 const projectsShown = 3
 
@@ -37,7 +37,7 @@ const roleLabels = {
   viewer: "viewer of a project: read everything in it, but no secrets",
 } as const
 
-/** Access in words; of many projects the first. */
+/** Access in words, with the first of many projects. */
 const accessLabel = ({ owner, projects }: Access, directory: DirectoryState): string => {
   if (owner) return "owner"
   if (projects.length === 0) return "no project"
@@ -51,7 +51,7 @@ const accessLabel = ({ owner, projects }: Access, directory: DirectoryState): st
 /** The names of the fields of `accessFields`. */
 const accessFieldNames = ["role", "project"]
 
-/** A role, and the project that it is in unless it is the owner's. */
+/** A role, and its project unless the role is owner. */
 const accessFields = (
   { projects }: DirectoryState,
   form: Form,
@@ -94,9 +94,9 @@ const accessOf = ({ projects }: DirectoryState, form: Form): Access | LaurelErro
 const fieldError = (name: string, detail: string): LaurelError =>
   invalidRequest([{ pointer: `/${name}`, code: "invalid_value", detail }])
 
-/* Links that let somebody in: made by a form, shown once by the page after it. */
+/* Links that let somebody in: a form makes a link, the next page shows it once. */
 
-/** Back to the page at `path`, which shows the link once. */
+/** Redirects to the page at `path`, which shows the link once. */
 const withLink = (
   { member, once, origin, prefix }: MemberVisit,
   kind: "join" | "reset",
@@ -107,7 +107,7 @@ const withLink = (
   return redirect(`${path}?link=${once.keep(link, member.session.id)}`)
 }
 
-/** The link that the form before has made. */
+/** The link that the previous form made. */
 const secretLink = ({ member, once, request }: MemberVisit): Html | undefined => {
   const link = once.take(request.query.get("link"), member.session.id)
   if (link === undefined) return undefined
@@ -176,7 +176,7 @@ ${accessFields(directory, form, error)}
   )
 })
 
-/** A form of the page: back to it, or the page with the reason of a refusal. */
+/** A form of the page. It redirects to the page, or shows the page with the reason of a refusal. */
 const formRoute = (
   path: string,
   action: AuditAction,
@@ -296,7 +296,7 @@ const accountFormRoute = (
   return memberForm("owner", `${path}/${below}`, action, changed, accountPage)
 }
 
-/** Sets the access; the log says what it was and is. */
+/** Sets the access. The audit log has the access before and after. */
 const changeAccess = (visit: MemberVisit, { access: seen, email, id }: Account, access: Access) =>
   Effect.as(
     visit.people.changeAccess(asker(visit), id, access, seen),

@@ -13,7 +13,7 @@ import { userPage } from "./user.ts"
 
 type Answer = Effect.Effect<Reply, LaurelError>
 
-/** The answer of an action; refused, the user's page with the reason. */
+/** The answer of an action, or the user's page with the reason of a refusal. */
 const orUserPage = (visit: PlaceVisit, userId: string, answer: Answer): Answer =>
   orPage(answer, (error) => userPage(visit, userId, error))
 
@@ -84,7 +84,7 @@ export const setHidden = (visit: PlaceVisit, userId: string, hidden: boolean): A
     }),
   )
 
-/** Erases after the password was confirmed lately and the id was typed. */
+/** Erases a user. Requires a recent confirmation and the typed id. */
 export const eraseUser = (visit: PlaceVisit, userId: string): Answer => {
   const { base, form, reply } = visit
   const erased = Effect.gen(function* () {
@@ -117,7 +117,7 @@ export const exportUser = (
     headers: ["Content-Disposition", `attachment; filename="${fileNameOf(visit, userId)}"`],
   }))
 
-/** A name that no file system takes for a path or for another kind of file. */
+/** A file name without parts that a file system could read as a path or another file type. */
 const fileNameOf = ({ place }: PlaceVisit, userId: string): string =>
   [place.project.name, place.environment, userId]
     .map((part) => part.replace(/[^A-Za-z0-9]+/g, "-").slice(0, 60))

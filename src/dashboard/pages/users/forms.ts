@@ -1,4 +1,7 @@
-/** Forms about one user, each with a page of its own: grant a reward, spend points, send an event, edit the profile. */
+/**
+ * Forms about one user, each with a page of its own: grant a reward, spend points, send an event,
+ * edit the profile.
+ */
 import { Effect } from "effect"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
@@ -24,7 +27,7 @@ type User = BodyOf<"users.get">
 type Answer = Effect.Effect<Reply, LaurelError>
 
 interface FormPage {
-  /** "Grant reward to" and such; the name of the user follows. */
+  /** Such as "Grant reward to"; the name of the user follows. */
   readonly title: string
   readonly button: string
   readonly names: ReadonlyArray<string>
@@ -48,10 +51,10 @@ ${fields}
   )
 }
 
-/** A second click on the button of a form does nothing more. */
+/** The idempotency key of the form: a second click changes nothing more. */
 const keyOf = ({ form }: PlaceVisit): string | undefined => form.optional("idempotencyKey")
 
-/** Leads to the user's page; `detail` is for the audit log. */
+/** Redirects to the user's page. `detail` is for the audit log. */
 const backTo = (visit: PlaceVisit, userId: string, notice: string, detail: string): Reply =>
   about(redirectWithNotice(visit, userPath(visit.base, userId), notice), { detail })
 
@@ -302,7 +305,7 @@ export const profilePage = (visit: PlaceVisit, user: User, error?: LaurelError):
   )
 }
 
-/** Sends only what was changed in the form, so that it takes back no change made meanwhile. */
+/** Sends only the changed fields, so that the form does not revert changes made meanwhile. */
 export const saveProfile = (visit: PlaceVisit, user: User): Answer => {
   const { ask, form } = visit
   const changed = (name: string) => form.text(name) !== form.text(`before.${name}`)

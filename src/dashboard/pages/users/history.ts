@@ -1,4 +1,7 @@
-/** A page of a user's history: a row for each record, with its cause, its facts and the button that undoes it. */
+/**
+ * A page of a user's history: a row for each record, with its cause, its facts and a button that
+ * undoes it.
+ */
 
 import { Effect } from "effect"
 import { historyKinds } from "../../../domain/message/HistoryFact.ts"
@@ -13,7 +16,7 @@ import { cursorPager, table } from "../../view/Lists.ts"
 import { count, isoTime } from "../../view/Quantities.ts"
 import { inProduction } from "./inProduction.ts"
 
-/* The facts of a user's history, and what caused them, in words. */
+/* Facts and their causes in words. */
 
 export type Fact = BodyOf<"users.history">["facts"][number]
 export type Cause = Fact["cause"]
@@ -24,7 +27,7 @@ const signed = (amount: number): string => (amount > 0 ? `+${count(amount)}` : c
 const percent = (share: number): string => `${Math.floor(share * 100)} %`
 const days = (length: number): string => (length === 1 ? "1 day" : `${count(length)} days`)
 
-/** "xp +50 (1,250), level 4 → 5"; nothing where nothing changed. */
+/** "xp +50 (1,250), level 4 → 5"; empty if nothing changed. */
 export const outcomeText = ({ level, points, xp }: Outcome): string =>
   [
     ...(xp.earned === 0 ? [] : [`xp ${signed(xp.earned)} (${count(xp.total)})`]),
@@ -48,7 +51,7 @@ const undone = (words: string, { shortfall, ...outcome }: FactOf<"event.revoked"
 const sourceText = ({ id, kind }: FactOf<"xp.earned">["source"], base: string): Content => {
   if (kind === "reward") return "by the reward"
   if (kind === "criteria") return "by its criteria"
-  // Ids begin with the time, so their ends tell them apart.
+  // Ids begin with a time, so only their ends tell them apart.
   return html`by <a href="${base}/${kind}s/${id}">${kind} <code>…${id?.slice(-6)}</code></a>`
 }
 
@@ -111,7 +114,7 @@ const balanceOf = (kind: Fact["kind"]): string => (kind.startsWith("xp.") ? "Xp"
 const reasonText = (reason: string | null): Content =>
   reason !== null && reason !== "" && html`: ${isolated(reason)}`
 
-/** Laurel's id of what can be undone. */
+/** Laurel's id of a cause that can be undone. */
 const ownId = (cause: Cause): string | undefined => {
   switch (cause.kind) {
     case "event":
@@ -145,7 +148,7 @@ const causeText = (cause: Cause): Content => {
   }
 }
 
-/** The ids of a cause, and when its event occurred where that was at another time than `at`. */
+/** The ids of a cause, and the time of its event if that differs from `at`. */
 const causeDetails = (cause: Cause, at: string): Content => {
   const own = ownId(cause)
   if (own === undefined || !("id" in cause)) return undefined
@@ -165,8 +168,9 @@ interface HistoryQuery {
 }
 
 /**
- * A page of whole records. The operation ends a page after `limit` facts, which may be in the middle
- * of a record. This adds the other facts of that record, so that no row shows a part of an event.
+ * A page of whole records. The operation ends a page after `limit` facts, which may be in the
+ * middle of a record. This adds the other facts of that record, so that no row shows a part of an
+ * event.
  */
 export const readHistory = Effect.fnUntraced(function* (
   { ask }: PlaceVisit,
@@ -233,7 +237,7 @@ interface Group {
   readonly facts: Array<Fact>
 }
 
-/** Facts of the same record stand together in a history. */
+/** Groups facts by record. Facts of one record are consecutive in a history. */
 const groupsOf = (facts: ReadonlyArray<Fact>): ReadonlyArray<Group> => {
   const groups: Array<Group> = []
   for (const fact of facts) {
@@ -252,7 +256,7 @@ const sums: ReadonlySet<string> = new Set([
   "reward.revoked",
 ])
 
-/** The facts of a record as they followed each other, after the sum of them. */
+/** The sums of a record, then its other facts in the order in which they happened. */
 const inOrder = (facts: ReadonlyArray<Fact>): ReadonlyArray<Fact> => [
   ...facts.filter(({ kind }) => sums.has(kind)),
   ...facts.filter(({ kind }) => !sums.has(kind)).toReversed(),
@@ -307,7 +311,7 @@ const undoButton = (
   })
 }
 
-/** Shows the metadata of events until the page has enough of it. */
+/** Shows the metadata of events until the page has `pageMetadataCharactersMax` characters. */
 class MetadataShare {
   #left = limits.pageMetadataCharactersMax
 

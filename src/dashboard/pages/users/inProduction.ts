@@ -1,5 +1,5 @@
 import type { PlaceVisit } from "../../request/Route.ts"
 
-/** Ends a title or a button: names the environment where a mistake reaches real users. */
+/** The end of a title or a button: names production, where a mistake reaches real users. */
 export const inProduction = ({ place }: PlaceVisit): string =>
   place.environment === "production" ? " in production" : ""

@@ -39,7 +39,10 @@ import { userPage } from "./user.ts"
 
 type User = BodyOf<"users.get">
 
-/** Answers `?query=` with a search, `?open=` with the page of the user that has exactly this id. */
+/**
+ * Answers `?query=` with a search. With `?open=`, it leads to the user whose id is exactly the
+ * query.
+ */
 const usersPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,
 ): Effect.fn.Return<Reply, LaurelError> {
@@ -71,7 +74,7 @@ ${pager(path, query, page)}`,
   )
 })
 
-/** The user with exactly this id; `undefined` also for a text that is no id. */
+/** The user with exactly this id; `undefined` also if the text is no valid id. */
 const findUser = ({ ask }: PlaceVisit, id: string): Effect.Effect<User | undefined, LaurelError> =>
   Effect.catch(ask("users.get", { params: { id } }), (error) =>
     error.code === "user_not_found" || error.code === "invalid_request"
@@ -112,7 +115,7 @@ const notFound = laurelError("not_found", "No user can have this address.")
 
 type Answer = Effect.Effect<Reply | StreamedReply, LaurelError>
 
-/** Answers for the user that the path names; several operations would create one that does not exist. */
+/** Answers for the user in the path, who must exist: several operations would create the user. */
 const about =
   (answer: (visit: PlaceVisit, user: BodyOf<"users.get">) => Answer) =>
   (visit: PlaceVisit): Answer => {

@@ -30,7 +30,7 @@ type Progress = BodyOf<"users.progress">
 
 const timeOrNone = (at: string | null): Content => (at === null ? "–" : isoTime(at))
 
-/** A heading with a table of at most `pageMax` rows; `sorted` has the most telling rows first. */
+/** A heading with a table of at most `pageMax` rows. `sorted` has the most important rows first. */
 const section = <Row>(
   title: string,
   none: string,
@@ -109,7 +109,7 @@ type User = BodyOf<"users.get">
 
 const windowLabels = { daily: "Rank today", weekly: "Rank this week", monthly: "Rank this month" }
 
-/** The page of a user; `error` is the reason for which one of its own forms was refused. */
+/** The page of a user. `error` is the refusal of one of its forms. */
 export const userPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,
   userId: string,
@@ -155,7 +155,7 @@ const rankLink = (
     ? "not listed"
     : html`<a href="${base}/leaderboard?${new URLSearchParams({ window, around: userId }).toString()}">${count(rank)}</a>`
 
-/** An id with its unseen characters as escapes; nothing where it has none. */
+/** An id with its unseen characters as escapes; nothing if it has none. */
 const spelled = (id: string): Html | undefined => {
   const text = visible(id, id.length)
   return text === id ? undefined : html`<p class="hint">Spelled ${text}</p>`

@@ -24,7 +24,7 @@ const dropReasons = {
   gone: "the journal no longer had it",
 } as const
 
-/** Where a delivery stands, in words. */
+/** The status of a delivery in words. */
 const standing = ({ attempts, dropReason, status }: Delivery): string => {
   if (status === "dropped" && dropReason !== null) return `dropped: ${dropReasons[dropReason]}`
   return status === "pending" && attempts > 0 ? "pending, to be retried" : status
@@ -66,15 +66,19 @@ const emptyText = (status: string | null): string =>
     ? "Each message to this webhook is listed here with the receiver's reply. None was sent yet: send a test message."
     : "No delivery has this status."
 
-/** Pages of pending deliveries that `lastFailureOf` reads: a bound for a receiver that was away for long. */
+/**
+ * Pages of pending deliveries that `lastFailureOf` reads: a bound for a receiver that was away for
+ * long.
+ */
 const searchedPages = 10
 
 const isFailure = ({ lastResponse }: Delivery): boolean =>
   lastResponse !== null && (lastResponse.status === null || !/^2/.test(String(lastResponse.status)))
 
 /**
- * The delivery whose attempt failed last. Of a failing receiver most deliveries are pending without an
- * attempt, and the oldest ones are tried first, so this reads up to `searchedPages` pages of them.
+ * The delivery whose attempt failed last. Of a failing receiver most deliveries are pending without
+ * an attempt, and the oldest ones are tried first, so this reads up to `searchedPages` pages of
+ * them.
  */
 const lastFailureOf = Effect.fnUntraced(function* (
   { ask }: PlaceVisit,
@@ -180,7 +184,7 @@ ${
 }`
 }
 
-/** One delivery, with the reason for which sending it again was refused. */
+/** The page of one delivery. `error` is the refusal to send it again. */
 export const deliveryPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,
   error?: LaurelError,

@@ -1,4 +1,4 @@
-/** The pages of webhooks, and what their buttons do. */
+/** The routes of webhooks, and the actions of their buttons. */
 import { Effect } from "effect"
 import type { AuditAction } from "../../../accounts/audit/AuditLog.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
@@ -28,7 +28,7 @@ import { formRoutes, listRoutes, webhookPage } from "./webhooks.ts"
 
 type Answer = Effect.Effect<Reply, LaurelError>
 
-/** A button of a webhook's page; refused, the page with the reason. */
+/** A button of a webhook's page. A refusal shows the page with the reason. */
 const button = (name: string, action: AuditAction, change: (visit: PlaceVisit) => Answer): Route =>
   placeForm(`${webhookPath}/${name}`, action, (visit) =>
     orPage(change(visit), (error) => webhookPage(visit, error)),
@@ -44,7 +44,7 @@ const setStatus = (visit: PlaceVisit, status: "disabled" | "enabled"): Answer =>
 
 const keyOf = ({ form }: PlaceVisit) => ({ idempotencyKey: form.optional("idempotencyKey") })
 
-/** The text of a field of date and time, in UTC, as the contract takes times. */
+/** The UTC time of a date and time field, in the format of the contract. */
 const isoOf = (text: string): string =>
   /^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(text) ? `${text}:00Z` : text
 
@@ -59,7 +59,7 @@ const sendTest = (visit: PlaceVisit): Answer =>
 
 const recover = (visit: PlaceVisit): Answer => {
   const payload = { since: isoOf(visit.form.text("since").trim()) }
-  // What was sent cannot be taken back.
+  // A sent message cannot be taken back.
   const asked = Effect.andThen(
     confirmedInProduction(visit),
     visit.ask("webhooks.recover", { params: ofPage(visit), payload, ...keyOf(visit) }),

@@ -10,7 +10,7 @@ import { type Content, type Html, html } from "../../view/Html.ts"
 import { isoTime } from "../../view/Quantities.ts"
 import { type Reply, redirect } from "../../view/Replies.ts"
 
-/** A webhook with its counts, or as the list has it. */
+/** A webhook with its counts, and one without, as in the list. */
 export type Counted = BodyOf<"webhooks.get">
 export type Listed = BodyOf<"webhooks.list">["webhooks"][number]
 
@@ -45,17 +45,17 @@ export const statusText = ({
   return html`disabled${why}${disabledAt !== null && html`, ${isoTime(disabledAt)}`}`
 }
 
-/** The host of the receiver: a URL may hold a secret in its path. */
+/** The host of the receiver. Used instead of the URL, which may hold a secret in its path. */
 export const hostOf = ({ url }: Pick<Listed, "url">): string => new URL(url).host
 
-/** A URL as the contract keeps it has ASCII alone. */
+/** The URL of a webhook. The contract keeps URLs in ASCII. */
 export const urlOf = ({ url }: Pick<Listed, "url">): Html => html`<code class="url">${url}</code>`
 
-/* A signing secret that was just made: shown once, on the page of its webhook. */
+/* A new signing secret is shown once, on the page of its webhook. */
 
 interface NewSecret {
   readonly secret: string
-  /** ISO time until which the secret before signs, too; `null` without one. */
+  /** ISO time until which the previous secret also signs; `null` without a previous secret. */
   readonly until: string | null
 }
 
@@ -64,7 +64,7 @@ export const secretRedirect = (visit: PlaceVisit, id: string, made: NewSecret): 
   return redirect(`${webhookAddress(visit, id)}?secret=${name}`)
 }
 
-/** The secret that this visit is to show, if it is the first one. */
+/** The section with the new secret, on the first visit. */
 export const secretSection = ({ member, once, request }: MemberVisit): Html | undefined => {
   const text = once.take(request.query.get("secret"), member.session.id)
   if (text === undefined) return undefined

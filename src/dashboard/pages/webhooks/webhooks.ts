@@ -1,4 +1,4 @@
-/** The webhooks of one environment. */
+/** The webhooks of one environment: the list, the page of one webhook, and its form. */
 import { Effect } from "effect"
 import type { Fault, LaurelError } from "../../../domain/values/Errors.ts"
 import { limits } from "../../../Limits.ts"
@@ -79,7 +79,7 @@ const listPage = Effect.fnUntraced(function* (
   const page = yield* ask("webhooks.list", {
     query: listQuery(query),
   })
-  // One may be deleted in between; it has no counts then.
+  // A webhook that was deleted since then has no counts.
   const rows = yield* Effect.forEach(
     page.webhooks,
     (webhook) =>
@@ -111,11 +111,11 @@ ${
 
 export const listRoutes: ReadonlyArray<Route> = [placePage(listPath, listPage)]
 
-/* One webhook: its status and numbers, what may be done with it, its deliveries. */
+/* The page of a webhook: status, counts, actions, deliveries. */
 
 const day = 86_400_000
 
-/** By seconds. */
+/** The choices for the previous secret, by seconds. */
 const graces: ReadonlyArray<readonly [string, string]> = [
   ["0", "ends at once"],
   ["3600", "keeps signing for another hour"],
@@ -196,7 +196,7 @@ ${confirmButton({
 })}</div>`
 }
 
-/** The page of a webhook, with the reason for which a form of it was refused. */
+/** The page of a webhook. `error` is the refusal of one of its forms. */
 export const webhookPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,
   error?: LaurelError,
@@ -259,7 +259,7 @@ const savedDraft = ({ description, events, url }: Counted): Draft => ({
 
 type Choice = readonly [pattern: string, label: Content, hint: string]
 
-/** All, the families of several kinds, each kind; then patterns that the webhook has besides. */
+/** All messages, each family of several kinds, each kind, then other patterns of the webhook. */
 const choicesOf = Effect.fnUntraced(function* (
   { ask }: PlaceVisit,
   { events }: Draft,
@@ -378,7 +378,7 @@ const create = (visit: PlaceVisit): Answer => {
   const { ask, form } = visit
   const draft = draftOf(form)
   const created = Effect.gen(function* () {
-    // The secret is shown.
+    // The next page shows the secret.
     yield* confirmedInProduction(visit)
     const { description, ...others } = draft
     const webhook = yield* ask("webhooks.create", {
@@ -398,7 +398,7 @@ const change = (visit: PlaceVisit): Answer =>
     const webhook = yield* ask("webhooks.get", { params })
     const draft = draftOf(form)
     const payload = { ...draft, description: draft.description === "" ? null : draft.description }
-    // All messages go to the new URL, among them those that wait.
+    // All messages go to the new URL, pending ones included.
     const mayChange = draft.url === webhook.url ? Effect.void : confirmedInProduction(visit)
     const changed = Effect.map(
       Effect.andThen(mayChange, ask("webhooks.update", { params, payload })),

@@ -1,4 +1,7 @@
-/** Forms that no page sent, and texts that look like markup, on the pages of definitions and settings. */
+/**
+ * Forms that no page sent, and texts that look like markup, on the pages of definitions and
+ * settings.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { limits } from "../../../../src/Limits.ts"
 import { randomOf } from "../../../http/random.ts"

@@ -5,11 +5,15 @@ import { randomOf } from "../../../http/random.ts"
 import { fieldsOf } from "../pageForm.ts"
 import { base, type Json, type World } from "./world.ts"
 
-/** Texts that a value of a condition may have, which look like something else or are hard to type. */
+/**
+ * Texts that a value of a condition may have, which look like something else or are hard to type.
+ */
 const texts = ['"42"', "42", "null", " a ", "", "a\nb", "[1]", '{"a":1}', "1e999", "<b>", "\r\n"]
 
 export interface RoundTrip {
-  /** A schema of the contract, such as `NewRule`, and the list of such definitions, such as `rules`. */
+  /**
+   * A schema of the contract, such as `NewRule`, and the list of such definitions, such as `rules`.
+   */
   readonly schema: string
   readonly list: string
   readonly count: number
@@ -21,7 +25,9 @@ export interface RoundTrip {
 const conditionsIn = ({ criteria, steps = [], where }: Json): ReadonlyArray<Json> =>
   [{ where }, ...steps, criteria ?? {}].flatMap((part: Json) => part.where ?? [])
 
-/** Makes `count` definitions, saves each unchanged by its form, and expects them to be as they were. */
+/**
+ * Makes `count` definitions, saves each unchanged by its form, and expects them to be as they were.
+ */
 export const roundTrip = async (
   { api, owner }: World,
   { count, edit = () => {}, known = new Map(), list, schema }: RoundTrip,
