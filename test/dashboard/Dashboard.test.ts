@@ -35,7 +35,7 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 
 describe("The first account", () => {
-  it("was made by the setup link, which then works for nobody", async () => {
+  it("is created by the setup link, which then works for nobody else", async () => {
     const fields = { token: server.setupToken, email: "eve@example.com", name: "Eve", password }
     const again = await server.browser().post("/dashboard/setup", fields)
     expect(again.status).toBe(404)
@@ -50,7 +50,7 @@ describe("The first account", () => {
     }
   })
 
-  it("is led to a page from an address with a slash at its end", async () => {
+  it("is redirected from an address with a trailing slash to the page", async () => {
     const browser = server.browser()
     for (const [asked, led] of [
       ["/dashboard/", "/dashboard"],
@@ -65,7 +65,7 @@ describe("The first account", () => {
     }
   })
 
-  it("is asked for everything that is wrong at once, and keeps what was typed but the password", async () => {
+  it("sees all faults of the setup form at once, with every typed text except the password", async () => {
     const fresh = await startDashboard()
     try {
       const wrong = await fresh.browser().post("/dashboard/setup", {
@@ -91,7 +91,7 @@ describe("Signing in", () => {
   const signIn = (browser: Browser, next = "", given = password) =>
     browser.post(`/dashboard/sign-in${next}`, { email: "viewer@example.com", password: given })
 
-  it("leads to the page that was asked for, and signing out ends the session on the server", async () => {
+  it("leads to the requested page, and signing out ends the session on the server", async () => {
     const browser = server.browser()
     const asked = await browser.get("/dashboard/shop/sandbox/keys")
     expect(asked).toMatchObject({ status: 303 })
@@ -106,7 +106,7 @@ describe("Signing in", () => {
     expect((await stolen.get(location!)).location).toContain("/sign-in")
   })
 
-  it("makes a session of its own, whatever cookie the browser had before", async () => {
+  it("creates a new session, whatever cookie the browser had before", async () => {
     const browser = server.browser()
     browser.cookies.set("laurel", "chosen-by-somebody-else")
     await signIn(browser)
@@ -116,7 +116,7 @@ describe("Signing in", () => {
     expect((await victim.get("/dashboard/account")).status).toBe(303)
   })
 
-  it("leads nowhere but into the dashboard", async () => {
+  it("redirects only to pages of the dashboard", async () => {
     for (const next of [
       "https://evil.example",
       "//evil.example",
@@ -132,7 +132,7 @@ describe("Signing in", () => {
     }
   })
 
-  it("says nothing of whether an address has an account", async () => {
+  it("does not reveal whether an address has an account", async () => {
     const texts = await Promise.all(
       ["viewer@example.com", "nobody@example.com"].map(async (email) => {
         const { status, text } = await server
@@ -203,7 +203,7 @@ describe("Every page", () => {
   // A route that ends a session ends those of its own browser.
   const asked = routes.filter(({ path }) => path !== "/sign-out")
 
-  it("is open to the roles that it says, and to no other", async () => {
+  it("is open to the roles of its route, and to no other role", async () => {
     for (const route of asked) {
       const browsers = { nobody: server.browser(), viewer, admin, owner }
       for (const [role, browser] of Object.entries(browsers)) {
@@ -221,7 +221,7 @@ describe("Every page", () => {
     }
   })
 
-  it("of another project is not found, as one of a project that does not exist", async () => {
+  it("of a foreign project is not found, like a page of a missing project", async () => {
     for (const route of asked.filter(({ access }) => access === "project")) {
       for (const browser of [viewer, admin]) {
         const replies = await Promise.all(
@@ -236,7 +236,7 @@ describe("Every page", () => {
     }
   })
 
-  it("takes no form of another site", async () => {
+  it("refuses a form from another site", async () => {
     const foreign: ReadonlyArray<Record<string, string>> = [
       {},
       { "sec-fetch-site": "cross-site" },
@@ -255,7 +255,7 @@ describe("Every page", () => {
     expect(status).toBe(400)
   })
 
-  it("may be loaded by itself alone, and is kept by no cache", async () => {
+  it("may not be framed or loaded by other sites, and no cache stores it", async () => {
     for (const route of asked.filter(({ method }) => method === "GET")) {
       const { headers, text } = await owner.get(pathOf(route))
       expect(headers.get("x-content-type-options")).toBe("nosniff")
@@ -268,7 +268,7 @@ describe("Every page", () => {
     }
   })
 
-  it("shows what people call themselves as text", async () => {
+  it("shows the names of people as text", async () => {
     const renamed = { name: hostileName }
     expect((await owner.post("/dashboard/account/profile", renamed)).status).toBe(303)
     for (const path of ["account", "team", "shop/sandbox/keys"]) {
@@ -279,7 +279,7 @@ describe("Every page", () => {
     await owner.post("/dashboard/account/profile", { name: "ada" })
   })
 
-  it("is not served under a name that is not the server's", async () => {
+  it("is not served under a foreign host name", async () => {
     const { port } = new URL(server.url)
     const { request } = await import("node:http")
     const statusUnder = (host: string) =>
@@ -300,7 +300,7 @@ describe("Every page", () => {
     }
   })
 
-  it("leads a browser from 127.0.0.1 to the same page of localhost, and nowhere else", async () => {
+  it("redirects a browser from 127.0.0.1 to the same page under localhost, and to no other host", async () => {
     const { port } = new URL(server.url)
     const page = { accept: "text/html,*/*;q=0.8" }
     const path = "/dashboard/sign-in?next=%2Fdashboard%2Fteam"
@@ -320,7 +320,7 @@ describe("Every page", () => {
     ).toBe(200)
   })
 
-  it("has a body of at most 64 KiB and a path that exists", async () => {
+  it("refuses a body above 64 KiB and a path that does not exist", async () => {
     const most = { email: "x".repeat(limits.pageBodyBytesMax - "email=".length) }
     expect((await owner.post("/dashboard/sign-in", most)).status).toBe(400)
     const more = { email: `${most.email}x` }
@@ -336,7 +336,7 @@ describe("Every page", () => {
 })
 
 describe("With a public URL", () => {
-  it("a browser stays where it asked", async () => {
+  it("a browser is not redirected to localhost", async () => {
     for (const publicUrl of ["https://laurel.example.com", "http://127.0.0.1:8080"]) {
       const fresh = await startDashboard({ publicUrl })
       const { status } = await fresh.browser().get("/dashboard/sign-in", { accept: "text/html" })

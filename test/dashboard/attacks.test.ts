@@ -48,7 +48,7 @@ const accountOf = async (name: string) =>
   (await run(server.people.accounts)).find((account) => account.name === name)!
 
 describe("A setup link", () => {
-  it("makes one owner of two who send it at once, and nobody of those who guess", async () => {
+  it("makes one owner when two send it at once, and none for a guessed token", async () => {
     const fresh = await startDashboard()
     try {
       const send = (token: string, name: string) =>
@@ -73,7 +73,7 @@ describe("A setup link", () => {
 })
 
 describe("A stolen session", () => {
-  it("ends with the sign-out of its owner, who may also end it from another browser", async () => {
+  it("ends when its owner signs out, also when the owner does so from another browser", async () => {
     const browser = await join("ann")
     const thief = stolenFrom(browser)
     expect(await isSignedIn(thief)).toBe(true)
@@ -88,7 +88,7 @@ describe("A stolen session", () => {
     expect([await isSignedIn(first), await isSignedIn(second)]).toEqual([false, true])
   })
 
-  it("ends with a change of the password, and the owner goes on in a new one", async () => {
+  it("ends when the password changes, and the owner continues in a new session", async () => {
     const browser = await join("ben")
     const thief = stolenFrom(browser)
     const before = browser.cookies.get("laurel")
@@ -97,7 +97,7 @@ describe("A stolen session", () => {
     expect([await isSignedIn(thief), await isSignedIn(browser)]).toEqual([false, true])
   })
 
-  it("ends with a reset, a change of the role, and the removal of the account", async () => {
+  it("ends after a password reset, a change of the role, and the removal of the account", async () => {
     const ends = [
       async (id: string) => {
         const token = await run(server.people.reset("operator", id))
@@ -124,7 +124,7 @@ describe("A stolen session", () => {
     }
   })
 
-  it("takes no account over: what keeps the owner out needs the password", async () => {
+  it("cannot take over the account: changes that lock out the owner need the password", async () => {
     const browser = await join("dan")
     const thief = stolenFrom(browser)
     server.clock.set(new Date(server.engine.now() + limits.sessionConfirmedMs).toISOString())
@@ -154,7 +154,7 @@ describe("A link", () => {
   const acceptAs = (token: string, email: string) =>
     server.browser().post("/dashboard/join", { token, email, name: "x", password })
 
-  it("for one address makes no account with another", async () => {
+  it("for one address creates no account with another address", async () => {
     const token = await invite("una@example.com")
     const refused = await acceptAs(token, "eve@example.com")
     expect(refused.status).toBe(400)
@@ -162,7 +162,7 @@ describe("A link", () => {
     expect((await acceptAs(token, "Una@example.com")).status).toBe(303)
   })
 
-  it("of an owner ends with the demotion, and a reset link with a change of the password", async () => {
+  it("ends when its owner loses the role, and a reset link ends when the password changes", async () => {
     const linkOf = async (browser: Browser, path: string, fields: Record<string, string>) => {
       const { location } = await browser.post(path, fields)
       return /#([\w-]+)/.exec((await browser.get(location!)).text)![1]!
@@ -183,7 +183,7 @@ describe("A link", () => {
     expect(late.status).toBe(404)
   })
 
-  it("is the only way to an address: nobody but an owner changes the one of an account", async () => {
+  it("is the only way to get an address: only an owner changes the address of an account", async () => {
     const pia = await join("pia")
     const { projects } = await run(server.engine.readDirectory)
     const shop = [...projects.values()].find(({ name }) => name === "shop")!.id
@@ -199,8 +199,8 @@ describe("A link", () => {
   })
 })
 
-describe("A session that somebody chose", () => {
-  it("is never that of an account: each way in makes a new one", async () => {
+describe("A session id that somebody else chose", () => {
+  it("never becomes the session of an account: each sign-in creates a new session", async () => {
     const chosen = "A".repeat(43)
     const fixed = () => {
       const browser = server.browser()
@@ -242,7 +242,7 @@ describe("Every reply", () => {
       .replace(":environment", "sandbox")
       .replace(/:(\w+)/g, "unknown")
 
-  it("of a page, a form, an error, a file or a refusal forbids framing, foreign code and guesses of its type", async () => {
+  it("forbids framing, foreign code and content sniffing: page, form, error, file and refusal", async () => {
     const replies: Array<readonly [string, Reply]> = []
     const keep = async (name: string, reply: Promise<Reply>) => replies.push([name, await reply])
     for (const { method, path } of routes.filter(({ path }) => path !== "/sign-out")) {
@@ -270,7 +270,7 @@ describe("Every reply", () => {
     }
   })
 
-  it("leads nowhere but into the dashboard, whatever address or page it was asked from", async () => {
+  it("redirects only into the dashboard, whatever the address or the referring page", async () => {
     const elsewhere = [
       "https://evil.example",
       "//evil.example",
@@ -308,7 +308,7 @@ describe("Every reply", () => {
     }
   })
 
-  it("takes a session from a cookie alone, and from no cookie of another name", async () => {
+  it("takes the session from its own cookie only, never from a cookie of another name", async () => {
     const session = (await join("gus")).cookies.get("laurel")!
     const { port } = new URL(server.url)
     const statusWith = (headers: Record<string, string>, path = "/dashboard/account") =>

@@ -6,7 +6,7 @@ import { type Browser, password, startDashboard } from "./fixture.ts"
 const changed = "another long phrase of words"
 const typed = "a password typed as the address"
 
-it("The audit log has no secret after each way to make or use one", async () => {
+it("The audit log has no secret, whichever way a secret was created or used", async () => {
   const server = await startDashboard()
   const secrets = new Set([password, changed, typed, server.setupToken])
   try {

@@ -63,7 +63,7 @@ describe("Every form", () => {
     }
   })
 
-  it("is not logged where it was refused", async () => {
+  it("is not logged if it was refused", async () => {
     const refused = laurelError("confirmation_required", "Confirm first.")
     for (const route of routes) {
       const { entries, log } = logInMemory()
@@ -75,7 +75,7 @@ describe("Every form", () => {
     }
   })
 
-  it("does nothing while the log takes no entry", async () => {
+  it("changes nothing while the log cannot be written", async () => {
     const full = laurelError("storage_unavailable", "full")
     const log = { ...logInMemory().log, admit: () => Effect.fail(full) }
     const route = routes.find(({ method }) => method === "POST")!
@@ -88,7 +88,7 @@ describe("Every form", () => {
     expect(done).toBe(false)
   })
 
-  it("gives no session to an account that acts too often", async () => {
+  it("creates no session for an account that acts too often", async () => {
     const tooMany = laurelError("rate_limited", "too many")
     const { entries, log } = logInMemory()
     const admit = (id?: string) => (id === "acc_1" ? Effect.fail(tooMany) : Effect.void)
@@ -114,7 +114,7 @@ describe("Every form", () => {
     expect(admitted.sort()).toEqual(["key.revoke", "session.end", "session.sign_out"])
   })
 
-  it("says that it was done where the entry could not be written", async () => {
+  it("says that the change was made, if the log entry could not be written", async () => {
     const failed = laurelError("storage_unavailable", "This was done, but …")
     const log = { ...logInMemory().log, write: () => Effect.fail(failed) }
     const route = routes.find(({ method }) => method === "POST")!
@@ -122,7 +122,7 @@ describe("Every form", () => {
     expect(await run(Effect.flip(audited(log, route, visitOf(route), answer)))).toBe(failed)
   })
 
-  it("may name its subject and more about it", async () => {
+  it("may add a subject and a detail to its log entry", async () => {
     const { entries, log } = logInMemory()
     const route = routes.find(({ access, method }) => method === "POST" && access === "project")!
     const note = { subject: "key_1", detail: "full" }
@@ -133,7 +133,7 @@ describe("Every form", () => {
 })
 
 describe("Every operation that writes", () => {
-  it("is logged with what it changes, or is in the history of a user, or changes nothing", () => {
+  it("is logged with its changes, or is in the history of a user, or changes nothing", () => {
     const writing: Array<string> = []
     HttpApi.reflect(Api, {
       onGroup: () => {},
@@ -195,7 +195,7 @@ describe("A change by an API key", () => {
     expect(deleted).toMatchObject({ ...same, action: "rule.delete" })
   })
 
-  it("is not logged where it was refused, changed nothing, or was replayed", async () => {
+  it("is not logged if it was refused, changed nothing, or was replayed", async () => {
     const rule = await call("POST", "/rules", { action: "WALK", reward: { xp: 5 } })
     const before = await count()
     await expect(call("PATCH", "/rules/rul_none", { enabled: false })).rejects.toThrow("404")
@@ -232,7 +232,7 @@ describe("A change by an API key", () => {
     ])
   })
 
-  it("of settings and webhooks shows what changed, and of a URL the host alone", async () => {
+  it("of settings and webhooks is logged with its differences, and a URL by its host only", async () => {
     const before = await count()
     await call("PATCH", "/project", { timezone: "Europe/Berlin" })
     const url = "https://hooks.example.com/s3cret"
@@ -261,7 +261,7 @@ describe("A change by an API key", () => {
     expect(JSON.stringify(entries)).not.toContain("s3cret")
   })
 
-  it("shows the value that was replaced, also of changes that are asked for at once", async () => {
+  it("is logged with the replaced value, also when changes arrive at the same time", async () => {
     const rule = await call("POST", "/rules", { action: "SWIM", reward: { xp: 1 } })
     const before = await count()
     const wished = Array.from({ length: 10 }, (_, index) => index + 2)
@@ -340,7 +340,7 @@ describe("The audit log", () => {
     ])
   })
 
-  it("says who made which key where, from where, and in which request", async () => {
+  it("has the author, key, environment, address and request of a new key", async () => {
     const before = await server.logged()
     const keys = "/dashboard/shop/production/keys"
     const wish = { scope: "read", tier: "pro", expires: "never" }
@@ -357,7 +357,7 @@ describe("The audit log", () => {
     expect(created!.at).toBeGreaterThanOrEqual(Date.parse("2026-11-22T10:00:00Z"))
   })
 
-  it("tells of wrong passwords once for each pause, and nothing of what was typed", async () => {
+  it("has one entry of wrong passwords for each pause, without the typed text", async () => {
     const before = await server.logged()
     const browser = server.browser()
     const wrong = { email: "ada@example.com", password: "s3cret that was typed" }
@@ -375,7 +375,7 @@ describe("The audit log", () => {
     expect(JSON.stringify(entries)).not.toContain("typed")
   })
 
-  it("shows what a form changes, before and after, on its page too", async () => {
+  it("has the values before and after a form, and its page shows them", async () => {
     const before = await server.logged()
     const fields = { action: "LESSON_DONE", "reward.xp": "5", enabled: "true" }
     await owner.post("/dashboard/shop/sandbox/rules/new", fields)
@@ -393,7 +393,7 @@ describe("The audit log", () => {
     expect((await since(before))[0]!.detail).toBe("ada → Ada L.")
   })
 
-  it("has the key that the setup makes", async () => {
+  it("has an entry of the key that the setup creates", async () => {
     const fresh = await startDashboard()
     try {
       const wish = { project: "demo", environment: "sandbox", scope: "full" } as const
@@ -414,7 +414,7 @@ describe("The audit log", () => {
     }
   })
 
-  it("names no user by the id: an environment's log finds the entries by it", async () => {
+  it("has no user ids, and an environment's log still finds entries by the id of a user", async () => {
     const shop = "/dashboard/shop/sandbox"
     const userId = "grace-hopper@navy"
     const before = await server.logged()
@@ -442,7 +442,7 @@ describe("The audit log", () => {
     expect(none.text).toContain("No entry matches.")
   })
 
-  it("has no entry of what a page refused", async () => {
+  it("has no entry of a refused form", async () => {
     const before = await server.logged()
     const refused = await owner.post("/dashboard/team/acc_unknown/remove")
     expect(refused.status).toBe(404)

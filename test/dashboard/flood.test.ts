@@ -115,7 +115,7 @@ const flood = async (onReply: () => void): Promise<Record<number, number>> => {
 
 // Only Linux has every address of 127.0.0.0/8 without being asked.
 describe.runIf(process.platform === "linux")("Ten thousand attempts to sign in", () => {
-  it("cost a bounded number of hashes, lose no event, and keep nobody out who is known", async () => {
+  it("cost a bounded number of hashes, lose no event, and do not lock out known visitors", async () => {
     let replies = 0
     let isOver = false
     let waiting: Array<{ readonly from: number; readonly resolve: () => void }> = []

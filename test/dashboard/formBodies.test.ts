@@ -53,19 +53,19 @@ const rest = async ({ socket }: Asked): Promise<string> => {
 }
 
 describe("The body of a form", () => {
-  it("is asked for where the form comes from the dashboard's own page under its own name", async () => {
+  it("is read if the form comes from a page of the dashboard under its own host name", async () => {
     const asked = await announce()
     expect(asked.status).toBe(100)
     expect(await rest(asked)).toMatch(/^HTTP\/1\.1 200 /)
   })
 
-  it("is not asked for under another name, from another site, or above the bound", async () => {
+  it("is not read under another host name, from another site, or above the bound", async () => {
     expect(await statusOf({ host: "evil.example" })).toBe(421)
     expect(await statusOf({ "sec-fetch-site": "cross-site" })).toBe(403)
     expect(await statusOf({ "content-length": String(limits.pageBodyBytesMax + 1) })).toBe(413)
   })
 
-  it("is not asked for while its network sends as many as it may; one that ends makes room", async () => {
+  it("is not read while its network sends as many as it may; each one that ends makes room", async () => {
     const all = Array.from({ length: limits.pageBodiesOfNetworkMax }, () => announce())
     const asked = await Promise.all(all)
     expect(new Set(asked.map(({ status }) => status))).toEqual(new Set([100]))
@@ -81,7 +81,7 @@ describe("The body of a form", () => {
 
   // Only Linux has every address of 127.0.0.0/8 without being asked.
   it.runIf(process.platform === "linux")(
-    "is asked for from another network while one sends as many as it may, up to the bound of all",
+    "is read from another network while one sends as many as it may, up to the bound of all networks",
     async () => {
       const networks = limits.pageBodiesMax / limits.pageBodiesOfNetworkMax
       for (let network = 1; network <= networks; network++) {
@@ -94,7 +94,7 @@ describe("The body of a form", () => {
     },
   )
 
-  it("counts among the bodies in memory, and is refused where there is no room", async () => {
+  it("counts among the bodies in memory, and is refused if there is no room", async () => {
     const small = await startDashboard({}, { bounds: { bodiesBytesMax: 5 } })
     try {
       const reply = await fetch(`${small.url}/dashboard/sign-in`, {

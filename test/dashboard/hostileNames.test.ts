@@ -99,7 +99,7 @@ const wrongParts = ({ attributes, name }: Tag): ReadonlyArray<string> => [
 ]
 
 describe("A page with hostile names", () => {
-  it("has them as text: no tag, no attribute and no address of theirs", async () => {
+  it("shows them as text: they make no tag, attribute or address", async () => {
     const { owner } = sample
     let escaped = 0
     for (const path of new Set(paths())) {
@@ -120,7 +120,7 @@ describe("A page with hostile names", () => {
     expect(escaped).toBeGreaterThan(10)
   })
 
-  it("says of a form that was refused what was typed, as text", async () => {
+  it("shows the typed text of a refused form as text", async () => {
     const { owner } = sample
     // The subject of a form is unknown where nothing must end, and where the sample has none.
     const params = { ...sample.params, session: "unknown" } as Readonly<Record<string, string>>

@@ -86,7 +86,7 @@ describe("The page of the log", () => {
     expect((await admin.get(other)).text).toContain("bea@example.com")
   })
 
-  it("has only what the filter asks for", async () => {
+  it("has only the entries that match the filter", async () => {
     const count = async (query: string) =>
       (await actionsAt(owner, `/dashboard/log?${query}`)).length
     const { accounts, projects } = await run(server.engine.readDirectory)
@@ -104,7 +104,7 @@ describe("The page of the log", () => {
     expect(none.text).toContain("No entry matches.")
   })
 
-  it("says what is wrong with a day, and ignores a cursor that is none", async () => {
+  it("marks a wrong day, and ignores a malformed cursor", async () => {
     for (const wrong of ["yesterday", "2026-13-40", "2026-11-22T10:00"]) {
       const { status, text } = await owner.get(`/dashboard/log?from=${wrong}`)
       expect(status).toBe(400)
@@ -115,7 +115,7 @@ describe("The page of the log", () => {
     }
   })
 
-  it("shows accounts that are gone by the address that they had, and what names say as text", async () => {
+  it("shows removed accounts by their last address, and names as text", async () => {
     const fresh = await startDashboard()
     try {
       const first = await fresh.owner()
@@ -161,7 +161,7 @@ describe("The page of the log", () => {
 })
 
 describe("The log of an environment", () => {
-  it("has what was done to its project as a whole", async () => {
+  it("has the entries of its whole project", async () => {
     const { projects } = await run(server.engine.readDirectory)
     const bank = [...projects.values()].find(({ name }) => name === "bank")!.id
     const renamed = await owner.post(`/dashboard/projects/${bank}/rename`, { name: "savings" })
@@ -175,7 +175,7 @@ describe("The log of an environment", () => {
 })
 
 describe("A disk that is full", () => {
-  it("refuses a form before it changes anything, and says so", async () => {
+  it("makes a form fail with a reason before anything changes", async () => {
     const before = (await run(server.keys.list)).length
     server.auditDisk.capacityBytes = 0
     try {
@@ -192,7 +192,7 @@ describe("A disk that is full", () => {
     expect((await owner.post("/dashboard/shop/sandbox/keys", wish)).status).toBe(303)
   })
 
-  it("that fails after the action is reported, in the reply and in the log", async () => {
+  it("after the change is reported in the reply and in the log", async () => {
     const before = (await run(server.keys.list)).length
     // The first call is that of the check before; the second is the write.
     server.auditDisk.failCall(2, "EIO")

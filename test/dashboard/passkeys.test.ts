@@ -82,7 +82,7 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 
 describe("A passkey in place of a password", () => {
-  it("sets up the first account, which then signs in and confirms by it alone", async () => {
+  it("sets up the first account, which then signs in and confirms without a password", async () => {
     const fresh = await startDashboard()
     try {
       const origin = fresh.url.replace("127.0.0.1", "localhost")
@@ -132,7 +132,7 @@ describe("A passkey in place of a password", () => {
     )
   })
 
-  it("gets no options where the link or what was typed is wrong, and the form says why", async () => {
+  it("gets no options if the link or a typed text is wrong, and the form says why", async () => {
     const browser = newBrowser()
     const wrong = { token: "guessed", email: "x@example.com", name: "X" }
     const refused = await browser.post("/dashboard/join/passkey", wrong)
@@ -160,7 +160,7 @@ describe("A passkey in place of a password", () => {
     ).toBe("The browser has sent no passkey. Try again.")
   })
 
-  it("joins once with a link: neither the answer nor the link is good again", async () => {
+  it("joins once with a link: neither the answer nor the link works again", async () => {
     const { answer, browser } = await joinWithPasskey("grace")
     const account = await accountOf("grace")
     expect(account.password).toBeNull()
@@ -169,7 +169,7 @@ describe("A passkey in place of a password", () => {
     expect(alertOf(await send(browser, "/join", answer, fields))).toContain("was sent twice")
   })
 
-  it("replaces the password of a reset; passkeys of before stay, and the next page lists them", async () => {
+  it("replaces the password in a reset; earlier passkeys stay, and the next page lists them", async () => {
     const { authenticator, browser } = await joinWithPasskey("hedy")
     await browser.post("/dashboard/account/password", { password })
     const token = await resetOf("hedy")
@@ -189,7 +189,7 @@ describe("A passkey in place of a password", () => {
     expect((await signIn(newBrowser(), second)).status).toBe(303)
   })
 
-  it("of one reset is none for another account's", async () => {
+  it("of one reset does not work for the reset of another account", async () => {
     await joinWithPasskey("ivy")
     await joinWithPasskey("jane")
     const tokens = [await resetOf("ivy"), await resetOf("jane")]
@@ -222,7 +222,7 @@ describe("A passkey beside a password", () => {
     expect(alertOf(again)).toBe("The account has no such passkey.")
   })
 
-  it("is asked for a confirmation before one is added or removed", async () => {
+  it("needs a confirmation to be added or removed", async () => {
     const { authenticator, browser } = await joinWithPasskey("kay")
     const options = await optionsOf(browser, "/account/passkeys/options")
     later(limits.sessionConfirmedMs)
@@ -242,7 +242,7 @@ describe("A passkey beside a password", () => {
     await addPasskey(browser, "second")
   })
 
-  it("cannot be removed where it is the only way to sign in", async () => {
+  it("cannot be removed if it is the only way to sign in", async () => {
     const { authenticator, browser } = await joinWithPasskey("lin")
     const remove = `/dashboard/account/passkeys/${authenticator.id}/remove`
     expect(alertOf(await browser.post(remove))).toBe(
@@ -275,7 +275,7 @@ describe("A passkey beside a password", () => {
 })
 
 describe("An attacker with a passkey", () => {
-  it("gets in with no answer that says anything else than the browser was asked", async () => {
+  it("cannot sign in with an answer to other options than the server gave", async () => {
     const { authenticator } = await joinWithPasskey("olga")
     const wrong: ReadonlyArray<readonly [Lies, RegExp]> = [
       [{ origin: "https://evil.example" }, /origin/],
@@ -296,7 +296,7 @@ describe("An attacker with a passkey", () => {
     }
   })
 
-  it("replays no answer, neither in its browser nor in another, and not after five minutes", async () => {
+  it("cannot replay an answer, in the same browser, in another one, or after five minutes", async () => {
     const { authenticator } = await joinWithPasskey("paula")
     const browser = newBrowser()
     const answer = authenticator.use(await optionsOf(browser, "/sign-in/passkey"))
@@ -310,7 +310,7 @@ describe("An attacker with a passkey", () => {
     expect(alertOf(await send(browser, "/sign-in", late))).toContain("waited too long")
   })
 
-  it("confirms no session of another account, and none with an answer to sign in", async () => {
+  it("cannot confirm the session of another account, or confirm with an answer to a sign-in", async () => {
     const victim = await joinWithPasskey("quinn")
     const attacker = await joinWithPasskey("rosa")
     const options = await optionsOf(victim.browser, "/confirm/passkey")
@@ -327,7 +327,7 @@ describe("An attacker with a passkey", () => {
     expect(alertOf(await send(victim.browser, "/confirm", elsewhere))).toContain("waited too long")
   })
 
-  it("that was copied is found out by its counter", async () => {
+  it("that was copied is detected by its counter", async () => {
     const { authenticator } = await joinWithPasskey("sara")
     authenticator.counter = 10
     expect((await signIn(newBrowser(), authenticator)).status).toBe(303)
@@ -342,7 +342,7 @@ describe("An attacker with a passkey", () => {
     expect((await signIn(newBrowser(), authenticator)).status).toBe(303)
   })
 
-  it("cannot register another account's passkey, nor one of an algorithm that was not offered", async () => {
+  it("cannot register the passkey of another account, or one of another algorithm than offered", async () => {
     const { browser } = await joinWithPasskey("tess")
     const twice = new Authenticator(url)
     const own = twice.create(await optionsOf(browser, "/account/passkeys/options"))
@@ -361,7 +361,7 @@ describe("An attacker with a passkey", () => {
     expect(alertOf(stolen)).toBe("The passkey belongs to an account already.")
   })
 
-  it("sends 64 KiB of garbage in vain", async () => {
+  it("is refused with 64 KiB of garbage", async () => {
     const browser = newBrowser()
     await optionsOf(browser, "/sign-in/passkey")
     const room = limits.pageBodyBytesMax - "with=passkey&passkey=".length
@@ -377,7 +377,7 @@ describe("An attacker with a passkey", () => {
 })
 
 describe("Wrong passwords of others", () => {
-  it("pause nobody who has a passkey, nor a device that signed in before", async () => {
+  it("do not delay a passkey, or a device that signed in before", async () => {
     const known = newBrowser()
     const account = { email: "vera@example.com", password }
     await known.post("/dashboard/join", {
@@ -401,7 +401,7 @@ describe("Wrong passwords of others", () => {
 describe("At an address at which browsers refuse passkeys", () => {
   const startAt = (site: Parameters<typeof startDashboard>[0]) => startDashboard(site)
 
-  it("the pages say so, and what to do", async () => {
+  it("the pages say so and name a remedy", async () => {
     const cases = [
       [{}, "Open http://localhost:"],
       [{ publicUrl: "https://192.0.2.1/" }, "Browsers refuse passkeys on an IP address. Set"],

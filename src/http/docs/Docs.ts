@@ -1,6 +1,7 @@
 /**
- * The reference: `/openapi.json`, a page that shows it, and `/`, which leads there. The page's script is served as one file that
- * browsers keep. The page may not load anything from elsewhere: its content security policy sees to it.
+ * The API reference: `/openapi.json`, the page `/docs` that shows it, and `/`, which redirects
+ * there. The script of the page is one file that browsers keep. The content security policy forbids
+ * the page to load anything from other hosts.
  */
 import { Effect } from "effect"
 import { version } from "../../Build.ts"
@@ -50,7 +51,7 @@ const showEntrance =
           headers: ["Vary", "Accept"],
         }
 
-/** The reader tries whether it may use eval, which browsers report, and does without. */
+/** The reader tests whether it may use eval, which browsers report, and works without. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",

@@ -1,4 +1,7 @@
-/** A text that is the same for everyone, such as the reference: compressed once, with an ETag for those who have it already. */
+/**
+ * A file that is the same for all callers, such as the reference. It is compressed once and has an
+ * ETag.
+ */
 import { createHash } from "node:crypto"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
@@ -7,7 +10,7 @@ import type { PlainReply } from "../contract/Interpreter.ts"
 export interface PublicFile {
   readonly contentType: string
   readonly cacheControl: string
-  /** Names the text: another text has another tag. */
+  /** A hash of the text. */
   readonly tag: string
   readonly text: string
   readonly compressed: Buffer
@@ -21,7 +24,10 @@ export const makeFile = async (
   return { contentType, cacheControl, tag, text, compressed: await promisify(gzip)(text) }
 }
 
-/** The file for a request with these headers: 304 where its sender has it, compressed where it takes gzip. */
+/**
+ * The file for a request with these headers: 304 where its sender has it, compressed where it takes
+ * gzip.
+ */
 export const showFile = (
   { cacheControl, compressed, contentType, tag, text }: PublicFile,
   requestHeaders: NodeJS.Dict<string | string[]>,

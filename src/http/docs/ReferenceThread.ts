@@ -1,7 +1,8 @@
 /**
- * The files of the reference, made in a thread of its own (`ReferenceWorker.ts`) at the first request for one: most servers
- * are never asked, and the event loop of the actors must not wait for what takes longer than many requests. The
- * files are those of the program: all servers of a process share them.
+ * The files of the reference. A worker thread (`ReferenceWorker.ts`) makes them at the first
+ * request: most servers never get one, and the work would block the event loop of the actors for
+ * longer than many requests take. The files depend only on the program, so all servers of a process
+ * share them.
  */
 import { once } from "node:events"
 import { Worker } from "node:worker_threads"
@@ -14,7 +15,7 @@ export interface ReferenceFiles {
 
 export type LoadReference = () => Promise<ReferenceFiles>
 
-/** The same for all who ask: `make` is called once, and again where it has failed. */
+/** Calls `make` once for all callers, and again only after a failure. */
 export const shared = (make: LoadReference): LoadReference => {
   let files: Promise<ReferenceFiles> | undefined
   return () => {
@@ -28,7 +29,7 @@ export const shared = (make: LoadReference): LoadReference => {
 
 const inThread: LoadReference = async () => {
   const worker = new Worker(new URL("./ReferenceWorker.ts", import.meta.url))
-  // It must not keep a process alive that is ending.
+  // The thread must not keep the process alive.
   worker.unref()
   const ended = once(worker, "exit").then(([code]): never => {
     throw new Error(`The thread of the reference ended with ${code}`)
@@ -40,7 +41,7 @@ const inThread: LoadReference = async () => {
   return { document: received(document), script: received(script) }
 }
 
-/** Between threads a `Buffer` becomes a `Uint8Array`. */
+/** A `Buffer` arrives from another thread as a `Uint8Array`. */
 const received = (file: PublicFile): PublicFile => ({
   ...file,
   compressed: Buffer.from(file.compressed),

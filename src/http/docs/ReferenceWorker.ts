@@ -1,6 +1,7 @@
 /**
- * The thread that makes the files of the reference, posts them, and ends: the OpenAPI document, and the script of the page, the
- * Scalar reader that Effect ships, taken out of the page that Effect makes.
+ * The worker thread that makes the files of the reference, posts them, and ends. The files are the
+ * OpenAPI document and the script of the page: the Scalar reader that Effect ships, cut out of the
+ * page that Effect renders, and the script that starts the reader.
  */
 import { parentPort } from "node:worker_threads"
 import { Layer } from "effect"
@@ -11,8 +12,9 @@ import { makeFile, type PublicFile } from "./PublicFile.ts"
 import type { ReferenceFiles } from "./ReferenceThread.ts"
 
 /**
- * The reader writes every parameter into its snippets, with its example or without a value, unless the parameter has a media type.
- * So that a snippet runs as it stands, the reader gets optional parameters in this form.
+ * Starts the reader. The reader writes every parameter into its snippets, unless the parameter has
+ * a media type. `leftOut` therefore gives a media type to optional parameters, so that each snippet
+ * runs as it stands.
  */
 const start = `
 const leftOut = (parameter) => {
@@ -41,7 +43,7 @@ fetch("/openapi.json").then((reply) => reply.json()).then((document) => {
 });
 `
 
-/** Takes the reader's script out of the page that Effect renders. */
+/** Cuts the reader's script out of the page that Effect renders, and adds `start`. */
 const loadScript = async (): Promise<PublicFile> => {
   const { dispose, handler } = HttpRouter.toWebHandler(
     HttpApiScalar.layer(Api, { path: "/docs" }).pipe(Layer.provide(HttpServer.layerServices)),

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest"
 import { findChromium, launch } from "./chromium.ts"
 
 describe("Without a browser", () => {
-  it("a run fails with one sentence about what to do", async () => {
+  it("a run fails with one sentence that names the remedy", async () => {
     const named = await findChromium({ LAUREL_TEST_BROWSER: "/nowhere/chromium", PATH: "" })
     const missing = "LAUREL_TEST_BROWSER names /nowhere/chromium, which is no program."
     expect(named).toEqual({ missing })
@@ -14,7 +14,7 @@ describe("Without a browser", () => {
 })
 
 describe("With an installed browser", () => {
-  it("a run takes the bundled one on Linux on x64, and the installed one elsewhere or where asked to", async () => {
+  it("a run uses the bundled browser on Linux on x64, and the installed one elsewhere or on request", async () => {
     const folder = await mkdtemp(join(tmpdir(), "laurel-"))
     onTestFinished(() => rm(folder, { recursive: true }))
     const installed = { executablePath: join(folder, "chromium"), env: {} }

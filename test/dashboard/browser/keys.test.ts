@@ -79,7 +79,7 @@ describe("A key in the browser", () => {
     expect(await rowOf(page, "Backend").count()).toBe(2)
   })
 
-  it("needs no script but for the copy", async () => {
+  it("needs a script only for copying", async () => {
     const page = await tabs.open({ url: server.url, cookiesOf: owner, javaScriptEnabled: false })
     const key = await create(page, "Plain")
     expect(await page.getByRole("button", { name: "Copy the key" }).isVisible()).toBe(false)

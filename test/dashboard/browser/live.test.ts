@@ -29,7 +29,7 @@ describe("The page Live", () => {
     await rows.filter({ hasText: "LESSON_DONE" }).filter({ hasText: "ada" }).first().waitFor()
   })
 
-  it("shows messages as they happen, newest first, and each as a whole", async () => {
+  it("shows messages as they happen, newest first, and the whole message on request", async () => {
     const { page, rows } = await openLive()
     await page.getByRole("status").filter({ hasText: "Connected." }).waitFor()
     await send("first-user", "SHARED")
@@ -51,7 +51,7 @@ describe("The page Live", () => {
     expect(await accessibilityFaults(page)).toEqual([])
   })
 
-  it("shows the kind and the user that are chosen, also of messages that came before", async () => {
+  it("shows only the chosen kind and user, also among earlier messages", async () => {
     const { page, rows } = await openLive()
     await page.getByRole("status").filter({ hasText: "Connected." }).waitFor()
     for (const user of ["chosen", "other", "chosen"]) await send(user, "SHARED")
@@ -67,7 +67,7 @@ describe("The page Live", () => {
     expect(await rows.allTextContents()).toEqual(chosen(3))
   })
 
-  it("draws nothing while it is paused, and then what came meanwhile", async () => {
+  it("draws nothing while it is paused, and the missed messages after that", async () => {
     const { page, rows } = await openLive()
     await page.getByLabel("Kind").selectOption("event.tracked")
     await page.getByRole("status").filter({ hasText: "Connected." }).waitFor()
@@ -96,7 +96,7 @@ describe("The page Live", () => {
     )
   })
 
-  it("says that it ended once the session did", async () => {
+  it("says that the visitor is signed out once the session has ended", async () => {
     const { server } = sample
     const browser = server.browser()
     await browser.post("/dashboard/sign-in", { email: "grace@example.com", password })

@@ -138,17 +138,17 @@ describe("In a browser", () => {
     },
   )
 
-  it("so is each page for people who are signed out", async () => {
+  it("each page for people who are signed out is accessible in light and dark, and fits wide and narrow windows", async () => {
     const signedOut = getRoutes.filter(({ access }) => access === "anyone")
     expect(await faultsOf(signedOut, false)).toEqual([])
   })
 
-  it("most addresses lead to a page, the others to a file or a stream", async () => {
+  it("most addresses answer with a page, the others with a file or a stream", async () => {
     const are = await Promise.all(getRoutes.map((route) => isPage(pathOf(route))))
     expect(are.filter(Boolean).length).toBeGreaterThan(are.length / 2)
   })
 
-  it("the address of each form leads to a page, for a reload or a copied address", async () => {
+  it("the address of each form redirects to a page, for a reload or a copied address", async () => {
     const { owner } = sample
     const pages = new Set(getRoutes.map(({ path }) => path))
     const forms = routes.filter(({ method, path }) => method === "POST" && !pages.has(path))
@@ -164,7 +164,7 @@ describe("In a browser", () => {
     }
   })
 
-  it("a page shows an environment of production by its word and mark, and fits a narrow screen", async () => {
+  it("a page of production says so in a word, is accessible, and fits a narrow screen", async () => {
     const { owner, server } = sample
     const page = await tabs.open({ url: server.url, cookiesOf: owner })
     await page.setViewportSize(narrow)

@@ -77,7 +77,7 @@ describe("A passkey in a browser", () => {
     )
   })
 
-  it("is refused with a sentence on the page, which then still works", async () => {
+  it("is refused with a sentence on the page, and a second try works", async () => {
     const { page, setVerified } = await openWithAuthenticator({ statuses: [400, 404, 409] })
     await setUp(page)
     await page.goto("/dashboard/account")
@@ -103,7 +103,7 @@ describe("A passkey in a browser", () => {
     await alerted(page, "The link was used, revoked or has expired.")
   })
 
-  it("is not offered without a script; the password is", async () => {
+  it("is not offered without a script, but the password is", async () => {
     const page = await tabs.open({ url: server.url, javaScriptEnabled: false })
     await page.goto("/dashboard/setup")
     expect(await button(page, "Create account with a passkey").count()).toBe(0)

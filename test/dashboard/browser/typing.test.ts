@@ -29,8 +29,8 @@ const heading = (page: Page, name: string) =>
 
 const rules = "/dashboard/shop/sandbox/rules"
 
-describe("What was typed into a form", () => {
-  it("is there after a refusal, when somebody looks elsewhere and comes back, and after a reload", async () => {
+describe("Text that was typed into a form", () => {
+  it("is still there after a refusal, after a visit to another page, and after a reload", async () => {
     const { page } = await openPage(`${rules}/new`)
     await page.getByLabel("Action", { exact: true }).fill("wrong action")
     await page.getByRole("button", { name: "Create rule" }).click()
@@ -58,7 +58,7 @@ describe("What was typed into a form", () => {
     await page.getByText("Saved.").waitFor()
   })
 
-  it("is there when somebody looks elsewhere before it is sent, and not on a new form", async () => {
+  it("is still there after a visit to another page before sending, and not in a new form", async () => {
     const { page } = await openPage(`${rules}/new`)
     await page.getByLabel("Action", { exact: true }).fill("UNSENT")
     await page.getByLabel("Period").selectOption("day")
@@ -76,7 +76,7 @@ describe("What was typed into a form", () => {
     expect(await page.getByLabel("Action", { exact: true }).inputValue()).toBe("")
   })
 
-  it("is not kept in the browser where it is a password", async () => {
+  it("is not kept in the browser if it is a password", async () => {
     const { page } = await openPage("/dashboard/account")
     await page.getByLabel("New password").fill("a secret of many words")
     await page.getByLabel("Name", { exact: true }).fill("Ada L.")
@@ -88,7 +88,7 @@ describe("What was typed into a form", () => {
     expect(await page.getByLabel("New password").inputValue()).toBe("")
   })
 
-  it("is there after each of several tries, step by step back", async () => {
+  it("is there for each of several tries, when the visitor goes back step by step", async () => {
     const { page } = await openPage(`${rules}/new`)
     for (const xp of ["10", "20"]) {
       await page.getByLabel("Action", { exact: true }).fill("TRIED")
@@ -103,7 +103,7 @@ describe("What was typed into a form", () => {
     expect(await page.getByLabel("Xp", { exact: true }).inputValue()).toBe("20")
   })
 
-  it("is sent by the confirmation that it needed", async () => {
+  it("is sent by the confirmation of the form", async () => {
     const { page, server } = await openPage("/dashboard/team")
     server.clock.set("2026-11-22T11:00:00Z")
     await page.getByLabel("E-mail address", { exact: true }).fill("alan@example.com")
@@ -126,7 +126,7 @@ describe("What was typed into a form", () => {
     expect(length).toBe(2)
   })
 
-  it("follows the sign-in of somebody who was signed out meanwhile, and is sent on request", async () => {
+  it("survives a sign-out in between, and is sent on request after the sign-in", async () => {
     const { owner, page, server } = await openPage(`${rules}/new`)
     await page.getByLabel("Action", { exact: true }).fill("LATE_ACTION")
     await page.getByLabel("Xp", { exact: true }).fill("7")

@@ -112,7 +112,7 @@ describe("The form of a new key", () => {
     expect((await owner.post(keys, other)).text).toContain("Choose one of the listed options")
   })
 
-  it("takes a name, a limit, an end, origins and addresses, and the key obeys them", async () => {
+  it("takes a name, a limit, an expiry, origins and addresses, and the key obeys them", async () => {
     const { key } = await textAfter(owner, keys, {
       ...wish,
       name: "Shop floor",
@@ -135,7 +135,7 @@ describe("The form of a new key", () => {
     expect(await statusWith(key, { origin: "https://other.example" })).toBe(403)
   })
 
-  it("says at its fields all that is wrong, keeps what was typed, and creates nothing", async () => {
+  it("marks all faults at their fields, keeps the typed texts, and creates nothing", async () => {
     const before = await run(server.keys.list)
     const typed = {
       ...wish,
@@ -192,7 +192,7 @@ describe("The list", () => {
     expect(await rows("?offset=999999")).toEqual([])
   })
 
-  it("is for viewers, too, without anything to change", async () => {
+  it("is visible to viewers, without any form", async () => {
     const { text } = await viewer.get(`${keys}?status=all`)
     expect(text).toContain("Shop floor")
     expect(text).not.toContain("Revoke")
@@ -205,7 +205,7 @@ describe("The list", () => {
 })
 
 describe("A key of production", () => {
-  it("asks for the password before it is created or rotated, not before it is revoked", async () => {
+  it("needs a confirmation to be created or rotated, but not to be revoked", async () => {
     const fresh = await startDashboard()
     try {
       await run(
@@ -239,7 +239,7 @@ describe("A key of production", () => {
 })
 
 describe("Behind a trusted proxy", () => {
-  it("a session has the address of the person, not the one that somebody wrote into the field", async () => {
+  it("a session has the address of the visitor, not a forged one", async () => {
     const ranges = new AddressRanges(["127.0.0.1/32"])
     const trustedProxies = { ranges, field: "x-forwarded-for" } as const
     const fresh = await startDashboard({}, { trustedProxies })

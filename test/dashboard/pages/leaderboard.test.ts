@@ -36,14 +36,14 @@ beforeAll(async () => {
 afterAll(() => places.server.stop())
 
 describe("The leaderboard", () => {
-  it("without anybody says what earns a place", async () => {
+  it("says how to get a place if it is empty", async () => {
     const { text } = await board()
     expect(text).toContain("Nobody has earned xp here yet")
     expect(text).toContain('/dashboard/shop/sandbox/rules"')
     expect(text).not.toContain("<table>")
   })
 
-  it("ranks by xp, ties alike in the order reached, without hidden users and those of other environments", async () => {
+  it("ranks by xp, with ties in the order reached, without hidden users and other environments", async () => {
     await rewardXp("first", 300)
     await rewardXp("tie b", 200)
     await rewardXp("tie a", 200)
@@ -66,7 +66,7 @@ describe("The leaderboard", () => {
     expect(text).toContain("Hidden users and users without xp are not listed.")
   })
 
-  it("shows the page around a user, and from there the pages beside it", async () => {
+  it("shows the page around a user, with links to the pages before and after", async () => {
     const events = Array.from(
       { length: 130 },
       (_, index) => `many-${String(index).padStart(3, "0")}`,
@@ -83,7 +83,7 @@ describe("The leaderboard", () => {
     expect(after.text).not.toContain("<strong><a")
   })
 
-  it("has at most 100 rows a page, and ends where the users end", async () => {
+  it("has at most 100 rows a page, and ends after the last user", async () => {
     expect((await board("?limit=100")).rows).toHaveLength(100)
     const more = await board("?limit=101")
     expect(more.status).toBe(400)
@@ -91,7 +91,7 @@ describe("The leaderboard", () => {
     expect((await board("?offset=5000")).text).toContain("The leaderboard ends before this page.")
   })
 
-  it("says of a user who is not listed or does not exist which of both", async () => {
+  it("tells a user who is not listed from a user who does not exist", async () => {
     const unlisted = await board("?around=hidden")
     expect(unlisted).toMatchObject({ status: 200 })
     expect(unlisted.text).toContain("<bdi>hidden</bdi> is not listed here.")
@@ -108,7 +108,7 @@ describe("A window of the leaderboard", () => {
     ["weekly", "2026-11-16 to 2026-11-22, UTC", limits.boardWeeklyWindowsKept],
     ["monthly", "2026-11-01 to 2026-11-30, UTC", limits.boardMonthlyWindowsKept],
   ])(
-    "%s leads back to the oldest one that is kept, and forward to the open one",
+    "%s links back to the oldest kept window, and forward to the open one",
     async (kind, days, kept) => {
       const open = await board(`?window=${kind}`)
       expect(open.text).toContain(`<span>${days}</span>`)
@@ -134,14 +134,14 @@ describe("A window of the leaderboard", () => {
     },
   )
 
-  it("that closed without any xp says so, and asks for no rule", async () => {
+  it("says so if it closed without any xp, and does not ask for a rule", async () => {
     const { status, text } = await board("?window=daily&at=2026-11-10")
     expect(status).toBe(200)
     expect(text).toContain("Nobody earned xp in this window.")
     expect(text).not.toContain("create a rule")
   })
 
-  it("that cannot be read is marked at the field of its day", async () => {
+  it("is marked at the field of its day if it cannot be read", async () => {
     for (const at of ["2020-01-01", "2099-01-01", "tomorrow"]) {
       const { status, text } = await board(`?window=daily&at=${at}`)
       expect({ at, status }).toEqual({ at, status: 400 })
@@ -152,11 +152,11 @@ describe("A window of the leaderboard", () => {
     expect(text).toContain('role="alert"')
   })
 
-  it("is left behind by the one of all time, with its day", async () => {
+  it("and its day are dropped when all time is chosen", async () => {
     expect((await board("?window=all_time&at=2026-11-01")).status).toBe(200)
   })
 
-  it("that closed keeps its ranks, which the next one shows as those before", async () => {
+  it("keeps its ranks after it closed, and the next one shows them as previous ranks", async () => {
     const { server } = places
     const path = "/dashboard/bank/production/leaderboard"
     const owner = places.api("bank", "production")

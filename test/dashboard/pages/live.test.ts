@@ -47,7 +47,7 @@ const accountNamed = async (server: DashboardServer, name: string): Promise<stri
 }
 
 describe("The page Live", () => {
-  it("begins with the last messages from before, and none of an erased user", async () => {
+  it("begins with the last messages sent before, without those of an erased user", async () => {
     const { key, send, server, viewer } = await start({ streamHeartbeatMs: 50 })
     await send("before")
     await send("erased-user")
@@ -108,7 +108,7 @@ describe("The stream of a page", () => {
     expect(text).not.toContain("data:")
   })
 
-  it("takes at most its account's places, and none of the others that API clients need", async () => {
+  it("uses at most the places of its account, and none of the places of API clients", async () => {
     const { key, server, viewer } = await start()
     const streams = []
     for (let count = 0; count < limits.streamsOfAccountMax; count++) {

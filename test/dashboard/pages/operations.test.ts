@@ -60,7 +60,7 @@ describe("Operations", () => {
     expect(text).toContain("at most 1,000,000")
   })
 
-  it("say so where there is nothing to measure, and where it is beyond the buckets", async () => {
+  it("say so if there is nothing to measure, and if a value is beyond the buckets", async () => {
     const quiet = await textOf()
     expect(valueIn(quiet, "Event latency, p99")).toBe("no events")
     expect(valueIn(quiet, "Newest good archive")).toBe("none yet")
@@ -82,7 +82,7 @@ describe("Operations", () => {
     expect(await textOf({ isDatabaseAway: true })).toContain("PostgreSQL does not answer")
   })
 
-  it("show the servers and partitions of a cluster, and nothing of one where there is none", async () => {
+  it("show the servers and partitions of a cluster, and no such section without a cluster", async () => {
     expect(await textOf()).not.toContain("Cluster")
     const partition = {
       epoch: 7,
@@ -141,7 +141,7 @@ describe("Operations", () => {
     )
   })
 
-  it("say which of several partitions they show, and lead to the others", async () => {
+  it("say which of several partitions they show, and link to the others", async () => {
     const status = { epoch: 1, since: "2026-11-22T09:00:00.000Z", records: 1, load: 0, format: 2 }
     const text = await textOf({
       place: { partition: 3, address: "10.0.0.5:8082" },
@@ -192,7 +192,7 @@ rm -rf /var/tmp/back`)
     archives = stillServer.archives
   })
 
-  it("begin an archive at the push of a button, once, and log who did", async () => {
+  it("start one archive by a button, and log who did", async () => {
     let begun = 0
     createArchive = Effect.sync(() => {
       begun++
@@ -209,7 +209,7 @@ rm -rf /var/tmp/back`)
     createArchive = stillServer.createArchive
   })
 
-  it("are for owners alone: others have no link to the page, and do not find it", async () => {
+  it("are for owners only: others have no link to the page and get 404", async () => {
     expect(await textOf()).toContain(`<a href="${path}" aria-current="page">Operations</a>`)
     await Effect.runPromise(
       server.keys.create({ project: "shop", environment: "sandbox", scope: "full", tier: "free" }),

@@ -37,7 +37,7 @@ describe("Actions that no definition names", () => {
     expect(await read(`${base}/rules`)).not.toContain("Events without a definition")
   })
 
-  it("are three of many on the overview, and how many more there are", async () => {
+  it("are counted on the overview beyond the first three", async () => {
     const production = places.api("shop", "production")
     const events = Array.from({ length: 5 }, (_, index) => ({
       userId: "ada",

@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 
 describe("Many projects", () => {
-  it("are listed a hundred at a time, archived ones last", async () => {
+  it("are listed in pages of a hundred, archived ones last", async () => {
     const many = await startDashboard()
     try {
       const browser = await many.owner()
@@ -57,7 +57,7 @@ describe("Many projects", () => {
 })
 
 describe("Projects", () => {
-  it("are explained while there is none, and created by a form that marks a wrong name", async () => {
+  it("are explained as long as there is none, and created by a form that marks a wrong name", async () => {
     expect((await owner.get("/dashboard")).text).toContain("A project is one app or product.")
     const wrong = await owner.post("/dashboard/projects", { name: "My Shop" })
     expect(wrong.status).toBe(400)
@@ -71,7 +71,7 @@ describe("Projects", () => {
     expect(again.text).toContain("A project has the name shop already.")
   })
 
-  it("that are renamed while a key is created keep their name, and no other project is made", async () => {
+  it("keep their new name if they are renamed while a key is created, and no other project appears", async () => {
     const id = await projectId("shop")
     const wish = { scope: "full", tier: "free", expires: "never" }
     const names = ["shop", ...Array.from({ length: 10 }, (_, round) => `store${round}`)]
@@ -118,7 +118,7 @@ describe("Projects", () => {
     expect((await owner.get("/dashboard/old/production/keys")).status).toBe(200)
   })
 
-  it("are archived only by somebody who has confirmed lately", async () => {
+  it("are archived only after a recent confirmation", async () => {
     await owner.post("/dashboard/projects", { name: "kept" })
     const id = await projectId("kept")
     server.clock.set("2026-11-22T11:00:00Z")

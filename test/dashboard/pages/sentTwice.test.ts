@@ -34,7 +34,7 @@ const countLogged = async (action: string) =>
   (await server.logged()).filter((entry) => entry.action === action).length
 
 describe("A form that is sent twice", () => {
-  it("makes one key, which the page after it shows", async () => {
+  it("creates one key, which the next page shows", async () => {
     const before = await countKeys()
     const { location } = await sendTwice(keys, keys, { name: "Backend" })
     expect(await countKeys()).toBe(before + 1)
@@ -42,14 +42,14 @@ describe("A form that is sent twice", () => {
     expect(await countLogged("key.create")).toBe(1)
   })
 
-  it("rotates a key once, and shows the new one", async () => {
+  it("rotates a key once, and the next page shows the new key", async () => {
     const { id } = (await Effect.runPromise(server.keys.list)).at(-1)!
     const { location } = await sendTwice(keys, `${keys}/${id}/rotate`)
     expect(keyTextIn((await owner.get(location)).text)).toBeDefined()
     await sendTwice(keys, `${keys}/${id}/revoke`)
   })
 
-  it("makes one link to join, one to reset, and one project", async () => {
+  it("creates one invitation, one reset link, and one project", async () => {
     const team = "/dashboard/team"
     const { location } = await sendTwice(team, `${team}/invite`, {
       role: "owner",
@@ -65,7 +65,7 @@ describe("A form that is sent twice", () => {
     await sendTwice("/dashboard", "/dashboard/projects", { name: "arcade" })
   })
 
-  it("is another with other texts, in another session, or a minute later", async () => {
+  it("counts as a new form with other texts, in another session, or a minute later", async () => {
     const before = await countKeys()
     const { fields } = await sendTwice(keys, keys)
     await owner.post(keys, { ...fields, name: "Another" })

@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 
 describe("The page of an account", () => {
-  it("gives a role in one more project, replaces it there, and takes it away, whatever the others are", async () => {
+  it("adds, replaces and removes a role in one project, without effect on other projects", async () => {
     const projects = async () => (await accountNamed("bob")).access.projects
     expect((await post("bob", "access", { role: "admin", project: "bank" })).status).toBe(303)
     expect(await projects()).toEqual([
@@ -49,7 +49,7 @@ describe("The page of an account", () => {
     expect(last.text).toContain("must name at least one project, or make the account an owner")
   })
 
-  it("undoes no change of another owner that comes at the same moment", async () => {
+  it("does not undo a change that another owner makes at the same time", async () => {
     for (let round = 0; round < 10; round++) {
       await post("bob", "access", { role: "admin", project: "shop" })
       await post("bob", "access", { role: "viewer", project: "bank" })
@@ -72,7 +72,7 @@ describe("The page of an account", () => {
     expect((await bob.get("/dashboard/account")).location).toContain("/sign-in")
   })
 
-  it("marks a role or a project that there is none of", async () => {
+  it("marks an unknown role or project", async () => {
     const role = await post("bob", "access", { role: "emperor", project: "shop" })
     expect(role.status).toBe(400)
     expect(role.text).toMatch(/<select id="role"[^>]* aria-invalid="true"/)
@@ -80,7 +80,7 @@ describe("The page of an account", () => {
     expect(project.text).toMatch(/<select id="project"[^>]* aria-invalid="true"/)
   })
 
-  it("makes owners and takes that back, but never from the last one", async () => {
+  it("gives and takes the role of owner, but never takes it from the last owner", async () => {
     await post("bob", "access", { role: "owner" })
     expect((await accountNamed("bob")).access).toEqual({ owner: true, projects: [] })
     await post("bob", "access", { role: "viewer", project: "bank" })
@@ -103,7 +103,7 @@ describe("The page of an account", () => {
     expect((await owner.post(`/dashboard/team/${id}/reset`)).status).toBe(404)
   })
 
-  it("lists many accounts a hundred at a time", async () => {
+  it("lists many accounts in pages of a hundred", async () => {
     const { text } = await owner.get("/dashboard/team?offset=100")
     expect(text).toContain("none of 1")
   })

@@ -159,7 +159,7 @@ describe("A webhook", () => {
     expect(receiver.received[0]!.message.type).toBe("webhook.test")
   })
 
-  it("is changed by its form, which has what was saved", async () => {
+  it("is changed by its form, which shows the saved values", async () => {
     const more = [["description", "Wall of fame"]] as const
     const { address } = await create("https://one.example.com/", ["quest.*", "*"], sandbox, more)
     const form = (await owner.get(`${address}/change`)).text
@@ -177,7 +177,7 @@ describe("A webhook", () => {
     expect((await owner.get(`${address}/change`)).text).toMatch(/value="level\.\*" checked/)
   })
 
-  it("is created once, however often one form is sent", async () => {
+  it("is created once, however often its form is sent", async () => {
     const { text } = await owner.get(`${sandbox}/new`)
     const [, once] = /name="idempotencyKey" value="([^"]+)"/.exec(text)!
     const fields = newWebhook("https://twice.example.com/", ["*"], [["idempotencyKey", once!]])
@@ -201,7 +201,7 @@ describe("A webhook", () => {
 })
 
 describe("A webhook whose receiver fails", () => {
-  it("says so with the last failure above its numbers, and on the overview, until an attempt succeeds", async () => {
+  it("shows the last failure above its counts, and an alert on the overview, until an attempt succeeds", async () => {
     const webhooks = { allowed: new AllowedRanges(["127.0.0.0/8"]), schedule: [60_000] }
     const fresh = await startDashboard({}, { webhooks })
     try {
@@ -264,7 +264,7 @@ describe("The form of a webhook", () => {
     ["javascript:alert(1)", "URL must be an http or https URL."],
     ["https://ada:pass@example.com/", "URL must not contain a user name or password."],
     ["https://10.0.0.1/", `URL ${notReachable}.`],
-  ])("marks a URL that cannot be one at its field: %s", async (url, fault) => {
+  ])("marks an unusable URL at its field: %s", async (url, fault) => {
     const { status, text } = await owner.post(`${sandbox}/new`, newWebhook(url, ["xp.earned"]))
     expect(status).toBe(400)
     expect(marked(text)).toEqual([fault])
@@ -272,7 +272,7 @@ describe("The form of a webhook", () => {
     expect(text).toContain('value="xp.earned" checked')
   })
 
-  it("tells all that is wrong at once, each at its field", async () => {
+  it("marks all faults at once, each at its field", async () => {
     const fields: Fields = [["description", "x".repeat(limits.descriptionCharactersMax + 1)]]
     const { status, text } = await owner.post(`${sandbox}/new`, fields)
     expect(status).toBe(400)
@@ -296,7 +296,7 @@ describe("The form of a webhook", () => {
     ])
   })
 
-  it("marks a time to recover from that is none, or lies ahead", async () => {
+  it("marks a time of recovery that is malformed or in the future", async () => {
     const { address } = await create("https://recover.example.com/")
     for (const [since, fault] of [
       ["yesterday", "must be a time in ISO 8601"],
@@ -355,7 +355,7 @@ describe("Deliveries", () => {
     }
   })
 
-  it("show what a receiver answers as text, bounded, and nothing hidden in it", async () => {
+  it("show the reply of a receiver as bounded text, with hidden characters visible", async () => {
     const receiver = await receiving()
     const hostile = `</pre><script>alert(1)</script>\u202egnp.exe\u0000${"<".repeat(8_000)}`
     receiver.answer = answer(200, {}, hostile)
@@ -370,7 +370,7 @@ describe("Deliveries", () => {
     expect(details.match(/&lt;/g)!.length).toBeLessThan(1_100)
   })
 
-  it("whose user was erased have no body, and say so", async () => {
+  it("have no body if their user was erased, and say so", async () => {
     const receiver = await receiving()
     const { address } = await create(receiver.url())
     await reward("gone-user")
@@ -385,7 +385,7 @@ describe("Deliveries", () => {
 })
 
 describe("Ids of another environment", () => {
-  it("lead to no webhook and no delivery, on every page and form", async () => {
+  it("find no webhook and no delivery, on every page and form", async () => {
     const receiver = await receiving()
     const { address } = await create(receiver.url())
     await reward("frida")
@@ -423,7 +423,7 @@ describe("Ids of another environment", () => {
 })
 
 describe("A viewer", () => {
-  it("sees webhooks and deliveries, no secret, and no form but that to sign out", async () => {
+  it("sees webhooks and deliveries, but no secret and no form except sign-out", async () => {
     const receiver = await receiving()
     const { address, location } = await create(receiver.url())
     await reward("gil")
@@ -448,13 +448,13 @@ describe("A viewer", () => {
 })
 
 describe("Production", () => {
-  it("has an empty list that says what a webhook is for", async () => {
+  it("has an empty list that explains webhooks", async () => {
     const { text } = await owner.get("/dashboard/shop/production/webhooks")
     expect(text).toContain("A webhook sends a signed message to your server")
     expect(text).toContain("production has no webhook yet.")
   })
 
-  it("is named by its dialogs, and asks for a confirmation before secrets, deletion and another receiver", async () => {
+  it("is named in dialogs, and needs a confirmation for secrets, deletion and another receiver", async () => {
     const fresh = await startDashboard()
     try {
       await Effect.runPromise(

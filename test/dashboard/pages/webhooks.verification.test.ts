@@ -57,7 +57,7 @@ const tries = async (command: string, file: string): Promise<void> => {
 
 const hasPython = spawnSync("python3", ["--version"]).status === 0
 
-describe("A receiver to copy takes what Laurel signed, and nothing else", () => {
+describe("A receiver to copy accepts only messages that Laurel signed", () => {
   it("in JavaScript", () => tries(process.execPath, "receiver.mjs"))
 
   it.skipIf(!hasPython)("in Python", () => tries("python3", "receiver.py"))

@@ -11,8 +11,8 @@ const form = {
   action: "invitation.create",
 }
 
-describe("What a session comes back to", () => {
-  it("is a page as it was, with its status, any number of times, for that session alone", () => {
+describe("A session's kept pages and forms", () => {
+  it("show the same page with its status, any number of times, to that session only", () => {
     const kept = new Kept(() => 0)
     const name = kept.keepPage(pageOf("typed"), "ses_1")
     for (let times = 0; times < 2; times++) {
@@ -24,7 +24,7 @@ describe("What a session comes back to", () => {
     expect(kept.form(name, "ses_1")).toBeUndefined()
   })
 
-  it("has new keys for its forms each time, so that a changed form is no repetition", () => {
+  it("have new idempotency keys each time, so that a changed form does not count as sent", () => {
     const kept = new Kept(() => 0)
     const field = html`<input type="hidden" name="idempotencyKey" value="first">`
     const name = kept.keepPage(pageReply(200, field), "ses_1")
@@ -33,7 +33,7 @@ describe("What a session comes back to", () => {
     expect(bodies[0]).not.toBe(bodies[1])
   })
 
-  it("is a form that is sent once", () => {
+  it("return a form once", () => {
     const kept = new Kept(() => 0)
     const name = kept.keepForm(form, "ses_1")
     expect(kept.takeForm(name, "ses_2")).toBeUndefined()
@@ -43,7 +43,7 @@ describe("What a session comes back to", () => {
     expect(kept.size).toBe(0)
   })
 
-  it(`lasts ${limits.keptPagesMs} ms`, () => {
+  it(`last ${limits.keptPagesMs} ms`, () => {
     let now = 0
     const kept = new Kept(() => now)
     const name = kept.keepPage(pageOf("typed"), "ses_1")
@@ -55,7 +55,7 @@ describe("What a session comes back to", () => {
     expect(kept.size).toBe(1)
   })
 
-  it(`is the newest ${limits.keptPagesOfSessionMax} of a session, whatever other sessions keep`, () => {
+  it(`are the newest ${limits.keptPagesOfSessionMax} of the session, whatever other sessions keep`, () => {
     const kept = new Kept(() => 0)
     const other = kept.keepPage(pageOf("other"), "ses_2")
     const names = Array.from({ length: limits.keptPagesOfSessionMax + 1 }, (_, index) =>
@@ -67,7 +67,7 @@ describe("What a session comes back to", () => {
     expect(kept.size).toBe(limits.keptPagesOfSessionMax + 1)
   })
 
-  it(`has at most ${limits.keptPagesBytesMax} bytes, of all sessions: the oldest are dropped`, () => {
+  it(`have at most ${limits.keptPagesBytesMax} bytes over all sessions: the oldest are dropped`, () => {
     const kept = new Kept(() => 0)
     const half = "x".repeat(limits.keptPagesBytesMax / 2)
     const names = [1, 2, 3].map((number) => kept.keepPage(pageOf(half), `ses_${number}`))

@@ -23,7 +23,7 @@ const createdBy = async (fields: Record<string, string>): Promise<Json> => {
 }
 
 describe("The form of a new badge", () => {
-  it("creates what was typed, for each kind of criteria", async () => {
+  it("creates the typed badge, for each kind of criteria", async () => {
     const condition = { path: "a", op: "eq", value: 1 }
     const typed = {
       "criteria.where.0.path": "a",
@@ -60,7 +60,7 @@ describe("The form of a new badge", () => {
     }
   })
 
-  it("shows the fields of the kind that was chosen, and keeps the rest", async () => {
+  it("shows the fields of the chosen kind, and keeps the other texts", async () => {
     const fields = { ...simple, description: "typed", "criteria.kind": "streak", intent: "kind" }
     const { text } = await world.owner.post(`${badges}/new/draft`, fields)
     const shown = fieldsOf(text, `${badges}/new`)
@@ -97,12 +97,12 @@ describe("The form of a new badge", () => {
 })
 
 describe("The form of a badge", () => {
-  it("saved as it is shown changes nothing, for badges of every kind", async () => {
+  it("changes nothing if it is saved unchanged, for badges of every kind", async () => {
     const known = new Map([["streak", ["daily"]]])
     await roundTrip(world, { schema: "NewBadge", list: "badges", count: 30, known })
   })
 
-  it("changes the kind of the criteria, and empties what was emptied", async () => {
+  it("changes the kind of the criteria, and clears cleared fields", async () => {
     const badge = await createdBy({ ...counted, name: "Kind", icon: "x", description: "y" })
     const address = `${badges}/${badge.id}`
     const fields = fieldsOf((await world.owner.get(address)).text, address)
@@ -138,7 +138,7 @@ describe("The buttons of a badge", () => {
     expect((await world.owner.get(`${badges}?archived=true`)).text).toContain(badge.id)
   })
 
-  it("start a backfill, once however often the form is sent, and tell how far it is", async () => {
+  it("start one backfill however often the form is sent, and show its progress", async () => {
     for (const userId of ["a", "b", "c"]) {
       await world.api("POST", "/v1/events", { userId, action: "PAST" })
     }

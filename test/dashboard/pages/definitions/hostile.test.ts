@@ -150,7 +150,7 @@ describe("Forms that no page sent", () => {
     "x:y",
   ]
 
-  it("get a page and never an internal error, at every address", async () => {
+  it("are answered by a page and never by an internal error, at every address", async () => {
     const random = randomOf(23)
     const pick = <A>(items: ReadonlyArray<A>): A => items[Math.floor(random() * items.length)]!
     const addresses = [
@@ -173,7 +173,7 @@ describe("Forms that no page sent", () => {
     expect([...statuses].sort()).toEqual(expect.arrayContaining([200, 400]))
   })
 
-  it("with more rows than a definition has get no larger page", async () => {
+  it("get no larger page for more rows than a definition may have", async () => {
     const rows: Record<string, string> = {}
     for (let row = 0; row < 3_000; row++) rows[`where.${row}.op`] = "eq"
     expect(new URLSearchParams(rows).toString().length).toBeLessThan(limits.pageBodyBytesMax)

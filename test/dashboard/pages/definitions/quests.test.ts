@@ -25,7 +25,7 @@ const createdBy = async (fields: Record<string, string>): Promise<Json> => {
 const read = async (id: string): Promise<Json> => (await world.api("GET", `/v1/quests/${id}`)).json
 
 describe("The form of a new quest", () => {
-  it("creates what was typed, steps with their conditions included", async () => {
+  it("creates the typed quest, with its steps and their conditions", async () => {
     const badge = (
       await world.api("POST", "/v1/badges", { name: "B", criteria: { kind: "manual" } })
     ).json.id
@@ -73,7 +73,7 @@ describe("The form of a new quest", () => {
     })
   })
 
-  it("gets rows in rows without being saved", async () => {
+  it("gets rows inside rows without being saved", async () => {
     const typed = { ...simple, ...step, title: "Rows" }
     const draft = async (intent: string, fields: Record<string, string>) =>
       fieldsOf(
@@ -124,7 +124,7 @@ describe("The form of a new quest", () => {
 })
 
 describe("The form of a quest", () => {
-  it("saved as it is shown changes nothing, for quests of every kind", async () => {
+  it("changes nothing if it is saved unchanged, for quests of every kind", async () => {
     await roundTrip(world, {
       schema: "NewQuest",
       list: "quests",
@@ -179,7 +179,7 @@ describe("The form of a quest", () => {
     expect(cellsOf(again.text, "Quests")).toEqual(["Once: completed", "Once: completed"])
   })
 
-  it("overwrites no change of somebody else that it does not show", async () => {
+  it("does not overwrite a change by somebody else that it did not show", async () => {
     const quest = await createdBy({ ...simple, ...step, title: "Both" })
     const address = `${quests}/${quest.id}`
     const fields = fieldsOf((await world.owner.get(address)).text, address)
@@ -212,7 +212,7 @@ describe("The buttons of a quest", () => {
 })
 
 describe("A metadata patch", () => {
-  it("makes one object of any other, for generated objects", () => {
+  it("changes any generated object into any other", () => {
     const random = randomOf(3)
     const pick = <A>(items: ReadonlyArray<A>): A => items[Math.floor(random() * items.length)]!
     const objectOf = (depth: number): Record<string, unknown> =>

@@ -20,7 +20,7 @@ const createdBy = async (fields: Record<string, string>): Promise<Json> => {
 const simple = { action: "TAP", "reward.xp": "5", enabled: "true" }
 
 describe("The form of a new rule", () => {
-  it("creates what was typed, and only once however often it is sent", async () => {
+  it("creates the typed rule, and only one however often it is sent", async () => {
     const page = await world.owner.get(`${rules}/new`)
     const fields = {
       ...fieldsOf(page.text, `${rules}/new`),
@@ -62,7 +62,7 @@ describe("The form of a new rule", () => {
     expect(json.rules.filter(({ action }: Json) => action === "PURCHASE")).toHaveLength(1)
   })
 
-  it("gets another row of conditions, or one less, without being saved", async () => {
+  it("gets or loses a row of conditions without being saved", async () => {
     const typed = {
       ...simple,
       action: "ROWS",
@@ -132,11 +132,11 @@ describe("The form of a new rule", () => {
 })
 
 describe("The form of a rule", () => {
-  it("saved as it is shown changes nothing, for rules of every kind", async () => {
+  it("changes nothing if it is saved unchanged, for rules of every kind", async () => {
     await roundTrip(world, { schema: "NewRule", list: "rules", count: 60 })
   })
 
-  it("changes the rule, and empties what was emptied", async () => {
+  it("changes the rule, and clears cleared fields", async () => {
     const rule = await createdBy({
       ...simple,
       action: "CHANGE",
@@ -167,7 +167,7 @@ describe("The form of a rule", () => {
     })
   })
 
-  it("overwrites no change of somebody else that it does not show", async () => {
+  it("does not overwrite a change by somebody else that it did not show", async () => {
     const rule = await createdBy({ ...simple, action: "BOTH" })
     const address = `${rules}/${rule.id}`
     const fields = fieldsOf((await world.owner.get(address)).text, address)
@@ -192,7 +192,7 @@ describe("The form of a rule", () => {
     })
   })
 
-  it("shows a viewer everything and lets nothing be changed", async () => {
+  it("shows a viewer everything and cannot be changed", async () => {
     const rule = await createdBy({ ...simple, action: "LOOK" })
     const { text } = await world.viewer.get(`${rules}/${rule.id}`)
     expect(text).toMatch(/<fieldset class="bare" disabled>/)
@@ -219,7 +219,7 @@ describe("Try", () => {
   const send = () =>
     world.api("POST", "/v1/events", { userId: "trier", action: "TRIED", metadata: { n: 3 } })
 
-  it("tells what an event earns now and with the rule, which then happens once it is saved", async () => {
+  it("shows what an event earns now and with the rule, and the saved rule gives just that", async () => {
     const draft = { ...simple, ...conditions, action: "TRIED", "reward.xp": "150" }
     const { status, text } = await world.owner.post(`${rules}/new/draft`, { ...draft, ...event })
     expect(status).toBe(200)
@@ -238,7 +238,7 @@ describe("Try", () => {
     expect((await send()).json.xp).toEqual({ earned: 60, total: 210 })
   })
 
-  it("marks what is wrong with the event and with the rule at their fields", async () => {
+  it("marks the faults of the event and of the rule at their fields", async () => {
     const wrong = { ...event, "event.userId": "x".repeat(500), "event.metadata": '{"n": }' }
     const { status, text } = await world.owner.post(`${rules}/new/draft`, {
       ...simple,
@@ -269,7 +269,7 @@ describe("The first try of a rule", () => {
     expect(fieldsOf(text, `${rules}/new`)).toMatchObject(blank)
   })
 
-  it("marks a wrong action at the rule alone, and takes it once it is corrected there", async () => {
+  it("marks a wrong action at the rule only, and accepts the corrected one", async () => {
     const refused = await tried({ action: "first try", "reward.xp": "50" })
     expect([refused.status, markedIn(refused.text)]).toEqual([400, ["action"]])
     expect(refused.text).toContain("Nothing was tried: see the fields that are marked.")
@@ -305,7 +305,7 @@ describe("The buttons of a rule", () => {
     expect(twice.text).toContain("No rule of this project has this id.")
   })
 
-  it("are written to the log with the rule's id", async () => {
+  it("are logged with the rule's id", async () => {
     const { id } = await createdBy({ ...simple, action: "LOGGED" })
     await world.owner.post(`${rules}/${id}/pause`)
     await world.owner.post(`${rules}/new/draft`, { intent: "add:where" })

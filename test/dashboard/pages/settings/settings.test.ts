@@ -31,7 +31,7 @@ const draft = (fields: Fields, intent: string) =>
   world.owner.post(`${settings}/draft`, { ...fields, intent })
 
 describe("The form of the settings", () => {
-  it("saved as it is shown changes nothing, for generated settings", async () => {
+  it("changes nothing if it is saved unchanged, for generated settings", async () => {
     const { json: document } = await world.api("GET", "/openapi.json")
     const values = new SchemaValues(document, randomOf(5), new Map([["key", ["a", "b", "c"]]]))
     let count = 0
@@ -48,7 +48,7 @@ describe("The form of the settings", () => {
     expect(count).toBe(30)
   })
 
-  it("saves what was typed, and empties what was emptied", async () => {
+  it("saves the typed texts, and clears cleared fields", async () => {
     const fields = {
       ...(await shown()),
       name: "Language school",
@@ -115,7 +115,7 @@ describe("The form of the settings", () => {
     expect(await read()).toMatchObject({ timezone: "UTC", levelCurve: start.levelCurve })
   })
 
-  it("overwrites no change of somebody else that it does not show", async () => {
+  it("does not overwrite a change by somebody else that it did not show", async () => {
     const fields = await shown()
     await world.api("PATCH", "/v1/project", { timezone: "Asia/Tokyo" })
     const mine = { ...fields, "levelCurve.base": "70" }
@@ -129,7 +129,7 @@ describe("The form of the settings", () => {
     expect(await read()).toMatchObject({ timezone: "UTC", levelCurve: { base: 70 } })
   })
 
-  it("shows which actions users may send themselves, before they may", async () => {
+  it("shows which actions users may send themselves, before it is saved", async () => {
     const { text } = await draft({ ...(await shown()), clientActions: "TAP" }, "preview")
     expect(text).toContain("<li>Users may send TAP themselves.</li>")
     expect(text).toContain("<li>Users may not send LIKE themselves any more.</li>")
@@ -149,7 +149,7 @@ describe("The form of the settings", () => {
     await world.api("DELETE", `/v1/badges/${json.id}`)
   })
 
-  it("shows a viewer everything and lets nothing be changed", async () => {
+  it("shows a viewer everything and cannot be changed", async () => {
     const { text } = await world.viewer.get(settings)
     expect(fieldsOf(text, settings)).toMatchObject({ timezone: "UTC", "streaks.0.key": "daily" })
     expect(text).toMatch(/<fieldset class="bare" disabled>/)
@@ -168,7 +168,7 @@ describe("The preview of a change", () => {
     await world.api("PUT", "/v1/users/hidden", { hidden: true })
   })
 
-  it("counts the users of each level as they are once it is saved", async () => {
+  it("counts the users of each level as they will be after saving", async () => {
     const fields = {
       ...(await shown()),
       "levelCurve.kind": "table",
@@ -197,7 +197,7 @@ describe("The preview of a change", () => {
     expect(columns(text, 3)).toEqual(await countsNow())
   })
 
-  it("tells when windows would end, and which streaks change", async () => {
+  it("says when windows would end, and which streaks would change", async () => {
     world.server.clock.set("2026-11-22T20:00:00Z")
     const fields = {
       ...(await shown()),

@@ -63,7 +63,7 @@ describe("Granting a reward", () => {
     expect([...user.badges.keys()]).toEqual([badge.id])
   })
 
-  it("tells it once: a reload shows no notice", async () => {
+  it("shows a notice once: a reload shows none", async () => {
     await grantXp("told-once", 1)
     const { after, location } = await send(`${base}/users/told-once/reward`, {
       type: "xp",
@@ -73,7 +73,7 @@ describe("Granting a reward", () => {
     expect((await places.admin.get(location!)).text).not.toContain('class="done"')
   })
 
-  it("is done once for two clicks on one form, and again by the form of another page", async () => {
+  it("happens once for two clicks on one form, and again for a new form", async () => {
     await grantXp("clicked", 1)
     const path = `${base}/users/clicked/reward`
     const key = idempotencyKeyOf((await places.admin.get(path)).text)
@@ -89,7 +89,7 @@ describe("Granting a reward", () => {
     expect((await readUser("clicked"))!.xp).toBe(21)
   })
 
-  it("marks each field that is wrong, keeps what was typed, and gives nothing", async () => {
+  it("marks each wrong field, keeps the typed texts, and gives nothing", async () => {
     await grantXp("kept", 1)
     const path = `${base}/users/kept/reward`
     const wrong = [
@@ -133,7 +133,7 @@ describe("Spending points", () => {
   const give = (userId: string, amount: number) =>
     sandbox("POST", `/users/${userId}/rewards`, { type: "points", amount })
 
-  it("takes them, shows the cause in the history, and gives them back", async () => {
+  it("subtracts them, shows the cause in the history, and an undo returns them", async () => {
     await give("buyer", 10)
     const path = `${base}/users/buyer`
     expect((await places.admin.get(path)).text).toContain(`href="${path}/spend"`)
@@ -149,7 +149,7 @@ describe("Spending points", () => {
     expect((await readUser("buyer"))!.points).toBe(10)
   })
 
-  it("is refused with the balance where points are missing, and spends once by two clicks", async () => {
+  it("is refused with the balance if points are missing, and spends once for two clicks", async () => {
     await give("clicker", 3)
     const path = `${base}/users/clicker/spend`
     const short = await send(path, { amount: "4" })
@@ -182,7 +182,7 @@ describe("Sending an event", () => {
     expect((await readUser("player"))!.xp).toBe(31)
   })
 
-  it("marks all fields that are wrong at once", async () => {
+  it("marks all wrong fields at once", async () => {
     await grantXp("scorer", 1)
     const path = `${base}/users/scorer/event`
     const { status, text } = await send(path, { action: "no action", metadata: "{score: 93" })
@@ -193,7 +193,7 @@ describe("Sending an event", () => {
 })
 
 describe("Undoing", () => {
-  it("takes back what an event gave, and is refused the second time with the reason", async () => {
+  it("reverts the earnings of an event, and is refused with the reason the second time", async () => {
     await sandbox("POST", "/rules", { action: "UNDONE", reward: { xp: 120, points: 4 } })
     const { eventId } = await sandbox("POST", "/events", { userId: "undone", action: "UNDONE" })
     const { text } = await places.admin.get(`${base}/users/undone`)
@@ -208,7 +208,7 @@ describe("Undoing", () => {
     expect(again.text).toContain("<h1>User undone</h1>")
   })
 
-  it("takes back a reward", async () => {
+  it("reverts a reward", async () => {
     const first = await sandbox("POST", "/users/covered/rewards", { type: "points", amount: 50 })
     const { text } = await places.admin.get(`${base}/users/covered`)
     const path = `${base}/users/covered/rewards/${first.rewardId}/revoke`
@@ -274,7 +274,7 @@ describe("A profile", () => {
     return fields
   }
 
-  it("is changed where the form was, and keeps what was changed meanwhile", async () => {
+  it("is changed in the edited fields, and keeps changes made meanwhile in the others", async () => {
     await sandbox("PUT", "/users/profiled", {
       displayName: "Ada",
       attributes: { plan: "free", n: 1 },
@@ -312,7 +312,7 @@ describe("A profile", () => {
     })
   })
 
-  it("marks what is wrong, and keeps what was typed", async () => {
+  it("marks its wrong fields, and keeps the typed texts", async () => {
     const fields = fieldsOf((await places.admin.get(path)).text)
     const wrong = { displayName: "x".repeat(201), timezone: "Moon/Base", attributes: "[1" }
     const { status, text } = await send(path, { ...fields, ...wrong })
@@ -349,7 +349,7 @@ describe("Exporting a user", () => {
 })
 
 describe("Erasing a user", () => {
-  it("needs the exact id, and says what happens by when", async () => {
+  it("needs the exact id, and says when all data will be gone", async () => {
     const id = "erased/\u202e1"
     await sandbox("POST", "/events", { userId: id, action: "A" })
     const path = `${userPath(base, id)}/erase`
@@ -366,7 +366,7 @@ describe("Erasing a user", () => {
     expect((await places.admin.get(userPath(base, id))).status).toBe(404)
   })
 
-  it("asks for the password first, and leads back to the user", async () => {
+  it("needs a confirmation, which leads back to the user", async () => {
     const id = "old/session"
     await sandbox("POST", "/events", { userId: id, action: "A" })
     const { server } = places

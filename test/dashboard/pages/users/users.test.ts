@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => places.server.stop())
 
 describe("The list of users", () => {
-  it("of an empty environment says how the first one comes to be", async () => {
+  it("says how to create the first user in an empty environment", async () => {
     const { text } = await page("/dashboard/shop/production/users")
     expect(text).toContain("A user appears here with the first event")
     expect(text).toContain("/v1/events")
@@ -51,7 +51,7 @@ describe("The list of users", () => {
     expect(seen).toEqual(events.map(({ userId }) => `${base}/users/${userId}`))
   })
 
-  it("has at most 100 rows, and an address with a wrong place says so", async () => {
+  it("has at most 100 rows, and refuses a wrong offset", async () => {
     expect(linksIn((await page(`${base}/users?limit=100&query=list-`)).text)).toHaveLength(45)
     expect(await page(`${base}/users?limit=101`)).toMatchObject({ status: 400 })
     expect(await page(`${base}/users?offset=x`)).toMatchObject({ status: 400 })
@@ -59,7 +59,7 @@ describe("The list of users", () => {
     expect(past.text).toContain("The list ends before this page.")
   })
 
-  it("is searched by id and name, and by neither for nobody", async () => {
+  it("is searched by id and name, and says so if nobody matches", async () => {
     await sandbox("PUT", "/users/search-1", { displayName: "Grace Hopper" })
     await sandbox("PUT", "/users/search-2", { displayName: "Ada" })
     expect(linksIn((await page(`${base}/users?query=hopper`)).text)).toEqual([
@@ -70,14 +70,14 @@ describe("The list of users", () => {
     expect(none.text).toContain("No user has <bdi>&lt;i&gt;</bdi> in the id or name.")
   })
 
-  it("that opened nobody goes on as a search", async () => {
+  it("becomes a search if no user has the id to open", async () => {
     const { text } = await page(`${base}/users?query=list-&open=id`)
     expect(text).toContain("No user has the id <bdi>list-</bdi>.")
     const [, next] = /rel="next" href="([^"]+)"/.exec(text)!
     expect(next).toBe(`${base}/users?query=list-&amp;offset=20`)
   })
 
-  it("opens a user by the exact id alone", async () => {
+  it("opens a user only by the exact id", async () => {
     const open = (id: string) =>
       places.viewer.get(`${base}/users?query=${encodeURIComponent(id)}&open=id`)
     expect(await open("search-1")).toMatchObject({
@@ -116,7 +116,7 @@ describe("A user whose id means something elsewhere", () => {
       .replaceAll('"', "&quot;")
       .replaceAll("'", "&#39;")
 
-  it.each(ids)("%j is found by the link of the list, with nothing of another", async (id) => {
+  it.each(ids)("%j is found by the link of the list, and shown as text", async (id) => {
     const events = [{ userId: id, action: "ODD", metadata: { of: id } }]
     await sandbox("POST", "/events/batch", { events })
     const saved = await places.admin.post(`${userPath(base, id)}/profile`, {
@@ -138,7 +138,7 @@ describe("A user whose id means something elsewhere", () => {
     expect(text).not.toMatch(/<b>x|href="javascript:|<title>[^<]*\u202e/)
   })
 
-  it("nobody has is not found, and neither is an address that no id has", async () => {
+  it("is not found if nobody has the id, or the address cannot be an id", async () => {
     expect(await page(`${base}/users/nobody`)).toMatchObject({ status: 404 })
     for (const segment of ["%", "%ff", "x".repeat(129)]) {
       const { status } = await page(`${base}/users/${segment}`)
@@ -177,7 +177,7 @@ describe("The page of a user", () => {
     expect(text).toContain("<td><bdi>daily</bdi></td><td>1</td><td>1</td><td>2026-11-22</td>")
   })
 
-  it("shows a viewer all of it and no form but to search and to sign out", async () => {
+  it("shows a viewer the same, without forms except search and sign-out", async () => {
     const [seen, managed] = await Promise.all([
       page(`${base}/users/ada`),
       page(`${base}/users/ada`, places.admin),
@@ -188,7 +188,7 @@ describe("The page of a user", () => {
     expect(forms(managed)).toBeGreaterThan(4)
   })
 
-  it("names production in each dialog there, and the sandbox in none", async () => {
+  it("names production in each dialog of production, and in no dialog of the sandbox", async () => {
     await places.api("shop", "production")("POST", "/events", { userId: "ada", action: "A" })
     const titles = async (environment: string) => {
       const { text } = await page(`/dashboard/shop/${environment}/users/ada`, places.admin)
@@ -206,7 +206,7 @@ describe("The page of a user", () => {
     }
   })
 
-  it("is that of its own environment, whoever has the same id elsewhere", async () => {
+  it("shows only its own environment, if the id exists elsewhere, too", async () => {
     await places.api("bank", "sandbox")("POST", "/users/twin/rewards", {
       type: "xp",
       amount: 7_070_707,
@@ -230,7 +230,7 @@ describe("The history of a user", () => {
     return text.slice(text.indexOf('<h2 id="history">'))
   }
 
-  it("tells for each fact what caused it", async () => {
+  it("shows the cause of each fact", async () => {
     await sandbox("POST", "/rules", { action: "TOLD", reward: { xp: 120, points: 3 } })
     const event = await sandbox("POST", "/events", {
       userId: "told",
@@ -306,7 +306,7 @@ describe("The history of a user", () => {
     }
   })
 
-  it("shows one kind of fact where one is chosen, and refuses a kind that does not exist", async () => {
+  it("shows only the chosen kind of fact, and refuses an unknown kind", async () => {
     const text = await history("paged", "?kind=xp.earned")
     expect(text).toContain('<option value="xp.earned" selected>')
     expect(new Set([...text.matchAll(/<li title="([^"]+)"/g)].map(([, kind]) => kind))).toEqual(
@@ -317,7 +317,7 @@ describe("The history of a user", () => {
     expect(await page(`${base}/users/paged?cursor=x`)).toMatchObject({ status: 400 })
   })
 
-  it("shows metadata up to a bound for the whole page, and says where it cut", async () => {
+  it("shows metadata up to a bound for the whole page, and says where it was cut", async () => {
     const { pageMetadataCharactersMax: most } = limits
     const bytes = 15_000
     const isCut = async (userId: string, sizes: ReadonlyArray<number>) => {
