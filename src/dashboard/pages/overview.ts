@@ -8,7 +8,7 @@ import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { BodyOf } from "../../http/contract/Operations.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { unmatchedOf } from "../view/Actions.ts"
-import { type Html, html } from "../view/Html.ts"
+import { type Html, html, visible } from "../view/Html.ts"
 import { figures, table } from "../view/Lists.ts"
 import { count } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
@@ -112,15 +112,20 @@ const failingWebhooks = (
   )
 }
 
+const urlCharactersShown = 60
+
+const webhookLink = (base: string, id: string, url: string): Html =>
+  html`<a href="${base}/webhooks/${id}">${visible(url, urlCharactersShown)}</a>`
+
 const stoppedAlert = (base: string, { disabledReason, id, url }: Webhook): Html | undefined => {
   if (disabledReason !== "failing" && disabledReason !== "gone") return undefined
   const why =
     disabledReason === "gone" ? "the receiver answered 410" : "five days of deliveries failed"
-  return html`<p class="alert">The webhook <a href="${base}/webhooks/${id}">${url}</a> is disabled: ${why}.</p>`
+  return html`<p class="alert">The webhook ${webhookLink(base, id, url)} is disabled: ${why}.</p>`
 }
 
 const failingAlert = (base: string, { deliveries, id, url }: CountedWebhook): Html =>
-  html`<p class="alert">Deliveries to the webhook <a href="${base}/webhooks/${id}">${url}</a> fail, ${count(deliveries.pending)} are pending.</p>`
+  html`<p class="alert">Deliveries to the webhook ${webhookLink(base, id, url)} fail, ${count(deliveries.pending)} are pending.</p>`
 
 /** How many actions the alert names. */
 const namedActions = 3
