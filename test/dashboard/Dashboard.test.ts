@@ -171,7 +171,7 @@ describe("A key", () => {
 })
 
 describe("Every page", () => {
-  /** A path of the route, in the project `shop`; ids that exist nowhere stand for the rest. */
+  /** A path of the route in the project `shop`, with ids that do not exist. */
   const pathOf = ({ path }: Route, project = "shop"): string =>
     dashboardPrefix +
     path
@@ -180,8 +180,8 @@ describe("Every page", () => {
       .replace(/:(\w+)/g, (_, name) => `${name}_unknown`)
 
   /**
-   * The outcome of a browser's request to a route. A page that finds nothing under an id is no
-   * hidden page.
+   * The outcome of a request to a route. A page whose id is not found does not count as a hidden
+   * page.
    */
   const outcome = ({ location, status, text }: Reply) => {
     if (status === 403) return "forbidden"
@@ -200,7 +200,7 @@ describe("Every page", () => {
 
   const neededRole = (route: Route) => (route.access === "project" ? route.role : undefined)
 
-  // A route that ends a session ends those of its own browser.
+  // Routes that end a session end the one of their own browser.
   const asked = routes.filter(({ path }) => path !== "/sign-out")
 
   it("is open to the roles of its route, and to no other role", async () => {

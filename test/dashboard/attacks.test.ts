@@ -34,7 +34,7 @@ const join = async (name: string): Promise<Browser> => {
   return browser
 }
 
-/** A thief's browser with all cookies of `browser`. */
+/** The browser of a thief, with all cookies of `browser`. */
 const stolenFrom = ({ cookies }: Browser): Browser => {
   const thief = server.browser()
   for (const [name, text] of cookies) thief.cookies.set(name, text)

@@ -1,4 +1,4 @@
-/** No password, token or key that went through the dashboard is in the bytes of its audit log. */
+/** The bytes of the audit log contain no password, token or key that went through the dashboard. */
 import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { type Browser, password, startDashboard } from "./fixture.ts"
@@ -19,7 +19,7 @@ it("The audit log has no secret, whichever way a secret was created or used", as
     })
     secrets.add((await Effect.runPromise(create)).key)
     const owner = await server.owner()
-    /** Sends a form; the secret that the page after it shows once. */
+    /** Sends a form. Returns the secret that the next page shows once. */
     const made = async (browser: Browser, path: string, fields: Record<string, string>) => {
       const { location, status } = await browser.post(path, fields)
       expect({ path, status }).toEqual({ path, status: 303 })

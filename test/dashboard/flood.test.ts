@@ -1,7 +1,4 @@
-/**
- * Ten thousand attempts to sign in, from many addresses, beside people at work and events that come
- * in.
- */
+/** Ten thousand attempts to sign in from many addresses, while people work and events arrive. */
 import crypto from "node:crypto"
 import { syncBuiltinESMExports } from "node:module"
 import { connect } from "node:net"
@@ -13,10 +10,10 @@ import { Browser, type DashboardServer, password, startDashboard } from "./fixtu
 
 const attempts = 10_000
 const connections = 64
-/** Each visitor beside the attackers rests for so many of their replies. */
+/** The number of replies to attackers for which each other visitor pauses. */
 const repliesBetween = 50
 
-/** Counts the hashes that Node's thread pool is asked for. */
+/** Counts the hashes that Node's thread pool computes. */
 const hashes = { started: 0, running: 0, most: 0 }
 const { argon2 } = crypto
 
@@ -43,8 +40,8 @@ beforeAll(async () => {
       hashes.running--
       callback(error, tag)
     }
-    // The hash of a wrong password takes its time but not its processor: that is for the server and
-    // the attackers.
+    // The hash of a wrong password takes time but no processor, which the server and the attackers
+    // need.
     if (String(parameters.message) === "wrong") setTimeout(ended, 30, null, Buffer.alloc(32))
     else argon2(algorithm, parameters, ended)
   }
@@ -58,8 +55,8 @@ afterAll(async () => {
 })
 
 /**
- * One attempt after the other over a connection from `localAddress`, each answered before the next,
- * while `next` has one.
+ * Sends one attempt after the other over a connection from `localAddress`, while `next` has one.
+ * Waits for each reply.
  */
 const attemptAll = (
   localAddress: string,
@@ -97,7 +94,7 @@ const attemptAll = (
     socket.on("close", () => reject(new Error("the server closed the connection")))
   })
 
-/** Attempts over all connections, each from an address of its own; how often each status came. */
+/** Sends attempts over all connections, each from its own address. Counts the statuses. */
 const flood = async (onReply: () => void): Promise<Record<number, number>> => {
   const statuses: Record<number, number> = {}
   let sent = 0
@@ -113,7 +110,7 @@ const flood = async (onReply: () => void): Promise<Record<number, number>> => {
   return statuses
 }
 
-// Only Linux has every address of 127.0.0.0/8 without being asked.
+// Only Linux has every address of 127.0.0.0/8 by default.
 describe.runIf(process.platform === "linux")("Ten thousand attempts to sign in", () => {
   it("cost a bounded number of hashes, lose no event, and do not lock out known visitors", async () => {
     let replies = 0
@@ -132,7 +129,7 @@ describe.runIf(process.platform === "linux")("Ten thousand attempts to sign in",
         if (isOver) resolve()
         else waiting.push({ from: replies + repliesBetween, resolve })
       })
-    /** Repeats until the flood is over: how often it went well, and what it answered otherwise. */
+    /** Repeats until the flood is over. Returns the number of successes, and the other replies. */
     const beside = async (
       once: () => Promise<number>,
       expected: number,
@@ -156,7 +153,7 @@ describe.runIf(process.platform === "linux")("Ten thousand attempts to sign in",
     }
     const account = { email: "ada@example.com", password }
     const authenticator = await addPasskey(url)
-    // More would end the session of the pages.
+    // More attempts would end the session of the pages.
     const signIns = limits.sessionsPerAccountMax / 2 - 1
     let mostReplies = 0
     const send = async () => {
@@ -188,19 +185,19 @@ describe.runIf(process.platform === "linux")("Ten thousand attempts to sign in",
     expect(others).toEqual({})
     expect(wrong + paused + refused).toBe(attempts)
     expect(refused).toBeGreaterThan(attempts / 2)
-    // Each refusal for want of room cost no hash, and no more than two ran at once.
+    // A refusal for lack of room cost no hash, and at most two hashes ran at once.
     expect(hashes.started).toBe(wrong + passwords.went)
     expect(hashes.most).toBe(limits.passwordHashesConcurrentMax)
     for (const [who, { others, went }] of Object.entries({ pages, passwords, passkeys, events })) {
       expect({ who, others }).toEqual({ who, others: [] })
       expect(went).toBeGreaterThan(0)
     }
-    // An event is acknowledged after a bounded number of others' requests, not after them all.
+    // An event waits for a bounded number of other requests, not for all of them.
     expect(mostReplies).toBeLessThan(50 * connections)
   })
 })
 
-/** A passkey of the owner's. */
+/** A passkey of the owner. */
 const addPasskey = async (url: string): Promise<Authenticator> => {
   const browser = new Browser(url)
   for (const [name, text] of owner.cookies) browser.cookies.set(name, text)

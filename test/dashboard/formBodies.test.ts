@@ -1,4 +1,4 @@
-/** Forms that arrive slowly, or from elsewhere: what the server reads of them. */
+/** How much the server reads of forms that arrive slowly or from another site. */
 import { connect, type Socket } from "node:net"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
@@ -16,11 +16,11 @@ afterAll(() => server.stop())
 
 interface Asked {
   readonly socket: Socket
-  /** The status of the first reply: 100 when the server is ready to read the body. */
+  /** The status of the first reply: 100 if the server wants the body. */
   readonly status: number
 }
 
-/** Announces a form, and waits for what the server says before the form is sent. */
+/** Sends the head of a form, and waits for the reply before it sends the body. */
 const announce = (
   fields: Record<string, string> = {},
   localAddress = "127.0.0.1",
@@ -74,12 +74,12 @@ describe("The body of a form", () => {
     const again = await announce()
     expect(again.status).toBe(100)
     expect(await statusOf()).toBe(503)
-    // A caller that leaves in the middle makes room, too.
+    // A caller that disconnects in the middle makes room, too.
     again.socket.destroy()
     await expect.poll(() => statusOf()).toBe(100)
   })
 
-  // Only Linux has every address of 127.0.0.0/8 without being asked.
+  // Only Linux has every address of 127.0.0.0/8 by default.
   it.runIf(process.platform === "linux")(
     "is read from another network while one sends as many as it may, up to the bound of all networks",
     async () => {

@@ -1,6 +1,5 @@
 /**
- * Every page, by the list of routes, where people, projects, users and definitions have names that
- * mean harm.
+ * Every page in the list of routes, with hostile names of people, projects, users and definitions.
  */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -19,7 +18,7 @@ const names = {
 } as const
 
 let sample: Sample
-/** Of each name: a user of this id. */
+/** The id of a user for each name. */
 let users: ReadonlyArray<string>
 
 beforeAll(async () => {
@@ -30,7 +29,7 @@ beforeAll(async () => {
   const short = (name: string) => [...name].slice(0, 100).join("")
   await owner.post("/dashboard/account/profile", { name: short(names.markup) })
   for (const name of Object.values(names)) {
-    // An address has no white space.
+    // An e-mail address has no white space.
     const email = `${name.replaceAll(" ", "")}@x`
     const invited = await owner.post("/dashboard/team/invite", { email, role: "owner" })
     expect({ email, status: invited.status }).toEqual({ email, status: 303 })
@@ -76,7 +75,7 @@ beforeAll(async () => {
 })
 afterAll(() => sample.server.stop())
 
-/** Every GET route, once for each user where it names one. */
+/** Every GET route, once for each user if its path names a user. */
 const paths = (): ReadonlyArray<string> =>
   routes
     .filter(({ method, path }) => method === "GET" && !path.endsWith("/stream"))
@@ -86,7 +85,7 @@ const paths = (): ReadonlyArray<string> =>
       ),
     )
 
-/** Parts that no tag of ours has: code, styles, tags of the names, addresses beyond this server. */
+/** Parts that no tag may have: code, styles, tags from the names, addresses of other servers. */
 const wrongParts = ({ attributes, name }: Tag): ReadonlyArray<string> => [
   ...(/^(b|img|iframe|object|base|style)$/.test(name) ? [`<${name}>`] : []),
   ...attributes
@@ -116,13 +115,13 @@ describe("A page with hostile names", () => {
         if (text.includes("&lt;b&gt;")) escaped++
       }
     }
-    // They were there.
+    // The pages did show the names.
     expect(escaped).toBeGreaterThan(10)
   })
 
   it("shows the typed text of a refused form as text", async () => {
     const { owner } = sample
-    // The subject of a form is unknown where nothing must end, and where the sample has none.
+    // The subject of some forms is unknown: it must not end, or the sample has none.
     const params = { ...sample.params, session: "unknown" } as Readonly<Record<string, string>>
     const known = new Proxy(params, { get: (all, name) => all[String(name)] ?? "unknown" })
     const fields = Object.fromEntries(

@@ -78,7 +78,7 @@ describe("The page of the log", () => {
     }
     expect((await admin.get("/dashboard/log")).status).toBe(404)
     expect((await admin.get("/dashboard/bank/sandbox/log")).status).toBe(404)
-    // The filter of another project shows nothing of it.
+    // A filter for another project shows none of its entries.
     const { projects } = await run(server.engine.readDirectory)
     const bank = [...projects.values()].find(({ name }) => name === "bank")!.id
     const other = `/dashboard/shop/sandbox/log?project=${bank}`
@@ -194,7 +194,7 @@ describe("A disk that is full", () => {
 
   it("after the change is reported in the reply and in the log", async () => {
     const before = (await run(server.keys.list)).length
-    // The first call is that of the check before; the second is the write.
+    // The first call is the check before the change, the second is the write.
     server.auditDisk.failCall(2, "EIO")
     const told = await owner.post("/dashboard/shop/sandbox/keys", wish)
     expect(told.status).toBe(503)

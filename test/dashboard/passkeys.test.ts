@@ -1,7 +1,4 @@
-/**
- * Passkeys over the forms of the dashboard, with an authenticator in software in place of a
- * browser's.
- */
+/** Passkeys in the forms of the dashboard, with a software authenticator instead of a browser. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
 import { limits } from "../../src/Limits.ts"
@@ -14,7 +11,7 @@ let owner: Browser
 
 const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromise(effect)
 
-/** A browser at the address at which passkeys work. */
+/** A browser at an address that supports passkeys. */
 const newBrowser = () => new Browser(url)
 
 const optionsOf = async (browser: Browser, path: string, fields: Record<string, string> = {}) => {
@@ -36,7 +33,7 @@ const signIn = async (browser: Browser, authenticator: Authenticator, lies: Lies
 
 const alertOf = ({ text }: Reply): string => /role="alert">(?:<p>)?([^<]+)/.exec(text)?.[1] ?? ""
 
-/** The token of a link of the command line, which needs no confirmation. */
+/** The token of a link from the command line, which needs no confirmation. */
 const invite = (email: string) =>
   run(server.people.invite("operator", { email, access: { owner: true, projects: [] } }))
 const resetOf = async (name: string) =>
@@ -119,7 +116,7 @@ describe("A passkey in place of a password", () => {
     const fresh = await startDashboard()
     onTestFinished(() => fresh.stop())
     for (const path of ["setup", "join", "reset"]) {
-      // Once there is an account, nothing is left to set up.
+      // There is an account, so nothing is left to set up.
       const atFresh = new Browser(fresh.url.replace("127.0.0.1", "localhost"))
       const browser = path === "setup" ? atFresh : newBrowser()
       const { text } = await browser.get(`/dashboard/${path}`)
@@ -154,7 +151,7 @@ describe("A passkey in place of a password", () => {
     expect((await browser.post("/dashboard/join/passkey", other)).text).toContain(
       "must be the address that was invited",
     )
-    // The same token is still good.
+    // The same token still works.
     expect(
       alertOf(await send(browser, "/join", "", { ...incomplete, email: "c@d", name: "C" })),
     ).toBe("The browser has sent no passkey. Try again.")
@@ -320,7 +317,7 @@ describe("An attacker with a passkey", () => {
     ).toBe("No account has this passkey. It may have been removed.")
     const signsIn = victim.authenticator.use(await optionsOf(victim.browser, "/sign-in/passkey"))
     expect(alertOf(await send(victim.browser, "/confirm", signsIn))).toContain("waited too long")
-    // The session's challenge is none of another session of the same account.
+    // The challenge of one session does not work in another session of the same account.
     const second = newBrowser()
     await signIn(second, victim.authenticator)
     const elsewhere = victim.authenticator.use(await optionsOf(second, "/confirm/passkey"))

@@ -1,4 +1,4 @@
-/** The tags of a page, read strictly: what a browser would have to guess is a fault. */
+/** Reads the tags of a page strictly: markup that a browser would have to repair is a fault. */
 export interface Tag {
   readonly name: string
   readonly attributes: ReadonlyArray<readonly [name: string, value: string]>
@@ -15,10 +15,7 @@ const unescaped = (text: string): string =>
     .replaceAll("&#39;", "'")
     .replaceAll("&amp;", "&")
 
-/**
- * All tags that open, and each `<` that begins no well-formed tag, each `>` that ends none, each
- * `&` of no reference.
- */
+/** All opening tags, and each `<`, `>` and `&` that belongs to no well-formed tag or reference. */
 export const tagsOf = (
   html: string,
 ): { readonly tags: ReadonlyArray<Tag>; readonly faults: ReadonlyArray<string> } => {

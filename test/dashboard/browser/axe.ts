@@ -1,4 +1,4 @@
-/** Accessibility of a page as it stands: what axe finds, in light and dark. */
+/** The accessibility faults that axe finds on a page, in light and dark. */
 import { readFile } from "node:fs/promises"
 import { createRequire } from "node:module"
 import type { AxeResults } from "axe-core"
@@ -7,7 +7,7 @@ import type { Page } from "playwright-core"
 const source = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
 const tags = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
 const common = { resultTypes: ["violations"], preload: false }
-/** Colours alone differ between the schemes. */
+/** The rules to check in dark, too: only colours differ between the schemes. */
 const rulesOfColour = ["color-contrast", "link-in-text-block"]
 
 /**

@@ -9,12 +9,12 @@ import path from "node:path"
 import { type Browser, chromium } from "playwright-core"
 import { waitMs } from "../../waitMs.ts"
 
-/** How to start a browser, or one sentence about why there is none. */
+/** How to start a browser, or one sentence that says why there is none. */
 export type Chromium =
   | { readonly executablePath: string; readonly env: Readonly<Record<string, string>> }
   | { readonly missing: string }
 
-/** Starts the browser; fails with the sentence about why there is none. */
+/** Starts the browser. Fails with the sentence that says why there is none. */
 export const launch = async (found: Chromium): Promise<Browser> => {
   if ("missing" in found) throw new Error(found.missing)
   const { env, executablePath } = found
@@ -88,15 +88,15 @@ const fontSettings = `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dt
 `
 
 /**
- * Extracts beside and renames, so that neither an interruption nor a second run leaves half a
- * browser.
+ * Extracts into another folder and renames it, so that an interruption or a second run leaves no
+ * half browser.
  */
 const extractTo = async (target: string): Promise<void> => {
   const beside = `${target}-${process.pid}`
   const { TMPDIR } = process.env
   await mkdir(beside, { recursive: true })
   try {
-    // The package extracts to the folder for temporary files, and to no other.
+    // The package extracts only to the folder for temporary files.
     process.env.TMPDIR = beside
     const { default: bundle, inflate } = await import("@sparticuz/chromium")
     await bundle.executablePath()
@@ -104,7 +104,7 @@ const extractTo = async (target: string): Promise<void> => {
     await writeFile(path.join(beside, "fonts/fonts.conf"), fontSettings)
     await rename(beside, target)
   } catch (error) {
-    // Another run was faster.
+    // Another run has extracted it meanwhile.
     if (!(await mayRun(path.join(target, "chromium")))) throw error
   } finally {
     if (TMPDIR === undefined) delete process.env.TMPDIR

@@ -1,7 +1,4 @@
-/**
- * Finds the browser once, before the workers start: two extractions at once would disturb each
- * other.
- */
+/** Finds the browser once, before the workers start, so that two extractions do not collide. */
 import type { TestProject } from "vitest/node"
 import { type Chromium, findChromium } from "./chromium.ts"
 

@@ -49,7 +49,7 @@ describe("By keyboard alone", () => {
     await page.keyboard.press("Enter")
     await button(page, "Sign out Ada").waitFor()
 
-    // The skip link is the first stop, and leads past the side column.
+    // The first stop is the skip link, which skips the side column.
     await page.goto("/dashboard/shop/sandbox/keys")
     await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")

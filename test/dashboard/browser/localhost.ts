@@ -1,2 +1,2 @@
-/** The server's address as a browser should ask for it. */
+/** The server's address under `localhost`, where passkeys work. */
 export const localhostOf = (url: string): string => url.replace("//127.0.0.1:", "//localhost:")

@@ -1,6 +1,6 @@
 /**
- * Each page of the dashboard in a real browser, by the list of its routes: a new page is in here by
- * itself.
+ * Each page of the dashboard in a real browser. The list of routes names the pages, so new ones are
+ * covered.
  */
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -35,7 +35,7 @@ const isPage = async (path: string): Promise<boolean> => {
   return !isFile && headers.get("content-type")!.startsWith("text/html")
 }
 
-/** Buttons that open a dialog, one of each text. */
+/** Buttons that open a dialog, one for each text. */
 const openers = async (page: Page): Promise<ReadonlyArray<string>> => {
   const ids = await page
     .locator("button[command=show-modal]")
@@ -45,14 +45,14 @@ const openers = async (page: Page): Promise<ReadonlyArray<string>> => {
   return [...new Map(ids.toReversed()).values()].map((id) => id!)
 }
 
-/** Pages of a test: they share a tab. */
+/** The number of pages of a test, which share a tab. */
 const groupSize = 6
 
 const wide = { width: 1280, height: 800 }
 const widest = { width: 1920, height: 1080 }
 const narrow = { width: 390, height: 844 }
 
-/** By how many pixels the page is wider than the window. */
+/** The pixels by which the page is wider than the window. */
 const overhang = (page: Page): Promise<number> =>
   page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
@@ -69,7 +69,7 @@ const hiddenParts = (page: Page): Promise<ReadonlyArray<string>> =>
         .map((part) => part.getAttribute("aria-label") ?? part.textContent),
     )
 
-/** Opens a dialog by keyboard and leaves it by Escape; what is wrong with it. */
+/** Opens a dialog by keyboard and leaves it by Escape. Returns its faults. */
 const faultsOfDialog = async (page: Page, id: string): Promise<ReadonlyArray<string>> => {
   const opener = page.locator(`button[commandfor="${id}"][command=show-modal]`)
   await opener.focus()
@@ -86,7 +86,10 @@ const faultsOfDialog = async (page: Page, id: string): Promise<ReadonlyArray<str
   return faults.map((fault) => `dialog ${id}: ${fault}`)
 }
 
-/** The side column is much the same on all pages: one in a group is looked at whole. */
+/**
+ * The faults of a page. The side column is much the same on all pages, so `whole` includes it for
+ * one page of a group.
+ */
 const faultsOfPage = async (
   page: Page,
   path: string,

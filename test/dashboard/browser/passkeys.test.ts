@@ -1,4 +1,4 @@
-/** Passkeys in a real browser, whose authenticator is virtual and verifies its person at once. */
+/** Passkeys in a real browser, with a virtual authenticator that verifies the user at once. */
 import type { Page } from "playwright-core"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { type DashboardServer, startDashboard } from "../fixture.ts"
@@ -15,7 +15,7 @@ afterEach(() => server.stop())
 
 interface Tab {
   readonly page: Page
-  /** Takes the authenticator out of the machine, or refuses the person. */
+  /** Removes the authenticator, or lets it refuse the user. */
   readonly setVerified: (isVerified: boolean) => Promise<void>
 }
 
@@ -39,7 +39,7 @@ const openWithAuthenticator = async (options: Partial<TabOptions> = {}): Promise
 }
 
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true })
-/** Waits for those words alone: an alert from before stays until the next page is there. */
+/** Waits for exactly these words: an earlier alert stays until the next page is there. */
 const alerted = (page: Page, words: string) =>
   page
     .getByRole("alert")

@@ -36,7 +36,7 @@ const names = [
   "Mary Shaw",
 ]
 
-/** A class of pupils with lessons behind them. */
+/** Adds pupils with events of many lessons. */
 const fillSchool = async ({ key, server }: Sample): Promise<void> => {
   const random = new Random(7)
   const pupils = names.map((name) => ({ name, userId: name.toLowerCase().replaceAll(" ", "-") }))

@@ -13,11 +13,11 @@ import { localhostOf } from "./localhost.ts"
 export interface TabOptions {
   /** The server's address, under the name `localhost`. */
   readonly url: string
-  /** The browser whose cookies it begins with. */
+  /** The browser whose cookies the tab gets. */
   readonly cookiesOf?: Browser
-  /** Replies of 400 and above that the test expects; a browser reports each. */
+  /** Expected statuses of 400 and above; a browser reports each as an error. */
   readonly statuses?: ReadonlyArray<number>
-  /** Connections may fail, since the test ends the server. */
+  /** Connections may fail, since the test stops the server. */
   readonly connectionsFail?: boolean
   readonly javaScriptEnabled?: boolean
 }

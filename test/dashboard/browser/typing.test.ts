@@ -1,6 +1,6 @@
 /**
- * What people typed into a form, in a real browser: it survives a refusal, Back, a confirmation and
- * the end of a session.
+ * Text typed into a form, in a real browser: it survives a refusal, Back, a confirmation and the
+ * end of a session.
  */
 import type { Page } from "playwright-core"
 import { describe, expect, it, onTestFinished } from "vitest"
@@ -49,7 +49,7 @@ describe("Text that was typed into a form", () => {
     await page.getByLabel("Xp", { exact: true }).fill("5")
     await page.getByRole("button", { name: "Create rule" }).click()
     await page.getByText("Saved.").waitFor()
-    // The same page of the past, with the correction: a form that is changed again is a new one.
+    // Back shows the refused page with the correction. A changed form counts as a new one.
     await page.goBack()
     await isThere("RIGHT_ACTION")
     await page.getByLabel("Action", { exact: true }).fill("OTHER_ACTION")

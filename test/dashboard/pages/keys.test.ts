@@ -32,7 +32,7 @@ const statusWith = async (key: string, headers: Record<string, string> = {}) => 
   return (await fetch(`${server.url}/v1/leaderboard`, asked)).status
 }
 
-/** Sends a form that creates a key; its text as the page after it shows it. */
+/** Sends a form that creates a key. Returns the text of the key on the next page. */
 const textAfter = async (browser: Browser, path: string, fields: Record<string, string>) => {
   const { location, text } = await browser.post(path, fields)
   if (location === null) throw new Error(text)
@@ -40,7 +40,7 @@ const textAfter = async (browser: Browser, path: string, fields: Record<string, 
   return { page: page.text, key: /id="key"[^>]*>(lk_\w+)</.exec(page.text)![1]! }
 }
 
-/** The words of the row of a table that has `words`. */
+/** The words of the table row that contains `words`. */
 const rowWith = (page: string, words: string): string | undefined =>
   [...page.matchAll(/<tr>(?:(?!<\/tr>).)*<\/tr>/gs)]
     .map(([row]) => row)

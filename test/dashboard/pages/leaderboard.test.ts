@@ -23,7 +23,7 @@ const board = async (query = "", path = base) => {
   }
 }
 
-/** Follows a link of a board to another one. */
+/** Follows a link from one board to another. */
 const follow = (link: string | undefined) => board("", link)
 
 const rewardXp = (userId: string, amount: number) =>
@@ -127,7 +127,7 @@ describe("A window of the leaderboard", () => {
         link = shown.linkOf("next", "Next window")
         shown = await follow(link)
       }
-      // The address of the open window stays that of the open window.
+      // The address of the open window stays the same.
       expect(link).toBe(`${base}?window=${kind}`)
       expect(shown.text).toContain(`<span>${days}</span>`)
       expect(shown.rows).toEqual(open.rows)

@@ -27,7 +27,7 @@ const start = async (bounds: { readonly streamHeartbeatMs?: number } = {}) => {
   return { server, owner, viewer, send, key }
 }
 
-/** The stream as a page of the dashboard opens it, and what it has sent until its end. */
+/** Opens the stream like a page of the dashboard. Returns the text that it sends until its end. */
 const open = async (
   server: DashboardServer,
   browser: Browser,

@@ -1,6 +1,4 @@
-/**
- * Forms as a browser finds them in a page: fields with their values, and the faults beside them.
- */
+/** The forms of a page: fields with their values, and the faults beside them. */
 import { expect } from "vitest"
 import type { Reply } from "../fixture.ts"
 
@@ -19,7 +17,7 @@ const attribute = (tag: string, name: string): string | undefined => {
 
 export type Fields = Record<string, string>
 
-/** The fields that a browser would send of the form with this address, without the button. */
+/** The fields that a browser would send for the form with this address, without a button. */
 export const fieldsOf = (page: string, action: string): Fields => {
   const escaped = action.replaceAll("&", "&amp;")
   const start = page.indexOf(`<form method="post" action="${escaped}">`)
@@ -42,11 +40,11 @@ export const fieldsOf = (page: string, action: string): Fields => {
   return fields
 }
 
-/** The names of fields and groups that are marked as wrong. */
+/** The names of fields and groups with faults. */
 export const markedIn = (page: string): ReadonlyArray<string> =>
   [...page.matchAll(/<p class="fault" id="([^"]+)-fault">/g)].map(([, name]) => unescaped(name!))
 
-/** The cells of the row of a table that begins with `label`. */
+/** The cells of the table row that begins with `label`. */
 export const cellsOf = (page: string, label: string): ReadonlyArray<string> => {
   const row = new RegExp(`<tr><td[^>]*>${label}</td>(.*?)</tr>`, "s").exec(page)?.[1] ?? ""
   return [...row.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell]) =>
@@ -60,7 +58,7 @@ export const unplacedIn = (page: string): ReadonlyArray<string> => {
   return [...alert.matchAll(/<li>([^<]*)<\/li>/g)].map(([, text]) => unescaped(text!))
 }
 
-/** Expects a form to be refused for `bad` in the field `name`: marked there, and nowhere else. */
+/** Expects a form to be refused for `bad` in the field `name`, with a fault at that field only. */
 export const expectMarked = (
   { status, text }: Pick<Reply, "status" | "text">,
   name: string,

@@ -41,7 +41,7 @@ export const startPlaces = async (): Promise<Places> => {
   }
 }
 
-/** How often `part` stands in `text`. */
+/** The number of occurrences of `part` in `text`. */
 export const occurrences = (text: string, part: string): number => text.split(part).length - 1
 
 /** The value of the hidden field of a form that makes a second click harmless. */

@@ -17,7 +17,10 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-/** Sends the form of `page` twice at once, then once more: all lead to the same page. */
+/**
+ * Sends the form of `page` twice at the same time, then once more. All replies lead to the same
+ * page.
+ */
 const sendTwice = async (page: string, action: string, more: Record<string, string> = {}) => {
   const fields = { ...fieldsOf((await owner.get(page)).text, action), ...more }
   const send = () => owner.post(action, fields)

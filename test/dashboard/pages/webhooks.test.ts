@@ -1,4 +1,4 @@
-/** The pages of webhooks: from the form of a new one to a real receiver on loopback, and back. */
+/** The pages of webhooks, with real receivers on loopback. */
 import { Effect } from "effect"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { routes } from "../../../src/dashboard/Dashboard.ts"
@@ -49,7 +49,7 @@ const newWebhook = (url: string, events: ReadonlyArray<string>, more: Fields = [
   ...more,
 ]
 
-/** Creates a webhook by the form; its address, and the page that the form leads to. */
+/** Creates a webhook by its form. Returns its address, and the page that follows. */
 const create = async (url: string, events = ["reward.granted"], list = sandbox, more?: Fields) => {
   const { location, text } = await owner.post(`${list}/new`, newWebhook(url, events, more))
   if (location === null) throw new Error(text)
@@ -506,7 +506,7 @@ describe("Production", () => {
       expect((await browser.post(`${address}/change`, moved)).location).toBe(address)
       const recovered = await browser.post(`${address}/recover`, { since: "2026-11-22T09:00" })
       expect(recovered.location).toContain("?done=")
-      // A sandbox asks for nothing.
+      // A sandbox needs no confirmation.
       fresh.clock.set("2026-11-22T10:45:00Z")
       const test = await browser.post("/dashboard/shop/sandbox/webhooks/new", fields)
       const inSandbox = test.location!.split("?")[0]!

@@ -1,4 +1,4 @@
-/** The receivers that the dashboard offers to copy, run as they stand. */
+/** Runs the receivers that the dashboard offers to copy. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import path from "node:path"
@@ -20,7 +20,7 @@ const stop = async (child: ChildProcess): Promise<void> => {
   await exit
 }
 
-/** Runs a receiver; its URL, and the lines that it prints. */
+/** Runs a receiver. Returns its URL, and the lines that it prints. */
 const running = async (command: string, file: string, secret: string) => {
   const env = { ...process.env, WEBHOOK_SECRET: secret, PORT: "0" }
   const child = spawn(command, [file], { cwd: folder, env, stdio: ["ignore", "pipe", "ignore"] })

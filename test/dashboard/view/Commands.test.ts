@@ -7,7 +7,7 @@ import {
   keyVariable,
 } from "../../../src/dashboard/view/Commands.ts"
 
-/** The arguments that a shell gives the program of a command. */
+/** The arguments that a shell passes to the program of a command. */
 const argumentsOf = (command: string): string =>
   execFileSync("sh", ["-c", `${command.replace(/^\w+/, 'printf "%s\\n"')}`], {
     env: { KEY: "lk_test_of_the_shell" },

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { userPath } from "../../../src/dashboard/view/Users.ts"
 import { callerIdFault } from "../../../src/domain/values/Ids.ts"
 
-/** Ids that mean something else in an address, a path, a page or a line of text. */
+/** Ids with a special meaning in an address, a path, a page or a line of text. */
 const ids = [
   "ada",
   "...",

@@ -1,5 +1,5 @@
 /**
- * Forms that no page sent, and texts that look like markup, on the pages of definitions and
+ * Forms that no page would send, and texts that look like markup, on the pages of definitions and
  * settings.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

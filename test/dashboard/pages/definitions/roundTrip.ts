@@ -1,18 +1,16 @@
-/** Definitions of every kind, made by the API, and saved as their form shows them. */
+/** Definitions of every kind, created by the API and saved unchanged by their form. */
 import { expect } from "vitest"
 import { SchemaValues } from "../../../http/fuzz/SchemaValues.ts"
 import { randomOf } from "../../../http/random.ts"
 import { fieldsOf } from "../pageForm.ts"
 import { base, type Json, type World } from "./world.ts"
 
-/**
- * Texts that a value of a condition may have, which look like something else or are hard to type.
- */
+/** Values of conditions that look like something else or are hard to type. */
 const texts = ['"42"', "42", "null", " a ", "", "a\nb", "[1]", '{"a":1}', "1e999", "<b>", "\r\n"]
 
 export interface RoundTrip {
   /**
-   * A schema of the contract, such as `NewRule`, and the list of such definitions, such as `rules`.
+   * A schema of the contract, such as `NewRule`, and the list of its definitions, such as `rules`.
    */
   readonly schema: string
   readonly list: string
@@ -25,9 +23,7 @@ export interface RoundTrip {
 const conditionsIn = ({ criteria, steps = [], where }: Json): ReadonlyArray<Json> =>
   [{ where }, ...steps, criteria ?? {}].flatMap((part: Json) => part.where ?? [])
 
-/**
- * Makes `count` definitions, saves each unchanged by its form, and expects them to be as they were.
- */
+/** Creates `count` definitions, saves each unchanged by its form, and expects no difference. */
 export const roundTrip = async (
   { api, owner }: World,
   { count, edit = () => {}, known = new Map(), list, schema }: RoundTrip,

@@ -117,7 +117,7 @@ describe("The form of a new rule", () => {
       const sent = { ...simple, ...more, [name]: bad }
       const reply = await newRule(sent)
       expectMarked(reply, name, bad)
-      // A list of options shows no other.
+      // A list of options cannot show another value.
       const { "where.0.op": _, ...typed } = sent as Record<string, string>
       expect(fieldsOf(reply.text, `${rules}/new`)).toMatchObject(typed)
     }

@@ -1,4 +1,4 @@
-/** Admins' actions on users, read back from the engine. */
+/** Actions of admins on users. The tests read the results from the engine. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { userPath } from "../../../../src/dashboard/view/Users.ts"
@@ -11,7 +11,7 @@ let places: Places
 let sandbox: AskApi
 const base = "/dashboard/shop/sandbox"
 
-/** The user as the engine has it. */
+/** The user in the engine. */
 const readUser = async (
   userId: string,
   environment: "production" | "sandbox" = "sandbox",
@@ -22,7 +22,7 @@ const readUser = async (
   return Effect.runPromise(engine.readUser(environmentId(id, environment), userId))
 }
 
-/** Sends a form as an admin; what it answers, and the page that follows. */
+/** Sends a form as an admin. Returns the reply, and the page that follows. */
 const send = async (path: string, fields: Record<string, string> = {}) => {
   const reply = await places.admin.post(path, fields)
   const after = reply.location === null ? undefined : await places.admin.get(reply.location)
@@ -258,7 +258,7 @@ describe("A user on leaderboards", () => {
 describe("A profile", () => {
   const path = `${base}/users/profiled/profile`
   const unescaped = (text: string) => text.replaceAll("&quot;", '"').replaceAll("&#39;", "'")
-  /** The fields that a browser sends of the unchanged form. */
+  /** The fields that a browser sends for the unchanged form. */
   const fieldsOf = (text: string): Record<string, string> => {
     const fields: Record<string, string> = {}
     for (const [, name, value] of text.matchAll(

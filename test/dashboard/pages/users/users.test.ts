@@ -1,4 +1,4 @@
-/** Looking at users: the list, one user, the history. */
+/** The pages of users: the list, one user, the history. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { userPath } from "../../../../src/dashboard/view/Users.ts"
 import { limits } from "../../../../src/Limits.ts"
@@ -322,7 +322,7 @@ describe("The history of a user", () => {
     const bytes = 15_000
     const isCut = async (userId: string, sizes: ReadonlyArray<number>) => {
       for (const size of sizes) {
-        // All but the text of {"m": "…"} on three lines takes 13 characters.
+        // {"m": "…"} on three lines takes 13 characters without its text.
         const metadata = { m: "x".repeat(size - 13) }
         await sandbox("POST", "/events", { userId, action: "LARGE", metadata })
       }
