@@ -23,7 +23,7 @@ import {
 } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated } from "../../view/Html.ts"
 import { listQuery, pager, properties, table } from "../../view/Lists.ts"
-import { isoTime } from "../../view/Quantities.ts"
+import { isoTime, isoTimeWithSeconds } from "../../view/Quantities.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 import { deliveriesSection, failureAlert } from "./deliveries.ts"
 import {
@@ -217,7 +217,7 @@ ${secret}
 ${properties([
   ["Status", statusText(webhook)],
   ["Events", webhook.events.map((pattern) => html`<code>${pattern}</code> `)],
-  ["Last success", isoTime(webhook.lastSuccessAt)],
+  ["Last success", isoTimeWithSeconds(webhook.lastSuccessAt)],
   ["Pending", pending],
   ["Succeeded", succeeded],
   ["Failed", failed],
