@@ -115,7 +115,7 @@ const remove = Command.make(
 
 export const accounts = Command.make("accounts").pipe(
   Command.withDescription(
-    "Manage accounts of the dashboard, through the running server or, where none runs, in the data directory",
+    "Manage accounts of the dashboard, through the running server or, if no server runs, in the data directory",
   ),
   Command.withSubcommands([list, invite, resetPassword, remove]),
 )

@@ -231,7 +231,7 @@ const replacementWords = (
 }
 
 const runningWords = (running: ReadonlyArray<string>): string =>
-  `Servers run: ${running.join(", ")}. Writes to this partition until it is replaced will be lost, too.`
+  `Servers run: ${running.join(", ")}. Writes to this partition until it is replaced will be lost as well.`
 
 const keptWords = (config: Config, remote: PartitionStatus | undefined): string =>
   `${partitionPrefix(config)}No data in ${config.dataDirectory}: the ${amountOf(remote?.records ?? 0, "record")} in PostgreSQL stay unchanged.`
@@ -307,7 +307,7 @@ const json = Flag.Boolean("json").pipe(
 const countOrUnknown = (count: number | undefined): string =>
   count === undefined ? "unknown" : countText(count)
 
-/** "3" where there is one, "16: 1-4, 6" where there are several. */
+/** "3" for a single partition, "16: 1-4, 6" for several. */
 const partitionsText = (numbers: ReadonlyArray<number>): string =>
   numbers.length < 2 ? numbers.join() : `${numbers.length}: ${rangesText(numbers)}`
 

@@ -5,7 +5,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import type { BodyOf } from "../../http/contract/Operations.ts"
 import { confirmation } from "../output/confirmation.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
-import { askApi, serverFlags, type Target, tellServer } from "../process/ApiClient.ts"
+import { askApi, printServer, serverFlags, type Target } from "../process/ApiClient.ts"
 
 /* The plan of a file of definitions as text. */
 
@@ -57,7 +57,7 @@ const exportDefinitions = Command.make(
   "export",
   serverFlags,
   Effect.fnUntraced(function* (target) {
-    yield* tellServer(target)
+    yield* printServer(target)
     const definitions = yield* askApi(target, "GET", "/v1/definitions")
     yield* Console.log(JSON.stringify(definitions, null, 2))
   }),
@@ -87,7 +87,7 @@ const diffDefinitions = Command.make(
   "diff",
   { ...serverFlags, file, removes, json },
   Effect.fnUntraced(function* ({ json, ...given }) {
-    yield* tellServer(given)
+    yield* printServer(given)
     const plan = yield* planOf(given)
     yield* Console.log(json ? JSON.stringify(plan, null, 2) : planText(plan))
   }),
@@ -101,7 +101,7 @@ const applyDefinitions = Command.make(
   "apply",
   { ...serverFlags, file, removes, yes },
   Effect.fnUntraced(function* ({ yes, ...given }) {
-    yield* tellServer(given)
+    yield* printServer(given)
     const plan = yield* planOf(given)
     yield* Console.log(planText(plan))
     if (plan.changes.length === 0) return

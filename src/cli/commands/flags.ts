@@ -130,7 +130,7 @@ type Missing =
   /** The command skips it, if another partition has data. */
   | "ignored"
   /** The command skips it, and prints that. */
-  | "told"
+  | "reported"
   | "failure"
 
 /**
@@ -163,7 +163,7 @@ export const forEachPartition = <A, R>(
       if (exitCode === exitCodes.noData && missing !== "failure") passedOver.push(...named)
       else failures.push(commandFailed(exitCode, ...named))
     }
-    if (missing === "told" && done.length > 0) {
+    if (missing === "reported" && done.length > 0) {
       for (const line of passedOver) yield* Console.error(line)
     }
     const [first] = failures

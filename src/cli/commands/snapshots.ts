@@ -39,8 +39,8 @@ import {
   decoded,
   partitionQuery,
   type ServerFile,
-  strange,
   streamAdmin,
+  unusableReply,
 } from "../process/AdminRequest.ts"
 import {
   type ArchiveSettings,
@@ -52,10 +52,10 @@ import {
 import { archivesInBucket, runWithBucket } from "../process/BucketAccess.ts"
 import { runJob } from "../process/CommandJob.ts"
 import {
-  besideOrAlone,
   loadConfig,
+  printDirectory,
   serverFileFolder,
-  tellDirectory,
+  viaServerOrLocked,
 } from "../process/DataDirectory.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import {
@@ -109,15 +109,15 @@ const createBeside = (
     const lines: Array<unknown> = []
     const path = `/admin/archives${partitionQuery(config)}`
     yield* streamAdmin(server, "POST", path, (line) => {
-      const told = Schema.is(Line)(line) ? line.progress : undefined
-      if (told === undefined) lines.push(line)
-      else progress(told)
+      const step = Schema.is(Line)(line) ? line.progress : undefined
+      if (step === undefined) lines.push(line)
+      else progress(step)
     })
     const { archive, failed } = yield* decoded(Line, lines.at(-1))
     if (failed !== undefined) {
       return new JobFailed({ kind: failed.kind satisfies JobFailureKind, detail: failed.detail })
     }
-    return archive ?? (yield* strange("the reply ended before the archive was complete"))
+    return archive ?? (yield* unusableReply("the reply ended before the archive was complete"))
   })
 
 const createAlone = Effect.fnUntraced(function* (
@@ -140,7 +140,7 @@ const alone = Semaphore.makeUnsafe(1)
 const create = Effect.fnUntraced(function* (config: Config, json: boolean, isOnly: boolean) {
   const settings = yield* archiveSettings(config)
   const make = (progress: Progress) =>
-    besideOrAlone<Manifest | JobFailed>(
+    viaServerOrLocked<Manifest | JobFailed>(
       config,
       (server) => createBeside(server, config, progress),
       Semaphore.withPermit(alone, createAlone(config, settings, progress)),
@@ -323,7 +323,7 @@ const listSnapshots = Command.make(
     function* ({ folders, json, partition }) {
       const config = yield* loadConfig
       const configs = yield* partitionsOf(config, partition)
-      yield* tellDirectory(serverFileFolder(config))
+      yield* printDirectory(serverFileFolder(config))
       if (folders) {
         const here = yield* forEachPartition(configs, "ignored", (each) =>
           Effect.flatMap(archiveSettings(each), (settings) => archivesHere(each, settings)),
@@ -387,7 +387,7 @@ const pruneSnapshots = Command.make(
     function* ({ dryRun, json, partition }) {
       const config = yield* loadConfig
       const configs = yield* partitionsOf(config, partition)
-      yield* tellDirectory(serverFileFolder(config))
+      yield* printDirectory(serverFileFolder(config))
       const pruned = yield* forEachPartition(configs, "ignored", (config) => prune(config, dryRun))
       // Outside a cluster an id is a string, in a cluster an object.
       const all = pruned.flatMap(({ config, removed }) =>
@@ -443,7 +443,7 @@ const verifyLive = Effect.fnUntraced(function* (config: Config) {
       return Effect.andThen(position, Effect.catch(checked, Effect.succeed))
     }
     const alone = Effect.mapError(check(Effect.undefined, false), jobFailure)
-    return besideOrAlone<LiveFindings | JobFailed>(config, beside, alone)
+    return viaServerOrLocked<LiveFindings | JobFailed>(config, beside, alone)
   })
   return found instanceof JobFailed ? yield* jobFailure(found) : found
 })
@@ -513,10 +513,10 @@ const verifySnapshot = Command.make(
       const config = yield* loadConfig
       const configs = yield* partitionsOf(config, partition)
       const id = bucket && named === live ? newest : named
-      if (id !== live) yield* tellDirectory(serverFileFolder(config))
+      if (id !== live) yield* printDirectory(serverFileFolder(config))
       const isOfEach = id === live || id === newest
       const meant = isOfEach ? configs : [yield* partitionOfArchive(configs, id)]
-      yield* forEachPartition(meant, "told", (config) => verify(config, id, bucket, json))
+      yield* forEachPartition(meant, "reported", (config) => verify(config, id, bucket, json))
     },
     (effect) => Effect.provide(effect, loggingLayer()),
   ),

@@ -22,11 +22,11 @@ import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
 import { projectInCluster } from "../process/ClusterAdmin.ts"
 import { runJob } from "../process/CommandJob.ts"
 import {
-  besideOrAlone,
   holdDirectory,
   loadConfig,
+  printDirectory,
   requireNoServer,
-  tellDirectory,
+  viaServerOrLocked,
 } from "../process/DataDirectory.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import { archiveElsewhere, hereOrElsewhere } from "../process/OwnerArchives.ts"
@@ -135,7 +135,7 @@ export const exportSnapshot = Command.make(
         if (Option.isSome(given.archive)) {
           const id = given.archive.value
           return Effect.gen(function* () {
-            yield* tellDirectory(config.dataDirectory)
+            yield* printDirectory(config.dataDirectory)
             const settings = yield* archiveSettings(config)
             const archives = yield* hereOrElsewhere([config], id, archivesOf(config, settings))
             const found = archives.find((listed) => listed.id === id)
@@ -152,7 +152,7 @@ export const exportSnapshot = Command.make(
           return Effect.andThen(position, Effect.catch(done, Effect.succeed))
         }
         const alone = Effect.mapError(run(folder, false), jobFailure)
-        return besideOrAlone<Exported | JobFailed>(config, beside, alone)
+        return viaServerOrLocked<Exported | JobFailed>(config, beside, alone)
       })
       if (exported instanceof JobFailed) return yield* jobFailure(exported)
       if (json) return yield* Console.log(JSON.stringify({ file, ...exported }))
@@ -202,7 +202,7 @@ export const importSnapshot = Command.make(
     function* ({ file: exportFile, json, partition }) {
       const config = yield* onePartition(yield* loadConfig, partition)
       yield* requireNoServer(config)
-      yield* tellDirectory(config.dataDirectory)
+      yield* printDirectory(config.dataDirectory)
       const imported = yield* Effect.scoped(
         importInto(config.dataDirectory, path.resolve(exportFile)),
       )

@@ -39,11 +39,11 @@ import { attemptJob, runJob } from "../process/CommandJob.ts"
 import {
   holdDirectory,
   loadConfig,
+  printDirectory,
   projectsIn,
   requireData,
   requireNoServer,
   serverFileFolder,
-  tellDirectory,
 } from "../process/DataDirectory.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import {
@@ -385,7 +385,7 @@ const restore = Effect.fnUntraced(function* (
   yes: boolean,
 ) {
   const several = configs.length > 1
-  const planned = yield* forEachPartition(configs, "told", (config) =>
+  const planned = yield* forEachPartition(configs, "reported", (config) =>
     Effect.gen(function* () {
       // The other partitions may have been made later.
       if (several && (yield* hasNoArchive(config))) {
@@ -510,7 +510,7 @@ export const restoreSnapshot = Command.make(
       const target = yield* targetOf(given)
       const config = yield* loadConfig
       yield* requireNoServer(config)
-      yield* tellDirectory(serverFileFolder(config))
+      yield* printDirectory(serverFileFolder(config))
       const id = Option.getOrUndefined(given.id)
       if (id?.startsWith("replaced-")) {
         const holder = yield* holderOf(config, id, partition)

@@ -1,5 +1,5 @@
 /**
- * Exit codes of commands, after sysexits.h where it has one:
+ * Exit codes of commands, as in sysexits.h if it has one:
  *
  *      0  done; for `serve`: stopped in order by SIGTERM or SIGINT
  *      1  refused: not possible; nothing was changed

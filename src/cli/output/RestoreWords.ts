@@ -1,4 +1,4 @@
-/** Restores in words: what one will do, and what it has done. */
+/** Text about restores: the plan, and the result. */
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { RestorePlan } from "../../engine/archive/RestorePlan.ts"
 import { amountOf, countText } from "./Table.ts"

@@ -74,7 +74,7 @@ export const readServerFile = (directory: string): Effect.Effect<ServerFile | un
     return its === undefined || its === (await realPath(directory)) ? content : undefined
   })
 
-/** The real path of `directory`; its absolute path where it does not exist. */
+/** The real path of `directory`; its absolute path if it does not exist. */
 export const realPath = (directory: string): Promise<string> =>
   fs.realpath(directory).catch(() => path.resolve(directory))
 
@@ -100,7 +100,7 @@ export type Asked<A> = Effect.Effect<A, LaurelError | AdminUnavailable>
 
 const Problem = Schema.Struct({ code: Schema.String, detail: Schema.String })
 
-export const strange = (detail: string) => new AdminUnavailable({ reached: true, detail })
+export const unusableReply = (detail: string) => new AdminUnavailable({ reached: true, detail })
 
 const notConnected = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL"])
 
@@ -196,7 +196,7 @@ export const streamAdmin = (
     try {
       line(JSON.parse(text))
     } catch {
-      misfit = strange("the reply is not JSON")
+      misfit = unusableReply("the reply is not JSON")
     }
   }
   return Effect.flatMap(send(server, { method, path, line: take }), ({ status, text }) => {
@@ -208,7 +208,7 @@ export const streamAdmin = (
 const jsonOf = (text: string): Effect.Effect<unknown, AdminUnavailable> =>
   Effect.try({
     try: (): unknown => JSON.parse(text),
-    catch: () => strange("the reply is not JSON"),
+    catch: () => unusableReply("the reply is not JSON"),
   })
 
 const refusal = (value: unknown): Asked<never> =>
@@ -216,7 +216,9 @@ const refusal = (value: unknown): Asked<never> =>
     if (code === "unauthorized") {
       return new AdminUnavailable({ reached: false, detail: "another server answered" })
     }
-    return Effect.fail(code in errorKinds ? laurelError(code as ErrorCode, detail) : strange(code))
+    return Effect.fail(
+      code in errorKinds ? laurelError(code as ErrorCode, detail) : unusableReply(code),
+    )
   })
 
 /** The decoded body of a reply; fails if the body does not match `schema`. */
@@ -225,5 +227,5 @@ export const decoded = <A>(
   value: unknown,
 ): Effect.Effect<A, AdminUnavailable> =>
   Effect.mapError(Schema.decodeUnknownEffect(schema)(value), () =>
-    strange("the reply has an unknown form"),
+    unusableReply("the reply has an unknown form"),
   )

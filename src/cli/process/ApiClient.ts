@@ -30,7 +30,7 @@ export interface Target {
 class Unreachable extends Data.TaggedError("Unreachable")<{ readonly detail: string }> {}
 
 /** Prints on standard error which server a command asks. */
-export const tellServer = ({ url }: Target): Effect.Effect<void> => Console.error(`Server: ${url}`)
+export const printServer = ({ url }: Target): Effect.Effect<void> => Console.error(`Server: ${url}`)
 
 /** The body of the reply. A refusal fails with one line for each fault. */
 export const askApi = (

@@ -46,18 +46,18 @@ export const serverFileFolder = (config: Config): string =>
  * Prints on standard error which data directory a command uses, and through which server. The
  * environment of the command may differ from that of the server.
  */
-export const tellDirectory = (directory: string, how?: string): Effect.Effect<void> =>
+export const printDirectory = (directory: string, how?: string): Effect.Effect<void> =>
   Console.error(`Data directory: ${path.resolve(directory)}${how === undefined ? "" : ` (${how})`}`)
 
 /** The same for a command that opens the data itself. */
-export const tellAlone = ({ dataDirectory }: Config): Effect.Effect<void> =>
-  tellDirectory(dataDirectory, "no server runs on it")
+export const printAlone = ({ dataDirectory }: Config): Effect.Effect<void> =>
+  printDirectory(dataDirectory, "no server runs on it")
 
 /**
  * Asks the running server of the data directory, or runs `alone` if no server answers. Prints
  * nothing.
  */
-export const besideOr = <A, R>(
+export const viaServerOr = <A, R>(
   config: Config,
   beside: (server: ServerFile) => Asked<A>,
   alone: Effect.Effect<A, CommandFailed, R>,
@@ -79,36 +79,36 @@ export const besideOr = <A, R>(
         }),
   )
 
-/** As `besideOr`, and prints whether a server is asked. */
-export const besideOrTold = <A, R>(
+/** As `viaServerOr`, and prints whether a server is asked. */
+export const viaServerOrAlone = <A, R>(
   config: Config,
   beside: (server: ServerFile) => Asked<A>,
   alone: Effect.Effect<A, CommandFailed, R>,
 ): Effect.Effect<A, CommandFailed, R> =>
-  besideOr(
+  viaServerOr(
     config,
     (server) =>
       Effect.andThen(
-        tellDirectory(config.dataDirectory, `through its server at ${server.url}`),
+        printDirectory(config.dataDirectory, `through its server at ${server.url}`),
         beside(server),
       ),
     alone,
   )
 
-/** As `besideOrTold`, with the directory locked while `alone` runs. */
-export const besideOrAlone = <A>(
+/** As `viaServerOrAlone`, with the directory locked while `alone` runs. */
+export const viaServerOrLocked = <A>(
   config: Config,
   beside: (server: ServerFile) => Asked<A>,
   alone: Effect.Effect<A, CommandFailed, Scope.Scope>,
 ): Effect.Effect<A, CommandFailed> =>
-  besideOrTold(
+  viaServerOrAlone(
     config,
     beside,
     Effect.scoped(
       Effect.gen(function* () {
         yield* requireData(config.dataDirectory)
         yield* holdDirectory(config.dataDirectory)
-        yield* tellAlone(config)
+        yield* printAlone(config)
         return yield* alone
       }),
     ),

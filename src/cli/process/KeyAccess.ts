@@ -21,7 +21,7 @@ import {
   refused,
 } from "../output/ExitCode.ts"
 import { type AdminUnavailable, askAdmin, type ServerFile } from "./AdminRequest.ts"
-import { besideOrTold, loadConfig, serverFileFolder, tellAlone } from "./DataDirectory.ts"
+import { loadConfig, printAlone, serverFileFolder, viaServerOrAlone } from "./DataDirectory.ts"
 import { loggingLayer } from "./Logging.ts"
 
 /* Keys through the admin address of a running server. */
@@ -103,7 +103,7 @@ const reachOrOpen = <A>({ alone, beside, makes }: Access<A>) =>
         // The engine is most of the program; a command beside a server does not need it.
         const { openEngine } = yield* Effect.promise(() => import("./OpenEngine.ts"))
         const { services } = yield* openEngine(config)
-        if (isThere) yield* tellAlone(config)
+        if (isThere) yield* printAlone(config)
         else {
           yield* Console.error(
             `Created a new data directory in ${path.resolve(directory)}. Only a server with this LAUREL_DATA_DIR knows the key.`,
@@ -114,7 +114,7 @@ const reachOrOpen = <A>({ alone, beside, makes }: Access<A>) =>
         )
       }),
     )
-    return yield* besideOrTold(config, (server) => beside(server, config), opened)
+    return yield* viaServerOrAlone(config, (server) => beside(server, config), opened)
   }).pipe(Effect.provide(loggingLayer()))
 
 /** A command that opened the data of a cluster would take it from its owner, on any machine. */

@@ -9,7 +9,7 @@ import { partitionNumber } from "../../config/Config.ts"
 import { ArchiveDetails } from "../../storage/archive/ArchiveCatalog.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { askAdmin, partitionQuery } from "./AdminRequest.ts"
-import { besideOr } from "./DataDirectory.ts"
+import { viaServerOr } from "./DataDirectory.ts"
 
 const Reply = Schema.Struct({
   /** The address of the server in its cluster. */
@@ -32,7 +32,7 @@ const archivesAtOwner = (
 ): Effect.Effect<OwnerArchives | undefined, CommandFailed> => {
   if (config.partition === undefined) return Effect.undefined
   const path = `/admin/archives${partitionQuery(config)}`
-  return besideOr<OwnerArchives | undefined, never>(
+  return viaServerOr<OwnerArchives | undefined, never>(
     config,
     (server) =>
       askAdmin(server, "GET", path, Reply).pipe(

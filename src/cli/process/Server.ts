@@ -116,7 +116,7 @@ const start = (
     })
     yield* takeRequests(readiness)
     yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl: admin.url }))
-    // Standard output has nothing but the access log where the settings send the log there.
+    // If the access log goes to standard output, standard output has nothing else.
     const say = config.accessLog === "stdout" ? Console.error : Console.log
     yield* say(
       welcomeText(url, {

@@ -63,10 +63,10 @@ describe("The client of the admin server", () => {
         [500, "{}"],
         [404, '{"code":"never_heard","detail":"x"}'],
       ] as const) {
-        const strange = yield* clientOf((_, response) => {
+        const unusableReply = yield* clientOf((_, response) => {
           response.writeHead(status).end(text)
         })
-        const error = yield* Effect.flip(strange.list)
+        const error = yield* Effect.flip(unusableReply.list)
         expect(error).toMatchObject({ _tag: "AdminUnavailable", reached: true })
       }
     }),

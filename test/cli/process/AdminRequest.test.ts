@@ -60,10 +60,10 @@ describe("A reply of the admin server in lines", () => {
         response.writeHead(401).end('{"code":"unauthorized","detail":"no"}')
       })
       expect(other.result).toMatchObject({ failure: { reached: false } })
-      const strange = yield* streamed((_, response) => {
+      const unusableReply = yield* streamed((_, response) => {
         response.end("<html>\n")
       })
-      expect(strange.result).toMatchObject({ failure: { reached: true } })
+      expect(unusableReply.result).toMatchObject({ failure: { reached: true } })
       const busy = yield* streamed((_, response) => {
         response.writeHead(503).end('{"code":"starting","detail":"Soon."}')
       })
