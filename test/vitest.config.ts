@@ -1,35 +1,68 @@
 import os from "node:os"
 import path from "node:path"
-import { defaultExclude, defineConfig } from "vitest/config"
+import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 import { testTimeoutMs, waitMs } from "./waitMs.ts"
 
-/** `npm run test:servers` runs the files that start the most servers and other processes, new ones of e2e/ among them; `npm test` all others. */
-const servers = [
-  "test/cli/commands/{demo,partitions,snapshots}.test.ts",
+const root = path.resolve(import.meta.dirname, "..")
+
+/**
+ * The files that take longest, in the order in which they start. Started late, one of them would
+ * run alone at the end, on one core. Some spend most of their time waiting: files that use the
+ * processor run beside them. A file that is missing here costs time, and nothing else.
+ */
+const first = [
+  "test/cluster/cluster.test.ts",
+  "test/cluster/spread.test.ts",
+  "test/dashboard/browser/pages.test.ts",
+  "test/e2e/shutdownLoad.test.ts",
+  "test/e2e/damagedDatabase.test.ts",
+  "test/storage/postgres/ClusterStorage.test.ts",
+  "test/e2e/dashboard.test.ts",
+  "test/e2e/cluster.test.ts",
+  "test/cluster/Placement.test.ts",
+  "test/e2e/startFaults.test.ts",
+  "test/cli/commands/demo.test.ts",
+  "test/e2e/learningApp.test.ts",
+  "test/torture/torture.test.ts",
+  "test/e2e/listen.test.ts",
+  "test/e2e/exhaustion.test.ts",
   "test/cluster/gather.test.ts",
-  "test/e2e/!(client|crash|firstMinute|learningApp|oldNode|readme).test.ts",
-  "test/engine/archive/{ArchiveParts,Archives,Restore,RestoreProject,Shipping}.test.ts",
-  "test/generators/generators.test.ts",
-]
+  "test/storage/lmdb/damage.test.ts",
+  "test/e2e/firstStart.test.ts",
+  "test/cluster/webhooks.test.ts",
+  "test/http/docs/snippets.test.ts",
+  "test/e2e/crash.test.ts",
+  "test/cli/commands/snapshots.test.ts",
+  "test/e2e/keys.test.ts",
+  "test/cli/process/RefillCopy.test.ts",
+].map((file) => path.join(root, file))
+
+/** Starts the files of `first`, then the others, the largest file first. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const bySize = await super.sort(files)
+    const rank = ({ moduleId }: TestSpecification) => {
+      const place = first.indexOf(moduleId)
+      return place < 0 ? first.length : place
+    }
+    return bySize.toSorted((one, other) => rank(one) - rank(other))
+  }
+}
 
 export default defineConfig({
   test: {
-    // Many tests wait for other processes: half as many workers again as cores keep these busy. Vitest takes "150%" as "100%".
+    // Many tests wait for other processes: half as many workers again as cores keep these busy.
+    // Vitest takes "150%" as "100%".
     maxWorkers: Math.ceil(os.availableParallelism() * 1.5),
     // Effect and the program are loaded once, not for every file.
     isolate: false,
+    sequence: { sequencer: LongestFirst },
     // Processes and threads that tests start keep their compiled code, where the program itself does.
-    env: {
-      NODE_COMPILE_CACHE: path.resolve(import.meta.dirname, "../node_modules/.cache/compile"),
-    },
+    env: { NODE_COMPILE_CACHE: path.join(root, "node_modules/.cache/compile") },
     globalSetup: [path.resolve(import.meta.dirname, "dashboard/browser/globalSetup.ts")],
     testTimeout: testTimeoutMs,
     hookTimeout: testTimeoutMs,
     expect: { poll: { timeout: waitMs } },
-    // Each file is in exactly one of the two; CI runs both.
-    projects: [
-      { extends: true, test: { name: "rest", exclude: [...defaultExclude, ...servers] } },
-      { extends: true, test: { name: "servers", include: servers } },
-    ],
   },
 })

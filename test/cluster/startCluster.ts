@@ -1,4 +1,7 @@
-/** Runners of one cluster with projects, a key and a rule in each, and what is to be true of them after the load has ended. */
+/**
+ * The runners of one cluster, with projects that have a key and a rule each, and the checks after a
+ * load.
+ */
 import { firstProjectName } from "../../src/domain/project/Directory.ts"
 import { limits } from "../../src/Limits.ts"
 import { action, ask, type BoardEntry, boardPath, xpOfUser } from "./Caller.ts"
@@ -14,9 +17,9 @@ type Settings = Readonly<Record<string, string>>
 
 export class Cluster {
   readonly runners: ReadonlyArray<Runner>
-  /** Of a further runner. */
+  /** The settings for a further runner. */
   readonly settings: Settings
-  /** Of projects in the partitions 1 and up. */
+  /** The keys of the projects in the partitions 1 and up. */
   readonly keys: ReadonlyArray<string>
 
   constructor(runners: ReadonlyArray<Runner>, settings: Settings, keys: ReadonlyArray<string>) {
@@ -30,14 +33,17 @@ export class Cluster {
     return this.keys.map((_, index) => nameOf(index + 1))
   }
 
-  /** Callers of all runners, in the project of one partition. */
+  /** Starts callers of all runners, in the project of one partition. */
   load(callers: number, more: Partial<LoadOptions> = {}): ClusterLoad {
     const urls = () => this.runners.map(({ url }) => url)
     const key = this.keys[(more.partition ?? 1) - 1]!
     return new ClusterLoad({ key, urls, callers, name: "user", ...more })
   }
 
-  /** Ends once each partition has an owner, and no runner two more than another; returns the partitions of each. */
+  /**
+   * Ends once each partition has an owner, and the runners have equal numbers of partitions, up to
+   * one. Returns the partitions of each.
+   */
   evenShares(): Promise<ReadonlyArray<ReadonlyArray<number>>> {
     return eventually("even shares", async () => {
       const running = this.runners.filter(({ isRunning }) => isRunning)
@@ -48,7 +54,10 @@ export class Cluster {
     })
   }
 
-  /** `expectBoard`, also of a runner with an empty directory, which folds all of the journal, and has the same board. */
+  /**
+   * `expectBoard`, also for a runner with an empty directory, which folds the whole journal and
+   * must have the same board.
+   */
   async expectExactlyOnce(loads: ReadonlyArray<ClusterLoad>): Promise<void> {
     const boards: Array<string> = []
     for (const load of loads) {
@@ -84,12 +93,15 @@ export class Cluster {
       const words = `${userId} has ${xp} xp, on the board ${board.get(userId)}, acknowledged: ${least} to ${most}`
       if (xp < least) load.found({ kind: "lost", words })
       else if (xp > most) load.found({ kind: "doubled", words })
-      // The page of the board may not reach as far as to this user.
+      // This user may be beyond the page of the board.
       else if (xp !== (board.get(userId) ?? xp)) load.found({ kind: "changed", words })
     }
   }
 
-  /** In order; without the users that change although nobody calls: what was given up may still be done. */
+  /**
+   * The board in order, without users whose writes have an unknown outcome: such a write may still
+   * be executed.
+   */
   async #boardOfPatient(
     { expected, key, partition }: ClusterLoad,
     runner?: Runner,
@@ -113,11 +125,14 @@ export class Cluster {
   }
 }
 
-/** The first start of a cluster makes the first one. */
+/** The first start of a cluster creates the first project. */
 const nameOf = (partition: number): string =>
   partition === 1 ? firstProjectName : `project-${partition}`
 
-/** Starts these runners; the first one makes projects, each in a partition of its own, with a key and a rule. */
+/**
+ * Starts these runners. The first one creates projects, each in its own partition, with a key and a
+ * rule.
+ */
 export const startRunners = async (
   runners: ReadonlyArray<Runner>,
   settings: Settings,
@@ -128,7 +143,7 @@ export const startRunners = async (
   const keys = [await eventually("the first key", async () => first!.firstKey)]
   while (keys.length < projects) keys.push(await first!.createKey(nameOf(keys.length + 1)))
   for (const [index, key] of keys.entries()) {
-    // One rule, however often it is asked for: a rule may be there although no reply came in time.
+    // The `Idempotency-Key` prevents a second rule if the first reply was late.
     await eventually(`a rule in partition ${index + 1}`, async () => {
       const rule = { action, reward: { xp: 1 } }
       const { status, text } = await ask(first!.url, key, "/v1/rules", rule, "rule")
@@ -145,8 +160,10 @@ export const startCluster = async (
   count: number,
   more: Settings,
   projects = 1,
+  trouble: Runner["trouble"] = {},
 ): Promise<Cluster> => {
   const settings = { LAUREL_CLUSTER: url, ...more }
   const runners = await Promise.all(Array.from({ length: count }, () => Runner.make(settings)))
+  for (const runner of runners) runner.trouble = trouble
   return startRunners(runners, settings, projects)
 }

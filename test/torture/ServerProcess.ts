@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { readFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
+import type { limits } from "../../src/Limits.ts"
 import type { ClockPlan, Detours, Plan } from "./hook.ts"
 
 const present = resolve(import.meta.dirname, "../..")
@@ -12,6 +13,8 @@ export interface Trouble {
   readonly plan?: Plan
   readonly clock?: ClockPlan
   readonly detours?: Detours
+  /** Limits that have no setting, such as times over which a server measures. */
+  readonly limits?: Partial<Record<keyof typeof limits, number>>
   /** The folder with the sources; without it the present ones. */
   readonly sources?: string
   /** More settings. */
@@ -34,9 +37,9 @@ export class ServerProcess {
   constructor(
     args: ReadonlyArray<string>,
     directory: string,
-    { clock, detours, plan, settings, sources = present }: Trouble = {},
+    { clock, detours, limits, plan, settings, sources = present }: Trouble = {},
   ) {
-    const troubled = plan !== undefined || clock !== undefined || detours !== undefined
+    const troubled = [plan, clock, detours, limits].some((each) => each !== undefined)
     this.process = spawn(process.execPath, [join(sources, "src/main.ts"), ...args], {
       // The last one is for messages to the hook.
       stdio: ["ignore", "pipe", "pipe", ...(clock !== undefined ? (["ipc"] as const) : [])],
@@ -55,6 +58,7 @@ export class ServerProcess {
         ...(plan !== undefined && { TORTURE_PLAN: JSON.stringify(plan) }),
         ...(clock !== undefined && { TORTURE_CLOCK: JSON.stringify(clock) }),
         ...(detours !== undefined && { TORTURE_DETOURS: JSON.stringify(detours) }),
+        ...(limits !== undefined && { TORTURE_LIMITS: JSON.stringify(limits) }),
       },
     })
     const look = () => {

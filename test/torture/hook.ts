@@ -1,7 +1,8 @@
 /**
  * Loaded before the program (`--import`), never by it: carries out one plan of faults inside the process, at named
  * steps of its work with the disk. The plan is the JSON of `Plan` in `TORTURE_PLAN`. It reports its steps on stderr.
- * `TORTURE_CLOCK` lets the wall clock jump, once or again and again; `TORTURE_DETOURS` leads connections through proxies.
+ * `TORTURE_CLOCK` lets the wall clock jump, once or again and again; `TORTURE_DETOURS` leads connections through proxies;
+ * `TORTURE_LIMITS` replaces limits that have no setting.
  */
 import fs from "node:fs"
 import net from "node:net"
@@ -138,3 +139,7 @@ const detours: Detours | undefined = JSON.parse(process.env.TORTURE_DETOURS ?? "
 if (plan?.role === role) carryOut(plan)
 if (clock !== undefined && role === "server") jump(clock)
 if (detours !== undefined) detour(detours)
+if (process.env.TORTURE_LIMITS !== undefined) {
+  const { limits } = await import("../../src/Limits.ts")
+  Object.assign(limits, JSON.parse(process.env.TORTURE_LIMITS))
+}
