@@ -31,7 +31,7 @@ import { takeWrites } from "./Writes.ts"
 export type { EngineOptions } from "./Engine.ts"
 
 /** An engine that has recovered and takes no commands yet. */
-export interface RecoveredEngine {
+interface RecoveredEngine {
   /**
    * Folds the next records, which another server has written. Must not be called while a call is
    * pending.

@@ -286,7 +286,7 @@ export const overloaded = laurelError("overloaded", "Nothing was changed.", {
 
 /* Whether the engine takes commands now, and if not, why. */
 
-export interface IntakeOptions {
+interface IntakeOptions {
   readonly commit: { readonly stalled: boolean; readonly accepting: boolean }
   /** `pendingOfAll`: how many durable records of all engines of the process await a snapshot. */
   readonly changed: { readonly pendingOfAll: number }

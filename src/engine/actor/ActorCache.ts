@@ -32,7 +32,7 @@ import type { Environment, Environments, UserActor } from "./Environments.ts"
  */
 
 /** The users of one engine. */
-export interface ResidentUsers {
+interface ResidentUsers {
   readonly size: number
   /** How many more users have room reserved. */
   readonly promised: number
@@ -117,7 +117,7 @@ const oldestOf = (actors: ReadonlyArray<AnyActor | undefined>): number => {
   return oldest
 }
 
-export interface ActorCacheOptions {
+interface ActorCacheOptions {
   readonly residents: Residents
   readonly idlePassivateMs: number
   readonly now: () => number

@@ -60,7 +60,7 @@ import { Supervisor } from "./Supervisor.ts"
 
 /* Finds the earlier record that a command is about, by its sequence or by the caller's id. */
 
-export interface ReferParts {
+interface ReferParts {
   readonly deduplicator: Deduplicator
   readonly history: RecordFinder
 }
@@ -107,7 +107,7 @@ const firstOf = (
   return Effect.isEffect(first) ? first : Effect.succeed(first)
 }
 
-export interface ActorSystemOptions extends LoadParts {
+interface ActorSystemOptions extends LoadParts {
   /** Epoch milliseconds that never go back. */
   readonly now: () => number
   readonly deduplicator: Deduplicator

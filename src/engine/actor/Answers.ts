@@ -25,7 +25,7 @@ export interface CommitEntry {
   envelope: AnyEnvelope | undefined
 }
 
-export interface AnswersOptions {
+interface AnswersOptions {
   readonly commit: GroupCommit<CommitEntry>
   /** The actor's last caller was refused, or answered without a record. */
   readonly onUnused: (actor: AnyActor) => void

@@ -23,7 +23,7 @@ import type { ActorCache, Room } from "./ActorCache.ts"
 import type { ActorSystem } from "./ActorSystem.ts"
 import type { Environments } from "./Environments.ts"
 
-export interface BatchRoomOptions {
+interface BatchRoomOptions {
   readonly actors: ActorSystem
   readonly actorCache: ActorCache
   readonly environments: Environments

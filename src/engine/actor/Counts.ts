@@ -51,11 +51,11 @@ interface Counted {
   readonly matched: boolean
 }
 
-export type StoredActions = ReadonlyArray<
+type StoredActions = ReadonlyArray<
   readonly [action: string, count: number, lastAt: number, matched: 0 | 1]
 >
 
-export type StoredOthers = readonly [count: number, lastAt: number]
+type StoredOthers = readonly [count: number, lastAt: number]
 
 export class ActionCounts {
   readonly #byAction = new Map<string, Counted>()
@@ -118,7 +118,7 @@ export class ActionCounts {
 const minuteMs = 60_000
 
 /** The minutes with events, as numbers of minutes since the epoch, and the events of each. */
-export type StoredActivity = ReadonlyArray<readonly [minute: number, events: number]>
+type StoredActivity = ReadonlyArray<readonly [minute: number, events: number]>
 
 export class Activity {
   /** A ring of counters by minute. */

@@ -57,7 +57,7 @@ class UnsnapshottedUsers {
 }
 
 export type UserActor = Actor<UserState | undefined, UserCommand>
-export type ProjectActor = Actor<ProjectState, ProjectCommand>
+type ProjectActor = Actor<ProjectState, ProjectCommand>
 export type DirectoryActor = Actor<DirectoryState, DirectoryCommand>
 
 /** The pure functions that user actors run; tests replace them with functions that throw. */
@@ -70,7 +70,7 @@ export const domain: Domain = { decideUser, applyUser }
 
 const request = { kind: "request" } as const
 
-export interface EnvironmentOptions {
+interface EnvironmentOptions {
   readonly domain: Domain
   /** Epoch milliseconds that never go back. */
   readonly now: () => number

@@ -43,7 +43,7 @@ export interface Tally {
 }
 
 /** Gives a command to its actor. */
-export type HandOn<Command> = (envelope: Envelope<Command>) => void
+type HandOn<Command> = (envelope: Envelope<Command>) => void
 
 export class Requests {
   readonly #actors: ActorSystem

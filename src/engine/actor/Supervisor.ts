@@ -91,7 +91,7 @@ const load = <State, Command>(
   actor.resume(durable, state)
 }
 
-export interface SupervisorOptions extends LoadParts {
+interface SupervisorOptions extends LoadParts {
   /** Epoch milliseconds that never go back. */
   readonly now: () => number
   readonly metrics: EngineMetrics

@@ -27,7 +27,7 @@ export interface BackfillProgress {
   readonly awarded: number
 }
 
-export interface BackfillsParts extends BackfillRunParts {
+interface BackfillsParts extends BackfillRunParts {
   readonly environments: Environments
   readonly askProject: (
     environment: string,

@@ -43,7 +43,7 @@ import {
 
 type Write = (entries: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>
 
-export interface BoardWriterOptions {
+interface BoardWriterOptions {
   readonly storage: Storage["Service"]
   readonly environments: Iterable<RankedEnvironment>
   readonly now: () => number

@@ -80,7 +80,7 @@ export interface BoardPage {
 
 export type BoardCode = "invalid_request" | "user_not_found" | "storage_unavailable"
 
-export interface BoardReaderOptions {
+interface BoardReaderOptions {
   readonly storage: Storage["Service"]
   readonly now: () => number
   /** The durable state of a user, warm or cold. */

@@ -115,7 +115,7 @@ export interface PendingBytes {
   bytes: number
 }
 
-export interface GroupCommitOptions<Entry> {
+interface GroupCommitOptions<Entry> {
   readonly durability: Durability
   /** Holds the texts of records. Its next sequence follows the last one of the storage. */
   readonly texts: RecordBuffer
@@ -462,7 +462,7 @@ export const commitStages = [
   "caller",
 ] as const
 
-export type CommitStage = (typeof commitStages)[number]
+type CommitStage = (typeof commitStages)[number]
 
 /** Called for each batch in the journal, with its records, its bytes and the time of its write. */
 type Written = (records: number, bytes: number, durationMs: number) => void

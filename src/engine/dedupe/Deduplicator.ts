@@ -23,7 +23,7 @@ import { findStored } from "../records/SnapshotValues.ts"
 import type { IdIndex } from "./IdIndex.ts"
 import { BloomFilter, hashText } from "./IdIndex.ts"
 
-export interface DeduplicatorOptions {
+interface DeduplicatorOptions {
   readonly storage: Storage["Service"]
   /** The filter of known ids, whose bits the engines of a process share. */
   readonly knownIds: BloomFilter
@@ -33,7 +33,7 @@ export interface DeduplicatorOptions {
 }
 
 /** The parts of an actor by which its duplicates are found. */
-export interface NamedActor extends RecordChain, ErasedActor {
+interface NamedActor extends RecordChain, ErasedActor {
   /** The seed for hashes of its ids. */
   readonly idSeed: number
   /** By hash of a name, the latest pending record with it; `undefined`: not made yet. */

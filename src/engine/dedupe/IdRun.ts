@@ -75,7 +75,7 @@ export const firstBits = (hash: number, bits: number): number =>
 
 export const idTable = "eventIds"
 
-export interface RunHead {
+interface RunHead {
   /** The run has 2^bits buckets; the first bits of an id's hash are the number of its bucket. */
   readonly bits: number
   /** How many ids the run had when it was written; an erasure removes ids without changing this. */
@@ -90,7 +90,7 @@ export interface IdRun extends RunHead {
 }
 
 /** What an entry of the table is: the head of a run, or a bucket with its number. */
-export interface IdPlace {
+interface IdPlace {
   readonly environment: string
   readonly run: number
   readonly bucket: number | undefined

@@ -48,7 +48,7 @@ export type IdempotencyCode = "idempotency_in_progress" | "idempotency_key_reuse
 
 type Store = Storage["Service"]
 
-export interface IdempotencyOptions {
+interface IdempotencyOptions {
   readonly storage: Store
   readonly now: () => number
   readonly erasures: Erasures

@@ -226,7 +226,7 @@ export const eraseFromBatches = (
  * hundreds of entries.
  */
 
-export interface AnswerExpiryOptions {
+interface AnswerExpiryOptions {
   readonly storage: Storage["Service"]
   /** Epoch milliseconds. */
   readonly now: () => number

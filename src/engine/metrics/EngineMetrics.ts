@@ -6,7 +6,7 @@ import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Counter, Histogram, Metrics } from "../../metrics/Metrics.ts"
 
 /** The values that are read from the engine's parts when metrics are collected. */
-export interface ObservedEngine {
+interface ObservedEngine {
   readonly actors: {
     readonly activating: number
     readonly answers: { readonly unanswered: number }

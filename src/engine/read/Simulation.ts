@@ -26,7 +26,7 @@ import type { Deduplicator } from "../dedupe/Deduplicator.ts"
  */
 
 /** The kinds of commands that can be drafts. */
-export type DraftKind = `${"create" | "update"}${"Badge" | "Quest" | "Rule"}` | "updateSettings"
+type DraftKind = `${"create" | "update"}${"Badge" | "Quest" | "Rule"}` | "updateSettings"
 
 /** A draft. The pointers of its faults begin with `pointer`, such as `/rule`. */
 export interface DraftCommand<Kind extends DraftKind = DraftKind> {
@@ -78,7 +78,7 @@ export interface Simulated {
   readonly duplicate: boolean
 }
 
-export interface SimulationParts {
+interface SimulationParts {
   readonly domain: Domain
   readonly turns: DecisionTurns
   readonly deduplicator: Deduplicator
@@ -105,7 +105,7 @@ const refusalOf = <Refusal extends LaurelError>(failure: Refusal | HistoryNeeded
 }
 
 /** The refusals of an event and of the drafts. */
-export type SimulationRefusal<Kind extends DraftKind> =
+type SimulationRefusal<Kind extends DraftKind> =
   | StorageCode
   | UserRefusal<TrackedEvent>
   | ProjectRefusals[Kind]

@@ -37,7 +37,7 @@ import type { SnapshotMark } from "./SnapshotMark.ts"
  * its own.
  */
 
-export interface SharedBoundsOptions {
+interface SharedBoundsOptions {
   readonly residentUsersMax?: number
   readonly residentUsersOverrunMax?: number
   readonly idFilterBytes?: number
@@ -73,7 +73,7 @@ export interface StateOptions extends SharedBoundsOptions {
  * What a state is opened from: its storage, the mark of the snapshot there, and its clock (epoch
  * milliseconds).
  */
-export interface StateOrigin {
+interface StateOrigin {
   readonly storage: Storage["Service"]
   readonly mark: SnapshotMark
   readonly now: () => number

@@ -17,7 +17,7 @@ export interface SnapshotMark {
   readonly journal: ReadonlyArray<JournalMark>
 }
 
-export interface JournalMark {
+interface JournalMark {
   readonly sequence: number
   readonly at: number
   /** Bytes appended before it, since the oldest mark. */
@@ -32,7 +32,7 @@ const journalMarkEveryMs = 3_600_000
  * A snapshot's watermark, its time in epoch milliseconds, and the bytes appended since the oldest
  * journal mark.
  */
-export interface SnapshotPlace {
+interface SnapshotPlace {
   readonly watermark: number
   readonly at: number
   readonly bytes: number

@@ -33,7 +33,7 @@ export type ClockStep =
   /** The machine's clock is behind the engine's. */
   | { readonly kind: "behind"; readonly behindMs: number }
 
-export interface EngineClockOptions {
+interface EngineClockOptions {
   readonly clock: Clock.Clock
   /** The time of the newest record, epoch milliseconds; `undefined`: there is none. */
   readonly latest: number | undefined

@@ -15,7 +15,7 @@ import { type Agenda, dueSecond } from "./Agenda.ts"
 import { sleepUnlessOpened } from "./Clock.ts"
 
 /** The parts of an environment that the ticker needs. */
-export interface TimedEnvironment {
+interface TimedEnvironment {
   readonly id: string
   readonly agenda: Agenda
   readonly boards: Boards
@@ -27,7 +27,7 @@ interface TickOf {
   readonly command: Tick
 }
 
-export interface TickerOptions<Environment extends TimedEnvironment> {
+interface TickerOptions<Environment extends TimedEnvironment> {
   /** How often the clock is looked at, in case it was set. */
   readonly clockCheckMs: number
   readonly environments: Iterable<Environment>

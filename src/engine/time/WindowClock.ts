@@ -26,12 +26,12 @@ import { sleepUnlessOpened } from "./Clock.ts"
 type CloseWindows = Extract<ProjectCommand, { readonly kind: "closeWindows" }>
 
 /** The parts of an environment that the window clock needs. */
-export interface WindowedEnvironment {
+interface WindowedEnvironment {
   readonly boards: Boards
   readonly project: { readonly state: ProjectState }
 }
 
-export interface WindowClockOptions<Environment extends WindowedEnvironment> {
+interface WindowClockOptions<Environment extends WindowedEnvironment> {
   /** How often the clock is looked at, in case it was set. */
   readonly clockCheckMs: number
   readonly environments: Iterable<Environment> & { of(id: string): Environment }
