@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import type { EventReply } from "../../src/domain/message/UserReply.ts"
 import { isoTime } from "../../src/domain/values/isoTime.ts"
 import { EventOutcome } from "../../src/http/api/Events.ts"
-import { eventText } from "../../src/http/handlers/Events.ts"
+import { eventText } from "../../src/http/handlers/eventHandlers.ts"
 import { showBadges } from "../../src/http/handlers/Shapes.ts"
 import { randomOf } from "./random.ts"
 

@@ -6,11 +6,11 @@ import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Badges } from "./Badges.ts"
 import { oneOf } from "./Common.ts"
-import { Definitions } from "./DefinitionFiles.ts"
+import { DefinitionFiles } from "./DefinitionFiles.ts"
 import { Actions, Events } from "./Events.ts"
 import { Leaderboard } from "./Leaderboard.ts"
 import { NotReady } from "./Problems.ts"
-import { Projects } from "./Project.ts"
+import { Projects } from "./Projects.ts"
 import { Quests } from "./Quests.ts"
 import { completeReference, introduction } from "./Reference.ts"
 import { Rules } from "./Rules.ts"
@@ -83,7 +83,7 @@ export const Api = HttpApi.make("laurel")
     Rules,
     Badges,
     Projects,
-    Definitions,
+    DefinitionFiles,
     Webhooks,
     Stream,
     System,

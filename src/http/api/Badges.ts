@@ -22,9 +22,9 @@ import {
   SumPath,
   Target,
   Where,
-} from "./Definitions.ts"
-import { backfills, badge, badgePage, startedBackfill } from "./examples/Definitions.ts"
-import { countedBadgeId } from "./examples/Ids.ts"
+} from "./DefinitionShapes.ts"
+import { backfills, badge, badgePage, startedBackfill } from "./examples/definitionExamples.ts"
+import { countedBadgeId } from "./examples/exampleIds.ts"
 import {
   ArchivedConflict,
   BackfillConflict,

@@ -7,7 +7,7 @@ import { actionPattern, callerIdFault, characterCount } from "../../domain/value
 import { isIsoTime } from "../../domain/values/isoTime.ts"
 import { metadataFault } from "../../domain/values/Metadata.ts"
 import { limits } from "../../Limits.ts"
-import { earned, earnedBadge, sameLevel } from "./examples/Users.ts"
+import { earned, earnedBadge, sameLevel } from "./examples/userExamples.ts"
 
 /*
  * The checks of requests. Each has the code and the words of its fault, and its form in JSON Schema, so that the

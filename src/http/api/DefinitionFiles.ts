@@ -13,10 +13,10 @@ import {
   oneOf,
   pattern,
 } from "./Common.ts"
-import { appliedFile, definitionsFile, fileDiff } from "./examples/Definitions.ts"
-import { badgeId, questId, ruleId } from "./examples/Ids.ts"
+import { appliedFile, definitionsFile, fileDiff } from "./examples/definitionExamples.ts"
+import { badgeId, questId, ruleId } from "./examples/exampleIds.ts"
 import { DefinitionConflict, readProblems, writeProblems } from "./Problems.ts"
-import { ProjectPatch } from "./Project.ts"
+import { ProjectPatch } from "./Projects.ts"
 import { NewQuest } from "./Quests.ts"
 import { NewRule, strayBounds } from "./Rules.ts"
 
@@ -165,7 +165,7 @@ const file = {
   error: [...writeProblems, DefinitionConflict],
 } as const
 
-export const Definitions = HttpApiGroup.make("definitions")
+export const DefinitionFiles = HttpApiGroup.make("definitions")
   .add(
     HttpApiEndpoint.get("export", "/v1/definitions", {
       success: DefinitionsFile,

@@ -22,8 +22,8 @@ import {
   UserId,
   UserNamed,
 } from "./Common.ts"
-import { actionsSeen } from "./examples/Definitions.ts"
-import { ruleId } from "./examples/Ids.ts"
+import { actionsSeen } from "./examples/definitionExamples.ts"
+import { ruleId } from "./examples/exampleIds.ts"
 import {
   batchOutcome,
   batchSummary,
@@ -31,7 +31,7 @@ import {
   eventRefusal,
   questOutcome,
   streakOutcome,
-} from "./examples/Users.ts"
+} from "./examples/userExamples.ts"
 import {
   BatchConflict,
   BatchTooLarge,

@@ -15,7 +15,7 @@ import {
   Time,
   typeName,
 } from "./Common.ts"
-import { causes, historyPage, profile } from "./examples/Users.ts"
+import { causes, historyPage, profile } from "./examples/userExamples.ts"
 
 const CallersId = Schema.NullOr(Schema.String).annotate({
   description: "Your id; null: none.",

@@ -17,7 +17,7 @@ import {
   UserNamed,
   Xp,
 } from "./Common.ts"
-import { leaderboardEntry, leaderboardPage } from "./examples/Users.ts"
+import { leaderboardEntry, leaderboardPage } from "./examples/userExamples.ts"
 import { readProblems, UserNotFound } from "./Problems.ts"
 
 export const boardWindows = ["all_time", ...windowKinds] as const

@@ -2,8 +2,8 @@
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
-import { countedBadgeId, webhookId } from "./examples/Ids.ts"
-import { type Occurrence, occurrences } from "./examples/Problems.ts"
+import { countedBadgeId, webhookId } from "./examples/exampleIds.ts"
+import { type Occurrence, occurrences } from "./examples/problemExamples.ts"
 
 const fault = { pointer: "/userId", code: "invalid_type", detail: "must be a string" }
 

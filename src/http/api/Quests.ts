@@ -31,9 +31,9 @@ import {
   SumPath,
   Target,
   Where,
-} from "./Definitions.ts"
-import { countedQuest, quest, questPage } from "./examples/Definitions.ts"
-import { questId } from "./examples/Ids.ts"
+} from "./DefinitionShapes.ts"
+import { countedQuest, quest, questPage } from "./examples/definitionExamples.ts"
+import { questId } from "./examples/exampleIds.ts"
 import {
   ChangeConflict,
   DefinitionConflict,

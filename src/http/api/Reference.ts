@@ -2,7 +2,7 @@
 import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { faultCodes } from "./Common.ts"
-import { ruleId } from "./examples/Ids.ts"
+import { ruleId } from "./examples/exampleIds.ts"
 import { messageAlternatives, webhookParameters, webhookRequests } from "./Stream.ts"
 
 const errorTable = (Object.keys(errorKinds) as Array<ErrorCode>)

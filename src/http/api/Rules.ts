@@ -29,9 +29,9 @@ import {
   RewardPatch,
   ShownWhere,
   Where,
-} from "./Definitions.ts"
-import { rule, rulePage } from "./examples/Definitions.ts"
-import { ruleId } from "./examples/Ids.ts"
+} from "./DefinitionShapes.ts"
+import { rule, rulePage } from "./examples/definitionExamples.ts"
+import { ruleId } from "./examples/exampleIds.ts"
 import { DefinitionConflict, RuleNotFound, readProblems, writeProblems } from "./Problems.ts"
 
 const MultiplierPath = MetadataPath.annotate({

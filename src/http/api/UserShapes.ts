@@ -19,7 +19,7 @@ import {
   UserId,
   Xp,
 } from "./Common.ts"
-import { levelProgress, progress, user, userExport, userPage } from "./examples/Users.ts"
+import { levelProgress, progress, user, userExport, userPage } from "./examples/userExamples.ts"
 
 export const Points = Schema.Int.annotate({
   description: "Points, a balance separate from xp.",

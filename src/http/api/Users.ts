@@ -23,7 +23,7 @@ import {
   UserNamed,
 } from "./Common.ts"
 import { QuestOutcome } from "./Events.ts"
-import { badgeId, eventKey, spendId } from "./examples/Ids.ts"
+import { badgeId, eventKey, spendId } from "./examples/exampleIds.ts"
 import {
   eventRevocation,
   refund,
@@ -32,7 +32,7 @@ import {
   spend,
   tokenRequest,
   userToken,
-} from "./examples/Users.ts"
+} from "./examples/userExamples.ts"
 import { HistoryCursor, HistoryKindIn, HistoryPage } from "./History.ts"
 import {
   BadgeNotFound,

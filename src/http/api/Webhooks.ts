@@ -32,8 +32,8 @@ import {
   sent,
   webhook,
   webhookPage,
-} from "./examples/Definitions.ts"
-import { deliveryId, messageId, webhookId } from "./examples/Ids.ts"
+} from "./examples/definitionExamples.ts"
+import { deliveryId, messageId, webhookId } from "./examples/exampleIds.ts"
 import {
   bodyProblems,
   DefinitionConflict,

@@ -23,7 +23,7 @@ import type { ErrorCode, Fault, LaurelError } from "../../domain/values/Errors.t
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
-import type { ProjectPatch } from "../api/Project.ts"
+import type { ProjectPatch } from "../api/Projects.ts"
 import type { Progress, User } from "../api/UserShapes.ts"
 
 /** Badges with the time at which they were earned. */

@@ -27,7 +27,7 @@ import {
 } from "../contract/Interpreter.ts"
 import { makeOperations } from "../contract/Operations.ts"
 import { docsFor } from "../docs/Docs.ts"
-import { handlersOf } from "../handlers/Handlers.ts"
+import { handlersOf } from "../handlers/handlersOf.ts"
 import type { MakePages } from "../pages/Pages.ts"
 import { Admission, type AdmissionBounds } from "../pipeline/Admission.ts"
 import { Pipeline } from "../pipeline/Pipeline.ts"

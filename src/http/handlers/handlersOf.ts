@@ -10,20 +10,20 @@ import type { BoardEntry } from "../../engine/boards/ReadBoard.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { Actions } from "../api/Events.ts"
 import type { Leaderboard } from "../api/Leaderboard.ts"
-import type { Projects } from "../api/Project.ts"
+import type { Projects } from "../api/Projects.ts"
 import type { EventInput } from "../body/EventDecoder.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { EventMetrics } from "../request/RequestMetrics.ts"
-import { badgeHandlers } from "./Badges.ts"
-import { definitionHandlers } from "./Definitions.ts"
-import { eventHandlers } from "./Events.ts"
-import { questHandlers } from "./Quests.ts"
-import { ruleHandlers } from "./Rules.ts"
+import { badgeHandlers } from "./badgeHandlers.ts"
+import { definitionFileHandlers } from "./definitionFileHandlers.ts"
+import { eventHandlers } from "./eventHandlers.ts"
+import { questHandlers } from "./questHandlers.ts"
+import { ruleHandlers } from "./ruleHandlers.ts"
 import { factOf, pageInfo, pageOf, settingsChange } from "./Shapes.ts"
-import { simulationHandlers } from "./Simulations.ts"
-import { type StreamParts, streamHandlers } from "./Stream.ts"
-import { userHandlers } from "./Users.ts"
-import { type WebhookParts, webhookHandlers } from "./Webhooks.ts"
+import { simulationHandlers } from "./simulationHandlers.ts"
+import { type StreamParts, streamHandlers } from "./streamHandlers.ts"
+import { userHandlers } from "./userHandlers.ts"
+import { type WebhookParts, webhookHandlers } from "./webhookHandlers.ts"
 
 const actionHandlers = (engine: Engine["Service"]): Handlers<typeof Actions> => ({
   list: {
@@ -147,7 +147,7 @@ export const handlersOf = (
   rules: ruleHandlers(engine),
   badges: badgeHandlers(engine),
   project: projectHandlers(engine),
-  definitions: definitionHandlers(engine),
+  definitions: definitionFileHandlers(engine),
   webhooks: webhookHandlers({ engine, ...webhooks }),
   stream: streamHandlers(engine, streams),
 })

@@ -23,11 +23,11 @@ import {
   timeZone,
   UserId,
 } from "./Common.ts"
-import { Key, patchWords } from "./Definitions.ts"
+import { Key, patchWords } from "./DefinitionShapes.ts"
 import { Event, matched, QuestOutcome, StreakOutcome, withheld } from "./Events.ts"
-import { project, streak } from "./examples/Definitions.ts"
-import { badgeId, questId, ruleId } from "./examples/Ids.ts"
-import { simulation } from "./examples/Users.ts"
+import { project, streak } from "./examples/definitionExamples.ts"
+import { badgeId, questId, ruleId } from "./examples/exampleIds.ts"
+import { simulation } from "./examples/userExamples.ts"
 import {
   BadgeNotFound,
   ChangeConflict,

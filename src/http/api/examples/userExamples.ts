@@ -13,7 +13,7 @@ import {
   spendId,
   time,
   userId,
-} from "./Ids.ts"
+} from "./exampleIds.ts"
 
 /* Replies to events and rewards: what they did, would do, and what was taken back. */
 

@@ -15,7 +15,7 @@ import type { ProfileChange } from "../api/UserShapes.ts"
 import type { Users } from "../api/Users.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { StreamedReply } from "../stream/StreamedReply.ts"
-import { readHistoryPage } from "./History.ts"
+import { readHistoryPage } from "./readHistoryPage.ts"
 import { foundOr, pageInfo, pageOf, showBadges, showProgress, showUser } from "./Shapes.ts"
 
 /* Everything that is held about a user, as one JSON text in pieces: never more than a chunk of records is in memory. */

@@ -1,5 +1,13 @@
 /** Detail and path in the example of each problem, in the server's own words. */
-import { badgeId, countedBadgeId, deliveryId, questId, ruleId, userId, webhookId } from "./Ids.ts"
+import {
+  badgeId,
+  countedBadgeId,
+  deliveryId,
+  questId,
+  ruleId,
+  userId,
+  webhookId,
+} from "./exampleIds.ts"
 
 /** The members of a problem that differ between occurrences: detail, and path of the request. */
 export interface Occurrence {

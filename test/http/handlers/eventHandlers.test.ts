@@ -6,7 +6,7 @@ import { type LaurelError, laurelError } from "../../../src/domain/values/Errors
 import type { Engine } from "../../../src/engine/Engine.ts"
 import type { JsonText } from "../../../src/http/body/Body.ts"
 import type { OperationReply } from "../../../src/http/contract/Operation.ts"
-import { eventHandlers } from "../../../src/http/handlers/Events.ts"
+import { eventHandlers } from "../../../src/http/handlers/eventHandlers.ts"
 import { EventMetrics } from "../../../src/http/request/RequestMetrics.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 

@@ -8,14 +8,16 @@ import type { Fact } from "../../domain/record/Record.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
-import type { Definitions, DefinitionsFile } from "../api/DefinitionFiles.ts"
+import type { DefinitionFiles, DefinitionsFile } from "../api/DefinitionFiles.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { newBadge } from "./Badges.ts"
-import { newQuest } from "./Quests.ts"
-import { newRule } from "./Rules.ts"
+import { newBadge } from "./badgeHandlers.ts"
+import { newQuest } from "./questHandlers.ts"
+import { newRule } from "./ruleHandlers.ts"
 import { settingsChange } from "./Shapes.ts"
 
-export const definitionHandlers = (engine: Engine["Service"]): Handlers<typeof Definitions> => ({
+export const definitionFileHandlers = (
+  engine: Engine["Service"],
+): Handlers<typeof DefinitionFiles> => ({
   export: {
     handle: ({ caller }) =>
       Effect.map(engine.readProject(caller.environment), (state) => ({

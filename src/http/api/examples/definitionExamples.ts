@@ -11,7 +11,7 @@ import {
   ruleId,
   time,
   webhookId,
-} from "./Ids.ts"
+} from "./exampleIds.ts"
 
 const changes = { createdAt: time, updatedAt: time } as const
 const wellDone = [{ path: "score", op: "gte", value: 90 }] as const

@@ -6,12 +6,12 @@ import type { ErrorCode, Fault, LaurelError } from "../../domain/values/Errors.t
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { DraftCommand, Simulated } from "../../engine/read/Simulation.ts"
-import type { PreviewRequest, Projects, Simulation } from "../api/Project.ts"
+import type { PreviewRequest, Projects, Simulation } from "../api/Projects.ts"
 import { decodeEventBody, type EventInput } from "../body/EventDecoder.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { badgeReplacement, newBadge } from "./Badges.ts"
-import { newQuest, questReplacement } from "./Quests.ts"
-import { newRule, ruleReplacement } from "./Rules.ts"
+import { badgeReplacement, newBadge } from "./badgeHandlers.ts"
+import { newQuest, questReplacement } from "./questHandlers.ts"
+import { newRule, ruleReplacement } from "./ruleHandlers.ts"
 import { memberOf, referenceFaults, settingsChange } from "./Shapes.ts"
 
 type ProjectHandlers = Handlers<typeof Projects, { readonly simulate: EventInput }>

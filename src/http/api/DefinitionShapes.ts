@@ -4,8 +4,8 @@ import { conditionOperators } from "../../domain/project/Definition.ts"
 import { questCompleteAction } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import { Action, check, faultAt, integer, list, oneOf, text } from "./Common.ts"
-import { reward } from "./examples/Definitions.ts"
-import { badgeId } from "./examples/Ids.ts"
+import { reward } from "./examples/definitionExamples.ts"
+import { badgeId } from "./examples/exampleIds.ts"
 
 /** Words for PATCH operations. */
 export const patchWords =
