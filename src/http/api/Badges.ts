@@ -6,7 +6,6 @@ import { limits } from "../../Limits.ts"
 import {
   ApiKey,
   idempotencyHeaders,
-  mergePatch,
   OpenTo,
   oneOf,
   pageFields,
@@ -23,6 +22,7 @@ import {
   Target,
   Where,
 } from "./DefinitionShapes.ts"
+import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { backfills, badge, badgePage, startedBackfill } from "./examples/definitionExamples.ts"
 import { countedBadgeId } from "./examples/exampleIds.ts"
 import {
@@ -30,7 +30,6 @@ import {
   BackfillConflict,
   BackfillNotFound,
   BadgeNotFound,
-  DefinitionConflict,
   readProblems,
   UseConflict,
   writeProblems,
@@ -304,76 +303,50 @@ const archivedQuery = oneOf(["true", "false"])
 
 export const Badges = HttpApiGroup.make("badges")
   .add(
-    HttpApiEndpoint.post("create", "/v1/badges", {
-      headers: idempotencyHeaders,
-      payload: NewBadge,
-      success: Badge.pipe(HttpApiSchema.status(201)),
-      error: [...writeProblems, DefinitionConflict],
-    })
-      .annotate(OpenTo, [])
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Create a badge",
-          description: `A user earns the badge once, with the event or reward that reaches the target of its criteria. \`action_count\` and \`action_sum\` look at events from now on. An environment holds at most ${limits.badgesMax} active badges.`,
-        }),
-      ),
-    HttpApiEndpoint.get("list", "/v1/badges", {
-      query: {
-        archived: Schema.optionalKey(archivedQuery),
-        ...pageQuery,
+    ...definitionEndpoints({
+      path: "/v1/badges",
+      params,
+      readers: OpenTo.clients,
+      notFound: BadgeNotFound,
+      create: {
+        payload: NewBadge,
+        success: Badge,
+        summary: "Create a badge",
+        description: `A user earns the badge once, with the event or reward that reaches the target of its criteria. \`action_count\` and \`action_sum\` look at events from now on. An environment holds at most ${limits.badgesMax} active badges.`,
       },
-      success: BadgePage,
-      error: readProblems,
-    })
-      .annotate(OpenTo, OpenTo.clients)
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "List badges",
-          description:
-            "Lists the active badges of the key's project and environment or, with `archived=true`, the archived ones. Publishable keys see neither archived nor secret badges.",
-        }),
-      ),
-    HttpApiEndpoint.get("get", "/v1/badges/:id", {
-      params,
-      success: Badge,
-      error: [...readProblems, BadgeNotFound],
-    })
-      .annotate(OpenTo, OpenTo.clients)
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Read a badge",
-          description:
-            "Returns a badge by its id, archived or not. Publishable keys see neither archived nor secret badges.",
-        }),
-      ),
-    HttpApiEndpoint.patch("update", "/v1/badges/:id", {
-      params,
-      payload: mergePatch(BadgePatch),
-      success: Badge,
-      error: [...writeProblems, BadgeNotFound, ArchivedConflict],
-    })
-      .annotate(OpenTo, [])
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Change a badge",
-          description: `${patchWords}
+      list: {
+        query: {
+          archived: Schema.optionalKey(archivedQuery),
+          ...pageQuery,
+        },
+        success: BadgePage,
+        summary: "List badges",
+        description:
+          "Lists the active badges of the key's project and environment or, with `archived=true`, the archived ones. Publishable keys see neither archived nor secret badges.",
+      },
+      get: {
+        success: Badge,
+        summary: "Read a badge",
+        description:
+          "Returns a badge by its id, archived or not. Publishable keys see neither archived nor secret badges.",
+      },
+      update: {
+        payload: BadgePatch,
+        success: Badge,
+        error: [...writeProblems, BadgeNotFound, ArchivedConflict],
+        summary: "Change a badge",
+        description: `${patchWords}
 
 Owners keep the badge whatever its new criteria. Counts and sums stay; new criteria apply to events from now on. After lowering a target, start a backfill to award users past it. An archived badge cannot change (409 \`invalid_transition\`).`,
-        }),
-      ),
-    HttpApiEndpoint.delete("delete", "/v1/badges/:id", {
-      params,
-      success: HttpApiSchema.NoContent.annotate({ description: "The badge is archived." }),
-      error: [...readProblems, BadgeNotFound, UseConflict],
-    })
-      .annotate(OpenTo, [])
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Archive a badge",
-          description:
-            "Nobody can earn the badge any more; owners keep it, and its id still reads. A badge that rules or quests give cannot be archived (409 `in_use`): change them first. Archiving twice returns 404.",
-        }),
-      ),
+      },
+      delete: {
+        success: HttpApiSchema.NoContent.annotate({ description: "The badge is archived." }),
+        error: [...readProblems, BadgeNotFound, UseConflict],
+        summary: "Archive a badge",
+        description:
+          "Nobody can earn the badge any more; owners keep it, and its id still reads. A badge that rules or quests give cannot be archived (409 `in_use`): change them first. Archiving twice returns 404.",
+      },
+    }),
     HttpApiEndpoint.post("startBackfill", "/v1/badges/:id/backfill", {
       params,
       headers: idempotencyHeaders,

@@ -1,14 +1,12 @@
 /** Operations on quests. */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { questRecurrences, questStatuses } from "../../domain/project/Definition.ts"
 import { limits } from "../../Limits.ts"
 import {
   ApiKey,
   distinct,
-  idempotencyHeaders,
   list,
-  mergePatch,
   metadata,
   OpenTo,
   oneOf,
@@ -32,11 +30,11 @@ import {
   Target,
   Where,
 } from "./DefinitionShapes.ts"
+import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { countedQuest, quest, questPage } from "./examples/definitionExamples.ts"
 import { questId } from "./examples/exampleIds.ts"
 import {
   ChangeConflict,
-  DefinitionConflict,
   QuestNotFound,
   readProblems,
   UseConflict,
@@ -285,82 +283,56 @@ const params = {
 
 export const Quests = HttpApiGroup.make("quests")
   .add(
-    HttpApiEndpoint.post("create", "/v1/quests", {
-      headers: idempotencyHeaders,
-      payload: NewQuest,
-      success: Quest.pipe(HttpApiSchema.status(201)),
-      error: [...writeProblems, DefinitionConflict],
-    })
-      .annotate(OpenTo, [])
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Create a quest",
-          description: `While the quest is active, each user can complete it once, or once per period if it recurs: by events that match its steps or, without steps, with a \`QUEST_COMPLETE\` event that names it. An environment holds at most ${limits.questsMax} quests that are not archived.`,
-        }),
-      ),
-    HttpApiEndpoint.get("list", "/v1/quests", {
-      query: {
-        status: Schema.optionalKey(
-          oneOf(questStatuses).annotate({
-            description: "Only quests with this status. Default: all except archived ones.",
-            examples: ["active"],
-          }),
-        ),
-        ...pageQuery,
+    ...definitionEndpoints({
+      path: "/v1/quests",
+      params,
+      readers: OpenTo.clients,
+      notFound: QuestNotFound,
+      create: {
+        payload: NewQuest,
+        success: Quest,
+        summary: "Create a quest",
+        description: `While the quest is active, each user can complete it once, or once per period if it recurs: by events that match its steps or, without steps, with a \`QUEST_COMPLETE\` event that names it. An environment holds at most ${limits.questsMax} quests that are not archived.`,
       },
-      success: QuestPage,
-      error: readProblems,
-    })
-      .annotate(OpenTo, OpenTo.clients)
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "List quests",
-          description:
-            "Lists the quests of the key's project and environment: all except archived ones, or all with the given current status. Publishable keys see active quests only.",
-        }),
-      ),
-    HttpApiEndpoint.get("get", "/v1/quests/:id", {
-      params,
-      success: CountedQuest,
-      error: [...readProblems, QuestNotFound],
-    })
-      .annotate(OpenTo, OpenTo.clients)
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Read a quest",
-          description: "Returns a quest and its numbers of participants, to clients an active one.",
-        }),
-      ),
-    HttpApiEndpoint.patch("update", "/v1/quests/:id", {
-      params,
-      payload: mergePatch(QuestPatch),
-      success: Quest,
-      error: [...writeProblems, QuestNotFound, ChangeConflict],
-    })
-      .annotate(OpenTo, [])
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Change a quest",
-          description: `${patchWords}
+      list: {
+        query: {
+          status: Schema.optionalKey(
+            oneOf(questStatuses).annotate({
+              description: "Only quests with this status. Default: all except archived ones.",
+              examples: ["active"],
+            }),
+          ),
+          ...pageQuery,
+        },
+        success: QuestPage,
+        summary: "List quests",
+        description:
+          "Lists the quests of the key's project and environment: all except archived ones, or all with the given current status. Publishable keys see active quests only.",
+      },
+      get: {
+        success: CountedQuest,
+        summary: "Read a quest",
+        description: "Returns a quest and its numbers of participants, to clients an active one.",
+      },
+      update: {
+        payload: QuestPatch,
+        success: Quest,
+        error: [...writeProblems, QuestNotFound, ChangeConflict],
+        summary: "Change a quest",
+        description: `${patchWords}
 
 Users keep their progress. Steps are matched by key: a new step begins at 0, a removed one is dropped, and one with another action or other conditions continues from its count. If a target is lowered below a user's count, the next matching event completes the step. A new title and reward apply to completions from now on. A later start, a pause and new prerequisites suspend progress. Progress expires at the end (\`expired\`) and restarts from 0 if the end is then moved to later; moving a future end has no effect on progress. A new recurrence restarts everybody, including users who completed the quest, in the current period. Otherwise, completions of the current period stay.
 
 \`status\` publishes a draft (\`active\`), pauses and resumes, or archives. Other changes of status are refused (409 \`invalid_transition\`), since \`scheduled\`, \`active\` and \`ended\` follow the clock; to end a quest, set \`endsAt\` to now. An archived quest cannot change.`,
-        }),
-      ),
-    HttpApiEndpoint.delete("delete", "/v1/quests/:id", {
-      params,
-      success: HttpApiSchema.NoContent.annotate({ description: "The quest is archived." }),
-      error: [...readProblems, QuestNotFound, UseConflict],
-    })
-      .annotate(OpenTo, [])
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Archive a quest",
-          description:
-            "Nobody can begin or complete the quest any more. Unfinished progress expires; users who completed it keep its reward. The quest still reads by its id and in the list with `status=archived`. A quest that is a prerequisite of another cannot be archived (409 `in_use`): change the other quest first. Archiving twice returns 404.",
-        }),
-      ),
+      },
+      delete: {
+        success: HttpApiSchema.NoContent.annotate({ description: "The quest is archived." }),
+        error: [...readProblems, QuestNotFound, UseConflict],
+        summary: "Archive a quest",
+        description:
+          "Nobody can begin or complete the quest any more. Unfinished progress expires; users who completed it keep its reward. The quest still reads by its id and in the list with `status=archived`. A quest that is a prerequisite of another cannot be archived (409 `in_use`): change the other quest first. Archiving twice returns 404.",
+      },
+    }),
   )
   .middleware(ApiKey)
   .annotateMerge(

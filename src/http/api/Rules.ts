@@ -1,17 +1,14 @@
 /** Operations on rules, which reward actions. */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { givesNothing, limitPeriods } from "../../domain/project/Definition.ts"
 import { limits } from "../../Limits.ts"
 import {
   ApiKey,
   check,
   faultAt,
-  idempotencyHeaders,
   integer,
-  mergePatch,
   number,
-  OpenTo,
   oneOf,
   pageFields,
   pageQuery,
@@ -30,9 +27,10 @@ import {
   ShownWhere,
   Where,
 } from "./DefinitionShapes.ts"
+import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { rule, rulePage } from "./examples/definitionExamples.ts"
 import { ruleId } from "./examples/exampleIds.ts"
-import { DefinitionConflict, RuleNotFound, readProblems, writeProblems } from "./Problems.ts"
+import { RuleNotFound, readProblems, writeProblems } from "./Problems.ts"
 
 const MultiplierPath = MetadataPath.annotate({
   description:
@@ -213,68 +211,41 @@ const params = {
 
 export const Rules = HttpApiGroup.make("rules")
   .add(
-    HttpApiEndpoint.post("create", "/v1/rules", {
-      headers: idempotencyHeaders,
-      payload: NewRule,
-      success: Rule.pipe(HttpApiSchema.status(201)),
-      error: [...writeProblems, DefinitionConflict],
-    })
-      .annotate(OpenTo, [])
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Create a rule",
-          description: `From now on, every event with this action whose metadata satisfies \`where\` earns the reward. Every matching rule gives, in the order of creation. An environment holds at most ${limits.rulesMax} rules.`,
-        }),
-      ),
-    HttpApiEndpoint.get("list", "/v1/rules", {
-      query: pageQuery,
-      success: RulePage,
-      error: readProblems,
-    })
-      .annotate(OpenTo, ["read"])
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "List rules",
-          description: "Lists the rules of the key's project and environment.",
-        }),
-      ),
-    HttpApiEndpoint.get("get", "/v1/rules/:id", {
+    ...definitionEndpoints({
+      path: "/v1/rules",
       params,
-      success: Rule,
-      error: [...readProblems, RuleNotFound],
-    })
-      .annotate(OpenTo, ["read"])
-      .annotateMerge(
-        OpenApi.annotations({ summary: "Read a rule", description: "Returns a rule by its id." }),
-      ),
-    HttpApiEndpoint.patch("update", "/v1/rules/:id", {
-      params,
-      payload: mergePatch(RulePatch),
-      success: Rule,
-      error: [...writeProblems, RuleNotFound],
-    })
-      .annotate(OpenTo, [])
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Change a rule",
-          description: `${patchWords}
+      readers: ["read"],
+      notFound: RuleNotFound,
+      create: {
+        payload: NewRule,
+        success: Rule,
+        summary: "Create a rule",
+        description: `From now on, every event with this action whose metadata satisfies \`where\` earns the reward. Every matching rule gives, in the order of creation. An environment holds at most ${limits.rulesMax} rules.`,
+      },
+      list: {
+        query: pageQuery,
+        success: RulePage,
+        summary: "List rules",
+        description: "Lists the rules of the key's project and environment.",
+      },
+      get: { success: Rule, summary: "Read a rule", description: "Returns a rule by its id." },
+      update: {
+        payload: RulePatch,
+        success: Rule,
+        error: [...writeProblems, RuleNotFound],
+        summary: "Change a rule",
+        description: `${patchWords}
 
 The change applies to events from now on. Rewards already given stay, and count for its limit, also for one with another \`per\`.`,
-        }),
-      ),
-    HttpApiEndpoint.delete("delete", "/v1/rules/:id", {
-      params,
-      success: HttpApiSchema.NoContent.annotate({ description: "The rule is deleted." }),
-      error: [...readProblems, RuleNotFound],
-    })
-      .annotate(OpenTo, [])
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Delete a rule",
-          description:
-            "The rule gives nothing from now on; rewards already given stay. Deleting twice returns 404.",
-        }),
-      ),
+      },
+      delete: {
+        success: HttpApiSchema.NoContent.annotate({ description: "The rule is deleted." }),
+        error: [...readProblems, RuleNotFound],
+        summary: "Delete a rule",
+        description:
+          "The rule gives nothing from now on; rewards already given stay. Deleting twice returns 404.",
+      },
+    }),
   )
   .middleware(ApiKey)
   .annotateMerge(OpenApi.annotations({ title: "Rules", description: "Rewards for actions." }))

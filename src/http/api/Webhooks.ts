@@ -11,7 +11,6 @@ import {
   integer,
   limitQuery,
   list,
-  mergePatch,
   NoBodyIsEmpty,
   OpenTo,
   oneOf,
@@ -21,6 +20,7 @@ import {
   TimeIn,
   text,
 } from "./Common.ts"
+import { definitionEndpoints } from "./definitionEndpoints.ts"
 import {
   countedWebhook,
   createdWebhook,
@@ -36,7 +36,6 @@ import {
 import { deliveryId, messageId, webhookId } from "./examples/exampleIds.ts"
 import {
   bodyProblems,
-  DefinitionConflict,
   DeliveryNotFound,
   Gone,
   IdempotencyKeyReused,
@@ -44,7 +43,6 @@ import {
   readProblems,
   WebhookConflict,
   WebhookNotFound,
-  writeProblems,
 } from "./Problems.ts"
 import { Message } from "./Stream.ts"
 
@@ -392,68 +390,43 @@ const accepted = HttpApiSchema.status(202)
 
 export const Webhooks = HttpApiGroup.make("webhooks")
   .add(
-    HttpApiEndpoint.post("create", "/v1/webhooks", {
-      headers: idempotencyHeaders,
-      payload: NewWebhook,
-      success: CreatedWebhook.pipe(HttpApiSchema.status(201)),
-      error: [...writeProblems, DefinitionConflict],
-    })
-      .annotate(OpenTo, [])
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Register a webhook",
-          description: `The reply has the secret that signs the messages (Standard Webhooks); it is shown only once. Each message is sent at least once, always with the same \`webhook-id\`. A 2xx within ${limits.webhookTimeoutMs / 1_000} seconds is success; other outcomes are retried for about three days. A 410, or five days of failures only, disables the webhook. An environment holds at most ${limits.webhooks} webhooks, unless the server's setting \`LAUREL_WEBHOOKS_MAX\` allows more.`,
-        }),
-      ),
-    HttpApiEndpoint.get("list", "/v1/webhooks", {
-      query: pageQuery,
-      success: WebhookPage,
-      error: readProblems,
-    })
-      .annotate(OpenTo, ["read"])
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "List webhooks",
-          description: "Lists the webhooks of the key's project and environment, without secrets.",
-        }),
-      ),
-    HttpApiEndpoint.get("get", "/v1/webhooks/:id", {
+    ...definitionEndpoints({
+      path: "/v1/webhooks",
       params: webhookParams,
-      success: CountedWebhook,
-      error: [...readProblems, WebhookNotFound],
-    })
-      .annotate(OpenTo, ["read"])
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Get a webhook",
-          description: "Returns a webhook with its delivery counts, without its secret.",
-        }),
-      ),
-    HttpApiEndpoint.patch("update", "/v1/webhooks/:id", {
-      params: webhookParams,
-      payload: mergePatch(WebhookPatch),
-      success: Webhook,
-      error: [...readProblems, ...bodyProblems, WebhookNotFound],
-    })
-      .annotate(OpenTo, [])
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Change a webhook",
-          description:
-            "Changes the members that the body names (JSON merge patch). Pending deliveries go to the new URL.",
-        }),
-      ),
-    HttpApiEndpoint.delete("delete", "/v1/webhooks/:id", {
-      params: webhookParams,
-      error: [...readProblems, WebhookNotFound],
-    })
-      .annotate(OpenTo, [])
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Delete a webhook",
-          description: "Stops all deliveries and deletes the delivery log.",
-        }),
-      ),
+      readers: ["read"],
+      notFound: WebhookNotFound,
+      create: {
+        payload: NewWebhook,
+        success: CreatedWebhook,
+        summary: "Register a webhook",
+        description: `The reply has the secret that signs the messages (Standard Webhooks); it is shown only once. Each message is sent at least once, always with the same \`webhook-id\`. A 2xx within ${limits.webhookTimeoutMs / 1_000} seconds is success; other outcomes are retried for about three days. A 410, or five days of failures only, disables the webhook. An environment holds at most ${limits.webhooks} webhooks, unless the server's setting \`LAUREL_WEBHOOKS_MAX\` allows more.`,
+      },
+      list: {
+        query: pageQuery,
+        success: WebhookPage,
+        summary: "List webhooks",
+        description: "Lists the webhooks of the key's project and environment, without secrets.",
+      },
+      get: {
+        success: CountedWebhook,
+        summary: "Get a webhook",
+        description: "Returns a webhook with its delivery counts, without its secret.",
+      },
+      update: {
+        payload: WebhookPatch,
+        success: Webhook,
+        error: [...readProblems, ...bodyProblems, WebhookNotFound],
+        summary: "Change a webhook",
+        description:
+          "Changes the members that the body names (JSON merge patch). Pending deliveries go to the new URL.",
+      },
+      delete: {
+        success: HttpApiSchema.NoContent,
+        error: [...readProblems, WebhookNotFound],
+        summary: "Delete a webhook",
+        description: "Stops all deliveries and deletes the delivery log.",
+      },
+    }),
     HttpApiEndpoint.post("rotateSecret", "/v1/webhooks/:id/rotate-secret", {
       params: webhookParams,
       headers: idempotencyHeaders,

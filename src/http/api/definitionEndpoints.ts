@@ -1,0 +1,167 @@
+/**
+ * The endpoints that every kind of definition has: create, list, get, update and delete. A kind declares its schemas, words and
+ * problems; paths, header fields, status codes and scopes are the same for all kinds. `handlers/definitionOperations.ts` makes
+ * the handlers.
+ */
+import type { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
+import type { CallerScope } from "../../domain/project/Directory.ts"
+import { idempotencyHeaders, mergePatch, OpenTo, type text } from "./Common.ts"
+import { DefinitionConflict, readProblems, writeProblems } from "./Problems.ts"
+
+type Problems = ReadonlyArray<Schema.Top>
+
+interface Words {
+  readonly summary: string
+  readonly description: string
+}
+
+type DefinitionParams = { readonly id: ReturnType<typeof text> }
+
+/** A kind of definition: schemas, words and problems. */
+interface DefinitionKind<
+  Path,
+  New,
+  Created,
+  Query,
+  Page,
+  Found,
+  NotFound,
+  Patch,
+  Updated,
+  UpdateProblems,
+  Deleted,
+  DeleteProblems,
+> {
+  readonly path: Path
+  readonly params: DefinitionParams
+  /** The scopes that read definitions of this kind, besides `full`. */
+  readonly readers: ReadonlyArray<CallerScope>
+  readonly notFound: NotFound
+  readonly create: Words & { readonly payload: New; readonly success: Created }
+  readonly list: Words & { readonly query: Query; readonly success: Page }
+  readonly get: Words & { readonly success: Found }
+  readonly update: Words & {
+    readonly payload: Patch
+    readonly success: Updated
+    readonly error: UpdateProblems
+  }
+  readonly delete: Words & { readonly success: Deleted; readonly error: DeleteProblems }
+}
+
+/**
+ * The five endpoints of a kind. The type arguments of the endpoints and `as never` stand in for the inference of `error`:
+ * TypeScript cannot see in a generic list that it has no streams, which `HttpApiEndpoint` requires.
+ */
+export const definitionEndpoints = <
+  const Path extends `/v1/${string}`,
+  New extends Schema.Top,
+  Created extends Schema.Top,
+  Query extends Schema.Struct.Fields,
+  Page extends Schema.Top,
+  Found extends Schema.Top,
+  NotFound extends Schema.Top,
+  Patch extends Schema.Top,
+  Updated extends Schema.Top,
+  const UpdateProblems extends Problems,
+  Deleted extends Schema.Top,
+  const DeleteProblems extends Problems,
+>(
+  kind: DefinitionKind<
+    Path,
+    New,
+    Created,
+    Query,
+    Page,
+    Found,
+    NotFound,
+    Patch,
+    Updated,
+    UpdateProblems,
+    Deleted,
+    DeleteProblems
+  >,
+) => {
+  const one = `${kind.path}/:id` as const
+  return [
+    HttpApiEndpoint.post<
+      "create",
+      Path,
+      never,
+      never,
+      New,
+      typeof idempotencyHeaders,
+      Created["Rebuild"],
+      readonly [...typeof writeProblems, typeof DefinitionConflict]
+    >("create", kind.path, {
+      headers: idempotencyHeaders,
+      payload: kind.create.payload,
+      success: kind.create.success.pipe(HttpApiSchema.status(201)),
+      error: [...writeProblems, DefinitionConflict],
+    })
+      .annotate(OpenTo, [])
+      .annotateMerge(words(kind.create)),
+    HttpApiEndpoint.get<"list", Path, never, Query, never, never, Page, typeof readProblems>(
+      "list",
+      kind.path,
+      {
+        query: kind.list.query,
+        success: kind.list.success,
+        error: readProblems,
+      },
+    )
+      .annotate(OpenTo, kind.readers)
+      .annotateMerge(words(kind.list)),
+    HttpApiEndpoint.get<
+      "get",
+      `${Path}/:id`,
+      DefinitionParams,
+      never,
+      never,
+      never,
+      Found,
+      readonly [...typeof readProblems, NotFound]
+    >("get", one, {
+      params: kind.params,
+      success: kind.get.success,
+      error: [...readProblems, kind.notFound] as never,
+    })
+      .annotate(OpenTo, kind.readers)
+      .annotateMerge(words(kind.get)),
+    HttpApiEndpoint.patch<
+      "update",
+      `${Path}/:id`,
+      DefinitionParams,
+      never,
+      ReturnType<typeof mergePatch<Patch>>,
+      never,
+      Updated,
+      UpdateProblems
+    >("update", one, {
+      params: kind.params,
+      payload: mergePatch(kind.update.payload),
+      success: kind.update.success,
+      error: kind.update.error as never,
+    })
+      .annotate(OpenTo, [])
+      .annotateMerge(words(kind.update)),
+    HttpApiEndpoint.delete<
+      "delete",
+      `${Path}/:id`,
+      DefinitionParams,
+      never,
+      never,
+      never,
+      Deleted,
+      DeleteProblems
+    >("delete", one, {
+      params: kind.params,
+      success: kind.delete.success,
+      error: kind.delete.error as never,
+    })
+      .annotate(OpenTo, [])
+      .annotateMerge(words(kind.delete)),
+  ] as const
+}
+
+const words = ({ description, summary }: Words) => OpenApi.annotations({ summary, description })
