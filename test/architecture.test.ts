@@ -130,7 +130,6 @@ const unsplit = [
   "engine/archive/TableCopy.ts",
   "http/handlers/eventHandlers.ts",
   "http/handlers/userHandlers.ts",
-  "http/handlers/webhookHandlers.ts",
   "http/server/Server.ts",
   "storage/postgres/ClusterStorage.ts",
   "webhooks/DispatcherLive.ts",

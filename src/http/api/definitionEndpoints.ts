@@ -1,7 +1,7 @@
 /**
- * The endpoints that every kind of definition has: create, list, get, update and delete. A kind declares its schemas, words and
- * problems; paths, header fields, status codes and scopes are the same for all kinds. `handlers/definitionOperations.ts` makes
- * the handlers.
+ * The endpoints that every kind of definition has: create, list, get, update and delete. A kind
+ * declares its schemas, words and problems. Paths, header fields, status codes and the scope of
+ * changes are the same for all kinds. `handlers/definitionOperations.ts` makes the handlers.
  */
 import type { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -18,40 +18,10 @@ interface Words {
 
 type DefinitionParams = { readonly id: ReturnType<typeof text> }
 
-/** A kind of definition: schemas, words and problems. */
-interface DefinitionKind<
-  Path,
-  New,
-  Created,
-  Query,
-  Page,
-  Found,
-  NotFound,
-  Patch,
-  Updated,
-  UpdateProblems,
-  Deleted,
-  DeleteProblems,
-> {
-  readonly path: Path
-  readonly params: DefinitionParams
-  /** The scopes that read definitions of this kind, besides `full`. */
-  readonly readers: ReadonlyArray<CallerScope>
-  readonly notFound: NotFound
-  readonly create: Words & { readonly payload: New; readonly success: Created }
-  readonly list: Words & { readonly query: Query; readonly success: Page }
-  readonly get: Words & { readonly success: Found }
-  readonly update: Words & {
-    readonly payload: Patch
-    readonly success: Updated
-    readonly error: UpdateProblems
-  }
-  readonly delete: Words & { readonly success: Deleted; readonly error: DeleteProblems }
-}
-
 /**
- * The five endpoints of a kind. The type arguments of the endpoints and `as never` stand in for the inference of `error`:
- * TypeScript cannot see in a generic list that it has no streams, which `HttpApiEndpoint` requires.
+ * The five endpoints of a kind. `HttpApiEndpoint` requires errors without streams, which TypeScript
+ * cannot see in a generic list. Where the list is generic, the type arguments are therefore
+ * explicit, and `as never` skips the check.
  */
 export const definitionEndpoints = <
   const Path extends `/v1/${string}`,
@@ -66,34 +36,25 @@ export const definitionEndpoints = <
   const UpdateProblems extends Problems,
   Deleted extends Schema.Top,
   const DeleteProblems extends Problems,
->(
-  kind: DefinitionKind<
-    Path,
-    New,
-    Created,
-    Query,
-    Page,
-    Found,
-    NotFound,
-    Patch,
-    Updated,
-    UpdateProblems,
-    Deleted,
-    DeleteProblems
-  >,
-) => {
+>(kind: {
+  readonly path: Path
+  readonly params: DefinitionParams
+  /** The scopes that read definitions of this kind, besides `full`. */
+  readonly readers: ReadonlyArray<CallerScope>
+  readonly notFound: NotFound
+  readonly create: Words & { readonly payload: New; readonly success: Created }
+  readonly list: Words & { readonly query: Query; readonly success: Page }
+  readonly get: Words & { readonly success: Found }
+  readonly update: Words & {
+    readonly payload: Patch
+    readonly success: Updated
+    readonly error: UpdateProblems
+  }
+  readonly delete: Words & { readonly success: Deleted; readonly error: DeleteProblems }
+}) => {
   const one = `${kind.path}/:id` as const
   return [
-    HttpApiEndpoint.post<
-      "create",
-      Path,
-      never,
-      never,
-      New,
-      typeof idempotencyHeaders,
-      Created["Rebuild"],
-      readonly [...typeof writeProblems, typeof DefinitionConflict]
-    >("create", kind.path, {
+    HttpApiEndpoint.post("create", kind.path, {
       headers: idempotencyHeaders,
       payload: kind.create.payload,
       success: kind.create.success.pipe(HttpApiSchema.status(201)),
@@ -101,15 +62,11 @@ export const definitionEndpoints = <
     })
       .annotate(OpenTo, [])
       .annotateMerge(words(kind.create)),
-    HttpApiEndpoint.get<"list", Path, never, Query, never, never, Page, typeof readProblems>(
-      "list",
-      kind.path,
-      {
-        query: kind.list.query,
-        success: kind.list.success,
-        error: readProblems,
-      },
-    )
+    HttpApiEndpoint.get("list", kind.path, {
+      query: kind.list.query,
+      success: kind.list.success,
+      error: readProblems,
+    })
       .annotate(OpenTo, kind.readers)
       .annotateMerge(words(kind.list)),
     HttpApiEndpoint.get<

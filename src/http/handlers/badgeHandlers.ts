@@ -7,56 +7,35 @@ import { laurelError } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { BackfillProgress } from "../../engine/badges/Backfills.ts"
 import type { Engine } from "../../engine/Engine.ts"
-import type { Badges, NewBadge } from "../api/Badges.ts"
+import type { BadgePatch, Badges, NewBadge } from "../api/Badges.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { factOf, foundOr, named, pageItems, referenceFaults } from "./Shapes.ts"
+import { definitionOperations } from "./definitionOperations.ts"
+import { factOf, foundOr, named, type PageQuery, referenceFaults } from "./Shapes.ts"
+
+interface BadgesQuery extends PageQuery {
+  readonly archived?: boolean
+}
 
 export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges> => ({
-  create: {
+  ...definitionOperations(engine, {
+    plural: "badges",
+    definitionsOf: ({ badges }) => badges,
+    isVisible: isShown,
+    isListed: (badge, { archived = false }: BadgesQuery) => badge.archived === archived,
+    notFound: badgeNotFound,
     moreFaults: referenceFaults(engine),
-    handle: ({ caller, idempotency, payload }) => {
-      const command = { kind: "createBadge", badge: newBadge(payload, makeId("bdg")) } as const
-      const asked = engine.askProject(caller.environment, command, idempotency)
-      return Effect.map(asked, ({ replayed, reply }) => {
-        const body = showBadge(factOf(reply, "badge.created").badge)
-        return { body, replayed, location: `/v1/badges/${body.id}` }
-      })
+    show: showBadge,
+    showFound: (badge) => Effect.succeed(showBadge(badge)),
+    create: (payload: typeof NewBadge.Type) =>
+      ({ kind: "createBadge", badge: newBadge(payload, makeId("bdg")) }) as const,
+    showCreated: (record) => showBadge(factOf(record, "badge.created").badge),
+    update: (badgeId, { secret, ...patch }: typeof BadgePatch.Type) => {
+      const change = named({ ...patch, secret: secret === null ? false : secret })
+      return { kind: "updateBadge", badgeId, change } as const
     },
-  },
-  list: {
-    handle: ({ caller, query: { archived = false, ...query } }) =>
-      Effect.map(engine.readProject(caller.environment), ({ badges }) => {
-        const chosen = (badge: Badge) => badge.archived === archived && isShown(caller, badge)
-        const { items, page } = pageItems(badges.values(), query, showBadge, chosen)
-        return { body: { badges: items, ...page } }
-      }),
-  },
-  get: {
-    handle: ({ caller, params }) =>
-      Effect.gen(function* () {
-        const { badges } = yield* engine.readProject(caller.environment)
-        const badge = yield* foundOr(badges.get(params.id), badgeNotFound)
-        if (!isShown(caller, badge)) return yield* Effect.fail(badgeNotFound)
-        return { body: showBadge(badge) }
-      }),
-  },
-  update: {
-    moreFaults: referenceFaults(engine),
-    handle: ({ caller, params, payload }) => {
-      const { secret } = payload
-      const change = named({ ...payload, secret: secret === null ? false : secret })
-      const command = { kind: "updateBadge", badgeId: params.id, change } as const
-      return Effect.map(engine.askProject(caller.environment, command), ({ reply }) => ({
-        body: showBadge(factOf(reply, "badge.updated").badge),
-      }))
-    },
-  },
-  delete: {
-    handle: ({ caller, params }) => {
-      const command = { kind: "deleteBadge", badgeId: params.id } as const
-      return Effect.as(engine.askProject(caller.environment, command), { body: undefined })
-    },
-  },
+    showUpdated: (record) => showBadge(factOf(record, "badge.updated").badge),
+    delete: (badgeId) => ({ kind: "deleteBadge", badgeId }) as const,
+  }),
   startBackfill: {
     handle: ({ caller, idempotency, params, payload: { notify = false } }) => {
       const command = { kind: "startBackfill", badgeId: params.id, notify } as const
@@ -111,7 +90,7 @@ const showBackfill = (badgeId: string, progress: BackfillProgress) => ({
 
 const badgeNotFound = laurelError("badge_not_found", "No badge of this project has this id.")
 
-const isShown = (caller: Caller, { archived, secret }: Badge): boolean =>
+const isShown = ({ archived, secret }: Badge, caller: Caller): boolean =>
   !isClient(caller) || !(archived || secret)
 
 const showBadge = (badge: Badge) => ({

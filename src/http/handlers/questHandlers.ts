@@ -2,84 +2,47 @@ import { Effect } from "effect"
 import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import { makeId } from "../../accounts/KeyText.ts"
 import type { QuestChange } from "../../domain/decide/QuestDefinitions.ts"
-import { type Quest, type QuestStep, questStatusAt } from "../../domain/project/Definition.ts"
+import {
+  type Quest,
+  type QuestStatus,
+  type QuestStep,
+  questStatusAt,
+} from "../../domain/project/Definition.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { NewQuest, NewQuestStep, QuestPatch, Quests } from "../api/Quests.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { factOf, foundOr, named, pageItems, referenceFaults, timeOf, withWhere } from "./Shapes.ts"
+import { definitionOperations } from "./definitionOperations.ts"
+import { factOf, named, type PageQuery, referenceFaults, timeOf, withWhere } from "./Shapes.ts"
 
-export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests> => ({
-  create: {
+interface QuestsQuery extends PageQuery {
+  readonly status?: QuestStatus
+}
+
+export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests> =>
+  definitionOperations(engine, {
+    plural: "quests",
+    definitionsOf: ({ quests }) => quests,
+    isVisible: isShown,
+    isListed: (quest, { status }: QuestsQuery, now) =>
+      status === undefined ? quest.set !== "archived" : questStatusAt(quest, now) === status,
+    notFound: laurelError("quest_not_found", "No quest of this project has this id."),
     moreFaults: referenceFaults(engine),
-    handle: ({ caller, idempotency, payload }) => {
-      const command = { kind: "createQuest", quest: newQuest(payload, makeId("qst")) } as const
-      const asked = engine.askProject(caller.environment, command, idempotency)
-      return Effect.map(asked, ({ replayed, reply }) => {
-        const body = showQuest(factOf(reply, "quest.created").quest, reply.at)
-        return { body, replayed, location: `/v1/quests/${body.id}` }
-      })
-    },
-  },
-  list: {
-    handle: ({ caller, query: { status, ...query } }) =>
-      Effect.zipWith(
-        engine.readProject(caller.environment),
-        Effect.sync(engine.now),
-        ({ quests }, now) => {
-          const show = (quest: Quest) => showQuest(quest, now)
-          const { items, page } = pageItems(
-            quests.values(),
-            query,
-            show,
-            (quest) =>
-              isShown(caller, quest, now) &&
-              (status === undefined
-                ? quest.set !== "archived"
-                : questStatusAt(quest, now) === status),
-          )
-          return { body: { quests: items, ...page } }
-        },
-      ),
-  },
-  get: {
-    handle: ({ caller, params }) =>
-      Effect.gen(function* () {
-        const { quests } = yield* engine.readProject(caller.environment)
-        const quest = yield* foundOr(quests.get(params.id), questNotFound)
-        if (!isShown(caller, quest, engine.now())) return yield* Effect.fail(questNotFound)
-        const all = yield* engine.readCounts(caller.environment)
-        const { completed, inProgress } = all.quests.get(quest.id) ?? {
-          completed: 0,
-          inProgress: 0,
-        }
-        const shown = showQuest(quest, engine.now())
-        return { body: { ...shown, counts: { inProgress, completed } } }
+    show: showQuest,
+    showFound: (quest, { environment }) =>
+      Effect.map(engine.readCounts(environment), ({ quests }) => {
+        const { completed, inProgress } = quests.get(quest.id) ?? { completed: 0, inProgress: 0 }
+        return { ...showQuest(quest, engine.now()), counts: { inProgress, completed } }
       }),
-  },
-  update: {
-    moreFaults: referenceFaults(engine),
-    handle: ({ caller, params, payload }) => {
-      const command = {
-        kind: "updateQuest",
-        questId: params.id,
-        change: questChange(payload),
-      } as const
-      return Effect.map(engine.askProject(caller.environment, command), ({ reply }) => ({
-        body: showQuest(factOf(reply, "quest.updated").quest, reply.at),
-      }))
-    },
-  },
-  delete: {
-    handle: ({ caller, params }) => {
-      const command = { kind: "deleteQuest", questId: params.id } as const
-      return Effect.as(engine.askProject(caller.environment, command), { body: undefined })
-    },
-  },
-})
-
-const questNotFound = laurelError("quest_not_found", "No quest of this project has this id.")
+    create: (payload: typeof NewQuest.Type) =>
+      ({ kind: "createQuest", quest: newQuest(payload, makeId("qst")) }) as const,
+    showCreated: (record) => showQuest(factOf(record, "quest.created").quest, record.at),
+    update: (questId, payload: typeof QuestPatch.Type) =>
+      ({ kind: "updateQuest", questId, change: questChange(payload) }) as const,
+    showUpdated: (record) => showQuest(factOf(record, "quest.updated").quest, record.at),
+    delete: (questId) => ({ kind: "deleteQuest", questId }) as const,
+  })
 
 const newStep = ({ sumPath, ...step }: typeof NewQuestStep.Type): QuestStep => ({
   ...withWhere(step),
@@ -124,7 +87,7 @@ const questChange = (patch: typeof QuestPatch.Type): QuestChange => {
   })
 }
 
-const isShown = (caller: Caller, quest: Quest, now: number): boolean =>
+const isShown = (quest: Quest, caller: Caller, now: number): boolean =>
   !isClient(caller) || questStatusAt(quest, now) === "active"
 
 /** A quest with its status at `now`. */

@@ -8,53 +8,25 @@ import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { NewRule, RulePatch, Rules } from "../api/Rules.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { factOf, foundOr, named, pageItems, referenceFaults } from "./Shapes.ts"
+import { definitionOperations } from "./definitionOperations.ts"
+import { factOf, named, referenceFaults } from "./Shapes.ts"
 
-export const ruleHandlers = (engine: Engine["Service"]): Handlers<typeof Rules> => ({
-  create: {
+export const ruleHandlers = (engine: Engine["Service"]): Handlers<typeof Rules> =>
+  definitionOperations(engine, {
+    plural: "rules",
+    definitionsOf: ({ rules }) => rules,
+    notFound: laurelError("rule_not_found", "No rule of this project has this id."),
     moreFaults: referenceFaults(engine),
-    handle: ({ caller, idempotency, payload }) => {
-      const command = { kind: "createRule", rule: newRule(payload, makeId("rul")) } as const
-      const asked = engine.askProject(caller.environment, command, idempotency)
-      return Effect.map(asked, ({ replayed, reply }) => {
-        const body = showRule(factOf(reply, "rule.created").rule)
-        return { body, replayed, location: `/v1/rules/${body.id}` }
-      })
-    },
-  },
-  list: {
-    handle: ({ caller, query }) =>
-      Effect.map(engine.readProject(caller.environment), ({ rules }) => {
-        const { items, page } = pageItems(rules.values(), query, showRule)
-        return { body: { rules: items, ...page } }
-      }),
-  },
-  get: {
-    handle: ({ caller, params }) =>
-      Effect.gen(function* () {
-        const { rules } = yield* engine.readProject(caller.environment)
-        return { body: showRule(yield* foundOr(rules.get(params.id), ruleNotFound)) }
-      }),
-  },
-  update: {
-    moreFaults: referenceFaults(engine),
-    handle: ({ caller, params, payload }) => {
-      const change = ruleChange(payload)
-      const command = { kind: "updateRule", ruleId: params.id, change } as const
-      return Effect.map(engine.askProject(caller.environment, command), ({ reply }) => ({
-        body: showRule(factOf(reply, "rule.updated").rule),
-      }))
-    },
-  },
-  delete: {
-    handle: ({ caller, params }) => {
-      const command = { kind: "deleteRule", ruleId: params.id } as const
-      return Effect.as(engine.askProject(caller.environment, command), { body: undefined })
-    },
-  },
-})
-
-const ruleNotFound = laurelError("rule_not_found", "No rule of this project has this id.")
+    show: showRule,
+    showFound: (rule) => Effect.succeed(showRule(rule)),
+    create: (payload: typeof NewRule.Type) =>
+      ({ kind: "createRule", rule: newRule(payload, makeId("rul")) }) as const,
+    showCreated: (record) => showRule(factOf(record, "rule.created").rule),
+    update: (ruleId, payload: typeof RulePatch.Type) =>
+      ({ kind: "updateRule", ruleId, change: ruleChange(payload) }) as const,
+    showUpdated: (record) => showRule(factOf(record, "rule.updated").rule),
+    delete: (ruleId) => ({ kind: "deleteRule", ruleId }) as const,
+  })
 
 export const newRule = (payload: typeof NewRule.Type, id: string) => {
   const {

@@ -1,21 +1,18 @@
 import { Effect, Result } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { makeId } from "../../accounts/KeyText.ts"
-import type { ProjectCommand, ProjectRefusals } from "../../domain/decide/Project.ts"
 import { messageId } from "../../domain/message/Message.ts"
 import { describeMessage } from "../../domain/message/MessageData.ts"
 import { messageKinds } from "../../domain/message/MessageKind.ts"
 import type { Webhook } from "../../domain/project/Project.ts"
-import type { JournalRecord } from "../../domain/record/Record.ts"
 import {
-  type ErrorCode,
   type Fault,
   invalidRequest,
   type LaurelError,
   laurelError,
 } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
-import type { Answer, Engine, Idempotency, ProjectCode } from "../../engine/Engine.ts"
+import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import { makeSecret } from "../../webhooks/send/Signature.ts"
@@ -25,72 +22,146 @@ import {
   deliveryId,
   messageOfDelivery,
 } from "../../webhooks/store/Delivery.ts"
+import type { EndpointStats } from "../../webhooks/store/DeliveryStore.ts"
 import { parseWebhookUrl, type WebhookUrlPolicy } from "../../webhooks/WebhookUrl.ts"
-import type { Catalogue, Webhooks } from "../api/Webhooks.ts"
+import type { Catalogue, NewWebhook, WebhookPatch, Webhooks } from "../api/Webhooks.ts"
 import { deliveryCursor, deliveryPlaceOf } from "../api/Webhooks.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { factOf, foundOr, isProduction, named, pageItems } from "./Shapes.ts"
-
-/**
- * Asks the project what `prepared` makes of the request, which may refuse it for what the engine does not see. For
- * a repeat under the same Idempotency-Key that is not looked at again: it has the first answer. A refusal of
- * `prepared` is no answer that is kept.
- */
-const askPrepared = <Command extends ProjectCommand, Code extends ErrorCode>(
-  engine: Engine["Service"],
-  { environment }: Caller,
-  prepared: Effect.Effect<Command, LaurelError<Code>>,
-  idempotency: Idempotency | undefined,
-): Effect.Effect<Answer<JournalRecord>, LaurelError<Code | ProjectCode<Command, Idempotency>>> => {
-  const ask = (reserved?: Idempotency) =>
-    Effect.flatMap(prepared, (command) => engine.askProject(environment, command, reserved))
-  if (idempotency === undefined) return ask()
-  const reserved = engine.reserve<ProjectRefusals[Command["kind"]]>(environment, idempotency)
-  return Effect.flatMap(reserved, (reservation) => {
-    if (!reservation.fresh) return Effect.succeed({ reply: reservation.record, replayed: true })
-    // A caller that goes away must not free the key while the command runs.
-    return Effect.uninterruptible(
-      Effect.ensuring(ask({ ...idempotency, reserved: true }), Effect.sync(reservation.release)),
-    )
-  })
-}
+import { askPrepared } from "./askPrepared.ts"
+import { definitionOperations } from "./definitionOperations.ts"
+import { factOf, foundOr, isProduction, memberOf, named } from "./Shapes.ts"
 
 export interface WebhookParts {
   readonly engine: Engine["Service"]
   readonly deliveries: DeliveryLog["Service"]
   readonly urls: WebhookUrlPolicy
-  /** How many an environment may have. */
+  /** The maximum number of webhooks of an environment. */
   readonly webhooksMax: number
 }
 
-export const webhookHandlers = ({
+export const webhookHandlers = (parts: WebhookParts): Handlers<typeof Webhooks> => ({
+  ...webhookOperations(parts),
+  ...sendHandlers(parts),
+  ...deliveryHandlers(parts),
+  catalogue: { handle: () => Effect.succeed({ body: catalogue }) },
+})
+
+const webhookOperations = ({ deliveries, engine, urls, webhooksMax }: WebhookParts) =>
+  definitionOperations(engine, {
+    plural: "webhooks",
+    definitionsOf: ({ webhooks }) => webhooks,
+    notFound: webhookNotFound,
+    moreFaults: (body, caller) => {
+      const url = memberOf(body, "url")
+      if (typeof url !== "string") return []
+      const parsed = parseWebhookUrl(url, urls, isProduction(caller))
+      return Result.isFailure(parsed) ? parsed.failure.map(urlFault) : []
+    },
+    show: showWebhook,
+    showFound: (webhook: ShownWebhook, { environment }) =>
+      Effect.map(deliveries.stats(environment, webhook.id), (stats) => ({
+        ...showWebhook(webhook),
+        ...showStats(stats),
+      })),
+    create: ({ description, events, url }: typeof NewWebhook.Type, caller) =>
+      Effect.map(allowedUrl(urls, caller, url), (allowed) => {
+        const webhook = {
+          id: makeId("whk"),
+          url: allowed,
+          events: [...new Set(events)],
+          description: description ?? null,
+          secret: makeSecret(),
+        }
+        return { kind: "createWebhook", webhook, webhooksMax } as const
+      }),
+    showCreated: (record) => {
+      const { webhook } = factOf(record, "webhook.created")
+      return { ...showWebhook(webhook), secret: webhook.secret }
+    },
+    update: (webhookId, { description, events, status, url }: typeof WebhookPatch.Type, caller) =>
+      Effect.map(
+        url === undefined ? Effect.succeed(undefined) : allowedUrl(urls, caller, url),
+        (allowed) => {
+          const change = named({
+            description,
+            status,
+            events: events && [...new Set(events)],
+            url: allowed,
+          })
+          return { kind: "updateWebhook", webhookId, change } as const
+        },
+      ),
+    showUpdated: (record) => showWebhook(factOf(record, "webhook.updated").webhook),
+    delete: (webhookId) => ({ kind: "deleteWebhook", webhookId }) as const,
+  })
+
+/** The URL in the form in which it is kept; fails if messages must not be sent to it. */
+const allowedUrl = (
+  urls: WebhookUrlPolicy,
+  caller: Caller,
+  url: string,
+): Effect.Effect<string, LaurelError<"invalid_request">> => {
+  const parsed = parseWebhookUrl(url, urls, isProduction(caller))
+  return Result.isFailure(parsed)
+    ? Effect.fail(invalidRequest(parsed.failure.map(urlFault)))
+    : Effect.succeed(parsed.success)
+}
+
+/** What a webhook signs with, and what it sends on request. */
+const sendHandlers = ({
+  engine,
+}: WebhookParts): Pick<Handlers<typeof Webhooks>, "recover" | "rotateSecret" | "test"> => ({
+  rotateSecret: {
+    handle: ({ caller, idempotency, params, payload }) => {
+      const command = {
+        kind: "rotateWebhookSecret",
+        webhookId: params.id,
+        secret: makeSecret(),
+        graceSeconds: payload.graceSeconds ?? limits.webhookGraceSeconds,
+      } as const
+      const asked = engine.askProject(caller.environment, command, idempotency)
+      return Effect.map(asked, ({ replayed, reply }) => {
+        const { previousSecret, secret } = factOf(reply, "webhook.updated").webhook
+        const previousSecretExpiresAt = isoTimeOrNull(previousSecret?.until ?? null)
+        return { body: { secret, previousSecretExpiresAt }, replayed }
+      })
+    },
+  },
+  test: {
+    handle: ({ caller, idempotency, params }) => {
+      const command = { kind: "testWebhook", webhookId: params.id } as const
+      const asked = engine.askProject(caller.environment, command, idempotency)
+      return Effect.map(asked, ({ replayed, reply }) => ({
+        body: sent({ ...reply, index: 0 }),
+        replayed,
+      }))
+    },
+  },
+  recover: {
+    handle: ({ caller, idempotency, params, payload }) => {
+      const since = Date.parse(payload.since)
+      const command = { kind: "recoverWebhook", webhookId: params.id, since } as const
+      const prepared = Effect.suspend(() =>
+        since > engine.now() ? Effect.fail(inFuture) : Effect.succeed(command),
+      )
+      const asked = askPrepared(engine, caller, prepared, idempotency)
+      return Effect.map(asked, ({ replayed, reply }) => {
+        const recovered = factOf(reply, "webhook.recovered")
+        return { body: { since: isoTime(recovered.since), until: isoTime(reply.at) }, replayed }
+      })
+    },
+  },
+})
+
+/** The delivery log of a webhook. */
+const deliveryHandlers = ({
   deliveries,
   engine,
-  urls,
-  webhooksMax,
-}: WebhookParts): Handlers<typeof Webhooks> => {
+}: WebhookParts): Pick<Handlers<typeof Webhooks>, "deliveries" | "delivery" | "redeliver"> => {
   const webhookOf = ({ environment }: Caller, id: string) =>
     Effect.flatMap(engine.readProject(environment), ({ webhooks }) =>
       foundOr(webhooks.get(id), webhookNotFound),
     )
-
-  /** The URL as it is kept, when messages may be sent there. */
-  const allowedUrl = (
-    caller: Caller,
-    url: string,
-  ): Effect.Effect<string, LaurelError<"invalid_request">> => {
-    const parsed = parseWebhookUrl(url, urls, isProduction(caller))
-    return Result.isFailure(parsed)
-      ? Effect.fail(invalidRequest(parsed.failure.map(urlFault)))
-      : Effect.succeed(parsed.success)
-  }
-
-  const urlFaults = (body: unknown, caller: Caller): ReadonlyArray<Fault> => {
-    const url = (body as { readonly url?: unknown } | null)?.url
-    if (typeof url !== "string") return []
-    const parsed = parseWebhookUrl(url, urls, isProduction(caller))
-    return Result.isFailure(parsed) ? parsed.failure.map(urlFault) : []
-  }
 
   const deliveryOf = Effect.fnUntraced(function* (caller: Caller, webhookId: string, id: string) {
     yield* webhookOf(caller, webhookId)
@@ -100,112 +171,6 @@ export const webhookHandlers = ({
   })
 
   return {
-    create: {
-      moreFaults: urlFaults,
-      handle: ({ caller, idempotency, payload }) => {
-        const prepared = Effect.map(allowedUrl(caller, payload.url), (url) => {
-          const webhook = {
-            id: makeId("whk"),
-            url,
-            events: [...new Set(payload.events)],
-            description: payload.description ?? null,
-            secret: makeSecret(),
-          }
-          return { kind: "createWebhook", webhook, webhooksMax } as const
-        })
-        const asked = askPrepared(engine, caller, prepared, idempotency)
-        return Effect.map(asked, ({ replayed, reply }) => {
-          const created = factOf(reply, "webhook.created").webhook
-          const body = { ...showWebhook(created), secret: created.secret }
-          return { body, replayed, location: `/v1/webhooks/${body.id}` }
-        })
-      },
-    },
-    list: {
-      handle: ({ caller, query }) =>
-        Effect.map(engine.readProject(caller.environment), ({ webhooks }) => {
-          const { items, page } = pageItems(webhooks.values(), query, showWebhook)
-          return { body: { webhooks: items, ...page } }
-        }),
-    },
-    get: {
-      handle: ({ caller, params }) =>
-        Effect.gen(function* () {
-          const webhook = yield* webhookOf(caller, params.id)
-          const stats = yield* deliveries.stats(caller.environment, params.id)
-          const counts = {
-            pending: stats?.stored.pending ?? 0,
-            succeeded: stats?.ended.succeeded ?? 0,
-            failed: stats?.ended.failed ?? 0,
-            dropped: stats?.ended.dropped ?? 0,
-          }
-          const lastSuccessAt = isoTimeOrNull(stats?.succeededAt || null)
-          const failing = (stats?.failedAt ?? 0) > 0
-          return { body: { ...showWebhook(webhook), deliveries: counts, lastSuccessAt, failing } }
-        }),
-    },
-    update: {
-      moreFaults: urlFaults,
-      handle: ({ caller, params, payload }) =>
-        Effect.gen(function* () {
-          const { description, events, status, url } = payload
-          const change = named({
-            description,
-            status,
-            events: events && [...new Set(events)],
-            url: url === undefined ? undefined : yield* allowedUrl(caller, url),
-          })
-          const command = { kind: "updateWebhook", webhookId: params.id, change } as const
-          const { reply } = yield* engine.askProject(caller.environment, command)
-          return { body: showWebhook(factOf(reply, "webhook.updated").webhook) }
-        }),
-    },
-    delete: {
-      handle: ({ caller, params }) => {
-        const command = { kind: "deleteWebhook", webhookId: params.id } as const
-        return Effect.as(engine.askProject(caller.environment, command), { body: undefined })
-      },
-    },
-    rotateSecret: {
-      handle: ({ caller, idempotency, params, payload }) => {
-        const command = {
-          kind: "rotateWebhookSecret",
-          webhookId: params.id,
-          secret: makeSecret(),
-          graceSeconds: payload.graceSeconds ?? limits.webhookGraceSeconds,
-        } as const
-        const asked = engine.askProject(caller.environment, command, idempotency)
-        return Effect.map(asked, ({ replayed, reply }) => {
-          const { previousSecret, secret } = factOf(reply, "webhook.updated").webhook
-          const previousSecretExpiresAt = isoTimeOrNull(previousSecret?.until ?? null)
-          return { body: { secret, previousSecretExpiresAt }, replayed }
-        })
-      },
-    },
-    test: {
-      handle: ({ caller, idempotency, params }) => {
-        const command = { kind: "testWebhook", webhookId: params.id } as const
-        const asked = engine.askProject(caller.environment, command, idempotency)
-        return Effect.map(asked, ({ replayed, reply }) => ({
-          body: sent({ ...reply, index: 0 }),
-          replayed,
-        }))
-      },
-    },
-    recover: {
-      handle: ({ caller, idempotency, params, payload }) => {
-        const since = Date.parse(payload.since)
-        const command = { kind: "recoverWebhook", webhookId: params.id, since } as const
-        const prepared = Effect.suspend(() =>
-          since > engine.now() ? Effect.fail(inFuture) : Effect.succeed(command),
-        )
-        const asked = askPrepared(engine, caller, prepared, idempotency)
-        return Effect.map(asked, ({ replayed, reply }) => {
-          const recovered = factOf(reply, "webhook.recovered")
-          return { body: { since: isoTime(recovered.since), until: isoTime(reply.at) }, replayed }
-        })
-      },
-    },
     deliveries: {
       handle: ({ caller, params, query: { cursor, limit = limits.pageDefault, status } }) =>
         Effect.gen(function* () {
@@ -245,7 +210,6 @@ export const webhookHandlers = ({
         })
       },
     },
-    catalogue: { handle: () => Effect.succeed({ body: catalogue }) },
   }
 }
 
@@ -266,7 +230,9 @@ const inFuture = invalidRequest([
   { pointer: "/since", code: "out_of_range", detail: "must not lie in the future" },
 ])
 
-const showWebhook = (webhook: Omit<Webhook, "since">) => ({
+type ShownWebhook = Omit<Webhook, "since">
+
+const showWebhook = (webhook: ShownWebhook) => ({
   id: webhook.id,
   url: webhook.url,
   events: webhook.events,
@@ -276,6 +242,17 @@ const showWebhook = (webhook: Omit<Webhook, "since">) => ({
   disabledAt: isoTimeOrNull(webhook.disabledAt),
   createdAt: isoTime(webhook.createdAt),
   updatedAt: isoTime(webhook.updatedAt),
+})
+
+const showStats = (stats: EndpointStats | undefined) => ({
+  deliveries: {
+    pending: stats?.stored.pending ?? 0,
+    succeeded: stats?.ended.succeeded ?? 0,
+    failed: stats?.ended.failed ?? 0,
+    dropped: stats?.ended.dropped ?? 0,
+  },
+  lastSuccessAt: isoTimeOrNull(stats?.succeededAt || null),
+  failing: (stats?.failedAt ?? 0) > 0,
 })
 
 const sent = (name: Parameters<typeof messageId>[0]) => ({
