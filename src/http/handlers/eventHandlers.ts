@@ -36,6 +36,94 @@ import { prefersMinimal } from "../request/RequestHead.ts"
 import type { EventMetrics } from "../request/RequestMetrics.ts"
 import { factOf, showBadges } from "./Shapes.ts"
 
+type Shown = typeof EventOutcome.Type
+type Answered = Outcome<TrackedEvent>
+type Refusal = typeof EventRefusal.Type
+type BatchReply = typeof BatchOutcome.Type | typeof BatchSummary.Type
+type BatchCode = EngineCode | "body_too_large" | IdempotencyCode
+
+type BatchRequest = OperationRequest<
+  unknown,
+  unknown,
+  BatchInput,
+  { readonly prefer?: string | undefined }
+>
+
+interface Inputs {
+  readonly track: EventInput
+  readonly trackBatch: BatchInput
+  readonly importBatch: BatchInput
+}
+
+export const eventHandlers = (
+  engine: Engine["Service"],
+  metrics: EventMetrics,
+): Handlers<typeof Events, Inputs> => {
+  const turns = new DecodingTurns()
+  return {
+    track: trackHandler(engine, metrics),
+    trackBatch: batchHandler(turns, new Batches(engine, metrics, undefined)),
+    importBatch: batchHandler(turns, new Batches(engine, metrics, true)),
+  }
+}
+
+/* One event. */
+
+const trackHandler = (
+  engine: Engine["Service"],
+  metrics: EventMetrics,
+): Handlers<typeof Events, Inputs>["track"] => {
+  const tracked = (reply: EventReply, replayed: boolean): OperationReply<Shown> => {
+    if (replayed || reply.duplicate) metrics.duplicates.increment()
+    else metrics.tracked.increment()
+    return { body: new JsonText<Shown>(eventText(reply, isoTime)), replayed }
+  }
+  return {
+    decode: decodeEventBody,
+    handle: ({ caller, idempotency, payload }) => {
+      const refused = tokenRefusal(engine, caller, payload)
+      if (refused !== undefined) return Effect.fail(refused)
+      const message = trackMessage(payload, undefined, undefined)
+      const answer = engine.askUser(caller.environment, message, idempotency)
+      return Effect.map(answer, ({ replayed, reply }) => tracked(reply, replayed))
+    },
+    handleWithCallback: ({ caller, payload }, annotations, done) => {
+      const refused = tokenRefusal(engine, caller, payload)
+      if (refused !== undefined) {
+        done(() => refused)
+        return
+      }
+      const message = trackMessage(payload, undefined, undefined)
+      engine.askUserWithCallback(caller.environment, message, annotations, (answer) =>
+        done(() => ("_tag" in answer ? answer : tracked(answer, false))),
+      )
+    },
+  }
+}
+
+/** The refusal of an event that a user token may not send. The pipeline has checked the event's user. */
+const tokenRefusal = (
+  engine: Engine["Service"],
+  { environment, userId }: Caller,
+  { action, occurredAt }: EventInput,
+): LaurelError<"insufficient_scope"> | undefined => {
+  if (userId === undefined) return undefined
+  if (occurredAt !== undefined) return datedEvent
+  const { clientActions = [] } = engine.projectNow(environment).settings
+  return clientActions.includes(action) ? undefined : unlistedAction(action)
+}
+
+const datedEvent = laurelError(
+  "insufficient_scope",
+  "A user token may not date an event. Send it without occurredAt.",
+)
+
+const unlistedAction = (action: string) =>
+  laurelError(
+    "insufficient_scope",
+    `A user token may send the actions that the project's setting clientActions lists; ${action} is none of them.`,
+  )
+
 /*
  * The outcome of an event, as JSON. Nearly all replies are made of this, up to a thousand to a batch, and their
  * members are few and known: written one by one, which is faster than making objects for
@@ -58,51 +146,120 @@ const listText = (
   list: (typeof EventOutcome.Type)["quests"] | (typeof EventOutcome.Type)["streaks"],
 ): string => (list.length === 0 ? "[]" : JSON.stringify(list))
 
-type Shown = typeof EventOutcome.Type
-type Answered = Outcome<TrackedEvent>
-type Refusal = typeof EventRefusal.Type
-type BatchReply = typeof BatchOutcome.Type | typeof BatchSummary.Type
-type BatchAnswered = Effect.Effect<
-  OperationReply<BatchReply>,
-  LaurelError<EngineCode | "body_too_large" | IdempotencyCode>
->
+/* Batches of events. */
 
-type BatchRequest = OperationRequest<
-  unknown,
-  unknown,
-  BatchInput,
-  { readonly prefer?: string | undefined }
->
+const batchHandler = (turns: DecodingTurns, batches: Batches) => ({
+  decode: (body: Buffer, mediaType: string, environment: string) =>
+    turns.run(environment, batchSteps(body, mediaType)),
+  cost: ({ events }: BatchInput) => events.length,
+  handle: ({ caller, headers, idempotency, payload }: BatchRequest) => {
+    const minimal = prefersMinimal(headers.prefer)
+    return idempotency === undefined
+      ? batches.apply(caller, payload, minimal)
+      : batches.applyOnce(caller, payload, minimal, idempotency)
+  },
+})
 
-/** How the events of a batch are applied, and whether the reply leaves their outcomes out. */
-interface BatchForm {
-  readonly imported: true | undefined
-  readonly minimal: boolean
-}
+/** Applies batches and counts their events. `imported` marks the events of imports. */
+class Batches {
+  readonly #engine: Engine["Service"]
+  readonly #metrics: EventMetrics
+  readonly #imported: true | undefined
 
-interface Inputs {
-  readonly track: EventInput
-  readonly trackBatch: BatchInput
-  readonly importBatch: BatchInput
-}
-
-export const eventHandlers = (
-  engine: Engine["Service"],
-  metrics: EventMetrics,
-): Handlers<typeof Events, Inputs> => {
-  const turns = new DecodingTurns()
-
-  const counted = (accepted: number, duplicates: number, rejected: number): string => {
-    metrics.tracked.add(accepted)
-    metrics.duplicates.add(duplicates)
-    metrics.refusedInBatches += rejected
-    return `"accepted":${accepted},"duplicates":${duplicates},"rejected":${rejected}`
+  constructor(engine: Engine["Service"], metrics: EventMetrics, imported: true | undefined) {
+    this.#engine = engine
+    this.#metrics = metrics
+    this.#imported = imported
   }
 
-  const batchReply = (
-    { events, root }: BatchInput,
-    answers: ReadonlyArray<Answered>,
-  ): JsonText<BatchReply> => {
+  /** `minimal`: the reply leaves out the outcomes of accepted events. */
+  apply(
+    caller: Caller,
+    batch: BatchInput,
+    minimal: boolean,
+  ): Effect.Effect<OperationReply<BatchReply>, LaurelError<EngineCode>> {
+    return Effect.map(this.#bodyOf(caller, batch, minimal, undefined), (body) =>
+      replyWith(body, false, minimal),
+    )
+  }
+
+  /** Applies the batch on the first request with its Idempotency-Key; a repeat gets the first reply. */
+  applyOnce(
+    caller: Caller,
+    batch: BatchInput,
+    minimal: boolean,
+    idempotency: Idempotency,
+  ): Effect.Effect<OperationReply<BatchReply>, LaurelError<BatchCode>> {
+    const reserved = this.#engine.reserve<never>(caller.environment, idempotency)
+    return Effect.flatMap(
+      reserved,
+      (reservation): Effect.Effect<OperationReply<BatchReply>, LaurelError<BatchCode>> => {
+        if (!reservation.fresh) {
+          const { results } = factOf(reservation.record, "batch.answered")
+          return Effect.succeed(replyWith(results as BatchReply, true))
+        }
+        return Effect.suspend(() => this.#applyAndKeep(caller, batch, minimal, idempotency)).pipe(
+          Effect.ensuring(Effect.sync(reservation.release)),
+          Effect.uninterruptible,
+        )
+      },
+    )
+  }
+
+  #applyAndKeep(caller: Caller, batch: BatchInput, minimal: boolean, idempotency: Idempotency) {
+    return Effect.map(
+      Effect.tap(this.#bodyOf(caller, batch, minimal, derivedId(idempotency)), (body) =>
+        this.#keep(caller, body.parse(), idempotency),
+      ),
+      (body) => replyWith(body, false, minimal),
+    )
+  }
+
+  /** Keeps the reply for repeats, except one with a failure of the server: a repeat may succeed. */
+  #keep({ environment }: Caller, reply: BatchReply, idempotency: Idempotency) {
+    const each = "results" in reply ? reply.results : reply.refusals
+    if (each.some((result) => "status" in result && result.status >= 500)) return Effect.void
+    const command = { kind: "keepBatch", results: reply } as const
+    const held = { ...idempotency, reserved: true } as const
+    // Results too large for a record are not kept: a repeat finds the events by their derived ids.
+    return Effect.catchIf(
+      this.#engine.askProject(environment, command, held),
+      ({ code }) => code === "body_too_large",
+      () => Effect.void,
+    )
+  }
+
+  /** Applies the events. `keyed` is the start of the ids of events for which the caller chose none. */
+  #bodyOf(
+    { environment }: Caller,
+    batch: BatchInput,
+    minimal: boolean,
+    keyed: string | undefined,
+  ): Effect.Effect<JsonText<BatchReply>, LaurelError<EngineCode>> {
+    const messages: Array<UserMessage<TrackedEvent>> = []
+    batch.events.forEach((event, index) => {
+      if (isRefusal(event)) return
+      const id = keyed === undefined ? undefined : `${keyed}.${index}`
+      messages.push(trackMessage(event, id, this.#imported))
+    })
+    if (minimal) {
+      return Effect.flatMap(this.#engine.tellUsers(environment, messages), (tally) => {
+        const refusals = tally.refusals.map(({ error }) => error)
+        const failure = failureOf(refusals, messages.length)
+        return failure === undefined
+          ? Effect.succeed(this.#summary(batch, tally))
+          : Effect.fail(failure)
+      })
+    }
+    return Effect.flatMap(this.#engine.askUsers(environment, messages), (answers) => {
+      const failure = failureOf(answers.filter(isRefusal), messages.length)
+      return failure === undefined
+        ? Effect.succeed(this.#outcomes(batch, answers))
+        : Effect.fail(failure)
+    })
+  }
+
+  #outcomes({ events, root }: BatchInput, answers: ReadonlyArray<Answered>): JsonText<BatchReply> {
     let accepted = 0
     let duplicates = 0
     let answered = 0
@@ -118,14 +275,14 @@ export const eventHandlers = (
       else accepted++
       results += eventText(answer, isoTime)
     })
-    const counts = counted(accepted, duplicates, events.length - accepted - duplicates)
+    const counts = this.#counted(accepted, duplicates, events.length - accepted - duplicates)
     return new JsonText(`{${counts},"results":[${results}]}`)
   }
 
-  const summary = (
+  #summary(
     { events, root }: BatchInput,
     { accepted, duplicates, refusals }: Tally,
-  ): JsonText<BatchReply> => {
+  ): JsonText<BatchReply> {
     const shown: Array<(typeof BatchSummary.Type)["refusals"][number]> = []
     let sent = 0
     let refused = 0
@@ -136,141 +293,18 @@ export const eventHandlers = (
         shown.push({ index, ...refusal(refusals[refused++]!.error, `${root}/${index}`) })
       }
     })
-    const counts = counted(accepted, duplicates, shown.length)
+    const counts = this.#counted(accepted, duplicates, shown.length)
     return new JsonText(`{${counts},"refusals":${JSON.stringify(shown)}}`)
   }
 
-  /** Applies the events of a batch; `keyed` gives those without an id of the caller's one of their own. */
-  const apply = (
-    { environment }: Caller,
-    batch: BatchInput,
-    keyed: string | undefined,
-    { imported, minimal }: BatchForm,
-  ) => {
-    const messages: Array<UserMessage<TrackedEvent>> = []
-    batch.events.forEach((event, index) => {
-      if (isRefusal(event)) return
-      const id = keyed === undefined ? undefined : `${keyed}.${index}`
-      messages.push(trackMessage(event, id, imported))
-    })
-    if (minimal) {
-      return Effect.flatMap(engine.tellUsers(environment, messages), (tally) => {
-        const failure = failureOf(
-          tally.refusals.map(({ error }) => error),
-          messages.length,
-        )
-        return failure === undefined ? Effect.succeed(summary(batch, tally)) : Effect.fail(failure)
-      })
-    }
-    return Effect.flatMap(engine.askUsers(environment, messages), (answers) => {
-      const failure = failureOf(answers.filter(isRefusal), messages.length)
-      return failure === undefined
-        ? Effect.succeed(batchReply(batch, answers))
-        : Effect.fail(failure)
-    })
-  }
-
-  const applyOnce = (
-    caller: Caller,
-    batch: BatchInput,
-    idempotency: Idempotency,
-    form: BatchForm,
-  ) =>
-    Effect.flatMap(
-      engine.reserve<never>(caller.environment, idempotency),
-      (reservation): BatchAnswered => {
-        if (!reservation.fresh) {
-          const { results } = factOf(reservation.record, "batch.answered")
-          return Effect.succeed(replyWith(results as BatchReply, true))
-        }
-        return Effect.gen(function* () {
-          const body = yield* apply(caller, batch, derivedId(idempotency), form)
-          const reply = body.parse()
-          const each = "results" in reply ? reply.results : reply.refusals
-          // An answer with a failure of the server is not kept: a repeat may succeed.
-          if (!each.some((result) => "status" in result && result.status >= 500)) {
-            const command = { kind: "keepBatch", results: reply } as const
-            const held = { ...idempotency, reserved: true } as const
-            // Results too large for a record are not kept: a repeat finds the events by their derived ids.
-            yield* Effect.catchIf(
-              engine.askProject(caller.environment, command, held),
-              ({ code }) => code === "body_too_large",
-              () => Effect.void,
-            )
-          }
-          return replyWith(body, false, form.minimal)
-        }).pipe(Effect.ensuring(Effect.sync(reservation.release)), Effect.uninterruptible)
-      },
-    )
-
-  const batches = (imported: true | undefined) => ({
-    decode: (body: Buffer, mediaType: string, environment: string) =>
-      turns.run(environment, batchSteps(body, mediaType)),
-    cost: ({ events }: BatchInput) => events.length,
-    handle: ({ caller, headers, idempotency, payload }: BatchRequest) => {
-      const form = { imported, minimal: prefersMinimal(headers.prefer) }
-      return idempotency === undefined
-        ? Effect.map(apply(caller, payload, undefined, form), (body) =>
-            replyWith(body, false, form.minimal),
-          )
-        : applyOnce(caller, payload, idempotency, form)
-    },
-  })
-
-  /** Why a user token may not send an event; what it names was checked before. */
-  const tokenRefusal = (
-    { environment, userId }: Caller,
-    { action, occurredAt }: EventInput,
-  ): LaurelError<"insufficient_scope"> | undefined => {
-    if (userId === undefined) return undefined
-    if (occurredAt !== undefined) return datedEvent
-    const { clientActions = [] } = engine.projectNow(environment).settings
-    return clientActions.includes(action) ? undefined : unlistedAction(action)
-  }
-
-  const tracked = (reply: EventReply, replayed: boolean): OperationReply<Shown> => {
-    if (replayed || reply.duplicate) metrics.duplicates.increment()
-    else metrics.tracked.increment()
-    return { body: new JsonText<Shown>(eventText(reply, isoTime)), replayed }
-  }
-
-  return {
-    track: {
-      decode: decodeEventBody,
-      handle: ({ caller, idempotency, payload }) => {
-        const refused = tokenRefusal(caller, payload)
-        if (refused !== undefined) return Effect.fail(refused)
-        const message = trackMessage(payload, undefined, undefined)
-        const answer = engine.askUser(caller.environment, message, idempotency)
-        return Effect.map(answer, ({ replayed, reply }) => tracked(reply, replayed))
-      },
-      handleWithCallback: ({ caller, payload }, annotations, done) => {
-        const refused = tokenRefusal(caller, payload)
-        if (refused !== undefined) {
-          done(() => refused)
-          return
-        }
-        const message = trackMessage(payload, undefined, undefined)
-        engine.askUserWithCallback(caller.environment, message, annotations, (answer) =>
-          done(() => ("_tag" in answer ? answer : tracked(answer, false))),
-        )
-      },
-    },
-    trackBatch: batches(undefined),
-    importBatch: batches(true),
+  /** Adds to the metrics; returns the counts as members of the reply. */
+  #counted(accepted: number, duplicates: number, rejected: number): string {
+    this.#metrics.tracked.add(accepted)
+    this.#metrics.duplicates.add(duplicates)
+    this.#metrics.refusedInBatches += rejected
+    return `"accepted":${accepted},"duplicates":${duplicates},"rejected":${rejected}`
   }
 }
-
-const datedEvent = laurelError(
-  "insufficient_scope",
-  "A user token may not date an event. Send it without occurredAt.",
-)
-
-const unlistedAction = (action: string) =>
-  laurelError(
-    "insufficient_scope",
-    `A user token may send the actions that the project's setting clientActions lists; ${action} is none of them.`,
-  )
 
 /** The reply to a batch; a replayed one has the form of the first, whatever is preferred now. */
 const replyWith = (

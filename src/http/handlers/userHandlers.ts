@@ -18,9 +18,104 @@ import type { StreamedReply } from "../stream/StreamedReply.ts"
 import { readHistoryPage } from "./readHistoryPage.ts"
 import { foundOr, pageInfo, pageOf, showBadges, showProgress, showUser } from "./Shapes.ts"
 
-/* Everything that is held about a user, as one JSON text in pieces: never more than a chunk of records is in memory. */
+type UserHandlers = Handlers<typeof Users>
 
-export interface ExportedUser {
+/**
+ * `erasureMs`: the time after an erasure for which the journal and archives may still have the user;
+ * `null`: without an end.
+ */
+export const userHandlers = (
+  engine: Engine["Service"],
+  accounts: Accounts["Service"],
+  erasureMs: number | null,
+): UserHandlers => ({
+  ...readHandlers(engine),
+  ...profileHandlers(engine, erasureMs),
+  ...balanceHandlers(engine),
+  ...revocationHandlers(engine),
+  createToken: {
+    handle: ({ caller, params, payload: { expiresInSeconds = limits.userTokenSeconds } }) => {
+      const made = accounts.makeToken(caller, params.id, expiresInSeconds)
+      if (made === undefined) return Effect.fail(keyNeeded)
+      return Effect.succeed({ body: { ...made, expiresAt: isoTime(made.expiresAt) } })
+    },
+  },
+})
+
+/** For pages of the dashboard, and for a key that was revoked while the body arrived. */
+const keyNeeded = laurelError("insufficient_scope", "Only a secret key in force makes tokens.")
+
+/* Reads. */
+
+const readHandlers = (
+  engine: Engine["Service"],
+): Pick<UserHandlers, "list" | "get" | "progress" | "export" | "history"> => ({
+  list: {
+    handle: ({ caller: { environment }, query }) =>
+      Effect.gen(function* () {
+        const page = pageOf(query)
+        const found = yield* engine.listUsers(environment, { ...page, search: query.query })
+        const project = yield* engine.readProject(environment)
+        const users = found.users.map((user) => showUser(user, project))
+        return { body: { users, ...pageInfo(page, found.total, users.length) } }
+      }),
+  },
+  get: {
+    handle: ({ caller, params }) => show(engine, caller.environment, params.id),
+  },
+  progress: {
+    handle: ({ caller, params }) =>
+      Effect.map(
+        readAll(engine, caller.environment, params.id),
+        ({ now, project, rank, user }) => ({
+          body: showProgress(user, project, rank, now),
+        }),
+      ),
+  },
+  export: {
+    handle: ({ caller, params }) =>
+      Effect.map(readAll(engine, caller.environment, params.id), (all) => exportUser(engine, all)),
+  },
+  history: {
+    handle: ({ caller: { environment }, params, query }) =>
+      Effect.andThen(
+        readUser(engine, environment, params.id),
+        Effect.map(readHistoryPage(engine, environment, params.id, query), (body) => ({ body })),
+      ),
+  },
+})
+
+const userNotFound = laurelError(
+  "user_not_found",
+  "No event, reward or profile of this user was accepted yet.",
+)
+
+const readUser = (engine: Engine["Service"], environment: string, userId: string) =>
+  Effect.flatMap(engine.readUser(environment, userId), (user) => foundOr(user, userNotFound))
+
+const readAll = (engine: Engine["Service"], environment: string, userId: string) =>
+  Effect.all({
+    environment: Effect.succeed(environment),
+    user: readUser(engine, environment, userId),
+    project: engine.readProject(environment),
+    rank: engine.readRank(environment, userId),
+    now: Effect.sync(engine.now),
+  })
+
+/** The reply with the user's present state. */
+const show = (engine: Engine["Service"], environment: string, userId: string) =>
+  continueWith(engine.userNow(environment, userId), (user) =>
+    user === undefined
+      ? Effect.fail(userNotFound)
+      : Effect.succeed({ body: showUser(user, engine.projectNow(environment)) }),
+  )
+
+/*
+ * The export of a user: all data about the user as one JSON text, streamed in pieces. At most one
+ * chunk of records is in memory.
+ */
+
+interface ExportedUser {
   readonly environment: string
   readonly user: UserState
   readonly project: ProjectState
@@ -42,13 +137,13 @@ const exportUser = (
   return {
     contentType: "application/json",
     stream: Stream.make(`${head.slice(0, -1)},"records":[`).pipe(
-      Stream.concat(recordBuffer(engine, environment, user.id)),
+      Stream.concat(recordTexts(engine, environment, user.id)),
       Stream.concat(Stream.make("]}")),
     ),
   }
 }
 
-const recordBuffer = (
+const recordTexts = (
   engine: Engine["Service"],
   environment: string,
   userId: string,
@@ -67,7 +162,7 @@ const recordBuffer = (
     )
   })
 
-/** The state as it is kept, maps as objects. */
+/** The state for JSON: maps become objects. */
 const stateOf = (user: UserState): object =>
   Object.fromEntries(
     Object.entries(user).map(([name, value]) => [
@@ -76,34 +171,82 @@ const stateOf = (user: UserState): object =>
     ]),
   )
 
-const userNotFound = laurelError(
-  "user_not_found",
-  "No event, reward or profile of this user was accepted yet.",
-)
+/* Changes of a user. */
 
-/** `erasureMs`: how long after an erasure journal and archives may still have the user; `null`: without an end. */
-export const userHandlers = (
+const profileHandlers = (
   engine: Engine["Service"],
-  accounts: Accounts["Service"],
   erasureMs: number | null,
-): Handlers<typeof Users> => {
-  const readUser = (environment: string, userId: string) =>
-    Effect.flatMap(engine.readUser(environment, userId), (user) => foundOr(user, userNotFound))
-  const readAll = (environment: string, userId: string) =>
-    Effect.all({
-      environment: Effect.succeed(environment),
-      user: readUser(environment, userId),
-      project: engine.readProject(environment),
-      rank: engine.readRank(environment, userId),
-      now: Effect.sync(engine.now),
-    })
-  /** As it is when this is called. */
-  const show = (environment: string, userId: string) =>
-    continueWith(engine.userNow(environment, userId), (user) =>
-      user === undefined
-        ? Effect.fail(userNotFound)
-        : Effect.succeed({ body: showUser(user, engine.projectNow(environment)) }),
-    )
+): Pick<UserHandlers, "put" | "erase"> => ({
+  put: {
+    handle: ({ caller: { environment }, params: { id: userId }, payload: change }) =>
+      Effect.andThen(
+        engine.askUser(environment, {
+          userId,
+          command: { kind: "profile", change: profileChange(change) },
+        }),
+        Effect.suspend(() => show(engine, environment, userId)),
+      ),
+  },
+  erase: {
+    handle: ({ caller: { environment }, params: { id: userId } }) =>
+      Effect.gen(function* () {
+        yield* engine.askUser(environment, { userId, command: { kind: "erasure" } })
+        if (erasureMs === null) return { body: undefined }
+        const erasedBy = engine.now() + erasureMs
+        return { body: undefined, headers: ["Laurel-Erased-By", isoTime(erasedBy)] }
+      }),
+  },
+})
+
+/** Spells the time zone canonically: calendars are cached by the zone's name. */
+const profileChange = (change: typeof ProfileChange.Type): Partial<Profile> => {
+  const timezone = change.timezone && canonicalTimeZone(change.timezone)
+  return timezone ? { ...change, timezone } : change
+}
+
+const balanceHandlers = (engine: Engine["Service"]): Pick<UserHandlers, "reward" | "spend"> => ({
+  reward: {
+    handle: ({ caller, idempotency, params, payload }) => {
+      const command: GrantedReward = { kind: "reward", ...payload }
+      const message = { userId: params.id, command }
+      return Effect.map(engine.askUser(caller.environment, message, idempotency), rewardReply)
+    },
+  },
+  spend: {
+    handle: ({ caller, idempotency, params, payload }) => {
+      const command: Spending = { kind: "spend", ...payload }
+      const message = { userId: params.id, command }
+      const asked = engine.askUser(caller.environment, message, idempotency)
+      return Effect.map(asked, ({ replayed, reply: { kind: _, total, ...reply } }) => {
+        const points = { spent: reply.amount, total }
+        return { body: { ...reply, points }, replayed }
+      })
+    },
+  },
+})
+
+const rewardReply = ({ reply, replayed }: Answer<RewardReply>) => {
+  const { badges, duplicate, level, points, rewardId, type, userId, xp } = reply
+  const body = {
+    rewardId,
+    userId,
+    type,
+    amount: reply.type === "badge" ? null : reply.amount,
+    badgeId: reply.type === "badge" ? reply.badgeId : null,
+    duplicate,
+    xp,
+    points,
+    level,
+    badges: showBadges(badges),
+  }
+  return { body, replayed }
+}
+
+/* Revocations. */
+
+const revocationHandlers = (
+  engine: Engine["Service"],
+): Pick<UserHandlers, "refund" | "revokeReward" | "revokeEvent"> => {
   const revoke = <Of extends Revocable>(
     environment: string,
     userId: string,
@@ -115,80 +258,6 @@ export const userHandlers = (
     return Effect.map(engine.askUser(environment, { userId, command }), ({ reply }) => reply)
   }
   return {
-    list: {
-      handle: ({ caller: { environment }, query }) =>
-        Effect.gen(function* () {
-          const page = pageOf(query)
-          const found = yield* engine.listUsers(environment, { ...page, search: query.query })
-          const project = yield* engine.readProject(environment)
-          const users = found.users.map((user) => showUser(user, project))
-          return { body: { users, ...pageInfo(page, found.total, users.length) } }
-        }),
-    },
-    get: {
-      handle: ({ caller, params }) => show(caller.environment, params.id),
-    },
-    put: {
-      handle: ({ caller: { environment }, params: { id: userId }, payload: change }) =>
-        Effect.andThen(
-          engine.askUser(environment, {
-            userId,
-            command: { kind: "profile", change: profileChange(change) },
-          }),
-          Effect.suspend(() => show(environment, userId)),
-        ),
-    },
-    erase: {
-      handle: ({ caller: { environment }, params: { id: userId } }) =>
-        Effect.gen(function* () {
-          yield* engine.askUser(environment, { userId, command: { kind: "erasure" } })
-          if (erasureMs === null) return { body: undefined }
-          const erasedBy = engine.now() + erasureMs
-          return { body: undefined, headers: ["Laurel-Erased-By", isoTime(erasedBy)] }
-        }),
-    },
-    progress: {
-      handle: ({ caller, params }) =>
-        Effect.map(readAll(caller.environment, params.id), ({ now, project, rank, user }) => ({
-          body: showProgress(user, project, rank, now),
-        })),
-    },
-    export: {
-      handle: ({ caller, params }) =>
-        Effect.map(readAll(caller.environment, params.id), (all) => exportUser(engine, all)),
-    },
-    history: {
-      handle: ({ caller: { environment }, params, query }) =>
-        Effect.andThen(
-          readUser(environment, params.id),
-          Effect.map(readHistoryPage(engine, environment, params.id, query), (body) => ({ body })),
-        ),
-    },
-    createToken: {
-      handle: ({ caller, params, payload: { expiresInSeconds = limits.userTokenSeconds } }) => {
-        const made = accounts.makeToken(caller, params.id, expiresInSeconds)
-        if (made === undefined) return Effect.fail(keyNeeded)
-        return Effect.succeed({ body: { ...made, expiresAt: isoTime(made.expiresAt) } })
-      },
-    },
-    reward: {
-      handle: ({ caller, idempotency, params, payload }) => {
-        const command: GrantedReward = { kind: "reward", ...payload }
-        const message = { userId: params.id, command }
-        return Effect.map(engine.askUser(caller.environment, message, idempotency), rewardReply)
-      },
-    },
-    spend: {
-      handle: ({ caller, idempotency, params, payload }) => {
-        const command: Spending = { kind: "spend", ...payload }
-        const message = { userId: params.id, command }
-        const asked = engine.askUser(caller.environment, message, idempotency)
-        return Effect.map(asked, ({ replayed, reply: { kind: _, total, ...reply } }) => {
-          const points = { spent: reply.amount, total }
-          return { body: { ...reply, points }, replayed }
-        })
-      },
-    },
     refund: {
       handle: ({ caller, params: { id, spendId } }) =>
         Effect.map(revoke(caller.environment, id, "spend", spendId), (reply) => {
@@ -212,34 +281,8 @@ export const userHandlers = (
   }
 }
 
-/** Not the name of a record: an id that is not of Laurel's form. */
+/** Stands for an id that has not the form of Laurel's ids: no record has this name. */
 const noRecord = { sequence: 0, at: 0 } as const
-
-/** Of a page of the dashboard, or a key that ended while the body arrived. */
-const keyNeeded = laurelError("insufficient_scope", "Only a secret key in force makes tokens.")
-
-/** Days are counted by zones that are remembered by name, so each has one way to be written. */
-const profileChange = (change: typeof ProfileChange.Type): Partial<Profile> => {
-  const timezone = change.timezone && canonicalTimeZone(change.timezone)
-  return timezone ? { ...change, timezone } : change
-}
-
-const rewardReply = ({ reply, replayed }: Answer<RewardReply>) => {
-  const { badges, duplicate, level, points, rewardId, type, userId, xp } = reply
-  const body = {
-    rewardId,
-    userId,
-    type,
-    amount: reply.type === "badge" ? null : reply.amount,
-    badgeId: reply.type === "badge" ? reply.badgeId : null,
-    duplicate,
-    xp,
-    points,
-    level,
-    badges: showBadges(badges),
-  }
-  return { body, replayed }
-}
 
 const undone = ({
   badgesRevoked,

@@ -25,19 +25,20 @@ import {
   readyNow,
   routerOf,
 } from "../contract/Interpreter.ts"
+import type { CompiledOperation } from "../contract/Operation.ts"
 import { makeOperations } from "../contract/Operations.ts"
 import { docsFor } from "../docs/Docs.ts"
 import { handlersOf } from "../handlers/handlersOf.ts"
 import type { MakePages } from "../pages/Pages.ts"
 import { Admission, type AdmissionBounds } from "../pipeline/Admission.ts"
-import { Pipeline } from "../pipeline/Pipeline.ts"
+import { Pipeline, type PipelineParts } from "../pipeline/Pipeline.ts"
 import type { TrustedProxies } from "../request/ClientAddress.ts"
 import { EventMetrics, RequestMetrics } from "../request/RequestMetrics.ts"
 import { RequestWatch, type WatchOptions } from "../request/RequestWatch.ts"
 import { StreamHub } from "../stream/StreamHub.ts"
 import { type StreamBounds, StreamPlaces } from "../stream/StreamPlaces.ts"
 import { type Address, Listener, type ListenerBounds, listen, type ServeError } from "./Listener.ts"
-import { notReady, Readiness } from "./Readiness.ts"
+import { notReady, Readiness, type ReadinessState } from "./Readiness.ts"
 import { Starting } from "./Starting.ts"
 
 export interface ServeOptions extends Address {
@@ -85,7 +86,7 @@ export interface Listening extends Served {
   ) => Effect.Effect<void, never, Engine | Accounts | DeliveryLog | Scope.Scope>
 }
 
-/** Listens until the scope closes, before the engine is open. */
+/** Listens until the scope closes. The engine need not be open yet. */
 export const listenHttp = Effect.fnUntraced(function* (
   options: ServeOptions,
 ): Effect.fn.Return<Listening, ServeError, Readiness | Scope.Scope> {
@@ -99,85 +100,20 @@ export const listenHttp = Effect.fnUntraced(function* (
     requestMetrics.none.counted(status)
     watch.malformed(status, socket, latest)
   })
-  // Read once, an address is known after the end of its connection, too.
+  // Node keeps an address that was read once; it is then known after the connection has ended.
   if (options.watch?.accessLog !== undefined) {
     listener.server.on("connection", ({ remoteAddress }) => remoteAddress)
   }
   serverMetrics.gauge("laurel_http_connections", () => listener.connections)
-  // Of all engines that answer here: they share the event loop and the memory.
   const admission = new Admission(bounds, () => listener.connections)
   const places = new StreamPlaces(bounds)
   admission.observe(serverMetrics)
   requestMetrics.observeRefusedEvents()
   yield* Effect.acquireRelease(listen(listener.server, options), () => listener.close(0))
 
-  const assemble = Effect.fnUntraced(function* (
-    { pages }: TakeOver = {},
-    metrics: Metrics = serverMetrics,
-  ) {
-    const engine = yield* Engine
-    const accounts = yield* Accounts
-    const context = yield* Effect.context<never>()
-    const fibers = new Set<Fiber.Fiber<unknown, unknown>>()
-    yield* Effect.addFinalizer(() => Fiber.interruptAll(fibers))
-
-    const ready: PlainHandler = () =>
-      pipeline.draining ? shuttingDown : (notReady(readiness) ?? readyNow)
-    const eventMetrics = new EventMetrics(metrics)
-    const urls = options.webhookUrls ?? { allowed: new AllowedRanges([]), requireHttps: true }
-    const { webhooksMax = limits.webhooks } = options
-    const webhooks = { deliveries: yield* DeliveryLog, urls, webhooksMax }
-    const hub = new StreamHub(engine)
-    yield* Effect.forkScoped(hub.run)
-    const streams = {
-      hub,
-      places,
-      accounts,
-      heartbeatMs: bounds.streamHeartbeatMs,
-    }
-    const compiled = compileOperations(
-      Api,
-      handlersOf(engine, webhooks, streams, eventMetrics, bounds.erasureMs),
-    )
-    const keyName = (keyId: string) => {
-      const key = engine.directoryNow().keys.get(keyId)
-      return key?.name ?? key?.hint ?? ""
-    }
-    const operations =
-      pages === undefined
-        ? compiled
-        : auditedOperations(compiled, {
-            log: pages.audit,
-            now: engine.now,
-            keyName,
-            userSubject: (environment, userId) =>
-              userSubject(engine.directoryNow().hashSecret, environment, userId),
-          })
-    const pipeline = new Pipeline({
-      router: routerOf(
-        operations,
-        new Map([...docsFor(pages?.prefix), ["/healthz", () => alive], ["/readyz", ready]]),
-      ),
-      accounts,
-      admission,
-      pages: pages?.make(makeOperations(operations)),
-      watch,
-      metrics: requestMetrics,
-      run: (effect, { annotations }) => {
-        const annotated = Context.add(context, References.CurrentLogAnnotations, annotations)
-        const fiber = Effect.runForkWith(annotated)(effect)
-        if (fiber.pollUnsafe() === undefined) {
-          fibers.add(fiber)
-          fiber.addObserver(() => fibers.delete(fiber))
-        }
-        return fiber
-      },
-      streamStallMs: bounds.streamStallMs,
-    })
-    metrics.gauge("laurel_http_requests_in_flight", () => pipeline.inFlight)
-    return pipeline
-  })
-
+  const front: Front = { options, bounds, readiness, requestMetrics, watch, admission, places }
+  const assemble = (more: TakeOver = {}, metrics: Metrics = serverMetrics) =>
+    assemblePipeline(front, more, metrics)
   const takeOver = Effect.fnUntraced(function* (more: TakeOver = {}) {
     const pipeline = yield* assemble(more)
     yield* Effect.acquireRelease(
@@ -194,6 +130,102 @@ export const listenHttp = Effect.fnUntraced(function* (
 
   const where = whereIs(listener.server.address() as AddressInfo, options.host)
   return { ...where, listener, requestMetrics, watch, assemble, takeOver }
+})
+
+/** The parts that all engines behind one listener share, since they share its event loop and memory. */
+interface Front {
+  readonly options: ServeOptions
+  readonly bounds: ServerBounds
+  readonly readiness: ReadinessState
+  readonly requestMetrics: RequestMetrics
+  readonly watch: RequestWatch
+  readonly admission: Admission
+  readonly places: StreamPlaces
+}
+
+/** The pipeline of one engine, until the scope closes. `metrics` are the engine's. */
+const assemblePipeline = Effect.fnUntraced(function* (
+  front: Front,
+  { pages }: TakeOver,
+  metrics: Metrics,
+): Effect.fn.Return<Pipeline, never, Engine | Accounts | DeliveryLog | Scope.Scope> {
+  const { admission, bounds, readiness, requestMetrics, watch } = front
+  // First, so that its finalizer runs after the end of the streams' hub.
+  const run = yield* requestRunner
+  const compiled = yield* compiledFor(front, metrics)
+  const operations = pages === undefined ? compiled : audited(compiled, yield* Engine, pages)
+  const ready: PlainHandler = () =>
+    pipeline.draining ? shuttingDown : (notReady(readiness) ?? readyNow)
+  const pipeline = new Pipeline({
+    router: routerOf(
+      operations,
+      new Map([...docsFor(pages?.prefix), ["/healthz", () => alive], ["/readyz", ready]]),
+    ),
+    accounts: yield* Accounts,
+    admission,
+    pages: pages?.make(makeOperations(operations)),
+    watch,
+    metrics: requestMetrics,
+    run,
+    streamStallMs: bounds.streamStallMs,
+  })
+  metrics.gauge("laurel_http_requests_in_flight", () => pipeline.inFlight)
+  return pipeline
+})
+
+/** The operations of the contract, with the handlers for one engine. */
+const compiledFor = Effect.fnUntraced(function* (
+  { bounds, options, places }: Front,
+  metrics: Metrics,
+): Effect.fn.Return<
+  ReadonlyArray<CompiledOperation>,
+  never,
+  Engine | Accounts | DeliveryLog | Scope.Scope
+> {
+  const engine = yield* Engine
+  const urls = options.webhookUrls ?? { allowed: new AllowedRanges([]), requireHttps: true }
+  const { webhooksMax = limits.webhooks } = options
+  const webhooks = { deliveries: yield* DeliveryLog, urls, webhooksMax }
+  const hub = new StreamHub(engine)
+  yield* Effect.forkScoped(hub.run)
+  const accounts = yield* Accounts
+  const streams = { hub, places, accounts, heartbeatMs: bounds.streamHeartbeatMs }
+  const events = new EventMetrics(metrics)
+  return compileOperations(Api, handlersOf(engine, webhooks, streams, events, bounds.erasureMs))
+})
+
+/** The operations with the audit log of `pages`. */
+const audited = (
+  compiled: ReadonlyArray<CompiledOperation>,
+  engine: Engine["Service"],
+  pages: MakePages,
+) =>
+  auditedOperations(compiled, {
+    log: pages.audit,
+    now: engine.now,
+    keyName: (keyId) => {
+      const key = engine.directoryNow().keys.get(keyId)
+      return key?.name ?? key?.hint ?? ""
+    },
+    userSubject: (environment, userId) =>
+      userSubject(engine.directoryNow().hashSecret, environment, userId),
+  })
+
+/** Runs the effects of requests; interrupts those that run when the scope closes. */
+const requestRunner = Effect.gen(function* () {
+  const context = yield* Effect.context<never>()
+  const fibers = new Set<Fiber.Fiber<unknown, unknown>>()
+  yield* Effect.addFinalizer(() => Fiber.interruptAll(fibers))
+  const run: PipelineParts["run"] = (effect, { annotations }) => {
+    const annotated = Context.add(context, References.CurrentLogAnnotations, annotations)
+    const fiber = Effect.runForkWith(annotated)(effect)
+    if (fiber.pollUnsafe() === undefined) {
+      fibers.add(fiber)
+      fiber.addObserver(() => fibers.delete(fiber))
+    }
+    return fiber
+  }
+  return run
 })
 
 /** Serves the API until the scope closes. */
