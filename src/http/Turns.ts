@@ -1,8 +1,8 @@
 /** The event loop, as far as admission needs it. */
 export interface Turns {
-  /** Milliseconds that only grow. */
+  /** A clock in milliseconds that never goes back. */
   readonly now: () => number
-  /** Calls back when all that this turn brought has been looked at. */
+  /** Calls back after all events of this turn have been handled. */
   readonly atEnd: (callback: () => void) => void
 }
 

@@ -1,15 +1,23 @@
 /**
- * The admin server, for the operator's command line, on its own address (loopback by default). Every request needs the
- * token that the server creates at its start, except `GET /metrics`, since Prometheus cannot know it. `Host` must be a name
- * of this server (`admin/HostCheck.ts`).
+ * The admin server, which the operator's commands call. It listens on its own address (loopback by
+ * default). Every request needs the token that the server makes at its start, except
+ * `GET /metrics`, since Prometheus cannot know the token. `Host` must be a name of this server
+ * (`hostCheck`). Errors are problem details as in the API.
  *
- * Hand-made: `HttpApiClient` and what it imports take about 65 ms of processor time at the start of a command that asks the
- * server, and the metrics, the stream of an archive, `Host` and the problem details would stay hand-made.
+ * - `GET /admin/keys`: `{ keys }`.
+ * - `POST /admin/keys`: 201 and the key with its text.
+ * - `DELETE /admin/keys/:id`: 204.
+ * - `POST /admin/keys/:id/rotate`: 201 and the new key with its text.
+ * - `POST /admin/archives`: a stream (`createArchive`).
+ * - `GET /admin/archives`: `{ server, archives }`, the archives in the server's folder.
+ * - `GET /admin/position`: `{ lastSequence, checksum }`, the end of the durable journal.
+ * - `/admin/accounts`: see `accountRoute`.
+ * - `GET /metrics`: for Prometheus.
  *
- * `GET /admin/keys` → `{ keys }` · `POST /admin/keys` → 201 and the key with its text · `DELETE /admin/keys/:id`
- * → 204 · `POST /admin/keys/:id/rotate` → 201 and the new key with its text · `POST /admin/archives` → a stream (`AdminArchives`)
- * · `GET /admin/archives` → `{ server, archives }`, those of its folder · `GET /admin/position` → `{ lastSequence, checksum }`,
- * where the durable journal ends · `/admin/accounts` (`AdminAccounts`) · `GET /metrics`, for Prometheus. Errors are problem details as in the API.
+ * The server does not use `HttpApi`: `HttpApiClient` with its imports takes about 65 ms of
+ * processor time at the start of each command that calls the server, and the metrics, the stream of
+ * an archive, the check of `Host` and the problem details would need code of their own all the
+ * same.
  */
 
 import { createHash, timingSafeEqual } from "node:crypto"
@@ -34,9 +42,9 @@ import { bearerKey, percentDecode } from "../request/RequestParts.ts"
 import { type Address, Listener, listen, type ServeError } from "../server/Listener.ts"
 import { type Served, whereIs } from "../server/Server.ts"
 
-/* Shared by the routes of the admin server. */
+/* Parts that all routes share. */
 
-/** The reply to a request; no `body` is 204. */
+/** The reply to a request; 204 if it has no `body`. */
 export interface AdminReply {
   readonly status: number
   readonly body?: unknown
@@ -49,7 +57,7 @@ const notFound = laurelError(
   "The admin server has no operation with this method and path.",
 )
 
-/** Reads a JSON body by its schema; fails with all that is wrong. */
+/** Reads a JSON body with its schema; fails with all faults. */
 const jsonBody = <A>(
   schema: Schema.Top,
 ): ((exchange: Exchange) => Effect.Effect<A, LaurelError>) => {
@@ -66,8 +74,9 @@ const jsonBody = <A>(
 }
 
 /*
- * Accounts of the dashboard on the admin server: `GET /admin/accounts` → `{ accounts }` · `POST /admin/accounts/links` → 201
- * and the link's path · `DELETE /admin/accounts/:email` → 204. A server without a dashboard has none of them.
+ * Accounts of the dashboard: `GET /admin/accounts` → `{ accounts }`, `POST /admin/accounts/links` →
+ * 201 and the path of the link, `DELETE /admin/accounts/:email` → 204. A server without a dashboard
+ * answers 404.
  */
 
 const linkRequest = jsonBody<LinkRequest>(LinkRequest)
@@ -97,9 +106,10 @@ const accountRoute = (
 const noDashboard = laurelError("not_found", "The server runs with LAUREL_DASHBOARD=off.")
 
 /*
- * `POST /admin/archives` → 200 and lines of JSON while the archive is being made: `{ "progress": … }` now and
- * then, `{ "waiting": true }` every `adminPulseMs`, at last `{ "archive": … }`, its manifest, or `{ "failed": { kind, detail } }`. A
- * caller that disconnects before the end does not stop the archive. It may wait for those of other partitions.
+ * `POST /admin/archives` → 200 and lines of JSON while the archive is being made:
+ * `{ "progress": … }` now and then, `{ "waiting": true }` every `adminPulseMs`, and at last
+ * `{ "archive": … }` with the manifest, or `{ "failed": { kind, detail } }`. The archive goes on if
+ * the caller disconnects. It may wait for archives of other partitions.
  */
 
 export type ArchiveLine =
@@ -143,7 +153,7 @@ export const createArchive = (
   )
 }
 
-/** The archives in the folder of this server; `server`: its address in the cluster. */
+/** The archives in the folder of this server. `server` is its address in the cluster. */
 const listOf = (archives: Archives["Service"], server: string | undefined): Answer =>
   Effect.map(archives.list, (listed) => ({
     status: 200,
@@ -154,13 +164,16 @@ const listOf = (archives: Archives["Service"], server: string | undefined): Answ
   }))
 
 /*
- * Under which hosts the admin address may be asked. A page in a browser can have its own host name point to this
- * machine (DNS rebinding) and then read what needs no token; but its requests carry that name in `Host`.
+ * Checks of `Host`. The host name of a page in a browser can point to this machine (DNS rebinding),
+ * so that the page could read what needs no token. Its requests have that host name in `Host`.
  */
 
 const hostAndPort = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+))(?::\d*)?$/
 
-/** Tells whether a request's `Host` is an IP address, `localhost`, or one of `names`; clients of HTTP/1.0 send none. */
+/**
+ * Makes the check whether `Host` is an IP address, `localhost` or one of `names`. Clients of
+ * HTTP/1.0 may send no `Host`.
+ */
 export const hostCheck = (
   names: ReadonlyArray<string>,
 ): ((host: string | undefined) => boolean) => {
@@ -174,18 +187,20 @@ export const hostCheck = (
 }
 
 export interface AdminOptions extends Address {
-  /** Further host names under which it is asked. */
+  /** Further host names of the admin server. */
   readonly hostNames: ReadonlyArray<string>
-  /** `undefined`: who asks was checked before. */
+  /** `undefined`: requests were authenticated before. */
   readonly token: string | undefined
   readonly metrics: Metrics
-  /** At which other servers of its cluster reach it. */
+  /** The address at which other servers of the cluster reach this one. */
   readonly clusterAddress?: string | undefined
   /** Absent where the server has no dashboard. */
   readonly accounts?: AccountAdmin["Service"] | undefined
 }
 
-/** Serves the admin address until the scope closes; requests under way get `adminGraceMs` then. */
+/**
+ * Serves the admin address until the scope closes; requests in progress then have `adminGraceMs`.
+ */
 export const serveAdmin = (
   options: AdminOptions,
 ): Effect.Effect<Served, ServeError, ApiKeys | Archives | Scope.Scope> =>
@@ -194,7 +209,10 @@ export const serveAdmin = (
     return yield* listenAdmin(options, handler)
   })
 
-/** `serveAdmin` with a handler that is made, or that `handlerOf` chooses for each request. */
+/**
+ * Serves the admin address with `handler`, or with the handler that `handlerOf` chooses for a
+ * request.
+ */
 export const listenAdmin = Effect.fnUntraced(function* (
   address: Address,
   handler: RequestHandler,
@@ -209,7 +227,10 @@ export const listenAdmin = Effect.fnUntraced(function* (
   return whereIs(listener.server.address() as AddressInfo, address.host)
 })
 
-/** The part of the admin server that needs no engine: `/metrics`. All else with the token goes to `pass`. */
+/**
+ * The part of the admin server that needs no engine: `/metrics`. Other requests with the token go
+ * to `pass`.
+ */
 export const makeAdminWithoutEngine = (
   options: AdminOptions,
   pass: (exchange: Exchange) => void,
@@ -222,7 +243,9 @@ export const makeAdminWithoutEngine = (
     })
   })
 
-/** Answers `/metrics`, refuses foreign hosts, and leaves the rest to `handle`. */
+/**
+ * Answers `/metrics`, refuses requests with a foreign `Host`, and passes all others to `handle`.
+ */
 const adminHandler = (
   { host, hostNames, metrics }: AdminOptions,
   runFork: (effect: Effect.Effect<void>) => unknown,
@@ -250,7 +273,7 @@ const adminHandler = (
   }
 }
 
-/** The operations of an engine's operator. */
+/** The operations that need an engine. */
 export const makeAdmin = (
   options: AdminOptions,
 ): Effect.Effect<RequestHandler, never, ApiKeys | Archives> =>
@@ -342,7 +365,7 @@ const rotationRequest = jsonBody<typeof RotationRequest.Type>(RotationRequest)
 const created = (key: Effect.Effect<CreatedKey, LaurelError>): Answer =>
   Effect.map(key, (body) => ({ status: 201, body }))
 
-/** Compares hashes, so that neither content nor length of the token shows in the time it takes. */
+/** Compares hashes, so that the time of the comparison does not reveal the token or its length. */
 const tokenCheck = (token: string | undefined): ((request: IncomingMessage) => boolean) => {
   if (token === undefined) return () => true
   const digest = (text: string) => createHash("sha256").update(text).digest()

@@ -1,13 +1,16 @@
 /**
- * The changes of an environment that the audit log has, whoever asks for them: an API key, whose request is logged here, or a
- * page, whose form is logged by the dashboard with what is noted here (`ChangeNotes`).
+ * Writes changes of an environment to the audit log. A change by an API key is written here. A
+ * change by a page of the dashboard is handed to the dashboard (`ChangeNotes`), which writes one
+ * entry for the form.
  *
- * - Logged is what a project defines: settings, rules, quests, badges, webhooks; and the erasure of a user, whose history
- *   goes with it. Other changes of a user are in the user's history, with their causes (`notLogged`).
- * - An entry shows each changed member, before and after. One change at a time runs in an environment, so that the value
- *   before is the one that was replaced.
- * - A key writes at most `auditKeyEntriesPerHourMax` entries an hour: it must not push out the rest. The next entry counts
- *   the changes in between.
+ * - The log has changes of what a project defines (settings, rules, quests, badges, webhooks) and
+ *   erasures of users, which also erase the users' histories. A user's history has all other
+ *   changes of the user, with their causes (`notLogged`).
+ * - An entry shows each changed member before and after the change. Logged changes of one
+ *   environment run one at a time, so that the value before a change is the value that the change
+ *   replaced.
+ * - A key writes at most `auditKeyEntriesPerHourMax` entries an hour, so that it cannot push out
+ *   the entries of others. The next entry counts the changes that were left out.
  */
 import { Context, Effect, Semaphore } from "effect"
 import type {
@@ -25,14 +28,14 @@ import type { StreamedReply } from "../stream/StreamedReply.ts"
 import type { CompiledOperation, OperationReply, OperationRequest } from "./Operation.ts"
 import type { OperationName } from "./Operations.ts"
 
-/** A change as the log has it: what was acted on, and its changed members. */
+/** A change as the log shows it: its subject, and the changed members. */
 export interface ChangeNote {
   readonly subject: string
   readonly detail: string
   readonly changes: ReadonlyArray<AuditChange>
 }
 
-/** Takes the changes that a form's answer makes. */
+/** Receives the changes that one form makes. */
 export const ChangeNotes = Context.Reference<((note: ChangeNote) => void) | undefined>(
   "http/contract/ChangeNotes",
   { defaultValue: () => undefined },
@@ -40,7 +43,7 @@ export const ChangeNotes = Context.Reference<((note: ChangeNote) => void) | unde
 
 interface Logging {
   readonly action: AuditAction
-  /** The operation that reads, with the same parts, what is about to change. */
+  /** The operation that reads the subject before the change. It takes the same parameters. */
   readonly before?: OperationName
 }
 
@@ -67,7 +70,7 @@ export const loggedOperations: Partial<Record<OperationName, Logging>> = {
   "users.erase": { action: "user.erase" },
 }
 
-/** Operations that write what is in a user's history, or that write nothing. */
+/** Operations whose changes are in a user's history, and operations that change nothing. */
 export const notLogged: ReadonlyArray<OperationName> = [
   "events.track",
   "events.trackBatch",
@@ -91,13 +94,13 @@ type Members = Readonly<Record<string, unknown>>
 interface Parts {
   readonly log: AuditLog
   readonly now: () => number
-  /** The name of a key in force. */
+  /** The name of an active key. */
   readonly keyName: (keyId: string) => string
-  /** The subject of an entry about a user. */
+  /** The name under which the log shows a user. */
   readonly userSubject: (environment: string, userId: string) => string
 }
 
-/** The operations, of which those that are to be logged are. */
+/** Adds logging to the operations in `loggedOperations`; returns the others unchanged. */
 export const auditedOperations = (
   compiled: ReadonlyArray<CompiledOperation>,
   parts: Parts,
@@ -164,7 +167,9 @@ export const auditedOperations = (
   })
 }
 
-/** What the change is about to replace; `undefined` where that cannot be read: then the change is refused, too. */
+/**
+ * Reads the subject before a change; `undefined` if the read fails, and the change will fail too.
+ */
 const read = (reading: CompiledOperation, request: Request): Effect.Effect<unknown> =>
   reading.handle({ ...request, query: {}, idempotency: undefined, headers: {} }).pipe(
     Effect.map(bodyOf),
@@ -176,7 +181,7 @@ const bodyOf = (reply: Handled): unknown => {
   return reply.body instanceof JsonText ? reply.body.parse() : reply.body
 }
 
-/** The note of a change; `undefined` where nothing has changed. */
+/** The note of a change; `undefined` if nothing changed. */
 const noteOf = (
   { method, name, path }: CompiledOperation,
   { caller, params, payload }: Request,
@@ -208,7 +213,7 @@ const noteOf = (
 const membersOf = (value: unknown): Members =>
   typeof value === "object" && value !== null ? (value as Members) : {}
 
-/** Words for what was acted on. Of a URL the host alone: the rest may be a secret. */
+/** Names the subject for people. Of a URL it shows the host only: the rest may be a secret. */
 const titleOf = ({ action, name, title, url }: Members): string => {
   if (typeof url === "string") return hostOf(url)
   return String(title ?? name ?? action ?? "")
@@ -216,7 +221,9 @@ const titleOf = ({ action, name, title, url }: Members): string => {
 
 const hostOf = (url: string): string => URL.parse(url)?.host ?? ""
 
-/** The members that a patch names and that have changed, each leaf by itself. */
+/**
+ * The members that a patch names and that changed. An object gives one entry for each changed leaf.
+ */
 const changesOf = (patch: Members, was: Members, is: Members): ReadonlyArray<AuditChange> =>
   Object.keys(patch).flatMap((name) =>
     name === "url" ? urlChange(String(was.url), String(is.url)) : leaves(name, was[name], is[name]),
@@ -248,7 +255,7 @@ interface Applied {
   readonly members?: ReadonlyArray<{ name: string; before: string | null; after: string | null }>
 }
 
-/** `was` compares the file with what was there. */
+/** `was` is the comparison of the file with the definitions before the change. */
 const appliedNote = (was: Members, { created, deleted, updated }: Members) => {
   const compared = (was.changes ?? []) as ReadonlyArray<Applied>
   if (created === 0 && deleted === 0 && updated === 0) return undefined

@@ -1,9 +1,10 @@
 /**
- * Compiles the contract to routes: each endpoint of the `HttpApi` with its handler, under its own path and, for
- * operations, also under `/api`. A missing handler does not compile.
+ * Compiles the contract to routes. Each endpoint of the `HttpApi` gets its handler; operations are
+ * also served under `/api`. An endpoint without a handler does not compile.
  *
- * Why not Effect's `HttpApiBuilder`, which serves the same declaration: per single event it takes about 90 µs of processor
- * time beyond bare `node:http`, this pipeline about 12 µs (`npm run bench -- pipeline`).
+ * Effect's `HttpApiBuilder` serves the same declaration, but needs about 90 µs of processor time
+ * for an event beyond bare `node:http`; this pipeline needs about 12 µs
+ * (`npm run bench -- pipeline`).
  */
 import type { Effect } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup } from "effect/http-api"
@@ -13,7 +14,10 @@ import { ApiKey } from "../api/Common.ts"
 import { type CompiledOperation, compileOperation, type Operation } from "./Operation.ts"
 import { Router } from "./Router.ts"
 
-/** One operation for each endpoint of a group. `Payloads` names payloads that are decoded in their own way. */
+/**
+ * One operation for each endpoint of a group. `Payloads` has the types of payloads that an
+ * operation decodes itself (`Operation.decode`).
+ */
 export type Handlers<Group extends { readonly endpoints: object }, Payloads = unknown> = {
   readonly [Name in keyof Group["endpoints"]]: Group["endpoints"][Name] extends HttpApiEndpoint.Top
     ? Name extends keyof Payloads
@@ -22,7 +26,7 @@ export type Handlers<Group extends { readonly endpoints: object }, Payloads = un
     : never
 }
 
-/** A reply outside the operations. `headers` are names and values in turn. */
+/** A reply outside the operations. `headers` has names and values in turn. */
 export interface PlainReply {
   readonly status: number
   readonly contentType: string
@@ -39,10 +43,10 @@ const ok = (body: object): PlainReply => ({
 /** The reply of `/healthz`. */
 export const alive = ok({ version })
 
-/** The reply of `/readyz` once ready. */
+/** The reply of `/readyz` when the server is ready. */
 export const readyNow = ok({})
 
-/** Answers a request without a key, from its header fields. */
+/** Answers a request without a key from its header fields. */
 export type PlainHandler = (
   headers: NodeJS.Dict<string | string[]>,
 ) => PlainReply | LaurelError | Effect.Effect<PlainReply>
@@ -58,7 +62,8 @@ type AnyOperations = {
 }
 
 /**
- * The operations of `api`: its endpoints with a key, each with its handler. A missing handler throws.
+ * The operations of `api`: its endpoints with a key, each with its handler. A missing handler
+ * throws.
  */
 export const compileOperations = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups>,
@@ -80,7 +85,9 @@ export const compileOperations = <Id extends string, Groups extends HttpApiGroup
   return compiled
 }
 
-/** The router of the operations and of `plain`, the handlers of all other paths, declared or not. */
+/**
+ * The router of the operations and of `plain`, the handlers of all other paths, declared or not.
+ */
 export const routerOf = (
   operations: ReadonlyArray<CompiledOperation>,
   plain: ReadonlyMap<string, PlainHandler>,

@@ -1,6 +1,6 @@
 /**
- * The implementation of an endpoint, and its compilation at start to the parts that a request needs: decoders, scopes, bounds
- * of the body.
+ * The implementation of an endpoint. At the start of the server, each implementation is compiled to
+ * the parts that a request needs: decoders, scopes, bounds of the body.
  */
 import { Context, type Effect, Result, type Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
@@ -29,18 +29,21 @@ import {
 } from "../request/RequestParts.ts"
 import type { StreamedReply } from "../stream/StreamedReply.ts"
 
-/** A decoded request of a known caller. */
+/** A decoded request of an authenticated caller. */
 export interface OperationRequest<Params, Query, Payload, Headers = unknown> {
   readonly params: Params
   readonly query: Query
   readonly payload: Payload
   readonly caller: Caller
   readonly idempotency: Idempotency | undefined
-  /** Those that the operation declares. */
+  /** The header fields that the operation declares. */
   readonly headers: Headers
 }
 
-/** `location` is the path of the created resource, under `/v1`; `headers` are names and values in turn. */
+/**
+ * `location` is the path of the created resource, under `/v1`. `headers` has names and values in
+ * turn.
+ */
 export interface OperationReply<Body> {
   readonly body: Body | JsonText<Body>
   readonly replayed?: boolean
@@ -48,7 +51,7 @@ export interface OperationReply<Body> {
   readonly headers?: HeaderList
 }
 
-/** The payload of an endpoint; `undefined` when it takes none. */
+/** The payload of an endpoint; `undefined` if it takes none. */
 type PayloadOf<Endpoint extends HttpApiEndpoint.Top> = [Endpoint["~Payload"]] extends [never]
   ? undefined
   : Endpoint["~Payload"]["Type"]
@@ -68,22 +71,24 @@ type RequestOf<Endpoint extends HttpApiEndpoint.Top, Payload> = OperationRequest
 >
 
 /**
- * The implementation of one endpoint. Replies are sent as they are, so their schemas must not transform. A refusal whose
- * code the endpoint does not declare does not compile; the pipeline's own refusals are declared by `readProblems`.
+ * The implementation of one endpoint. Replies are sent without encoding, so their schemas must not
+ * transform. A refusal with a code that the endpoint does not declare does not compile;
+ * `readProblems` declares the refusals of the pipeline.
  */
 export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = PayloadOf<Endpoint>> {
-  /** Decodes the body instead of the endpoint's Schema. */
+  /** Decodes the body in place of the endpoint's schema. */
   readonly decode?: (
     body: Buffer,
     mediaType: string,
     environment: string,
   ) => MaybeLater<Payload, CodeOf<Endpoint>>
   /**
-   * Further faults of a JSON body that has faults of form or comes with faulty parts, so that one reply lists all. `handle`
-   * must refuse the same faults of a body in good form.
+   * Finds further faults in a JSON body, when the body or another part of the request already has
+   * faults, so that one reply lists all. `handle` must refuse the same faults when there are no
+   * others.
    */
   readonly moreFaults?: (body: unknown, caller: Caller) => ReadonlyArray<Fault>
-  /** Number of requests it counts as. Default: 1. */
+  /** The number of requests that a request counts as. Default: 1. */
   readonly cost?: (payload: Payload) => number
   readonly handle: (
     request: RequestOf<Endpoint, Payload>,
@@ -92,8 +97,8 @@ export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = Paylo
     LaurelError<CodeOf<Endpoint>>
   >
   /**
-   * Stands in for `handle` where there is no Idempotency-Key, without a fiber. Calls `done` once, maybe at once; what
-   * makes the answer may throw.
+   * Replaces `handle` for requests without an Idempotency-Key, and runs without a fiber. It calls
+   * `done` once, at once or later. The function that it passes to `done` may throw.
    */
   readonly handleWithCallback?: (
     request: RequestOf<Endpoint, Payload>,
@@ -104,7 +109,7 @@ export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = Paylo
   ) => void
 }
 
-/** A payload at once, or, of a large body, in a later turn of the event loop. */
+/** A payload at once or, for a large body, in a later turn of the event loop. */
 type MaybeLater<Payload, Code extends ErrorCode = ErrorCode> =
   | Result.Result<Payload, LaurelError<Code>>
   | Promise<Result.Result<Payload, LaurelError<Code>>>
@@ -121,9 +126,9 @@ export interface CompiledOperation {
   /** See `UserNamed`. */
   readonly userNamed: ((request: RequestParts) => string | undefined) | undefined
   readonly bodyBytesMax: number
-  /** The media types of its body; empty when it takes none. */
+  /** The media types of the body; empty if the operation takes no body. */
   readonly mediaTypes: ReadonlySet<string>
-  /** A request without a body is one with an empty object. */
+  /** A request without a body counts as a request with an empty object. */
   readonly bodyOptional: boolean
   readonly params: (raw: ReadonlyArray<string>) => Decoded
   readonly query: (text: string) => Decoded
@@ -131,7 +136,7 @@ export interface CompiledOperation {
   readonly payload: (body: Buffer, mediaType: string, environment: string) => MaybeLater<unknown>
   readonly moreFaults: (body: Buffer, caller: Caller) => ReadonlyArray<Fault>
   readonly cost: ((payload: unknown) => number) | undefined
-  /** The audit log has what it changes, with the request's origin. */
+  /** The audit log shows the operation's changes with the origin of the request. */
   readonly isLogged?: boolean
   readonly handle: AnyOperation["handle"]
   readonly handleWithCallback: AnyOperation["handleWithCallback"]
@@ -204,8 +209,8 @@ export const compileOperation = (
 }
 
 /**
- * The faults of a request's parts with those of its body: faults of form first; then `moreFaults`, unless at or inside a
- * place already listed.
+ * The faults of a request's parts with those of its body: faults of form first; then `moreFaults`,
+ * unless at or inside a place already listed.
  */
 export const allFaults = (
   operation: CompiledOperation,

@@ -1,7 +1,8 @@
 /**
- * Operations of the contract called in process, for pages of this server. A call takes the parts as a client would send
- * them, and runs the same decoders, scope check and handler; so a form meets the same faults, at the same pointers, as a
- * request of the API. Not applied: admission, rate limit, metrics. Pages have bounds of their own.
+ * Calls operations of the contract in process, for pages of this server. A call takes the parts as
+ * a client sends them, and runs the same decoders, scope check and handler. A form therefore gets
+ * the same faults at the same pointers as a request of the API. Calls skip admission, the rate
+ * limit and the metrics: pages have bounds of their own.
  */
 import { Effect, Result } from "effect"
 import type { HttpApiEndpoint } from "effect/http-api"
@@ -42,7 +43,10 @@ type EndpointNamed<Name extends OperationName> = Endpoints[Name] extends HttpApi
 
 export type BodyOf<Name extends OperationName> = EndpointNamed<Name>["~Success"]["Type"]
 
-/** The parts of a call: texts as in an address, members of the query that are `undefined` left out; `payload` is JSON. */
+/**
+ * The parts of a call: parameters and query as texts, the payload as JSON. Members of the query
+ * that are `undefined` are left out.
+ */
 export interface CallParts<Name extends OperationName> {
   readonly params?: { readonly [Param in keyof EndpointNamed<Name>["~Params"]["Type"]]: string }
   readonly query?: {
@@ -54,20 +58,20 @@ export interface CallParts<Name extends OperationName> {
   readonly lastEventId?: string | undefined
 }
 
-/** The body of a reply, and header fields of the operation's own: names and values in turn. */
+/** The body of a reply, and the operation's own header fields: names and values in turn. */
 export interface ReplyOf<Name extends OperationName> {
   readonly body: BodyOf<Name>
   readonly headers?: ReadonlyArray<string>
 }
 
 export interface Operations {
-  /** The body of the operation's reply; `undefined` of one without. */
+  /** The body of the reply; `undefined` if the reply has none. */
   readonly ask: <Name extends OperationName>(
     caller: Caller,
     name: Name,
     parts?: CallParts<Name>,
   ) => Effect.Effect<BodyOf<Name>, LaurelError>
-  /** The same with the header fields of the reply. */
+  /** The body and the header fields of the reply. */
   readonly reply: <Name extends OperationName>(
     caller: Caller,
     name: Name,
@@ -81,7 +85,7 @@ export interface Operations {
   ) => Effect.Effect<StreamedReply, LaurelError>
 }
 
-/** `compiled` has the operations of the whole contract. */
+/** `compiled` must have all operations of the contract. */
 export const makeOperations = (compiled: ReadonlyArray<CompiledOperation>): Operations => {
   const byName = new Map(compiled.map((operation) => [operation.name, operation]))
   const call = (caller: Caller, name: string, parts: AnyParts = {}) =>
@@ -166,7 +170,7 @@ const perform = Effect.fnUntraced(function* (
   })
 })
 
-/** The values of a path's parameters in its order, percent-encoded. */
+/** The values of a path's parameters in the order of the path, percent-encoded. */
 const rawParams = (path: string, params: Readonly<Record<string, string>>): ReadonlyArray<string> =>
   path
     .split("/")

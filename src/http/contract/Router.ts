@@ -1,10 +1,11 @@
 /**
- * From method and path to a route. Paths match exactly, segment by segment: no case folding, and no normalisation of `.`,
- * `..`, `//` or a slash at the end. A parameter matches one segment before it is decoded, so `%2F` in an id is part of the
- * id; the operation refuses a segment that is empty or dots.
+ * Finds the route for a method and a path. Paths match exactly, segment by segment: the router does
+ * not fold case, and does not normalise `.`, `..`, `//` or a final slash. A parameter matches one
+ * segment before it is decoded, so `%2F` in an id is part of the id. The operation refuses a
+ * segment that is empty or consists of dots.
  */
 
-/** A route as the router sees it: method, and path with parameters as `:id`. */
+/** The parts of a route that the router needs. Parameters in `path` are written `:id`. */
 export interface RouteShape {
   readonly method: string
   readonly path: string
@@ -14,13 +15,16 @@ export type RouteMatch<Route> =
   | {
       readonly kind: "found"
       readonly route: Route
-      /** The parameters as they stand in the path, still percent-encoded, in its order. */
+      /** The values of the parameters in the order of the path, still percent-encoded. */
       readonly rawParams: ReadonlyArray<string>
     }
   | { readonly kind: "wrongMethod"; readonly allow: string }
   | { readonly kind: "nothing" }
 
-/** One place of the tree: what follows, by literal segment or by parameter, and the routes that end here. */
+/**
+ * A node of the tree: its children by literal segment or by parameter, and the routes that end
+ * here.
+ */
 class Place<Route> {
   readonly literals = new Map<string, Place<Route>>()
   parameter: Place<Route> | undefined = undefined
@@ -57,7 +61,10 @@ export class Router<Route extends RouteShape> {
     place.routes.set(route.method, route)
   }
 
-  /** The route for a request; `path` is the request's, without the query. A GET route also answers HEAD. */
+  /**
+   * The route for a request. `path` is the request's path without the query. A GET route also
+   * answers HEAD.
+   */
   find(method: string, path: string): RouteMatch<Route> {
     if (!path.startsWith("/")) return nothing
     let place: Place<Route> | undefined = this.#root
@@ -66,7 +73,8 @@ export class Router<Route extends RouteShape> {
       const slash = path.indexOf("/", start)
       end = slash === -1 ? path.length : slash
       const segment = path.slice(start, end)
-      // A look-up enters the text into V8's table of strings: done only where a literal may stand.
+      // A look-up adds the text to V8's string table, so it is done only where a literal is
+      // possible.
       const literal: Place<Route> | undefined =
         place.literals.size === 0 ? undefined : place.literals.get(segment)
       if (literal !== undefined) {

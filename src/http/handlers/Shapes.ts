@@ -1,4 +1,4 @@
-/** Parts of replies shared by groups of operations. */
+/** Functions that several groups of handlers share: pages, patches, and users in replies. */
 import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
 import {
@@ -26,24 +26,26 @@ import { limits } from "../../Limits.ts"
 import type { ProjectPatch } from "../api/Projects.ts"
 import type { Progress, User } from "../api/UserShapes.ts"
 
-/** Badges with the time at which they were earned. */
+/** Shows `earnedAt` of badges as ISO 8601. */
 export const showBadges = <Badge extends { readonly earnedAt: number }>(
   badges: ReadonlyArray<Badge>,
 ): ReadonlyArray<Omit<Badge, "earnedAt"> & { readonly earnedAt: string }> =>
   badges.map((badge) => ({ ...badge, earnedAt: isoTime(badge.earnedAt) }))
 
-/** Epoch milliseconds of a time that a schema has accepted; `whole` as it is where there is none. */
+/**
+ * Epoch milliseconds of a time that a schema has accepted. Null and `undefined` stay as they are.
+ */
 export const timeOf = <Nothing extends null | undefined>(
   text: string | Nothing,
 ): number | Nothing => (typeof text === "string" ? Date.parse(text) : text)
 
-/** `members` without those that are undefined: a patch leaves what it does not name. */
+/** `members` without the undefined ones: a patch changes only the members that it names. */
 export const named = <A extends object>(members: A): Named<A> =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Named<A>
 
 type Named<A> = { readonly [Name in keyof A]?: Exclude<A[Name], undefined> }
 
-/** A step, rule or criterion whose conditions may be left out. */
+/** Adds the empty list of conditions to a step, rule or criterion without conditions. */
 export const withWhere = <A extends { readonly where?: ReadonlyArray<Condition> }>(
   counted: A,
 ): A & { readonly where: ReadonlyArray<Condition> } => ({
@@ -66,7 +68,7 @@ export const pageOf = ({ limit = limits.pageDefault, offset = 0 }: PageQuery): P
   offset,
 })
 
-/** The members of a list that describe its page of `shown` items out of `total`. */
+/** The members of a list that describe its page, which has `shown` of `total` items. */
 export const pageInfo = (page: Page, total: number, shown: number) => ({
   total,
   limit: page.limit,
@@ -74,7 +76,10 @@ export const pageInfo = (page: Page, total: number, shown: number) => ({
   hasMore: page.offset + shown < total,
 })
 
-/** The items of `all` that satisfy `chosen`: those on the page of `query`, through `show`, and the page's description. */
+/**
+ * The page of `query` among the items of `all` that satisfy `chosen`. `show` converts the items of
+ * the page.
+ */
 export const pageItems = <A, Shown>(
   all: Iterable<A>,
   query: PageQuery,
@@ -92,14 +97,14 @@ export const pageItems = <A, Shown>(
   return { items, page: pageInfo(page, total, items.length) }
 }
 
-/** Fails with `notFound` where `thing` is undefined. */
+/** Fails with `notFound` if `thing` is undefined. */
 export const foundOr = <A, Code extends ErrorCode>(
   thing: A | undefined,
   notFound: LaurelError<Code>,
 ): Effect.Effect<A, LaurelError<Code>> =>
   thing === undefined ? Effect.fail(notFound) : Effect.succeed(thing)
 
-/** The fact of `kind` in `record`, which was made by a command that always decides one. */
+/** The fact of `kind` in the record of a command that always decides such a fact. */
 export const factOf = <Kind extends Fact["kind"]>(
   record: JournalRecord,
   kind: Kind,
@@ -132,7 +137,7 @@ export const showUser = (user: UserState, project: ProjectState): typeof User.Ty
   }
 }
 
-/** How far the user is at `now`, epoch milliseconds. */
+/** The user's progress at `now`, in epoch milliseconds. */
 export const showProgress = (
   user: UserState,
   project: ProjectState,
@@ -157,15 +162,15 @@ export const showProgress = (
   streaks: streakProgress(user, project, now),
 })
 
-/* References of a body to what the project has, looked at though the body may have any form. */
+/* Checks of references in a body to definitions of the project. The body may have any form. */
 
-/** An own member of a value of any form. */
+/** The own member `name` of a value of any form. */
 export const memberOf = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null && Object.hasOwn(value, name)
     ? (value as Readonly<Record<string, unknown>>)[name]
     : undefined
 
-/** Faults of references in the body of a rule, quest or badge that match nothing; for `Operation.moreFaults`. */
+/** The faults of references in the body of a rule, quest or badge, for `Operation.moreFaults`. */
 export const referenceFaults =
   (engine: Engine["Service"]) =>
   (body: unknown, { environment }: Caller): ReadonlyArray<Fault> => {
@@ -191,7 +196,7 @@ export const referenceFaults =
     return faults
   }
 
-/* From the patch of a project to the change of its settings. */
+/* Settings. */
 
 export const settingsChange = ({
   clientActions,

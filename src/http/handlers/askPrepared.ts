@@ -6,9 +6,10 @@ import type { ErrorCode, LaurelError } from "../../domain/values/Errors.ts"
 import type { Answer, Engine, Idempotency, ProjectCode } from "../../engine/Engine.ts"
 
 /**
- * Asks the project for the command that `prepared` makes. `prepared` may refuse the request for reasons that the engine cannot
- * see. A repeat under the same Idempotency-Key does not run `prepared`: it gets the first answer. The engine does not keep a
- * refusal of `prepared` as an answer.
+ * Asks the project for the command that `prepared` makes. `prepared` may refuse the request for
+ * reasons that the engine cannot see. A repeat under the same Idempotency-Key does not run
+ * `prepared`: it gets the first answer. The engine does not keep a refusal of `prepared` as an
+ * answer.
  */
 export const askPrepared = <Command extends ProjectCommand, Code extends ErrorCode>(
   engine: Engine["Service"],

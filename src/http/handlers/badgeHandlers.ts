@@ -63,7 +63,7 @@ export const newBadge = (payload: typeof NewBadge.Type, id: string) => {
   return { id, name, description, icon, secret, criteria }
 }
 
-/** The change of a badge to what `payload` describes. */
+/** The change of a badge to the one that `payload` describes. */
 export const badgeReplacement = (payload: typeof NewBadge.Type): BadgeChange => {
   const { criteria, id: _, ...members } = newBadge(payload, "")
   const none = {

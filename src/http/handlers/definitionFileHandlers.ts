@@ -1,4 +1,7 @@
-/** Definitions as a file: export, comparison, and application in one record. */
+/**
+ * Definitions as a file: export, comparison with the present definitions, and application in one
+ * record.
+ */
 import { Effect } from "effect"
 import { type DefinitionsInput, isInFile } from "../../domain/decide/Definitions.ts"
 import { decideProject } from "../../domain/decide/Project.ts"
@@ -42,7 +45,7 @@ export const definitionFileHandlers = (
         if (idempotency === undefined) {
           const state = yield* engine.readProject(caller.environment)
           const facts = yield* Effect.fromResult(decideProject(state, command, engine.now()))
-          // Equal already: no record is written.
+          // The file changes nothing, so no record is written.
           if (facts.length === 0) return { body: nothing }
         }
         const asked = yield* engine.askProject(caller.environment, command, idempotency)
@@ -87,7 +90,9 @@ const fileOf = ({ badges, quests, rules, settings }: ProjectState, now: number):
 
 type Item<Kind extends "badges" | "quests" | "rules"> = NonNullable<File[Kind]>[number]
 
-/** `members` without those that are undefined, null, false or empty: their defaults. */
+/**
+ * `members` without values that are undefined, null, false or empty: a file leaves out defaults.
+ */
 const given = <A extends object>(members: A) =>
   Object.fromEntries(
     Object.entries(members).filter(
@@ -153,7 +158,7 @@ const fileRule = ({ enabled, multiplier, reward, ...rule }: Rule) => {
   } as Item<"rules">
 }
 
-/** The change by a fact of an applied file. */
+/** The change that a fact of an applied file describes. */
 const changeOf = (fact: Fact) => {
   switch (fact.kind) {
     case "badge.created":
@@ -188,7 +193,7 @@ const countsOf = (changes: ReadonlyArray<Change>) => {
   return { created: count("create"), updated: count("update"), deleted: count("delete") }
 }
 
-/** The members that a fact changes, as a file has them. */
+/** The members that a fact changes, in the form of the file. */
 const diffOf = (state: ProjectState, fact: Fact) => {
   switch (fact.kind) {
     case "badge.created":

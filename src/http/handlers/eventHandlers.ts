@@ -67,7 +67,7 @@ export const eventHandlers = (
   }
 }
 
-/* One event. */
+/* Single events. */
 
 const trackHandler = (
   engine: Engine["Service"],
@@ -101,7 +101,10 @@ const trackHandler = (
   }
 }
 
-/** The refusal of an event that a user token may not send. The pipeline has checked the event's user. */
+/**
+ * The refusal of an event that a user token may not send; `undefined` if it may. The pipeline has
+ * already checked the event's user.
+ */
 const tokenRefusal = (
   engine: Engine["Service"],
   { environment, userId }: Caller,
@@ -125,15 +128,15 @@ const unlistedAction = (action: string) =>
   )
 
 /*
- * The outcome of an event, as JSON. Nearly all replies are made of this, up to a thousand to a batch, and their
- * members are few and known: written one by one, which is faster than making objects for
- * `JSON.stringify`. The text is the same (a test compares them).
+ * The outcome of an event as JSON. Nearly all replies consist of outcomes, up to a thousand in the
+ * reply to a batch. The members are few and known, so the text is written member by member, which
+ * is faster than making objects for `JSON.stringify`. A test checks that both texts are equal.
  */
 
 /** The JSON of the contract's `EventOutcome`. `isoTime` writes epoch milliseconds. */
 export const eventText = (reply: EventReply, isoTime: (ms: number) => string): string => {
   const { level, points, xp } = reply
-  // Laurel's own ids, actions and times have nothing to escape.
+  // Laurel's ids, actions and times have no characters that JSON escapes.
   return `{"eventId":"${reply.eventId}","userId":${JSON.stringify(reply.userId)},"action":"${reply.action}","duplicate":${reply.duplicate},"occurredAt":"${isoTime(reply.occurredAt)}","receivedAt":"${isoTime(reply.receivedAt)}","xp":{"earned":${xp.earned},"total":${xp.total}},"points":{"earned":${points.earned},"total":${points.total}},"level":{"before":${level.before},"after":${level.after}},"badges":${badgesText(reply.badges)},"quests":${listText(reply.quests)},"streaks":${listText(reply.streaks)}${reply.matched ? "" : unmatched}${reply.withheld.length === 0 ? "" : `,"withheld":${JSON.stringify(reply.withheld)}`}}`
 }
 
@@ -146,7 +149,7 @@ const listText = (
   list: (typeof EventOutcome.Type)["quests"] | (typeof EventOutcome.Type)["streaks"],
 ): string => (list.length === 0 ? "[]" : JSON.stringify(list))
 
-/* Batches of events. */
+/* Batches. */
 
 const batchHandler = (turns: DecodingTurns, batches: Batches) => ({
   decode: (body: Buffer, mediaType: string, environment: string) =>
@@ -183,7 +186,10 @@ class Batches {
     )
   }
 
-  /** Applies the batch on the first request with its Idempotency-Key; a repeat gets the first reply. */
+  /**
+   * Applies the batch for the first request with its Idempotency-Key; a repeat gets the first
+   * reply.
+   */
   applyOnce(
     caller: Caller,
     batch: BatchInput,
@@ -215,7 +221,9 @@ class Batches {
     )
   }
 
-  /** Keeps the reply for repeats, except one with a failure of the server: a repeat may succeed. */
+  /**
+   * Keeps the reply for repeats, unless it has a failure of the server: then a repeat may succeed.
+   */
   #keep({ environment }: Caller, reply: BatchReply, idempotency: Idempotency) {
     const each = "results" in reply ? reply.results : reply.refusals
     if (each.some((result) => "status" in result && result.status >= 500)) return Effect.void
@@ -229,7 +237,10 @@ class Batches {
     )
   }
 
-  /** Applies the events. `keyed` is the start of the ids of events for which the caller chose none. */
+  /**
+   * Applies the events. With `keyed`, events without an id of the caller get ids that begin with
+   * it.
+   */
   #bodyOf(
     { environment }: Caller,
     batch: BatchInput,
@@ -297,7 +308,7 @@ class Batches {
     return new JsonText(`{${counts},"refusals":${JSON.stringify(shown)}}`)
   }
 
-  /** Adds to the metrics; returns the counts as members of the reply. */
+  /** Adds the counts to the metrics; returns them as members of the reply. */
   #counted(accepted: number, duplicates: number, rejected: number): string {
     this.#metrics.tracked.add(accepted)
     this.#metrics.duplicates.add(duplicates)
@@ -306,7 +317,10 @@ class Batches {
   }
 }
 
-/** The reply to a batch; a replayed one has the form of the first, whatever is preferred now. */
+/**
+ * The reply to a batch. A replayed reply has the form of the first one, whatever the repeat
+ * prefers.
+ */
 const replyWith = (
   body: BatchReply | JsonText<BatchReply>,
   replayed: boolean,
@@ -316,7 +330,7 @@ const replyWith = (
 
 const minimalApplied = ["Preference-Applied", "return=minimal"] as const
 
-/** `derivedId` is for an event without an id of the caller's. */
+/** `derivedId` is the id of an event for which the caller chose none. */
 const trackMessage = (
   event: EventInput,
   derivedId: string | undefined,
@@ -334,19 +348,23 @@ const trackMessage = (
 })
 
 /**
- * The start of the ids that a batch's events get from its Idempotency-Key. If the process ends between the
- * events and the kept answer, the repeat finds by these ids which events were applied. They depend on the
- * whole request, so that another batch under the same key, a day later, is another batch.
+ * The start of the ids that the events of a batch get from its Idempotency-Key. If the process ends
+ * after the events and before their answer is kept, a repeat finds by these ids which events were
+ * applied. The ids depend on the whole request: another request that reuses the key a day later
+ * gets other ids.
  */
 const derivedId = ({ fingerprint, key }: Idempotency): string =>
   `~${createHash("sha256").update(`${key}\n${fingerprint}`).digest("hex").slice(0, 32)}`
 
-/** The failure of a batch as a whole, of whose `count` events these were refused; `undefined`: each has its own outcome. */
+/**
+ * The failure of a whole batch of `count` events, of which `refusals` were refused; `undefined`:
+ * each event has its own outcome.
+ */
 const failureOf = (
   refusals: ReadonlyArray<LaurelError>,
   count: number,
 ): LaurelError<EngineCode> | undefined => {
-  // The caller of a batch whose outcome is unknown must not take 200 for it.
+  // The caller must not take 200 for a batch whose outcome is unknown.
   const unknown = refusals.find(isUnknown)
   if (unknown !== undefined) return unknown
   const [first] = refusals
@@ -354,15 +372,15 @@ const failureOf = (
   return isWhole && first !== undefined && isOurFailure(first) ? first : undefined
 }
 
-/** The disk was full for too long; what the event did may become durable later. */
+/** The disk was full for too long. The event may still become durable. */
 const isUnknown = (refusal: LaurelError): refusal is LaurelError<"storage_unavailable"> =>
   refusal.code === "storage_unavailable"
 
-/** Of an event's codes only the engine's own stand for a failure of the server. */
+/** Whether the refusal is a failure of the server, and not of the event. */
 const isOurFailure = (refusal: LaurelError): refusal is LaurelError<EngineCode> =>
   errorKinds[refusal.code].status >= 500
 
-/** `root` goes before the pointers of faults that the domain found in one event. */
+/** `root` is put before the pointers of faults that the domain found in the event. */
 const refusal = ({ code, detail, errors = [] }: LaurelError, root: string): Refusal => ({
   status: errorKinds[code].status,
   code,

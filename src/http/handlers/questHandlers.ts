@@ -66,7 +66,10 @@ export const newQuest = (payload: typeof NewQuest.Type, id: string) => {
   }
 }
 
-/** The change of a quest to what `payload` describes, but for its metadata and, where none is given, its status. */
+/**
+ * The change of a quest to the one that `payload` describes. The metadata stays, and so does the
+ * status if `payload` has none.
+ */
 export const questReplacement = (payload: typeof NewQuest.Type): QuestChange => {
   const { id: _, metadata: __, set: ___, ...members } = newQuest(payload, "")
   const { status } = payload

@@ -24,8 +24,8 @@ export interface HistoryQuery {
 }
 
 /**
- * A page of the user's facts. It looks at no more than `historyScanRecordsMax` records, so that a rare kind in
- * a long history takes several pages, each of which answers soon.
+ * Reads a page of the user's facts. It reads at most `historyScanRecordsMax` records: a rare kind
+ * in a long history takes several pages, and each page is answered soon.
  */
 export const readHistoryPage = (
   engine: Engine["Service"],
@@ -49,9 +49,9 @@ class Page {
   readonly #start: HistoryPosition | undefined
   readonly #facts: Array<HistoryFact> = []
   #scanned = 0
-  /** Where the next page begins, once there is one. */
+  /** The start of the next page; `undefined` if this is the last page so far. */
   #next: HistoryPosition | undefined
-  /** The last fact that is on this page, or was looked at. */
+  /** The last fact that is on this page or was skipped. */
   #last: HistoryPosition | undefined
 
   constructor(limit: number, kind: HistoryKind | undefined, start: HistoryPosition | undefined) {
@@ -60,7 +60,7 @@ class Page {
     this.#start = start
   }
 
-  /** Takes records, newest first; whether it wants more of them. */
+  /** Takes records, newest first. Returns whether the page needs more records. */
   take(records: ReadonlyArray<JournalRecord>): boolean {
     for (const record of records) {
       if (this.#scanned === limits.historyScanRecordsMax) {

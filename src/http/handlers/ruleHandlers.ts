@@ -46,7 +46,7 @@ export const newRule = (payload: typeof NewRule.Type, id: string) => {
   }
 }
 
-/** The change of a rule to what `payload` describes. */
+/** The change of a rule to the one that `payload` describes. */
 export const ruleReplacement = (payload: typeof NewRule.Type): RuleChange => {
   const { id: _, multiplier: __, ...members } = newRule(payload, "")
   const { multiplierMax = null, multiplierMin = null, multiplierPath = null } = payload

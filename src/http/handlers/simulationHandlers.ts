@@ -1,4 +1,4 @@
-/** Events that are tried, with definitions as they are or with drafts. */
+/** Simulated events, with the present definitions or with drafts. */
 import { Effect } from "effect"
 import { type EventReply, replyOf } from "../../domain/message/UserReply.ts"
 import type { Source } from "../../domain/record/Record.ts"
@@ -47,7 +47,7 @@ export const simulationHandlers = (
 
 const draftPointer = /^\/(?:badge|quest|rule|settings)\//
 
-/** The refusal of a preview: faults that are not those of a draft are those of the event. */
+/** Adds `/event` to the pointers of all faults that are not faults of a draft. */
 const ofEvent = <Code extends ErrorCode>(error: LaurelError<Code>): LaurelError<Code> =>
   error.errors === undefined
     ? error
@@ -61,7 +61,10 @@ const ofEvent = <Code extends ErrorCode>(error: LaurelError<Code>): LaurelError<
 const below = (pointer: string, faults: ReadonlyArray<Fault>): ReadonlyArray<Fault> =>
   faults.map((fault) => ({ ...fault, pointer: `${pointer}${fault.pointer}` }))
 
-/** In an order in which a quest can give the new badge, and a rule both. */
+/**
+ * The badge comes before the quest, and the quest before the rule, so that drafts can refer to each
+ * other.
+ */
 const draftsOf = ({
   badge,
   badgeId,
@@ -121,7 +124,7 @@ const showSimulation = (simulated: Simulated): typeof Simulation.Type => {
   }
 }
 
-/** The rewards in a record, by rule, quest and criterion. */
+/** The rewards in a record, grouped by rule, quest and criterion. */
 const givenBy = ({ facts }: Simulated["record"]): (typeof Simulation.Type)["given"] => {
   const given = new Map<
     string,

@@ -61,10 +61,13 @@ export const streamHandlers = (
   },
 })
 
-/** Tells nginx, and others that know the field, to pass each piece on as it comes. */
+/** Tells nginx, and other proxies that know the field, to pass on each piece at once. */
 const noBuffering = ["X-Accel-Buffering", "no"]
 
-/** Whether the journal still has the record of a message. A directory that was restored may have another one there. */
+/**
+ * Whether the journal still has the record of a message. After a restore, the journal may have
+ * another record with the same sequence.
+ */
 const isKept = (feed: Feed, { at, sequence }: MessageName): Effect.Effect<boolean> =>
   sequence > feed.head
     ? Effect.succeed(false)

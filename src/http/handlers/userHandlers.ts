@@ -21,8 +21,8 @@ import { foundOr, pageInfo, pageOf, showBadges, showProgress, showUser } from ".
 type UserHandlers = Handlers<typeof Users>
 
 /**
- * `erasureMs`: the time after an erasure for which the journal and archives may still have the user;
- * `null`: without an end.
+ * `erasureMs`: the time after an erasure for which the journal and archives may still have the
+ * user; `null`: without an end.
  */
 export const userHandlers = (
   engine: Engine["Service"],
@@ -42,7 +42,9 @@ export const userHandlers = (
   },
 })
 
-/** For pages of the dashboard, and for a key that was revoked while the body arrived. */
+/**
+ * The refusal for pages of the dashboard, and for a key that was revoked while the body arrived.
+ */
 const keyNeeded = laurelError("insufficient_scope", "Only a secret key in force makes tokens.")
 
 /* Reads. */
@@ -171,7 +173,7 @@ const stateOf = (user: UserState): object =>
     ]),
   )
 
-/* Changes of a user. */
+/* Changes. */
 
 const profileHandlers = (
   engine: Engine["Service"],
@@ -281,7 +283,7 @@ const revocationHandlers = (
   }
 }
 
-/** Stands for an id that has not the form of Laurel's ids: no record has this name. */
+/** The name for an id that does not have the form of Laurel's ids. No record has it. */
 const noRecord = { sequence: 0, at: 0 } as const
 
 const undone = ({

@@ -95,7 +95,7 @@ const webhookOperations = ({ deliveries, engine, urls, webhooksMax }: WebhookPar
     delete: (webhookId) => ({ kind: "deleteWebhook", webhookId }) as const,
   })
 
-/** The URL in the form in which it is kept; fails if messages must not be sent to it. */
+/** The URL in the form in which it is kept. Fails if the server may not send messages to it. */
 const allowedUrl = (
   urls: WebhookUrlPolicy,
   caller: Caller,
@@ -107,7 +107,7 @@ const allowedUrl = (
     : Effect.succeed(parsed.success)
 }
 
-/** What a webhook signs with, and what it sends on request. */
+/** Secrets, and messages sent on request. */
 const sendHandlers = ({
   engine,
 }: WebhookParts): Pick<Handlers<typeof Webhooks>, "recover" | "rotateSecret" | "test"> => ({
@@ -153,7 +153,7 @@ const sendHandlers = ({
   },
 })
 
-/** The delivery log of a webhook. */
+/** The delivery log. */
 const deliveryHandlers = ({
   deliveries,
   engine,

@@ -1,6 +1,6 @@
 /**
- * A listening server: bounds on everything that a peer can stretch, and problem details for malformed HTTP. Its handler can
- * change while it listens.
+ * A listening server. It bounds the resources that a peer can take, and answers malformed HTTP with
+ * problem details. Its handler can change while it listens.
  */
 
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
@@ -16,8 +16,8 @@ import { createServer, STATUS_CODES } from "./nodeHttp.ts"
 import { ServerRequest } from "./ServerRequest.ts"
 
 /*
- * Replies to malformed HTTP: broken or oversized heads, slow requests, bodies that end too early, CONNECT. The connection
- * always ends, after the replies that are due on it.
+ * Replies to malformed HTTP: broken or oversized heads, slow requests, bodies that end too early,
+ * CONNECT. The connection always ends, after the replies to the requests before.
  */
 
 /** An error of Node's parser. */
@@ -26,8 +26,8 @@ export interface ParserError extends NodeJS.ErrnoException {
 }
 
 /**
- * Ends `socket` after a parser error; `latest` is the last request that began on it, if any. Returns the status sent, if
- * any.
+ * Answers a parser error and ends `socket`. `latest` is the last request that began on the socket.
+ * Returns the status that was sent, if any.
  */
 const refuseConnection = (
   error: ParserError,
@@ -41,13 +41,14 @@ const refuseConnection = (
   }
   if (latest?.request.complete === false) {
     if (latest.response.headersSent) {
-      // A refusal that was sent before the parser failed gets out; of half a reply the caller must see that it is cut.
+      // A refusal that was complete before the error still reaches the peer. A partial reply is cut
+      // off, so that the peer sees that it is incomplete.
       if (latest.last && latest.response.writableEnded) letLinger(socket)
       else socket.destroy()
       return undefined
     }
   } else if (latest !== undefined && !latest.response.writableFinished) {
-    // The fault lies behind a request that is still being answered.
+    // The error comes after a complete request that still waits for its reply.
     latest.last = true
     latest.response.once("close", () => socket.destroy())
     return undefined
@@ -60,8 +61,8 @@ const refuseConnection = (
 }
 
 /**
- * Refuses CONNECT, for which Node hands over the socket: with 405, behind the reply that is due to the request before.
- * Returns the status.
+ * Answers CONNECT, for which Node hands over the socket, with 405, after the reply to the request
+ * before. Returns the status.
  */
 const refuseTunnel = (socket: Socket, latest?: Exchange): number | undefined => {
   socket.on("error", () => socket.destroy())
@@ -71,13 +72,16 @@ const refuseTunnel = (socket: Socket, latest?: Exchange): number | undefined => 
 
 const tunnel: ParserError = Object.assign(new Error("CONNECT"), { code: "CONNECT" })
 
-/** The peer of an ended socket may still be sending, or may never read. */
+/** Closes an ended socket after a while: the peer may still send, or may never read. */
 const letLinger = (socket: Socket): void => {
   socket.setTimeout(limits.lingerMs, () => socket.destroy())
   socket.on("error", () => socket.destroy())
 }
 
-/** `reason` is the parser's: other reasons than this one are for a version that is broken, not foreign. */
+/**
+ * `Invalid HTTP version` is the parser's reason for a well-formed version that it does not support.
+ * Other reasons are for malformed versions.
+ */
 const codeOf = ({ code, reason }: ParserError): ErrorCode => {
   switch (code) {
     case "HPE_INVALID_VERSION":
@@ -119,7 +123,7 @@ const rawReply = (code: ErrorCode, path: string): string => {
   ].join("\r\n")
 }
 
-/** How long peers may take, and how many may be connected. */
+/** Bounds on the time that peers take, and on the number of connections. */
 export type ListenerBounds = Record<
   | "headersTimeoutMs"
   | "requestTimeoutMs"
@@ -136,18 +140,21 @@ export interface Address {
   readonly port: number
 }
 
-/** Listening failed; `cause` has the code of the operating system or of the resolver. */
+/** Listening failed. `cause` has the code of the operating system or of the resolver. */
 export class ServeError extends Data.TaggedError("ServeError")<{
   readonly cause: NodeJS.ErrnoException
 }> {}
 
 export class Listener {
   readonly server: Server
-  /** Chooses who answers a request. */
+  /** Chooses the handler of a request. */
   handlerOf: (request: ServerRequest) => RequestHandler
   connections = 0
 
-  /** `counted` gets the status of each reply that no handler sent, and the last request of its connection. */
+  /**
+   * `counted` receives the status of each reply that no handler sent, and the last request of the
+   * connection.
+   */
   constructor(
     handler: RequestHandler,
     bounds: ListenerBounds,
@@ -161,9 +168,9 @@ export class Listener {
       connectionsCheckingInterval: bounds.connectionsCheckMs,
       maxHeaderSize: bounds.headerBytesMax,
       IncomingMessage: ServerRequest,
-      // A request without a body needs no events of a stream.
+      // A request without a body emits no stream events.
       optimizeEmptyRequests: true,
-      // Answered by the handler, with a body.
+      // The handler itself refuses requests without Host, with a body.
       requireHostHeader: false,
     })
     this.server = server
@@ -184,7 +191,7 @@ export class Listener {
     }
     server.on("request", (request, response) => begin(request, response, false))
     server.on("checkContinue", (request, response) => begin(request, response, true))
-    // Other expectations are none that HTTP knows; the request is answered as if it had none.
+    // HTTP defines no other expectations. They are ignored.
     server.on("checkExpectation", (request, response) => begin(request, response, false))
     const count = (status: number | undefined, socket: Socket): void => {
       if (status !== undefined) counted(status, socket, latest.get(socket))
@@ -204,7 +211,7 @@ export class Listener {
     })
   }
 
-  /** Waits up to `graceMs` for requests in progress, then cuts all connections. */
+  /** Waits up to `graceMs` for requests in progress, then closes all connections. */
   close(graceMs: number): Effect.Effect<void> {
     return Effect.andThen(
       Effect.timeoutOption(close(this.server), graceMs),
@@ -214,8 +221,8 @@ export class Listener {
 }
 
 /**
- * A peer that has sent its request and closes its side (`nc -N`) still gets the replies that are due; then the connection
- * ends. Node knows this switch of its server, but its types do not.
+ * Lets a peer that closes its side after the request (`nc -N`) receive its replies before the
+ * connection ends. Node has this switch, but its types do not.
  */
 const letHalfClose = (server: Server): void => {
   Object.assign(server, { httpAllowHalfOpen: true })
@@ -236,7 +243,7 @@ export const listen = (
     })
   })
 
-/** Ends when the last connection has; at once when nothing listens. */
+/** Ends when the last connection has ended; at once if the server does not listen. */
 export const close = (server: Server): Effect.Effect<void> =>
   Effect.callback((resume) => {
     server.close(() => resume(Effect.void))

@@ -1,11 +1,11 @@
-/** The state behind `/readyz`: set by the program, read by the HTTP server. */
+/** The state that `/readyz` shows. The program sets it, and the HTTP server reads it. */
 import { Context, Layer } from "effect"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { shuttingDown } from "../../engine/actor/Actor.ts"
 
 export interface ReadinessState {
   phase: "starting" | "ready" | "stopping"
-  /** Progress of the start, as a sentence for people. */
+  /** The progress of the start, as a sentence for people. */
   doing: string
 }
 
@@ -21,7 +21,7 @@ export class Readiness extends Context.Service<Readiness, ReadinessState>()(
   static readonly layer = Layer.sync(Readiness, newReadiness)
 }
 
-/** The refusal of a server that is not ready; `undefined`: it is ready. */
+/** The refusal of a server that is not ready; `undefined` if it is ready. */
 export const notReady = ({ doing, phase }: ReadinessState): LaurelError | undefined => {
   switch (phase) {
     case "ready":

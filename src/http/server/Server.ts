@@ -1,9 +1,10 @@
 /**
- * The HTTP server. It listens before the engine is open: until the engine takes over, `/healthz` answers 200, `/readyz` has
- * the progress of the start, and operations get 503 `starting`.
+ * The HTTP server. It listens before the engine is open: until the engine takes over, `/healthz`
+ * answers 200, `/readyz` shows the progress of the start, and operations get 503 `starting`.
  *
- * Shutdown: the server accepts no connections and closes idle ones; requests in progress have up to `shutdownGraceMs`, and
- * their replies close the connection; then all connections are cut. New requests on open connections get 503.
+ * Shutdown: the server accepts no connections and closes idle ones. Requests in progress have up to
+ * `shutdownGraceMs`, and their replies close the connection. Then all connections are closed. New
+ * requests on open connections get 503.
  */
 import type { AddressInfo } from "node:net"
 import { Context, Effect, Fiber, References, type Scope } from "effect"
@@ -43,21 +44,21 @@ import { Starting } from "./Starting.ts"
 
 export interface ServeOptions extends Address {
   readonly webhookUrls?: WebhookUrlPolicy
-  /** How many webhooks an environment may have. */
+  /** The maximum number of webhooks of an environment. */
   readonly webhooksMax?: number
   readonly shutdownGraceMs?: number
-  /** Other bounds than those in `Limits.ts`. */
+  /** Bounds that replace those in `Limits.ts`. */
   readonly bounds?: Partial<ServerBounds>
   readonly metrics?: Metrics
-  /** Proxies that are believed about the addresses of clients; by default none. */
+  /** Proxies whose header fields name the client's address. Default: none. */
   readonly trustedProxies?: TrustedProxies | undefined
-  /** Logs and traces of requests; by default none. */
+  /** Logs and traces of requests. Default: none. */
   readonly watch?: WatchOptions
 }
 
-/** The services that come with the engine after the start. */
+/** Parts that are added when the engine takes over. */
 export interface TakeOver {
-  /** Pages beside the API, which ask its operations; without them nothing answers there. */
+  /** Pages beside the API, which call its operations. Default: none. */
   readonly pages?: MakePages | undefined
 }
 
@@ -75,12 +76,15 @@ export interface Listening extends Served {
   readonly listener: Listener
   readonly requestMetrics: RequestMetrics
   readonly watch: RequestWatch
-  /** Lets an engine answer, until the scope closes. `metrics` are those of the engine. */
+  /**
+   * Makes the pipeline of an engine, which answers until the scope closes. `metrics` are the
+   * engine's.
+   */
   readonly assemble: (
     more?: TakeOver,
     metrics?: Metrics,
   ) => Effect.Effect<Pipeline, never, Engine | Accounts | DeliveryLog | Scope.Scope>
-  /** Lets the engine answer until the scope closes; then the server ends. */
+  /** Lets the engine answer all requests. When the scope closes, the server ends. */
   readonly takeOver: (
     more?: TakeOver,
   ) => Effect.Effect<void, never, Engine | Accounts | DeliveryLog | Scope.Scope>
@@ -100,7 +104,8 @@ export const listenHttp = Effect.fnUntraced(function* (
     requestMetrics.none.counted(status)
     watch.malformed(status, socket, latest)
   })
-  // Node keeps an address that was read once; it is then known after the connection has ended.
+  // Node caches an address that was read. Reading it now makes it known after the connection has
+  // ended.
   if (options.watch?.accessLog !== undefined) {
     listener.server.on("connection", ({ remoteAddress }) => remoteAddress)
   }
@@ -132,7 +137,9 @@ export const listenHttp = Effect.fnUntraced(function* (
   return { ...where, listener, requestMetrics, watch, assemble, takeOver }
 })
 
-/** The parts that all engines behind one listener share, since they share its event loop and memory. */
+/**
+ * The parts that all engines behind one listener share, since they share its event loop and memory.
+ */
 interface Front {
   readonly options: ServeOptions
   readonly bounds: ServerBounds

@@ -1,21 +1,23 @@
 /**
- * A request whose body goes from Node's parser straight to its reader. A body read by the events of a stream costs three
- * more rounds of `process.nextTick` and the state of a stream, though most bodies arrive in one piece, with their head.
+ * A request whose body goes from Node's parser directly to its reader. Reading a body through
+ * stream events costs three more rounds of `process.nextTick` and the state of a stream, though
+ * most bodies arrive in one piece together with their head.
  *
- * The rest of a refused body passes through the stream, where `discardBody` counts it. A body that was read is closed as
- * Node closes empty ones: nothing waits for the end of its stream.
+ * The rest of a refused body passes through the stream, where `discardBody` counts it. After a body
+ * was read, the request is closed as Node closes requests without a body: nothing waits for the end
+ * of the stream.
  */
 import type { BodyReader, BodySource } from "../body/Body.ts"
 import { IncomingMessage } from "./nodeHttp.ts"
 
-/** Of Node, beside its types. */
+/** A method of Node that is not in its types. */
 interface Closable {
   readonly _dumpAndCloseReadable: () => void
 }
 
 export class ServerRequest extends IncomingMessage implements BodySource {
   #reader: BodyReader | undefined = undefined
-  /** The peer's address of a request that another runner forwarded. */
+  /** The address of the peer, for a request that another runner forwarded. */
   forwardedPeer: string | undefined = undefined
 
   readTo(reader: BodyReader): boolean {

@@ -1,6 +1,7 @@
 /**
- * Answers while the data directory is being opened: `/healthz` 200, all else 503 `starting` with the progress, as a
- * page where a browser asks. Keys cannot be checked yet, so the replies reveal nothing more.
+ * Answers while the data directory is being opened: `/healthz` gets 200, all other requests 503
+ * `starting` with the progress, as a page if a browser asks for one. Keys cannot be checked yet, so
+ * no reply reveals more.
  */
 import { errorKinds, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { alive } from "../contract/Interpreter.ts"
@@ -11,8 +12,8 @@ import { RequestWatch } from "../request/RequestWatch.ts"
 import { notReady, type ReadinessState } from "./Readiness.ts"
 
 /*
- * The page of a browser while the server starts: the progress instead of JSON, reloaded every second. It has no link and no
- * style, so it needs nothing that is not there yet.
+ * The page for browsers. It shows the progress and reloads every second. It has no links and no
+ * styles, since the server cannot serve them yet.
  */
 
 const headers = [
@@ -28,11 +29,14 @@ const headers = [
   "1",
 ]
 
-/** Whether a browser asks for a page, not a program for an operation. */
+/** Whether a browser asks for a page. */
 const asksForPage = ({ request }: Exchange): boolean =>
   String(request.headers.accept ?? "").includes("text/html")
 
-/** Refuses with a page. One that was asked for reloads itself; a form is sent again by the person. */
+/**
+ * Refuses with a page. The answer to a GET reloads itself; after a POST, the person sends the form
+ * again.
+ */
 const refuseWithPage = (exchange: Exchange, { code, detail }: LaurelError): void => {
   const isForm = exchange.request.method === "POST"
   const { status, title } = errorKinds[code]
@@ -74,7 +78,7 @@ export class Starting implements RequestHandler {
   handle(exchange: Exchange): void {
     const { path, request } = exchange
     if (isPreflight(request, path)) {
-      // The page's own request gets the refusal, which its script can read.
+      // The reply lets the page send its request, whose refusal the page's script can read.
       exchange.metrics = this.#metrics.of("preflight")
       exchange.answerPreflight()
       return

@@ -1,7 +1,7 @@
 /**
- * The parts of Node's `http` that Laurel uses, unchanged. An import of the module itself would read all that it exports, also
- * what Node loads only when it is read (`WebSocket` with the client behind `fetch`): that takes longer than the rest
- * of `http`, at every start of every command.
+ * The parts of Node's `http` that Laurel uses. An `import` of `node:http` reads all its exports,
+ * among them `WebSocket`, for which Node then loads the client behind `fetch`. That takes longer
+ * than the rest of `http`, at every start of every command.
  */
 export const { createServer, IncomingMessage, request, STATUS_CODES } =
   process.getBuiltinModule("node:http")
