@@ -1,4 +1,4 @@
-/** From the body of a batch to its events, in steps that are short for every body. */
+/** Decodes the body of a batch into its events. Each step is short, whatever the body. */
 
 import { isUtf8 } from "node:buffer"
 import { Result, Schema } from "effect"
@@ -15,22 +15,30 @@ import {
 import { inputDecoder } from "./InputDecoder.ts"
 
 /*
- * Reads a batch that is a JSON object with `events`, some events at a time, so that a large one does not hold the event
- * loop, and so that what one event takes is bounded before it is parsed.
+ * Reads a batch that is a JSON object with `events`. It reads some events at a time, so that a
+ * large batch does not block the event loop, and so that the size of one event is bounded before it
+ * is parsed.
  *
- * One pass over the bytes finds where the events begin and end: only brackets, commas and strings count. Some events that
- * follow one another are parsed together, in brackets of their own; what surrounds the events is parsed at the end, with
- * `[n]` in place of the n-th list. Both together are valid exactly where the whole body is, but for what is larger than
- * its bound: such an event, and such a surrounding, are refused without being parsed.
+ * One pass over the bytes finds the start and end of each event; it looks only at brackets, commas
+ * and strings. Consecutive events are parsed together, as one array. The text around the lists of
+ * events is parsed at the end, with `[n]` in place of the n-th list. Both parses succeed exactly if
+ * the whole body is valid JSON, except for parts above their bound: such an event, or such a text
+ * around the lists, is refused without parsing.
  */
 
 type Step = ReturnType<BatchStep>
 type Events = Array<BatchInput["events"][number]>
 
-/** How much of a body one step looks at, which is also the most that one event may take, and how much it parses. */
+/**
+ * `eventBytesMax` is the most that one event may take, and the most that one step scans.
+ * `decodeStepBytes` is how much a step parses.
+ */
 export type BatchBounds = Record<"eventBytesMax" | "decodeStepBytes", number>
 
-/** Reads the events of `body`, which is UTF-8; each step parses about `decodeStepBytes`, and one event more. */
+/**
+ * Reads the events of `body`, which is UTF-8. Each step parses about `decodeStepBytes` and one more
+ * event.
+ */
 export const batchEnvelope = (body: Buffer, bounds: BatchBounds = limits): BatchStep => {
   const reader = new Reader(body, bounds)
   return () => reader.step()
@@ -41,18 +49,20 @@ const root = "/events"
 class Reader {
   readonly #body: Buffer
   readonly #bounds: BatchBounds
-  /** Everything before it was looked at. */
+  /** The bytes before it have been scanned. */
   #at = 0
-  /** The last string of the outermost object was `events`: so is the name of the member whose value comes next. */
+  /** The last string of the outermost object was `events`, and so is the name of the next value. */
   #named = false
-  /** Brackets that are open: of what surrounds the events, or of the event. */
+  /** The open brackets of the text around the lists, or of the event. */
   #depth = 0
-  /** The text around the lists of events up to `#from`, and the places of its pieces in the body. */
+  /**
+   * The text around the lists of events up to `#from`, and the positions of its pieces in the body.
+   */
   #around = ""
   #aroundBytes = 0
   #from = 0
   readonly #pieces: Array<{ readonly at: number; readonly from: number }> = []
-  /** The lists that were read; of several, the last one counts. */
+  /** The lists that were read. The last one counts. */
   readonly #lists: Array<Events> = []
   #list: ListReader | undefined = undefined
 
@@ -72,7 +82,7 @@ class Reader {
     return undefined
   }
 
-  /** Advances to the next list of events, or to the end. */
+  /** Scans to the next list of events, or to the end. */
   #readAround(): Step {
     const body = this.#body
     const limit = Math.min(body.length, this.#at + this.#bounds.eventBytesMax)
@@ -81,7 +91,7 @@ class Reader {
         case quote: {
           const end = endOfString(body, at, limit)
           if (end === undefined) {
-            // Either it does not end, or it is too much.
+            // The string does not end, or the text is too long.
             this.#at = limit
             return limit < body.length ? this.#tooMuch() : this.#finish()
           }
@@ -111,7 +121,7 @@ class Reader {
         case newline:
         case carriageReturn:
         case tab: {
-          // Of white space, one character is enough.
+          // One character of white space is enough.
           if (!isSpace(body[at + 1])) break
           if (!this.#keep(at)) return this.#tooMuch()
           while (at + 1 < limit && isSpace(body[at + 1])) at++
@@ -124,7 +134,7 @@ class Reader {
     return limit === body.length ? this.#finish() : undefined
   }
 
-  /** Keeps what surrounds the events up to `end`; `false` when that is too much. */
+  /** Keeps the text around the lists up to `end`. `false`: it is too long. */
   #keep(end: number): boolean {
     this.#aroundBytes += end - this.#from
     if (this.#aroundBytes > this.#bounds.eventBytesMax) return false
@@ -140,7 +150,7 @@ class Reader {
     return Result.fail(invalidRequest([{ pointer: "", ...(object ? largeAround : noObject) }]))
   }
 
-  /** Looks at what surrounds the events. */
+  /** Parses the text around the lists. */
   #finish(): Step {
     if (!this.#keep(this.#body.length)) return this.#tooMuch()
     const value = parseJson(this.#around, (position) => this.#place(position))
@@ -151,7 +161,7 @@ class Reader {
     return events.length === 0 ? tooFew : Result.succeed({ root, events })
   }
 
-  /** Where in the text the character stands that is at `position` of what surrounds the events. */
+  /** The index in the body of the character at `position` of the text around the lists. */
   #place(position: number): number {
     const piece = this.#pieces.findLast(({ at }) => at <= position)!
     return charactersBefore(this.#body, piece.from) + position - piece.at
@@ -163,16 +173,19 @@ class ListReader {
   readonly #body: Buffer
   readonly #events: Events
   readonly #bounds: BatchBounds
-  /** Everything before it was looked at. */
+  /** The bytes before it have been scanned. */
   #at: number
-  /** Where the event begins that is looked at, and those before it that were not parsed yet; how many these are. */
+  /**
+   * The start of the current event; the start of the events before it that are not parsed yet, and
+   * their number.
+   */
   #start: number
   #from: number
   #count = 0
   #depth = 0
   #inString = false
 
-  /** Reads the list of `text` whose bracket stands before `at`. */
+  /** Reads the list whose opening bracket stands before `at`. */
   constructor(body: Buffer, at: number, events: Events, bounds: BatchBounds) {
     this.#body = body
     this.#bounds = bounds
@@ -182,7 +195,7 @@ class ListReader {
     this.#from = at
   }
 
-  /** Reads some events; the index behind the list once it ends. */
+  /** Reads some events. Returns the index after the list when the list ends. */
   step(): Result.Result<number, BodyRefusal> | undefined {
     const body = this.#body
     const limit = Math.min(body.length, this.#at + this.#bounds.eventBytesMax)
@@ -211,7 +224,7 @@ class ListReader {
     return limit === body.length ? Result.fail(endsEarly) : undefined
   }
 
-  /** Advances to the comma or bracket that ends the event; `false` if `limit` comes first. */
+  /** Scans to the comma or bracket that ends the event. `false`: `limit` comes first. */
   #scan(limit: number): boolean {
     const body = this.#body
     let at = this.#at
@@ -228,7 +241,7 @@ class ListReader {
         continue
       }
       const code = body[at]!
-      // In UTF-8 square brackets and braces differ in this bit only.
+      // In UTF-8, square brackets and braces differ in this bit only.
       const bracket = code | 0x20
       if (code === quote) inString = true
       else if (bracket === openBrace) depth++
@@ -248,7 +261,7 @@ class ListReader {
     return found
   }
 
-  /** Parses the events that were not parsed yet, which end before `end`, and adds them to the list. */
+  /** Parses the events before `end` that are not parsed yet, and adds them to the list. */
   #parse(end: number): BodyRefusal | undefined {
     const count = this.#count
     if (count === 0) return undefined
@@ -272,7 +285,7 @@ const decodeEnvelope = inputDecoder<typeof Envelope.Type>(Envelope, strictInput)
 
 const charactersBefore = (body: Buffer, at: number): number => body.toString("utf8", 0, at).length
 
-/** The index behind the string that begins at `start`; `undefined` when that is beyond `limit`. */
+/** The index after the string that begins at `start`; `undefined` if it is beyond `limit`. */
 const endOfString = (body: Buffer, start: number, limit: number): number | undefined => {
   for (let at = start + 1; at < limit; at++) {
     if (body[at] === quote) return at + 1
@@ -281,7 +294,7 @@ const endOfString = (body: Buffer, start: number, limit: number): number | undef
   return undefined
 }
 
-/** Whether the string between two indexes is `events`, however it is written. */
+/** Whether the string between two indexes is `events`, with or without escapes. */
 const isEvents = (body: Buffer, start: number, end: number): boolean => {
   if (end - start > longestName) return false
   const json = body.toString("utf8", start, end)
@@ -292,7 +305,10 @@ const isEvents = (body: Buffer, start: number, end: number): boolean => {
 
 const longestName = '"events"'.length * "\\u0000".length
 
-/** Whether the event between two indexes takes more bytes than it may, without the white space around it. */
+/**
+ * Whether the event between two indexes has more than `bytesMax` bytes, without white space around
+ * it.
+ */
 const isTooLarge = (body: Buffer, start: number, end: number, bytesMax: number): boolean => {
   if (end - start <= bytesMax) return false
   let from = start
@@ -334,19 +350,23 @@ const newline = 0x0a
 const carriageReturn = 0x0d
 const tab = 0x09
 
-/* Reads a batch that is NDJSON: a JSON event a line. Blank lines are none. */
+/* Reads a batch that is NDJSON: one JSON event per line. Blank lines are skipped. */
 
-/** Reads the lines of `body`; each step for `decodeStepBytes` and one line more. A line that is not UTF-8 is refused alone. */
+/**
+ * Reads the lines of `body`. Each step parses `decodeStepBytes` and one more line. A line that is
+ * not UTF-8 is refused without the others.
+ */
 const batchLines = (body: Buffer): BatchStep => {
   const isText = isUtf8(body)
-  // Each character of Latin-1 is a byte. In UTF-8 and beside it, a newline is one byte that is part of nothing else.
+  // In Latin-1, each character is a byte. In UTF-8 and in other bytes, the byte of a newline is
+  // never a part of another character.
   const text = body.toString(isText ? "utf8" : "latin1")
   const events: Array<BatchInput["events"][number]> = []
   let at = 0
   return () => {
     const until = at + limits.decodeStepBytes
     while (at < until) {
-      // White space before a line's JSON, and blank lines.
+      // Skips white space before a line's JSON, and blank lines.
       while (at < until && isBlankLine(text.charCodeAt(at))) at++
       if (at >= text.length) return done(events)
       if (at === until) return undefined
@@ -368,7 +388,7 @@ const done = (events: BatchInput["events"]): Result.Result<BatchInput, BodyRefus
   events.length === 0 ? tooFewLines : Result.succeed({ root: "", events })
 
 const eventOf = (line: string, index: number): BatchInput["events"][number] => {
-  // A character takes three bytes at most.
+  // A character takes at most three bytes.
   const large = 3 * line.length > limits.eventBytesMax
   if (large && Buffer.byteLength(line) > limits.eventBytesMax) return tooLargeEvent(`/${index}`)
   const value = parseJson(line)
@@ -389,7 +409,7 @@ const wrongLineCount = (code: string, detail: string) =>
 const tooFewLines = wrongLineCount("too_short", "must have at least 1 line")
 const tooManyLines = wrongLineCount("too_long", `must have at most ${limits.batchEventsMax} lines`)
 
-/** The steps that decode a body: a JSON object with `events`, or a JSON event a line. */
+/** The steps that decode a body: a JSON object with `events`, or one JSON event per line. */
 export const batchSteps = (body: Buffer, mediaType: string): BatchStep => {
   if (mediaType === "application/x-ndjson") return batchLines(body)
   return isUtf8(body) ? batchEnvelope(body) : () => Result.fail(notUtf8("body"))

@@ -1,6 +1,6 @@
 /**
- * Reading the body of a request: bounded while it streams, valid UTF-8, valid JSON. Nothing here repeats
- * what was sent.
+ * Reads the body of a request: bounded while it arrives, valid UTF-8, valid JSON. Refusals never
+ * repeat the input.
  */
 import { isUtf8 } from "node:buffer"
 import type { IncomingMessage } from "node:http"
@@ -17,13 +17,13 @@ export const bodyTooLarge = (bytesMax: number): LaurelError =>
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0
 
-/** How large the body is, as far as the request says. */
+/** The length of the body that the request announces. */
 export const announcedBytes = ({ headers }: IncomingMessage): number =>
   Number(headers["content-length"] ?? 0)
 
-/** A request that can hand each piece of its body to a reader itself, without the events of a stream. */
+/** A request that can pass each piece of its body directly to a reader, without stream events. */
 export interface BodySource {
-  /** `false`: some of the body has come already, and is in the stream. */
+  /** `false`: a part of the body has already arrived and is in the stream. */
   readonly readTo: (reader: BodyReader) => boolean
 }
 
@@ -34,7 +34,7 @@ export class BodyReader {
   readonly #room: (bytes: number) => LaurelError | undefined
   readonly #chunks: Array<Buffer> = []
   #bytes = 0
-  /** Pieces at the end of `#chunks` that are as they arrived. */
+  /** The number of pieces at the end of `#chunks` that are not joined. */
   #small = 0
 
   constructor(
@@ -47,7 +47,10 @@ export class BodyReader {
     this.#room = room
   }
 
-  /** Takes the next piece, or returns the refusal: then the caller hands over no more and calls `refuse`. */
+  /**
+   * Takes the next piece, or returns a refusal. After a refusal the caller passes no more pieces
+   * and calls `refuse`.
+   */
   take(chunk: Buffer): LaurelError | undefined {
     this.#bytes += chunk.length
     const refusal =
@@ -76,8 +79,9 @@ export class BodyReader {
 }
 
 /**
- * Calls `done` with the whole body, or with `body_too_large` as soon as it has more than `bytesMax`, and never
- * when the caller disconnects before its end. `room` is called with the bytes of each piece and may refuse it.
+ * Calls `done` with the whole body, or with `body_too_large` as soon as it has more than
+ * `bytesMax`. It never calls `done` if the caller disconnects before the end. `room` gets the bytes
+ * of each piece and may refuse the piece.
  */
 export const readBody = (
   request: IncomingMessage | (IncomingMessage & BodySource),
@@ -100,15 +104,15 @@ export const readBody = (
 }
 
 /**
- * Lets the rest of a body that was refused pass by, so that the caller gets to read the reply; one that goes
- * on for ever is cut off.
+ * Discards the rest of a refused body, so that the caller can read the reply. A body that goes on
+ * for ever is cut off.
  */
 export const discardBody = (request: IncomingMessage): void => {
   // Node itself discards the rest of a bounded body after the reply.
   if (!withinBounds(request)) discardRest(request)
 }
 
-/** The same for a body that was read in part, which Node leaves to the reader. */
+/** Discards the rest of a body that was read in part. Node leaves such a body to its reader. */
 export const discardRest = (request: IncomingMessage): void => {
   let bytes = 0
   request.on("data", (chunk: Buffer) => {
@@ -122,7 +126,7 @@ const withinBounds = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] === undefined &&
   Number(headers["content-length"] ?? 0) <= limits.refusedBodyBytesMax
 
-/** How a decoder refuses a body. */
+/** The refusal of a body by a decoder. */
 export type BodyRefusal = LaurelError<"invalid_json" | "invalid_request">
 
 const invalidJson = (detail: string): LaurelError<"invalid_json"> =>
@@ -137,8 +141,8 @@ export const notUtf8 = (what: "body" | "line"): LaurelError<"invalid_json"> =>
   invalidJson(`The ${what} is not UTF-8.`)
 
 /**
- * The value of a JSON text. Of members with the same name the last one counts. `place` says where in the body the
- * character stands that has an index in `text`.
+ * The value of a JSON text. Of members with the same name, the last one counts. `place` converts an
+ * index in `text` to the index in the body.
  */
 export const parseJson = (
   text: string,
@@ -162,16 +166,16 @@ const byteOrderMark = 0xfeff
 const noBody = invalidJson("The body is empty.")
 const markedBody = invalidJson("The body begins with a byte order mark.")
 
-/* The media types of request bodies, and the refusal of others. */
+/* Media types of request bodies. */
 
 interface MediaType {
   /** In lower case, without parameters. */
   readonly essence: string
-  /** In lower case, `utf-8` if not given. */
+  /** In lower case; `utf-8` by default. */
   readonly charset: string
 }
 
-/** The name, and the one that many clients send instead. */
+/** The name of UTF-8, and the wrong name that many clients send. */
 const utf8: ReadonlySet<string> = new Set(["utf-8", "utf8"])
 
 /** Parses a `Content-Type` header. */
@@ -185,7 +189,7 @@ const parseMediaType = (header: string): MediaType => {
   return { essence: essence.trim(), charset }
 }
 
-/** The media type of a body, in lower case, if it is one of `mediaTypes`; else `undefined`. */
+/** The media type of a body, in lower case, if it is one of `mediaTypes`; otherwise `undefined`. */
 export const acceptedMediaType = (
   { headers }: IncomingMessage,
   mediaTypes: ReadonlySet<string>,
@@ -199,7 +203,7 @@ export const acceptedMediaType = (
   return mediaTypes.has(essence) && utf8.has(charset) ? essence : undefined
 }
 
-/** Media types as a header field lists them. */
+/** Media types in the form of a header field. */
 export const acceptable = (mediaTypes: ReadonlySet<string>): string => [...mediaTypes].join(", ")
 
 export const unsupportedMediaType = (mediaTypes: ReadonlySet<string>): LaurelError =>
@@ -208,7 +212,7 @@ export const unsupportedMediaType = (mediaTypes: ReadonlySet<string>): LaurelErr
     `Send the body as ${acceptable(mediaTypes)}, in UTF-8, without a content encoding.`,
   )
 
-/** JSON that stands for a `Body`, of a reply that is written faster by hand than by `JSON.stringify`. */
+/** A `Body` as JSON, for replies that code writes faster than `JSON.stringify`. */
 export class JsonText<Body> {
   readonly text: string
 

@@ -1,9 +1,10 @@
 /**
- * From JSON to events. A structural check passes what the Schema surely accepts, in a fraction of its time;
- * whatever it doubts goes through the Schema, which alone finds and words faults. The check may doubt what
- * is right, but must never pass what the Schema refuses (a property test compares them).
+ * Decodes JSON into events. A structural check accepts events that the schema surely accepts, in a
+ * fraction of the schema's time. All other values go through the schema, which alone finds and
+ * describes faults. The check may reject a valid event, but must never accept one that the schema
+ * refuses (a property test compares them).
  *
- * Metadata is handed on as it was parsed: rebuilding it would cost time and trip over `__proto__`.
+ * Metadata stays as it was parsed: a copy would cost time and mishandle `__proto__`.
  */
 import { Result, Schema } from "effect"
 import {
@@ -21,7 +22,7 @@ import { eventLoop, type Turns } from "../Turns.ts"
 import { type BodyRefusal, parseBody } from "./Body.ts"
 import { inputDecoder } from "./InputDecoder.ts"
 
-/** An event as it was sent; `occurredAt` is epoch milliseconds. */
+/** An event as it was sent. `occurredAt` is epoch milliseconds. */
 export interface EventInput {
   readonly userId: string
   readonly action: string
@@ -34,7 +35,7 @@ type EventJson = typeof Event.Type
 
 const plainId = /^(?!\.{1,2}$)[\x20-\x7e]{1,128}$/
 
-/** Whether `value` is an event without a doubt. */
+/** Whether `value` is surely a valid event. */
 export const isPlainEvent = (value: unknown): value is EventJson => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false
   let required = 0
@@ -67,11 +68,13 @@ export const isPlainEvent = (value: unknown): value is EventJson => {
 }
 
 export const strictInput = { errors: "all", onExcessProperty: "error" } as const
-/** Metadata is looked at by itself: the Schema of a record would visit each of its members. */
+/** Metadata is checked separately: the schema of a record would visit each member. */
 const Head = Schema.Struct({ ...Event.fields, metadata: Schema.optionalKey(Schema.Unknown) })
 const decodeHead = inputDecoder<unknown>(Head, strictInput)
 
-/** The event that `value`, made by `JSON.parse`, is, or its faults; their pointers begin with `root`. */
+/**
+ * The event in `value`, a result of `JSON.parse`, or its faults. Their pointers begin with `root`.
+ */
 export const decodeEvent = (
   value: unknown,
   root: string,
@@ -110,27 +113,30 @@ export const decodeEventBody = (body: Buffer): Result.Result<EventInput, BodyRef
   return Result.mapError(decodeEvent(value.success, "", limits.faultsMax), invalidRequest)
 }
 
-/** The events of a batch in their order, each with what is wrong with it, if anything. */
+/** The events of a batch in order. A faulty event is replaced by its refusal. */
 export interface BatchInput {
-  /** Before the index of an event in the pointers of its faults. */
+  /** The pointer of the list of events, for pointers of faults. */
   readonly root: string
   readonly events: ReadonlyArray<EventInput | BodyRefusal>
 }
 
-/** Decodes some events of a batch; the result once all are decoded, and then no more steps. */
+/**
+ * Decodes some events of a batch. Returns the result when all are decoded, and is then not called
+ * again.
+ */
 export type BatchStep = () => Result.Result<BatchInput, BodyRefusal> | undefined
 
 export const isRefusal = <Event extends object>(
   event: Event,
 ): event is Extract<Event, LaurelError> => "_tag" in event
 
-/** The refusal of an event in a batch above `eventBytesMax`; it is not parsed. */
+/** The refusal of an event in a batch above `eventBytesMax`. The event is not parsed. */
 export const tooLargeEvent = (pointer: string): BodyRefusal =>
   refusedEvent([{ pointer, code: "too_large", detail: largeEvent }])
 
 const largeEvent = `must take at most ${limits.eventBytesMax} bytes as it is sent`
 
-/** The event of a batch that `value` is, or what is wrong with it. */
+/** The event of a batch in `value`, or its refusal. */
 export const decodeMember = (
   value: unknown,
   root: string,
@@ -144,22 +150,23 @@ const refusedEvent = (faults: ReadonlyArray<Fault>): BodyRefusal =>
   laurelError("invalid_request", "The event is invalid.", { errors: faults })
 
 /*
- * Decodes large bodies a little in each turn of the event loop. `decodeTurnMs` of a turn are for all bodies together,
- * however many there are. The environments that wait take steps in turn, and so do the bodies of each: a small one is not
- * behind all of a large one, nor behind the many of another environment.
+ * Decodes large bodies in parts, one per turn of the event loop. All bodies together have
+ * `decodeTurnMs` of a turn. Waiting environments take steps in rotation, and so do the bodies of
+ * each environment: a small body waits neither for a whole large one, nor for the many bodies of
+ * another environment.
  *
- * Cost of a body that is decoded at once: two readings of the clock, and one `setImmediate` a turn.
+ * Cost of a body that is decoded at once: two reads of the clock, and one `setImmediate` per turn.
  */
 
-/** Takes a step of a body; whether it was the last. Never throws. */
+/** Decodes a part of a body; returns whether it was the last part. Never throws. */
 type Step = () => boolean
 
 export class DecodingTurns {
   readonly #budgetMs: number
   readonly #turns: Turns
-  /** By environment, in the order of the rotation; none is empty. */
+  /** The waiting bodies by environment, in the order of rotation. No list is empty. */
   readonly #waiting = new Map<string, Array<Step>>()
-  /** Milliseconds spent in this turn, whose end is awaited. */
+  /** The milliseconds spent in this turn. */
   #spentMs = 0
   #inTurn = false
 
@@ -168,14 +175,14 @@ export class DecodingTurns {
     this.#turns = turns
   }
 
-  /** How many bodies wait for their next step. */
+  /** The number of bodies that wait for their next step. */
   get size(): number {
     let size = 0
     for (const bodies of this.#waiting.values()) size += bodies.length
     return size
   }
 
-  /** Takes steps until one has a result: at once where the turn has time, else in later turns. */
+  /** Takes steps until one has a result: at once if the turn has time, otherwise in later turns. */
   run<A>(environment: string, step: () => A | undefined): A | Promise<A> {
     if (this.#waiting.size === 0) {
       const startedAt = this.#turns.now()
@@ -220,7 +227,7 @@ export class DecodingTurns {
     if (this.#waiting.size === 0) return
     const startedAt = this.#turns.now()
     let now = startedAt
-    // An environment that goes to the end of the rotation comes up again in this loop.
+    // An environment that moves to the end of the rotation comes up again in this loop.
     for (const [environment, bodies] of this.#waiting) {
       this.#waiting.delete(environment)
       const step = bodies.shift()!

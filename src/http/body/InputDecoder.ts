@@ -1,12 +1,16 @@
-/** Decodes one part of a request with its schema: first its bounds (`InputDecoder.ts`), then the Schema. */
+/**
+ * Decodes one part of a request with its schema. First it checks the bounds of the value
+ * (`compileBounds`), then it runs the schema.
+ */
 import { Result, type Schema, type SchemaAST, type SchemaIssue, SchemaParser } from "effect"
 import type { Fault } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { FaultCode } from "../api/Common.ts"
 
 /*
- * Faults found by Effect Schema, in the terms of the contract: one per place, with a pointer, a stable
- * code and words that never repeat the input. The codes come from the checks (`api/Checks.ts`).
+ * Converts faults of Effect Schema to the contract's form: one fault for each place, with a
+ * pointer, a stable code and words that never repeat the input. The checks in `api/Common.ts` have
+ * the codes.
  */
 
 /** One step of a JSON Pointer. */
@@ -15,13 +19,13 @@ export const pointerStep = (key: PropertyKey): string => {
   if (step.length > limits.pointerKeyCharactersMax) {
     step = `${step.slice(0, limits.pointerKeyCharactersMax)}…`
   }
-  // A cut or a caller may leave half of a surrogate pair.
+  // A cut may leave half of a surrogate pair, and so may a caller.
   return `/${step.toWellFormed().replaceAll("~", "~0").replaceAll("/", "~1")}`
 }
 
 /**
- * The faults of `issue` behind those that were `found` before, at most `most` in all, at most one for each place.
- * Pointers begin with `root`: nothing for a body, `query` or `path` for those parts of a request.
+ * `found` and the faults of `issue`: at most `most` in all, and at most one for each place.
+ * Pointers begin with `root`: "" for a body, `query` or `path` for these parts of a request.
  */
 const schemaFaults = (
   issue: SchemaIssue.Issue,
@@ -121,7 +125,7 @@ const discriminatorOf = (
 const isIntegerCheck = (filter: SchemaAST.Filter<unknown>): boolean =>
   filter.annotations?.representation?.id === "effect/schema/isInt"
 
-/** Says what type or values `ast` asks for. */
+/** Notes the type or values that `ast` expects. */
 const addExpectation = (
   ast: SchemaAST.AST,
   add: (code: FaultCode, detail: string) => void,
@@ -162,21 +166,28 @@ const addExpectation = (
 }
 
 /*
- * Cuts a parsed JSON value down to what its schema can hold, before the Schema looks at it. The Schema visits every
- * member of what it gets and makes an issue of each fault, some microseconds apiece, and knows no bound on either; here
- * a member costs a look-up, and the first `most` faults end the walk.
+ * Reduces a parsed JSON value to the bounds of its schema before the schema runs. The schema visits
+ * every member of the value and makes an issue for each fault, some microseconds each, without a
+ * limit on either. Here a member costs a look-up, and the walk ends after `most` faults.
  *
- * Unknown members, items beyond the length of a list, members beyond the number of a record, and metadata with a fault
- * are reported here and left out of the Schema's input. All other faults are the Schema's.
+ * This walk reports unknown members, items beyond the length of a list, members beyond the number
+ * of a record, and faulty metadata, and removes them from the schema's input. The schema finds all
+ * other faults.
  */
 
-/** The part of a value within bounds, the value itself where all of it is, and the faults of the rest. */
+/**
+ * The part of a value within bounds, and the faults of the rest. A value within bounds is not
+ * copied.
+ */
 export interface Bounded {
   readonly value: unknown
   readonly faults: ReadonlyArray<Fault>
 }
 
-/** The bounds of `schema`; pointers of faults begin with `root`, and there are at most `most`. */
+/**
+ * Compiles the bounds of `schema`. Pointers of faults begin with `root`, and there are at most
+ * `most` faults.
+ */
 const compileBounds = (
   schema: Schema.Top,
 ): ((value: unknown, root: string, most: number) => Bounded) => {
@@ -189,7 +200,7 @@ const compileBounds = (
   }
 }
 
-/** How many a list or a record may have, and the words of the fault. */
+/** The maximum size of a list or record, and the words of the fault. */
 interface CountBound {
   readonly max: number
   readonly detail: string
@@ -197,17 +208,17 @@ interface CountBound {
 
 /** The bounds of one place, over all alternatives of its schema. */
 interface Shape {
-  /** Of objects with known members. */
+  /** For objects with known members. */
   readonly members: ReadonlyMap<string, Shape | undefined> | undefined
-  /** Of objects with members of any name. */
+  /** For objects with members of any name. */
   readonly record: CountBound | undefined
   readonly wholeFault: WholeFault | undefined
-  /** Of lists. */
+  /** For lists. */
   readonly list: CountBound | undefined
   readonly item: Shape | undefined
 }
 
-/** Finds what is wrong with an object as a whole, at a bounded cost. */
+/** Finds a fault of an object as a whole, at a bounded cost. */
 type WholeFault = (
   value: object,
 ) => { readonly code: FaultCode; readonly detail: string } | undefined
@@ -242,7 +253,7 @@ const membersOf = (
   )
 }
 
-/** The bound on how many that all of `asts` state; of several, the widest. */
+/** The bound that all of `asts` state; if they differ, the widest. */
 const countBound = (
   asts: ReadonlyArray<SchemaAST.AST>,
   keyword: "maxItems" | "maxProperties",
@@ -261,7 +272,7 @@ const wholeFaultOf = (ast: SchemaAST.AST): WholeFault | undefined =>
     .map(({ wholeFault }) => wholeFault)
     .find((found) => found !== undefined)
 
-/** The annotations that `api/Checks.ts` adds to its checks. */
+/** The annotations of the checks in `api/Common.ts`. */
 interface CheckAnnotations {
   readonly message?: string
   readonly keywords?: Readonly<Record<string, unknown>>
@@ -363,14 +374,17 @@ class Cut {
   }
 }
 
-/** The decoded value, or at most `most` faults whose pointers begin with `root`, at most one for each place. */
+/**
+ * The decoded value, or at most `most` faults, at most one for each place. Pointers begin with
+ * `root`.
+ */
 export type InputDecoder<Value> = (
   value: unknown,
   root: string,
   most: number,
 ) => Result.Result<Value, ReadonlyArray<Fault>>
 
-/** The decoder of `schema`, made at its first use: a server has about a hundred, and most are never used. */
+/** The decoder of `schema`. The first use makes it: a server has about a hundred, and uses few. */
 export const inputDecoder = <Value>(
   schema: Schema.Top,
   options: SchemaAST.ParseOptions,

@@ -1,13 +1,17 @@
 /**
- * Where a text stops being JSON. `JSON.parse` tells the place of some faults alone, in words that quote the text. One pass over
- * the text, without recursion: runs only after `JSON.parse` has refused it.
+ * Finds the place where a text stops being JSON. `JSON.parse` tells the place of some faults only,
+ * in words that quote the text. It is one pass without recursion, and runs only after `JSON.parse`
+ * has failed.
  */
 
 type Expected = "value" | "valueOrEnd" | "name" | "nameOrEnd" | "colon" | "commaOrEnd" | "nothing"
 
-/** The index of the first character that no JSON text has there; the length of the text if it ends too early. */
+/**
+ * The index of the first character that is not valid JSON; the length of the text if it ends too
+ * early.
+ */
 export const jsonFault = (text: string): number => {
-  /** What closes the objects and arrays around. */
+  /** The closing brackets of the enclosing objects and arrays. */
   const closing: Array<"}" | "]"> = []
   let expected: Expected = "value"
   for (let at = afterSpace(text, 0); at < text.length; at = afterSpace(text, at)) {
@@ -37,7 +41,7 @@ export const jsonFault = (text: string): number => {
       at = end.at
       expected = closing.length === 0 ? "nothing" : "commaOrEnd"
     } else {
-      // A name, or nothing.
+      // A name is expected, or nothing.
       if (expected === "nothing" || character !== '"') return at
       const end = afterString(text, at)
       if (end.isFault) return end.at
@@ -48,10 +52,10 @@ export const jsonFault = (text: string): number => {
   return text.length
 }
 
-/** Where the closing bracket may stand. */
+/** The states in which the closing bracket may come. */
 const endsHere: ReadonlySet<Expected> = new Set(["valueOrEnd", "nameOrEnd", "commaOrEnd"])
 
-/** The index behind a value, or of its first wrong character. */
+/** The index after a value, or the index of its first wrong character. */
 interface End {
   readonly at: number
   readonly isFault: boolean

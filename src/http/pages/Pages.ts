@@ -1,6 +1,7 @@
 /**
- * Pages for people beside the API, on the same address and under a path of their own. They have a few places of their
- * own in admission, so that somebody can look while the API is overloaded, and cannot take places from it.
+ * Pages for people, on the same address as the API, under a path of their own. They have a few
+ * places of their own in admission: a person can open a page while the API is overloaded, and pages
+ * take no places from the API.
  */
 import { type Cause, Effect, Result } from "effect"
 import { networkOf } from "../../accounts/AddressRanges.ts"
@@ -18,7 +19,7 @@ import type { StreamedReply, Streams } from "../stream/StreamedReply.ts"
 
 const streamHeaders = ["Cache-Control", "no-store"]
 
-/** A request for a page. `path` is as it was sent, without its query. */
+/** A request for a page. `path` is the path as it was sent, without the query. */
 export interface PageRequest {
   readonly method: "GET" | "POST"
   readonly path: string
@@ -29,26 +30,30 @@ export interface PageRequest {
   readonly address: string
   readonly requestId: string
   /**
-   * Gives the request's place to others while `work` runs. For work with a bound of its own that waits, such as the check
-   * of a password: attempts to sign in would otherwise hold the places of everybody.
+   * Gives the request's place to others while `work` runs. It is for work that waits and has a
+   * bound of its own, such as the check of a password: attempts to sign in would otherwise hold all
+   * places.
    */
   readonly aside: <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E>
 }
 
-/** What is known of a request before its body. */
+/** The parts of a request that are known before its body. */
 export type PageHead = Pick<PageRequest, "method" | "headers">
 
 export interface Pages {
-  /** Under this path, such as `/dashboard`, every request is theirs. */
+  /** The path of the pages, such as `/dashboard`. All requests under it go to the pages. */
   readonly prefix: string
-  /** Why a request is refused whatever its body has: asked before the body is read. */
+  /** The refusal of a request before its body is read. */
   readonly refusalOf: (head: PageHead) => LaurelError | undefined
-  /** A page, or a refusal: `refused` makes the page of an error that was met before. */
+  /** Makes a page, or fails with a refusal. `refused` makes the page of an earlier refusal. */
   readonly answer: (request: PageRequest) => Effect.Effect<PlainReply | StreamedReply, LaurelError>
   readonly refused: (error: LaurelError, requestId: string) => PlainReply
 }
 
-/** Pages that ask operations of the contract in process, and their log, which has changes by API keys, too. */
+/**
+ * Makes pages that call operations of the contract in process. `audit` is their log, which also has
+ * changes by API keys.
+ */
 export interface MakePages {
   readonly prefix: string
   readonly audit: AuditLog
@@ -60,7 +65,7 @@ interface Owner {
   readonly addressOf: ClientAddress
   readonly run: RunForRequest
   readonly streams: Streams
-  /** Room for bodies in memory, beside those of the API. */
+  /** Memory for bodies, apart from the memory of the API. */
   readonly room: {
     readonly hold: (bytes: number) => LaurelError | undefined
     readonly release: (bytes: number) => void
@@ -70,11 +75,14 @@ interface Owner {
 
 export class PageRequests {
   readonly #pages: Pages
-  /** The prefix with a slash: every request of the API is compared with it. */
+  /** The prefix with a slash, for the comparison with each request's path. */
   readonly #under: string
   readonly #owner: Owner
   #running = 0
-  /** The requests whose bodies are read or in memory, each with the network that it comes from; how many each network has. */
+  /**
+   * The requests whose bodies are being read or are in memory, each with its network; and the
+   * number of such requests of each network.
+   */
   readonly #bodies = new Map<Exchange, string>()
   readonly #bodiesOf = new Map<string, number>()
 
@@ -113,7 +121,7 @@ export class PageRequests {
     }
   }
 
-  /** Its reply is sent, or its caller is gone. */
+  /** The reply was sent, or the caller has disconnected. */
   ended(exchange: Exchange): void {
     const network = this.#bodies.get(exchange)
     if (network === undefined) return
@@ -125,7 +133,10 @@ export class PageRequests {
     exchange.bodyBytes = 0
   }
 
-  /** Why the body of a request is not read. One network cannot take the places of all others by sending slowly. */
+  /**
+   * The refusal to read the body of a request. One network cannot take all places by sending
+   * slowly.
+   */
   #bodyRefusal({ request }: Exchange): LaurelError | undefined {
     if (announcedBytes(request) > limits.pageBodyBytesMax) {
       return bodyTooLarge(limits.pageBodyBytesMax)

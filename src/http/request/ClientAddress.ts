@@ -1,7 +1,8 @@
 /**
- * The address that a request comes from: that of its connection or, where the operator trusts the peer as a proxy, the last
- * address in the field of that proxy that is no trusted proxy itself. The addresses before it came from outside and may be
- * forged. The setting names the field: a proxy that writes one field passes the other on as the client sent it.
+ * The address of the client that sent a request. This is the address of the connection or, if the
+ * operator trusts that peer as a proxy, the last address in the proxy's header field that is not a
+ * trusted proxy. Earlier addresses in the field come from the client and may be forged. The setting
+ * names the field, since a proxy that writes one field passes on the other as the client sent it.
  */
 import type { IncomingMessage } from "node:http"
 import type { AddressRanges } from "../../accounts/AddressRanges.ts"
@@ -9,11 +10,15 @@ import { normalAddress } from "../../domain/project/Directory.ts"
 import { limits } from "../../Limits.ts"
 
 /*
- * The elements of `Forwarded` (RFC 7239), read from the end, which trusted proxies wrote. The elements before came from
- * outside, and must not spoil the reading, such as by a quote that is never closed.
+ * Reads the elements of `Forwarded` (RFC 7239) from the end, which trusted proxies wrote. The
+ * client may have written the elements before. They must not disturb the reading, for example by an
+ * open quote.
  */
 
-/** Where the element that ends at `end` begins: behind a comma that stands in no quotes of its own. */
+/**
+ * The start of the element that ends at `end`: after the last comma outside the element's own
+ * quotes.
+ */
 const forwardedStart = (field: string, end: number): number => {
   let quoted = false
   for (let at = end - 1; at >= 0; at--) {
@@ -27,7 +32,9 @@ const forwardedStart = (field: string, end: number): number => {
 const pair =
   /[ \t]*([\w!#$%&'*+.^`|~-]+)=(?:"((?:[^"\\]|\\.)*)"|([\w!#$%&'*+.^`|~-]+))[ \t]*(?:;|$)/y
 
-/** The client of an element (`for=`) as it is written; "" where it names none, or breaks the form. */
+/**
+ * The client in an element (`for=`), as it is written; "" if the element has none or is malformed.
+ */
 const forwardedClient = (element: string): string => {
   let client = ""
   pair.lastIndex = 0
@@ -39,17 +46,21 @@ const forwardedClient = (element: string): string => {
   return client
 }
 
-/** A request; `forwardedPeer`: another runner of the cluster forwarded it, and this is the address of the peer there. */
+/**
+ * A request. `forwardedPeer` is the address of the peer of the runner that forwarded the request.
+ */
 type PossiblyForwarded = IncomingMessage & { readonly forwardedPeer?: string | undefined }
 
-/** The address of a request's client in the form of `normalAddress`; "" where the connection is gone. */
+/**
+ * The address of a request's client in the form of `normalAddress`; "" if the connection is closed.
+ */
 export type ClientAddress = (request: PossiblyForwarded) => string
 
 /** The header fields in which proxies name the client. */
 export const proxyFields = ["x-forwarded-for", "forwarded"] as const
 export type ProxyField = (typeof proxyFields)[number]
 
-/** Proxies that are believed about the addresses of clients, and the field that they write. */
+/** The proxies whose header field names the client, and that field. */
 export interface TrustedProxies {
   readonly ranges: AddressRanges
   readonly field: ProxyField
@@ -65,13 +76,13 @@ export const clientAddress =
     return text === undefined ? peer : behindProxies(peer, String(text), ranges, elements[field])
   }
 
-/** Without the zone of a link-local address. */
+/** The address without the zone of a link-local address. */
 export const connectionAddress = (text = ""): string =>
   normalAddress(text.replace(/%.*/s, "")) ?? ""
 
-/** How a field has its elements. */
+/** The syntax of the elements of a field. */
 interface Elements {
-  /** Where the element that ends at `end` begins. */
+  /** The start of the element that ends at `end`. */
   readonly startOf: (field: string, end: number) => number
   readonly addressOf: (element: string) => string
 }
@@ -86,7 +97,10 @@ const elements: Readonly<Record<ProxyField, Elements>> = {
   forwarded: inForwarded,
 }
 
-/** Goes from the peer to the left, as long as each address is one of a trusted proxy and the next one is an address. */
+/**
+ * Reads addresses from right to left, while each address is a trusted proxy and the next one is
+ * valid.
+ */
 const behindProxies = (
   peer: string,
   field: string,
@@ -106,7 +120,10 @@ const behindProxies = (
   return address
 }
 
-/** An address as proxies write it: some add a port, which takes brackets around IPv6. */
+/**
+ * An address as proxies write it: with or without a port, and with brackets around IPv6 before a
+ * port.
+ */
 const forwardedAddress = (text: string): string | undefined => {
   const [, inBrackets, ipv4] = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/.exec(text) ?? []
   return normalAddress(inBrackets ?? ipv4 ?? text)

@@ -1,24 +1,26 @@
 /**
- * Requests of web pages from other origins (CORS, of the Fetch standard). They may ask every operation, so that errors too can be
- * read by their scripts; the key decides which origins may use it, at the request (`Authentication.ts`). A preflight has no key: it
- * gets the same reply for every operation and origin, before anything is looked up.
+ * Cross-origin requests (CORS, Fetch standard). Pages of any origin may call every operation, so
+ * that their scripts can read errors, too. The key decides which origins may use it, when the
+ * request arrives (`Authentication.ts`). A preflight has no key: it gets the same reply for every
+ * operation and origin, before any look-up.
  *
- * `*` and no credentials: a page that lets its visitors' cookies go along is refused by the browser, and the API knows no cookies. The
- * `*` includes pages without an origin (`null`), such as those of apps, where naming the origin would not let more in.
+ * The reply allows `*` without credentials. A browser refuses to send cookies with such requests,
+ * and the API has no cookies. `*` includes pages without an origin (`null`), such as pages of apps;
+ * naming the origin would allow no more.
  */
 import type { IncomingMessage } from "node:http"
 
 /** Whether the path is one of the API. */
 const isApi = (path: string): boolean => path.startsWith("/v1/") || path.startsWith("/api/v1/")
 
-/** Whether a request is a browser's question before a request of a page. */
+/** Whether a request is a preflight. */
 export const isPreflight = ({ headers, method }: IncomingMessage, path: string): boolean =>
   method === "OPTIONS" &&
   headers.origin !== undefined &&
   headers["access-control-request-method"] !== undefined &&
   isApi(path)
 
-/** Header fields that scripts read beyond those that they always may. */
+/** Header fields of a reply that scripts may read beyond those that are always readable. */
 const exposed = [
   "X-Request-Id",
   "RateLimit",
@@ -34,7 +36,7 @@ const exposed = [
   "Allow",
 ]
 
-/** Of every other reply to a page. */
+/** The header fields of all other replies to a page. */
 const shared: ReadonlyArray<string> = [
   "Access-Control-Allow-Origin",
   "*",
@@ -44,14 +46,19 @@ const shared: ReadonlyArray<string> = [
   "Origin",
 ]
 
-/** The fields of the reply to a request without `Origin`, or that is none of the API, are `undefined`. */
+/**
+ * The CORS header fields of a reply; `undefined` for a request without `Origin` or outside the API.
+ */
 export const corsHeaders = (
   { headers }: IncomingMessage,
   path: string,
 ): ReadonlyArray<string> | undefined =>
   headers.origin === undefined || !isApi(path) ? undefined : shared
 
-/** `*` is for fields that tracing adds; it never includes `Authorization`. The day is the most that browsers keep. */
+/**
+ * `*` allows header fields that tracing adds; it does not include `Authorization`. A day is the
+ * longest time that browsers cache the reply.
+ */
 export const preflightHeaders: ReadonlyArray<string> = [
   "Access-Control-Allow-Methods",
   "GET, HEAD, POST, PUT, PATCH, DELETE",

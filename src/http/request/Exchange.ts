@@ -1,6 +1,6 @@
 /**
- * One request and its reply. A reply is sent at most once, and not at all if the connection is gone: in one piece or, after
- * `begin`, in parts (`StreamedReply.ts`).
+ * One request and its reply. A reply is sent at most once, and not at all if the connection is
+ * closed. It is sent in one piece or, after `begin`, in parts (`StreamedReply.ts`).
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Effect, Fiber } from "effect"
@@ -18,12 +18,13 @@ import { originForm, requestIdOf, type TraceParent, traceParentOf } from "./Requ
 import type { OperationMetrics } from "./RequestMetrics.ts"
 
 /*
- * Sends the replies that are ready in one turn of the event loop together, at its end. To send wakes a peer that waits,
- * which costs about as much as the rest of the system call; of replies sent close together, the first wakes the peer
- * and the others find it awake.
+ * Sends the replies of one turn of the event loop together, at the end of the turn. Sending wakes a
+ * waiting peer, which costs about as much as the rest of the system call. Of replies that are sent
+ * close together, the first wakes the peer, and the others find it awake.
  *
- * A reply waits for at most `repliesTogetherMax - 1` others, and for no large body: the caller of `send` gives way before
- * it begins on one. Refusals of the parser, which end a socket, go behind the replies that are due on it the same way.
+ * A reply waits for at most `repliesTogetherMax - 1` others, and never for a large body: the reader
+ * of a large body calls `send` first. Refusals by the parser, which end a socket, also call `send`
+ * first, so that they follow the replies on their socket.
  */
 
 export class Replies {
@@ -35,14 +36,14 @@ export class Replies {
     this.#turns = turns
   }
 
-  /** How many are ready. */
+  /** The number of replies that are ready. */
   get size(): number {
     return this.#ready.length
   }
 
   /**
-   * Sends at the end of this turn. Called for each request as it arrives, before admission asks for the same end, so that
-   * the turn that admission measures has the sending.
+   * Sends at the end of this turn. It is called for each request on arrival, before admission waits
+   * for the same end, so that the turn that admission measures includes the sending.
    */
   awaitEnd(): void {
     if (this.#awaitsEnd) return
@@ -50,14 +51,14 @@ export class Replies {
     this.#turns.atEnd(this.#endTurn)
   }
 
-  /** The body of a reply whose head is written. */
+  /** Adds the body of a reply whose head is written. */
   add(response: ServerResponse, body: string | Buffer): void {
     this.awaitEnd()
     this.#ready.push({ response, body })
     if (this.#ready.length >= limits.repliesTogetherMax) this.send()
   }
 
-  /** Sends what is ready. */
+  /** Sends the replies that are ready. */
   send(): void {
     if (this.#ready.length === 0) return
     const ready = this.#ready
@@ -71,7 +72,7 @@ export class Replies {
   }
 }
 
-/** Those of all servers of this process. */
+/** The replies of all servers of this process. */
 export const replies = new Replies()
 
 /** Names and values in turn. */
@@ -79,29 +80,29 @@ export type HeaderList = ReadonlyArray<string>
 
 const none: HeaderList = []
 
-/** Receives the end of each exchange, once. */
+/** Is told the end of each exchange, once. */
 export interface ExchangeOwner {
-  /** Every reply ends its connection. */
+  /** Whether every reply closes its connection. */
   readonly draining: boolean
-  /** `traceparent` of requests is taken. */
+  /** Whether requests' `traceparent` fields are read. */
   readonly watch: { readonly tracing: boolean }
   readonly answered: (exchange: Exchange, status: number) => void
-  /** The caller left before the reply. */
+  /** The caller disconnected before the reply. */
   readonly missed: (exchange: Exchange) => void
 }
 
 export interface RequestHandler extends ExchangeOwner {
-  /** Answers a request, now or later; never throws. */
+  /** Answers a request, now or later. Never throws. */
   readonly handle: (exchange: Exchange) => void
 }
 
-/** Runs an effect for a request; its log lines have the request's annotations. */
+/** Runs an effect for a request. Its log lines have the request's annotations. */
 export type RunForRequest = <A, E>(
   effect: Effect.Effect<A, E>,
   exchange: Pick<Exchange, "annotations">,
 ) => Fiber.Fiber<A, E>
 
-/** Of exchanges that no metric counts and no trace shows. */
+/** The owner of exchanges without metrics and traces. */
 export const unwatched: ExchangeOwner = {
   draining: false,
   watch: { tracing: false },
@@ -113,38 +114,38 @@ export class Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly requestId: string
-  /** The path that was asked for, as it was sent, and what follows its `?`. */
+  /** The path as it was sent, without the query, and the text after its `?`. */
   readonly path: string
   readonly queryText: string
-  /** The caller waits for 100 Continue. */
+  /** Whether the caller waits for 100 Continue. */
   readonly expectsContinue: boolean
   /** Arrival of the head, in milliseconds of `performance.now()`. */
   readonly startedAt = performance.now()
-  /** The metrics of its operation. */
+  /** The metrics of the operation. */
   metrics: OperationMetrics | undefined = undefined
-  /** The path of its operation, with parameters as `:id`. */
+  /** The path of the operation, with parameters as `:id`. */
   route: string | undefined = undefined
   /** Bytes of the reply's body. */
   bytes = 0
-  /** The body is sent in parts. */
+  /** Whether the body is sent in parts. */
   streams = false
-  /** The caller left before the reply. */
+  /** Whether the caller disconnected before the reply. */
   missed = false
-  /** It is counted among the requests that wait for their reply. */
+  /** Whether the request counts among the requests that wait for their reply. */
   inFlight = false
-  /** Its body is being read. */
+  /** Whether the body is being read. */
   reading = false
-  /** The share of its environment, once authenticated. */
+  /** The share of the environment; `undefined` until the request is authenticated. */
   share: Share | undefined = undefined
-  /** Its operation runs: it is counted among the requests of its share that wait. */
+  /** Whether the operation runs: the request then counts among its share's waiting requests. */
   waiting = false
-  /** Bytes of its body in memory. */
+  /** The bytes of the body in memory. */
   bodyBytes = 0
-  /** In which turn of the event loop it was admitted. */
+  /** The turn of the event loop in which the request was admitted. */
   turn = 0
   caller: Caller | undefined = undefined
   rateLimit: RateLimitState | undefined = undefined
-  /** The connection ends with this reply. */
+  /** Whether the connection closes after this reply. */
   last = false
   readonly #owner: ExchangeOwner
 
@@ -182,7 +183,7 @@ export class Exchange {
     response.end()
   }
 
-  /** Sends the head of a reply whose body follows; `false`: the caller is gone. */
+  /** Sends the head of a reply whose body follows. `false`: the caller has disconnected. */
   begin(status: number, contentType: string, more: HeaderList = none): boolean {
     const { response } = this
     if (!this.#sendable()) return false
@@ -215,7 +216,7 @@ export class Exchange {
     this.#owner.answered(this, status)
   }
 
-  /** The connection closed: a request whose body is incomplete gets no reply. */
+  /** The connection was closed. A request whose body is incomplete gets no reply. */
   disconnected(): void {
     if (this.reading) this.#miss()
   }
@@ -225,12 +226,15 @@ export class Exchange {
     this.missed = true
   }
 
-  /** The trace that it belongs to, where traces are taken. */
+  /** The trace of the request, if traces are recorded. */
   get trace(): TraceParent | undefined {
     return this.#owner.watch.tracing ? traceParentOf(this.request.headers.traceparent) : undefined
   }
 
-  /** Annotations of its log lines. A sampled trace goes on with the messages that the request causes. */
+  /**
+   * Annotations of the request's log lines. The messages that the request causes continue a sampled
+   * trace.
+   */
   get annotations(): NonNullable<LogAnnotations> {
     const { requestId, trace } = this
     if (trace === undefined) return { requestId }
@@ -250,10 +254,11 @@ export class Exchange {
     this.reply(errorKinds[error.code].status, problemContentType, body, headers)
   }
 
-  /** For a reply that does not need the request's body. */
+  /** Prepares a reply that does not need the request's body. */
   dropBody(): void {
     const { request } = this
-    // Where the caller was not asked for its body, what it sends next is uncertain: Node ends the connection by itself.
+    // If the caller was not asked for its body, its next bytes are ambiguous. Node then closes the
+    // connection.
     if (!request.complete && hasBody(request)) discardBody(request)
   }
 }

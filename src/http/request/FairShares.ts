@@ -1,31 +1,35 @@
 /**
- * The shares of environments in contended resources, so that one environment's flood does not starve the others.
+ * The shares of environments in contended resources, so that one environment's flood does not
+ * starve the others.
  *
- * - Places that requests free within moments (replies that are awaited, memory of bodies): an environment may hold as
- *   much as is free (dynamic thresholds, Choudhury and Hahne 1998). One environment alone gets half of all, n greedy ones
- *   get 1/(n+1) each, and a newcomer always finds room.
- * - Turns of an overloaded event loop: beyond what a turn takes in order of arrival, `overloadSharedUnits` are divided
- *   equally among the environments that ask, and kept for `overloadShareTurnsMax` turns; no turn gives more than such a
- *   number of turns' units. So an environment that asks for
- *   less than its share is never refused, and the flood of another one pays for the overload. One environment alone
- *   gets nothing extra. Requests without a key, such as a flood of preflights, count as one environment that asks and gets nothing.
+ * - Places that requests free within moments (replies that callers wait for, memory of bodies): an
+ *   environment may hold as much as is free (dynamic thresholds, Choudhury and Hahne 1998). One
+ *   environment alone gets half of all places, n greedy environments get 1/(n+1) each, and a new
+ *   one always finds places.
+ * - Turns of an overloaded event loop: a turn takes requests in order of arrival up to its budget.
+ *   Beyond the budget, `overloadSharedUnits` are divided equally among the environments with
+ *   requests. Units stay valid for `overloadShareTurnsMax` turns, and no turn gives more than the
+ *   units of that many turns. An environment that needs less than its share is therefore never
+ *   refused; the environments that flood the server pay for the overload. One environment alone
+ *   gets no extra units. All requests without a key, such as a flood of preflights, count as one
+ *   environment that gets no units.
  *
- * Cost: counters of the environment; the units of a turn are looked at only while the server is overloaded. Shares are
- * kept for environments with a key, of which there are few (`projectsMax`).
+ * Cost: counters per environment. The units are only read while the server is overloaded. Shares
+ * are kept for environments with a key, of which there are few (`projectsMax`).
  */
 
 export type ShareBounds = Record<"overloadSharedUnits" | "overloadShareTurnsMax", number>
 
-/** The holdings of one environment. */
+/** The resources that one environment holds. */
 export class Share {
   /** Requests that wait for their reply. */
   waiting = 0
-  /** Memory that its bodies take. */
+  /** The memory of its requests' bodies. */
   bodiesBytes = 0
-  /** Units that it may take beyond a turn's budget, as of `turn`. */
+  /** The units that it may take beyond the budget of a turn, as of `turn`. */
   units = 0
   turn = Number.NEGATIVE_INFINITY
-  /** The last epoch in which it asked. */
+  /** The last epoch in which it had a request. */
   epoch = -1
 }
 
@@ -33,11 +37,14 @@ export class FairShares {
   readonly #bounds: ShareBounds
   readonly #shares = new Map<string, Share>()
   readonly #ofNobody = new Share()
-  /** Turns are counted in epochs of `overloadShareTurnsMax`; how many environments asked in this one, and the one before. */
+  /**
+   * An epoch is `overloadShareTurnsMax` turns. The counts are environments with requests, in this
+   * epoch and in the one before.
+   */
   #epoch = 0
   #asking = 0
   #askedBefore = 0
-  /** Units that the shares gave in a turn. */
+  /** The units that shares gave in this turn. */
   #turn = 0
   #given = 0
 
@@ -45,7 +52,7 @@ export class FairShares {
     this.#bounds = bounds
   }
 
-  /** The share of an environment, made with the first request of it. */
+  /** The share of an environment; the first request of the environment makes it. */
   of(environment: string): Share {
     let share = this.#shares.get(environment)
     if (share === undefined) {
@@ -55,12 +62,12 @@ export class FairShares {
     return share
   }
 
-  /** A request without a share asks. */
+  /** Counts a request without a share. */
   nobodyAsks(turn: number): void {
     this.#countAsking(this.#ofNobody, turn)
   }
 
-  /** Takes units from a share; `false`, and nothing is taken, when it has fewer. */
+  /** Takes units from a share. `false`: the share has fewer, and none are taken. */
   take(share: Share, turn: number, units: number): boolean {
     this.#refill(share, turn)
     const { overloadSharedUnits, overloadShareTurnsMax } = this.#bounds
@@ -75,7 +82,7 @@ export class FairShares {
     return true
   }
 
-  /** Takes up to so many units from a share for a request that was taken anyhow. */
+  /** Takes up to `units` from a share, for a request that was admitted without them. */
   charge(share: Share, turn: number, units: number): void {
     this.#refill(share, turn)
     share.units = Math.max(0, share.units - units)

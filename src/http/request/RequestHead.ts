@@ -1,23 +1,23 @@
 /**
- * Faults of a request's head that Node's parser accepts although RFC 9112 has it refused, and the forms of a target. Cost
- * per request: a look at the length of each header field's name.
+ * Faults of a request's head that RFC 9112 refuses and Node's parser accepts; the request's target,
+ * id, trace and preferences. Cost per request: one look at the length of each header field's name.
  */
 
 import { randomBytes } from "node:crypto"
 import type { IncomingMessage } from "node:http"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 
-/** The fault of a head, whose reply ends the connection; `undefined`: none. */
+/** The fault of a head; `undefined` if there is none. The refusal closes the connection. */
 export const headFault = (request: IncomingMessage): LaurelError | undefined => {
   const { headers, httpVersion } = request
   if (httpVersion !== "1.1" && httpVersion !== "1.0") {
-    // The parser calls a request line without a version 0.9.
+    // For a request line without a version, the parser reports version 0.9.
     return httpVersion === "0.9" ? noVersion : httpVersionNotSupported
   }
   const { rawHeaders } = request
   let hosts = 0
   let keys = 0
-  // Of fields with several lines, Node keeps the first.
+  // Of a repeated field, Node keeps the first value.
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!
     if (name.length === 4 && name.toLowerCase() === "host") hosts++
@@ -46,7 +46,7 @@ export const httpVersionNotSupported = laurelError(
 
 const absoluteForm = /^https?:\/\/[^/?#]+(.*)$/is
 
-/** The target of a request in origin form (`/path?query`), also when it was sent as a whole URL. */
+/** The target of a request in origin form (`/path?query`), even if the client sent a whole URL. */
 export const originForm = (target: string): string => {
   if (target.startsWith("/")) return target
   const rest = absoluteForm.exec(target)?.[1]
@@ -54,14 +54,17 @@ export const originForm = (target: string): string => {
   return rest.startsWith("/") ? rest : `/${rest}`
 }
 
-/* Ids of requests: the caller's, or one made here. */
+/* Ids of requests: the caller's id, or a new one. */
 
-/** Of this process, so that no two ever give a request the same id. */
+/** A random part of this process, so that no two processes make the same id. */
 const processPart = randomBytes(10).toString("hex")
 const countDigits = 12
 let requests = 0
 
-/** An id for a request that has none of its caller's. One is made for every request, so it costs a count and no random numbers. */
+/**
+ * An id for a request whose caller sent none. Each request needs one, so it costs a counter and no
+ * random numbers.
+ */
 export const newRequestId = (): string =>
   `req_${processPart}${(++requests).toString(16).padStart(countDigits, "0")}`
 
@@ -72,22 +75,22 @@ export const requestIdOf = (header: string | undefined): string =>
   header !== undefined && visibleAscii.test(header) ? header : newRequestId()
 
 /*
- * The trace that a request belongs to: its `traceparent` (W3C Trace Context, level 1). A field that breaks a rule of the
- * specification counts as none. Laurel passes the caller's span on unchanged; `tracestate` ends here.
+ * The trace of a request: its `traceparent` (W3C Trace Context, level 1). A field that breaks the
+ * specification is ignored. Laurel passes on the caller's span unchanged, and drops `tracestate`.
  */
 
-/** Lower-case hexadecimal digits: 32 and 16. */
+/** Lower-case hexadecimal digits: 32 of the trace, 16 of the span. */
 export interface TraceParent {
   readonly traceId: string
   readonly parentSpanId: string
-  /** The caller records the trace. */
+  /** Whether the caller records the trace. */
   readonly sampled: boolean
 }
 
 /** Later versions may add parts. */
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
-/** `field`: of several lines, Node joins the values with commas. */
+/** `field` has the values of a repeated field joined with commas, as Node joins them. */
 export const traceParentOf = (field: unknown): TraceParent | undefined => {
   const [, version, traceId, parentSpanId, flags, more] = form.exec(String(field ?? "")) ?? []
   if (version === undefined || version === "ff") return undefined
@@ -99,17 +102,17 @@ export const traceParentOf = (field: unknown): TraceParent | undefined => {
 
 const sampledFlag = 1
 
-/* Preferences of a request (RFC 7240). One that is not understood, or not well-formed, is ignored. */
+/* Preferences of a request (RFC 7240). Unknown and malformed preferences are ignored. */
 
 /**
- * A quoted string, a token, or a separator, each where the last one ended: a quotation that is not closed ends the reading.
- * To go on after its quotation mark would scan the rest once more for each further mark.
+ * A quoted string, a token or a separator, at the end of the last one. An open quotation ends the
+ * reading: to go on after its mark would scan the rest again for each further mark.
  */
 const lexeme = /\s*("(?:[^"\\]|\\.)*"|[^\s",;=]+|[,;=])/gy
 
 /**
- * Whether a `Prefer` field asks for `return=minimal`. Of preferences with the same name the first one counts; its
- * parameters, and spaces around separators, do not matter.
+ * Whether a `Prefer` field asks for `return=minimal`. Of preferences with the same name, the first
+ * counts. Its parameters, and spaces around separators, are ignored.
  */
 export const prefersMinimal = (field: string | undefined): boolean => {
   if (field === undefined) return false

@@ -15,7 +15,7 @@ export class OperationMetrics {
     this.#operation = operation
   }
 
-  /** A request was answered after this time. */
+  /** Counts a reply and its duration. */
   answered(status: number, durationMs: number): void {
     this.counted(status)
     const hundreds = Math.floor(status / 100)
@@ -39,7 +39,7 @@ export class OperationMetrics {
     requests.increment()
   }
 
-  /** How many requests were answered with an error. */
+  /** The number of requests that were answered with an error. */
   get refused(): number {
     let refused = 0
     for (const [status, { value }] of this.#requests) if (status >= 400) refused += value
@@ -51,7 +51,7 @@ export class RequestMetrics {
   readonly #metrics: Metrics
   readonly #operations = new Map<string, OperationMetrics>()
   readonly #rateLimited = new Map<RateLimitState["tier"], Counter>()
-  /** Of requests that match no operation. */
+  /** The requests that match no operation. */
   readonly none: OperationMetrics
 
   constructor(metrics: Metrics) {
@@ -62,7 +62,7 @@ export class RequestMetrics {
     }
   }
 
-  /** Of an operation, or of a path without a key. */
+  /** The metrics of an operation, or of a path without a key. */
   of(operation: string): OperationMetrics {
     let found = this.#operations.get(operation)
     if (found === undefined) {
@@ -72,7 +72,10 @@ export class RequestMetrics {
     return found
   }
 
-  /** A refused single event is a refused request; those of batches are counted in `EventMetrics`. */
+  /**
+   * Counts a refused single event as a refused request. `EventMetrics` counts refused events of
+   * batches.
+   */
   observeRefusedEvents(): void {
     const single = this.of("events.track")
     const labels = { outcome: "refused" }
@@ -84,11 +87,11 @@ export class RequestMetrics {
   }
 }
 
-/** Events by outcome, of one engine. */
+/** The events of one engine, by outcome. */
 export class EventMetrics {
   readonly tracked: Counter
   readonly duplicates: Counter
-  /** Members of batches. */
+  /** Refused events of batches. */
   refusedInBatches = 0
 
   constructor(metrics: Metrics) {

@@ -1,4 +1,4 @@
-/** Parses the parts of a request's target and head strictly. */
+/** Strict parsers for the parts of a request's target and head. */
 import { createHash } from "node:crypto"
 import type { IncomingMessage } from "node:http"
 import { Result } from "effect"
@@ -8,7 +8,7 @@ import { limits } from "../../Limits.ts"
 import type { FaultCode } from "../api/Common.ts"
 import { pointerStep } from "../body/InputDecoder.ts"
 
-/** The header fields of a request, as Node shows them. */
+/** The header fields of a request, in Node's forms. */
 export type HeaderFields = Pick<IncomingMessage, "headers" | "headersDistinct">
 
 type Parts = Result.Result<Record<string, string>, ReadonlyArray<Fault>>
@@ -19,7 +19,7 @@ const fault = (pointer: string, code: FaultCode, detail: string): Fault => ({
   detail,
 })
 
-/** The text of a percent-encoded one; `undefined` unless it is UTF-8. */
+/** The text of a percent-encoded text; `undefined` if the result is not UTF-8. */
 export const percentDecode = (text: string): string | undefined => {
   if (!text.includes("%")) return text
   try {
@@ -31,10 +31,10 @@ export const percentDecode = (text: string): string | undefined => {
 
 const badEscape = "must be percent-encoded UTF-8"
 
-/** The parts of a request that has none of a kind. */
+/** The result for a request without parts of this kind. */
 export const noParts: Parts = Result.succeed({})
 
-/** The values of the path's parameters by name. */
+/** The values of the path's parameters, by name. */
 export const parseParams = (names: ReadonlyArray<string>, raw: ReadonlyArray<string>): Parts => {
   if (names.length === 0) return noParts
   const params: Record<string, string> = {}
@@ -47,10 +47,10 @@ export const parseParams = (names: ReadonlyArray<string>, raw: ReadonlyArray<str
   return faults.length === 0 ? Result.succeed(params) : Result.fail(faults)
 }
 
-/** The parameters of a query (without its `?`) by name, each at most once. */
+/** The parameters of a query (without its `?`), by name. Each may occur once. */
 export const parseQuery = (text: string): Parts => {
   if (text === "") return noParts
-  // Names such as __proto__ must stay ordinary.
+  // Without a prototype, `__proto__` is an ordinary name.
   const query: Record<string, string> = Object.create(null)
   const faults: Array<Fault> = []
   for (const pair of text.split("&")) {
@@ -70,7 +70,7 @@ export const parseQuery = (text: string): Parts => {
   return faults.length === 0 ? Result.succeed(query) : Result.fail(faults)
 }
 
-/** The same for an operation that knows no parameters. */
+/** Refuses all parameters, for an operation that has none. */
 export const refuseQuery = (text: string): Parts => {
   if (text === "") return noParts
   const query = parseQuery(text)
@@ -86,18 +86,24 @@ const formDecode = (text: string): string | undefined =>
 
 const bearer = /^bearer +([\x21-\x7e]+) *$/i
 
-/** The key of an `Authorization` header; `undefined` for another scheme or none. */
+/**
+ * The key in an `Authorization` header; `undefined` if the scheme is another or the header is
+ * missing.
+ */
 export const bearerKey = (header: string | undefined): string | undefined =>
   header === undefined ? undefined : bearer.exec(header)?.[1]
 
-/** The header fields that an operation declares (`names`, in lower case) by name, each at most once but for lists. */
+/**
+ * The header fields that an operation declares, by name. `names` are in lower case. Each field may
+ * occur once, except lists.
+ */
 export const parseHeaders = (names: ReadonlyArray<string>, request: HeaderFields): Parts => {
   let found: Record<string, string> | undefined
   const faults: Array<Fault> = []
   for (const name of names) {
     const value = request.headers[name]
     if (value === undefined) continue
-    // Node joins the lines of most fields with commas.
+    // Node joins the values of most repeated fields with commas.
     if (name !== listField && value.includes(",") && request.headersDistinct[name]!.length > 1) {
       faults.push(fault(`header/${name}`, "duplicate", "must occur only once"))
     }
@@ -108,10 +114,14 @@ export const parseHeaders = (names: ReadonlyArray<string>, request: HeaderFields
   return found === undefined ? noParts : Result.succeed(found)
 }
 
-/** A field whose lines are one list (RFC 7240, section 2). */
+/** The field whose repeated values form one list (RFC 7240, section 2). */
 const listField = "prefer"
 
-/** A key that came with a user token is that user's: it is none of the servers' or of another user. The fingerprint covers the method, the path (however its parameters were encoded) and the bytes of the body. */
+/**
+ * The idempotency of a request. A key that came with a user token belongs to that user: it differs
+ * from the same key of a server or of another user. The fingerprint covers the method, the path
+ * (whatever the encoding of its parameters) and the bytes of the body.
+ */
 export const idempotencyOf = (
   key: string,
   { method, path }: { readonly method: string; readonly path: string },
@@ -123,6 +133,6 @@ export const idempotencyOf = (
     .update(`${method} ${path}\n${JSON.stringify(params ?? {})}\n`)
     .update(body)
     .digest("hex")
-  // No key that a server sends has a line break, nor has a user id.
+  // Neither an Idempotency-Key nor a user id can have a line break.
   return { key: userId === undefined ? key : `${userId}\n${key}`, fingerprint }
 }

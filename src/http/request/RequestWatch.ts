@@ -1,12 +1,15 @@
 /**
- * Requests as an operator sees them: their metrics, a line of the access log for each, a line of the log for a slow one, a span for a
- * slow or failed one of a recorded trace.
+ * Records requests for the operator: metrics, a line of the access log for each request, a log line
+ * for a slow request, and a span for a slow or failed request of a sampled trace.
  *
- * - All but metrics is off unless asked for. Then a request costs a comparison; an access log costs the making of its line.
- * - Lines are made of what outsiders send, as JSON, which escapes quotes and control characters. Node's parser takes nothing
- *   but printable ASCII for a path, and `requestIdOf` for an id, so that no line steers a terminal. A query may have personal data and is left out, and so is the id of a user in a path; of a key or token the line has the id of the key.
- * - Slow lines and spans are bounded by `slowLinesPerMinuteMax` and `spansPerMinuteMax`, whoever makes requests slow.
- * - A reply is watched when its head is written; a streamed one when it has ended.
+ * - Everything but the metrics is off by default. A request then costs a comparison; with the
+ *   access log it costs the making of its line.
+ * - Lines contain text from outside, as JSON, which escapes quotes and control characters. Node's
+ *   parser accepts only printable ASCII in a path, and `requestIdOf` in an id, so no line can
+ *   control a terminal. Lines leave out queries, which may have personal data, and the id of a user
+ *   in a path. Of a key or token they have the key's id.
+ * - `slowLinesPerMinuteMax` and `spansPerMinuteMax` bound slow lines and spans.
+ * - A reply is recorded when its head is written; a streamed reply when it has ended.
  */
 import type { Socket } from "node:net"
 import { Effect } from "effect"
@@ -20,7 +23,7 @@ import {
 import type { Exchange, RunForRequest } from "./Exchange.ts"
 import type { TraceParent } from "./RequestHead.ts"
 
-/** So many a minute: a full minute's worth at once, then as they come back. */
+/** Allows a number per minute: that number at once, and then as time refills it. */
 export class Quota {
   readonly #perMinute: number
   #left: number
@@ -45,7 +48,7 @@ export class Quota {
     return true
   }
 
-  /** How many were refused since the last call. */
+  /** The number that was refused since the last call. */
   takeRefused(): number {
     const refused = this.#refused
     this.#refused = 0
@@ -53,7 +56,7 @@ export class Quota {
   }
 }
 
-/** A slow or failed request, for a collector. Times are milliseconds; it has just ended. */
+/** A slow or failed request that has just ended, for a collector. Times are milliseconds. */
 export interface RequestSpan {
   readonly parent: TraceParent
   readonly name: string
@@ -63,16 +66,16 @@ export interface RequestSpan {
 }
 
 export interface WatchOptions {
-  /** A request that takes as long is slow; `null`: none is. */
+  /** The duration from which a request is slow; `null`: no request is. */
   readonly slowMs?: number | null
-  /** Takes a line of the access log: a JSON object on one line, in ASCII. */
+  /** Receives a line of the access log: a JSON object on one line, in ASCII. */
   readonly accessLog?: ((line: string) => void) | undefined
-  /** `traceparent` of requests is taken. */
+  /** Whether requests' `traceparent` fields are read. */
   readonly tracing?: boolean
   readonly spans?: ((span: RequestSpan) => void) | undefined
 }
 
-/** Why no reply has a status. */
+/** The status of a request that got no reply, because the client disconnected. */
 const clientLeft = null
 
 export class RequestWatch {
@@ -84,7 +87,7 @@ export class RequestWatch {
   readonly #slowLines = new Quota(limits.slowLinesPerMinuteMax)
   readonly #spanQuota = new Quota(limits.spansPerMinuteMax)
 
-  /** `trusted`: proxies that are believed about addresses. */
+  /** `trusted` are the proxies whose header field names the client. */
   constructor(options: WatchOptions = {}, trusted?: TrustedProxies) {
     this.addressOf = clientAddress(trusted)
     this.tracing = options.tracing ?? false
@@ -93,7 +96,7 @@ export class RequestWatch {
     this.#spans = options.spans
   }
 
-  /** The head of a reply is written. */
+  /** Records a reply when its head is written. */
   answered(exchange: Exchange, status: number, run?: RunForRequest): void {
     const durationMs = ageOf(exchange)
     exchange.metrics?.answered(status, durationMs)
@@ -107,13 +110,16 @@ export class RequestWatch {
     else exchange.response.once("close", () => this.#log(exchange, status, ageOf(exchange)))
   }
 
-  /** The client left before the reply. */
+  /** Records a client that disconnected before the reply. */
   missed(exchange: Exchange): void {
     if (this.#accessLog === undefined || exchange.missed) return
     this.#log(exchange, clientLeft, ageOf(exchange))
   }
 
-  /** Something that is no request was answered, or one whose body breaks off: the `latest` of its connection. */
+  /**
+   * Records the reply to malformed HTTP. `latest` is the last request of the connection, if its
+   * body broke off.
+   */
   malformed(status: number, { remoteAddress }: Socket, latest?: Exchange): void {
     if (this.#accessLog === undefined) return
     if (latest?.request.complete === false) {
@@ -171,7 +177,10 @@ export class RequestWatch {
   }
 }
 
-/** A path as logs have it: without the id of a user, and what follows, since a log outlives an erasure. */
+/**
+ * A path as logs have it. The id of a user and the rest of the path are left out, since a log
+ * outlives an erasure.
+ */
 export const loggedPath = (path: string): string => {
   const at = path.indexOf(users)
   return at === -1 ? path : `${path.slice(0, at + users.length)}...`
@@ -179,7 +188,10 @@ export const loggedPath = (path: string): string => {
 
 const users = "/users/"
 
-/** A failure of this server. With 503 it refuses on purpose, maybe thousands a second; metrics count those. */
+/**
+ * Whether the status is a failure of this server. 503 is a deliberate refusal, possibly thousands a
+ * second, which metrics count.
+ */
 const isFailure = (status: number): boolean => status >= 500 && status !== 503
 
 const ageOf = ({ startedAt }: Exchange): number => performance.now() - startedAt
@@ -194,5 +206,5 @@ const definedOf = <A>(object: Readonly<Record<string, A | undefined>>): Record<s
     Object.entries(object).filter((entry): entry is [string, A] => entry[1] !== undefined),
   )
 
-/** As a string of JSON. */
+/** The text as a JSON string. */
 const quoted = (text: string): string => JSON.stringify(shortened(text))
