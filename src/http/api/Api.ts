@@ -1,6 +1,7 @@
 /**
- * The contract as data: groups of endpoints with their schemas. Everything is derived from it: the server's
- * routes and decoders, `/openapi.json`, the reference at `/docs`, and typed clients (`HttpApiClient`).
+ * The contract as data: groups of endpoints with their schemas. The server's routes and decoders,
+ * `/openapi.json`, the reference at `/docs`, and typed clients (`HttpApiClient`) are derived from
+ * it.
  */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -18,7 +19,7 @@ import { Stream } from "./Stream.ts"
 import { Users } from "./Users.ts"
 import { Webhooks } from "./Webhooks.ts"
 
-/* Health, readiness and documentation: without a key, and under their own path only. */
+/* Health, readiness and documentation. They need no key, and have no path under `/api`. */
 
 const status = oneOf(["ok"]).annotate({ description: "It is." })
 const Status = Schema.Struct({ status }).annotate({ examples: [{ status: "ok" }] })

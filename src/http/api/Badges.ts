@@ -35,7 +35,7 @@ import {
   writeProblems,
 } from "./Problems.ts"
 
-/* Shapes of backfills: awards of a badge to users who already qualify. */
+/* Backfills: awards of a badge to users who already qualify. */
 
 export const BackfillRequest = Schema.Struct({
   notify: Schema.optionalKey(

@@ -1,4 +1,4 @@
-/** Shared by the groups of the contract: ids, times, pages, the API key, scopes. */
+/** Parts that the groups of the contract share: checks, ids, times, pages, the API key, scopes. */
 import { Context, type JsonSchema, Schema, SchemaIssue, SchemaTransformation } from "effect"
 import { HttpApiMiddleware, HttpApiSchema, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { CallerScope } from "../../domain/project/Directory.ts"
@@ -10,11 +10,11 @@ import { limits } from "../../Limits.ts"
 import { earned, earnedBadge, sameLevel } from "./examples/userExamples.ts"
 
 /*
- * The checks of requests. Each has the code and the words of its fault, and its form in JSON Schema, so that the
- * decoder, the problem reports and the reference come from one place.
+ * The checks of requests. Each check has the code and the words of its fault, and its JSON Schema,
+ * so that the decoder, the problem details and the reference have one source.
  */
 
-/** The kinds of faults in a request: the `code` of each of a problem's `errors`. */
+/** The kinds of faults in a request: the values of `code` in a problem's `errors`. */
 export const faultCodes = {
   missing: "A required member is missing.",
   unknown_member: "The operation does not define this member or parameter.",
@@ -32,7 +32,10 @@ export const faultCodes = {
 } as const
 export type FaultCode = keyof typeof faultCodes
 
-/** A check that fails with `code` and `message`; `jsonSchema` is its JSON Schema, also for `InputDecoder.ts`. */
+/**
+ * A check that fails with `code` and `message`. `jsonSchema` is its JSON Schema, which
+ * `InputDecoder.ts` also reads.
+ */
 export const check = <T>(
   code: FaultCode,
   message: string,
@@ -50,7 +53,7 @@ const wellFormed = check<string>("invalid_format", "must be well-formed Unicode"
   text.isWellFormed(),
 )
 
-/** Text of `min` to `max` characters (code points); line breaks only where `lines` says so. */
+/** Text of `min` to `max` characters (code points). Only `multiple` lines may have line breaks. */
 export const text = (min: number, max: number, lines: "single" | "multiple" = "single") => {
   const forbidden = lines === "single" ? controlCharacter : controlCharacterButLayout
   return Schema.String.check(
@@ -75,7 +78,7 @@ const controlCharacter = /[\u0000-\u001f\u007f-\u009f]/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const controlCharacterButLayout = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/
 
-/** Text that matches `pattern`; `form` names the form in words. */
+/** Text that matches `pattern`. `form` describes the pattern in words. */
 export const pattern = (pattern: RegExp, form: string) =>
   Schema.String.check(
     check("invalid_format", `must be ${form}`, (value) => pattern.test(value), {
@@ -94,7 +97,7 @@ export const integer = (minimum: number, maximum: number) =>
     ),
   )
 
-/** A number from `minimum` to `maximum`, whole or not. */
+/** A number from `minimum` to `maximum`. */
 export const number = (minimum: number, maximum: number) =>
   Schema.Finite.check(
     check(
@@ -126,7 +129,9 @@ export const faultAt = (path: ReadonlyArray<PropertyKey>, code: FaultCode, messa
   issue: issue(code, message),
 })
 
-/** No two items of a list have the same value at `path`. */
+/**
+ * A check that no two items of a list have the same key. The fault is at `path` of the later item.
+ */
 export const distinct = <Item>(path: ReadonlyArray<string>, keyOf: (item: Item) => unknown) =>
   Schema.makeFilter<ReadonlyArray<Item>>(
     (items) => {
@@ -143,7 +148,7 @@ export const distinct = <Item>(path: ReadonlyArray<string>, keyOf: (item: Item) 
     { toJsonSchema: () => [{}, true] },
   )
 
-/** An id that the caller chose. */
+/** An id chosen by the caller. */
 export const callerId = Schema.String.check(
   Schema.makeFilter<string>(
     (value) => {
@@ -163,7 +168,7 @@ export const timeZone = Schema.String.check(
   check("invalid_value", "must be an IANA time zone", isTimeZone),
 ).annotate({ description: "An IANA time zone.", examples: ["Europe/Berlin"] })
 
-/** Free-form details: an object, bounded in bytes and depth. */
+/** The caller's own data: an object with bounds on its bytes and depth. */
 export const metadata = Schema.Record(Schema.String, Schema.Unknown).check(
   Schema.makeFilter<{ readonly [key: string]: unknown }>(
     (value) => {
@@ -177,9 +182,11 @@ export const metadata = Schema.Record(Schema.String, Schema.Unknown).check(
 const issue = (code: FaultCode, message: string) =>
   new SchemaIssue.InvalidValue({ message, faultCode: code })
 
-/** The scopes that open an endpoint besides `full`; an endpoint without this annotation needs `full`. */
+/**
+ * The scopes that may call an endpoint besides `full`. Without this annotation, only `full` may.
+ */
 export class OpenTo extends Context.Service<OpenTo, ReadonlyArray<CallerScope>>()("http/OpenTo") {
-  /** Those of what web pages and apps may read without a secret. */
+  /** The scopes for what web pages and apps may read without a secret. */
   static readonly clients: ReadonlyArray<CallerScope> = ["read", "publishable", "user"]
 }
 
@@ -194,23 +201,23 @@ export interface RequestParts {
 }
 
 /**
- * The user that a request names, if it does. A user token may name its own user alone, a publishable key none. An endpoint that
- * is open to them and names users must have it.
+ * The user that a request names, if any. A user token may only name its own user, and a publishable
+ * key none. An endpoint that is open to them and names users must have this annotation.
  */
 export class UserNamed extends Context.Service<
   UserNamed,
   (request: RequestParts) => string | undefined
 >()("http/UserNamed") {}
 
-/** The maximum bytes of the body of an endpoint; `bodyBytesMax` by default. */
+/** The maximum number of bytes of an endpoint's body. Default: `bodyBytesMax`. */
 export class BodyBytesMax extends Context.Service<BodyBytesMax, number>()("http/BodyBytesMax") {}
 
-/** Whether a POST without a body gets the faults of an empty object, instead of one for the missing body. */
+/** Whether a POST without a body is refused like an empty object, and not for the missing body. */
 export class NoBodyIsEmpty extends Context.Service<NoBodyIsEmpty, boolean>()(
   "http/NoBodyIsEmpty",
 ) {}
 
-/** Declares that an endpoint is called with an API key. */
+/** Declares that an endpoint needs an API key. */
 export class ApiKey extends HttpApiMiddleware.Service<ApiKey>()("http/ApiKey", {
   security: {
     apiKey: HttpApiSecurity.bearer.pipe(
@@ -239,11 +246,14 @@ export const Action = pattern(
   "1 to 64 capital letters, digits and underscores, beginning with a letter",
 ).annotate({ description: "Action of the user.", examples: ["LESSON_DONE"] })
 
-/** The name that a kind has in names of schemas, which clients take for their types: `XpEarned` for `xp.earned`. */
+/**
+ * The name of a kind in names of schemas, which generated clients use as names of types: `XpEarned`
+ * for `xp.earned`.
+ */
 export const typeName = (kind: string): string =>
   kind.replace(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
-/** A time as callers send it. */
+/** A time in a request. */
 export const TimeIn = Schema.String.check(
   check(
     "invalid_format",
@@ -253,7 +263,7 @@ export const TimeIn = Schema.String.check(
   ),
 ).annotate({ description: "ISO 8601 with a zone.", examples: ["2026-11-01T09:30:00.000Z"] })
 
-/** A time as Laurel shows it. */
+/** A time in a reply. */
 export const Time = Schema.String.annotate({
   description: "ISO 8601, UTC, with milliseconds.",
   format: "date-time",
@@ -328,7 +338,7 @@ export const mergePatch = <S extends Schema.Top>(change: S) => [
 /** The maximum number of items on a page. */
 export const limitQuery = Schema.optionalKey(wholeNumber(1, limits.pageMax))
 
-/** The page of a list. */
+/** The parameters of a page. */
 export const pageQuery = {
   limit: limitQuery,
   offset: Schema.optionalKey(wholeNumber(0, Number.MAX_SAFE_INTEGER)),

@@ -1,4 +1,4 @@
-/** Definitions as a file: the whole of an environment's settings, badges, quests and rules. */
+/** Definitions as a file: all settings, badges, quests and rules of an environment. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { limits } from "../../Limits.ts"

@@ -7,7 +7,7 @@ import { Action, check, faultAt, integer, list, oneOf, text } from "./Common.ts"
 import { reward } from "./examples/definitionExamples.ts"
 import { badgeId } from "./examples/exampleIds.ts"
 
-/** Words for PATCH operations. */
+/** The description of a merge patch, for PATCH operations. */
 export const patchWords =
   "The body is a JSON merge patch (RFC 7396): members not named stay, null removes an optional member, objects are patched member by member, lists are replaced."
 
@@ -22,7 +22,7 @@ export const CountedAction = Action.check(
 
 const keyPattern = /^[a-z0-9_-]{1,64}$/
 
-/** The caller's own name of a step or a streak. */
+/** The caller's key of a step or a streak. */
 export const Key = Schema.String.check(
   check(
     "invalid_format",
@@ -49,7 +49,7 @@ export const MetadataPath = text(1, limits.conditionPathCharactersMax)
     examples: ["score"],
   })
 
-/** Where a step or a badge finds the number to sum. */
+/** The path of the number that a step or a badge sums. */
 export const SumPath = MetadataPath.annotate({
   description: `The path to a number in the metadata, to sum instead of counting events. Numbers up to ${limits.sumAmountMax} add up exactly, rounded to ${limits.sumDecimals} decimals; an event without a number above 0 there does not count. The target is at most ${limits.sumTargetMax}; the sum stops at ${limits.sumMax}.`,
   examples: ["km"],
@@ -120,7 +120,7 @@ export const Where = list(Condition, 0, limits.conditionsMax).annotate({
   examples: [[{ path: "score", op: "gte", value: 90 }]],
 })
 
-/** The conditions of a definition, as Laurel shows them. */
+/** The conditions of a definition, in replies. */
 export const ShownWhere = Schema.Array(Condition).annotate({
   description: "Conditions on the metadata; all must hold.",
   examples: [[{ path: "score", op: "gte", value: 90 }]],
@@ -146,7 +146,7 @@ export const Reward = Schema.Struct({
   badgeId: Schema.NullOr(Schema.String).annotate({ description: "A badge.", examples: [null] }),
 }).annotate({ identifier: "Reward", description: "The rule's reward.", examples: [reward] })
 
-/** The change of a reward. */
+/** The change of a definition's reward. */
 export const RewardPatch = Schema.Struct({
   xp: Schema.optionalKey(givenXp),
   points: Schema.optionalKey(Schema.NullOr(givenPoints)),

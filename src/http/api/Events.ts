@@ -1,4 +1,4 @@
-/** Operations that take events, one or many. */
+/** Operations that take single events and batches. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { withheldReasons } from "../../domain/record/Record.ts"
@@ -289,7 +289,7 @@ export const Events = HttpApiGroup.make("events")
     OpenApi.annotations({ title: "Events", description: "Send the actions of your users." }),
   )
 
-/* The actions of the events that an environment has had. */
+/* The actions of an environment's events. */
 
 const count = Schema.Int.annotate({
   description:

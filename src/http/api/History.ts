@@ -123,7 +123,7 @@ const key = Schema.String.annotate({ description: "Key of the streak.", examples
 const best = count(7, "Longest run in days.")
 const streak = { key, current: count(3, "Days in a row."), best }
 
-/** A fact of a kind, with its members. */
+/** The schema of a kind of fact with its members. */
 const factOf = <const Kind extends HistoryKind, Fields extends Schema.Struct.Fields>(
   kind: Kind,
   description: string,
@@ -215,7 +215,7 @@ export const Fact = Schema.Union([
   }),
 ]).annotate({ identifier: "HistoryFact", description: "One fact of a user's history." })
 
-/** The end of a page of a history: its last fact is the one at `index` of the record `sequence`. */
+/** The end of a page of a history. The page's last fact has `index` in the record `sequence`. */
 export interface HistoryPosition {
   readonly sequence: number
   readonly index: number
@@ -225,7 +225,7 @@ export interface HistoryPosition {
 export const historyCursor = ({ index, sequence }: HistoryPosition): string =>
   `h${sequence.toString(36)}.${index.toString(36)}`
 
-/** The position of a cursor that `historyCursor` made; `undefined` for any other text. */
+/** The position in a cursor of `historyCursor`; `undefined` for any other text. */
 export const historyPositionOf = (cursor: string): HistoryPosition | undefined => {
   const parts = /^h([0-9a-z]{1,11})\.([0-9a-z]{1,6})$/.exec(cursor)
   if (parts === null) return undefined

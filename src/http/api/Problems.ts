@@ -1,4 +1,7 @@
-/** The errors that operations declare: RFC 9457 problem details, one schema per status and meaning. */
+/**
+ * The errors that operations declare: RFC 9457 problem details, with one schema for each status and
+ * meaning.
+ */
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
@@ -34,7 +37,7 @@ export const problemContentType = "application/problem+json"
 /** The `type` of a problem: a URI that names its code. */
 export const problemType = (code: ErrorCode): string => `urn:laurel:error:${code}`
 
-/** The example of a problem; `more` has the words of one operation that differ from the others'. */
+/** The example of a problem. `more` has the words that differ for one operation. */
 const exampleOf = (code: ProblemCode, more: Partial<Occurrence> = {}) => {
   const { status, title } = errorKinds[code]
   return {
@@ -72,7 +75,9 @@ const problem = <const Some extends Codes>(
   more: Partial<Record<Some[number], Partial<Occurrence>>> = {},
 ) => declare(identifier, codes, Schema.Struct({ ...members, code: codeOf(codes) }), more)
 
-/** Annotates the schema of a problem with one of `codes`: media type, status, description, examples. */
+/**
+ * Annotates the schema of a problem with one of `codes`: media type, status, description, examples.
+ */
 const declare = <Shape extends Schema.Top>(
   identifier: string,
   codes: Codes,

@@ -244,7 +244,10 @@ export const ProjectPatch = Schema.Struct({
   ],
 })
 
-/* Events that are tried: the outcome that they would have, with definitions as they are or with drafts. */
+/*
+ * Simulated events: the outcome that an event would have, with the present definitions or with
+ * drafts.
+ */
 
 const Given = Schema.Struct({
   source: Schema.Struct({
@@ -311,7 +314,7 @@ const replaced = (noun: string, id: string) =>
     }),
   )
 
-/** An id of a replaced definition makes no sense without the draft. */
+/** A check that the id of a replaced definition comes with its draft. */
 const strayIds = (preview: Readonly<Record<string, unknown>>) =>
   ["rule", "quest", "badge"].flatMap((noun) =>
     preview[noun] === undefined && preview[`${noun}Id`] !== undefined

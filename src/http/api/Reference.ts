@@ -1,4 +1,7 @@
-/** Completes the OpenAPI document beyond the schemas: introduction, headers, numbers in queries. */
+/**
+ * Completes the OpenAPI document with parts that the schemas do not have: introduction, header
+ * fields, numbers in queries.
+ */
 import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { faultCodes } from "./Common.ts"
@@ -100,7 +103,10 @@ const rateHeaders: ReadonlyArray<HeaderName> = [
 
 const replayable: ReadonlySet<number> = new Set([200, 201, 202, 204, 400, 404, 409])
 
-/** The headers of a reply: of an operation with API keys, of one that keeps its answers. */
+/**
+ * The header fields of a reply. `keyed`: the operation needs an API key. `kept`: it takes an
+ * Idempotency-Key.
+ */
 const headerNames = (status: number, keyed: boolean, kept: boolean): Array<HeaderName> => {
   const names: Array<HeaderName> = ["X-Request-Id"]
   if (keyed && status !== 401) names.push(...rateHeaders)
@@ -156,7 +162,8 @@ export const completeReference = (document: Record<string, Json>): Record<string
         if (response.content?.["text/event-stream"] !== undefined) {
           response.description =
             "Messages as they come. Of each event, `data` is the message as JSON, `id` its id and `event` its kind."
-          // OpenAPI 3.1 has no form for events; clients made from the document take the schema as that of their data.
+          // OpenAPI 3.1 has no form for events; clients made from the document take the schema as
+          // that of their data.
           response.content["text/event-stream"] = {
             schema: { $ref: "#/components/schemas/Message" },
           }
@@ -199,8 +206,9 @@ const mayBeLeftOut = (requestBody: Json, document: Json): boolean => {
 }
 
 /**
- * Outside of examples: removes bounds that every JSON integer has, and unions of one; writes nullable types as lists. An object
- * without declared members says that it takes any: clients made from the document would take it for an empty one.
+ * Outside of examples: removes bounds that every JSON integer has, and unions of one; writes
+ * nullable types as lists. An object without declared members says that it takes any: clients made
+ * from the document would take it for an empty one.
  */
 const simplify = (node: Json): void => {
   if (typeof node !== "object" || node === null) return

@@ -70,7 +70,7 @@ const Enabled = Schema.Boolean.annotate({
   examples: [true],
 })
 
-/** Bounds of a multiplier make no sense without one. */
+/** A check that the bounds of a multiplier come with its path. */
 export const strayBounds = (rule: {
   readonly multiplierPath?: string
   readonly multiplierMin?: number

@@ -9,8 +9,8 @@ import { ApiKey, check, OpenTo, typeName, UserId, UserNamed } from "./Common.ts"
 import { Gone, readProblems, StreamQuota } from "./Problems.ts"
 
 /*
- * The messages of webhooks and streams: the schema of each kind, which the catalogue has too, and the requests of webhooks
- * as OpenAPI describes them.
+ * The messages of webhooks and streams: the schema of each kind, which the catalogue also shows,
+ * and the requests that webhooks send, in the form of OpenAPI.
  */
 
 type MessageOf<Kind extends MessageKind> = ReturnType<typeof messageSchema<Kind>>
@@ -27,7 +27,7 @@ const namedMessage = (kind: MessageKind) =>
 
 const badgeEarned = exampleOf("badge.earned")
 
-/** A message as streams and webhooks send it. */
+/** A message of a stream or a webhook. */
 export const Message = Schema.Union(messageKinds.map(namedMessage)).annotate({
   identifier: "Message",
   description: "A message; `type` is its kind.",
@@ -36,7 +36,7 @@ export const Message = Schema.Union(messageKinds.map(namedMessage)).annotate({
 
 const refTo = (kind: MessageKind): string => `#/components/schemas/${nameOf(kind)}`
 
-/** The schema of messages in OpenAPI: one of the kinds' schemas, by `type`. */
+/** The OpenAPI schema of all messages: one schema for each kind, chosen by `type`. */
 export const messageAlternatives = {
   oneOf: messageKinds.map((kind) => ({ $ref: refTo(kind) })),
   discriminator: {
@@ -45,7 +45,7 @@ export const messageAlternatives = {
   },
 }
 
-/** The header fields of a message, by Standard Webhooks. */
+/** The header fields of a webhook's request (Standard Webhooks). */
 export const webhookParameters = {
   WebhookId: {
     name: "webhook-id",
@@ -71,7 +71,7 @@ export const webhookParameters = {
   },
 }
 
-/** The requests that webhooks send: one for each kind of message. */
+/** The requests that webhooks send, one for each kind of message. */
 export const webhookRequests = () =>
   Object.fromEntries(
     messageKinds.map((kind) => [

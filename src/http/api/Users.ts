@@ -49,7 +49,7 @@ import {
 } from "./Problems.ts"
 import { ProfileChange, Progress, User, UserExport, UserPage } from "./UserShapes.ts"
 
-/* Shapes of rewards granted by hand, and of revocations. */
+/* Rewards granted by request, and revocations. */
 
 const about = {
   reason: Schema.optionalKey(
@@ -173,7 +173,7 @@ export const RewardRevocation = Schema.Struct({
   examples: [rewardRevocation],
 })
 
-/* Shapes of points that users spend. */
+/* Points that users spend. */
 
 const SpendId = Schema.String.annotate({
   description: "Laurel's id of the spend.",
@@ -252,7 +252,7 @@ export const Refund = Schema.Struct({
   examples: [refund],
 })
 
-/* The shapes of user tokens. */
+/* User tokens. */
 
 export const TokenRequest = Schema.Struct({
   expiresInSeconds: Schema.optionalKey(

@@ -46,7 +46,7 @@ import {
 } from "./Problems.ts"
 import { Message } from "./Stream.ts"
 
-/* Shapes of webhooks. */
+/* Webhooks. */
 
 const KindPattern = Schema.String.check(
   check("invalid_value", "must be a known kind, a family such as quest.*, or *", isKindPattern),
@@ -259,7 +259,7 @@ export const webhookParams = {
   }),
 }
 
-/* Shapes of deliveries. */
+/* Deliveries. */
 
 const deliveryStatus = oneOf(["pending", "succeeded", "failed", "dropped"])
 export const DeliveryStatusIn = deliveryStatus.annotate({
@@ -350,7 +350,7 @@ export const DeliveryDetails = Schema.Struct({
   examples: [{ ...deliveryDetails, message: exampleOf("xp.earned") }],
 })
 
-/** The end of a page of a log. */
+/** The end of a page of a delivery log. */
 export interface DeliveryPlace {
   readonly sequence: number
   readonly index: number
@@ -360,7 +360,7 @@ export interface DeliveryPlace {
 export const deliveryCursor = ({ index, sequence }: DeliveryPlace): string =>
   `d${sequence.toString(36)}.${index.toString(36)}`
 
-/** The place of a cursor that `deliveryCursor` made; `undefined` for any other text. */
+/** The place in a cursor of `deliveryCursor`; `undefined` for any other text. */
 export const deliveryPlaceOf = (cursor: string): DeliveryPlace | undefined => {
   const parts = /^d([0-9a-z]{1,11})\.([0-9a-z]{1,4})$/.exec(cursor)
   if (parts === null) return undefined

@@ -1,24 +1,31 @@
 /**
- * Admission control: under overload, accepted requests stay quick and the rest is refused at once, before its body
- * is read. Environments share contended capacity fairly (`FairShares.ts`).
+ * Admission control. Under overload, accepted requests stay fast, and the others are refused at
+ * once, before their bodies are read. Environments share contended capacity fairly
+ * (`FairShares.ts`).
  *
- * The queue of this server stands in the sockets: all that came while one turn of the event loop ran is read in
- * the next. So the length of the turns is the time that requests wait. After CoDel (RFC 8289), as folly has it
- * for services: to wait is normal as long as it passes. Only when every turn of the last `overloadStandingMs` was asked
- * for more than `overloadCrowdUnits` and took longer than `overloadTurnMs`, and the turns do not get shorter, does a
- * queue stand; from then on a turn admits for `overloadBudgetMs`, and refuses what is behind. That ends when nothing
- * had to be refused for `overloadCalmMs`.
+ * Requests queue in the sockets: all requests that arrive in one turn of the event loop are read in
+ * the next. So the length of a turn is the time that requests wait. The rule follows CoDel (RFC
+ * 8289), as folly uses it for services: a queue that passes is normal. There is a standing queue
+ * only if in the last `overloadStandingMs` every turn was asked for more than `overloadCrowdUnits`
+ * and took longer than `overloadTurnMs`, and the turns did not get shorter. A turn then admits
+ * requests for `overloadBudgetMs`, and refuses the rest. This ends when nothing was refused for
+ * `overloadCalmMs`.
  *
- * - Up to `overloadConnectionsMin` connections, no request is refused for this reason: the queue cannot be longer than
- *   they are many. Else callers who ask again at once could keep a server refusing that could answer them all.
- * - `overloadTurnUnitsMin` units a turn are always taken. A unit is a request; large bodies are several.
- * - While a queue stands, keys are looked up before the decision, since an environment that asks for less than its share
- *   is not refused: a connection remembers its key, and an unknown one costs a hash, a tenth of its refusal. Requests
- *   without a key in force have no share, and neither have preflights.
- * - A slow disk makes no long turns: requests wait for the commit and cost nothing meanwhile. How many may wait is
- *   bounded by `requestsWaitingMax`, and what is in memory of bodies by `bodiesBytesMax`, however long turns are.
+ * - Up to `overloadConnectionsMin` connections, no request is refused because of the queue, which
+ *   cannot be longer than the number of connections. Otherwise callers that retry at once could
+ *   keep a server refusing although it could answer all of them.
+ * - A turn always admits `overloadTurnUnitsMin` units. A request is one unit; a large body is
+ *   several.
+ * - While there is a standing queue, keys are looked up before the decision, since an environment
+ *   that needs less than its share is not refused. A connection remembers its key; an unknown key
+ *   costs a hash, a tenth of a refusal. Requests without an active key have no share, and neither
+ *   have preflights.
+ * - A slow disk does not lengthen turns: requests that wait for the commit cost nothing meanwhile.
+ *   `requestsWaitingMax` bounds their number, and `bodiesBytesMax` the memory of bodies, whatever
+ *   the length of turns.
  *
- * Cost: some comparisons and counters a request, and one `setImmediate` a turn with requests.
+ * Cost: some comparisons and counters for each request, and one `setImmediate` for each turn with
+ * requests.
  */
 
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
@@ -29,9 +36,11 @@ import { FairShares, type Share, type ShareBounds } from "../request/FairShares.
 import { eventLoop, type Turns } from "../Turns.ts"
 
 /*
- * Throttles refusals, so that they do not starve accepted requests: most of a refusal's cost is Node's, which reads and parses
- * the head and cleans up behind the reply, whatever the reply says. Each turn of the event loop sends refusals for `overloadRefusalMs`; the rest waits for the next turn, in order. A caller that waits
- * for its refusal sends nothing on that connection, which bounds the load; `connectionsMax` bounds the queue.
+ * Throttles refusals, so that they do not starve accepted requests. Most of the cost of a refusal
+ * is Node's, which parses the head and cleans up after the reply. Each turn of the event loop sends
+ * refusals for `overloadRefusalMs`; the others wait for the next turn, in order. A caller that
+ * waits for its refusal sends nothing on that connection, which bounds the load; `connectionsMax`
+ * bounds the queue.
  */
 
 class Refusals {
@@ -45,12 +54,12 @@ class Refusals {
     this.#turns = turns
   }
 
-  /** How many wait to be sent. */
+  /** The number of refusals that wait. */
   get size(): number {
     return this.#waiting.length - this.#next
   }
 
-  /** `send` must not throw. */
+  /** Queues a refusal. `send` must not throw. */
   add(send: () => void): void {
     if (this.size === 0) this.#turns.atEnd(this.#sendSome)
     this.#waiting.push(send)
@@ -87,7 +96,10 @@ export type AdmissionBounds = Record<
 > &
   ShareBounds
 
-/** Why requests are refused: the queue is too slow, too many wait, or bodies take too much memory. */
+/**
+ * The reasons for refusals: the queue is standing, too many requests wait, or bodies take too much
+ * memory.
+ */
 const overloadReasons = ["queue", "waiting", "bodies"] as const
 export type OverloadReason = (typeof overloadReasons)[number]
 
@@ -96,28 +108,28 @@ export class Admission {
   readonly #connections: () => number
   readonly #turns: Turns
   readonly shares: FairShares
-  /** On their way. */
+  /** The refusals that wait to be sent. */
   readonly refusals: Refusals
   readonly refused: Record<OverloadReason, number> = { queue: 0, waiting: 0, bodies: 0 }
-  /** Requests that were taken and wait for their reply. */
+  /** The number of admitted requests that wait for their reply. */
   waiting = 0
-  /** Bytes of bodies in memory: still arriving, or of waiting requests. */
+  /** The bytes of bodies in memory, of requests that are arriving or waiting. */
   bodiesBytes = 0
-  /** A queue stands. */
+  /** Whether there is a standing queue. */
   overloaded = false
-  /** Counts the turns that brought requests. */
+  /** The number of turns that had requests. */
   turn = 0
   #turnStartedAt: number | undefined
-  /** Units asked for in this turn, and taken. */
+  /** The units that were asked for and admitted in this turn. */
   #askedUnits = 0
   #takenUnits = 0
   #lastTurnMs = 0
-  /** When the first of the long turns began that followed one another and did not get shorter. */
+  /** The start of the first of the present series of long turns that did not get shorter. */
   #longSince = 0
   #longTurns = 0
   #refusedAt = 0
 
-  /** `connections` are those that are open. */
+  /** `connections` is the number of open connections. */
   constructor(bounds: AdmissionBounds, connections: () => number, turns: Turns = eventLoop) {
     this.#bounds = bounds
     this.#connections = connections
@@ -127,8 +139,9 @@ export class Admission {
   }
 
   /**
-   * Takes a request whose body has, or will have, so many bytes; or says why not. `shareOf` finds the share of the
-   * environment that asks, `undefined` for none; it is called only while a queue stands.
+   * Admits a request with a body of `bodyBytes`, arrived or announced, or returns a refusal.
+   * `shareOf` finds the share of the request's environment, and is only called while there is a
+   * standing queue.
    */
   refusal<Asker>(
     bodyBytes: number,
@@ -149,7 +162,7 @@ export class Admission {
     return undefined
   }
 
-  /** Once it is known who asks: why an environment may not have one more request with a body of so many bytes. */
+  /** The refusal of a request with a body of `bodyBytes`, because of its environment's share. */
   shareRefusal(share: Share, bodyBytes: number): LaurelError | undefined {
     if (share.waiting >= this.#bounds.requestsWaitingMax - this.waiting) {
       return this.#refuse("waiting")
@@ -157,7 +170,7 @@ export class Admission {
     return this.#mayHold(share, bodyBytes) ? undefined : this.#refuse("bodies")
   }
 
-  /** A request begins to wait for its reply, until `answered`. */
+  /** Counts a request that waits for its reply, until `answered`. */
   wait(share: Share): void {
     share.waiting++
     this.waiting++
@@ -168,7 +181,7 @@ export class Admission {
     this.waiting--
   }
 
-  /** A piece of a body arrived: it is kept in memory until `release`, or refused. */
+  /** Counts a piece of a body in memory, until `release`, or refuses it. */
   hold(share: Share, bytes: number): LaurelError | undefined {
     if (!this.#mayHold(share, bytes)) return this.#refuse("bodies")
     share.bodiesBytes += bytes
@@ -176,13 +189,13 @@ export class Admission {
     return undefined
   }
 
-  /** A body, or what had arrived of it, is not in memory any more. */
+  /** A body, or the part of it that had arrived, is no longer in memory. */
   release(share: Share, bytes: number): void {
     share.bodiesBytes -= bytes
     this.bodiesBytes -= bytes
   }
 
-  /** A request has its reply, or its caller is gone. */
+  /** A request has its reply, or its caller has disconnected. */
   left({ bodyBytes, share, waiting }: Pick<Exchange, "bodyBytes" | "share" | "waiting">): void {
     if (share === undefined) return
     this.release(share, bodyBytes)
@@ -218,7 +231,9 @@ export class Admission {
     return true
   }
 
-  /** Behind a queue: in order of arrival up to the budget of a turn, then by shares. */
+  /**
+   * During a standing queue: admits in order of arrival up to the budget of a turn, then by shares.
+   */
   #mayPass(now: number, units: number, share: Share | undefined): boolean {
     const { overloadBudgetMs, overloadTurnUnitsMin } = this.#bounds
     const early =
@@ -265,9 +280,12 @@ export class Admission {
   }
 }
 
-/** One long turn alone is a pause, of the garbage collector or of the machine; what came meanwhile makes the next one long too. */
+/**
+ * One long turn is a pause, of the garbage collector or of the machine. The requests that arrive
+ * during a pause make the next turn long, too.
+ */
 const longTurnsMin = 2
-/** Turns that get shorter this quickly work off what a pause has left. */
+/** Turns that shorten this fast work off the queue of a pause. */
 const shrinkingShare = 0.75
 
 const overloaded = laurelError("overloaded", "Nothing was changed. Retry later.", {

@@ -1,6 +1,6 @@
 /**
- * Authentication. The key or token of a connection that repeats the same `Authorization` is hashed once, until any key changes
- * or the token expires.
+ * Authentication. A connection that repeats the same `Authorization` has its key or token hashed
+ * once, until any key changes or the token expires.
  */
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
@@ -14,11 +14,11 @@ import type { FairShares, Share } from "../request/FairShares.ts"
 import { bearerKey } from "../request/RequestParts.ts"
 
 /*
- * Whether a request comes from where its key or token may be used. A user token has the origins of the key that made it, and is not
- * bound to that key's addresses: the key stays on a server, its tokens go to users.
+ * Restrictions of the address and origin of requests. A user token has the origins of the key that
+ * made it, but not the key's addresses: the key stays on a server, and its tokens go to users.
  */
 
-/** The refusal of a request; a request without `Origin` comes from no page of a browser. */
+/** The refusal because of the address or the origin. Only pages in browsers send `Origin`. */
 const restrictionRefusal = (
   { environmentName, kind, restrictions = nowhere }: Caller,
   request: IncomingMessage,
@@ -65,12 +65,12 @@ const notBearer = unauthorized(`The Authorization header has another form. ${how
 const malformed = unauthorized(
   "This is not the text of a key: a key begins with lk_, and a character may be missing or mistyped. Copy the whole key.",
 )
-/** The same for a key or token that is unknown, expired or revoked: nobody learns which. */
+/** One text for unknown, expired and revoked keys, so that the reply does not tell which it is. */
 const notInForce = unauthorized(
   "No key or token in force on this server has this text. Each server has the keys of its own data directory.",
 )
 
-/** What is wrong with a header that names no caller, as far as its form tells. */
+/** The refusal of a header without a valid key, as specific as the header's form allows. */
 const refusalOf = (header: string | undefined): LaurelError<"unauthorized"> => {
   if (header === undefined) return missing
   if (/^bearer *$/i.test(header)) return empty
@@ -79,7 +79,7 @@ const refusalOf = (header: string | undefined): LaurelError<"unauthorized"> => {
   return isKeyText(key) || looksLikeToken(key) ? notInForce : malformed
 }
 
-/** A caller and its environment's share. */
+/** A caller and the share of its environment. */
 export interface Known {
   readonly caller: Caller
   readonly share: Share
@@ -103,7 +103,7 @@ export class Authentication {
     this.#addressOf = addressOf
   }
 
-  /** The caller of a request that may use its key from where it comes; else the refusal. */
+  /** The caller of a request, or the refusal of a request that may not use its key. */
   check(request: IncomingMessage): Known | LaurelError {
     const known = this.of(request)
     if (known === undefined) return refusalOf(request.headers.authorization)
@@ -112,7 +112,7 @@ export class Authentication {
     return restrictionRefusal(caller, request, this.#addressOf) ?? known
   }
 
-  /** The caller of a request; `undefined`: no valid key. */
+  /** The caller of a request; `undefined` if it has no valid key. */
   of({ headers, socket }: IncomingMessage): Known | undefined {
     const header = headers.authorization
     if (header === undefined) return undefined

@@ -1,6 +1,6 @@
 /**
- * An authenticated request before its operation runs: collects the faults of all parts for one reply, and consumes the rate
- * limit once.
+ * An authenticated request before its operation runs. It collects the faults of all parts for one
+ * reply, and consumes the rate limit once.
  */
 import { Result } from "effect"
 import { type Accounts, isClient, type RateLimitState } from "../../accounts/Accounts.ts"
@@ -21,14 +21,14 @@ import { idempotencyOf } from "../request/RequestParts.ts"
 export class OpenRequest {
   readonly exchange: Exchange
   readonly operation: CompiledOperation
-  /** Decoded; `undefined` where faulty. */
+  /** The decoded parts; `undefined` for faulty ones. */
   params: unknown = undefined
   query: unknown = undefined
   headers: unknown = undefined
   readonly #accounts: Accounts["Service"]
   readonly #metrics: RequestMetrics
   readonly #faults: Array<Fault> = []
-  /** Units consumed before the cost is known. */
+  /** The units that were consumed before the cost was known. */
   #paid = 0
 
   constructor(
@@ -44,8 +44,8 @@ export class OpenRequest {
   }
 
   /**
-   * Checks the rate limit. An operation with its own cost consumes it once the body is decoded; until then the limit must
-   * only cover the announced bytes.
+   * Checks the rate limit. An operation with its own cost consumes units when the body is decoded;
+   * before that, the limit must only cover the announced bytes.
    */
   mayBegin(bodyBytes: number): boolean {
     const { exchange, operation } = this
@@ -55,7 +55,10 @@ export class OpenRequest {
     return this.#take(this.#accounts.look(caller, units), units)
   }
 
-  /** Consumes the cost of a body's bytes, before decoding; `false`: refused with 413 or 429. */
+  /**
+   * Consumes the cost of the body's bytes before the body is decoded. `false`: refused with 413 or
+   * 429.
+   */
   payForBody(bytes: number): boolean {
     const { exchange, operation } = this
     const units = wholeUnits(bytes)
@@ -71,14 +74,17 @@ export class OpenRequest {
     return undefined
   }
 
-  /** `true` without faults; else refuses with all faults, including those of the body. */
+  /**
+   * `true` if there are no faults. Otherwise refuses with all faults, including the faults of the
+   * body.
+   */
   settleFaults(body: Buffer): boolean {
     if (this.#faults.length === 0) return true
     this.refuse(invalidRequest(this.#withMore(this.#faults, body)))
     return false
   }
 
-  /** Refuses a faulty payload, decoded from `body`, together with the faults of the other parts. */
+  /** Refuses a faulty payload, decoded from `body`, with the faults of the other parts. */
   refusePayload(error: LaurelError, body: Buffer): void {
     const faults = [...this.#faults, ...(error.errors ?? [])]
     const together = error.code === "invalid_request" && faults.length > 0
@@ -89,7 +95,7 @@ export class OpenRequest {
     return allFaults(this.operation, faults, body, this.exchange.caller!)
   }
 
-  /** Whether a client names no user but its own; `false`: refused with 403. */
+  /** Checks that a client names no other user. `false`: refused with 403. */
   mayName(payload: unknown): boolean {
     const { exchange, operation, params, query } = this
     const caller = exchange.caller!
@@ -100,7 +106,9 @@ export class OpenRequest {
     return false
   }
 
-  /** The idempotency that the `Idempotency-Key` asks for, if the request has one. */
+  /**
+   * The idempotency that the request's `Idempotency-Key` asks for; `undefined` without the field.
+   */
   idempotency(body: Buffer): Idempotency | undefined {
     const { exchange, operation, params } = this
     const headers = this.headers as { readonly "idempotency-key"?: string }
@@ -110,7 +118,7 @@ export class OpenRequest {
       : idempotencyOf(key, operation, params, body, exchange.caller!.userId)
   }
 
-  /** Consumes the rest of the payload's cost; `false`: refused with 413 or 429. */
+  /** Consumes the rest of the payload's cost. `false`: refused with 413 or 429. */
   pay(payload: unknown): boolean {
     const { exchange, operation } = this
     if (operation.cost === undefined) return true
@@ -119,7 +127,10 @@ export class OpenRequest {
     return rest <= 0 || this.#take(this.#accounts.consume(exchange.caller!, rest), cost)
   }
 
-  /** `cost` is that of the whole request: one above the limit itself would be refused in every window. */
+  /**
+   * `cost` is the cost of the whole request. A cost above the limit itself would be refused in
+   * every window.
+   */
   #take(state: RateLimitState, cost: number): boolean {
     const { exchange } = this
     exchange.rateLimit = state
@@ -133,7 +144,9 @@ export class OpenRequest {
     return false
   }
 
-  /** A request refused before its cost is known counts as one, or by its body. */
+  /**
+   * Refuses the request. If its cost is not known yet, it counts as one request, or by its body.
+   */
   refuse(error: LaurelError, headers?: ReadonlyArray<string>): void {
     const { exchange, operation } = this
     if (operation.cost !== undefined && this.#paid === 0) {

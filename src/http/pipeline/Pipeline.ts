@@ -1,7 +1,8 @@
 /**
- * The path of a request: route → key → rate limit → scope → parts → body → operation → reply. Everything before the
- * operation is synchronous except reading the body. The operation runs in a fiber, single events without one. A caller that
- * leaves does not interrupt it, since its effect may already be under way.
+ * The path of a request: route → key → rate limit → scope → parts → body → operation → reply. All
+ * steps before the operation are synchronous, except reading the body. An operation runs in a
+ * fiber; a single event needs none. A caller that disconnects does not interrupt its operation,
+ * which may already have effects.
  */
 
 import { Cause, Effect, type Exit, Result } from "effect"
@@ -44,7 +45,7 @@ import { Admission } from "./Admission.ts"
 import { Authentication } from "./Authentication.ts"
 import { OpenRequest } from "./OpenRequest.ts"
 
-/** Sends what an operation answers. */
+/** Sends the reply of an operation. */
 const sendReply = (
   exchange: Exchange,
   status: number,
@@ -63,13 +64,13 @@ const sendReply = (
 export interface PipelineParts {
   readonly router: Router<HttpRoute>
   readonly accounts: Accounts["Service"]
-  /** Runs an operation; its log lines have the request's annotations. */
+  /** Runs an operation. Its log lines have the request's annotations. */
   readonly run: RunForRequest
   readonly metrics: RequestMetrics
   readonly admission?: Admission
   readonly pages?: Pages | undefined
   readonly watch?: RequestWatch
-  /** How long a client of a streamed reply may stall. */
+  /** The time for which a client of a streamed reply may stall. */
   readonly streamStallMs: number
 }
 
@@ -85,11 +86,11 @@ export class Pipeline implements RequestHandler {
   readonly #admission: Admission
   readonly #pages: PageRequests | undefined
   readonly watch: RequestWatch
-  /** New requests are refused. */
+  /** Whether new requests are refused. */
   draining = false
-  /** Requests of operations that wait for their reply. */
+  /** The number of requests of operations that wait for their reply. */
   inFlight = 0
-  /** Those that have ended. */
+  /** The number of requests that have ended. */
   requests = 0
 
   constructor(parts: PipelineParts) {
@@ -169,7 +170,7 @@ export class Pipeline implements RequestHandler {
     }
     if (isPreflight(request, path)) {
       exchange.metrics = this.#metrics.of("preflight")
-      // It has no key, so it counts as a request of nobody.
+      // A preflight has no key, so it has no share.
       if (this.#hasPlace(exchange, 0)) exchange.answerPreflight()
       return
     }
@@ -245,7 +246,9 @@ export class Pipeline implements RequestHandler {
     } else this.#withBody(open)
   }
 
-  /** Whether the request is admitted; if not, it was refused. Asked again in the same turn, the answer stays. */
+  /**
+   * Whether the request is admitted; otherwise it was refused. In the same turn the answer stays.
+   */
   #hasPlace(exchange: Exchange, bodyBytes: number): boolean {
     const admission = this.#admission
     if (exchange.turn !== 0 && exchange.turn === admission.turn) return true
@@ -257,7 +260,7 @@ export class Pipeline implements RequestHandler {
   readonly #shareOf = ({ request, share }: Exchange): Share | undefined =>
     share ?? this.#authentication.of(request)?.share
 
-  /** Whether its environment may have one more request; if not, it was refused. */
+  /** Whether the share admits the request; otherwise it was refused. */
   #hasShare(exchange: Exchange, share: Share, bodyBytes: number): boolean {
     return this.#settle(exchange, this.#admission.shareRefusal(share, bodyBytes))
   }
@@ -293,7 +296,7 @@ export class Pipeline implements RequestHandler {
       exchange.reading = false
       try {
         if (Result.isFailure(body)) open.refuse(body.failure)
-        // One that took its time finds out again whether there is a place.
+        // A body that arrived in a later turn is admitted again.
         else if (this.#hasPlace(exchange, 0) && this.#hasShare(exchange, share!, 0)) {
           this.#withPayload(open, body.success, mediaType)
         }
@@ -354,12 +357,12 @@ export class Pipeline implements RequestHandler {
         })
       : operation.handle(request)
     const exit = exitOf(answer)
-    // An answer that is there already needs no fiber.
+    // An operation that completes at once needs no fiber.
     if (exit !== undefined) settle(exit)
     else this.#run(answer, exchange).addObserver(settle)
   }
 
-  /** Never throws: a commit may be what calls. */
+  /** Sends an answer. It never throws, since a commit may call it. */
   #answer(
     exchange: Exchange,
     operation: CompiledOperation,
@@ -379,7 +382,7 @@ export class Pipeline implements RequestHandler {
     }
   }
 
-  /** A defect: the log gets the cause, the caller the request id. */
+  /** Handles a defect: the log gets the cause, and the caller the request id. */
   #failed(exchange: Exchange, cause: Cause.Cause<unknown>): void {
     if (Cause.hasInterruptsOnly(cause)) {
       exchange.refuse(shuttingDown)

@@ -1,13 +1,15 @@
 /**
- * One open stream of messages (Server-Sent Events). It starts after the last message that its client received, or now: it
- * reads the journal until it has caught up, then gets live messages from the hub, and falls back to the journal whenever its
- * client is too slow. So no message is skipped or sent twice.
+ * One open stream of messages (Server-Sent Events). It starts after the last message that its
+ * client received, or now. It reads the journal until it has caught up, then gets live messages
+ * from the hub, and returns to the journal whenever its client is too slow. So no message is
+ * skipped or sent twice.
  *
- * The stream of one user attaches to the hub at once, and reads what is missing from the user's history (`UserPast.ts`):
- * that costs what the user did, whereas the journal has what all users did.
+ * A stream of one user attaches to the hub at once, and reads the missed messages from the user's
+ * history (`UserPast.ts`). The history has the records of that user only; the journal has the
+ * records of all.
  *
- * After `streamHeartbeatMs` without a message, the stream sends its position: an `id` without data, which clients remember
- * and do not show. A client of rare messages resumes there.
+ * After `streamHeartbeatMs` without a message, the stream sends its position: an `id` without data,
+ * which clients remember and do not show. A client with rare messages resumes there.
  */
 import { Clock, Effect, Option, Stream } from "effect"
 import { type MessageName, messageId } from "../../domain/message/Message.ts"
@@ -27,20 +29,29 @@ export interface EventStreamOptions {
   readonly hub: StreamHub
   readonly environment: string
   readonly kinds: ReadonlySet<MessageKind>
-  /** Of one user; none: of the whole environment. */
+  /** The user of a user's stream; `undefined`: the stream of an environment. */
   readonly user?: { readonly id: string; readonly past: ReadPast } | undefined
-  /** The message after which it begins, whose record is in the journal; none: it begins now. */
+  /**
+   * The message after which the stream begins, whose record is in the journal; `undefined`: it
+   * begins now.
+   */
   readonly after: MessageName | undefined
-  /** The part of a user's past that was read already. */
+  /** The part of a user's past that was already read. */
   readonly begun?: UserPast | undefined
-  /** The place of a stream that begins now: its client resumes there if it is cut off before the first message. */
+  /**
+   * The position of a stream that begins now. Its client resumes there if it is disconnected before
+   * the first message.
+   */
   readonly position?: MessageName | undefined
-  /** Whether the caller's key is still good. */
+  /** Whether the caller's key is still active. */
   readonly mayGoOn: () => boolean
   readonly heartbeatMs?: number
 }
 
-/** The text of the stream. It ends when the key is revoked, or the journal no longer has its position. */
+/**
+ * The text of the stream. It ends when the key is revoked, or when the journal no longer has its
+ * position.
+ */
 export const eventStream = (options: EventStreamOptions): Stream.Stream<string> =>
   Stream.unwrap(
     Effect.gen(function* () {
@@ -61,7 +72,9 @@ export const eventStream = (options: EventStreamOptions): Stream.Stream<string> 
     }),
   )
 
-/** Sent at once, so that a proxy that waits for the first bytes of a body passes the stream on. */
+/**
+ * Text that is sent at once: some proxies pass on a stream only after the first bytes of its body.
+ */
 const headOf = ({ begun, position }: EventStreamOptions): string => {
   const id = position === undefined ? "" : `id: ${messageId(position)}\n`
   return `: open\nretry: ${limits.streamRetryMs}\n${id}\n${begun?.text ?? ""}`
@@ -72,11 +85,11 @@ class OpenStream {
   readonly #now: () => number
   readonly #heartbeatMs: number
   #subscriber: Subscriber | undefined
-  /** Comes before the next live message. */
+  /** The read that comes before the next live message. */
   #missed: Effect.Effect<string, FeedGone | LaurelError<StorageCode>> | undefined
-  /** The place behind what was sent, once that is known. */
+  /** The position after the messages that were sent; `undefined` until it is known. */
   #after: MessageName | undefined
-  /** The sequence of the next record to look at. */
+  /** The sequence of the next record to read. */
   #from: number
   #sentAt: number
   #checkedAt: number
@@ -108,10 +121,13 @@ class OpenStream {
     })
   })
 
-  /** Attaches to the hub where that leaves no gap; returns what has to be read before the next live message. */
+  /**
+   * Attaches to the hub if that leaves no gap. Returns the read that comes before the next live
+   * message.
+   */
   #connect(): Effect.Effect<string, FeedGone | LaurelError<StorageCode>> | undefined {
     const { hub, user } = this.#options
-    // The rest of a record that it sent in part comes from the past.
+    // If a record was sent in part, the rest of it is read from the past.
     const between = this.#after === undefined || this.#after.sequence < this.#from
     if (user === undefined) {
       if (!between || this.#from < hub.next) return this.#past
@@ -129,7 +145,7 @@ class OpenStream {
     hub.attach(this.#subscriber)
   }
 
-  /** The records before `until` that a user's stream has not sent. */
+  /** Reads the records before `until` that a user's stream has not sent. */
   #pastOf(
     read: ReadPast,
     until: number,
@@ -143,7 +159,7 @@ class OpenStream {
     })
   }
 
-  /** The next piece from the journal, which has the records of erased users for a while. */
+  /** The next piece from the journal, which may still have records of erased users. */
   readonly #past: Effect.Effect<string, FeedGone | LaurelError<StorageCode>> = Effect.gen(
     { self: this },
     function* () {
@@ -200,7 +216,8 @@ class OpenStream {
 
   #sent(text: string): string | undefined {
     const now = this.#now()
-    // No message leaves once the key has ended; a stream without messages ends with its next heartbeat.
+    // No message is sent after the key is revoked. A stream without messages ends at its next
+    // heartbeat.
     if (text !== "" || now - this.#checkedAt >= this.#heartbeatMs) {
       if (!this.#options.mayGoOn()) return undefined
       this.#checkedAt = now
@@ -212,5 +229,5 @@ class OpenStream {
   }
 }
 
-/** Records of one turn whose users may be read from disk, to know whether they were erased. */
+/** The records of one turn whose users may be read from disk, to check whether they were erased. */
 const erasuresTurnRecords = 64

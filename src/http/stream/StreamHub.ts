@@ -1,15 +1,16 @@
 /**
- * Distributes live messages to open streams: one fiber follows the feed for all of them, encodes each message once, and
- * queues it for the subscribers of its kind. A stream that falls behind is detached before its queue exceeds
- * `streamQueueBytesMax` (one of a user `userStreamQueueBytesMax`), and reads what it missed at its own pace until it has
- * caught up (`EventStream.ts`).
+ * Distributes live messages to open streams. One fiber follows the feed for all streams, encodes
+ * each message once, and queues it for the subscribers of its kind. A stream that falls behind is
+ * detached before its queue exceeds `streamQueueBytesMax` (`userStreamQueueBytesMax` for a user's
+ * stream). It then reads the missed messages at its own speed until it has caught up
+ * (`EventStream.ts`).
  *
- * Cost: a record costs what the streams of its environment and those of its user ask for, not how many streams there are.
- * The hub takes what has come every `streamCoalesceMs`, so that a busy server does not write to each socket for each
- * record.
+ * Cost: a record costs work for the streams of its environment and of its user only. The hub takes
+ * new records every `streamCoalesceMs`, so that a busy server does not write to each socket for
+ * each record.
  *
- * Nothing is sent of a user who was erased since: the hub asks before it queues a message, and the record of an erasure takes
- * what is queued of the user out of all queues.
+ * Messages about erased users are not sent: the hub checks before it queues a message, and the
+ * record of an erasure removes the user's messages from all queues.
  */
 import { Cause, Effect } from "effect"
 import { type MessageName, messageKindAt } from "../../domain/message/Message.ts"
@@ -19,26 +20,26 @@ import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 
-/** The subjects whose messages a stream sends: those of an environment, or one user. */
+/** The messages that a stream sends: all of an environment, or those of one user. */
 export interface StreamScope {
   readonly environment: string
   readonly userId?: string | undefined
 }
 
-/** A message that waits; `userId`: whom it is about. */
+/** A queued message. `userId` is the user that it is about. */
 interface Queued {
   readonly block: string
   readonly userId: string | undefined
 }
 
-/** A live stream, as the hub sees it. */
+/** A live stream, from the hub's view. */
 export class Subscriber {
-  /** Names its scope. */
+  /** The name of its scope. */
   readonly scope: string
   readonly kinds: ReadonlySet<MessageKind>
-  /** The first record that it wants. */
+  /** The sequence of the first record that it needs. */
   readonly from: number
-  /** It fell behind and must read from the journal. */
+  /** Whether it fell behind and must read the journal. */
   detached = false
   readonly #bytesMax: number
   #queue: Array<Queued> = []
@@ -54,7 +55,7 @@ export class Subscriber {
     this.from = from
   }
 
-  /** Queues a message; false when it does not fit any more. */
+  /** Queues a message. `false`: the queue has no room for it. */
   push(message: Queued, place: MessageName): boolean {
     this.#bytes += message.block.length
     if (this.#bytes > this.#bytesMax) return false
@@ -63,7 +64,7 @@ export class Subscriber {
     return true
   }
 
-  /** Drops what is queued of an erased user. */
+  /** Removes the messages about an erased user. */
   drop(userId: string): void {
     const kept = this.#queue.filter((message) => message.userId !== userId)
     if (kept.length === this.#queue.length) return
@@ -71,7 +72,7 @@ export class Subscriber {
     this.#bytes = kept.reduce((bytes, { block }) => bytes + block.length, 0)
   }
 
-  /** It can not be served live any more, and forgets what is queued. It is still to be woken. */
+  /** Stops live messages and empties the queue. The stream must still be woken. */
   detach(): void {
     this.detached = true
     this.#queue = []
@@ -84,7 +85,9 @@ export class Subscriber {
     wake?.()
   }
 
-  /** Takes what is queued, and the place of the last message of it; `undefined` when nothing is. */
+  /**
+   * Takes the queued messages and the position after the last one; `undefined` if there are none.
+   */
   take(): { readonly text: string; readonly place: MessageName } | undefined {
     if (this.#queue.length === 0) return undefined
     const text = this.#queue.map(({ block }) => block).join("")
@@ -93,7 +96,7 @@ export class Subscriber {
     return { text, place: this.#place! }
   }
 
-  /** Ends when something is queued, or it is detached. */
+  /** Ends when a message is queued, or when the stream is detached. */
   readonly ready = Effect.callback<void>((resume) => {
     if (this.#queue.length > 0 || this.detached) resume(Effect.void)
     else this.#wake = () => resume(Effect.void)
@@ -103,17 +106,20 @@ export class Subscriber {
 const scopeName = ({ environment, userId }: StreamScope): string =>
   userId === undefined ? environment : userScope(environment, userId)
 
-/** The name of the scope of one user: no id has a line break. */
+/** The scope of one user. No id has a line break. */
 export const userScope = (environment: string, userId: string): string =>
   `${environment}\n${userId}`
 
-/** How a message looks in a stream. */
+/** The form of a message in a stream. */
 const messageBlock = (entry: FeedEntry, index: number, kind: MessageKind): string => {
   const { id, text } = entry.message(index)
   return `id: ${id}\nevent: ${kind}\ndata: ${text}\n\n`
 }
 
-/** The messages of a record that are of these kinds; of the record at `after` those behind it. */
+/**
+ * The messages of a record that have one of these kinds. Of the record at `after`, only later
+ * messages.
+ */
 export const messageBlocks = (
   entry: FeedEntry,
   kinds: ReadonlySet<MessageKind>,
@@ -129,14 +135,14 @@ export const messageBlocks = (
   return text
 }
 
-/** The place behind all messages of a record. */
+/** The position after all messages of a record. */
 export const placeAfter = ({ record }: FeedEntry): MessageName => ({
   sequence: record.sequence,
   at: record.at,
   index: record.facts.length,
 })
 
-/** The place behind the newest durable record; `undefined` while there is none. */
+/** The position after the newest durable record; `undefined` if there is no record. */
 export const placeNow = (feed: Feed): Effect.Effect<MessageName | undefined> =>
   Effect.suspend(() => {
     const { head } = feed
@@ -149,13 +155,13 @@ export const placeNow = (feed: Feed): Effect.Effect<MessageName | undefined> =>
 export class StreamHub {
   readonly #feed: Feed
   readonly #isErased: Engine["Service"]["isErased"]
-  /** Those who are live, by scope. */
+  /** The live streams, by scope. */
   readonly #subscribers = new Map<string, Set<Subscriber>>()
   #count = 0
   #wanted: (() => void) | undefined
   /** The sequence of the next record to distribute; 0 without subscribers. */
   position = 0
-  /** The place behind what was handed out. */
+  /** The position after the distributed messages. */
   place: MessageName | undefined
 
   constructor({ feed, isErased }: Pick<Engine["Service"], "feed" | "isErased">) {
@@ -163,12 +169,14 @@ export class StreamHub {
     this.#isErased = isErased
   }
 
-  /** The first record of a stream that attaches now. */
+  /** The first record for a stream that attaches now. */
   get next(): number {
     return this.position === 0 ? this.#feed.head + 1 : this.position
   }
 
-  /** `subscriber.from` is `next` or later: an earlier one would miss messages. */
+  /**
+   * `subscriber.from` must be `next` or later: with an earlier one, the stream would miss messages.
+   */
   attach(subscriber: Subscriber): void {
     const { scope } = subscriber
     const others = this.#subscribers.get(scope)
@@ -187,7 +195,7 @@ export class StreamHub {
     if (others.size === 0) this.#subscribers.delete(scope)
   }
 
-  /** Whether a stream may want messages of the record. */
+  /** Whether a stream may need messages of the record. */
   #isWanting({ record: { subject } }: FeedEntry): boolean {
     if (subject.actor === "directory") return false
     if (this.#subscribers.has(subject.environment)) return true
@@ -202,7 +210,7 @@ export class StreamHub {
     else this.#wanted = () => resume(Effect.void)
   })
 
-  /** Follows the feed as long as there are streams. */
+  /** Follows the feed while there are streams. */
   readonly run = Effect.gen({ self: this }, function* () {
     while (true) {
       yield* this.#isWanted
@@ -217,7 +225,7 @@ export class StreamHub {
       const given = new Set<Subscriber>()
       for (const entry of entries) {
         if (!this.#isWanting(entry)) continue
-        // No erasure can follow the newest record.
+        // No erasure can come after the newest record.
         const { record } = entry
         const isErased = record.sequence < this.#feed.head && (yield* this.#isErased(record))
         if (!isErased) this.#give(entry, given)
@@ -235,7 +243,7 @@ export class StreamHub {
         this.place = undefined
       }),
     ),
-    // After any failure all streams read the journal, and the hub restarts.
+    // After a failure, all streams read the journal, and the hub restarts.
     Effect.catchCause((cause) => {
       this.#detachAll()
       if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)

@@ -1,17 +1,19 @@
 /**
- * The places of open streams, in two pools. Streams of an environment take places of the first: each message is sent to all of
- * them, so they are few. Of those one account of the dashboard has at most `streamsOfAccountMax`, so that its pages leave places
- * for API clients. Streams of one user take places of the second. A user who has `streamsOfUserMax` and opens one more loses
- * the oldest, since that is often of a phone that has left its network.
+ * The places of open streams, in two pools. Streams of an environment take places of the first
+ * pool. Each message is sent to all of them, so they are few. One account of the dashboard has at
+ * most `streamsOfAccountMax` of these places, so that its pages leave places for API clients.
+ * Streams of one user take places of the second pool. If a user has `streamsOfUserMax` streams and
+ * opens another one, the oldest ends, since it often belongs to a phone that has left its network.
  *
- * While places of a pool are free, an environment takes as many as its cap allows. When none is free, they are shared max-min
- * fairly: an environment that holds at least two fewer than the largest holder takes over a place of it, and the
- * newest stream of the largest holder ends. Its client reconnects with `Last-Event-ID`, so it misses no message. The
+ * While a pool has free places, an environment takes as many as its cap allows. When no place is
+ * free, the places are shared max-min fairly: an environment that holds at least two places fewer
+ * than the largest holder takes over one of its places, and the newest stream of the largest holder
+ * ends. That stream's client reconnects with `Last-Event-ID`, so it misses no message. The
  * difference of two keeps two environments from taking the same place from each other.
  *
- * A place is taken synchronously, before anything waits, so that no two openings see the same free place.
- * Cost: an end looks for its place among those of its environment; an opening while no place is free looks at every
- * environment that holds one.
+ * A place is taken synchronously, before any wait, so that two openings never get the same free
+ * place. Cost: an end searches the places of its environment. An opening without a free place reads
+ * the count of every environment that holds places.
  */
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { userScope } from "./StreamHub.ts"
@@ -25,7 +27,7 @@ export type StreamBounds = Record<
   number
 >
 
-/** Of one pool: places in all, in one environment, and of one holder. */
+/** The maximum number of places of one pool: in all, of one environment, and of one holder. */
 interface PoolBounds {
   readonly max: number
   readonly ofEnvironmentMax: number
@@ -34,7 +36,10 @@ interface PoolBounds {
 
 export class StreamPlace {
   readonly environment: string
-  /** The account of the dashboard, or the user; absent of a stream of an environment that an API key reads. */
+  /**
+   * The account of the dashboard, or the user; `undefined` for a stream of an environment that an
+   * API key opened.
+   */
   readonly holder: string | undefined
   readonly #leave: (place: StreamPlace) => void
   #end: (() => void) | undefined
@@ -50,20 +55,22 @@ export class StreamPlace {
     this.#leave = leave
   }
 
-  /** The stream has begun: `end` ends it early. Called at once where the place was lost meanwhile. */
+  /**
+   * The stream has begun. `end` ends it early, and is called at once if the place was already lost.
+   */
   begun(end: () => void): void {
     if (this.#state === "evicted") end()
     else this.#end = end
   }
 
-  /** Gives the place back. Later calls, and those after an eviction, change nothing. */
+  /** Returns the place. Further calls, and calls after an eviction, have no effect. */
   leave(): void {
     if (this.#state !== "held") return
     this.#state = "left"
     this.#leave(this)
   }
 
-  /** Gives the place back and ends the stream. */
+  /** Returns the place and ends the stream. */
   evict(): void {
     this.#state = "evicted"
     this.#leave(this)
@@ -94,12 +101,12 @@ export class StreamPlaces {
     )
   }
 
-  /** A place for a stream of all messages of an environment, or why there is none. */
+  /** A place for a stream of all messages of an environment, or a refusal. */
   take(environment: string, accountId?: string): StreamPlace | Refusal {
     return this.ofEnvironments.take(environment, accountId)
   }
 
-  /** A place for a stream of one user's messages, or why there is none. */
+  /** A place for a stream of one user's messages, or a refusal. */
   takeOfUser(environment: string, userId: string): StreamPlace | Refusal {
     return this.ofUsers.take(environment, userScope(environment, userId))
   }
@@ -112,13 +119,15 @@ const quotaExceeded = (detail: string) => laurelError("quota_exceeded", detail)
 class PlacePool {
   readonly #bounds: PoolBounds
   readonly #tooManyOfHolder: LaurelError<"quota_exceeded"> | "oldest ends"
-  /** Of each environment and of each holder, in the order in which they were taken. */
+  /** The places of each environment and of each holder, in the order in which they were taken. */
   readonly #held = new Map<string, Array<StreamPlace>>()
   readonly #ofHolder = new Map<string, Array<StreamPlace>>()
   readonly #tooManyHere: LaurelError<"quota_exceeded">
   #count = 0
 
-  /** `tooManyOfHolder`: what happens when a holder that has all its places asks for one more. */
+  /**
+   * `tooManyOfHolder`: the result for a holder that has all its places and asks for another one.
+   */
   constructor(bounds: PoolBounds, tooManyOfHolder: LaurelError<"quota_exceeded"> | "oldest ends") {
     this.#bounds = bounds
     this.#tooManyOfHolder = tooManyOfHolder
@@ -127,12 +136,12 @@ class PlacePool {
     )
   }
 
-  /** How many places are taken. */
+  /** The number of taken places. */
   get count(): number {
     return this.#count
   }
 
-  /** How many places an environment holds. */
+  /** The number of places that an environment holds. */
   countOf(environment: string): number {
     return this.#held.get(environment)?.length ?? 0
   }

@@ -1,8 +1,9 @@
 /**
- * Replies sent in pieces as fast as the client reads: large ones, which are never whole in memory, and endless ones. The
- * next piece is pulled once the socket has taken the last one. A client that leaves ends the stream; one that reads nothing
- * for `streamStallMs` is cut off. On an error the connection is cut, since the head is already sent: the client sees an
- * incomplete body. Such a reply is the last of its connection.
+ * Replies that are sent in pieces as fast as the client reads: large replies, which are never whole
+ * in memory, and endless ones. The next piece is pulled when the socket has taken the last one. If
+ * the client disconnects, the stream ends; if the client reads nothing for `streamStallMs`, the
+ * connection is closed. On an error the connection is closed, too, since the head was already sent:
+ * the client sees an incomplete body. Such a reply is the last one of its connection.
  */
 import type { ServerResponse } from "node:http"
 import { Cause, Data, Effect, Stream } from "effect"
@@ -15,11 +16,12 @@ import type { StreamPlace } from "./StreamPlaces.ts"
 export interface StreamedReply {
   readonly contentType: string
   readonly stream: Stream.Stream<string | Uint8Array, LaurelError>
-  /** More header fields, such as that of a file to save. */
+  /** Further header fields, such as the name of a file. */
   readonly headers?: HeaderList
   /**
-   * Of a stream without an end of its own. It ends cleanly when the place is lost, the caller sends no more, or the
-   * server shuts down; the place is given back when the reply has ended, or never began.
+   * The place of an endless stream. The stream ends cleanly when the place is lost, when the caller
+   * closes its side, or when the server shuts down. The place is returned when the reply has ended,
+   * or never began.
    */
   readonly place?: StreamPlace
 }
@@ -33,7 +35,7 @@ class Stalled extends Data.TaggedError("Stalled") {
 export class Streams {
   readonly #run: RunForRequest
   readonly #stallMs: number
-  /** Ends each endless reply under way. */
+  /** Functions that end the open endless replies. */
   readonly #endless = new Set<() => void>()
 
   constructor(run: RunForRequest, stallMs: number) {
@@ -41,7 +43,7 @@ export class Streams {
     this.#stallMs = stallMs
   }
 
-  /** Ends all endless replies, in good order. */
+  /** Ends all endless replies cleanly. */
   endEndless(): void {
     for (const end of this.#endless) end()
   }
@@ -77,7 +79,7 @@ export class Streams {
     response.once("close", interrupt)
     if (place !== undefined) {
       this.#endless.add(end)
-      // Otherwise a client that closed its side holds the place until the next heartbeat.
+      // Otherwise a client that closed its side would hold the place until the next heartbeat.
       request.socket.once("end", end)
     }
     fiber.addObserver((exit) => {
@@ -102,7 +104,7 @@ export class Streams {
     if (place !== undefined && request.socket.readableEnded) end()
   }
 
-  /** Ends a reply; a caller that does not take the rest in time is cut off. */
+  /** Ends a reply. If the client does not read the rest in time, the connection is closed. */
   #finish(response: ServerResponse): void {
     const cut = setTimeout(() => response.destroy(), this.#stallMs)
     response.once("close", () => clearTimeout(cut))
@@ -110,14 +112,14 @@ export class Streams {
   }
 }
 
-/** Ends when the caller has taken enough that more may be written. */
+/** Ends when the client has read enough that more can be written. */
 const write = (
   response: ServerResponse,
   piece: string | Uint8Array,
   stallMs: number,
 ): Effect.Effect<void, Stalled> =>
   Effect.suspend(() => {
-    // The end of the connection is about to interrupt this.
+    // The end of the connection is about to interrupt this effect.
     if (response.destroyed) return Effect.never
     if (piece.length === 0 || response.write(piece)) return Effect.void
     return timeoutOfRunning(drained(response), stallMs, () => Effect.fail(new Stalled()))

@@ -1,9 +1,11 @@
 /**
- * The messages of one user that a stream has missed, from the user's history. Its cost follows what the user did since;
- * the journal would have to be read with what all users did, once for each client that resumes after a restart.
+ * Reads the messages of one user that a stream has missed, from the user's history. The cost
+ * depends on the records of that user. The journal would cost the records of all users, once for
+ * each client that resumes after a restart.
  *
- * The history has nothing of before an erasure. A stream that resumes behind one is refused where the user is gone; where the
- * user was created once more it continues with `user.created`.
+ * The history starts after the last erasure of the user. A stream that resumes before an erasure is
+ * refused if the user no longer exists; if the user was created again, it continues with
+ * `user.created`.
  */
 import { Effect, Stream } from "effect"
 import type { MessageName } from "../../domain/message/Message.ts"
@@ -17,16 +19,16 @@ import { messageBlocks, placeAfter } from "./StreamHub.ts"
 export interface UserPast {
   /** The messages, oldest first. */
   readonly text: string
-  /** The place behind them; `undefined`: the user did nothing. */
+  /** The position after the messages; `undefined` if the user has no records. */
   readonly after: MessageName | undefined
-  /** All before this record is in the text. */
+  /** The text has all messages of the records before this one. */
   readonly until: number
 }
 
 /**
- * The user's messages behind `after` in the records before `until`. `undefined` where the user is gone, or where the records are
- * more than `userStreamPastRecordsMax` or the messages longer than `userStreamPastCharactersMax`: a client loads the user's state
- * sooner than those.
+ * Reads the user's messages after `after` in the records before `until`. `undefined` if the user
+ * does not exist, if there are more than `userStreamPastRecordsMax` records, or if the messages are
+ * longer than `userStreamPastCharactersMax`: for a client, loading the user's state is then faster.
  */
 export type ReadPast = (
   after: MessageName,

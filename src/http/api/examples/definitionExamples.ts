@@ -1,4 +1,4 @@
-/** Quests, rules, badges and the project, as Laurel shows them. */
+/** Quests, rules, badges, the project and webhooks in replies. */
 import {
   badgeId,
   countedBadgeId,
@@ -95,7 +95,7 @@ export const project = {
   tier: "free",
 } as const
 
-/* The actions seen: one in use, and one misspelt. */
+/* The actions of events: one that a rule uses, and a misspelt one. */
 
 export const actionsSeen = {
   actions: [
@@ -105,7 +105,7 @@ export const actionsSeen = {
   others: { count: 0, lastReceivedAt: null },
 } as const
 
-/* A file of definitions, and what it changes. */
+/* A file of definitions, and its changes. */
 
 export const definitionsFile = {
   settings: { timezone: "Europe/Berlin" },
@@ -159,9 +159,9 @@ export const fileDiff = {
   ],
 } as const
 
-/* Webhooks and their deliveries, as Laurel shows them. */
+/* Webhooks and their deliveries in replies. */
 
-/** Signs nothing: the text `example-example-example-example-` in base64. */
+/** A secret that signs nothing: the text `example-example-example-example-` in base64. */
 export const secret = "whsec_ZXhhbXBsZS1leGFtcGxlLWV4YW1wbGUtZXhhbXBsZS0="
 
 export const webhook = {

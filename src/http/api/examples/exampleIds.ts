@@ -1,6 +1,7 @@
 /**
- * The subjects of the reference's examples: one user, one moment, one thing of each kind. The examples of
- * replies that are built of these fit each other, and those that members have of their own.
+ * The subjects of the reference's examples: one user, one time, one definition of each kind. The
+ * examples of replies use them, so that they agree with each other and with the examples of single
+ * members.
  */
 export const time = "2026-11-01T09:30:00.000Z"
 export const later = "2026-12-01T00:00:00.000Z"
@@ -8,9 +9,9 @@ export const later = "2026-12-01T00:00:00.000Z"
 export const userId = "user-42"
 export const projectId = "prj_01a1fc1e64c07345932e273286b5ca30"
 export const questId = "qst_01a1fc1e64c07345932e273286b5ca30"
-/** Of "First lesson". */
+/** The id of "First lesson". */
 export const badgeId = "bdg_01a1fc1e64c07345932e273286b5ca30"
-/** Of "Ten lessons". */
+/** The id of "Ten lessons". */
 export const countedBadgeId = "bdg_01a1fc0b7d10766ab1c90c8a1f4de2b7"
 export const ruleId = "rul_01a1fc1e64c07345932e273286b5ca30"
 export const webhookId = "whk_01a1fc1e64c07345932e273286b5ca30"
@@ -20,8 +21,8 @@ export const spendId = "spd_0mi8k3f2a4c92"
 export const deliveryId = "dlv_0mi8k3f2a4c92_1"
 export const messageId = "msg_0mi8k3f2a4c92_1"
 
-/** The caller's own id of an event. */
+/** The caller's id of an event. */
 export const eventKey = "lesson-7-user-42"
 
-/** The one page of a list with one item. */
+/** The only page of a list with one item. */
 export const onlyPage = { total: 1, limit: 20, offset: 0, hasMore: false } as const

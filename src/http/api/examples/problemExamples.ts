@@ -1,4 +1,4 @@
-/** Detail and path in the example of each problem, in the server's own words. */
+/** The detail and the path of each problem's example, in the server's words. */
 import {
   badgeId,
   countedBadgeId,
@@ -9,7 +9,10 @@ import {
   webhookId,
 } from "./exampleIds.ts"
 
-/** The members of a problem that differ between occurrences: detail, and path of the request. */
+/**
+ * The members of a problem that differ between occurrences: the detail, and the path of the
+ * request.
+ */
 export interface Occurrence {
   readonly detail: string
   readonly instance: string

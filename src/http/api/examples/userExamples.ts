@@ -1,4 +1,4 @@
-/** A user, as the operations on users and the leaderboard show them. */
+/** A user in the replies of operations on users and the leaderboard. */
 import {
   badgeId,
   countedBadgeId,
@@ -15,7 +15,7 @@ import {
   userId,
 } from "./exampleIds.ts"
 
-/* Replies to events and rewards: what they did, would do, and what was taken back. */
+/* Replies to events, rewards, simulations and revocations. */
 
 export const earned = { earned: 50, total: 1250 } as const
 const noPoints = { earned: 0, total: 300 } as const
@@ -154,7 +154,7 @@ export const user = {
 
 export const userPage = { users: [user], ...onlyPage } as const
 
-/** With the quadratic curve of base 50, level 5 takes the xp from 1000 to 1500. */
+/** With the quadratic curve of base 50, level 5 is from 1000 to 1500 xp. */
 export const levelProgress = {
   xpAtStart: 1000,
   xpAtNext: 1500,
@@ -195,7 +195,7 @@ export const progress = {
 
 const at = Date.parse(time)
 
-/** The export leaves out much of the state here, and all records but one. */
+/** The example leaves out much of the state, and all records but one. */
 export const userExport = {
   exportedAt: time,
   user,
@@ -237,7 +237,7 @@ export const leaderboardEntry = {
   previousRank: 3,
 } as const
 
-/** The week from Monday, 26 October, in Berlin, where winter time began the day before. */
+/** The week from Monday, 26 October, in Berlin. Winter time began on the day before. */
 export const leaderboardPage = {
   window: {
     kind: "weekly",
@@ -257,7 +257,7 @@ export const userToken = {
   expiresAt: "2026-11-01T09:45:00.000Z",
 } as const
 
-/* Facts of a user's history, newest first, as one event and what came before it left them. */
+/* Facts of a user's history, newest first: one event and the facts before it. */
 
 const causeEvent = {
   kind: "event",
@@ -294,7 +294,7 @@ const causeRevocation = {
   spendId: null,
 } as const
 
-/** One of each kind. */
+/** One cause of each kind. */
 export const causes = [
   causeEvent,
   causeReward,
