@@ -27,7 +27,7 @@ const get = (path: string, key?: string | null, headers = {}) =>
 const event = { userId: "u", action: "A" }
 
 describe("a key", () => {
-  it("that is missing or malformed is told so; unknown and revoked ones get the same answer", async () => {
+  it("that is missing or malformed gets a specific refusal; unknown and revoked keys get the same one", async () => {
     const [gone, nobody] = [makeKeyText("sandbox"), makeKeyText("sandbox")]
     server.accounts.addKey(gone)
     server.accounts.revoke(gone)
@@ -59,7 +59,7 @@ describe("a key", () => {
     for (const body of bodies.values()) expect(body).not.toMatch(/lk_(test|live)/)
   })
 
-  it("may be sent with any case of its scheme", async () => {
+  it("may be sent with a scheme in any case", async () => {
     const reply = await get("/v1/leaderboard", null, { authorization: "bEARER lk_test_full" })
     expect(reply.status).toBe(200)
   })
@@ -110,7 +110,7 @@ describe("a key", () => {
   })
 })
 
-describe("a key that may be used from somewhere only", () => {
+describe("a restricted key", () => {
   const ranges = (...cidrs: ReadonlyArray<string>) => ({
     origins: undefined,
     addresses: new AddressRanges(cidrs),
@@ -120,7 +120,7 @@ describe("a key that may be used from somewhere only", () => {
     addresses: undefined,
   })
 
-  it("is refused from another address, which takes nothing from its rate limit", async () => {
+  it("is refused from another address, without cost for its rate limit", async () => {
     const restrictions = ranges("127.0.0.2/32", "::/0")
     const key = server.accounts.addKey("lk_test_elsewhere", { restrictions, limit: 1 })
     for (let asked = 0; asked < 3; asked++) {
@@ -137,7 +137,7 @@ describe("a key that may be used from somewhere only", () => {
     expect((await get("/v1/leaderboard", good)).status).toBe(200)
   })
 
-  it("does not believe an X-Forwarded-For unless the peer is a trusted proxy", async () => {
+  it("ignores X-Forwarded-For unless the peer is a trusted proxy", async () => {
     const restrictions = ranges("198.51.100.0/24")
     const key = server.accounts.addKey("lk_test_office", { restrictions })
     for (const forwarded of ["198.51.100.7", "::ffff:198.51.100.7", "x".repeat(8_192)]) {
@@ -167,7 +167,7 @@ describe("a key that may be used from somewhere only", () => {
     }
   })
 
-  it("is refused to pages of other origins, and knows no page where there is no Origin", async () => {
+  it("is refused to pages of other origins, and accepted without an Origin", async () => {
     const restrictions = pages("https://app.example:8443", "http://localhost:5173")
     const key = server.accounts.addKey("lk_test_pages", { restrictions })
     const ask = (origin?: string) =>
@@ -196,7 +196,7 @@ describe("a key that may be used from somewhere only", () => {
 })
 
 describe("a rate limit", () => {
-  it("is in every reply, and ends in 429 without effect", async () => {
+  it("is in every reply; beyond it, requests get 429 without effect", async () => {
     const key = server.accounts.addKey("lk_test_free", {
       tier: "free",
       limit: 3,
@@ -219,7 +219,7 @@ describe("a rate limit", () => {
     expect(refused.headers).toMatchObject({ "retry-after": "30", ratelimit: '"free";r=0;t=30' })
   })
 
-  it("counts the events of a batch; one that no window has room for gets 413 and counts as one", async () => {
+  it("counts the events of a batch; a batch above the limit gets 413 and counts as one request", async () => {
     const key = server.accounts.addKey("lk_test_batch", {
       tier: "free",
       limit: 5,
@@ -239,7 +239,7 @@ describe("a rate limit", () => {
     expect((await send(1)).status).toBe(429)
   })
 
-  it("counts a batch by its bytes where they are more than its events, before it is decoded", async () => {
+  it("counts a batch by its bytes if these count more than its events, before it is decoded", async () => {
     const { rateLimitUnitBytes: unit } = limits
     const limit = 20
     const key = server.accounts.addKey("lk_test_bytes", { tier: "free", limit, environment: "e:y" })
@@ -276,14 +276,14 @@ describe("a rate limit", () => {
     expect(await send(batch(7 * unit))).toEqual([200, 0])
   })
 
-  it("is not mentioned to a key without one", async () => {
+  it("is not in replies to a key without a limit", async () => {
     const { headers } = await get("/v1/leaderboard")
     expect(Object.keys(headers).filter((name) => name.includes("ratelimit"))).toEqual([])
   })
 })
 
 describe("a request id", () => {
-  it("is the caller's own, if it is sane", async () => {
+  it("is the caller's own if it is valid", async () => {
     for (const id of ["x", "a".repeat(128), "trace/1;b=2"]) {
       expect((await get("/healthz", null, { "x-request-id": id })).headers["x-request-id"]).toBe(id)
     }
@@ -347,7 +347,7 @@ describe("a path", () => {
     expect((await get("/api/v1/quests/..")).json.code).toBe("quest_not_found")
   })
 
-  it("that knows other methods says which", async () => {
+  it("with other methods lists them", async () => {
     const cases = [
       ["GET", "/v1/events", "POST"],
       ["DELETE", "/api/v1/quests", "GET, HEAD, POST"],
@@ -373,7 +373,7 @@ describe("a path", () => {
 })
 
 describe("a defect", () => {
-  it("answers 500 without its inside, and is logged once with the request id", async () => {
+  it("answers 500 without its cause, and is logged once with the request id", async () => {
     for (const user of ["defect", "throw"]) {
       const before = server.errors.length
       const { json, status, text } = await get(`/v1/users/${user}`)

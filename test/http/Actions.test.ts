@@ -15,7 +15,7 @@ describe("GET /v1/actions", () => {
     expect([status, json]).toEqual([200, { actions: [], others }])
   })
 
-  it("lists the actions of all events, the last received first, with what definitions know now", async () => {
+  it("lists the actions of all events, the last received first, and whether a definition names them", async () => {
     const place = new Place(server, "actions")
     const rule = { action: "LESSON_DONE", reward: { xp: 5 } }
     const ruleId = await place.create("/v1/rules", rule)

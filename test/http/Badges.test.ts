@@ -102,7 +102,7 @@ describe("badges", () => {
     ])
   })
 
-  it("stay with those who have them when they are archived, and are earned no more", async () => {
+  it("stay with their owners when they are archived, and cannot be earned any more", async () => {
     const place = newPlace()
     const criteria = { kind: "action_count", target: 1, action: "TAP" }
     const id = await place.create("/v1/badges", { name: "Tap", criteria })
@@ -117,7 +117,7 @@ describe("badges", () => {
     expect(problemOf(await place.patch(path, {}))).toEqual([409, "invalid_transition"])
   })
 
-  it("are not archived while rules or quests give them, and tell which", async () => {
+  it("are not archived while rules or quests give them, and the refusal names these", async () => {
     const place = newPlace()
     const badgeId = await place.create("/v1/badges", manual)
     const rule = await place.create("/v1/rules", { action: "A", reward: { badgeId } })
@@ -134,7 +134,7 @@ describe("badges", () => {
     ])
   })
 
-  it("are not known elsewhere", async () => {
+  it("answer 404 in other environments", async () => {
     const id = await newPlace().create("/v1/badges", manual)
     const elsewhere = newPlace()
     const path = `/v1/badges/${id}`
@@ -153,7 +153,7 @@ describe("the backfill of a badge", () => {
     }
   }
 
-  it("gives it to those who qualify already, and shows how far it is", async () => {
+  it("awards it to users who already qualify, and shows its progress", async () => {
     const place = newPlace()
     for (let count = 0; count < 3; count++) await place.track("ada", "TAP")
     await place.track("bob", "TAP")
@@ -193,7 +193,7 @@ describe("the backfill of a badge", () => {
     expect(second.headers["idempotency-replayed"]).toBe("true")
   })
 
-  it("is refused where nobody can qualify", async () => {
+  it("is refused for a badge for which nobody can qualify", async () => {
     const place = newPlace()
     const start = (id: string, body: object = {}) => place.post(`/v1/badges/${id}/backfill`, body)
     const given = await place.create("/v1/badges", manual)

@@ -99,7 +99,7 @@ describe("a batch", () => {
     expect(await xpOf("big")).toBe(10)
   })
 
-  it("of the largest size is applied in order, though it is decoded in many turns", async () => {
+  it("of the maximum size is applied in order, although it is decoded in many turns", async () => {
     const text = "x".repeat(8_000)
     const events = Array.from({ length: 1_000 }, (_, i) =>
       event(`large-${i % 7}`, { metadata: { i, text } }),
@@ -110,7 +110,7 @@ describe("a batch", () => {
     expect(totals).toEqual(events.map((_, i) => 10 * (Math.floor(i / 7) + 1)))
   })
 
-  it("of nothing but faults stays a small reply", async () => {
+  it("with only faulty events gets a small reply", async () => {
     const name = "ü".repeat(300)
     const bad = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [i + name, 1]))
     const { json, text } = await send(Array.from({ length: 1_000 }, () => bad))
@@ -121,7 +121,7 @@ describe("a batch", () => {
 })
 
 describe("a batch as NDJSON", () => {
-  it("has an event a line, with any line ending, and any number of blank lines", async () => {
+  it("has one event per line, with any line ending and any number of blank lines", async () => {
     const events = [event("n1"), event("n2")]
     const bodies = [
       lines(events),
@@ -172,7 +172,7 @@ describe("a batch as NDJSON", () => {
     expect((await sendLines("")).json.errors[0].code).toBe("too_short")
   })
 
-  it("is not taken for a single event", async () => {
+  it("is refused by the operation for single events", async () => {
     const { status } = await server.call("POST", "/v1/events", {
       body: lines([event("x")]),
       headers: { "content-type": "application/x-ndjson" },

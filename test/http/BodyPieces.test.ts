@@ -12,7 +12,7 @@ setFlagsFromString("--expose-gc")
 const collectGarbage: () => void = runInNewContext("gc")
 
 describe("A body in pieces of one byte", () => {
-  it("keeps a bounded number of them, and is read whole", async () => {
+  it("is kept in a bounded number of pieces, and is read whole", async () => {
     const count = 20 * limits.bodyPiecesMax + 7
     const request = new EventEmitter()
     const read = Promise.withResolvers<Buffer>()

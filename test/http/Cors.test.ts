@@ -51,14 +51,14 @@ describe("A preflight", () => {
     }
   })
 
-  it("is answered for any origin: the key decides at the request", async () => {
+  it("is answered for any origin, since the key decides when the request arrives", async () => {
     for (const origin of ["null", "http://localhost:5173", "capacitor://localhost", ""]) {
       const { headers, status } = await preflight("/v1/leaderboard", { origin })
       expect([status, headers["access-control-allow-origin"]]).toEqual([204, "*"])
     }
   })
 
-  it("is none elsewhere, or without what makes it one", async () => {
+  it("is not recognised outside the API, or without its header fields", async () => {
     for (const path of ["/dashboard", "/healthz", "/docs", "/", "/v1", "/V1/events", "/v10/x"]) {
       const { headers, status } = await preflight(path)
       expect([404, 405]).toContain(status)
@@ -70,7 +70,7 @@ describe("A preflight", () => {
     }
   })
 
-  it("with a body leaves the connection to the next request", async () => {
+  it("with a body leaves the connection usable", async () => {
     const socket = await server.connect()
     const reply = received(socket)
     socket.write(
@@ -81,7 +81,7 @@ describe("A preflight", () => {
     expect((await reply).match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 204", "HTTP/1.1 200"])
   })
 
-  it("takes nothing from a rate limit, and is counted as an operation of its own", async () => {
+  it("does not count toward a rate limit, and has metrics of its own", async () => {
     const requests = () =>
       sampleValue(server.metrics.text(), "laurel_http_requests_total", {
         operation: "preflight",
@@ -100,7 +100,7 @@ describe("A reply to a page", () => {
   const get = (path: string, headers: Record<string, string> = {}, key?: string | null) =>
     server.call("GET", path, { headers, ...(key !== undefined && { key }) })
 
-  it("can be read by its script, with rate limit and request id", async () => {
+  it("can be read by the page's script, with rate limit and request id", async () => {
     const key = server.accounts.addKey("lk_test_limited", { limit: 100, tier: "free" })
     const { headers, status } = await get("/v1/leaderboard", { origin: page }, key)
     expect([status, headers["access-control-allow-origin"], headers.vary]).toEqual([
@@ -120,7 +120,7 @@ describe("A reply to a page", () => {
     expect(exposed).toEqual(expect.arrayContaining(["ratelimit", "retry-after", "x-request-id"]))
   })
 
-  it("has nothing of that without an Origin, or outside of the API", async () => {
+  it("has no CORS fields without an Origin, or outside the API", async () => {
     for (const [path, headers] of [
       ["/v1/leaderboard", {}],
       ["/healthz", { origin: page }],
@@ -222,7 +222,7 @@ describe("A key with origins", () => {
     expect(twice).toMatch(/^HTTP\/1\.1 403 /)
   })
 
-  it("is checked for each request of a connection, and costs nothing of the rate limit", async () => {
+  it("is checked for each request of a connection, without cost for the rate limit", async () => {
     const key = server.accounts.addKey("lk_test_turns", { restrictions: pages(page), limit: 2 })
     const ask = async (origin: string) =>
       (await server.call("GET", "/v1/leaderboard", { key, headers: { origin } })).status
@@ -231,7 +231,7 @@ describe("A key with origins", () => {
     expect(asked).toEqual([200, 403, 403, 200])
   })
 
-  it("says in few words which page may not use it, however long its origin is", async () => {
+  it("is refused with a short text, however long the page's origin is", async () => {
     const key = server.accounts.addKey("lk_test_long", { restrictions: pages(page) })
     const headers = { origin: `https://${"x".repeat(8_000)}` }
     const { json, text } = await server.call("GET", "/v1/leaderboard", { key, headers })
@@ -241,7 +241,7 @@ describe("A key with origins", () => {
 })
 
 describe("A key without origins", () => {
-  it("opens to pages of any, if it is publishable or of the sandbox", async () => {
+  it("may be used by pages of any origin if it is publishable or of the sandbox", async () => {
     const live = { environmentName: "production", environment: "prj_test:production" } as const
     for (const key of [
       server.accounts.addKey("lk_pub_test_any", { kind: "publishable" }),
@@ -255,7 +255,7 @@ describe("A key without origins", () => {
     }
   })
 
-  it("is refused to every page, if it is a secret key of production, with what to use instead", async () => {
+  it("is refused to every page if it is a secret key of production; the refusal says what to use instead", async () => {
     const live = { environmentName: "production", environment: "prj_test:production" } as const
     for (const [key, restrictions] of [
       ["lk_live_any", undefined],

@@ -81,7 +81,7 @@ const minimal = (id = "rul_a", more: object = {}) => ({
 })
 
 describe("A file of definitions", () => {
-  it("takes actions from users that the file does not list, and else writes nothing", async () => {
+  it("removes client actions that the file does not list, and writes nothing else", async () => {
     const [from, to] = [newPlace(), newPlace()]
     const file = await exported(from)
     expect(file.settings.clientActions).toEqual([])
@@ -92,7 +92,7 @@ describe("A file of definitions", () => {
     expect((await applied(to, file)).changes).toEqual([])
   })
 
-  it("brings everything from one environment to another, under the same ids", async () => {
+  it("copies all definitions from one environment to another, with the same ids", async () => {
     const [sandbox, production] = [newPlace(), newPlace()]
     await fill(sandbox)
     const file = await exported(sandbox)
@@ -116,7 +116,7 @@ describe("A file of definitions", () => {
     }
   })
 
-  it("applied again changes nothing and writes nothing, also with delete", async () => {
+  it("changes nothing and writes nothing when it is applied again, also with delete", async () => {
     const place = newPlace()
     await fill(place)
     const file = await exported(place)
@@ -130,7 +130,7 @@ describe("A file of definitions", () => {
     expect(await times()).toEqual(before)
   })
 
-  it("shows in its diff what differs, member by member, and changes nothing", async () => {
+  it("shows the differences member by member in its diff, and changes nothing", async () => {
     const place = newPlace()
     await applied(place, { rules: [minimal()] })
     const file = { rules: [minimal("rul_a", { cooldownSeconds: 5 }), minimal("rul_b")] }
@@ -162,7 +162,7 @@ describe("A file of definitions", () => {
     expect((await place.get("/v1/rules")).json.total).toBe(1)
   })
 
-  it("removes what it does not name only with delete", async () => {
+  it("removes definitions that it does not name only with delete", async () => {
     const place = newPlace()
     await fill(place)
     const less = { badges: [], quests: [], rules: [] }
@@ -173,7 +173,7 @@ describe("A file of definitions", () => {
     expect(settings.streaks.length).toBe(1)
   })
 
-  it("is refused whole, with all faults at once, for what it does not know or cannot mean", async () => {
+  it("is refused as a whole, with all faults at once", async () => {
     const place = newPlace()
     const reply = await send(place, "apply", {
       unknown: 1,
@@ -223,14 +223,14 @@ describe("A file of definitions", () => {
     }
   })
 
-  it("applied by many at once is applied once", async () => {
+  it("is applied once when many callers apply it at once", async () => {
     const place = newPlace()
     const rules = Array.from({ length: 50 }, (_, index) => minimal(`rul_${index}`))
     const replies = await Promise.all(Array.from({ length: 20 }, () => applied(place, { rules })))
     expect(replies.reduce((sum: number, { created }: Json) => sum + created, 0)).toBe(50)
   })
 
-  it("needs a key of full scope, but for the export, and has a bound in bytes", async () => {
+  it("needs a key of full scope except for the export, and has a bound in bytes", async () => {
     const place = newPlace()
     const key = server.accounts.addKey("lk_test_file_read", { scope: "read" })
     expect((await server.call("GET", "/v1/definitions", { key })).status).toBe(200)
@@ -248,7 +248,7 @@ describe("A file of definitions", () => {
     expect((await sized(limits.definitionsBytesMax + 1)).status).toBe(413)
   })
 
-  it("has ids of its own form, to their longest", async () => {
+  it("has ids of its own form, up to the maximum length", async () => {
     const place = newPlace()
     const longest = `rul_${"a".repeat(64)}`
     expect((await applied(place, { rules: [minimal(longest)] })).created).toBe(1)

@@ -595,7 +595,7 @@ describe("a definition", () => {
     ])
   })
 
-  it("has bounds of a multiplier only with one", async () => {
+  it("may have bounds of a multiplier only with a multiplier", async () => {
     const reply = await place.post("/v1/rules", {
       ...required.rule,
       multiplierMin: 1,
@@ -607,7 +607,7 @@ describe("a definition", () => {
     ])
   })
 
-  it("is created with nothing that is null, and with an end that is to come", async () => {
+  it("is refused at creation if a member is null, or if its end is in the past", async () => {
     for (const member of ["description", "steps", "startsAt", "prerequisites", "metadata"]) {
       const reply = await place.post("/v1/quests", { ...required.quest, [member]: null })
       expect(faultsOf(reply)).toEqual([[`/${member}`, "invalid_type"]])
@@ -671,7 +671,7 @@ describe("a definition", () => {
     }
   })
 
-  it("keeps __proto__ in its metadata a member like any other", async () => {
+  it("keeps __proto__ in its metadata like any other member", async () => {
     const body = '{"title":"T","reward":{"xp":1},"metadata":{"__proto__":{"x":1},"y":2}}'
     const created = await place.call("POST", "/v1/quests", { body })
     expect(created.text).toContain('"metadata":{"__proto__":{"x":1},"y":2}')

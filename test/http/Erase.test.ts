@@ -17,7 +17,7 @@ const tap = (userId: string, more: object = {}, headers = {}) =>
   server.call("POST", "/v1/events", { body: { userId, action: "TAP", ...more }, headers })
 
 describe("DELETE /v1/users/:id", () => {
-  it("erases the user, and names the date by which no copy is left", async () => {
+  it("erases the user, and replies with the date from which no copy is left", async () => {
     await tap("ada")
     const before = Date.now()
     const { headers, status, text } = await erase("ada")
@@ -34,7 +34,7 @@ describe("DELETE /v1/users/:id", () => {
     expect(json.entries.map(({ userId }: { userId: string }) => userId)).not.toContain("ada")
   })
 
-  it("names no date where the journal in PostgreSQL is kept for ever", async () => {
+  it("replies without a date if the journal in PostgreSQL is kept for ever", async () => {
     const clustered = await startServer({ bounds: { erasureMs: null } })
     try {
       await clustered.call("PUT", "/v1/users/ada", { body: { displayName: "Ada" } })
@@ -45,7 +45,7 @@ describe("DELETE /v1/users/:id", () => {
     }
   })
 
-  it("answers 404 the second time, and for an unknown user", async () => {
+  it("answers 404 for a second erasure, and for an unknown user", async () => {
     await tap("bob")
     expect((await erase("bob")).status).toBe(204)
     for (const id of ["bob", "nobody"]) {
@@ -54,7 +54,7 @@ describe("DELETE /v1/users/:id", () => {
     }
   })
 
-  it("leaves the id to a new user, to whom old ids and keys are new", async () => {
+  it("leaves the id to a new user, for whom earlier event ids and keys are unused", async () => {
     const headers = { "idempotency-key": "key-of-cora" }
     await tap("cora", { id: "t1" }, headers)
     await erase("cora")
@@ -69,7 +69,7 @@ describe("DELETE /v1/users/:id", () => {
     ])
   })
 
-  it("takes the user out of the kept answer of a batch", async () => {
+  it("removes the user from the kept answer of a batch", async () => {
     const headers = { "idempotency-key": "batch-with-dora" }
     const body = { events: ["dora", "emil", "dora"].map((userId) => ({ userId, action: "TAP" })) }
     const send = () => server.call("POST", "/v1/events/batch", { body, headers })
@@ -92,7 +92,7 @@ describe("DELETE /v1/users/:id", () => {
     expect((await get("/v1/users/dora")).status).toBe(404)
   })
 
-  it("needs a key that may write, of the same environment", async () => {
+  it("needs a key of the same environment that may write", async () => {
     await tap("finn")
     for (const scope of ["read", "ingest"] as const) {
       const key = server.accounts.addKey(`lk_test_${scope}`, { scope })

@@ -22,7 +22,7 @@ describe("The reference", () => {
     expect(withoutExample(json)).toEqual([])
   })
 
-  it("is searched to the last member for missing examples", () => {
+  it("is searched completely for missing examples", () => {
     const schemas = {
       Thing: {
         properties: {
@@ -73,7 +73,7 @@ describe("The reference", () => {
 })
 
 describe("Every example of a body", () => {
-  it("is taken by the operation that it stands at", async () => {
+  it("is accepted by its operation", async () => {
     const { json } = await server.call("GET", "/openapi.json", { key: null })
     const refused: Array<unknown> = []
     let sent = 0
@@ -113,7 +113,7 @@ const pieceOf = (body: Schema.Top): Schema.Top => {
 }
 
 describe("Every other example", () => {
-  it("is a value that its schema takes", () => {
+  it("is a value that its schema accepts", () => {
     const wrong: Array<unknown> = []
     const seen = new Set<SchemaAST.AST>()
     let checked = 0
@@ -160,8 +160,8 @@ describe("Every other example", () => {
   })
 })
 
-describe("The examples that no schema has", () => {
-  it("are of the types that they are declared with", async () => {
+describe("The examples outside of schemas", () => {
+  it("have their declared types", async () => {
     const { json } = await server.call("GET", "/openapi.json", { key: null })
     for (const [name, { example, schema }] of Object.entries<Json>(json.components.headers)) {
       expect([name, typeof example]).toEqual([name, schema.type.replace("integer", "number")])

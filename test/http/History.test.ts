@@ -78,7 +78,7 @@ describe("GET /v1/users/:id/history", () => {
     })
   })
 
-  it("is the same in pages of any size", async () => {
+  it("has the same facts in pages of any size", async () => {
     for (let turn = 0; turn < 12; turn++) await tap("bob")
     const whole = (await history("bob", "?limit=100")).json.facts
     expect(whole).toHaveLength(25)
@@ -91,7 +91,7 @@ describe("GET /v1/users/:id/history", () => {
     expect(kinds.facts).toEqual(whole.filter(({ kind }: Fact) => kind === "xp.earned"))
   })
 
-  it("continues after a page, also when newer facts arrived", async () => {
+  it("continues after a page, even if newer facts have arrived", async () => {
     for (let turn = 0; turn < 4; turn++) await tap("cora")
     const whole = (await history("cora")).json.facts
     const page = (await history("cora", "?limit=3")).json
@@ -100,7 +100,7 @@ describe("GET /v1/users/:id/history", () => {
     expect([...page.facts, ...rest.facts]).toEqual(whole)
   })
 
-  it("looks through a bounded part of a long history for one kind", async () => {
+  it("searches a bounded part of a long history for one kind", async () => {
     const count = limits.historyScanRecordsMax + 5
     for (let sent = 0; sent < count; sent += 1_000) {
       const size = Math.min(1_000, count - sent)
@@ -114,7 +114,7 @@ describe("GET /v1/users/:id/history", () => {
     expect(second.nextCursor).toBeNull()
   })
 
-  it("takes limits, kinds and cursors that there are, and no others", async () => {
+  it("accepts valid limits, kinds and cursors only", async () => {
     await tap("eva")
     for (const query of ["?limit=1", "?limit=100", "?kind=streak.broken", "?cursor=h1.0"]) {
       expect([query, (await history("eva", query)).status]).toEqual([query, 200])
@@ -151,7 +151,7 @@ describe("GET /v1/users/:id/history", () => {
 })
 
 describe("A cursor", () => {
-  it("names a place, the largest ones too", () => {
+  it("encodes any place, including the largest ones", () => {
     for (const sequence of [0, 1, 35, 36, Number.MAX_SAFE_INTEGER]) {
       for (const index of [0, 1, 1_000]) {
         expect(historyPositionOf(historyCursor({ sequence, index }))).toEqual({ sequence, index })

@@ -24,7 +24,7 @@ const reward = { type: "xp", amount: 5 }
 const xpOf = async (userId: string) => (await server.call("GET", `/v1/users/${userId}`)).json.xp
 
 describe("an Idempotency-Key", () => {
-  it("gets a repeat the first reply again, and changes nothing", async () => {
+  it("gives a repeat the first reply, and changes nothing", async () => {
     await start()
     const requests = [
       ["/v1/users/u/rewards", reward],
@@ -66,7 +66,7 @@ describe("an Idempotency-Key", () => {
     }
   })
 
-  it("is each environment's own", async () => {
+  it("is separate for each environment", async () => {
     await start()
     const other = server.accounts.addKey("lk_test_o", { environment: "prj_other:sandbox" })
     await post("/v1/users/u/rewards", "k", reward)
@@ -74,7 +74,7 @@ describe("an Idempotency-Key", () => {
     expect(apart.headers["idempotency-replayed"]).toBeUndefined()
   })
 
-  it("keeps refusals that the engine decided, but not those before it", async () => {
+  it("keeps refusals of the engine, but no earlier ones", async () => {
     await start()
     const body = { userId: "u", action: "QUEST_COMPLETE", metadata: { questId: "qst_none" } }
     const first = await post("/v1/events", "k", body)
@@ -95,7 +95,7 @@ describe("an Idempotency-Key", () => {
     }
   })
 
-  it("is refused when it is sent in two lines, the same or not, but may have a comma", async () => {
+  it("is refused when it is sent twice, equal or not, but may have a comma", async () => {
     await start()
     const send = (lines: string) => {
       const body = JSON.stringify(reward)
@@ -183,7 +183,7 @@ describe("an Idempotency-Key", () => {
     expect(again.json.results.map(idOf)).toEqual(first.json.results.map(idOf))
   })
 
-  it("of a batch with a failure of ours tries those events again", async () => {
+  it("of a batch with a failure of the server retries those events", async () => {
     let fails = true
     await start({
       wrapEngine: (engine) => ({
@@ -208,7 +208,7 @@ describe("an Idempotency-Key", () => {
     expect(again.json.rejected).toBe(0)
   })
 
-  it("of a batch that could not be taken at all gets the failure, and another chance", async () => {
+  it("of a batch that failed as a whole gets the failure, and may be repeated", async () => {
     let fails = true
     await start({
       wrapEngine: (engine) => ({

@@ -64,7 +64,7 @@ describe("POST /v1/events/import", () => {
     }
   })
 
-  it("takes the future as far as other events do", async () => {
+  it("accepts times in the future as far as other events do", async () => {
     const at = (ms: number) => new Date(Date.now() + ms).toISOString()
     const { json } = await send([
       event("ahead", { occurredAt: at(limits.occurredAtFutureMs) }),
@@ -77,7 +77,7 @@ describe("POST /v1/events/import", () => {
     ])
   })
 
-  it("stays silent, which other events do not", async () => {
+  it("sends no messages, unlike other events", async () => {
     await send([event("silent")])
     await server.call("POST", "/v1/events", { body: event("loud") })
     expect(recordsOf("silent").map(isSilent)).toEqual([true])
@@ -100,7 +100,7 @@ describe("POST /v1/events/import", () => {
     expect((await server.call("GET", "/v1/users/twice")).json.xp).toBe(20)
   })
 
-  it("takes NDJSON, and 1 to 1,000 events", async () => {
+  it("accepts NDJSON, and 1 to 1,000 events", async () => {
     const body = `${JSON.stringify(event("line"))}\n${JSON.stringify(event("line"))}\n`
     const lines = await server.call("POST", path, {
       body,

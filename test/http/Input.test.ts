@@ -119,7 +119,7 @@ describe("an event", () => {
     expect(({} as { x?: number }).x).toBeUndefined()
   })
 
-  it("has the same members whether their names are written plain or escaped, alone and in a batch", async () => {
+  it("has the same members whether their names are plain or escaped, alone and in a batch", async () => {
     const events = ["plain", "esc"].map((userId, escaped) => {
       const name = escaped ? "\\u005f_pr\\u006fto__" : "__proto__"
       const metadata = `{"a":{"${name}":{"x":1}},"${name}":null,"b":2}`
@@ -143,7 +143,7 @@ describe("an event", () => {
     expect((await post("/v1/events", body)).json.userId).toBe("last")
   })
 
-  it("may nest as deep as it likes without more than being refused", async () => {
+  it("is refused without harm, however deep it is nested", async () => {
     const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels)
     const nest = deep(30_000)
     expect(faultsOf(await post("/v1/events", nest))).toEqual([["", "invalid_type"]])
@@ -168,7 +168,7 @@ describe("an event", () => {
     expect(long.json.errors[0].pointer.length).toBeLessThan(110)
   })
 
-  it("tells at most so many over all its parts", async () => {
+  it("gets at most faultsMax faults over all parts of its request", async () => {
     const parameters = Array.from({ length: 1_500 }, (_, i) => `p${i}`).join("&")
     const members = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`m${i}`, 1]))
     const { json, status } = await server.call("POST", `/v1/quests?${parameters}`, {
@@ -181,7 +181,7 @@ describe("an event", () => {
 })
 
 describe("a body", () => {
-  it("that is no JSON is refused without being repeated", async () => {
+  it("that is not JSON is refused, and the refusal does not repeat it", async () => {
     const broken = ["", "{", '{"userId":"hush",}', "hush", "{} {}", "\ufeff{}", "NaN", "{'a':1}"]
     for (const body of broken) {
       const { json, status, text } = await post("/v1/events", body)
@@ -190,7 +190,7 @@ describe("a body", () => {
     }
   })
 
-  it("that is no UTF-8 is refused", async () => {
+  it("that is not UTF-8 is refused", async () => {
     const body = Buffer.concat([
       Buffer.from('{"userId":"'),
       Buffer.from([0xff, 0xc0]),
@@ -258,7 +258,7 @@ describe("a reward", () => {
     expect(faultsOf(reply)).toEqual([["/amount", code]])
   })
 
-  it("has a kind that exists, a reason and an id within their bounds", async () => {
+  it("has an existing kind, and a reason and an id within their bounds", async () => {
     expect(faultsOf(await grant({ type: "gold" }))).toEqual([["/type", "invalid_value"]])
     expect((await grant({ reason: emoji.repeat(500) })).status).toBe(200)
     expect(faultsOf(await grant({ reason: "r".repeat(501) }))).toEqual([["/reason", "too_long"]])
@@ -278,7 +278,7 @@ describe("a reward", () => {
     }
   })
 
-  it("tells the faults of path and body together", async () => {
+  it("gets the faults of path and body in one reply", async () => {
     const reply = await post("/v1/users/%00/rewards?x=1", { type: "xp" })
     expect(faultsOf(reply).toSorted()).toEqual([
       ["/amount", "missing"],
@@ -365,7 +365,7 @@ describe("a query", () => {
     expect(faultsOf(await get(`/v1/leaderboard?${query}`))).toEqual([[pointer, code]])
   })
 
-  it("names statuses that exist", async () => {
+  it("accepts existing statuses only", async () => {
     for (const status of ["draft", "scheduled", "active", "paused", "ended", "archived"]) {
       expect((await get(`/v1/quests?status=${status}`)).status).toBe(200)
     }
@@ -374,7 +374,7 @@ describe("a query", () => {
     ])
   })
 
-  it("is refused where none is known", async () => {
+  it("is refused by an operation without parameters", async () => {
     expect(faultsOf(await get("/v1/users/u?verbose=1"))).toEqual([
       ["query/verbose", "unknown_member"],
     ])

@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 
 describe("GET /v1/leaderboard with a window", () => {
-  it("lists users with the xp earned in it, level, name and previous rank", async () => {
+  it("lists users with the xp earned in the window, level, name and previous rank", async () => {
     expect(await read("window=daily")).toEqual({
       window: {
         kind: "daily",
@@ -69,7 +69,7 @@ describe("GET /v1/leaderboard with a window", () => {
     })
   })
 
-  it("shows a window that is over, by any date or time in it", async () => {
+  it("shows a past window for any date or time in it", async () => {
     const past = await read("window=daily&at=2026-11-03")
     expect(
       past.entries.map(({ rank, userId, xp }: Record<string, unknown>) => [rank, userId, xp]),
@@ -96,7 +96,7 @@ describe("GET /v1/leaderboard with a window", () => {
     expect((await read("window=weekly&at=2026-11-03")).total).toBe(4)
   })
 
-  it("takes a date as late as the end of the present window, and as early as is kept", async () => {
+  it("accepts dates from the first kept window to the end of the present one", async () => {
     expect(await faultsOf("window=daily&at=2026-11-04")).toEqual([200])
     expect(await faultsOf("window=daily&at=2026-11-05")).toEqual([
       400,
@@ -130,7 +130,7 @@ describe("GET /v1/leaderboard with a window", () => {
     ])
   })
 
-  it("tells all that is wrong with a query at once", async () => {
+  it("returns all faults of a query at once", async () => {
     expect(await faultsOf("window=hourly&at=soon&around=&limit=0")).toEqual([
       400,
       ["query/window", "invalid_value"],
@@ -142,7 +142,7 @@ describe("GET /v1/leaderboard with a window", () => {
 })
 
 describe("GET /v1/leaderboard around a user", () => {
-  it("centres the page on the user, and has the user's own place", async () => {
+  it("centres the page on the user, and has the user's own entry", async () => {
     const page = await read("window=weekly&around=ada&limit=1")
     expect(page.entries.map(({ userId }: Record<string, unknown>) => userId)).toEqual(["ada"])
     expect(page).toMatchObject({ offset: 2, limit: 1, total: 4, hasMore: true })
@@ -160,7 +160,7 @@ describe("GET /v1/leaderboard around a user", () => {
     expect([past.offset, past.me.rank]).toEqual([1, 3])
   })
 
-  it("shows the first page for who is not listed, and refuses who was never seen", async () => {
+  it("shows the first page for a user who is not listed, and answers 404 for an unknown user", async () => {
     const page = await read("window=daily&around=cyd&limit=2")
     expect([page.me, page.offset, page.entries.length]).toEqual([null, 0, 2])
     const { json, status } = await get("around=nobody")
@@ -168,13 +168,13 @@ describe("GET /v1/leaderboard around a user", () => {
     expect("me" in (await read("window=daily"))).toBe(false)
   })
 
-  it("is asked for without an offset", async () => {
+  it("is refused together with an offset", async () => {
     expect(await faultsOf("around=ada&offset=5")).toEqual([400, ["query/offset", "invalid_value"]])
   })
 })
 
 describe("A hidden user", () => {
-  it("is not listed in any window, and comes back to those that are open", async () => {
+  it("is not listed in any window, and returns to the open windows when no longer hidden", async () => {
     await server.call("PUT", "/v1/users/bob", { body: { hidden: true } })
     const listed = async () =>
       Promise.all(
@@ -193,7 +193,7 @@ describe("A hidden user", () => {
 })
 
 describe("After a restart", () => {
-  it("the windows are those that they were", async () => {
+  it("the windows are the same", async () => {
     const storage = new MemoryState()
     const first = await startServer({ clock, storage })
     const send = (running: TestServer, userId: string, amount: number) =>

@@ -55,7 +55,7 @@ describe("An actor that fails", () => {
     },
   )
 
-  it("by a member of a batch is found under the batch's id", async () => {
+  it("because of an event of a batch is logged under the batch's id", async () => {
     await start(failing)
     const events = [{ userId: "v", action: "A" }, explode]
     const headers = { "X-Request-Id": "my-own-id" }
@@ -68,7 +68,7 @@ describe("An actor that fails", () => {
   })
 })
 
-it("A request that fails here is in the log with method, path and cause, under its id", async () => {
+it("A request that fails with a defect is logged with method, path and cause, under its id", async () => {
   await start({
     wrapEngine: (engine) => ({
       ...engine,
@@ -89,7 +89,7 @@ it("A request that fails here is in the log with method, path and cause, under i
   ])
 })
 
-it("An event whose reply can not be made fails alone: it is in the log, and those that are committed with it are answered", async () => {
+it("An event whose reply cannot be made fails alone: it is logged, and events of the same commit are answered", async () => {
   await start({
     wrapEngine: (engine) => ({
       ...engine,

@@ -42,7 +42,7 @@ describe("matched in the reply to an event", () => {
     }
   })
 
-  it("is that of the first outcome for a duplicate", async () => {
+  it("is the same for a duplicate as in the first outcome", async () => {
     await place.post("/v1/events", event("LATER", "first"))
     const ruleId = await place.create("/v1/rules", { action: "LATER", reward: { xp: 5 } })
     const unknownThen = await place.post("/v1/events", event("LATER", "first"))
@@ -56,7 +56,7 @@ describe("matched in the reply to an event", () => {
     expect(knownThen.json).not.toHaveProperty("matched")
   })
 
-  it("is in a simulation, and in a preview as of the drafts", async () => {
+  it("is in a simulation, and in a preview according to the drafts", async () => {
     const simulated = await place.post("/v1/project/simulate", event("DRAFTED"))
     expect(simulated).toMatchObject({ status: 200, json: { matched: false } })
     const rule = { action: "DRAFTED", reward: { xp: 5 } }

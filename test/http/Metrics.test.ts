@@ -54,7 +54,7 @@ describe("The metrics of requests", () => {
     expect(seconds).toBeLessThan(60)
   })
 
-  it("count those that a rate limit refused, also when a batch is too large for the rest", async () => {
+  it("count those that a rate limit refused, also a batch that is too large for the rest of the limit", async () => {
     await start()
     const key = server.accounts.addKey("few", { limit: 3, tier: "free" })
     const batch = { events: [body, body, body] }
@@ -67,7 +67,7 @@ describe("The metrics of requests", () => {
     expect(value("laurel_rate_limited_requests_total", { tier: "pro" })).toBe(0)
   })
 
-  it("know how many wait for their reply, whether their callers stay or leave", async () => {
+  it("count the requests that wait for their reply, whether their callers stay or disconnect", async () => {
     const { gate, reached, wrapEngine } = gatedEvents()
     await start({ wrapEngine })
     const inFlight = () => value("laurel_http_requests_in_flight")
@@ -112,7 +112,7 @@ describe("The metrics of events", () => {
   })
 })
 
-it("A caller's own words never become a label", async () => {
+it("Text from callers never becomes a label", async () => {
   await start()
   await server.call("GET", "/v1/users/a-secret-name")
   await server.call("GET", "/a-secret-path")

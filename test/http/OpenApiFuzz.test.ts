@@ -21,7 +21,7 @@ it(`every reply is declared, and fits its schema (SEED=${seed})`, async () => {
   expect(successes.length).toBeGreaterThan(15)
 })
 
-it("a reply that the document does not declare is found", async () => {
+it("The check finds a reply that the document does not declare", async () => {
   const { json: document } = await server.call("GET", "/openapi.json", { key: null })
   const check = new ReplyCheck(document)
   const operation = operationsOf(document).find(
@@ -41,7 +41,7 @@ it("a reply that the document does not declare is found", async () => {
   }
 })
 
-it("a target that is too long is answered before its operation is known, which declares no such reply", async () => {
+it("A target that is too long gets a reply that no operation declares, since its operation is not known yet", async () => {
   const { json: document } = await server.call("GET", "/openapi.json", { key: null })
   const operation = operationsOf(document).find(({ path }) => path === "/v1/leaderboard")!
   const target = `/v1/leaderboard?userId=${"a".repeat(limits.headerBytesMax)}`

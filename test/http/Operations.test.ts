@@ -16,7 +16,7 @@ const freshKey = (name: string) =>
   server.accounts.addKey(`lk_test_${name}`, { environment: `prj_${name}:sandbox` })
 
 describe("POST /v1/events", () => {
-  it("creates the user and earns nothing where no rule matches", async () => {
+  it("creates the user and earns nothing if no rule matches", async () => {
     const { json, status } = await post("/v1/events", { userId: "new", action: "NOTHING" })
     expect(status).toBe(200)
     expect(json).toEqual({
@@ -45,7 +45,7 @@ describe("POST /v1/events", () => {
     expect(json.level).toEqual({ before: 1, after: 2 })
   })
 
-  it("answers an id it knows with the first outcome and changes nothing", async () => {
+  it("answers a known event id with the first outcome and changes nothing", async () => {
     const event = { userId: "once", action: "LESSON_DONE", id: "lesson-1" }
     const first = await post("/v1/events", event)
     const second = await post("/v1/events", { ...event, action: "OTHER" })
@@ -123,7 +123,7 @@ describe("GET /v1/users/:id", () => {
     })
   })
 
-  it("does not know a user who was never seen", async () => {
+  it("answers 404 for an unknown user", async () => {
     for (const path of ["/v1/users/nobody", "/v1/users/nobody/progress"]) {
       const { json, status } = await get(path)
       expect([status, json.code]).toEqual([404, "user_not_found"])
@@ -172,7 +172,7 @@ describe("The ids . and .., which URLs cannot hold", () => {
 })
 
 describe("GET /v1/users/:id/progress", () => {
-  it("shows how far the user is within the level, and the rank", async () => {
+  it("shows the progress within the level, and the rank", async () => {
     await post("/v1/users/bob/rewards", { type: "xp", amount: 999_999 })
     const { json } = await get("/v1/users/bob/progress")
     expect(json).toEqual({
@@ -223,7 +223,7 @@ describe("POST /v1/users/:id/rewards", () => {
 })
 
 describe("GET /v1/leaderboard", () => {
-  it("ranks users by xp, ties sharing a rank, first come first", async () => {
+  it("ranks users by xp; equal users share a rank and stand in order of arrival", async () => {
     const key = freshKey("board")
     const grant = (user: string, amount: number) =>
       server.call("POST", `/v1/users/${user}/rewards`, { key, body: { type: "xp", amount } })
@@ -294,7 +294,7 @@ describe("webhooks", () => {
     expect(json.url).toBe("http://example.com/b?c")
   })
 
-  it("are refused for addresses that lead inside", async () => {
+  it("are refused for addresses inside the network", async () => {
     const urls = [
       "http://127.0.0.1/",
       "http://2130706433/",

@@ -28,8 +28,8 @@ afterAll(() => server.stop())
 /** An object with one member of this name; as a literal, `__proto__` would be none. */
 const named = (name: string, value: unknown): object => Object.fromEntries([[name, value]])
 
-describe("A name that objects inherit is a name like any other", () => {
-  it("of a quest's step: it counts to its target, and completes the quest, over a restart", async () => {
+describe("A name that every object inherits works like any other", () => {
+  it("as a quest's step: it counts to its target, and completes the quest, over a restart", async () => {
     for (const key of keys) {
       const action = `STEP_${key.toUpperCase()}`
       const steps = [
@@ -69,7 +69,7 @@ describe("A name that objects inherit is a name like any other", () => {
     }
   })
 
-  it("of a streak: its days count, over a restart", async () => {
+  it("as a streak: its days count, over a restart", async () => {
     const streaks = keys.map((key) => ({ key, actions: [], freezes }))
     expect((await place.patch("/v1/project", { streaks })).status).toBe(200)
     const badges = await Promise.all(
@@ -91,7 +91,7 @@ describe("A name that objects inherit is a name like any other", () => {
     expect((await place.patch("/v1/project", { streaks: [] })).status).toBe(200)
   })
 
-  it("of a path in metadata finds own members only", async () => {
+  it("as a path in metadata: it finds own members only", async () => {
     for (const name of names) {
       const action = `PATH_${name.toUpperCase()}`
       const where = [{ path: `${name}.name`, op: "exists" }]
@@ -111,7 +111,7 @@ describe("A name that objects inherit is a name like any other", () => {
     }
   })
 
-  it("of a user, an event, a reward and an Idempotency-Key: none is taken for another's, over a restart", async () => {
+  it("as a user, an event, a reward and an Idempotency-Key: none is confused with another, over a restart", async () => {
     await place.create("/v1/rules", { action: "NAMED", reward: { xp: 2 } })
     for (const name of names) {
       const body = { userId: name, action: "NAMED", id: name }
@@ -140,7 +140,7 @@ describe("A name that objects inherit is a name like any other", () => {
     }
   })
 
-  it("of an attribute: it is kept", async () => {
+  it("as an attribute: it is kept", async () => {
     const attributes = Object.fromEntries(names.map((name) => [name, "x"]))
     for (const name of names) {
       const body = { attributes: named(name, "x") }
@@ -154,7 +154,7 @@ describe("A name that objects inherit is a name like any other", () => {
     expect((await place.get("/v1/users/attributes/history")).text).toContain('"__proto__":"x"')
   })
 
-  it("of a definition that is not there, and of a parameter that is not known", async () => {
+  it("as the id of a missing definition and as an unknown parameter: it is refused", async () => {
     for (const name of names) {
       for (const group of ["quests", "rules", "badges", "webhooks"]) {
         expect((await place.get(`/v1/${group}/${name}`)).status).toBe(404)

@@ -42,7 +42,7 @@ describe("A batch with Prefer: return=minimal", () => {
     expect(await xpOf(userId)).toBe(20)
   })
 
-  it("gets each refusal with the place of its event, as other batches do", async () => {
+  it("gets each refusal with the index of its event, as other batches do", async () => {
     const events = [
       event("mixed"),
       { userId: "", acton: "DONE" },
@@ -76,7 +76,7 @@ describe("A batch with Prefer: return=minimal", () => {
     })
   })
 
-  it("is refused as a whole where another batch is", async () => {
+  it("is refused as a whole in the same cases as other batches", async () => {
     outcome = "unknown"
     expect((await send([event("u"), event("u")])).json.code).toBe("storage_unavailable")
     outcome = "failed"
@@ -86,7 +86,7 @@ describe("A batch with Prefer: return=minimal", () => {
     outcome = undefined
   })
 
-  it("may have other preferences, also in other lines", async () => {
+  it("may have other preferences, also in repeated fields", async () => {
     const both = await send([event("p")], { prefer: "wait=5, return=minimal" })
     expect(both.headers["preference-applied"]).toBe("return=minimal")
     const body = JSON.stringify({ events: [event("p")] })
@@ -121,7 +121,7 @@ describe("A batch with Prefer: return=minimal", () => {
     expect(headers["preference-applied"]).toBeUndefined()
   })
 
-  it("and an Idempotency-Key is replayed in the form of the first reply", async () => {
+  it("is replayed in the form of the first reply under an Idempotency-Key", async () => {
     const minimal = { prefer: "return=minimal" }
     for (const path of ["/v1/events/batch", "/v1/events/import"]) {
       const short = { "idempotency-key": `short ${path}` }
@@ -155,7 +155,7 @@ describe("A batch with Prefer: return=minimal", () => {
     expect(again.json).toEqual({ accepted: 0, duplicates: 2, rejected: 0, refusals: [] })
   })
 
-  it("is refused with a field above the bound, and nothing changes", async () => {
+  it("is refused without effect if a field is above its bound", async () => {
     const longest = `return=minimal;a=${"b".repeat(limits.preferCharactersMax - 17)}`
     expect(longest).toHaveLength(limits.preferCharactersMax)
     const taken = await send([event("bounded")], { prefer: longest })

@@ -43,7 +43,7 @@ const wholePatch = (kind: Kind, { criteria, reward, ...rest }: Json): Json => {
 }
 
 describe("POST /v1/project/preview", () => {
-  it("tells what a simulation tells once the drafts are saved, for generated drafts and events", async () => {
+  it("returns what a simulation returns once the drafts are saved, for generated drafts and events", async () => {
     const { json: document } = await server.call("GET", "/openapi.json", {})
     const random = randomOf(11)
     const counts = { created: 0, changed: 0, refused: 0, given: 0 }
@@ -147,7 +147,7 @@ describe("POST /v1/project/preview", () => {
     expect((await place.get("/v1/users/u")).status).toBe(404)
   })
 
-  it("names all faults of all drafts and of the event below their members", async () => {
+  it("returns all faults of all drafts and of the event, with pointers below their members", async () => {
     const preview = (body: object) => newPlace().post("/v1/project/preview", body)
     const form = await preview({
       event: { userId: "", action: "A", x: 1 },

@@ -14,7 +14,7 @@ let places = 0
 const newPlace = () => new Place(server, `project${places++}`)
 
 describe("GET /v1/project", () => {
-  it("shows the settings before anything was set, and the tier of the key", async () => {
+  it("shows the default settings, and the tier of the key", async () => {
     const { json, status } = await newPlace().get("/v1/project")
     expect(status).toBe(200)
     expect(json).toEqual({
@@ -29,7 +29,7 @@ describe("GET /v1/project", () => {
     })
   })
 
-  it("has the name of the project's keys until it gets another", async () => {
+  it("has the name of the project's keys until it gets a name of its own", async () => {
     const place = newPlace()
     await Effect.runPromise(
       server.engine.askDirectory({
@@ -81,7 +81,7 @@ describe("PATCH /v1/project", () => {
     expect((await place.patch("/v1/project", { streaks: null })).json.streaks).toEqual([])
   })
 
-  it("gives every user the level of the new curve at once, and leaves xp alone", async () => {
+  it("gives every user the level of the new curve at once, and leaves xp unchanged", async () => {
     const place = newPlace()
     await place.post("/v1/users/ada/rewards", { type: "xp", amount: 650 })
     const level = async () => {
@@ -111,7 +111,7 @@ describe("PATCH /v1/project", () => {
     expect(await tap()).toEqual([])
   })
 
-  it("keeps a streak that a badge is earned by", async () => {
+  it("refuses to remove a streak by which a badge is earned", async () => {
     const place = newPlace()
     await place.patch("/v1/project", { streaks: [{ key: "daily" }] })
     const criteria = { kind: "streak", target: 7, streak: "daily" }
@@ -123,7 +123,7 @@ describe("PATCH /v1/project", () => {
     expect((await place.patch("/v1/project", { streaks: [] })).status).toBe(200)
   })
 
-  it("lists the actions that users may send themselves", async () => {
+  it("sets the actions that users may send with their tokens", async () => {
     const place = newPlace()
     const set = (clientActions: unknown) => place.patch("/v1/project", { clientActions })
     const most = Array.from({ length: limits.clientActionsMax }, (_, index) => `A${index}`)
@@ -143,7 +143,7 @@ describe("PATCH /v1/project", () => {
     ])
   })
 
-  it("is for each environment alone", async () => {
+  it("applies to one environment only", async () => {
     const place = newPlace()
     await place.patch("/v1/project", { name: "Mine" })
     expect((await newPlace().get("/v1/project")).json.name).not.toBe("Mine")
@@ -200,7 +200,7 @@ describe("POST /v1/project/simulate", () => {
     expect(again).toEqual({ ...json, duplicate: true })
   })
 
-  it("is refused where the event would be", async () => {
+  it("is refused if the event would be refused", async () => {
     const place = newPlace()
     const simulate = (body: object) => place.post("/v1/project/simulate", body)
     expect(
@@ -224,7 +224,7 @@ describe("POST /v1/project/simulate", () => {
     expect(problemOf(await simulate(none))).toEqual([404, "quest_not_found"])
   })
 
-  it("does not look at an Idempotency-Key, which stays free", async () => {
+  it("ignores an Idempotency-Key, which stays unused", async () => {
     const place = newPlace()
     await place.create("/v1/rules", { action: "TAP", reward: { xp: 1 } })
     const headers = { "idempotency-key": "k" }
@@ -242,7 +242,7 @@ describe("POST /v1/project/simulate", () => {
     expect((await place.get("/v1/users/u")).json.xp).toBe(1)
   })
 
-  it("needs a key that may do everything", async () => {
+  it("needs a key of full scope", async () => {
     for (const scope of ["read", "ingest"] as const) {
       const key = server.accounts.addKey(`lk_test_simulate_${scope}`, { scope })
       const body = { userId: "u", action: "A" }

@@ -18,18 +18,18 @@ const ask = (key: string, method: string, path: string, body?: unknown) =>
   server.call(method, path, { key, body })
 
 describe("A publishable key", () => {
-  it("opens boards, badges and quests, and no other operation", async () => {
+  it("may read leaderboards, badges and quests, and call no other operation", async () => {
     expect(operations().length).toBeGreaterThan(35)
     expect(await openedTo(asker(server), publishable, "user-42")).toEqual(publicReads)
   })
 
-  it("names no user", async () => {
+  it("may not name a user", async () => {
     const around = await ask(publishable, "GET", "/v1/leaderboard?around=user-42")
     expect([around.status, around.json.code]).toEqual([403, "insufficient_scope"])
     expect((await ask(publishable, "GET", "/v1/leaderboard?window=weekly")).status).toBe(200)
   })
 
-  it("shows no badge that is secret or archived", async () => {
+  it("reads no badge that is secret or archived", async () => {
     const criteria = { kind: "xp", target: 9 }
     const make = async (body: object): Promise<string> =>
       (await server.call("POST", "/v1/badges", { body: { criteria, ...body } })).json.id
@@ -51,7 +51,7 @@ describe("A publishable key", () => {
     }
   })
 
-  it("shows active quests alone", async () => {
+  it("reads active quests only", async () => {
     const make = async (body: object): Promise<string> =>
       (
         await server.call("POST", "/v1/quests", {

@@ -36,7 +36,7 @@ describe("POST /v1/quests", () => {
     })
   })
 
-  it("creates a quest with all that it says, which shows the same later", async () => {
+  it("creates a quest with all members, and shows the same members later", async () => {
     const place = newPlace()
     const badgeId = await place.create("/v1/badges", { name: "B", criteria: { kind: "manual" } })
     const first = await place.create("/v1/quests", { title: "First", reward })
@@ -102,7 +102,7 @@ describe("POST /v1/quests", () => {
 })
 
 describe("GET /v1/quests", () => {
-  it("lists quests in order, by status as it is now, in pages", async () => {
+  it("lists quests in order, filtered by present status, in pages", async () => {
     const place = newPlace()
     const create = (title: string, more: object = {}) =>
       place.create("/v1/quests", { title, reward, ...more })
@@ -142,7 +142,7 @@ describe("GET /v1/quests", () => {
 })
 
 describe("GET /v1/quests/:id", () => {
-  it("counts the users who are midway and those who are done", async () => {
+  it("counts the users with unfinished progress and those who completed the quest", async () => {
     const place = newPlace()
     const id = await place.create("/v1/quests", { title: "Two", reward, steps: [lessons] })
     await place.track("ada", "LESSON_DONE")
@@ -155,7 +155,7 @@ describe("GET /v1/quests/:id", () => {
     })
   })
 
-  it("does not know other quests, nor those of another environment", async () => {
+  it("answers 404 for unknown quests and for those of another environment", async () => {
     const id = await newPlace().create("/v1/quests", { title: "T", reward })
     const elsewhere = newPlace()
     for (const path of [`/v1/quests/${id}`, "/v1/quests/__proto__", "/v1/quests/%20"]) {
@@ -233,7 +233,7 @@ describe("PATCH /v1/quests/:id", () => {
     ])
   })
 
-  it("moves the status by hand where the contract allows it", async () => {
+  it("changes the status where the contract allows it", async () => {
     const place = newPlace()
     const path = `/v1/quests/${await place.create("/v1/quests", { title: "T", reward, status: "draft" })}`
     const move = async (status: string) => {
@@ -253,7 +253,7 @@ describe("PATCH /v1/quests/:id", () => {
     expect(problemOf(await place.delete(path))).toEqual([404, "quest_not_found"])
   })
 
-  it("keeps the progress of users midway, by the keys of the steps", async () => {
+  it("keeps users' unfinished progress, by the keys of the steps", async () => {
     const place = newPlace()
     const steps = [lessons, { key: "old", action: "OLD", target: 3 }]
     const id = await place.create("/v1/quests", { title: "Q", reward, steps })
@@ -272,7 +272,7 @@ describe("PATCH /v1/quests/:id", () => {
     expect(done.xp.earned).toBe(99)
   })
 
-  it("completes, at the next event, for whom the lowered target is met already", async () => {
+  it("completes at the next event for users who already reach a lowered target", async () => {
     const place = newPlace()
     const steps = [{ ...lessons, target: 5 }]
     const id = await place.create("/v1/quests", { title: "Q", reward, steps })
@@ -282,7 +282,7 @@ describe("PATCH /v1/quests/:id", () => {
     expect(json.quests).toMatchObject([{ questId: id, status: "completed" }])
   })
 
-  it("counts two changes that are sent at once, both", async () => {
+  it("applies both of two changes that are sent at once", async () => {
     const place = newPlace()
     const path = `/v1/quests/${await place.create("/v1/quests", { title: "T", reward })}`
     const members = Array.from({ length: 20 }, (_, index) => `m${index}`)
@@ -292,7 +292,7 @@ describe("PATCH /v1/quests/:id", () => {
     )
   })
 
-  it("can not close a circle of prerequisites, not even by two changes at once", async () => {
+  it("cannot make a cycle of prerequisites, not even by two changes at once", async () => {
     const place = newPlace()
     const [a, b] = [
       await place.create("/v1/quests", { title: "A", reward }),
@@ -309,7 +309,7 @@ describe("PATCH /v1/quests/:id", () => {
 })
 
 describe("DELETE /v1/quests/:id", () => {
-  it("archives it: it still shows, completes no more, and is gone for a second time", async () => {
+  it("archives the quest: it can still be read but not completed, and a second request gets 404", async () => {
     const place = newPlace()
     const id = await place.create("/v1/quests", { title: "T", reward })
     const path = `/v1/quests/${id}`
@@ -324,7 +324,7 @@ describe("DELETE /v1/quests/:id", () => {
     expect(problemOf(await place.patch(path, { title: "X" }))).toEqual([409, "invalid_transition"])
   })
 
-  it("expires the progress of users midway, and leaves completed users their rewards", async () => {
+  it("expires unfinished progress, and leaves rewards of completed users", async () => {
     const place = newPlace()
     const id = await place.create("/v1/quests", { title: "Two", reward, steps: [lessons] })
     for (const user of ["ada", "bob", "bob"]) await place.track(user, "LESSON_DONE")
@@ -338,7 +338,7 @@ describe("DELETE /v1/quests/:id", () => {
     expect((await place.track("ada", "LESSON_DONE")).json.quests).toEqual([])
   })
 
-  it("leaves a quest that others wait for, and tells which", async () => {
+  it("refuses to archive a prerequisite of other quests, and names them", async () => {
     const place = newPlace()
     const first = await place.create("/v1/quests", { title: "First", reward })
     const then = { title: "Then", reward, prerequisites: [first] }
@@ -351,7 +351,7 @@ describe("DELETE /v1/quests/:id", () => {
     expect((await place.delete(`/v1/quests/${first}`)).status).toBe(204)
   })
 
-  it("needs a key that may do everything", async () => {
+  it("needs a key of full scope", async () => {
     const place = newPlace()
     const path = `/v1/quests/${await place.create("/v1/quests", { title: "T", reward })}`
     for (const scope of ["read", "ingest"] as const) {

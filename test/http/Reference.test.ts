@@ -190,7 +190,7 @@ describe("/openapi.json", () => {
     expect([...undescribed]).toEqual([])
   })
 
-  it("says of every object without declared members that it takes any", async () => {
+  it("allows any members in every object without declared members", async () => {
     const { json } = await get("/openapi.json")
     expect(json.components.schemas.Event.properties.metadata).toMatchObject({
       type: "object",
@@ -262,7 +262,7 @@ describe("/openapi.json", () => {
     expect(QuestPatch.properties.endsAt.anyOf).toBeUndefined()
   })
 
-  it("uses the field's words", async () => {
+  it("uses the terms of the field", async () => {
     const { text } = await get("/openapi.json")
     const phrases =
       /\b(anew|(is|are|was|were) (told|had)|goes on|what became|as it should|whoever|by what|taken back|was there already|nothing is here|may not do this)\b/gi
@@ -305,7 +305,7 @@ describe("A file of the reference", () => {
     return { response, text: await response.text() }
   }
 
-  it("is sent compressed to those who take gzip, and plain to others", async () => {
+  it("is compressed for clients that accept gzip, and plain for others", async () => {
     const { text } = await get("/openapi.json")
     const compressed = await raw({ "accept-encoding": "br, gzip;q=0.5" })
     expect(compressed.response.headers.get("content-encoding")).toBe("gzip")
@@ -319,7 +319,7 @@ describe("A file of the reference", () => {
     }
   })
 
-  it("is not sent again to those who have it", async () => {
+  it("is answered with 304 for clients that have it", async () => {
     const { headers } = await get("/openapi.json")
     const etag = String(headers.etag)
     expect(etag).toMatch(/^W\/"[0-9a-f]{16}"$/)
@@ -355,7 +355,7 @@ describe("/", () => {
 })
 
 describe("/docs", () => {
-  it("loads nothing from elsewhere", async () => {
+  it("loads nothing from other servers", async () => {
     const page = await get("/docs")
     expect(page.headers["content-type"]).toBe("text/html; charset=utf-8")
     expect(page.headers["content-security-policy"]).toContain("default-src 'none'")
@@ -367,7 +367,7 @@ describe("/docs", () => {
     ])
   })
 
-  it("has a script that browsers keep", async () => {
+  it("has a script that browsers cache", async () => {
     const page = await get("/docs")
     const path = /src="([^"]+)"/.exec(page.text)![1]!
     const script = await get(path)
@@ -393,7 +393,7 @@ describe("the typed client", () => {
   const run = <A, E>(effect: Effect.Effect<A, E, HttpClient.HttpClient>) =>
     Effect.runPromise(Effect.provide(effect, FetchHttpClient.layer))
 
-  it("speaks with the server", async () => {
+  it("calls the server", async () => {
     const result = await run(
       Effect.gen(function* () {
         const client = yield* clientOf(fullKey)

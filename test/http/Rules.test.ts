@@ -44,7 +44,7 @@ describe("rules", () => {
     })
   })
 
-  it("are created with all that is said, and give by it", async () => {
+  it("are created with all members, and reward accordingly", async () => {
     const place = newPlace()
     const badgeId = await place.create("/v1/badges", { name: "B", criteria: { kind: "manual" } })
     const body = {
@@ -124,7 +124,7 @@ describe("rules", () => {
     expect((await place.get(path)).json).toEqual(emptied.json)
   })
 
-  it("count as they are now, for events from now on", async () => {
+  it("apply after a change to later events only", async () => {
     const place = newPlace()
     const id = await place.create("/v1/rules", { action: "TAP", reward: { xp: 5 } })
     const tap = async () => (await place.track("u", "TAP")).json.xp.earned
@@ -137,7 +137,7 @@ describe("rules", () => {
     expect((await place.get("/v1/users/u")).json.xp).toBe(12)
   })
 
-  it("are gone once they are deleted", async () => {
+  it("answer 404 after they are deleted", async () => {
     const place = newPlace()
     const path = `/v1/rules/${await place.create("/v1/rules", { action: "A", reward: { xp: 1 } })}`
     expect((await place.delete(path)).status).toBe(204)
@@ -147,7 +147,7 @@ describe("rules", () => {
     expect((await place.get("/v1/rules")).json.rules).toEqual([])
   })
 
-  it("must give something, also after a patch and in a preview", async () => {
+  it("must give a reward, also after a patch and in a preview", async () => {
     const place = newPlace()
     const fault = (at: string) => [[at, "missing"]]
     const nothing = [{}, { xp: 0 }, { xp: 0, points: 0 }]

@@ -56,7 +56,7 @@ describe("POST /v1/users/:id/points/spend", () => {
     expect(await pointsOf("ada")).toBe(300)
   })
 
-  it("is refused with 409 and the balance where points are missing; with 404 for unknown users", async () => {
+  it("is refused with 409 and the balance if points are missing, and with 404 for unknown users", async () => {
     await grant("poor", 3)
     const { json, status } = await spend("poor", { amount: 4 })
     expect([status, json.code, json.balance]).toEqual([409, "insufficient_points", 3])
@@ -66,7 +66,7 @@ describe("POST /v1/users/:id/points/spend", () => {
     expect((await server.call("GET", "/v1/users/nobody")).status).toBe(404)
   })
 
-  it("takes amounts up to its bound, and lists all faults of a body", async () => {
+  it("accepts amounts up to its bound, and lists all faults of a body", async () => {
     await grant("rich", limits.amountMax)
     const faults = async (body: unknown) =>
       (await spend("rich", body)).json.errors.map((fault: { pointer: string; code: string }) => [
@@ -90,7 +90,7 @@ describe("POST /v1/users/:id/points/spend", () => {
     expect((await spend("rich", longest)).json.points.total).toBe(0)
   })
 
-  it("with the id of an earlier spend returns the first outcome, also with another amount", async () => {
+  it("returns the first outcome for the id of an earlier spend, even with another amount", async () => {
     await grant("twice", 10)
     const first = await spend("twice", { amount: 6, id: "order-1", reason: "A" })
     for (const body of [
@@ -106,7 +106,7 @@ describe("POST /v1/users/:id/points/spend", () => {
     expect(reward.json.duplicate).toBe(false)
   })
 
-  it("does not remember a refused id: the same spend goes through once there are points", async () => {
+  it("does not remember a refused id: the same spend succeeds once there are points", async () => {
     await grant("later", 1)
     expect((await spend("later", { amount: 2, id: "o" })).status).toBe(409)
     await grant("later", 1)
@@ -145,7 +145,7 @@ describe("POST /v1/users/:id/points/spend", () => {
     }
   })
 
-  it("moves nobody on a leaderboard", async () => {
+  it("does not change a leaderboard", async () => {
     await server.call("POST", "/v1/users/ranked/rewards", { body: { type: "xp", amount: 9 } })
     await grant("ranked", 5)
     const board = () => server.call("GET", "/v1/leaderboard?around=ranked")

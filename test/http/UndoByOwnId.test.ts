@@ -52,7 +52,7 @@ const balancesOf = async (userId: string) => {
 }
 
 describe("Undo by the caller's own id", () => {
-  it("undoes once and names Laurel's id; Laurel's id then finds nothing, nor the other way round", async () => {
+  it("undoes once and returns Laurel's id, which then finds nothing, and vice versa", async () => {
     for (const kind of kinds) {
       const userId = `once-${kind}`
       await give(userId, "reward")
@@ -80,7 +80,7 @@ describe("Undo by the caller's own id", () => {
     expect((await balancesOf("odd")).xp).toBe(0)
   })
 
-  it("finds ids in the snapshot after a restart, and what was undone before it stays undone", async () => {
+  it("finds ids in the snapshot after a restart, and earlier undos stay", async () => {
     for (const kind of kinds) {
       const userId = `restarted-${kind}`
       await give(userId, "reward")
@@ -97,7 +97,7 @@ describe("Undo by the caller's own id", () => {
     }
   })
 
-  it("is of this user, environment and kind alone", async () => {
+  it("finds only ids of this user, environment and kind", async () => {
     await give("ada", "reward")
     for (const kind of kinds) await give("ada", kind, `of-${kind}`)
     const before = await balancesOf("ada")
@@ -123,7 +123,7 @@ describe("Undo by the caller's own id", () => {
     expect(problemOf(await place.get("/v1/users/nobody"))).toEqual([404, "user_not_found"])
   })
 
-  it("finds nothing from before an erasure, and what came after it", async () => {
+  it("finds no ids from before an erasure, and those from after it", async () => {
     for (const id of ["gone", "again"]) await give("eve", "event", id)
     await place.delete("/v1/users/eve")
     expect(problemOf(await undo("eve", "event", "gone"))).toEqual(notFound("event"))
@@ -134,7 +134,7 @@ describe("Undo by the caller's own id", () => {
     expect((await balancesOf("eve")).xp).toBe(0)
   })
 
-  it("of 50 at once, by either id, one goes through", async () => {
+  it("succeeds once for 50 requests at once, by either id", async () => {
     const eventId = idIn("event", await give("racer", "event", "raced"))
     await give("racer", "event", "kept")
     const replies = await Promise.all(
@@ -146,7 +146,7 @@ describe("Undo by the caller's own id", () => {
 })
 
 describe("An own id that looks like one of Laurel's", () => {
-  it("is found where the user has no such record of Laurel's", async () => {
+  it("is found if no record of the user has that id from Laurel", async () => {
     for (const kind of kinds) {
       const userId = `alike-${kind}`
       await give(userId, "reward")
@@ -165,7 +165,7 @@ describe("An own id that looks like one of Laurel's", () => {
     }
   })
 
-  it("means Laurel's where the user has both, also after that one was undone", async () => {
+  it("means the record with Laurel's id if the user has both, even after that record was undone", async () => {
     for (const kind of kinds) {
       const userId = `both-${kind}`
       await give(userId, "reward")

@@ -61,7 +61,7 @@ describe("GET /v1/users", () => {
     expect(await found("%F0%9F%98%80")).toEqual([])
   })
 
-  it("takes bounds from inside, and tells the others", async () => {
+  it("accepts values within the bounds, and reports each value outside them", async () => {
     const { searchCharactersMax } = limits
     for (const query of ["limit=1", "limit=100", `query=${"x".repeat(searchCharactersMax)}`]) {
       expect([query, (await get(`/v1/users?${query}`)).status]).toEqual([query, 200])
@@ -85,7 +85,7 @@ describe("GET /v1/users", () => {
 })
 
 describe("GET /v1/users/:id/export", () => {
-  it("is everything that is held about the user, and nothing of others", async () => {
+  it("returns all data about the user, and none about other users", async () => {
     await put("ada", { displayName: "Ada", attributes: { note: "ü" } })
     await server.call("POST", "/v1/events", {
       body: { userId: "ada", action: "TAP", metadata: { where: "home" } },
@@ -107,7 +107,7 @@ describe("GET /v1/users/:id/export", () => {
     expect(JSON.stringify(json)).not.toContain("somebody-else")
   })
 
-  it("is whole for a history of many pieces", async () => {
+  it("returns a history of many pieces completely", async () => {
     const count = 3_000
     for (let sent = 0; sent < count; sent += 500) {
       const messages = Array.from({ length: 500 }, (_, index) =>
@@ -123,7 +123,7 @@ describe("GET /v1/users/:id/export", () => {
     expect(numbers).toEqual(Array.from({ length: count }, (_, index) => count - 1 - index))
   })
 
-  it("is open to keys that read, and does not know who was never seen", async () => {
+  it("is open to read keys, and answers 404 for an unknown user", async () => {
     const read = server.accounts.addKey("lk_test_read", { scope: "read" })
     const ingest = server.accounts.addKey("lk_test_ingest", { scope: "ingest" })
     await put("bob")

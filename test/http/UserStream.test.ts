@@ -86,7 +86,7 @@ describe("The stream of one user", () => {
     expect(ids(all)).toEqual(expect.arrayContaining([...ids(ada), ...ids(odd)]))
   })
 
-  it("refuses what is not the id of a user", async () => {
+  it("refuses a text that is not the id of a user", async () => {
     const server = await start()
     const long = "x".repeat(limits.idCharactersMax)
     expect(await status(server, { userId: long })).toBe("200")
@@ -110,7 +110,7 @@ describe("The stream of one user", () => {
     }
   })
 
-  it("begins with its position, where a client resumes that was cut off before any message", async () => {
+  it("begins with its position, from which a client resumes that was disconnected before any message", async () => {
     const server = await start()
     await grant(server, "ada")
     for (const asked of [{}, { userId: "ada" }]) {
@@ -167,7 +167,7 @@ describe("The stream of one user", () => {
     expect(ids(resumed)).toEqual(expected.slice(4))
   })
 
-  it("does not resume where the messages after its place are gone", async () => {
+  it("does not resume if the messages after its position are gone", async () => {
     const storage = new MemoryState()
     const server = await start({ storage })
     for (const user of ["ada", "bob", "ada"]) await grant(server, user)
@@ -179,7 +179,7 @@ describe("The stream of one user", () => {
     expect(await status(server, { userId: "ada", lastEventId: "evt_1" })).toBe("400")
   })
 
-  it("does not resume over more records than its bound, however few messages they make", async () => {
+  it("does not resume over more records than its bound, however few messages they have", async () => {
     const storage = new MemoryState()
     const server = await start({ storage })
     await grant(server, "ada")
@@ -198,7 +198,7 @@ describe("The stream of one user", () => {
     expect(await status(server, asked)).toBe("410")
   })
 
-  it("tells of an erasure, and does not resume behind it with anything from before", async () => {
+  it("sends an erasure, and after it never resumes with earlier messages", async () => {
     const storage = new MemoryState()
     const server = await start({ storage })
     const live = await opening(server, { userId: "ada" })
@@ -224,7 +224,7 @@ describe("The stream of one user", () => {
     expect(ids(resumed)).toEqual(ids(live).slice(-3))
   })
 
-  it("ends the oldest where a user opens too many, which may take the place of the next", async () => {
+  it("ends the oldest stream if a user opens too many", async () => {
     const server = await start()
     const streams: Array<StreamClient> = []
     for (let count = 0; count < limits.streamsOfUserMax; count++) {
@@ -242,7 +242,7 @@ describe("The stream of one user", () => {
     await atLeast(bob, 3)
   })
 
-  it("takes no place of the streams of the environment, and none of those", async () => {
+  it("takes no place of the environment's streams, and these take none of its places", async () => {
     const server = await start({ bounds: { streamsOfEnvironmentMax: 1, userStreamsMax: 2 } })
     await opening(server, {})
     await opening(server, { userId: "ada" })
@@ -252,7 +252,7 @@ describe("The stream of one user", () => {
   })
 
   it.each(seeds(2))(
-    "gives every reader all about its user once, whoever comes and goes (SEED=%i)",
+    "gives every reader all messages about its user once, while readers come and go (SEED=%i)",
     async (seed) => {
       const random = new Random(seed)
       const storage = new MemoryState()
@@ -304,7 +304,7 @@ describe("The stream of one user", () => {
   )
 })
 
-describe("A reader of a user's stream that is slow", () => {
+describe("A slow reader of a user's stream", () => {
   /** The stream without HTTP, to be read piece by piece. */
   const reading = async (server: TestServer, userId: string, after?: MessageName) => {
     const { engine } = server
@@ -341,7 +341,7 @@ describe("A reader of a user's stream that is slow", () => {
     position === 0 || position > server.engine.feed.head
   const metadata = { text: "x".repeat(16_000) }
 
-  it("gets from the history what its queue had no room for", async () => {
+  it("gets the messages for which its queue had no room from the history", async () => {
     const storage = new MemoryState()
     const server = await start({ storage })
     await grant(server, "ada")
@@ -356,7 +356,7 @@ describe("A reader of a user's stream that is slow", () => {
     }
   })
 
-  it("ends where that is more than a client resumes with, which is refused then", async () => {
+  it("ends if these are too many to resume with, and resuming is then refused", async () => {
     const storage = new MemoryState()
     const server = await start({ storage })
     await grant(server, "ada")

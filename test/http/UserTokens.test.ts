@@ -83,7 +83,7 @@ describe("A token is made", () => {
   })
 })
 
-describe("A token opens", () => {
+describe("A token gives access to", () => {
   const own = [
     "GET /v1/stream",
     "GET /v1/users/:id",
@@ -98,7 +98,7 @@ describe("A token opens", () => {
     expect(await openedTo(ask, token, "ada")).toEqual([...publicReads, ...own].sort())
   })
 
-  it("nothing of another user, whether that one exists or not", async () => {
+  it("nothing of another user, whether that user exists or not", async () => {
     const token = await tokenFor("ada")
     for (const other of ["bob", "nobody", "Ada", "ada%20", "%61da2"]) {
       for (const operation of own.filter((operation) => operation.includes(":id"))) {
@@ -136,7 +136,7 @@ describe("A token opens", () => {
     }
   })
 
-  it("to pages of the origins of its key, or of all where that has none", async () => {
+  it("pages of its key's origins, or of all origins if the key has none", async () => {
     const listed = await createKey(server, { allowedOrigins: ["https://app.example"] })
     const live = await createKey(server, { environment: "production" })
     const bound = await tokenFor("ada", listed.key)
@@ -284,7 +284,7 @@ describe("With a token a user sends events", () => {
     expect((await ask(token, "GET /v1/users/cy")).json.xp).toBe(10)
   })
 
-  it("never of another user, and that one stays as it is", async () => {
+  it("never of another user, who stays unchanged", async () => {
     const history = async () => (await ask(secret, "GET /v1/users/bob/history")).json
     const before = await history()
     for (const userId of ["bob", "ADA", "ada\u0301"]) {
@@ -294,7 +294,7 @@ describe("With a token a user sends events", () => {
     expect(await codeOf(secret, "GET /v1/users/ADA")).toEqual([404, "user_not_found"])
   })
 
-  it("never with another action, nor once an action is taken off the list", async () => {
+  it("never with another action, nor with an action that was removed from the list", async () => {
     for (const headers of [{}, { "idempotency-key": "k" }]) {
       expect(await send({ userId: "ada", action: "BOUGHT" }, headers)).toEqual(forbidden)
       expect(await send({ userId: "ada", action: "QUEST_COMPLETE" }, headers)).toEqual(forbidden)
@@ -339,7 +339,7 @@ describe("With a token a user sends events", () => {
     }
   })
 
-  it("up to a limit of its own, which leaves other users and servers theirs", async () => {
+  it("up to a limit of its own, separate from those of other users and servers", async () => {
     const token = await tokenFor("eager")
     const event = { userId: "eager", action: "TAPPED" }
     const first = await ask(token, "POST /v1/events", event)

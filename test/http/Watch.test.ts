@@ -40,7 +40,7 @@ const watched = async (watch: WatchOptions, options: TestServerOptions = {}) => 
 }
 
 describe("The access log", () => {
-  it("has a line for each request: who by the id of the key, what, how much, how long, from where", async () => {
+  it("has one line for each request with the key's id, operation, size, duration and address", async () => {
     const { call, entries, lines } = await watched({})
     const reply = await call("POST", "/v1/events", { body: event })
     await call("GET", "/api/v1/users/nobody?token=in-the-query")
@@ -66,7 +66,7 @@ describe("The access log", () => {
     expect(lines.join()).not.toMatch(/in-the-query|unknown-secret|Bearer/)
   })
 
-  it("has no id of a user, known or not, and neither has a slow line or a span", async () => {
+  it("never shows the id of a user, known or not; neither does a slow line or a span", async () => {
     const { call, lines, server, spans } = await watched({ slowMs: 0, tracing: true })
     const headers = { traceparent: sampled }
     for (const path of [
@@ -83,7 +83,7 @@ describe("The access log", () => {
     expect([...lines, ...server.logs, JSON.stringify(spans)].join()).not.toContain("grace")
   })
 
-  it("can not be forged by a path or a request id: a line is one object in printable ASCII", async () => {
+  it("cannot be forged by a path or a request id: a line is one object in printable ASCII", async () => {
     const { call, entries, lines, raw } = await watched({})
     const id = 'x","status":200,"key":"key_forged","y":"'
     await call("GET", "/v1/leaderboard", { key: null, headers: { "x-request-id": id } })
@@ -108,7 +108,7 @@ describe("The access log", () => {
     expect(others[5]!.path).toBe(`/${"x".repeat(limits.loggedPathCharactersMax - 1)}...`)
   })
 
-  it("names the client that a trusted proxy names, and no other's", async () => {
+  it("shows the client that a trusted proxy names, and ignores other proxies", async () => {
     const headers = { "x-forwarded-for": "192.0.2.9, 203.0.113.7" }
     const ranges = new AddressRanges(["127.0.0.1/32"])
     for (const [field, address] of [
@@ -125,7 +125,7 @@ describe("The access log", () => {
     expect(open.entries()[0]!.address).toBe("127.0.0.1")
   })
 
-  it("has a stream once it has ended, with all of its bytes", async () => {
+  it("has a line for a stream when it has ended, with all of its bytes", async () => {
     const { connect, entries, lines } = await watched({})
     const socket = await connect()
     const request = `GET /v1/stream HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${fullKey}\r\n\r\n`
@@ -141,7 +141,7 @@ describe("The access log", () => {
     expect(entries()[0]!.bytes).toBeGreaterThan(0)
   })
 
-  it("has no status for a request whose client left, and has each request once", async () => {
+  it("has no status for a request whose client disconnected, and has each request once", async () => {
     const { gate, reached, wrapEngine } = gatedEvents()
     const { connect, entries, metrics } = await watched({}, { wrapEngine })
     const post = async (text: string) => {
@@ -182,7 +182,7 @@ describe("The access log", () => {
 })
 
 describe("A slow request", () => {
-  it("is in the log with what was asked and who, however many are slow: a bounded number", async () => {
+  it("is in the log with its operation and caller, up to a maximum number of lines", async () => {
     const { call, slowLines } = await watched({ slowMs: 0 })
     const startedAt = performance.now()
     const { headers } = await call("POST", "/v1/events", { body: event })
@@ -203,7 +203,7 @@ describe("A slow request", () => {
     })
   })
 
-  it("is none below the bound", async () => {
+  it("is not logged below the bound", async () => {
     const { call, logs } = await watched({ slowMs: 3_600_000 })
     await call("POST", "/v1/events", { body: event })
     expect(logs.join()).not.toContain("slow")
@@ -218,7 +218,7 @@ describe("The trace of a request", () => {
     }),
   }
 
-  it("is in all lines about it, and in spans of sampled ones that failed or were slow", async () => {
+  it("is in all of the request's lines, and in spans of sampled requests that failed or were slow", async () => {
     const world = await watched({ tracing: true }, broken)
     const { call, entries, logs, spans } = world
     const ask = (path: string, traceparent: string) =>
@@ -255,7 +255,7 @@ describe("The trace of a request", () => {
     expect(slow.slowLines().map((line) => line.traceId)).toEqual([traceId, undefined])
   })
 
-  it("is not looked at unless tracing is on", async () => {
+  it("is ignored unless tracing is on", async () => {
     const { call, entries, logs, spans } = await watched({ slowMs: 0 }, broken)
     await call("GET", "/v1/leaderboard", { headers: { traceparent: sampled } })
     expect(spans).toEqual([])
@@ -263,7 +263,7 @@ describe("The trace of a request", () => {
     expect(logs.join()).not.toContain(traceId)
   })
 
-  it("makes a bounded number of spans, whatever callers say of it", async () => {
+  it("makes a bounded number of spans, whatever callers send", async () => {
     const { call, spans } = await watched({ tracing: true, slowMs: 0, accessLog: undefined })
     const startedAt = performance.now()
     const count = 2 * limits.spansPerMinuteMax
@@ -275,7 +275,7 @@ describe("The trace of a request", () => {
     expect(spans.length).toBeLessThanOrEqual(limits.spansPerMinuteMax + back + 1)
   })
 
-  it("goes on with the webhooks of a sampled one, on each attempt, and with those of no other", async () => {
+  it("continues in each attempt of the webhooks of a sampled request, and of no other", async () => {
     const receiver = await receiving()
     receiver.answer = answer(503)
     const { call, server } = await watched(
@@ -325,7 +325,7 @@ describe("The trace of a request", () => {
   })
 })
 
-it("A server without settings says nothing of requests", async () => {
+it("A server without these settings logs no requests", async () => {
   const server = await startServer()
   try {
     await server.call("POST", "/v1/events", { body: event, headers: { traceparent: sampled } })

@@ -112,7 +112,7 @@ describe("A webhook", () => {
     expect(await refusal(server, "GET", `${path}/deliveries/dlv_1`)).toEqual(notFound)
   })
 
-  it("asks for 1 to 50 kinds", async () => {
+  it("has 1 to 50 kinds", async () => {
     const server = await starting()
     const { ask } = asking(server)
     const { id } = await ask("POST", "/v1/webhooks", { url: "https://example.com/", events: ["*"] })
@@ -143,7 +143,7 @@ describe("A webhook", () => {
     expect(await status(false, "production")).toBe(201)
   })
 
-  it("of another environment is not there", async () => {
+  it("of another environment answers 404", async () => {
     const server = await starting()
     const { ask } = asking(server)
     const { id } = await ask("POST", "/v1/webhooks", { url: "https://example.com/", events: ["*"] })
@@ -159,7 +159,7 @@ describe("A webhook", () => {
     }
   })
 
-  it("is refused a changed URL as it would be a first one", async () => {
+  it("is refused a changed URL for the same reasons as a first URL", async () => {
     const server = await starting()
     const { ask } = asking(server)
     const { id } = await ask("POST", "/v1/webhooks", { url: "http://out.test/", events: ["*"] })
@@ -180,7 +180,7 @@ describe("A webhook", () => {
     expect(await ask("GET", `/v1/webhooks/${id}`)).toMatchObject({ url: "http://out.test/" })
   })
 
-  it("gets one answer for names that are unknown and names that lead inside, and no name is looked up", async () => {
+  it("gets the same answer for unknown names and names inside the network, and no name is looked up", async () => {
     const asked: Array<string> = []
     const server = await starting({
       webhooks: {
@@ -202,7 +202,7 @@ describe("A webhook", () => {
     expect(asked).toEqual([])
   })
 
-  it("may be at localhost where the setting allows 127.0.0.0/8, although ::1 stays refused", async () => {
+  it("may be at localhost if the setting allows 127.0.0.0/8, although ::1 stays refused", async () => {
     const server = await starting({ webhooks: { resolve: makeResolve() } })
     const receiver = await receiving()
     const { ask } = asking(server)
@@ -215,7 +215,7 @@ describe("A webhook", () => {
     expect([status, json.errors[0].detail]).toEqual([400, notReachable])
   })
 
-  it("is refused with all that is wrong: form and address", async () => {
+  it("is refused with all faults of form and address", async () => {
     const server = await starting()
     const { ask } = asking(server)
     const { id } = await ask("POST", "/v1/webhooks", { url: "https://example.com/", events: ["*"] })
@@ -259,7 +259,7 @@ describe("A webhook", () => {
 })
 
 describe("Replacing a secret", () => {
-  it("signs with both for a while", async () => {
+  it("signs with both secrets during the grace period", async () => {
     const server = await starting()
     const receiver = await receiving()
     const { ask, grant, register } = asking(server)
@@ -287,7 +287,7 @@ describe("Replacing a secret", () => {
     expect(await signedBy(...all)).toEqual([false, false, false, true])
   })
 
-  it("is refused when too many sign already, until those before are ended", async () => {
+  it("is refused when too many secrets sign, until the previous ones are ended", async () => {
     const server = await starting()
     const { ask } = asking(server)
     const { id } = await ask("POST", "/v1/webhooks", { url: "https://example.com/", events: ["*"] })
@@ -298,7 +298,7 @@ describe("Replacing a secret", () => {
     await ask("POST", path)
   })
 
-  it("has a bounded grace, and tells a repeat the same secret", async () => {
+  it("has a bounded grace period, and returns the same secret to a repeat", async () => {
     const server = await starting()
     const { ask } = asking(server)
     const { id } = await ask("POST", "/v1/webhooks", { url: "https://example.com/", events: ["*"] })
@@ -375,7 +375,7 @@ describe("The log of a webhook", () => {
     }
   })
 
-  it("is read in pages, newest first, of all or of one status", async () => {
+  it("is read in pages, newest first, of all deliveries or of one status", async () => {
     const server = await starting({ webhooks: { schedule: [0] } })
     const receiver = await receiving()
     const { grant, register } = asking(server)
@@ -435,7 +435,7 @@ const failing = async (receiver: Receiver, server: TestServer) => {
   return { id: id as string, ended, delivery: delivery!, path }
 }
 
-describe("Delivering once more", () => {
+describe("Redelivery", () => {
   it("sends the same message with the same id, at once, and not again for the same key", async () => {
     const server = await starting({ webhooks: { schedule: [0] } })
     const receiver = await receiving()
@@ -463,7 +463,7 @@ describe("Delivering once more", () => {
     await receiver.atLeast(5)
   })
 
-  it("does not wait for the circuit to close, though the message is already in memory to be sent", async () => {
+  it("does not wait for the circuit to close, even if the message is already queued in memory", async () => {
     const server = await starting({ webhooks: { schedule: [0, 3_600_000] } })
     const receiver = await receiving()
     const { grant, register } = asking(server)
@@ -489,7 +489,7 @@ describe("Delivering once more", () => {
     expect(json).toMatchObject({ status: "succeeded", attempts: 1 })
   })
 
-  it("answers a repeat as before, also when the message could not be sent any more", async () => {
+  it("answers a repeat as before, even if the message can no longer be sent", async () => {
     const server = await starting({ webhooks: { schedule: [0] } })
     const receiver = await receiving()
     const { ask } = asking(server)
@@ -516,7 +516,7 @@ describe("Delivering once more", () => {
     expect((await redeliver("second")).status).toBe(404)
   })
 
-  it("is refused when the journal is gone", async () => {
+  it("is refused when the journal no longer has the message", async () => {
     const storage = new MemoryState()
     const first = await starting({ storage, webhooks: { schedule: [0] } })
     const receiver = await receiving()
@@ -537,7 +537,7 @@ describe("Delivering once more", () => {
     expect(await refusal(second, "POST", gone)).toEqual([410, "gone"])
   })
 
-  it("is refused where the user was erased since, also after one of the same id has come", async () => {
+  it("is refused if the user was erased, even after a new user with the same id", async () => {
     const server = await starting({ webhooks: { schedule: [0] } })
     const receiver = await receiving()
     const { ask, grant, register } = asking(server)
@@ -653,7 +653,7 @@ describe("Recovering", () => {
     expect(users.toSorted()).toEqual(["ada", "bob", "carl", "emil", "fred"])
   })
 
-  it("begins where it is asked to, and not in the future", async () => {
+  it("begins at the requested time, which must not be in the future", async () => {
     const server = await starting({ webhooks: { schedule: [0] } })
     const receiver = await receiving()
     const { ask, grant } = asking(server)
@@ -683,7 +683,7 @@ describe("Recovering", () => {
 })
 
 describe("A test", () => {
-  it("is sent at once, whatever the webhook asks for and however it got on", async () => {
+  it("is sent at once, whatever the webhook's kinds and earlier deliveries", async () => {
     const server = await starting({ webhooks: { schedule: [0, 3_600] } })
     const receiver = await receiving()
     const { ask, grant, register } = asking(server)
@@ -703,7 +703,7 @@ describe("A test", () => {
     expect(status).toBe("succeeded")
   })
 
-  it("reaches the one webhook that is tested", async () => {
+  it("reaches the tested webhook only", async () => {
     const server = await starting()
     const [one, other] = [await receiving(), await receiving()]
     const { ask, grant, register } = asking(server)

@@ -213,7 +213,7 @@ const decode = (kind: MessageKind, message: unknown): unknown =>
   })(message)
 
 describe("Each kind of message", () => {
-  it("of the catalogue is among those tried here", async () => {
+  it("of the catalogue is tested here", async () => {
     const { kinds } = await asking(server).ask("GET", "/v1/webhook-events")
     const offered = kinds.map(({ kind }: { readonly kind: MessageKind }) => kind)
     expect(Object.keys(causes).toSorted()).toEqual(offered.toSorted())
@@ -238,7 +238,7 @@ describe("Each kind of message", () => {
     expect(decode(kind, received.message)).toEqual(received.message)
   })
 
-  it("was signed, once each, and short", () => {
+  it("was signed, sent once, and short", () => {
     const others = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     for (const received of receiver.received) {
       expect(verify(received)).toEqual(received.message)
@@ -260,7 +260,7 @@ describe("Each kind of message", () => {
     expect(Math.abs(clock.currentTimeMillisUnsafe() / 1_000 - seconds)).toBeLessThan(60)
   })
 
-  it("stays away where history is imported", async () => {
+  it("is not sent for imported events", async () => {
     const { ask, grant, register } = asking(server)
     const other = await receiving()
     await register(other)

@@ -7,7 +7,7 @@ import { createArchive } from "../../../src/http/admin/AdminServer.ts"
 import type { Exchange } from "../../../src/http/request/Exchange.ts"
 import { limits } from "../../../src/Limits.ts"
 
-it.effect("an archive that waits for others is a reply that is never silent for long", () =>
+it.effect("the reply for an archive that waits for others sends a line every adminPulseMs", () =>
   Effect.gen(function* () {
     const lines: Array<string> = []
     const response = {

@@ -120,7 +120,7 @@ describe("The admin server", () => {
     }),
   )
 
-  it.live("lets nobody in without its token, whatever is asked", () =>
+  it.live("refuses every request without its token", () =>
     Effect.gen(function* () {
       const { ask } = yield* startAdmin()
       for (const authorization of ["", "Bearer", "Bearer ", "Bearer the-toke", `Basic ${token}`]) {
@@ -138,7 +138,7 @@ describe("The admin server", () => {
     }),
   )
 
-  it.live("tells the metrics to whoever can reach it, and nothing else without its token", () =>
+  it.live("serves metrics without its token, and nothing else", () =>
     Effect.gen(function* () {
       const { ask, metrics } = yield* startAdmin()
       metrics.counter("laurel_actor_failures_total").add(3)
@@ -153,7 +153,7 @@ describe("The admin server", () => {
     }),
   )
 
-  it.live("refuses names that are not its own, so that no page can read it by DNS rebinding", () =>
+  it.live("refuses a Host that is not its own, so that no page can read it by DNS rebinding", () =>
     Effect.gen(function* () {
       const { askAs } = yield* startAdmin()
       for (const path of ["/metrics", "/admin/keys", "/admin/archives", "/"]) {
@@ -169,7 +169,7 @@ describe("The admin server", () => {
     }),
   )
 
-  it.live("tells all other metrics when one can not be read, counts that, and goes on", () =>
+  it.live("serves all other metrics if one cannot be read, and counts the failure", () =>
     Effect.gen(function* () {
       const logs: Array<string> = []
       const logger = Logger.make((entry) => void logs.push(Logger.formatLogFmt.log(entry)))
@@ -193,7 +193,7 @@ describe("The admin server", () => {
     }),
   )
 
-  it.live("tells where the durable journal ends", () =>
+  it.live("returns the end of the durable journal", () =>
     Effect.gen(function* () {
       const { ask } = yield* startAdmin()
       const { body, status } = yield* ask("GET", "/admin/position")
@@ -219,7 +219,7 @@ describe("The admin server", () => {
     }),
   )
 
-  it.live("makes an archive, and tells line by line how it goes", () =>
+  it.live("makes an archive, and streams its progress line by line", () =>
     Effect.gen(function* () {
       const lines = [
         { progress: { activity: "Copying", done: 1, total: 2 } },
@@ -245,7 +245,7 @@ describe("The admin server", () => {
     }),
   )
 
-  it.live("tells why an archive could not be made, but not what a defect says", () =>
+  it.live("returns why an archive failed, but not the text of a defect", () =>
     Effect.gen(function* () {
       for (const [cause, told] of [
         [
@@ -264,7 +264,7 @@ describe("The admin server", () => {
     }),
   )
 
-  it.live("refuses to open a tunnel", () =>
+  it.live("refuses CONNECT", () =>
     Effect.gen(function* () {
       const { askAs } = yield* startAdmin()
       const { body, status } = yield* askAs("laurel", "example.com:443", "CONNECT")
@@ -272,7 +272,7 @@ describe("The admin server", () => {
     }),
   )
 
-  it.live("answers what it does not know with 404", () =>
+  it.live("answers unknown paths with 404", () =>
     Effect.gen(function* () {
       const { ask } = yield* startAdmin()
       for (const [method, path] of [
@@ -288,7 +288,7 @@ describe("The admin server", () => {
     }),
   )
 
-  it.live("names all that is wrong with a wish, and makes no key of it", () =>
+  it.live("returns all faults of a request for a key, and makes no key", () =>
     Effect.gen(function* () {
       const { ask } = yield* startAdmin()
       const strange = { environment: "moon", scope: "full", tier: "free", colour: "red" }

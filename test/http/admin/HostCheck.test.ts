@@ -4,7 +4,7 @@ import { hostCheck } from "../../../src/http/admin/AdminServer.ts"
 describe("The hosts of the admin address", () => {
   const allowed = hostCheck(["0.0.0.0", "Metrics.Internal", "laurel"])
 
-  it("are IP addresses, localhost and the names that are configured, with a port or without", () => {
+  it("are IP addresses, localhost and configured names, with or without a port", () => {
     for (const host of [
       "127.0.0.1",
       "127.0.0.1:8081",
@@ -39,7 +39,7 @@ describe("The hosts of the admin address", () => {
     }
   })
 
-  it("may be left out, as clients of HTTP/1.0 do and browsers do not", () => {
+  it("may be missing, as from clients of HTTP/1.0, but never from browsers", () => {
     expect(allowed(undefined)).toBe(true)
   })
 })

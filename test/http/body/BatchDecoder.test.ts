@@ -206,7 +206,7 @@ describe("a hostile batch", () => {
     expect(result).toMatchObject({ success: { events: [{ code: "invalid_request" }] } })
   })
 
-  it("of many events just within their bound is parsed one event a step", () => {
+  it("of many events just within their bound is parsed one event per step", () => {
     const members = Array.from({ length: 6_000 }, (_, i) => member(i)).join(",")
     const event = `{${start},${members}}`
     expect(event.length).toBeLessThan(limits.eventBytesMax)
@@ -251,7 +251,7 @@ describe("a batch of lines with bytes that are not UTF-8", () => {
   ]
 
   it.each(broken)(
-    "has its other lines, and a refusal in the place of each broken one (%j)",
+    "keeps its other lines, and has a refusal in the place of each broken one (%j)",
     (...bytes) => {
       const line = (...parts: ReadonlyArray<string | ReadonlyArray<number>>) =>
         Buffer.concat([...parts.map((part) => Buffer.from(part as string)), Buffer.from("\n")])
@@ -285,7 +285,7 @@ describe("a batch of lines with bytes that are not UTF-8", () => {
     ])
   })
 
-  it("is refused as a whole where it is one JSON object, which has no lines", () => {
+  it("is refused as a whole if it is one JSON object, which has no lines", () => {
     const { result } = finish(batchSteps(Buffer.from([0x7b, 0xff, 0x7d]), json))
     expect(faultsOf(result)).toEqual(["invalid_json"])
   })

@@ -90,7 +90,7 @@ describe.each([
     }
   })
 
-  it("may come in chunks with its head, or after it", async () => {
+  it("may arrive in chunks with its head, or after it", async () => {
     const chunks = [...bytes].map((byte) =>
       Buffer.concat([Buffer.from("1\r\n"), Buffer.of(byte), Buffer.from("\r\n")]),
     )
@@ -152,7 +152,7 @@ describe.each([
 describe("a body that is asked for late", () => {
   const openLate = () => open(ServerRequest, setImmediate)
 
-  it("is read whole, also when all of it has come", async () => {
+  it("is read whole, even if all of it has already arrived", async () => {
     const { next, socket } = await openLate()
     socket.write(Buffer.concat([Buffer.from(head), bytes]))
     expect(await next()).toEqual({ kind: "head" })

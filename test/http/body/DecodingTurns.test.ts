@@ -46,14 +46,14 @@ const setUp = () => {
 }
 
 describe("a body", () => {
-  it("that takes little is decoded at once, without a promise", () => {
+  it("that takes little time is decoded at once, without a promise", () => {
     const { body, turns } = setUp()
     expect(body("a", 5)).toBe("a")
     turns.end()
     expect(turns.idle).toBe(true)
   })
 
-  it("that takes long is decoded over several turns, a budget in each", async () => {
+  it("that takes long is decoded over several turns, within the budget of each", async () => {
     const { body, decoding, turns } = setUp()
     const large = body("a", 23)
     expect(large).toBeInstanceOf(Promise)
@@ -79,7 +79,7 @@ describe("a body", () => {
     expect([await second, await third]).toEqual(["b", "c"])
   })
 
-  it("that is small is not behind all of a large one", async () => {
+  it("that is small does not wait for the whole of a large one", async () => {
     const { body, decoding, order, turns } = setUp()
     const large = body("large", 1_000)
     const small = body("small", 2)
@@ -90,7 +90,7 @@ describe("a body", () => {
     await large
   })
 
-  it("of one environment is not behind the many bodies of another", async () => {
+  it("of one environment does not wait for the many bodies of another", async () => {
     const { body, decoding, order, turns } = setUp()
     const many = ["a", "b", "c", "d"].map((name) => body(name, 100))
     const other = body("other", 8, 1, "f")
@@ -106,14 +106,14 @@ describe("a body", () => {
     await Promise.all(many)
   })
 
-  it("gets a step in each turn however long steps take", async () => {
+  it("gets one step in each turn, however long a step takes", async () => {
     const { body, turns } = setUp()
     const slow = body("slow", 3, 50)
     expect([turns.end(), turns.end()]).toEqual([50, 50])
     expect(await slow).toBe("slow")
   })
 
-  it("that hits a defect ends alone", async () => {
+  it("that causes a defect fails without the others", async () => {
     const { body, decoding, turns } = setUp()
     const good = body("good", 8)
     const bad = decoding.run<string>("e", () => {

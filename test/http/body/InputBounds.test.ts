@@ -55,7 +55,7 @@ describe("the bounds of input", () => {
     ])
   })
 
-  it("leave items beyond the length of a list unseen", () => {
+  it("do not visit items beyond the length of a list", () => {
     const steps = Array.from({ length: 20_000 }, () => ({}))
     const { faults, visits } = refused(NewQuest, { title: "t", reward: { xp: 1 }, steps })
     expect(faults[0]).toEqual({
@@ -68,7 +68,7 @@ describe("the bounds of input", () => {
     expect(visits).toBeLessThan(50 * limits.questStepsMax)
   })
 
-  it("take a list of exactly its length", () => {
+  it("accept a list of exactly the maximum length", () => {
     const decode = inputDecoder(Schema.Struct({ items: list(Schema.Int, 1, 3) }), strict)
     expect(Result.isSuccess(decode({ items: [1, 2, 3] }, "", faultsMax))).toBe(true)
     expect(decode({ items: [1, 2, 3, 4] }, "", faultsMax)).toMatchObject({
@@ -76,7 +76,7 @@ describe("the bounds of input", () => {
     })
   })
 
-  it("leave members of a record beyond their number unseen", () => {
+  it("do not visit members of a record beyond the maximum number", () => {
     const { faults, visits } = refused(ProfileChange, { attributes: members(7_000) })
     expect(faults).toEqual([
       {

@@ -144,7 +144,7 @@ describe("a merge patch", () => {
     ])
   })
 
-  it("gets all faults, with any media type", async () => {
+  it("gets all its faults in one reply, with any media type", async () => {
     for (const type of ["application/merge-patch+json", "application/json"]) {
       const { text } = await patch(type, '{"name":"","size":null,"more":1}')
       const { errors } = JSON.parse(text) as { errors: Array<{ pointer: string; code: string }> }
@@ -162,7 +162,7 @@ describe("a merge patch", () => {
 })
 
 describe("a body that is decoded in later turns", () => {
-  it("is answered like any other: with its reply, its faults, or 500 after a defect", async () => {
+  it("is answered with its reply, its faults, or 500 after a defect", async () => {
     const headers = { "content-type": "application/json" }
     const later = (body: string) => send("POST", "/v1/things/later", headers, body)
     expect(await got(later("n"))).toEqual({ name: "n" })
@@ -171,7 +171,7 @@ describe("a body that is decoded in later turns", () => {
   })
 })
 
-describe("a body of which nothing is required", () => {
+describe("a body without required members", () => {
   it("may be left out of a POST", async () => {
     expect(await got(send("POST", "/v1/things/start"))).toEqual({})
     const headers = { "content-type": "application/json" }
@@ -180,7 +180,7 @@ describe("a body of which nothing is required", () => {
     expect((await send("POST", "/v1/things")).status).toBe(415)
   })
 
-  it("is so in the reference", () => {
+  it("is optional in the reference", () => {
     const { paths } = OpenApi.fromApi(Api)
     expect([
       paths["/v1/things/start"]?.post?.requestBody?.required,
@@ -190,7 +190,7 @@ describe("a body of which nothing is required", () => {
 })
 
 describe("an Idempotency-Key", () => {
-  it("counts for operations that declare it, also without a body, and for no other", async () => {
+  it("works for operations that declare it, even without a body, and for no others", async () => {
     const key = async (method: string, path: string, body?: string) => {
       const headers = { "idempotency-key": "k", "content-type": "application/json" }
       return JSON.parse((await send(method, path, headers, body)).text).key
@@ -209,7 +209,7 @@ describe("an Idempotency-Key", () => {
 })
 
 describe("a reply without a body", () => {
-  it("has a status and says nothing of a body", async () => {
+  it("has a status and no header fields of a body", async () => {
     const { headers, status, text } = await send("DELETE", "/v1/things")
     expect([status, text]).toEqual([204, ""])
     expect([headers["content-type"], headers["content-length"]]).toEqual([undefined, undefined])

@@ -11,7 +11,7 @@ const router = new Router([
 ])
 
 describe("a router", () => {
-  it("finds fixed paths, and parameters as they stand in the path", () => {
+  it("finds fixed paths, and parameters as they are written in the path", () => {
     expect(router.find("GET", "/users")).toMatchObject({ route: route("GET", "/users") })
     expect(router.find("GET", "/users/a%2Fb")).toMatchObject({ rawParams: ["a%2Fb"] })
     expect(router.find("DELETE", "/users/a/rewards/b")).toMatchObject({ rawParams: ["a", "b"] })
@@ -20,7 +20,7 @@ describe("a router", () => {
     })
   })
 
-  it("takes an empty segment and dots for a parameter, and nothing behind a fixed path", () => {
+  it("accepts an empty segment and dots as a parameter, and nothing after a fixed path", () => {
     expect(router.find("GET", "/users/")).toMatchObject({ rawParams: [""] })
     expect(router.find("DELETE", "/users//rewards/")).toMatchObject({ rawParams: ["", ""] })
     expect(router.find("GET", "/users/../progress")).toMatchObject({ rawParams: [".."] })
@@ -32,7 +32,7 @@ describe("a router", () => {
     expect(router.find("HEAD", "/users")).toMatchObject({ route: route("GET", "/users") })
   })
 
-  it("tells methods that a path has from paths that are not there", () => {
+  it("distinguishes a wrong method from an unknown path", () => {
     expect(router.find("PUT", "/users")).toEqual({
       kind: "wrongMethod",
       allow: "GET, HEAD, POST",
@@ -42,7 +42,7 @@ describe("a router", () => {
     }
   })
 
-  it("does not take two routes for one method and path", () => {
+  it("refuses two routes for one method and path", () => {
     expect(() => new Router([route("GET", "/a"), route("GET", "/a")])).toThrow("Two routes")
   })
 })

@@ -46,7 +46,7 @@ const answerTo = (answers: ReadonlyArray<EventReply | LaurelError>) => {
   } as never)
 }
 
-describe("A batch of which a part was begun", () => {
+describe("A batch that was partly applied", () => {
   it.effect("is answered as a whole when the outcome of an event is unknown", () =>
     Effect.gen(function* () {
       const unknown = laurelError("storage_unavailable", "The outcome is unknown.", {

@@ -40,7 +40,7 @@ it(`of all hostile bodies a bounded part is looked at (SEED=${seed})`, () => {
   expect(most).toBeGreaterThan(0)
 })
 
-it("of hostile batches each step parses a bounded part", () => {
+it("Each step of decoding a hostile batch parses a bounded part", () => {
   const real = JSON.parse
   let longest = 0
   JSON.parse = (text: string) => {

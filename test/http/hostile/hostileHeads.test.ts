@@ -6,7 +6,7 @@ import { attacksOn, callersMeet } from "./hostileTexts.ts"
 
 const { expressions, fields } = callersMeet()
 
-it("every header field that the server reads by name is among the hostile ones", () => {
+it("Every header field that the server reads by name is among the hostile fields", () => {
   const known = new Set([...Object.keys(hostileFields), ...fieldsOfOthers])
   expect([...fields].filter((field) => !known.has(field))).toEqual([])
   // The scan finds both ways to read a field.
@@ -15,14 +15,14 @@ it("every header field that the server reads by name is among the hostile ones",
   for (const field of proxyFields) expect(known).toContain(field)
 })
 
-it("every hostile field has heads near the limit of a head", () => {
+it("Every hostile field has heads near the maximum size of a head", () => {
   const named = new Set(
     [...hostileHeads()].flatMap(({ lines }) => lines.map((line) => line.split(":")[0])),
   )
   for (const field of Object.keys(hostileFields)) expect(named).toContain(field)
 })
 
-it("the regular expressions that callers meet are found, with texts made against each", () => {
+it("The scan finds the regular expressions that callers' text meets, with hostile texts for each", () => {
   const heads = expressions.filter(({ file }) => file === "src/http/request/RequestHead.ts")
   const attacks = heads.flatMap(({ expression }) => [...attacksOn(expression)])
   // An escape within a quotation of `Prefer`.

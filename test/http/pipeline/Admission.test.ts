@@ -121,13 +121,13 @@ const refusedIn = (turns: ReadonlyArray<Turn>) =>
   turns.reduce((sum, { accepted, offered }) => sum + offered - accepted, 0)
 
 describe("Admission", () => {
-  it("takes everything as long as turns are short, however many requests there are", () => {
+  it("admits all requests while turns are short, however many there are", () => {
     const play = new Play()
     expect(refusedIn(play.load(0.9 * saturation, costMs, refusalMs, 10_000))).toBe(0)
     expect(play.admission.overloaded).toBe(false)
   })
 
-  it("at three times saturation keeps turns short from a tenth of a second on, and still accepts", () => {
+  it("keeps turns short at three times saturation after a tenth of a second, and still admits requests", () => {
     const play = new Play()
     const begun = play.now
     const turns = play.load(3 * saturation, costMs, refusalMs, 5_000)
@@ -143,7 +143,7 @@ describe("Admission", () => {
     expect(acceptedPerMs).toBeGreaterThan(0.35 * saturation)
   })
 
-  it("leaves most of its time to what it accepts, however many ask again at once after each reply", () => {
+  it("spends most of its time on admitted requests, however many callers retry at once", () => {
     const play = new Play()
     /** To read a request that is refused, and to send the refusal. */
     const [readMs, sendMs] = [0.026, 0.014]
@@ -166,7 +166,7 @@ describe("Admission", () => {
     expect(accepted / 5_000).toBeGreaterThan(0.4 * saturation)
   })
 
-  it("takes everything again a second after the last refusal", () => {
+  it("admits all requests again a second after the last refusal", () => {
     const play = new Play()
     expect(refusedIn(play.load(3 * saturation, costMs, refusalMs, 2_000))).toBeGreaterThan(0)
     play.load(0.5 * saturation, costMs, refusalMs, limits.overloadCalmMs + 200)
@@ -174,7 +174,7 @@ describe("Admission", () => {
     expect(play.turn(1_000, costMs)).toBe(1_000)
   })
 
-  it("lets a burst pass that is worked off at once", () => {
+  it("admits a burst that is worked off at once", () => {
     const play = new Play()
     expect(play.turn(5_000, costMs)).toBe(5_000)
     expect(refusedIn(play.load(0.5 * saturation, costMs, refusalMs, 1_000))).toBe(0)
@@ -191,7 +191,7 @@ describe("Admission", () => {
     expect(play.admission.overloaded).toBe(false)
   })
 
-  it("never refuses so few in a turn as are no crowd, however long they take", () => {
+  it("never refuses requests of a turn below overloadCrowdUnits, however long they take", () => {
     const play = new Play()
     for (let turn = 0; turn < 50; turn++) {
       expect(play.turn(limits.overloadCrowdUnits, 20)).toBe(limits.overloadCrowdUnits)
@@ -204,7 +204,7 @@ describe("Admission", () => {
     ])
   })
 
-  it("refuses nobody while there are few connections, and stops when there are only few left", () => {
+  it("refuses no request while there are few connections, and stops refusing when only few are left", () => {
     const play = new Play()
     play.connections = limits.overloadConnectionsMin
     expect(refusedIn(play.load(3 * saturation, costMs, refusalMs, 1_000))).toBe(0)
@@ -236,7 +236,7 @@ const percent = ({ accepted, offered }: ReturnType<Play["mix"]>) =>
 describe("Fair shares of an overloaded server", () => {
   const flooded = 3 * saturation
 
-  it("let a project that asks for little have all of it, whatever another project asks for", () => {
+  it("give a project with few requests all of them, whatever another project sends", () => {
     const play = new Play()
     play.mix({ flood: flooded, quiet: 1 }, 2_000)
     expect(play.admission.overloaded).toBe(true)
@@ -247,7 +247,7 @@ describe("Fair shares of an overloaded server", () => {
     }
   })
 
-  it("give ten such projects all they ask for, and the rest to the flood", () => {
+  it("give ten such projects all their requests, and the flood the rest", () => {
     const play = new Play()
     const quiet = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`quiet_${n}`, 0.1]))
     play.mix({ flood: flooded, ...quiet }, 2_000)
@@ -256,7 +256,7 @@ describe("Fair shares of an overloaded server", () => {
     expect(flood).toBeGreaterThan(0)
   })
 
-  it("give projects that all ask for too much about the same", () => {
+  it("give about the same to projects that all send too much", () => {
     const play = new Play()
     const rates = { one: flooded / 6, two: flooded / 3, three: flooded / 2 }
     play.mix(rates, 2_000)
@@ -282,7 +282,7 @@ describe("Fair shares of an overloaded server", () => {
     expect(Math.max(...taken)).toBeLessThanOrEqual(kept + limits.overloadTurnUnitsMin)
   })
 
-  it("are nothing extra for one project alone", () => {
+  it("give nothing extra to one project alone", () => {
     const alone = new Play()
     const without = new Play({ overloadSharedUnits: 0 })
     const outcomes = [alone, without].map((play) => play.mix({ flood: flooded }, 3_000))
@@ -297,7 +297,7 @@ describe("Fair shares of an overloaded server", () => {
     expect(nobody).toBeLessThan(50)
   })
 
-  it("cost no look-up of who asks while no queue stands", () => {
+  it("cost no look-up of keys while there is no standing queue", () => {
     const play = new Play()
     play.mix({ one: saturation / 4, two: saturation / 4 }, 5_000)
     expect(play.lookedUp).toBe(0)
@@ -314,7 +314,7 @@ describe("Fair shares of memory and places", () => {
     return waiting
   }
 
-  it("leave one project half of the places to wait, two a third each, and a newcomer always some", () => {
+  it("leave one project half of the places, two projects a third each, and a new project always some", () => {
     const { admission } = new Play({ requestsWaitingMax: 1_200 })
     expect(waitFor(admission, "flood", 10_000)).toBe(600)
     expect(waitFor(admission, "second", 10_000)).toBe(300)
@@ -347,7 +347,7 @@ describe("Fair shares of memory and places", () => {
 })
 
 describe("Refusals", () => {
-  it("are sent in order, in the turn that they are made in, as long as they take no more than their share", () => {
+  it("are sent in order, in the turn in which they are made, within their share of the turn", () => {
     const play = new Play({ overloadRefusalMs: 4 })
     const sent: Array<number> = []
     const send = (number: number) => () => {
@@ -366,7 +366,7 @@ describe("Refusals", () => {
     expect(sent.length).toBe(11)
   })
 
-  it("wait without end of their own when there are very many, and none is lost", () => {
+  it("are never lost, however many wait", () => {
     const play = new Play({ overloadRefusalMs: 4 })
     let sent = 0
     for (let number = 0; number < 5_000; number++) {
@@ -465,7 +465,7 @@ describe("A server whose storage does not answer", () => {
     expect((await server.call("POST", "/v1/events", event("d"))).status).toBe(200)
   })
 
-  it("has the place of a request back that failed by a defect", async () => {
+  it("frees the place of a request that failed with a defect", async () => {
     await start({
       bounds: { requestsWaitingMax: 4 },
       wrapEngine: (engine) => ({
@@ -483,7 +483,7 @@ describe("A server whose storage does not answer", () => {
     expect(server.errors.length).toBe(5)
   })
 
-  it("keeps only so much of bodies in memory, and has it back when they were answered", async () => {
+  it("bounds the memory of bodies, and frees it when they are answered", async () => {
     const bodyBytes = 1_000
     const open = await startSlow({ bodiesBytesMax: 2 * bodyBytes })
     const other = server.accounts.addKey("other", { environment: "prj_other:sandbox" })
@@ -519,7 +519,7 @@ const oneRequestPerTurn = {
   overloadCalmMs: 60_000,
 }
 
-describe("A server before which a queue stands", () => {
+describe("A server with a standing queue", () => {
   it("refuses late requests with 503 and Retry-After, and answers health checks", async () => {
     await start({ bounds: oneRequestPerTurn })
     const sent: Array<string> = []
@@ -569,7 +569,7 @@ describe("A project beside the flood of another one", () => {
     expect(refusals("queue")).toBe(flooder.counts[503])
   })
 
-  it("has all its events accepted while preflights, which are of nobody, are refused", async () => {
+  it("has all its events accepted while preflights, which have no share, are refused", async () => {
     await start({ bounds: { ...oneRequestPerTurn, overloadSharedUnits: 4 } })
     const flooder = await openFlood(
       "OPTIONS /v1/events HTTP/1.1\r\nHost: x\r\nOrigin: https://app.example\r\nAccess-Control-Request-Method: POST\r\n\r\n",
@@ -585,7 +585,7 @@ describe("A project beside the flood of another one", () => {
 })
 
 describe("Bodies that arrive slowly", () => {
-  it("find out at their end whether there is a place", async () => {
+  it("are admitted again at their end", async () => {
     const open = await startSlow({ requestsWaitingMax: 1 })
     const body = JSON.stringify({ userId: "slow", action: "A" })
     const socket = await server.connect()
@@ -607,7 +607,7 @@ describe("Bodies that arrive slowly", () => {
     expect((await server.call("GET", "/v1/users/slow")).status).toBe(404)
   })
 
-  it("are in memory as far as they have come, and no more when their senders are gone", async () => {
+  it("take memory for the part that has arrived, and none after their senders disconnect", async () => {
     await start()
     const head = `POST /v1/events/batch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer lk_test_full\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n`
     const held = () => sampleValue(server.metrics.text(), "laurel_request_bodies_bytes")

@@ -44,7 +44,7 @@ describe("A Prefer field", () => {
     expect(prefersMinimal(field)).toBe(false)
   })
 
-  it("is read in a time that grows with its length alone", () => {
+  it("is read in time linear in its length", () => {
     // A time that grew with the square of the length would be hours.
     for (const start of ['"', " ", ";", "=", ",", "\\", 'a="\\', '"\\', ' "\\']) {
       expect(prefersMinimal(start.repeat(2_000_000))).toBe(false)

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import { Quota } from "../../../src/http/request/RequestWatch.ts"
 
-it("so many at once, then as they come back; those refused are counted", () => {
+it("A quota allows its number at once, then as time refills it, and counts refusals", () => {
   const quota = new Quota(60)
   const take = (atMs: number, times: number) =>
     Array.from({ length: times }, () => quota.take(atMs)).filter((taken) => taken).length

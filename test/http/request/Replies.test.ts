@@ -50,7 +50,7 @@ describe("The replies of a turn", () => {
     for (const text of await Promise.all(texts)) expect(text).toMatch(/\r\n\r\nok$/)
   })
 
-  it("are sent before, once they are as many as are sent together", async () => {
+  it("are sent earlier once repliesTogetherMax are ready", async () => {
     const most = limits.repliesTogetherMax
     const { responses } = await begin(most)
     const replies = new Replies({ now: () => 0, atEnd: (end) => ends.push(end) })
@@ -62,7 +62,7 @@ describe("The replies of a turn", () => {
     endTurn()
   })
 
-  it("of which one lost its caller are sent to the others", async () => {
+  it("are sent to the other callers if one caller has disconnected", async () => {
     const { responses, texts } = await begin(2)
     const replies = new Replies({ now: () => 0, atEnd: (end) => ends.push(end) })
     for (const response of responses) replies.add(response, "ok")
@@ -73,7 +73,7 @@ describe("The replies of a turn", () => {
     expect(await texts[1]).toMatch(/\r\n\r\nok$/)
   })
 
-  it("end with the turn in which the first request came, which is asked for once", () => {
+  it("are sent at the end of the turn of the first request, with one callback", () => {
     const replies = new Replies({ now: () => 0, atEnd: (end) => ends.push(end) })
     replies.awaitEnd()
     replies.awaitEnd()

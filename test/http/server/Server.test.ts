@@ -101,7 +101,7 @@ describe("malformed HTTP", () => {
     },
   )
 
-  it("is answered with 405 when it asks for a tunnel", async () => {
+  it("is answered with 405 if it is CONNECT", async () => {
     await start()
     const bytes = "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n"
     const { headers, json, status } = parse(await server.raw(bytes))
@@ -116,7 +116,7 @@ describe("malformed HTTP", () => {
     ).toBe(1)
   })
 
-  it("also when a tunnel is asked for behind another request, whose reply goes out first", async () => {
+  it("is answered with 405 if CONNECT follows another request, after the reply to that request", async () => {
     const { gate, reached } = await startGated()
     const bytes = `${head("")}${body}CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n`
     const reply = server.raw(bytes)
@@ -126,7 +126,7 @@ describe("malformed HTTP", () => {
     expect(await eventsOf("u")).toBe(true)
   })
 
-  it("also when its headers are too large", async () => {
+  it("is answered with 431 if its headers are too large", async () => {
     await start()
     const bytes = `GET /healthz HTTP/1.1\r\nHost: x\r\nA: ${"a".repeat(limits.headerBytesMax)}\r\n\r\n`
     const { json, status } = parse(await server.raw(bytes))
@@ -135,7 +135,7 @@ describe("malformed HTTP", () => {
     expect(parse(await server.raw(target)).status).toBe(431)
   })
 
-  it("does not take away the reply to the request before it", async () => {
+  it("leaves the reply to the request before it intact", async () => {
     await start()
     const reply = await server.raw(`${head("")}${body}garbage\r\n\r\n`)
     expect(parse(reply.slice(0, reply.lastIndexOf("}") + 1)).status).toBe(200)
@@ -168,7 +168,7 @@ describe("a target", () => {
 })
 
 describe("a body", () => {
-  it("that ends too early changes nothing", async () => {
+  it("that ends too early has no effect", async () => {
     await start()
     const socket = await server.connect()
     const reply = received(socket)
@@ -178,7 +178,7 @@ describe("a body", () => {
     expect(await eventsOf("u")).toBe(false)
   })
 
-  it("whose sender leaves changes nothing", async () => {
+  it("whose sender disconnects before its end has no effect", async () => {
     await start()
     const socket = await server.connect()
     socket.write(head("") + body.slice(0, 10))
@@ -189,7 +189,7 @@ describe("a body", () => {
     expect(server.errors).toEqual([])
   })
 
-  it("that has arrived is applied, though its sender leaves before the reply", async () => {
+  it("that has arrived is applied even if its sender disconnects before the reply", async () => {
     const { gate, reached } = await startGated()
     const socket = await server.connect()
     socket.write(head("") + body)
@@ -209,7 +209,7 @@ describe("a body", () => {
     expect(parse(await server.raw(...bytes)).status).toBe(200)
   })
 
-  it("is asked for only when it will be read", async () => {
+  it("is requested with 100 Continue only if it will be read", async () => {
     await start()
     const expecting = "Expect: 100-continue\r\nConnection: close\r\n"
     const socket = await server.connect()
@@ -230,7 +230,7 @@ describe("a body", () => {
     expect(refused.headers).toContain("Connection: close")
   })
 
-  it("that is refused for its size lets the caller read why, though it still sends", async () => {
+  it("that is refused for its size lets a caller that is still sending read the refusal", async () => {
     await start()
     const socket = await server.connect()
     const reply = received(socket)
@@ -275,7 +275,7 @@ describe("connections", () => {
     expect(await eventsOf("u")).toBe(false)
   })
 
-  it("that stall do not keep others waiting", async () => {
+  it("that stall do not delay others", async () => {
     await start(impatient)
     const slow = await Promise.all(Array.from({ length: 300 }, () => server.connect()))
     const ends = slow.map(received)
@@ -293,13 +293,13 @@ describe("connections", () => {
     expect(await server.raw(head("") + body)).toContain("200 OK")
   })
 
-  it("are kept for longer than proxies keep theirs, and say for how long", async () => {
+  it("stay open for longer than those of proxies, and announce for how long", async () => {
     await start()
     const { headers } = await server.call("GET", "/healthz")
     expect(headers["keep-alive"]).toBe("timeout=65")
   })
 
-  it("of callers that send no more get all replies that are due", async () => {
+  it("whose callers close their side get all replies", async () => {
     const { gate, reached } = await startGated()
     const socket = await server.connect()
     const reply = received(socket)
@@ -311,7 +311,7 @@ describe("connections", () => {
     expect(text.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2)
   })
 
-  it("of callers that send no more end at once when no reply is due", async () => {
+  it("whose callers close their side end at once if no reply is due", async () => {
     await start()
     const socket = await server.connect()
     const end = received(socket)
@@ -319,7 +319,7 @@ describe("connections", () => {
     expect(await end).toBe("")
   })
 
-  it("beyond the most are not taken", async () => {
+  it("beyond the maximum are not accepted", async () => {
     await start({ bounds: { connectionsMax: 2 } })
     const held = [await server.connect(), await server.connect()]
     const third = await server.connect()
@@ -357,7 +357,7 @@ describe("connections", () => {
     expect(seen).toEqual([ready])
   })
 
-  it("of HTTP/1.0 work without a host", async () => {
+  it("of HTTP/1.0 work without Host", async () => {
     await start()
     expect(parse(await server.raw("GET /healthz HTTP/1.0\r\n\r\n")).json).toEqual({
       status: "ok",
@@ -367,7 +367,7 @@ describe("connections", () => {
 })
 
 describe("shutdown", () => {
-  it("finishes requests under way, refuses new ones, and closes idle connections", async () => {
+  it("finishes requests in progress, refuses new ones, and closes idle connections", async () => {
     const { gate, reached } = await startGated()
     const idle = await server.connect()
     const idleEnd = received(idle)
@@ -393,7 +393,7 @@ describe("shutdown", () => {
     await stopped
   })
 
-  it("says so on /readyz, and in the replies that end connections", async () => {
+  it("shows on /readyz, and in the replies that close connections", async () => {
     const { gate, reached } = await startGated()
     expect((await server.call("GET", "/readyz")).json).toEqual({ status: "ok" })
     server.readiness.phase = "stopping"
@@ -419,7 +419,7 @@ describe("shutdown", () => {
     await stopped
   })
 
-  it("cuts off requests that do not finish in time", async () => {
+  it("closes the connections of requests that do not finish in time", async () => {
     const { reached } = await startGated({ shutdownGraceMs: 50 })
     const socket = await server.connect()
     const end = received(socket)
@@ -431,7 +431,7 @@ describe("shutdown", () => {
 })
 
 describe("an address", () => {
-  it("that is taken fails the start with the cause", async () => {
+  it("that is in use fails the start with the cause", async () => {
     await start()
     await expect(startServer({ port: server.port })).rejects.toMatchObject({
       _tag: "ServeError",

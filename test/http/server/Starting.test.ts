@@ -75,7 +75,7 @@ const noNames = () => Promise.reject(new Error("No names here"))
 const event = JSON.stringify({ userId: "u", action: "A" })
 
 describe("Before an engine has taken over", () => {
-  it("the process is alive, not ready, and reports its progress", async () => {
+  it("/healthz answers 200, and /readyz 503 with the progress", async () => {
     const { ask, readiness } = await startListening()
     expect(await ask("GET", "/healthz")).toMatchObject({
       status: 200,
@@ -90,7 +90,7 @@ describe("Before an engine has taken over", () => {
     expect((await ask("HEAD", "/healthz")).status).toBe(200)
   })
 
-  it("every operation is to be asked again, whatever its key and body", async () => {
+  it("every operation gets 503 with Retry-After, whatever its key and body", async () => {
     const { ask, metrics } = await startListening()
     for (const [method, path, body] of [
       ["POST", "/v1/events", event],
@@ -105,7 +105,7 @@ describe("Before an engine has taken over", () => {
     expect(sampleValue(metrics.text(), "laurel_http_requests_total", refused)).toBe(4)
   })
 
-  it("the script of a page of another origin can read that", async () => {
+  it("the script of a page of another origin can read the 503", async () => {
     const { metrics, url } = await startListening()
     const origin = "https://app.example"
     const preflight = await fetch(`${url}/v1/events`, {
@@ -127,7 +127,7 @@ describe("Before an engine has taken over", () => {
     expect(sampleValue(metrics.text(), "laurel_http_requests_total", counted)).toBe(1)
   })
 
-  it("a browser gets a page with the progress that reloads, and no form is lost without a word", async () => {
+  it("a browser gets a page that shows the progress and reloads; after a form, the page says that nothing changed", async () => {
     const { readiness, url } = await startListening()
     readiness.doing = "Replaying <b>the journal</b>."
     const accept = { accept: "text/html,*/*" }
@@ -145,7 +145,7 @@ describe("Before an engine has taken over", () => {
     )
   })
 
-  it("a server can end", async () => {
+  it("the server can shut down", async () => {
     const { url } = await startListening()
     await Effect.runPromise(Scope.close(scopes.pop()!, Exit.void))
     await expect(fetch(`${url}/healthz`)).rejects.toThrow()
@@ -153,7 +153,7 @@ describe("Before an engine has taken over", () => {
 })
 
 describe("When an engine has taken over", () => {
-  it("it answers, and is ready once the program says so", async () => {
+  it("it answers operations, and /readyz answers 200 when the program is ready", async () => {
     const { ask, readiness, startEngine } = await startListening()
     expect((await ask("POST", "/v1/events", event)).status).toBe(503)
     await startEngine()
@@ -163,7 +163,7 @@ describe("When an engine has taken over", () => {
     expect(await ask("GET", "/readyz")).toMatchObject({ status: 200, json: { status: "ok" } })
   })
 
-  it("the server ends with it, not after it", async () => {
+  it("the server ends with it, and not later", async () => {
     const { startEngine, url } = await startListening()
     const { scope } = await startEngine()
     await Effect.runPromise(Scope.close(scope, Exit.void))
