@@ -45,7 +45,7 @@ import { type Served, whereIs } from "../server/Server.ts"
 /* Parts that all routes share. */
 
 /** The reply to a request; 204 if it has no `body`. */
-export interface AdminReply {
+interface AdminReply {
   readonly status: number
   readonly body?: unknown
 }
@@ -112,7 +112,7 @@ const noDashboard = laurelError("not_found", "The server runs with LAUREL_DASHBO
  * the caller disconnects. It may wait for archives of other partitions.
  */
 
-export type ArchiveLine =
+type ArchiveLine =
   | { readonly progress: JobProgress }
   | { readonly waiting: true }
   | { readonly archive: unknown }

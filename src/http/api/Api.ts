@@ -29,7 +29,7 @@ const Health = Schema.Struct({
 }).annotate({ examples: [{ status: "ok", version: "1.0.0" }] })
 const atRoot = { servers: [{ url: "/" }] }
 
-export const System = HttpApiGroup.make("system")
+const System = HttpApiGroup.make("system")
   .add(
     HttpApiEndpoint.get("health", "/healthz", { success: Health }).annotateMerge(
       OpenApi.annotations({

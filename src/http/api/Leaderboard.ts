@@ -20,7 +20,7 @@ import {
 import { leaderboardEntry, leaderboardPage } from "./examples/userExamples.ts"
 import { readProblems, UserNotFound } from "./Problems.ts"
 
-export const boardWindows = ["all_time", ...windowKinds] as const
+const boardWindows = ["all_time", ...windowKinds] as const
 
 const Window = oneOf(boardWindows).annotate({
   description: "`all_time`, or the xp of one day, ISO week or month in the project's time zone.",

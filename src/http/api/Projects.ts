@@ -49,7 +49,7 @@ const Name = text(1, limits.titleCharactersMax).annotate({
   examples: ["Language school"],
 })
 
-export const TimeZone = timeZone.annotate({
+const TimeZone = timeZone.annotate({
   description:
     "The IANA time zone of days, weeks and months for leaderboards, limits, recurring quests, and users without a time zone.",
   examples: ["Europe/Berlin"],

@@ -101,7 +101,7 @@ export const webhookRequests = () =>
 
 const patternsOf = (text: string): ReadonlyArray<string> => text.split(",")
 
-export const KindPatterns = Schema.String.check(
+const KindPatterns = Schema.String.check(
   check(
     "invalid_value",
     "must be known kinds, families such as quest.*, or *, separated by commas",

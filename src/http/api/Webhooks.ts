@@ -252,7 +252,7 @@ export const Catalogue = Schema.Struct({
   examples: [{ kinds: [kindExample] }],
 })
 
-export const webhookParams = {
+const webhookParams = {
   id: text(1, limits.idCharactersMax).annotate({
     description: "The webhook's id.",
     examples: [webhookId],
@@ -262,7 +262,7 @@ export const webhookParams = {
 /* Deliveries. */
 
 const deliveryStatus = oneOf(["pending", "succeeded", "failed", "dropped"])
-export const DeliveryStatusIn = deliveryStatus.annotate({
+const DeliveryStatusIn = deliveryStatus.annotate({
   description: "Only deliveries with this status.",
   examples: ["failed"],
 })
@@ -351,7 +351,7 @@ export const DeliveryDetails = Schema.Struct({
 })
 
 /** The end of a page of a delivery log. */
-export interface DeliveryPlace {
+interface DeliveryPlace {
   readonly sequence: number
   readonly index: number
 }
@@ -369,7 +369,7 @@ export const deliveryPlaceOf = (cursor: string): DeliveryPlace | undefined => {
   return Number.isSafeInteger(sequence) && deliveryCursor(place) === cursor ? place : undefined
 }
 
-export const DeliveryCursor = Schema.String.check(
+const DeliveryCursor = Schema.String.check(
   check(
     "invalid_format",
     "must be a `nextCursor` of an earlier page",
@@ -377,7 +377,7 @@ export const DeliveryCursor = Schema.String.check(
   ),
 ).annotate({ description: "The `nextCursor` of the page before.", examples: ["d4e3i.0"] })
 
-export const deliveryParams = {
+const deliveryParams = {
   ...webhookParams,
   deliveryId: text(1, limits.idCharactersMax).annotate({
     description: "The delivery's id.",

@@ -33,7 +33,7 @@ type Events = Array<BatchInput["events"][number]>
  * `eventBytesMax` is the most that one event may take, and the most that one step scans.
  * `decodeStepBytes` is how much a step parses.
  */
-export type BatchBounds = Record<"eventBytesMax" | "decodeStepBytes", number>
+type BatchBounds = Record<"eventBytesMax" | "decodeStepBytes", number>
 
 /**
  * Reads the events of `body`, which is UTF-8. Each step parses about `decodeStepBytes` and one more

@@ -146,7 +146,7 @@ export interface CompiledOperation {
 type AnyOperation = Operation<any, any>
 
 /** An endpoint as `HttpApi.reflect` shows it. */
-export interface ReflectedEndpoint {
+interface ReflectedEndpoint {
   readonly group: { readonly identifier: string }
   readonly endpoint: HttpApiEndpoint.Top
   readonly mergedAnnotations: Context.Context<never>

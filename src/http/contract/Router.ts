@@ -6,12 +6,12 @@
  */
 
 /** The parts of a route that the router needs. Parameters in `path` are written `:id`. */
-export interface RouteShape {
+interface RouteShape {
   readonly method: string
   readonly path: string
 }
 
-export type RouteMatch<Route> =
+type RouteMatch<Route> =
   | {
       readonly kind: "found"
       readonly route: Route

@@ -13,7 +13,7 @@ export interface ReferenceFiles {
   readonly script: PublicFile
 }
 
-export type LoadReference = () => Promise<ReferenceFiles>
+type LoadReference = () => Promise<ReferenceFiles>
 
 /** Calls `make` once for all callers, and again only after a failure. */
 export const shared = (make: LoadReference): LoadReference => {

@@ -17,7 +17,7 @@ import {
   historyPositionOf,
 } from "../api/History.ts"
 
-export interface HistoryQuery {
+interface HistoryQuery {
   readonly limit?: number
   readonly cursor?: string
   readonly kind?: HistoryKind

@@ -101,7 +101,7 @@ export type AdmissionBounds = Record<
  * memory.
  */
 const overloadReasons = ["queue", "waiting", "bodies"] as const
-export type OverloadReason = (typeof overloadReasons)[number]
+type OverloadReason = (typeof overloadReasons)[number]
 
 export class Admission {
   readonly #bounds: AdmissionBounds

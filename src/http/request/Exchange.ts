@@ -81,7 +81,7 @@ export type HeaderList = ReadonlyArray<string>
 const none: HeaderList = []
 
 /** Is told the end of each exchange, once. */
-export interface ExchangeOwner {
+interface ExchangeOwner {
   /** Whether every reply closes its connection. */
   readonly draining: boolean
   /** Whether requests' `traceparent` fields are read. */

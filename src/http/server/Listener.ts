@@ -21,7 +21,7 @@ import { ServerRequest } from "./ServerRequest.ts"
  */
 
 /** An error of Node's parser. */
-export interface ParserError extends NodeJS.ErrnoException {
+interface ParserError extends NodeJS.ErrnoException {
   readonly reason?: string
 }
 

@@ -57,7 +57,7 @@ export interface ServeOptions extends Address {
 }
 
 /** Parts that are added when the engine takes over. */
-export interface TakeOver {
+interface TakeOver {
   /** Pages beside the API, which call its operations. Default: none. */
   readonly pages?: MakePages | undefined
 }

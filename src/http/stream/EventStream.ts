@@ -23,7 +23,7 @@ import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import { messageBlocks, placeAfter, type StreamHub, Subscriber } from "./StreamHub.ts"
 import type { ReadPast, UserPast } from "./UserPast.ts"
 
-export interface EventStreamOptions {
+interface EventStreamOptions {
   readonly feed: Feed
   readonly isErased: Engine["Service"]["isErased"]
   readonly hub: StreamHub

@@ -21,7 +21,7 @@ import { limits } from "../../Limits.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 
 /** The messages that a stream sends: all of an environment, or those of one user. */
-export interface StreamScope {
+interface StreamScope {
   readonly environment: string
   readonly userId?: string | undefined
 }
