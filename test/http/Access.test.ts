@@ -1,4 +1,4 @@
-/** Authentication, rate limits, and the header fields of every reply about them. */
+/** Authentication, rate limits, and the header fields of replies for both. */
 import { Cause, Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { AddressRanges } from "../../src/accounts/AddressRanges.ts"
@@ -54,7 +54,7 @@ describe("a key", () => {
       expect([value, body.detail]).toEqual([value, expect.stringMatching(words)])
       bodies.set(value, JSON.stringify(body))
     }
-    // Nobody learns which keys there were.
+    // No reply reveals which keys have existed.
     expect(bodies.get(`Bearer ${nobody}`)).toBe(bodies.get(`Bearer ${gone}`))
     for (const body of bodies.values()) expect(body).not.toMatch(/lk_(test|live)/)
   })
@@ -160,7 +160,7 @@ describe("a restricted key", () => {
       expect(await ask("203.0.113.1, 198.51.100.7")).toBe(200)
       expect(await ask("198.51.100.7, 203.0.113.1")).toBe(403)
       expect(await ask("garbage")).toBe(403)
-      // A connection that is kept is asked again for each request.
+      // A kept connection is checked again for each request.
       expect([await ask("203.0.113.1"), await ask("198.51.100.7")]).toEqual([403, 200])
     } finally {
       await behind.stop()
@@ -255,7 +255,7 @@ describe("a rate limit", () => {
     expect(await send(batch(0, Array(3).fill(largest)))).toEqual([200, 16])
     expect(await send(batch(2 * unit - 1))).toEqual([200, 15])
     expect(await send(batch(2 * unit))).toEqual([200, 13])
-    // One that is refused was read and decoded all the same.
+    // The refused batch was still read and decoded.
     expect(await send(batch(3 * unit, []))).toEqual([400, 10])
     expect(await send(batch(2 * unit, Array(11).fill(event)))).toEqual([429, 8])
     const chunked = { "transfer-encoding": "chunked" }
@@ -270,7 +270,7 @@ describe("a rate limit", () => {
       `Content-Length: ${9 * unit}`,
     ]
     expect(await server.raw(`${head.join("\r\n")}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 429 /)
-    // So is one for which no window has room, and counts as one.
+    // A batch above the whole limit is refused, too, and counts as one request.
     head[5] = `Content-Length: ${(limit + 1) * unit}`
     expect(await server.raw(`${head.join("\r\n")}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 413 /)
     expect(await send(batch(7 * unit))).toEqual([200, 0])

@@ -145,7 +145,7 @@ describe("badges", () => {
 })
 
 describe("the backfill of a badge", () => {
-  /** Its state once it is finished. */
+  /** The backfill when it is finished. */
   const finished = async (place: Place, path: string) => {
     while (true) {
       const { json } = await place.get(path)

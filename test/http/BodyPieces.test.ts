@@ -1,4 +1,4 @@
-/** The memory of a body is bounded by its bytes, however small the pieces are in which it arrives. */
+/** The memory of a body is bounded by its bytes, however small its pieces are. */
 import { EventEmitter } from "node:events"
 import type { IncomingMessage } from "node:http"
 import { setFlagsFromString } from "node:v8"
@@ -23,7 +23,7 @@ describe("A body in pieces of one byte", () => {
       pieces.push(new WeakRef(piece))
       request.emit("data", piece)
     }
-    // A WeakRef that was made in this turn still holds what it refers to.
+    // A WeakRef made in this turn still holds its target.
     await new Promise((resolve) => setImmediate(resolve))
     collectGarbage()
     const kept = pieces.filter((piece) => piece.deref() !== undefined)

@@ -1,6 +1,7 @@
 /**
- * Every bound that the reference states of a body, from both sides: made from the OpenAPI document itself, so that
- * no member is left out. A value on a bound is accepted; one beyond is refused, at its pointer.
+ * Tests every bound of bodies that the reference states, from both sides. The cases are made from
+ * the OpenAPI document, so that no member is left out. A value on a bound is accepted; a value
+ * beyond it is refused, at its pointer.
  */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
@@ -15,14 +16,17 @@ afterAll(() => server.stop())
 
 type Path = ReadonlyArray<string | number>
 
-/** A body with a value in place of another, and the code of its fault; `undefined`: it lies within the bound. */
+/**
+ * A body with one changed value, and the code of its fault; `undefined`: the value is within the
+ * bound.
+ */
 interface Probe {
   readonly body: Json
   readonly path: Path
   readonly fault: string | undefined
 }
 
-// A member that goes with another one may be refused for want of that.
+// A member may be refused because a member that it needs is missing.
 const boundFaults = ["too_long", "too_short", "out_of_range"]
 
 const with_ = (
@@ -38,7 +42,7 @@ const with_ = (
 
 const probesOf = (document: Json, root: Json, body: Json): ReadonlyArray<Probe> => {
   const probes: Array<Probe> = []
-  /** `base` has `value` at `path`. */
+  /** Sets `value` at `path` of `base`. */
   const walk = (named: Json, value: Json, path: Path, base: Json): void => {
     const schema = document.components.schemas[named.$ref?.split("/").at(-1)] ?? named
     const probe = (probed: unknown, fault?: string) =>
@@ -96,7 +100,7 @@ const probesOf = (document: Json, root: Json, body: Json): ReadonlyArray<Probe> 
   return probes
 }
 
-/** Batches tell the faults of an event in its own result. */
+/** A batch reports the faults of an event in the event's result. */
 const isBatch = (path: string) => /^\/v1\/events\/\w+$/.test(path)
 
 const bodyBytesMax = (path: string): number =>
@@ -117,7 +121,7 @@ it("Every bound on a body holds on both sides", async () => {
       const roots = named.anyOf === undefined ? [named] : named.anyOf
       for (const root of roots) {
         const target = json.components.schemas[root.$ref?.split("/").at(-1)] ?? root
-        // Of alternatives, the one that the example is of.
+        // Of several alternatives, the one that the example matches.
         const { const: only, enum: kinds = only === undefined ? undefined : [only] } =
           target.properties.type ?? {}
         const isOf = ({ type }: Json) => kinds === undefined || kinds.includes(type)
@@ -143,7 +147,8 @@ it("Every bound on a body holds on both sides", async () => {
             if (reply.status >= 500) wrong.push(told)
           } else {
             beyond++
-            // A list one longer than it may be can make the whole body too large, which is refused before it is decoded.
+            // A list that is one item too long can make the whole body too large: then it is
+            // refused before decoding.
             const isTooLarge = Buffer.byteLength(told.body) > bodyBytesMax(path)
             const isRefused = isTooLarge
               ? reply.status === 413 && reply.json.code === "body_too_large"

@@ -1,4 +1,6 @@
-/** The requests that pages of other origins may send, and the replies that their scripts may read. */
+/**
+ * The requests that pages of other origins may send, and the replies that their scripts may read.
+ */
 import { once } from "node:events"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { AddressRanges } from "../../src/accounts/AddressRanges.ts"
@@ -187,7 +189,7 @@ describe("A key with origins", () => {
     for (const origin of allowed)
       expect([origin, (await ask(origin)).status]).toEqual([origin, 200])
     for (const origin of [
-      // Another scheme, port, sub-domain, or a name that only begins or ends alike.
+      // Another scheme, port or sub-domain, or a name with the same beginning or end only.
       "http://app.example",
       "https://app.example:443",
       "https://app.example:8444",
@@ -215,7 +217,7 @@ describe("A key with origins", () => {
       expect([origin, status, json.code]).toEqual([origin, 403, "origin_not_allowed"])
       expect(headers["access-control-allow-origin"]).toBe("*")
     }
-    // Two fields are one that no key has.
+    // Two Origin fields form one origin that no key has.
     const twice = await server.raw(
       `GET /v1/leaderboard HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\nOrigin: https://app.example\r\nOrigin: https://app.example\r\n\r\n`,
     )

@@ -1,4 +1,4 @@
-/** A page of another origin in a real browser: what the browser lets its script ask and read. */
+/** A page of another origin in a real browser: what its script may request and read. */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { Page } from "playwright-core"
@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-/** An empty page of an origin of its own. */
+/** An empty page with an origin of its own. */
 const opening = async (statuses: ReadonlyArray<number> = []) => {
   const site = createServer((_, response) => {
     response
@@ -38,7 +38,7 @@ interface Seen {
   readonly text: string
 }
 
-/** The reply that a script of the page gets; rejects where the browser shows it nothing. */
+/** The reply that a script of the page reads; rejects if the browser hides it. */
 const fetching = (page: Page, path: string, init: object): Promise<Seen> =>
   page.evaluate<Seen>(`(async () => {
     const reply = await fetch(${JSON.stringify(server.url + path)}, ${JSON.stringify(init)})

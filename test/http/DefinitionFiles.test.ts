@@ -1,4 +1,4 @@
-/** Definitions as a file over HTTP: from one environment to another, again and again. */
+/** Definitions as a file over HTTP: export, diff, and application in another environment. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
 import { faultsOf, Place, problemOf } from "./definitions.ts"
@@ -24,7 +24,7 @@ const applied = async (place: Place, definitions: unknown, more: object = {}): P
   return json
 }
 
-/** One of everything, made by its own operation. */
+/** Makes one definition of each kind, by its own operation. */
 const fill = async (place: Place) => {
   await place.patch("/v1/project", {
     name: "School",

@@ -1,4 +1,4 @@
-/** Every bound on definitions and settings, from both sides. */
+/** Every bound of definitions and settings, from both sides. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
 import { faultsOf, inHours, Place } from "./definitions.ts"
@@ -28,7 +28,7 @@ const required: Record<Exclude<Kind, "project">, object> = {
   badge: { name: "B", criteria: { kind: "manual" } },
 }
 
-/** Sends the members with POST, where there is one, and with PATCH. */
+/** Sends the members with POST, if the operation exists, and with PATCH. */
 const send = async (kind: Kind, members: object) => ({
   created:
     kind === "project"

@@ -1,4 +1,4 @@
-/** Users who want to be forgotten. */
+/** Erasure of users. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
 import { startServer, type TestServer } from "./fixture.ts"

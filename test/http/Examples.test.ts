@@ -1,6 +1,6 @@
 /**
- * Everything in the reference has an example, and every example is real: those of bodies are sent to a server, which must take them, and
- * every other one must be a value that its own schema takes.
+ * Every part of the reference has an example, and every example is valid. Examples of bodies are
+ * sent to a server, which must accept them; all others must match their own schemas.
  */
 import { Result, Schema, SchemaAST, SchemaIssue, SchemaParser } from "effect"
 import { HttpApi } from "effect/http-api"
@@ -102,7 +102,7 @@ describe("Every example of a body", () => {
   })
 })
 
-/** The parts of a body: of a stream, each of its pieces. */
+/** The parts of a body; of a stream, its pieces. */
 const pieceOf = (body: Schema.Top): Schema.Top => {
   const { _tag, events, schema } = body as Schema.Top & {
     readonly _tag?: string

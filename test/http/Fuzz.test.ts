@@ -1,4 +1,7 @@
-/** Requests that are a little wrong, at random: never a 5xx, nothing logged, nothing that is not declared. */
+/**
+ * Nearly valid requests with random changes: the server never answers 5xx, logs nothing, and sends
+ * only declared replies.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { startServer, type TestServer } from "./fixture.ts"
 import { randomOf } from "./random.ts"
@@ -85,7 +88,7 @@ describe("a request with random changes", () => {
       }
       return Buffer.from(bytes)
     }
-    // Only what a client is able to put into a request line.
+    // Only text that a client can send in a request line.
     const mutatePath = (path: string): string =>
       mutate(path)
         .toString("latin1")
@@ -107,7 +110,7 @@ describe("a request with random changes", () => {
     }
     expect([...statuses.keys()].filter((status) => status >= 500)).toEqual([])
     expect(server.errors).toEqual([])
-    // It reached the inside as well as the outer checks.
+    // The requests passed the outer checks, too.
     expect(statuses.get(200)).toBeGreaterThan(50)
     expect(statuses.get(400)).toBeGreaterThan(500)
   })

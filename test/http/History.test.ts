@@ -25,7 +25,7 @@ interface Fact {
   readonly sequence: number
 }
 
-/** All facts, from pages of `limit`. */
+/** All facts, read in pages of `limit`. */
 const walk = async (userId: string, limit: number, kind = "") => {
   const facts: Array<Fact> = []
   let cursor: string | null = ""

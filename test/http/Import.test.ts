@@ -1,4 +1,4 @@
-/** History from elsewhere. */
+/** Import of events with earlier times. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { isSilent } from "../../src/domain/record/Record.ts"
@@ -68,7 +68,7 @@ describe("POST /v1/events/import", () => {
     const at = (ms: number) => new Date(Date.now() + ms).toISOString()
     const { json } = await send([
       event("ahead", { occurredAt: at(limits.occurredAtFutureMs) }),
-      // The clock goes on until the server reads it.
+      // The clock runs on until the server reads it.
       event("ahead", { occurredAt: at(limits.occurredAtFutureMs + waitMs) }),
     ])
     expect([json.accepted, json.rejected]).toEqual([1, 1])

@@ -1,4 +1,4 @@
-/** Every bound on what callers send, from both sides, and input that is meant to hurt. */
+/** Every bound of requests, from both sides, and hostile input. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
 import { waitMs } from "../waitMs.ts"
@@ -85,7 +85,7 @@ describe("an event", () => {
 
   it("may be from up to 30 days ago to 5 minutes ahead", async () => {
     const from = (ms: number) => event({ occurredAt: new Date(Date.now() + ms).toISOString() })
-    // The clock goes on until the server reads it.
+    // The clock runs on until the server reads it.
     for (const ms of [limits.occurredAtFutureMs, waitMs - limits.occurredAtPastMs]) {
       expect((await from(ms)).status).toBe(200)
     }
@@ -133,7 +133,7 @@ describe("an event", () => {
     for (const userId of ["plain", "esc"]) {
       const { text } = await server.call("GET", `/v1/users/${userId}/history`)
       const found = [...text.matchAll(/"metadata":(.*?"b":2\})/g)].map(([, metadata]) => metadata)
-      // Two events; the first one also created the user, which is a fact of its own.
+      // Two events. The first one also created the user, which is a fact of its own.
       expect(found).toEqual(Array(3).fill('{"a":{"__proto__":{"x":1}},"__proto__":null,"b":2}'))
     }
   })

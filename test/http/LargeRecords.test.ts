@@ -1,4 +1,7 @@
-/** Commands whose record would be larger than a record may be: rules, quests and badges add to what was sent. */
+/**
+ * Commands whose record would be too large: rules, quests and badges add to the size of the
+ * request.
+ */
 import { Result } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { decideUser } from "../../src/domain/decide/Decide.ts"

@@ -1,4 +1,4 @@
-/** The log of failed requests, and data that it never has. */
+/** The log of failed requests, and the data that the log must never have. */
 import { Effect, Stream } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { decideUser } from "../../src/domain/decide/Decide.ts"

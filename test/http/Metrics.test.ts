@@ -75,7 +75,7 @@ describe("The metrics of requests", () => {
     const waiting = server.call("POST", "/v1/events", { body })
     await reached
     expect(inFlight()).toBe(1)
-    // One that leaves while its body is on its way, and one that leaves while it waits.
+    // One caller disconnects while sending the body, and one while waiting for the reply.
     const head = (length: number) =>
       `POST /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer lk_test_full\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`
     const text = JSON.stringify({ userId: "v", action: "A" })

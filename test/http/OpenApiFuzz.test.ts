@@ -1,4 +1,4 @@
-/** The server's replies to any request are as its OpenAPI document declares them. */
+/** The server's replies to any request match its OpenAPI document. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
 import { startServer, type TestServer } from "./fixture.ts"
@@ -16,7 +16,7 @@ const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1e9))
 it(`every reply is declared, and fits its schema (SEED=${seed})`, async () => {
   const { faults, replies } = await fuzz(server, seed, 800)
   expect(faults).toEqual([])
-  // It got past the outer checks of most operations.
+  // The requests passed the outer checks of most operations.
   const successes = [...replies.keys()].filter((reply) => / 20\d$/.test(reply))
   expect(successes.length).toBeGreaterThan(15)
 })

@@ -11,7 +11,7 @@ const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const post = (path: string, body: unknown) => server.call("POST", path, { body })
 const get = (path: string) => server.call("GET", path)
 
-/** An environment that no other test sees. */
+/** An environment that no other test uses. */
 const freshKey = (name: string) =>
   server.accounts.addKey(`lk_test_${name}`, { environment: `prj_${name}:sandbox` })
 

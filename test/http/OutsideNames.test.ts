@@ -1,11 +1,11 @@
-/** Names that every object of JavaScript inherits, as callers may choose them. */
+/** Names that every JavaScript object inherits, chosen by callers. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import { Place } from "./definitions.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 
 const names = ["constructor", "__proto__", "toString", "hasOwnProperty", "valueOf"] as const
-/** Those that the form of a step's or streak's key allows. */
+/** The names that are valid keys of a step or a streak. */
 const keys = names.filter((name) => /^[a-z_]+$/.test(name))
 const freezes = { initial: 0, max: 0, everyDays: null }
 
@@ -17,7 +17,7 @@ const open = async () => {
   server = await startServer({ storage })
   place = new Place(server, "names")
 }
-/** Closes with a snapshot, and starts from that. */
+/** Closes with a snapshot, and restarts from it. */
 const restart = async () => {
   await server.stop()
   await open()
@@ -25,7 +25,7 @@ const restart = async () => {
 beforeAll(open)
 afterAll(() => server.stop())
 
-/** An object with one member of this name; as a literal, `__proto__` would be none. */
+/** An object with one member of this name. In a literal, `__proto__` would set the prototype. */
 const named = (name: string, value: unknown): object => Object.fromEntries([[name, value]])
 
 describe("A name that every object inherits works like any other", () => {

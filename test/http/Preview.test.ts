@@ -21,7 +21,7 @@ const kinds = {
 } as const
 type Kind = keyof typeof kinds
 
-/** A patch that leaves nothing of what was before. */
+/** A patch that replaces every member. */
 const wholePatch = (kind: Kind, { criteria, reward, ...rest }: Json): Json => {
   const noReward = { points: null, badgeId: null }
   if (kind === "badge") {

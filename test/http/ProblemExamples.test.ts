@@ -1,4 +1,7 @@
-/** The examples of problems say what the server says: each of these is provoked, and compared with its example. */
+/**
+ * The examples of problems match the server's replies: each problem is provoked, and compared with
+ * its example.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { AddressRanges } from "../../src/accounts/AddressRanges.ts"
 import { limits } from "../../src/Limits.ts"

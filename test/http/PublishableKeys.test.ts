@@ -1,4 +1,4 @@
-/** The scope of publishable keys, tried at every operation of the contract. */
+/** The scope of publishable keys, tested with every operation of the contract. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { makeWorld, type RealIds } from "./exampleWorld.ts"
 import { startServer, type TestServer } from "./fixture.ts"

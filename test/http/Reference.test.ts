@@ -1,4 +1,7 @@
-/** Derived from the contract: the OpenAPI document, the page that shows it, a typed client. */
+/**
+ * Documents derived from the contract: the OpenAPI document, the page that shows it, and a typed
+ * client.
+ */
 import { Effect, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApi, HttpApiClient } from "effect/http-api"
@@ -151,7 +154,7 @@ describe("/openapi.json", () => {
       }
       for (const [key, member] of Object.entries<typeof schema>(schema.properties ?? {})) {
         const target = json.components.schemas[member.$ref?.split("/").at(-1)] ?? member
-        // A member with one value only says by its name and that value what it is.
+        // The name and the value of a member with a single value describe it.
         const isTag = target.enum?.length === 1 || target.const !== undefined
         if (!isTag && member.description === undefined && target.description === undefined) {
           undescribed.add(`${name}.${key}`)

@@ -1,4 +1,4 @@
-/** A clock that runs as the real one does, from wherever it is set; who sleeps until a time that is skipped wakes up. */
+/** A clock that runs from any set time. A sleep until a skipped time ends at the skip. */
 import { type Clock, Duration, Effect } from "effect"
 
 interface Sleeper {
@@ -15,7 +15,7 @@ export class RunningClock implements Clock.Clock {
     this.#ahead = Date.parse(now) - Date.now()
   }
 
-  /** Time that is skipped has passed; a time before is that of a clock that was set back. */
+  /** Skipping moves the clock forward; an earlier time sets the clock back. */
   set(now: string): void {
     const before = this.#ahead
     this.#ahead = Date.parse(now) - Date.now()

@@ -209,7 +209,7 @@ describe("Races", () => {
     const spends = replies.flatMap(({ json }) => json.spendId ?? [])
     expect(spends.length).toBeGreaterThan(0)
     for (const spendId of spends) await refund("both", spendId)
-    // All rewards were undone: nothing is left, whatever was refunded.
+    // All rewards were revoked: no points are left, whatever was refunded.
     expect(await pointsOf("both")).toBe(0)
   })
 })

@@ -38,7 +38,7 @@ const kinds = ({ messages }: StreamClient) => messages.map(({ event }) => event)
 const atLeast = (client: StreamClient, count: number) =>
   client.until(() => client.messages.length >= count)
 
-/** The ids of all messages of an environment, by its journal. */
+/** The ids of all messages of an environment, from its journal. */
 const journalIds = (state: MemoryState, environment = "prj_test:sandbox") =>
   recordsOf(state).flatMap((record) =>
     record.subject.actor === "directory" || record.subject.environment !== environment
@@ -254,7 +254,7 @@ describe("The stream", () => {
     const asking = 3 * limits.streamsOfEnvironmentMax
     const gate = Latch.makeUnsafe()
     let settled = 0
-    /** All have been refused or wait. */
+    /** All openings were refused or wait. */
     const settle = () => {
       if (++settled === asking) Effect.runSync(Latch.open(gate))
     }
@@ -317,7 +317,7 @@ describe("The stream", () => {
     await Effect.runPromise(Latch.await(reached))
     socket.resetAndDestroy()
     await once(socket, "close")
-    // The connection of `grant` stays.
+    // The connection of `grant` stays open.
     const connections = () => sampleValue(server.metrics.text(), "laurel_http_connections")
     await expect.poll(connections).toBe(1)
     await Effect.runPromise(Latch.open(gate))
@@ -529,7 +529,7 @@ describe("The stream of an environment with an erased user", () => {
     await grant(server, "begin", 1)
     await atLeast(client, 3)
     gate.closeUnsafe()
-    // The follower waits for this record already.
+    // The follower already waits for this record.
     await grant(server, "begin", 1)
     await track(server, "ada", "secret")
     await track(server, "bob", "fine")

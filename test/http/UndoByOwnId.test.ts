@@ -1,4 +1,4 @@
-/** Undo by the caller's own id, over a socket: of events, rewards and spends, beside Laurel's ids. */
+/** Undo by the caller's own id, over HTTP: of events, rewards and spends, beside Laurel's ids. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import { Place, problemOf } from "./definitions.ts"
@@ -12,7 +12,7 @@ const open = async () => {
   server = await startServer({ storage })
   place = new Place(server, "undo")
 }
-/** Closes with a snapshot, and starts from that. */
+/** Closes with a snapshot, and restarts from it. */
 const restart = async () => {
   await server.stop()
   await open()
@@ -151,7 +151,7 @@ describe("An own id that looks like one of Laurel's", () => {
       const userId = `alike-${kind}`
       await give(userId, "reward")
       await give("alike-other", "reward")
-      // Laurel's id of another user's, and of another kind.
+      // Laurel's id of another user's record, and of a record of another kind.
       const foreign = idIn(kind, await give("alike-other", kind))
       const prefix = foreign.slice(0, 4)
       const otherKind = idIn("event", await give(userId, "event")).replace("evt_", prefix)

@@ -1,4 +1,4 @@
-/** All users, and all of a user. */
+/** The list of users, and the export of one user. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"

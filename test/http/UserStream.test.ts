@@ -53,7 +53,7 @@ const status = (server: TestServer, asked: StreamAsked) =>
     (error: Error) => error.message.replace("status ", ""),
   )
 
-/** The ids of a user's messages, by the journal. */
+/** The ids of the messages about a user, from the journal. */
 const idsOf = (state: MemoryState, userId: string) =>
   recordsOf(state).flatMap((record) =>
     record.subject.actor === "user" && record.subject.userId === userId
@@ -160,7 +160,7 @@ describe("The stream of one user", () => {
       await atLeast(resumed, expected.length - index - 1)
       expect(ids(resumed)).toEqual(expected.slice(index + 1))
     }
-    // A place that another stream has given it.
+    // A position that another stream has sent.
     const bob = idsOf(storage, "bob")[0]!
     const resumed = await opening(second, { userId: "ada", lastEventId: bob })
     await atLeast(resumed, 5)
@@ -189,7 +189,7 @@ describe("The stream of one user", () => {
       ask(server, "POST", "/v1/events/batch", {
         events: Array.from({ length: count }, () => ({ userId: "ada", action: "TAP" })),
       })
-    // The record of the message itself is looked at, too.
+    // The record of the message itself is read, too.
     for (let left = limits.userStreamPastRecordsMax - 1; left > 0; left -= limits.batchEventsMax) {
       await send(Math.min(left, limits.batchEventsMax))
     }
@@ -305,7 +305,7 @@ describe("The stream of one user", () => {
 })
 
 describe("A slow reader of a user's stream", () => {
-  /** The stream without HTTP, to be read piece by piece. */
+  /** The stream without HTTP, read piece by piece. */
   const reading = async (server: TestServer, userId: string, after?: MessageName) => {
     const { engine } = server
     const { feed, isErased } = engine
@@ -336,7 +336,10 @@ describe("A slow reader of a user's stream", () => {
       },
     }
   }
-  /** Every record was given to the reader's queue, or the queue was full: then nobody follows the feed any more. */
+  /**
+   * Every record reached the reader's queue, or the queue was full and nothing follows the feed any
+   * more.
+   */
   const handedOut = (server: TestServer, { position }: { readonly position: number }) =>
     position === 0 || position > server.engine.feed.head
   const metadata = { text: "x".repeat(16_000) }

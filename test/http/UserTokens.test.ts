@@ -1,4 +1,7 @@
-/** User tokens over a socket, on a server with real keys: what they open, and each way of misusing one. */
+/**
+ * User tokens over HTTP, on a server with real keys: what they give access to, and each kind of
+ * misuse.
+ */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
@@ -154,7 +157,7 @@ describe("A token gives access to", () => {
       expect([origin, await status(bound, origin)]).toEqual([origin, ofBound])
       expect([origin, await status(free, origin)]).toEqual([origin, ofFree])
     }
-    // The key that made the token is refused to all pages.
+    // The key that made the token may not be used by any page.
     expect(await status(live.key, "https://app.example")).toBe(403)
   })
 
@@ -214,7 +217,7 @@ describe("A token is refused", () => {
     expect(await codeOf(before, "POST /v1/events", again)).toEqual(unauthorized)
     expect(await codeOf(before, `GET /v1/users/${userId}`)).toEqual(unauthorized)
     expect((await codeOf(secret, `GET /v1/users/${userId}`))[0]).toBe(404)
-    // One that is made now is in force, though the erasure was in the same second.
+    // A token made now is valid, though the erasure was in the same second.
     const after = await tokenFor(userId)
     expect(await codeOf(after, "POST /v1/events", { ...again, id: "third" })).toEqual([
       200,

@@ -1,4 +1,4 @@
-/** Users, and rewards given and revoked by hand. */
+/** Users, and rewards that are granted and revoked by request. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"

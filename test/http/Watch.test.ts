@@ -1,4 +1,4 @@
-/** Single requests as an operator sees them: the access log, slow requests, traces. */
+/** Single requests in the operator's view: the access log, slow requests, traces. */
 import { once } from "node:events"
 import { Deferred, Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
@@ -102,7 +102,7 @@ describe("The access log", () => {
     const [first, second, ...others] = entries()
     expect(first).toMatchObject({ requestId: id, status: 401, key: null })
     expect(second).toMatchObject({ path, status: 404, key: null })
-    // Those never were requests.
+    // These were not valid requests.
     const malformed = { status: 400, address: "127.0.0.1" }
     expect(others.slice(0, 5)).toEqual(Array(5).fill(malformed))
     expect(others[5]!.path).toBe(`/${"x".repeat(limits.loggedPathCharactersMax - 1)}...`)
@@ -161,7 +161,7 @@ describe("The access log", () => {
     const half = await post("{")
     const cut = await post("{")
     await inFlight(3)
-    // The peer closes its side in order, or is gone.
+    // The peer closes its side cleanly, or resets the connection.
     half.end()
     await once(half.resume(), "close")
     cut.resetAndDestroy()

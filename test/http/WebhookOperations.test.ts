@@ -23,7 +23,7 @@ const logging = (server: TestServer, id: string) => {
   const log = (query = ""): Promise<Log> => ask("GET", `/v1/webhooks/${id}/deliveries${query}`)
   return {
     log,
-    /** The log once it has `count` deliveries of which none is pending. */
+    /** The log when it has `count` deliveries, none of them pending. */
     ended: async (count: number) => {
       const { deliveries } = await until(
         () => log("?limit=100"),
@@ -89,7 +89,7 @@ describe("A webhook", () => {
     })
     const listed = await ask("GET", "/v1/webhooks")
     expect(listed).toMatchObject({ total: 1 })
-    // Its secret was shown once.
+    // The secret is shown only once.
     expect(JSON.stringify([changed, disabled, listed])).not.toContain("whsec_")
     expect((await server.call("DELETE", path)).status).toBe(204)
     expect(await refusal(server, "DELETE", path)).toEqual([404, "webhook_not_found"])
@@ -512,7 +512,7 @@ describe("Redelivery", () => {
     await ask("DELETE", `/v1/webhooks/${id}`)
     expect((await redeliver("third")).status).toBe(404)
     await repeats()
-    // An earlier refusal is no answer that is kept.
+    // An earlier refusal is not kept as an answer.
     expect((await redeliver("second")).status).toBe(404)
   })
 

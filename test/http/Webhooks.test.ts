@@ -1,6 +1,7 @@
 /**
- * Every kind of message, from the HTTP call that causes it to a receiver on a real socket, which checks the
- * signature with the `standardwebhooks` package and the content with the schema of the catalogue.
+ * Every kind of message, from the HTTP call that causes it to a receiver on a real socket. The
+ * receiver checks the signature with the `standardwebhooks` package, and the content with the
+ * schema of the catalogue.
  */
 import { Schema } from "effect"
 import { Webhook } from "standardwebhooks"
@@ -37,7 +38,7 @@ afterAll(async () => {
 })
 
 type Calls = ReturnType<typeof asking>
-/** The members that the message must have, `userId` among them where it is about a user. */
+/** The members that the message must have; `userId` if it is about a user. */
 type Expected = { readonly userId?: string; readonly [member: string]: unknown }
 
 const later = (ms: number): string => new Date(clock.currentTimeMillisUnsafe() + ms).toISOString()
@@ -64,7 +65,7 @@ const spend = async ({ ask, grant }: Calls, userId: string): Promise<{ spendId: 
   return ask("POST", `/v1/users/${userId}/points/spend`, { amount: 2, reason: "Freeze" })
 }
 
-/** The call that causes each kind; it tells what the message must say. */
+/** The call that causes each kind. It returns the expected content of the message. */
 const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expected> } = {
   "event.tracked": async ({ track }) => {
     const { eventId } = await track("tracked", "ANY", { metadata: { lesson: 7 } })
@@ -197,7 +198,10 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
   },
 }
 
-/** Checks a request as a receiver does that has only the secret and the `standardwebhooks` package, which looks at `Date`. */
+/**
+ * Checks a request like a receiver that has only the secret and the `standardwebhooks` package,
+ * which reads `Date`.
+ */
 const verify = ({ body, headers }: Received, secret = webhook.secret): unknown => {
   vi.useFakeTimers({ toFake: ["Date"], now: Number(headers["webhook-timestamp"]) * 1_000 })
   try {

@@ -1,4 +1,4 @@
-/** Checks that a reply is one that the contract declares, member by member. */
+/** Checks that the contract declares a reply, member by member. */
 import { Result, type Schema, SchemaIssue, SchemaParser } from "effect"
 import { HttpApi } from "effect/http-api"
 import { Api } from "../../src/http/api/Api.ts"
@@ -41,10 +41,13 @@ const declared = (): Router<DeclaredRoute> => {
 
 const router = declared()
 
-/** Statuses that the server answers before it knows the operation: it could not read the request. */
+/** Statuses of replies to requests that the server could not parse, whose operation is unknown. */
 export const beforeOperation: ReadonlySet<number> = new Set([408, 431])
 
-/** Throws when the operation does not declare such a reply. Paths without an operation are not checked. */
+/**
+ * Throws if the operation does not declare such a reply. Paths without an operation are not
+ * checked.
+ */
 export const assertDeclared = (
   method: string,
   path: string,

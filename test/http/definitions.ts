@@ -1,14 +1,14 @@
-/** Shared by tests of quests, rules, badges and projects. */
+/** Helpers for tests of quests, rules, badges and projects. */
 import { expect } from "vitest"
 import type { CallOptions, Reply, TestServer } from "./fixture.ts"
 
 export const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-/** A time so many hours from now. */
+/** The time in a number of hours. */
 export const inHours = (hours: number): string =>
   new Date(Date.now() + hours * 3_600_000).toISOString()
 
-/** One environment of a server, which no other test sees. */
+/** An environment of a server that no other test uses. */
 export class Place {
   readonly #server: TestServer
   readonly key: string
@@ -27,7 +27,7 @@ export class Place {
   patch = (path: string, body: unknown) => this.call("PATCH", path, { body })
   delete = (path: string) => this.call("DELETE", path)
 
-  /** The id of what is created. */
+  /** The id in the reply to a creation. */
   async create(path: string, body: object): Promise<string> {
     const { json, status } = await this.post(path, body)
     expect([status, json]).toEqual([201, expect.anything()])

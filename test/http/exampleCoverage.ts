@@ -1,12 +1,15 @@
 /**
- * The parts of an OpenAPI document without an example. A member is exampled when it has an example of its own, or when an
- * example of something that holds it shows it; one with a single value says by that value what it is. A body
- * and a reply have an example as a whole, an error has one for each code that it may have.
+ * Finds the parts of an OpenAPI document without an example. A member has an example if it has one
+ * of its own, or if the example of an enclosing part shows it; a member with a single value needs
+ * none. A body and a reply need an example as a whole, and an error one for each of its codes.
  */
 // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document is JSON
 type Json = any
 
-/** The names of all members, parameters, headers, bodies, replies and error codes without an example. */
+/**
+ * The names of all members, parameters, headers, bodies, replies and error codes without an
+ * example.
+ */
 export const withoutExample = (document: Json): ReadonlyArray<string> => {
   const { headers = {}, schemas = {} } = document.components ?? {}
   const members = new Set<string>()
@@ -22,7 +25,7 @@ export const withoutExample = (document: Json): ReadonlyArray<string> => {
     ...(schema.examples ?? []),
     ...(schema.$ref === undefined ? [] : examplesOf(named("", schema)[1])),
   ]
-  /** A schema's alternatives with a name for each, where it has any but null. */
+  /** The alternatives of a schema except null, with a name for each. */
   const variantsOf = (name: string, schema: Json): ReadonlyArray<readonly [string, Json]> =>
     (schema.anyOf ?? schema.oneOf ?? []).map((each: Json, index: number) => [
       `${name}#${index}`,
@@ -53,7 +56,7 @@ export const withoutExample = (document: Json): ReadonlyArray<string> => {
     )
   }
 
-  /** Notes which members a value shows. */
+  /** Notes the members that a value shows. */
   const show = (as: string, given: Json, value: Json): void => {
     const [name, schema] = named(as, given)
     for (const [variant, each] of variantsOf(name, schema)) {
@@ -115,7 +118,8 @@ export const withoutExample = (document: Json): ReadonlyArray<string> => {
     for (const [method, operation] of Object.entries<Json>(item)) {
       const name = `${method} ${path}`
       for (const { in: place, name: parameter, schema } of operation.parameters ?? []) {
-        // Pages that send requests would send the example of a header: a position that is gone, a key that was used.
+        // Pages that send requests would send the example of a header field: an old position, or a
+        // used key.
         if (place === "header") continue
         const given = examplesOf(schema)
         if (given.length === 0 && schema.default === undefined) missing.add(`${name} ${parameter}`)

@@ -1,15 +1,15 @@
-/** The subjects of the reference's examples, made real on a server. */
+/** Makes the subjects of the reference's examples on a server. */
 import type { TestServer } from "./fixture.ts"
 
 // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document is JSON
 export type Json = any
 
-/** Ids that exist, by their prefix. */
+/** Existing ids, by their prefix. */
 export type RealIds = Readonly<Record<string, string>>
 
 const ids = /^(qst|bdg|rul|whk|evt|rwd|spd|dlv|msg)_/
 
-/** The body with ids that exist here: those of examples can not. */
+/** The body with the server's ids in place of the ids of examples. */
 export const withRealIds = (node: Json, real: RealIds): Json => {
   if (typeof node === "string") return real[ids.exec(node)?.[1] ?? ""] ?? node
   if (Array.isArray(node)) return node.map((child) => withRealIds(child, real))
@@ -25,7 +25,7 @@ const post = async (server: TestServer, path: string, body: unknown): Promise<Js
   return json
 }
 
-/** Makes one thing of each kind, and answers their ids. */
+/** Makes one subject of each kind; returns their ids. */
 export const makeWorld = async (server: TestServer): Promise<RealIds> => {
   const streaks = [{ key: "daily" }]
   const { status, text } = await server.call("PATCH", "/v1/project", { body: { streaks } })
@@ -63,7 +63,7 @@ const kindOf: Readonly<Record<string, string>> = {
   webhooks: "whk",
 }
 
-/** The path with what exists in place of its parameters. */
+/** The path with existing ids in place of its parameters. */
 export const realPath = (path: string, real: RealIds): string =>
   path
     .replace("{eventId}", real.evt!)

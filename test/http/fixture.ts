@@ -1,5 +1,8 @@
-/** A server of its own for a test file: the real engine on storage in memory, behind a real socket on a free port. */
-// The program runs with it, and faults must be the same.
+/**
+ * A server for one test file: the real engine on storage in memory, behind a real socket on a free
+ * port.
+ */
+// The program runs with this import, and faults must be the same.
 import "effect/schema/SchemaJITCompiler/enable"
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http"
 import { connect, type Socket } from "node:net"
@@ -28,7 +31,7 @@ import * as DispatcherLive from "../../src/webhooks/DispatcherLive.ts"
 import { engineLayer } from "../engine/engineLayer.ts"
 import { assertDeclared } from "./contract.ts"
 
-/** Keys by their text; counts requests without a clock, so that a limit is a number of requests. */
+/** Keys by their text. The rate limit counts requests without a clock. */
 export class TestAccounts {
   version = 0
   authentications = 0
@@ -54,9 +57,9 @@ export class TestAccounts {
       readonly scope?: CallerScope
       readonly tier?: Tier
       readonly limit?: number
-      /** How much of it is used already. */
+      /** The part of the limit that is already used. */
       readonly used?: number
-      /** When the limit ends, as replies say; it does not. */
+      /** The end of the limit in replies; it never comes. */
       readonly resetSeconds?: number
       readonly restrictions?: KeyRestrictions
     } = {},
@@ -140,28 +143,31 @@ export interface TestServer {
   readonly metrics: Metrics
   /** The messages logged as errors. */
   readonly errors: ReadonlyArray<string>
-  /** All that was logged, as JSON. */
+  /** All log entries, as JSON. */
   readonly logs: ReadonlyArray<string>
-  /** Sends a request with the path as it is, and checks the reply against the contract. */
+  /** Sends a request with the path unchanged, and checks the reply against the contract. */
   readonly call: (method: string, path: string, options?: CallOptions) => Promise<Reply>
-  /** Sends bytes and resolves with all that comes back until the server ends the connection. */
+  /** Sends bytes; resolves with all received text when the server ends the connection. */
   readonly raw: (...parts: ReadonlyArray<string | Buffer>) => Promise<string>
   readonly connect: () => Promise<Socket>
   readonly stop: () => Promise<void>
 }
 
 export interface TestServerOptions extends Partial<ServeOptions> {
-  /** Puts something in front of the engine. */
+  /** Wraps the engine. */
   readonly wrapEngine?: (engine: Engine["Service"]) => Engine["Service"]
   readonly storage?: MemoryStorage.MemoryState
   readonly storageOptions?: Omit<MemoryStorage.MemoryStorageOptions, "state">
   readonly webhooks?: Partial<DispatcherLive.WebhookOptions>
   readonly engineOptions?: Partial<EngineOptions>
-  /** In place of the real time. */
+  /** A clock in place of the real one. */
   readonly clock?: Clock.Clock
 }
 
-/** Lets single events without an Idempotency-Key wait until `gate` opens; the first of them is there once `reached` is. */
+/**
+ * Makes single events without an Idempotency-Key wait until `gate` opens. `reached` opens when the
+ * first one waits.
+ */
 export const gatedEvents = () => {
   const reached = Deferred.makeUnsafe<void>()
   const gate = Deferred.makeUnsafe<void>()
@@ -212,7 +218,7 @@ export const startServer = async ({
         ...(options.webhookUrls !== undefined && { allowed: options.webhookUrls.allowed }),
         flushIntervalMs: 5,
         metrics,
-        // No test asks the name servers of this machine.
+        // No test queries the name servers of this machine.
         resolve: (host) => Promise.reject(new Error(`${host} is unknown`)),
         onBroken: (broken) => errors.push(`broken: ${broken.operation}`),
         ...webhooks,
@@ -239,7 +245,7 @@ export const startServer = async ({
       port: 0,
       metrics,
       ...options,
-      // The callers share this event loop, so its turns say nothing of the server.
+      // The callers share this event loop, so its turns do not measure the server.
       bounds: { overloadTurnMs: Number.POSITIVE_INFINITY, ...options.bounds },
     }).pipe(Scope.provide(scope), Effect.provide(context)),
   )
@@ -323,7 +329,7 @@ const raw = async (port: number, parts: ReadonlyArray<string | Buffer>): Promise
   return reply
 }
 
-/** All that `socket` receives until its other end closes. */
+/** All text that `socket` receives until the other end closes. */
 export const received = (socket: Socket): Promise<string> =>
   new Promise((resolve) => {
     const chunks: Array<Buffer> = []

@@ -1,4 +1,4 @@
-/** A client of the stream, as naive as the format allows. */
+/** A client of the stream, as simple as the format allows. */
 import { get, type IncomingMessage } from "node:http"
 
 export interface StreamMessage {
@@ -11,9 +11,9 @@ export interface StreamMessage {
 export class StreamClient {
   readonly response: IncomingMessage
   readonly messages: Array<StreamMessage> = []
-  /** The last id that was told, with a message or without. */
+  /** The last id that was received, with a message or without. */
   lastId: string | undefined
-  /** Blocks without data. */
+  /** The number of blocks without data. */
   heartbeats = 0
   ended = false
   #text = ""
@@ -55,7 +55,7 @@ export class StreamClient {
     } else if (!fields.has("retry")) this.heartbeats++
   }
 
-  /** Resolves when `holds`; rejects when the stream ends before. */
+  /** Resolves when `holds` is true; rejects if the stream ends first. */
   until(holds: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       const look = () => {
@@ -84,7 +84,7 @@ export interface StreamAsked {
   readonly lastEventId?: string
 }
 
-/** Opens a stream; resolves when its head is there. */
+/** Opens a stream; resolves when its head has arrived. */
 export const openStream = (
   url: string,
   key: string,

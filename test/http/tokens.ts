@@ -1,4 +1,6 @@
-/** Operations of the contract for one who asks from a browser or a phone, on a real server with real keys. */
+/**
+ * Calls operations of the contract as a browser or a phone does, on a real server with real keys.
+ */
 import { Effect } from "effect"
 import { HttpApi } from "effect/http-api"
 import type { CreatedKey, KeyRequest } from "../../src/accounts/ApiKeys.ts"
@@ -6,7 +8,7 @@ import { Api } from "../../src/http/api/Api.ts"
 import type { DashboardServer } from "../dashboard/fixture.ts"
 import { assertDeclared } from "./contract.ts"
 
-/** Every operation that needs a key, by the declaration, such as `GET /v1/users/:id`. */
+/** Every operation that needs a key, from the declaration, such as `GET /v1/users/:id`. */
 export const operations = (): ReadonlyArray<string> => {
   const found: Array<string> = []
   HttpApi.reflect(Api, {
@@ -65,7 +67,7 @@ export const asker =
 
 export type Ask = ReturnType<typeof asker>
 
-/** The operations that `credential` opens, with `userId` in place of each id. */
+/** The operations that `credential` may call, with `userId` in place of each id. */
 export const openedTo = async (
   ask: Ask,
   credential: string,

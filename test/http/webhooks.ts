@@ -1,4 +1,4 @@
-/** Shared by tests of webhooks over HTTP: servers that may send to loopback, receivers, and short ways to ask. */
+/** Helpers for tests of webhooks over HTTP: servers that may send to loopback, and receivers. */
 import type { MessageKind } from "../../src/domain/message/MessageKind.ts"
 import { AllowedRanges } from "../../src/webhooks/send/AddressGuard.ts"
 import { Receiver } from "../webhooks/Receiver.ts"
@@ -7,7 +7,7 @@ import { startServer, type TestServer, type TestServerOptions } from "./fixture.
 export const webhookUrls = { allowed: new AllowedRanges(["127.0.0.0/8"]), requireHttps: true }
 const ends: Array<() => Promise<void>> = []
 
-/** Ends what a test has started. */
+/** Closes everything that a test has opened. */
 export const endAll = async (): Promise<void> => {
   for (const end of ends.splice(0).toReversed()) await end()
 }
@@ -43,7 +43,7 @@ export const asking = (server: TestServer) => {
 export const kindsOf = ({ received }: Receiver): ReadonlyArray<MessageKind> =>
   received.map(({ message }) => message.type)
 
-/** Looks at a reply until it `holds`. */
+/** Repeats a request until its reply `holds`. */
 export const until = async <A>(
   look: () => Promise<A>,
   holds: (found: A) => boolean,

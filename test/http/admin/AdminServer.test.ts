@@ -22,7 +22,7 @@ const noArchives = Archives.of({
   position: () => ({ lastSequence: 7, checksum: 11 }),
 })
 
-/** The admin server over a real engine, for the test's scope. */
+/** The admin server of a real engine, until the test's scope closes. */
 const startAdmin = Effect.fnUntraced(function* (archives = noArchives) {
   const { close, engine } = yield* startInMemory()
   yield* Effect.addFinalizer(() => close("kill"))
@@ -45,7 +45,7 @@ const startAdmin = Effect.fnUntraced(function* (archives = noArchives) {
       const text = await reply.text()
       return { status: reply.status, headers: reply.headers, text, body: jsonOf(text) }
     })
-  /** Asks with the token, under a name of its own choice. */
+  /** Sends a request with the token and the given `Host`. */
   const askAs = (host: string, path: string, method = "GET") =>
     Effect.promise(async () => {
       const socket = connect(port, "127.0.0.1")

@@ -1,4 +1,6 @@
-/** Reading a batch in steps finds what reading it at once would find, and no step does much. */
+/**
+ * Decoding a batch in steps gives the same result as decoding it at once, and each step is short.
+ */
 import { Result } from "effect"
 import { afterEach, describe, expect, it, vi } from "vitest"
 import { batchEnvelope, batchSteps } from "../../../src/http/body/BatchDecoder.ts"
@@ -10,7 +12,7 @@ import { randomOf } from "../random.ts"
 const json = "application/json"
 const ndjson = "application/x-ndjson"
 
-/** Takes all steps, and counts them. */
+/** Runs all steps, and counts them. */
 const finish = (step: BatchStep) => {
   for (let steps = 1; ; steps++) {
     const result = step()
@@ -38,7 +40,7 @@ describe("a batch that is read in steps", () => {
       const kind = below(6)
       const items = Array.from({ length: depth > 2 ? 0 : below(4) }, () => value(depth + 1))
       if (kind === 4) return `[${space()}${items.join(`${space()},${space()}`)}${space()}]`
-      // Node 26 misreads some objects that name a member with an escape twice.
+      // Node 26 misreads some objects that name a member twice with an escape.
       if (kind === 5) return `{${items.map((item, i) => `"]${i}"${space()}:${item}`).join(",")}}`
       return pick(["1", "-2.5e3", "true", "null", text(), text()])
     }
@@ -114,7 +116,7 @@ describe("a batch that is read in steps", () => {
 
 describe("an event of a batch", () => {
   const { eventBytesMax } = limits
-  /** An event of so many bytes as it is sent: escapes make more of them than of its metadata. */
+  /** An event of this size as it is sent: escapes add to the size of its metadata. */
   const event = (bytes: number, piece: string) => {
     const around = '{"userId":"u","action":"A","metadata":{"a":""}}'
     const room = bytes - around.length
@@ -192,7 +194,7 @@ describe("a hostile batch", () => {
     const parsed = parse.mock.calls.reduce((sum, [text]) => sum + text.length, 0)
     expect(parsed).toBeLessThan(limits.eventBytesMax)
     expect(Result.isSuccess(result) ? result.success.events.length : 0).toBe(answered)
-    // All of it is looked at where there is no fault of the whole; each step looks at so much and no more.
+    // The whole body is scanned if it has no fault as a whole, and each step scans a bounded part.
     if (answered === 1) expect(steps).toBeGreaterThan(mebibytes8 / limits.eventBytesMax / 1.1)
   })
 

@@ -1,4 +1,4 @@
-/** A body is the same however its bytes arrive, and whether they pass through a stream. */
+/** A body is the same, however its bytes arrive, and whether they pass through a stream or not. */
 import { createServer, IncomingMessage } from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
 import { Result } from "effect"
@@ -16,7 +16,10 @@ type Told =
   | { readonly kind: "piece"; readonly bytes: number }
   | { readonly kind: "done"; readonly body: Result.Result<Buffer, LaurelError> }
 
-/** A server that reads each body after `delay`, and a connection to it. `next` is what the server sees next. */
+/**
+ * A server that reads each body after `delay`, and a connection to it. `next` is the next body that
+ * it reads.
+ */
 const open = async (kind: typeof IncomingMessage, delay = (read: () => void): void => read()) => {
   const seen: Array<Told> = []
   let waiting: ((told: Told) => void) | undefined
@@ -81,7 +84,7 @@ describe.each([
       const { next, socket } = await open(kind)
       socket.write(Buffer.concat([Buffer.from(head), bytes.subarray(0, cut)]))
       expect(await next()).toEqual({ kind: "head" })
-      // The rest is sent only when the server has what came before.
+      // The rest is sent only when the server has the first part.
       if (cut > 0) expect(await next()).toEqual({ kind: "piece", bytes: cut })
       socket.write(bytes.subarray(cut))
       expect(await next()).toEqual({ kind: "piece", bytes: bytes.length - cut })
@@ -144,7 +147,7 @@ describe.each([
     const told = await next()
     expect(told).toMatchObject({ kind: "done", body: { failure: { code: "body_too_large" } } })
     socket.write(`${chunk(1)}0\r\n\r\n${head}`)
-    // Nothing more was told of the first one.
+    // The first body got no further calls.
     expect(await next()).toEqual({ kind: "head" })
   })
 })

@@ -1,8 +1,8 @@
-/** Decoding takes its share of each turn of the event loop, all bodies together. */
+/** All bodies together use a bounded share of each turn of the event loop. */
 import { describe, expect, it } from "vitest"
 import { DecodingTurns } from "../../../src/http/body/EventDecoder.ts"
 
-/** An event loop whose turns end on demand, and whose clock moves by the cost of steps. */
+/** An event loop whose turns end on demand, and whose clock advances by the cost of steps. */
 class ManualTurns {
   time = 0
   #ends: Array<() => void> = []
@@ -13,7 +13,7 @@ class ManualTurns {
     this.#ends.push(callback)
   }
 
-  /** Ends a turn; how long the work at its end took. */
+  /** Ends a turn; returns the duration of the work at its end. */
   end(): number {
     const startedAt = this.time
     const ends = this.#ends
@@ -33,7 +33,7 @@ const setUp = () => {
   const turns = new ManualTurns()
   const decoding = new DecodingTurns(budgetMs, turns)
   const order: Array<string> = []
-  /** A body that takes so many steps of so many milliseconds. */
+  /** A body that takes a number of steps with a fixed duration. */
   const body = (name: string, steps: number, stepMs = 1, environment = "e") => {
     let left = steps
     return decoding.run(environment, () => {
@@ -72,7 +72,7 @@ describe("a body", () => {
     const second = body("b", 3)
     expect(second).toBeInstanceOf(Promise)
     expect(turns.time).toBe(budgetMs)
-    // The turn has nothing left.
+    // The turn has no time left.
     const third = body("c", 1)
     expect(turns.time).toBe(budgetMs)
     turns.end()
@@ -97,7 +97,7 @@ describe("a body", () => {
     turns.end()
     turns.end()
     turns.end()
-    // The two environments take turns, so it got every second step.
+    // The environments take steps in turn, so this one got every second step.
     expect(order.filter((name) => name === "other").length).toBeGreaterThanOrEqual(7)
     turns.end()
     expect(await other).toBe("other")

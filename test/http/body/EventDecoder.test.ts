@@ -94,7 +94,7 @@ describe("the structural check of events", () => {
     let passed = 0
     let accepted = 0
     for (let run = 0; run < 20_000; run++) {
-      // As it comes in: through JSON.
+      // Converted through JSON, as a request is.
       const value: unknown = JSON.parse(JSON.stringify(generator.event()))
       const bySchema = Result.isSuccess(accepts(value))
       if (bySchema) accepted++
@@ -105,7 +105,7 @@ describe("the structural check of events", () => {
       passed++
       if (!bySchema) throw new Error(`Passed, but not accepted: ${JSON.stringify(value)}`)
     }
-    // Neither side of the comparison is empty.
+    // The comparison covers accepted and refused events.
     expect(passed).toBeGreaterThan(1_000)
     expect(accepted).toBeGreaterThan(passed)
     expect(accepted).toBeLessThan(19_000)

@@ -14,7 +14,7 @@ const { faultsMax } = limits
 const members = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`m${i}`, 1]))
 
-/** The faults of `value`, and how much of it was looked at. */
+/** The faults of `value`, and the number of its members that were visited. */
 const refused = (schema: Schema.Top, value: unknown, most: number = faultsMax) => {
   const { value: input, visits } = watched(value)
   const decoded = inputDecoder(schema, strict)(input, "", most)
@@ -32,7 +32,7 @@ describe("the bounds of input", () => {
     expect(new Set(faults.map(({ code }) => code))).toEqual(new Set(["unknown_member"]))
     expect(visits).toBeLessThanOrEqual(2 * faultsMax + 4)
     expect(calls).toBe(0)
-    // With one fault less, the Schema sees what is known.
+    // With one fault less, the schema gets the known members.
     expect(refused(schema, { name: "n", ...members(faultsMax - 1) }).faults).toHaveLength(99)
     expect(calls).toBe(1)
   })
@@ -63,7 +63,7 @@ describe("the bounds of input", () => {
       code: "too_long",
       detail: `must have at most ${limits.questStepsMax}`,
     })
-    // Three members are missing of each step that the list may have.
+    // Three members are missing in each step that the list may have.
     expect(faults).toHaveLength(1 + 3 * limits.questStepsMax)
     expect(visits).toBeLessThan(50 * limits.questStepsMax)
   })
@@ -85,7 +85,7 @@ describe("the bounds of input", () => {
         detail: `must have at most ${limits.attributesMax} members`,
       },
     ])
-    // The names are listed once; only those that are kept are looked at.
+    // The names are listed once, and only the kept members are visited.
     expect(visits).toBeLessThan(7_000 + 20 * limits.attributesMax)
   })
 

@@ -1,9 +1,9 @@
-/** Where a text stops being JSON. */
+/** The place where a text stops being JSON. */
 import { describe, expect, it } from "vitest"
 import { jsonFault } from "../../../src/http/body/jsonFault.ts"
 import { randomOf } from "../random.ts"
 
-/** Whether some JSON text begins with `text`, as `JSON.parse` says it in its words. */
+/** Whether a JSON text can begin with `text`, according to the message of `JSON.parse`. */
 const isBeginning = (text: string): boolean => {
   try {
     JSON.parse(text)
@@ -15,7 +15,7 @@ const isBeginning = (text: string): boolean => {
   }
 }
 
-/** The index of the first character that no JSON text has there, found by trying each beginning. */
+/** The index of the first character that is not valid JSON, found by trying each prefix. */
 const tried = (text: string): number => {
   let at = 0
   while (at < text.length && isBeginning(text.slice(0, at + 1))) at++

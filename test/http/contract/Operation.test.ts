@@ -1,4 +1,7 @@
-/** Compiled endpoints of kinds that the contract has few of: merge patches, empty replies, bodies that may be left out. */
+/**
+ * Compiled endpoints of kinds that are rare in the contract: merge patches, empty replies, optional
+ * bodies.
+ */
 import { createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect, Result, Schema } from "effect"

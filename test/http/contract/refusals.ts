@@ -1,6 +1,6 @@
 /**
- * Compiled, never run: which codes the handlers of an endpoint may have. A directive that expects no error any more is an
- * error of its own.
+ * Compiled and never run. It checks which codes the handlers of an endpoint may have: a directive
+ * that expects an error fails when there is none.
  */
 import { Effect, Result, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"

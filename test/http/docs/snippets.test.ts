@@ -1,4 +1,7 @@
-/** The snippets of the page /docs, as a browser shows them: each runs as it stands, with a key and ids that exist. */
+/**
+ * The snippets of the page /docs, as a browser shows them. Each runs unchanged, with a key and
+ * existing ids.
+ */
 import { spawn } from "node:child_process"
 import { expect, it } from "vitest"
 import { useTabs } from "../../dashboard/browser/tabs.ts"
@@ -7,7 +10,7 @@ import { fullKey, startServer, type TestServer } from "../fixture.ts"
 
 const tabs = useTabs()
 
-/** The status of the reply to a command; its body is not waited for, since a stream has no end. */
+/** The status of the reply to a command. The body is not read, since a stream does not end. */
 const statusOf = (command: string): Promise<number> =>
   new Promise((resolve, reject) => {
     const script = `curl() { exec curl -sSiN "$@"; }\n${command}`
@@ -28,7 +31,7 @@ const statusOf = (command: string): Promise<number> =>
 
 const ids = /\b(qst|bdg|rul|whk|evt|rwd|spd|dlv)_\w+/g
 
-/** A world in which a delivery and a backfill can be looked up too. */
+/** A server with examples' subjects, and with a delivery and a backfill. */
 const worldOf = async (server: TestServer): Promise<RealIds> => {
   const world = await makeWorld(server)
   const { json } = await server.call("POST", `/v1/webhooks/${world.whk}/test`)

@@ -1,11 +1,14 @@
-/** Checks replies against the served OpenAPI document with ajv, which knows nothing of the code that serves them. */
+/**
+ * Checks replies against the served OpenAPI document with ajv, independently of the code that
+ * serves them.
+ */
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import addFormats from "ajv-formats"
 import { beforeOperation } from "../contract.ts"
 import type { Reply } from "../fixture.ts"
 import type { Json } from "./SchemaValues.ts"
 
-/** One operation of the document; `path` is its template. */
+/** One operation of the document. `path` is its template. */
 export interface DocumentedOperation {
   readonly method: string
   readonly path: string
@@ -34,7 +37,7 @@ export class ReplyCheck {
     this.#ajv.addSchema({ $id: documentId, ...document })
   }
 
-  /** The fault of a reply to `operation`; `undefined`: none. */
+  /** The fault of a reply to `operation`; `undefined` if there is none. */
   fault({ definition, method, path }: DocumentedOperation, reply: Reply): string | undefined {
     const { headers, json, status, text } = reply
     const response = definition.responses[status]

@@ -1,4 +1,7 @@
-/** Values for a JSON Schema of an OpenAPI document, at random: valid, nearly valid, and of quite another form. */
+/**
+ * Random values for a JSON Schema of an OpenAPI document: valid, nearly valid, and of a different
+ * form.
+ */
 
 // biome-ignore lint/suspicious/noExplicitAny: a JSON Schema is JSON of any form
 export type Json = any
@@ -6,7 +9,7 @@ export type Json = any
 export class SchemaValues {
   readonly #document: Json
   readonly #random: () => number
-  /** Values that callers learned, by the name of the member that takes them. */
+  /** Values from earlier replies, by the name of the member that takes them. */
   readonly #known: ReadonlyMap<string, ReadonlyArray<string>>
 
   constructor(
@@ -34,7 +37,7 @@ export class SchemaValues {
     return this.resolve(found)
   }
 
-  /** A value that `schema` allows, as far as it says; `name` is that of the member it is for. */
+  /** A value that `schema` allows, as far as it states. `name` is the name of the member. */
   valid(of: Json, name = "", depth = 0): Json {
     const schema = this.resolve(of)
     const alternatives = schema.anyOf ?? schema.oneOf
@@ -101,7 +104,7 @@ export class SchemaValues {
     return type === "integer" ? Math.round(value) : value
   }
 
-  /** `value`, which was valid, with a change that may make it invalid. */
+  /** `value`, which is valid, with a change that may make it invalid. */
   near(value: Json): Json {
     if (typeof value !== "object" || value === null || this.below(5) === 0)
       return this.#other(value)
@@ -154,7 +157,7 @@ export class SchemaValues {
   }
 }
 
-/** Names that objects inherit, or that break what is careless. */
+/** Names that objects inherit, or that break careless code. */
 const strangeNames = [
   "__proto__",
   "constructor",

@@ -1,7 +1,7 @@
 /**
- * Asks a server all operations of its OpenAPI document, in an order and with values at random: valid, nearly valid and
- * wild ones. Ids and cursors of replies go into later requests. Every reply must be one that the document
- * declares, and none may be a 5xx.
+ * Calls all operations of a server's OpenAPI document, in random order and with random values:
+ * valid, nearly valid and arbitrary ones. Ids and cursors of replies go into later requests. The
+ * document must declare every reply, and no reply may be a 5xx.
  */
 import type { Reply, TestServer } from "../fixture.ts"
 import { randomOf } from "../random.ts"
@@ -10,12 +10,12 @@ import { type Json, SchemaValues } from "./SchemaValues.ts"
 
 export interface FuzzOutcome {
   readonly requests: number
-  /** How many replies there were of each operation and status. */
+  /** The number of replies for each operation and status. */
   readonly replies: ReadonlyMap<string, number>
   readonly faults: ReadonlyArray<string>
 }
 
-/** How many values of one name are remembered. */
+/** The number of values that are kept for one name. */
 const rememberedMax = 40
 const togetherMax = 8
 
@@ -30,7 +30,7 @@ class Fuzz {
 
   constructor(server: TestServer, document: Json, random: () => number) {
     this.#server = server
-    // A stream has no end, and erasing everybody would leave nothing to look at.
+    // A stream does not end, and erasing all users would leave little to test.
     this.#operations = operationsOf(document).filter(({ path }) => path !== "/v1/stream")
     this.#check = new ReplyCheck(document)
     this.#values = new SchemaValues(document, random, this.#known)
@@ -122,10 +122,10 @@ class Fuzz {
     return values.below(40) === 0 ? text.slice(0, values.below(text.length)) : text
   }
 
-  /** Remembers what members that are named like ids and cursors say. */
+  /** Keeps the values of members that are named like ids and cursors. */
   #learn(path: string, json: Json): void {
     const remember = (name: string, value: unknown): void => {
-      // The same few users all the time, so that rewards and events are found again.
+      // The same few users each time, so that later requests find rewards and events.
       if (typeof value !== "string" || value === "" || name === "userId") return
       const known = this.#known.get(name) ?? []
       if (known.includes(value)) return
@@ -150,7 +150,7 @@ class Fuzz {
 const textOf = (value: Json): string =>
   typeof value === "string" ? value.toWellFormed() : (JSON.stringify(value) ?? "")
 
-/** Under which name the ids of a collection go into requests. */
+/** The name under which requests take the ids of a collection. */
 const idNames: Readonly<Record<string, string>> = {
   users: "userId",
   quests: "questId",
@@ -160,7 +160,9 @@ const idNames: Readonly<Record<string, string>> = {
   deliveries: "deliveryId",
 }
 
-/** Asks `server` so many requests; `seed` decides all of them but for what replies say. */
+/**
+ * Sends a number of requests to `server`. `seed` decides all of them, except values from replies.
+ */
 export const fuzz = async (
   server: TestServer,
   seed: number,

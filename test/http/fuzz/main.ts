@@ -1,4 +1,7 @@
-/** `npm run test:fuzz -- [requests] [seed]`: the fuzz of `OpenApiFuzz.test.ts` for long, with its seed and what it found. */
+/**
+ * `npm run test:fuzz -- [requests] [seed]`: runs the fuzz of `OpenApiFuzz.test.ts` for long, and
+ * prints its seed and its findings.
+ */
 import { startServer } from "../fixture.ts"
 import { fuzz } from "./StatefulFuzz.ts"
 

@@ -29,7 +29,7 @@ const applied: EventReply = {
   withheld: [],
 }
 
-/** The answer to a batch of which the engine answers each event in this way. */
+/** The answer to a batch for which the engine returns these outcomes. */
 const answerTo = (answers: ReadonlyArray<EventReply | LaurelError>) => {
   const engine = { askUsers: () => Effect.succeed(answers) } as unknown as Engine["Service"]
   const metrics = new EventMetrics(new Metrics())

@@ -1,4 +1,4 @@
-/** No body makes the server look at more than what a body that is right could hold. */
+/** No body makes the server visit more than a valid body could hold. */
 import { expect, it } from "vitest"
 import { batchEnvelope } from "../../../src/http/body/BatchDecoder.ts"
 import { inputDecoder } from "../../../src/http/body/InputDecoder.ts"
@@ -10,10 +10,10 @@ import { watched } from "./visits.ts"
 const strict = { errors: "all", onExcessProperty: "error" } as const
 const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1e9))
 
-/** Of so many bodies, one is looked at here; `npm run test:hostile` looks at all. */
+/** This test runs one in so many bodies; `npm run test:hostile` runs all. */
 const share = 41
 
-/** Metadata at its limit is walked twice; what lists and records of a schema may hold is less. */
+/** Metadata at its limit is walked twice. Lists and records of a schema may hold less. */
 const visitsMax = 2 * limits.metadataBytesMax
 
 it(`of all hostile bodies a bounded part is looked at (SEED=${seed})`, () => {
@@ -50,7 +50,7 @@ it("Each step of decoding a hostile batch parses a bounded part", () => {
   try {
     let bodies = 0
     for (const { operation, text } of hostileBodies(randomOf(seed))) {
-      // Both operations with batches decode them alike.
+      // Both operations with batches use the same decoder.
       if (operation !== "events.trackBatch" || bodies++ % share !== seed % share) continue
       const step = batchEnvelope(Buffer.from(text()))
       for (let result = step(); result === undefined; result = step()) {}

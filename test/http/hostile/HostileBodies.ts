@@ -1,6 +1,7 @@
 /**
- * Bodies that aim at processor time: for every operation of the contract with a JSON body, every member of its schema
- * (and a name that it does not know) holds what is costly to look at, as large as the operation takes.
+ * Bodies that aim at processor time. For every operation of the contract with a JSON body, every
+ * member of its schema, and an unknown member, has a value that is costly to visit, as large as the
+ * operation accepts.
  */
 import { Context, type Schema, type SchemaAST } from "effect"
 import { HttpApi } from "effect/http-api"
@@ -10,7 +11,7 @@ import { limits } from "../../../src/Limits.ts"
 
 export interface HostileBody {
   readonly operation: string
-  /** Where the costly part is, and what it is. */
+  /** The place and the kind of the costly part. */
   readonly name: string
   readonly schema: Schema.Top
   readonly bytesMax: number
@@ -32,7 +33,7 @@ const many = (bytes: number, open: string, item: (i: number) => string, close: s
 const repeated = (bytes: number, piece: string): string =>
   piece.repeat(Math.floor(bytes / Buffer.byteLength(piece)))
 
-/** Texts that are costly to parse, in so many bytes. */
+/** Texts of a given size that are costly to parse. */
 const shapes: Readonly<Record<string, (bytes: number, random: Random) => string>> = {
   members: (bytes) => many(bytes, "{", (i) => `"${i.toString(36)}":1`, "}"),
   numbered: (bytes) => many(bytes, "{", (i) => `"${i * 7}":{}`, "}"),
@@ -64,7 +65,7 @@ const shapes: Readonly<Record<string, (bytes: number, random: Random) => string>
   },
 }
 
-/** The names of members that `ast` knows, at any depth, each with the path to it. */
+/** The names of the members of `ast` at any depth, each with its path. */
 const pathsOf = (
   ast: SchemaAST.AST,
   before: ReadonlyArray<string>,

@@ -1,4 +1,7 @@
-/** `npm run test:hostile` sends every header field that callers can fill, and tries every regular expression that they meet. */
+/**
+ * `npm run test:hostile` sends every header field that callers can set, and tests every regular
+ * expression that reads their text.
+ */
 import { expect, it } from "vitest"
 import { proxyFields } from "../../../src/http/request/ClientAddress.ts"
 import { fieldsOfOthers, hostileFields, hostileHeads } from "./hostileHeads.ts"
@@ -11,7 +14,7 @@ it("Every header field that the server reads by name is among the hostile fields
   expect([...fields].filter((field) => !known.has(field))).toEqual([])
   // The scan finds both ways to read a field.
   for (const field of ["origin", "last-event-id"]) expect(fields).toContain(field)
-  // The setting chooses one of these.
+  // The setting chooses one of these fields.
   for (const field of proxyFields) expect(known).toContain(field)
 })
 

@@ -1,4 +1,4 @@
-/** Heads of requests that aim at processor time, as long as the server takes them. */
+/** Heads of requests that aim at processor time, of the largest accepted size. */
 import { limits } from "../../../src/Limits.ts"
 
 /** Every header field that the server reads, and how a value of the field may begin. */
@@ -27,7 +27,10 @@ export const hostileFields: Readonly<Record<string, ReadonlyArray<string>>> = {
   "x-request-id": ["req_"],
 }
 
-/** Read by the parser of HTTP, by the port among servers of a cluster alone, or from the replies of others. */
+/**
+ * Read by the parser of HTTP, by the port among servers of a cluster alone, or from the replies of
+ * others.
+ */
 export const fieldsOfOthers: ReadonlySet<string> = new Set([
   "content-length",
   "transfer-encoding",

@@ -1,4 +1,4 @@
-/** Texts that aim at processor time: what stands in header fields and in front of regular expressions. */
+/** Texts that aim at processor time, for header fields and for regular expressions. */
 import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import path from "node:path"
@@ -6,7 +6,9 @@ import { parseSync, Visitor } from "rolldown/utils"
 
 const root = path.resolve(import.meta.dirname, "../../..")
 
-/** Rooms whose texts come from operators, from this server's own files, or from the server to a browser. */
+/**
+ * Rooms whose texts come from operators, from this server's files, or from the server to a browser.
+ */
 const ofOperators =
   /^src\/(?:cli|config|storage|engine|metrics|client|dashboard\/browser|Build\.ts)/
 
@@ -15,7 +17,10 @@ export interface FoundExpression {
   readonly expression: RegExp
 }
 
-/** What callers meet in `src/`: every regular expression, and every header field that is read by its name. */
+/**
+ * The regular expressions in `src/` that read callers' text, and the header fields that are read by
+ * name.
+ */
 export const callersMeet = (): {
   readonly expressions: ReadonlyArray<FoundExpression>
   readonly fields: ReadonlySet<string>
@@ -55,10 +60,10 @@ export const callersMeet = (): {
   return { expressions, fields }
 }
 
-/** What a class, or an escape, of an expression takes. */
+/** The characters that a class or an escape of an expression matches. */
 const samples: Readonly<Record<string, string>> = { d: "1", w: "a", s: " ", ".": "x" }
 
-/** The characters that an expression tells apart, and what it has literally. */
+/** The characters that an expression distinguishes, and its literal parts. */
 const partsOf = ({ source }: RegExp) => {
   const literal = source
     .replace(/\\[bBpP](?:\{[^}]*\})?|\(\?<?[:=!]|[()^$*+?|[\]{}]/g, "")
@@ -67,7 +72,7 @@ const partsOf = ({ source }: RegExp) => {
   return { literal, alphabet: [...new Set([...literal.slice(0, 40), " ", "a", "1", '"'])] }
 }
 
-/** The ways to begin and to repeat that may cost an expression more than the length of its text. */
+/** Beginnings and repetitions that may cost an expression more than time linear in the text. */
 export const attacksOn = function* (
   expression: RegExp,
 ): Generator<{ readonly start: string; readonly piece: string }> {
@@ -83,7 +88,7 @@ export const attacksOn = function* (
   for (const start of new Set(starts)) for (const piece of new Set(pieces)) yield { start, piece }
 }
 
-/** Uses an expression as its flags have it: with `g` or `y` again and again up to the end. */
+/** Runs an expression according to its flags: with `g` or `y` repeatedly to the end. */
 export const useOn = (expression: RegExp, text: string): void => {
   if (expression.global) for (const _ of text.matchAll(expression));
   else if (expression.sticky) {

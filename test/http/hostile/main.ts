@@ -1,7 +1,8 @@
 /**
- * `npm run test:hostile -- [rounds] [seed]`: what callers may send to take processor time. It decodes all hostile bodies, uses every
- * regular expression that callers' text meets on texts made against it, and sends hostile heads to a server. It prints
- * what took the most, and fails where one took more than a generous bound.
+ * `npm run test:hostile -- [rounds] [seed]`: measures requests that aim at processor time. It
+ * decodes all hostile bodies, runs every regular expression that reads callers' text on texts made
+ * against it, and sends hostile heads to a server. It prints the most expensive ones, and fails if
+ * one is above a generous bound.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { connect } from "node:net"
@@ -29,7 +30,7 @@ interface Cost {
   readonly totalMs: number
 }
 
-/** The ten that took the most, of those added. */
+/** The ten most expensive ones. */
 class Slowest {
   costs: Array<Cost> = []
   count = 0
@@ -41,7 +42,7 @@ class Slowest {
     this.costs.length = Math.min(this.costs.length, 10)
   }
 
-  /** Prints them; whether all are within the bound. */
+  /** Prints them; returns whether all are within the bound. */
   report(what: string, boundMs: number): boolean {
     process.stdout.write(`${this.count} ${what}; the slowest by processor time in one turn:\n`)
     for (const { name, totalMs, turnMs } of this.costs) {
@@ -97,7 +98,7 @@ const bodies = (slowest: Slowest): void => {
   }
 }
 
-/** A text as long as a head; where it took this long, one four times as long shows a cost that grows with the square. */
+/** A text as long as a head. If it is slow, a text four times as long shows a quadratic cost. */
 const textCharacters = [limits.headerBytesMax, 4 * limits.headerBytesMax]
 const suspectMs = 3
 const expressionBoundMs = 100
@@ -116,13 +117,13 @@ const expressions = (slowest: Slowest): void => {
       }
       const name = `${file} ${expression} on ${JSON.stringify(start)} and ${JSON.stringify(piece)}…`
       slowest.add({ name, turnMs, totalMs: turnMs })
-      // One such text is enough to know.
+      // One such text is enough.
       if (turnMs > expressionBoundMs) break
     }
   }
 }
 
-/** What is asked for with each head. */
+/** The request that is sent with each head. */
 const requests: ReadonlyArray<readonly [method: string, path: string, body: string]> = [
   ["GET", "/v1/users", ""],
   ["POST", "/v1/events/batch", '{"events":[{"userId":"ada","action":"DONE"}]}'],
@@ -167,7 +168,7 @@ const headsTo = async (slowest: Slowest, field: ProxyField): Promise<void> => {
       const socket = connect(Number(port), "127.0.0.1", () => {
         const before = process.cpuUsage()
         socket.end(text, "latin1")
-        // A stream begins, and goes on.
+        // A stream begins, and does not end.
         socket.once("data", () => socket.destroy())
         socket.once("close", () => resolve(spentMs(before)))
       })
@@ -177,7 +178,7 @@ const headsTo = async (slowest: Slowest, field: ProxyField): Promise<void> => {
     for (const [method, path, body] of requests) {
       const text = textOf(method, path, body, head)
       let turnMs = await ask(text)
-      // The collection of garbage, or the end of other work, may fall into one.
+      // Garbage collection, or the end of other work, may add to one measurement.
       for (let again = 0; again < 3 && turnMs > 10; again++)
         turnMs = Math.min(turnMs, await ask(text))
       slowest.add({ name: `${method} ${path} ${head.name}`, turnMs, totalMs: turnMs })

@@ -1,12 +1,15 @@
-/** Counts what a program looks at of a JSON value: a measure of its work that no processor changes. */
+/**
+ * Counts the members of a JSON value that a program reads: a measure of its work that does not
+ * depend on the processor.
+ */
 
 export interface Watched {
   readonly value: unknown
-  /** Members and items that were read or asked about so far. */
+  /** The number of members and items that were read or tested so far. */
   readonly visits: () => number
 }
 
-/** `value` as `JSON.parse` made it, watched with all that it holds. */
+/** `value`, a result of `JSON.parse`, with counting proxies at every depth. */
 export const watched = (value: unknown): Watched => {
   let visits = 0
   const watch = (member: unknown): unknown => {
@@ -14,7 +17,7 @@ export const watched = (value: unknown): Watched => {
     return new Proxy(member, {
       get: (target, key) => {
         if (typeof key === "string" && key !== "length" && Object.hasOwn(target, key)) visits++
-        // Methods that arrays inherit, such as slice, read their items through the proxy.
+        // Inherited array methods, such as slice, read the items through the proxy.
         return watch(Reflect.get(target, key))
       },
       getOwnPropertyDescriptor: (target, key) => {

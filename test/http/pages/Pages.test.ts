@@ -6,7 +6,7 @@ import { limits } from "../../../src/Limits.ts"
 
 const reply = (status: number) => ({ status, contentType: "text/plain", body: "", headers: [] })
 
-/** Requests for pages that `answer` makes; the statuses of their replies. */
+/** Sends requests for pages that `answer` makes; returns the statuses of the replies. */
 const start = (answer: (request: PageRequest) => Effect.Effect<void>) => {
   const statuses: Array<number> = []
   const pages = new PageRequests(
@@ -72,7 +72,7 @@ describe("Pages", () => {
       expect(statuses).toEqual([200])
       yield* Deferred.succeed(aside, undefined)
       yield* Effect.yieldNow
-      // Back from their wait, they hold places again.
+      // After their wait, they hold places again.
       ask()
       expect(statuses).toEqual([200, 503])
       yield* Deferred.succeed(gate, undefined)

@@ -1,4 +1,4 @@
-/** A server under overload. Turns of the event loop are played by hand. */
+/** A server under overload. The test simulates the turns of the event loop. */
 import { once } from "node:events"
 import { Effect, Latch } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
@@ -8,11 +8,11 @@ import { sampleValue } from "../../metrics/exposition.ts"
 import { Random } from "../../simulation/random.ts"
 import { received, startServer, type TestServer, type TestServerOptions } from "../fixture.ts"
 
-/** A server whose event loop takes `costMs` for each request that it accepts. */
+/** A server whose event loop takes `costMs` for each admitted request. */
 class Play {
   now = 1_000
   connections = 2_000
-  /** How often a request's environment was looked up. */
+  /** The number of look-ups of a request's environment. */
   lookedUp = 0
   readonly admission: Admission
   #end: Array<() => void> = []
@@ -26,14 +26,17 @@ class Play {
     })
   }
 
-  /** One turn with so many requests; returns how many were accepted. */
+  /** One turn with a number of requests; returns the number of admitted ones. */
   turn(requests: number, costMs: number, refusalMs = 0, bodyBytes = 0): number {
     const senders = Array.from({ length: requests }, () => "prj_test:sandbox")
     const accepted = this.turnOf(senders, costMs, refusalMs, bodyBytes)
     return accepted.get("prj_test:sandbox") ?? 0
   }
 
-  /** One turn with a request from each of `senders` (environments, `""`: no key), in order; how many of each were accepted. */
+  /**
+   * One turn with a request from each of `senders` (environments; `""`: no key), in order. Returns
+   * the number of admitted requests of each.
+   */
   turnOf(
     senders: ReadonlyArray<string>,
     costMs: number,
@@ -56,7 +59,10 @@ class Play {
     return accepted
   }
 
-  /** An open loop with so many requests of each environment a millisecond; how many were offered and accepted of each. */
+  /**
+   * An open loop with a number of requests of each environment per millisecond. Returns the numbers
+   * of sent and admitted requests of each.
+   */
   mix(perMs: Readonly<Record<string, number>>, durationMs: number, random = new Random(1)) {
     const offered: Record<string, number> = {}
     const accepted: Record<string, number> = {}
@@ -78,7 +84,7 @@ class Play {
       for (const [sender, count] of this.turnOf(senders, costMs, refusalMs)) {
         accepted[sender] = (accepted[sender] ?? 0) + count
       }
-      // An event loop without requests waits for the next.
+      // An event loop without requests waits for the next one.
       lastMs = Math.max(0.2, this.now - startedAt)
       this.now = startedAt + lastMs
     }
@@ -89,7 +95,7 @@ class Play {
     this.now += durationMs
   }
 
-  /** Turns of an open loop: each has what came during the one before it. */
+  /** Turns of an open loop: each has the requests that arrived during the turn before. */
   load(perMs: number, costMs: number, refusalMs: number, durationMs: number): Array<Turn> {
     const turns: Array<Turn> = []
     const until = this.now + durationMs
@@ -112,7 +118,7 @@ interface Turn {
   readonly durationMs: number
 }
 
-/** At 0.1 ms a request, ten a millisecond are all that one event loop can take. */
+/** At 0.1 ms for each request, an event loop can answer ten requests per millisecond. */
 const costMs = 0.1
 const refusalMs = 0.02
 const saturation = 10
@@ -135,7 +141,7 @@ describe("Admission", () => {
     expect(settled!.startedAt - begun).toBeGreaterThanOrEqual(limits.overloadStandingMs / 2)
     expect(settled!.startedAt - begun).toBeLessThan(4 * limits.overloadStandingMs)
     const later = turns.filter(({ startedAt }) => startedAt > settled!.startedAt + 2_000)
-    // Refusals take as much of each turn as its load asks for; the rest is for what is accepted.
+    // Refusals take their part of each turn; the rest is for admitted requests.
     const most = limits.overloadBudgetMs / (1 - 3 * saturation * refusalMs)
     for (const { durationMs } of later) expect(durationMs).toBeLessThan(1.5 * most)
     const acceptedPerMs =
@@ -145,7 +151,7 @@ describe("Admission", () => {
 
   it("spends most of its time on admitted requests, however many callers retry at once", () => {
     const play = new Play()
-    /** To read a request that is refused, and to send the refusal. */
+    /** The cost of reading a refused request and of sending its refusal. */
     const [readMs, sendMs] = [0.026, 0.014]
     const until = play.now + 5_000
     let asking = play.connections
@@ -183,7 +189,8 @@ describe("Admission", () => {
   it("admits the requests that arrive after a pause of the machine", () => {
     const play = new Play()
     expect(refusedIn(play.load(0.5 * saturation, costMs, refusalMs, 200))).toBe(0)
-    // The pause falls into a turn; then come all that were sent meanwhile, and those sent meanwhile.
+    // The pause falls into a turn. The requests sent during the pause come next, and then those
+    // sent during that turn.
     for (const requests of [1, 2_000, 1_000, 500, 250, 125, 60, 30]) {
       if (requests === 1) play.pause(400)
       expect(play.turn(requests, requests === 1 ? 400 : costMs)).toBe(requests)
@@ -224,7 +231,7 @@ describe("Admission", () => {
   })
 })
 
-/** The accepted share of each environment's requests, in whole percent. */
+/** The admitted share of each environment's requests, in whole percent. */
 const percent = ({ accepted, offered }: ReturnType<Play["mix"]>) =>
   Object.fromEntries(
     Object.entries(offered).map(([environment, count]) => [
@@ -277,7 +284,7 @@ describe("Fair shares of an overloaded server", () => {
     const most = limits.overloadSharedUnits + limits.overloadTurnUnitsMin
     const mean = taken.slice(16).reduce((sum, count) => sum + count, 0) / (taken.length - 16)
     expect(mean).toBeLessThanOrEqual(most)
-    // The reserve of some turns may be used in one of them.
+    // The reserve of several turns may be used in one turn.
     const kept = limits.overloadSharedUnits * limits.overloadShareTurnsMax
     expect(Math.max(...taken)).toBeLessThanOrEqual(kept + limits.overloadTurnUnitsMin)
   })
@@ -320,7 +327,7 @@ describe("Fair shares of memory and places", () => {
     expect(waitFor(admission, "second", 10_000)).toBe(300)
     expect(waitFor(admission, "third", 10_000)).toBe(150)
     expect(admission.refused.waiting).toBe(3)
-    // Places that come free go to those that hold less.
+    // Free places go to the projects that hold fewer.
     const flood = admission.shares.of("flood")
     for (let answers = 0; answers < 300; answers++) admission.answered(flood)
     expect(admission.shareRefusal(admission.shares.of("third"), 0)).toBeUndefined()
@@ -336,7 +343,7 @@ describe("Fair shares of memory and places", () => {
     expect(admission.hold(flood, 500)).toBeUndefined()
     expect(admission.hold(flood, 1)?.code).toBe("overloaded")
     expect(admission.shareRefusal(flood, 1)?.code).toBe("overloaded")
-    // One without a body needs none of it.
+    // A request without a body needs no memory.
     expect(admission.shareRefusal(flood, 0)).toBeUndefined()
     expect(admission.hold(quiet, 250)).toBeUndefined()
     expect(admission.hold(quiet, 1)?.code).toBe("overloaded")
@@ -390,14 +397,17 @@ afterEach(() => server?.stop())
 const refusals = (reason: string) =>
   sampleValue(server.metrics.text(), "laurel_overload_refusals_total", { reason })
 
-/** Events to whose commit the storage says nothing until `gate` opens. */
+/** Events whose commit waits until `gate` opens. */
 const startSlow = async (bounds: TestServerOptions["bounds"]) => {
   const gate = Latch.makeUnsafe()
   await start({ storageOptions: { onAppend: () => Latch.await(gate) }, ...(bounds && { bounds }) })
   return () => Effect.runPromise(Latch.open(gate))
 }
 
-/** Twenty connections that pipeline the same request, twenty at a time, and count the statuses of the replies. */
+/**
+ * Twenty connections that pipeline the same request, twenty at a time. Counts the statuses of the
+ * replies.
+ */
 const openFlood = async (request: string) => {
   const counts: Record<number, number> = {}
   let stopping = false
@@ -439,7 +449,7 @@ describe("A server whose storage does not answer", () => {
     const waiting = ["a", "b"].map((userId) => server.call("POST", "/v1/events", event(userId)))
     const unanswered = () => sampleValue(server.metrics.text(), "laurel_commands_unanswered")
     await expect.poll(unanswered).toBe(2)
-    // The last place is for others.
+    // The last place is for other environments.
     expect((await server.call("POST", "/v1/events", event("d"))).status).toBe(503)
     waiting.push(server.call("POST", "/v1/events", { ...event("c"), key: other }))
     await expect.poll(unanswered).toBe(3)
@@ -452,7 +462,7 @@ describe("A server whose storage does not answer", () => {
       const { headers, json, status } = await server.call(method, path, more)
       expect([status, json.code, headers["retry-after"]]).toEqual([503, "overloaded", "1"])
     }
-    // A request without a key has the same reply: keys are not even looked at.
+    // A request without a key gets the same reply, since keys are not looked up.
     const looked = server.accounts.authentications
     expect((await server.call("POST", "/v1/events", { ...event("d"), key: "x" })).status).toBe(503)
     expect(server.accounts.authentications).toBe(looked)
@@ -496,7 +506,7 @@ describe("A server whose storage does not answer", () => {
     await expect.poll(held).toBe(2 * bodyBytes)
     const refused = await send("c")
     expect([refused.status, refused.json.code]).toEqual([503, "overloaded"])
-    // One that does not say how large it is, is refused when it comes.
+    // A request that does not announce its size is refused when the body arrives.
     const chunked = { body: "{}", headers: { "transfer-encoding": "chunked" } }
     expect((await server.call("POST", "/v1/events", chunked)).status).toBe(503)
     expect((await server.call("GET", "/v1/users/a")).status).toBe(404)
@@ -540,7 +550,7 @@ describe("A server with a standing queue", () => {
     expect(refusals("queue")).toBe(replies.filter(({ status }) => status === 503).length)
     expect((await server.call("GET", "/healthz")).status).toBe(200)
     expect((await server.call("GET", "/readyz")).status).toBe(200)
-    // A refused request changed nothing; alone in its turn, none is refused.
+    // A refused request had no effect. A request alone in its turn is admitted.
     for (const [index, { status }] of replies.entries()) {
       const { status: found } = await server.call("GET", `/v1/users/u${index}`)
       expect([index, found]).toEqual([index, status === 200 ? 200 : 404])

@@ -45,7 +45,7 @@ describe("A Prefer field", () => {
   })
 
   it("is read in time linear in its length", () => {
-    // A time that grew with the square of the length would be hours.
+    // A quadratic time would be hours.
     for (const start of ['"', " ", ";", "=", ",", "\\", 'a="\\', '"\\', ' "\\']) {
       expect(prefersMinimal(start.repeat(2_000_000))).toBe(false)
     }

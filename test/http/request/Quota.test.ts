@@ -12,6 +12,6 @@ it("A quota allows its number at once, then as time refills it, and counts refus
   expect(take(6_001, 10)).toBe(1)
   expect(quota.takeRefused()).toBe(19)
   expect(take(36_001, 100)).toBe(30)
-  // After a long time there is one full minute's worth.
+  // After a long time, the quota allows one full minute.
   expect(take(9_000_000, 100)).toBe(60)
 })

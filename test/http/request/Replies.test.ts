@@ -1,4 +1,4 @@
-/** Real requests and replies; the test decides when a turn of the event loop ends. */
+/** Real requests and replies. The test decides when a turn of the event loop ends. */
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { afterEach, describe, expect, it } from "vitest"
@@ -17,7 +17,10 @@ afterEach(async () => {
   if (server.listening) await new Promise((resolve) => server.close(resolve))
 })
 
-/** The responses of so many connections, each with a head of its own, and all that each connection receives. */
+/**
+ * The responses of a number of connections, each with its head written, and the text that each
+ * receives.
+ */
 const begin = async (count: number) => {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const { port } = server.address() as AddressInfo

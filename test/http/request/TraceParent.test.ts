@@ -1,4 +1,6 @@
-/** Valid and invalid `traceparent` fields, case by case of the W3C's specification and its test suite. */
+/**
+ * Valid and invalid `traceparent` fields: the cases of the W3C specification and its test suite.
+ */
 import { describe, expect, it } from "vitest"
 import { traceParentOf } from "../../../src/http/request/RequestHead.ts"
 

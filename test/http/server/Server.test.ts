@@ -1,4 +1,7 @@
-/** Faults on the wire: broken HTTP, peers that stall or leave, and the end of the server. */
+/**
+ * Faults of connections: malformed HTTP, peers that stall or disconnect, and the shutdown of the
+ * server.
+ */
 import { once } from "node:events"
 import { Deferred, Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
@@ -197,7 +200,7 @@ describe("a body", () => {
     socket.resetAndDestroy()
     await once(socket, "close")
     Deferred.doneUnsafe(gate, Effect.void)
-    // The gate is open: a second event waits behind the first one.
+    // The gate is open: a second event waits behind the first.
     expect((await server.call("POST", "/v1/events", { body })).status).toBe(200)
     expect(await eventsOf("u")).toBe(true)
     expect(server.errors).toEqual([])
@@ -223,7 +226,7 @@ describe("a body", () => {
     expect(await reply).toMatch(/\r\n\r\nHTTP\/1\.1 200 OK\r\n/)
     const tooLarge = await server.raw(head(expecting, limits.bodyBytesMax + 1))
     expect(parse(tooLarge).status).toBe(413)
-    // Whether a body follows is uncertain, so the connection ends.
+    // It is uncertain whether a body follows, so the connection closes.
     const unauthorized = head("Expect: 100-continue\r\n").replace("lk_test_full", "lk_test_nobody")
     const refused = parse(await server.raw(unauthorized))
     expect(refused.status).toBe(401)
@@ -281,7 +284,7 @@ describe("connections", () => {
     const ends = slow.map(received)
     for (const socket of slow) socket.write(head("").slice(0, 30))
     let status: number
-    // A busy machine may take too long over this one, too.
+    // On a busy machine, this request may also be slow.
     do ({ status } = await server.call("POST", "/v1/events", { body }))
     while (status === 408)
     expect(status).toBe(200)
@@ -382,7 +385,7 @@ describe("shutdown", () => {
     const stopped = server.stop()
     expect(await idleEnd).toBe("")
     await expect(server.connect()).rejects.toThrow(/ECONNREFUSED/)
-    // The rest of a request of which only the start had come.
+    // The rest of a request whose start had arrived.
     late.write(request.slice(20))
     const refused = parse(await lateEnd)
     expect([refused.status, refused.json.code]).toEqual([503, "shutting_down"])
@@ -405,7 +408,7 @@ describe("shutdown", () => {
     const firstEnd = received(first)
     first.write(head("") + body)
     await reached
-    // Half of a request is there when the shutdown begins, the rest comes after.
+    // The shutdown begins in the middle of a request, whose rest arrives later.
     const second = await server.connect()
     const secondEnd = received(second)
     const request = head("") + body

@@ -1,4 +1,4 @@
-/** A server's replies before an engine has taken over; no request is lost in the take-over. */
+/** A server's replies before an engine takes over. The take-over loses no request. */
 
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
@@ -22,7 +22,7 @@ afterEach(async () => {
   scopes.length = 0
 })
 
-/** A scope that is closed with the test, before those that were made earlier. */
+/** A scope that closes with the test, before earlier scopes. */
 const newScope = () => {
   const scope = Scope.makeUnsafe()
   scopes.push(scope)

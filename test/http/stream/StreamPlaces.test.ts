@@ -7,7 +7,7 @@ import {
 import { limits } from "../../../src/Limits.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 
-/** Streams of environments, each open until it is closed or evicted. */
+/** Streams of environments. Each is open until it is closed or evicted. */
 class Play {
   readonly places: StreamPlaces
   readonly open = new Map<string, Set<StreamPlace>>()
@@ -101,7 +101,7 @@ describe("Places of streams", () => {
     first.leave()
     first.leave()
     expect(places.take("a", "acc_1")).toBeInstanceOf(StreamPlace)
-    // The newest of "a", which is of the account, is evicted.
+    // The newest stream of "a", which belongs to the account, is evicted.
     const other = places.take("c")
     if (!(other instanceof StreamPlace)) throw new Error("refused")
     for (const place of [second, other]) place.leave()

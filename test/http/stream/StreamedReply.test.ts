@@ -21,7 +21,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop()
 })
 
-/** A server whose one operation answers `reply`. */
+/** A server with one operation, which answers `reply`. */
 const serve = async (reply: StreamedReply, streamStallMs = 60_000) => {
   const accounts = new TestAccounts()
   accounts.addKey("lk_test_full")
@@ -67,7 +67,7 @@ const serve = async (reply: StreamedReply, streamStallMs = 60_000) => {
   return { port: (server.address() as AddressInfo).port, pipeline, errors }
 }
 
-/** Asks for the pieces on a socket of its own; what it receives is in `text`. */
+/** Requests the pieces on a socket of its own. `text` is the received text. */
 const ask = async (port: number, { method = "GET", paused = false } = {}) => {
   const socket: Socket = connect(port, "127.0.0.1")
   stops.push(() => socket.destroy())
