@@ -123,7 +123,6 @@ const shared = ["Build.ts", "engineLimits.ts", "Limits.ts"]
 const unsplit = [
   "accounts/AccountsLive.ts",
   "accounts/people/PeopleLive.ts",
-  "domain/accounts/decideAccounts.ts",
   "engine/archive/ArchiveJob.ts",
   "engine/archive/Archives.ts",
   "engine/archive/ExportJob.ts",

@@ -1,20 +1,21 @@
 /**
  * Accounts of people who use the dashboard, their sessions, and the links that invite them. They are part of the
- * directory: one actor decides them, so that two requests cannot both take the last owner away or use one link.
+ * directory, whose single actor decides one command at a time: two requests cannot both remove the last owner or both
+ * use one link.
  *
- * Secrets are never kept: of a password its argon2id hash, of a session's cookie and of a link's token the SHA-256
- * (both are 256 random bits, so a fast hash is enough). Times are epoch milliseconds.
+ * The state holds no secrets, only hashes: the argon2id hash of a password, the SHA-256 of a session's cookie and of a
+ * link's token. The cookie and the token are 256 random bits, so a fast hash is enough. Times are epoch milliseconds.
  */
 import { limits } from "../../Limits.ts"
 
-/** An admin may do everything in a project, its keys included; a viewer reads, and sees no secrets. */
+/** An admin may do everything in a project and manages its keys. A viewer reads, and sees no secrets. */
 export const projectRoles = ["admin", "viewer"] as const
 export type ProjectRole = (typeof projectRoles)[number]
 /** The weakest role first. */
 export const roles = ["viewer", "admin", "owner"] as const
 export type Role = (typeof roles)[number]
 
-/** An owner may do everything in every project, and manages accounts; `projects` then says nothing. */
+/** An owner may do everything in every project and manages accounts; `projects` is ignored for an owner. */
 export interface Access {
   readonly owner: boolean
   readonly projects: ReadonlyArray<{ readonly projectId: string; readonly role: ProjectRole }>
@@ -24,7 +25,7 @@ export interface Access {
 export interface Passkey {
   readonly id: string
   readonly publicKey: string
-  /** The authenticator's signature counter when it was last used; 0 where it does not count. */
+  /** The authenticator's signature counter at its last use; 0 if the authenticator does not count. */
   readonly counter: number
   readonly transports: ReadonlyArray<string>
   readonly name: string
@@ -37,7 +38,7 @@ export interface Account {
   /** In lower case; no two accounts have the same. */
   readonly email: string
   readonly name: string
-  /** A PHC string (`$argon2id$…`), or `null` where the account signs in with passkeys alone. */
+  /** A PHC string (`$argon2id$…`); `null` if the account signs in only with passkeys. */
   readonly password: string | null
   readonly passkeys: ReadonlyArray<Passkey>
   readonly access: Access
@@ -49,17 +50,17 @@ export interface Session {
   readonly accountId: string
   /** SHA-256 of the cookie's value, in hex. */
   readonly hash: string
-  /** The browser's `User-Agent` and the address that it came from, to tell sessions apart in lists. */
+  /** The browser's `User-Agent` and its IP address, which distinguish the sessions in a list. */
   readonly agent: string
   readonly address: string
   readonly createdAt: number
-  /** When it was last used, at most `sessionRenewMs` late. */
+  /** The time of the last use, at most `sessionRenewMs` late. */
   readonly usedAt: number
-  /** When the account last proved itself in this session, by password or passkey. */
+  /** When the account last confirmed this session with its password or a passkey. */
   readonly confirmedAt: number
 }
 
-/** A link's purpose: to make the first owner, to join, or to replace a lost password. */
+/** The purpose of a link: create the first owner, join, or replace a lost password. */
 const invitationPurposes = ["setup", "join", "reset"] as const
 export type InvitationPurpose = (typeof invitationPurposes)[number]
 
@@ -71,17 +72,17 @@ export interface Invitation {
   readonly hash: string
   /** The account that a reset is for. */
   readonly accountId: string | null
-  /** The address that is invited: nobody joins with another. `null` for a setup and a reset. */
+  /** The invited address, the only one that may join with the link. `null` for a setup and a reset. */
   readonly email: string | null
-  /** The access of an account that joins. */
+  /** The access of the account that joins. */
   readonly access: Access
-  /** The account that made it; `null` for the command line. */
+  /** The account that created the link; `null` for the command line. */
   readonly createdBy: string | null
   readonly createdAt: number
   readonly expiresAt: number
 }
 
-/** All three by id. */
+/** Each map is keyed by id. */
 export interface AccountsState {
   readonly accounts: ReadonlyMap<string, Account>
   readonly sessions: ReadonlyMap<string, Session>
@@ -101,15 +102,15 @@ export const invitationLifetimeMs: Readonly<Record<InvitationPurpose, number>> =
   reset: limits.resetLinkMs,
 }
 
-/** Whether a session still opens anything at `now`. */
+/** Whether the session is still valid at `now`. */
 export const isSessionInForce = ({ createdAt, usedAt }: Session, now: number): boolean =>
   now - usedAt < limits.sessionIdleMs && now - createdAt < limits.sessionMs
 
-/** Whether the account proved itself in this session so lately that it may do what cannot be undone. */
+/** Whether the session was confirmed recently enough for actions that cannot be undone. */
 export const isConfirmed = ({ confirmedAt }: Session, now: number): boolean =>
   now - confirmedAt < limits.sessionConfirmedMs
 
-/** The role of an account in a project, or in none in particular; `undefined` where it has no access. */
+/** The role of an account in a project; with `null`, outside of projects. `undefined`: no access. */
 export const roleIn = ({ access }: Account, projectId: string | null): Role | undefined => {
   if (access.owner) return "owner"
   return access.projects.find((one) => one.projectId === projectId)?.role
@@ -125,11 +126,11 @@ export const losesAccess = (before: Access, after: Access): boolean => {
   })
 }
 
-/** Whether `role` includes everything that `needed` may do. */
+/** Whether `role` may do everything that `needed` may do. */
 export const includesRole = (role: Role | undefined, needed: Role): boolean =>
   role !== undefined && roles.indexOf(role) >= roles.indexOf(needed)
 
-/** An e-mail address as it is kept and compared: without white space around it, in lower case. */
+/** An e-mail address as it is stored and compared: trimmed, in lower case. */
 export const normalEmail = (text: string): string => text.trim().toLowerCase()
 
 export const accountWithEmail = (
@@ -141,7 +142,7 @@ export const accountWithEmail = (
   return undefined
 }
 
-/** The passkey with this credential id, and its account. No two accounts have the same. */
+/** The passkey with this credential id, and its account. Credential ids are unique among accounts. */
 export const passkeyWithId = (
   { accounts }: Pick<AccountsState, "accounts">,
   id: string,
@@ -152,7 +153,7 @@ export const passkeyWithId = (
   return undefined
 }
 
-/** The invitation whose token has this hash and which still works at `now`. */
+/** The invitation whose token has this hash, unless it has expired at `now`. */
 export const invitationWithHash = (
   { invitations }: Pick<AccountsState, "invitations">,
   hash: string,
@@ -169,15 +170,15 @@ export const ownersOf = ({ accounts }: Pick<AccountsState, "accounts">): Readonl
 
 /* Commands to the directory about accounts. */
 
-/** A session that is to begin; its times are those of the record. */
+/** A session that is about to start. Its times are those of the record. */
 export type NewSession = Pick<Session, "address" | "agent" | "hash" | "id">
 export type NewPasskey = Omit<Passkey, "createdAt" | "usedAt">
-/** How an account signs in from now on. */
+/** How a new or reset account signs in. */
 export type Credential =
   | { readonly password: string; readonly passkey?: never }
   | { readonly password?: never; readonly passkey: NewPasskey }
 
-/** The caller: the session of this id, or the command line on the machine itself, which may do everything. */
+/** The caller: a session, or the command line on the server itself, which may do everything. */
 export type Asker = { readonly sessionId: string } | "operator"
 
 export type AccountCommand =
@@ -190,7 +191,7 @@ export type AccountCommand =
       >
     }
   | { readonly kind: "revokeInvitation"; readonly by: Asker; readonly invitationId: string }
-  /** `email` and `name` make the new account; a reset ignores them. */
+  /** `accountId`, `email` and `name` are those of the new account; a reset ignores them. */
   | {
       readonly kind: "acceptInvitation"
       readonly hash: string
@@ -200,7 +201,7 @@ export type AccountCommand =
       readonly credential: Credential
       readonly session: NewSession
     }
-  /** The caller has checked a password or a passkey of the account; `rehashed` is the password's hash at today's cost. */
+  /** The caller has verified the password or the passkey. `rehashed`: the hash of the password at the present cost. */
   | {
       readonly kind: "signIn"
       readonly accountId: string
@@ -215,23 +216,23 @@ export type AccountCommand =
     }
   | { readonly kind: "renewSession"; readonly sessionId: string }
   | { readonly kind: "endSession"; readonly by: Asker; readonly sessionId: string }
-  /** Ends all sessions of the asking account but its own. */
+  /** Ends all sessions of the caller's account except the caller's own. */
   | { readonly kind: "endOtherSessions"; readonly by: { readonly sessionId: string } }
-  /** Ends every session and revokes every link: a restore has brought back some that had ended. */
+  /** Ends every session and revokes every link, since a restore brings ended ones back. */
   | { readonly kind: "endAllSessions"; readonly by: "operator" }
   | {
       readonly kind: "changeName"
       readonly by: { readonly sessionId: string }
       readonly name: string
     }
-  /** An owner's: the address names the account in the audit log, so nobody else chooses it. */
+  /** Only an owner may change an address, since it names the account in the audit log. */
   | {
       readonly kind: "changeAddress"
       readonly by: Asker
       readonly accountId: string
       readonly email: string
     }
-  /** Replaces the password, or with `null` removes it; every session and link of the account ends, and `session` begins. */
+  /** Replaces the password; `null` removes it. Ends every session and link of the account, then starts `session`. */
   | {
       readonly kind: "changePassword"
       readonly by: { readonly sessionId: string }
@@ -248,18 +249,18 @@ export type AccountCommand =
       readonly by: { readonly sessionId: string }
       readonly passkeyId: string
     }
-  /** Every session of the account ends; where it loses a role, its links do, too. */
+  /** Ends every session of the account; if the account loses a role, also its links. */
   | {
       readonly kind: "changeAccess"
       readonly by: Asker
       readonly accountId: string
       readonly access: Access
-      /** The access that the new one was made from; refused where it has changed meanwhile. */
+      /** The access that the caller saw. The command is refused if the access has changed since. */
       readonly seen?: Access | undefined
     }
   | { readonly kind: "removeAccount"; readonly by: Asker; readonly accountId: string }
 
-/* The facts of accounts, as the journal holds them, and the state that they fold to. */
+/* The facts of accounts, as the journal stores them, and their fold into the state. */
 
 export type AccountFact =
   | { readonly kind: "account.created"; readonly account: Account }
@@ -281,18 +282,18 @@ export type AccountFact =
   | { readonly kind: "session.renewed" | "session.confirmed"; readonly sessionId: string }
   | { readonly kind: "session.ended"; readonly sessionIds: ReadonlyArray<string> }
   | { readonly kind: "invitation.created"; readonly invitation: Invitation }
-  /** `accepted` by the account that used it, or revoked. */
+  /** An account used the link, or an owner revoked it. */
   | {
       readonly kind: "invitation.accepted" | "invitation.revoked"
       readonly invitationId: string
     }
 
-/** Whether a fact of the directory is one of accounts. */
+/** Whether a fact of the directory is about accounts. */
 export const isAccountFact = <A extends { readonly kind: string }>(
   fact: A,
 ): fact is A & AccountFact => /^(account|passkey|session|invitation)\./.test(fact.kind)
 
-/** The state after `facts` of a record that was decided at `at`. The state before stays as it is. */
+/** The state after the facts of a record decided at `at`. `state` itself does not change. */
 export const applyAccountFacts = (
   state: AccountsState,
   facts: ReadonlyArray<AccountFact>,
@@ -338,7 +339,7 @@ export const applyAccountFacts = (
         }))
         break
       case "session.started":
-        // Expired sessions are dropped here, so that they need no record of their own.
+        // A new session also drops the expired ones, so their expiry needs no record.
         for (const session of sessions.values()) {
           if (!isSessionInForce(session, at)) sessions.delete(session.id)
         }
@@ -370,7 +371,7 @@ export const applyAccountFacts = (
   return { accounts, sessions, invitations }
 }
 
-/** Access in one form: an owner's `projects` are empty, and each project is named once. */
+/** Access in its normal form: `projects` is empty for an owner, and names each project once. */
 export const normalAccess = ({ owner, projects }: Access): Access => ({
   owner,
   projects: owner
@@ -380,7 +381,7 @@ export const normalAccess = ({ owner, projects }: Access): Access => ({
       ),
 })
 
-/** The sessions of an account beyond the most that one may have once another starts; the longest unused first. */
+/** The least recently used sessions, which must end so that the account may start another one. */
 export const surplusSessions = (state: AccountsState, accountId: string): ReadonlyArray<string> =>
   [...state.sessions.values()]
     .filter((session) => session.accountId === accountId)

@@ -1,13 +1,19 @@
 /**
- * Decides what becomes of a command about accounts. Invariants, for every interleaving of requests: once there is an
- * owner there always is one; no two accounts have the same e-mail address; a link works once, and not after the account
- * that made it or that it is for lost access; an account can always sign in somehow. The caller is a session, looked up here: one ended or demoted a moment before decides nothing.
+ * Decides commands about accounts, their sessions and their links.
+ *
+ * Invariants, for every order of requests:
+ * - As soon as there is an owner, there always is one.
+ * - No two accounts have the same e-mail address or the same passkey.
+ * - A link works once. It stops working when the account that created it, or that it is for, loses access.
+ * - An account always has a way to sign in.
+ *
+ * The directory's actor decides one command at a time, and each decision looks up the caller's session. A session
+ * that ended a moment before, or whose account was demoted, therefore decides nothing.
  */
 
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
-import { nameFault } from "../values/Ids.ts"
+import { invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
 import {
   type Access,
   type Account,
@@ -15,7 +21,6 @@ import {
   type AccountFact,
   type AccountsState,
   type Asker,
-  accountWithEmail,
   type Invitation,
   invitationLifetimeMs,
   invitationWithHash,
@@ -32,107 +37,76 @@ import {
   type Session,
   surplusSessions,
 } from "./Account.ts"
-
-/* Everything that is wrong with what people say of an account. Pointers are those of the form. */
-
-/** One sign before the `@`, none of white space; the rest is for the mail server to know. */
-const emailPattern = /^[^\s@]+@[^\s@]+$/
-
-const emailFaults = (state: AccountsState, email: string, own?: string): ReadonlyArray<Fault> => {
-  const normal = normalEmail(email)
-  const detail = nameFault(normal, limits.emailCharactersMax)
-  if (detail !== undefined) return [{ pointer: "/email", code: "invalid_format", detail }]
-  if (!emailPattern.test(normal)) {
-    const detail = "must be an e-mail address, such as ada@example.com"
-    return [{ pointer: "/email", code: "invalid_format", detail }]
-  }
-  const taken = accountWithEmail(state, normal)
-  return taken === undefined || taken.id === own
-    ? []
-    : [{ pointer: "/email", code: "invalid_value", detail: "belongs to another account" }]
-}
-
-const nameFaults = (name: string): ReadonlyArray<Fault> => {
-  const detail =
-    name.trim() === "" ? "must not be empty" : nameFault(name, limits.accountNameCharactersMax)
-  return detail === undefined ? [] : [{ pointer: "/name", code: "invalid_format", detail }]
-}
-
-/** The faults of a new account. An invitation is for one address; a setup lets the first owner choose. */
-export const newAccountFaults = (
-  state: AccountsState,
-  { email, name }: { readonly email: string; readonly name: string },
-  invitation: Pick<Invitation, "email">,
-): ReadonlyArray<Fault> => {
-  const faults = emailFaults(state, email)
-  const isOther = invitation.email !== null && normalEmail(email) !== invitation.email
-  const detail = "must be the address that was invited"
-  return [
-    ...faults,
-    ...(isOther && faults.length === 0
-      ? [{ pointer: "/email", code: "invalid_value", detail }]
-      : []),
-    ...nameFaults(name),
-  ]
-}
-
-/** The library that verified the passkey bounds neither its id nor its key. */
-const passkeyFaults = ({
-  id,
-  name,
-  publicKey,
-}: Pick<Passkey, "id" | "name" | "publicKey">): ReadonlyArray<Fault> => {
-  const nameDetail =
-    name.trim() === "" ? "must not be empty" : nameFault(name, limits.passkeyNameCharactersMax)
-  const tooLarge =
-    id.length > limits.passkeyIdCharactersMax || publicKey.length > limits.passkeyKeyCharactersMax
-  return [
-    ...(nameDetail === undefined
-      ? []
-      : [{ pointer: "/passkeyName", code: "invalid_format", detail: nameDetail }]),
-    ...(tooLarge
-      ? [
-          {
-            pointer: "/passkey",
-            code: "invalid_length",
-            detail: "has an id or a key that is too long",
-          },
-        ]
-      : []),
-  ]
-}
-
-const accessFaults = (
-  projectIds: { has(id: string): boolean },
-  { owner, projects }: Access,
-): ReadonlyArray<Fault> => {
-  if (owner) return []
-  if (projects.length === 0) {
-    const detail = "must name at least one project, or make the account an owner"
-    return [{ pointer: "/access", code: "invalid_value", detail }]
-  }
-  return projects.flatMap(({ projectId }, index) =>
-    projectIds.has(projectId)
-      ? []
-      : [
-          {
-            pointer: `/access/${index}/projectId`,
-            code: "invalid_value",
-            detail: "names no project",
-          },
-        ],
-  )
-}
-
-/* Shared by the decisions about accounts: the caller, the usual facts and refusals. */
+import {
+  accessFaults,
+  emailFaults,
+  nameFaults,
+  newAccountFaults,
+  passkeyFaults,
+} from "./accountFaults.ts"
 
 export type Decision = Result.Result<ReadonlyArray<AccountFact>, LaurelError>
+
+type CommandOf<Kind extends AccountCommand["kind"]> = Extract<
+  AccountCommand,
+  { readonly kind: Kind }
+>
+
+/** The ids of the projects that an access may name. */
+type ProjectIds = { has(id: string): boolean }
+
+export const decideAccounts = (
+  state: AccountsState,
+  projectIds: ProjectIds,
+  command: AccountCommand,
+  now: number,
+): Decision => {
+  switch (command.kind) {
+    case "invite":
+      return Result.flatMap(ownerAsks(state, command.by, now), (by) =>
+        invite(state, projectIds, command.invitation, by, now),
+      )
+    case "revokeInvitation":
+      return revokeInvitation(state, command, now)
+    case "acceptInvitation":
+      return accept(state, command, now)
+    case "signIn":
+      return signIn(state, command, now)
+    case "confirmSession":
+      return confirmSession(state, command, now)
+    case "renewSession":
+      return renewSession(state, command, now)
+    case "endSession":
+      return endSession(state, command, now)
+    case "endOtherSessions":
+      return endOtherSessions(state, command, now)
+    case "endAllSessions":
+      return endAllSessions(state)
+    case "changeName":
+      return changeName(state, command, now)
+    case "changeAddress":
+      return changeAddress(state, command, now)
+    case "changePassword":
+      return changePassword(state, command, now)
+    case "addPasskey":
+      return addPasskey(state, command, now)
+    case "removePasskey":
+      return removePasskey(state, command, now)
+    case "changeAccess":
+      return changeAccess(state, projectIds, command, now)
+    case "removeAccount":
+      return removeAccount(state, command, now)
+  }
+}
+
+/* The caller. */
 
 interface Asking {
   readonly account: Account
   readonly session: Session
 }
 
+/** The account of the caller's session; refuses a session that has ended. */
 export const asks = (
   state: AccountsState,
   { sessionId }: { readonly sessionId: string },
@@ -145,6 +119,7 @@ export const asks = (
     : Result.succeed({ account, session })
 }
 
+/** As `asks`; also refuses a session in which the account has not proved itself lately. */
 export const confirmed = (
   state: AccountsState,
   by: { readonly sessionId: string },
@@ -156,7 +131,7 @@ export const confirmed = (
       : refuse("confirmation_required", "Confirm with your password or a passkey first."),
   )
 
-/** The asking owner's account id, `null` for the command line. */
+/** The id of the owner who asks, `null` for the command line. Refuses everyone else. */
 export const ownerAsks = (
   state: AccountsState,
   by: Asker,
@@ -170,67 +145,12 @@ export const ownerAsks = (
           : refuse("insufficient_role", "Only an owner may manage accounts."),
       )
 
-const begin = (accountId: string, made: NewSession, now: number) =>
-  ({
-    kind: "session.started",
-    session: { ...made, accountId, createdAt: now, usedAt: now, confirmedAt: now },
-  }) as const
-
-const ended = (sessionIds: ReadonlyArray<string>): ReadonlyArray<AccountFact> =>
-  sessionIds.length === 0 ? [] : [{ kind: "session.ended", sessionIds }]
-
-const revoked = (invitationIds: Iterable<string>): ReadonlyArray<AccountFact> =>
-  Array.from(invitationIds, (invitationId) => ({ kind: "invitation.revoked", invitationId }))
-
-/** Ends the open links that the account made, and those that are for it. */
-const linksEnded = (
-  { invitations }: AccountsState,
-  accountId: string,
-): ReadonlyArray<AccountFact> =>
-  revoked(
-    [...invitations.values()]
-      .filter((one) => one.accountId === accountId || one.createdBy === accountId)
-      .map(({ id }) => id),
-  )
-
-const sessionsOf = ({ sessions }: AccountsState, accountId: string): ReadonlyArray<string> =>
-  [...sessions.values()].filter((session) => session.accountId === accountId).map(({ id }) => id)
-
-const updated = (
-  accountId: string,
-  change: Extract<AccountFact, { readonly kind: "account.updated" }>["change"],
-) => ({ kind: "account.updated", accountId, change }) as const
-
-/** Whether the account, or one that is to be created, may have this passkey. */
-const passkeyAllowed = (
-  state: AccountsState,
-  account: Account | undefined,
-  passkey: NewPasskey,
-): Result.Result<void, LaurelError> => {
-  if (account !== undefined && account.passkeys.length >= limits.passkeysPerAccountMax) {
-    return quotaExceeded(limits.passkeysPerAccountMax, "passkeys per account")
-  }
-  const faults = passkeyFaults(passkey)
-  if (faults.length > 0) return Result.fail(invalidRequest(faults))
-  return passkeyWithId(state, passkey.id) === undefined ? Result.succeed(undefined) : passkeyTaken
-}
-
-export const quotaExceeded = (most: number, of: string) =>
-  refuse("quota_exceeded", `At most ${most} ${of} are allowed.`)
-const accountNotFound = refuse("account_not_found", "No account has this id.")
-const passkeyTaken = refuse("conflict", "The passkey belongs to an account already.")
-const accessChanged = refuse(
-  "conflict",
-  "Somebody changed the access of the account meanwhile. Nothing was saved: look at it and try again.",
-)
-const lastOwner = refuse("conflict", "The last owner cannot be removed or demoted.")
-
-/* Decides the making and the use of links: the setup of the first owner, invitations, resets. */
+/* Links: the setup of the first owner, invitations, resets. */
 
 const invite = (
   state: AccountsState,
-  projectIds: { has(id: string): boolean },
-  made: Extract<AccountCommand, { readonly kind: "invite" }>["invitation"],
+  projectIds: ProjectIds,
+  made: CommandOf<"invite">["invitation"],
   createdBy: string | null,
   now: number,
 ): Decision => {
@@ -249,7 +169,7 @@ const invite = (
         ]
       : []
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
-  // A new setup link, or a new reset for the same account, replaces the one before.
+  // A new setup link replaces the earlier setup link, a new reset those for the same account.
   const open = [...state.invitations.values()].filter(({ expiresAt }) => expiresAt > now)
   const replaced = open.filter(
     (one) => purpose !== "join" && one.purpose === purpose && one.accountId === accountId,
@@ -266,7 +186,7 @@ const invite = (
     expiresAt: now + invitationLifetimeMs[purpose],
   }
   return Result.succeed([
-    ...replaced.map(({ id }) => ({ kind: "invitation.revoked", invitationId: id }) as const),
+    ...revoked(replaced.map(({ id }) => id)),
     { kind: "invitation.created", invitation } as const,
   ])
 }
@@ -277,37 +197,66 @@ const addressMissing = {
   detail: "must be the address of the person who is invited",
 }
 
+const revokeInvitation = (
+  state: AccountsState,
+  { by, invitationId }: CommandOf<"revokeInvitation">,
+  now: number,
+): Decision =>
+  Result.flatMap(ownerAsks(state, by, now), () =>
+    state.invitations.has(invitationId)
+      ? Result.succeed(revoked([invitationId]))
+      : refuse("invitation_not_found", "No open invitation has this id."),
+  )
+
 const accept = (
   state: AccountsState,
-  command: Extract<AccountCommand, { readonly kind: "acceptInvitation" }>,
+  command: CommandOf<"acceptInvitation">,
   now: number,
 ): Decision => {
   const invitation = invitationWithHash(state, command.hash, now)
-  const used = refuse("invitation_not_found", "The link was used, revoked or has expired.")
-  if (invitation === undefined) return used
-  // Two links of a setup cannot make two first owners.
-  if (invitation.purpose === "setup" && ownersOf(state).length > 0) return used
-  const { credential, session } = command
-  const passkey = credential.passkey && { ...credential.passkey, createdAt: now, usedAt: now }
-  const accepted = { kind: "invitation.accepted", invitationId: invitation.id } as const
-  if (invitation.purpose === "reset") {
-    const account = state.accounts.get(invitation.accountId!)
-    if (account === undefined) return used
-    // The account has lost its password: the old one must not stay valid beside a new passkey.
-    const change = updated(account.id, { password: credential.password ?? null })
-    const facts: ReadonlyArray<AccountFact> = [
-      accepted,
-      change,
-      ...ended(sessionsOf(state, account.id)),
-      ...linksEnded(state, account.id),
-      begin(account.id, session, now),
-    ]
-    if (passkey === undefined) return Result.succeed(facts)
-    return Result.map(passkeyAllowed(state, account, passkey), () => [
-      ...facts,
-      { kind: "passkey.added", accountId: account.id, passkey } as const,
-    ])
-  }
+  if (invitation === undefined) return linkEnded
+  // Two setup links cannot create two first owners.
+  if (invitation.purpose === "setup" && ownersOf(state).length > 0) return linkEnded
+  const { passkey: added } = command.credential
+  const passkey = added && { ...added, createdAt: now, usedAt: now }
+  return invitation.purpose === "reset"
+    ? reset(state, invitation, command, passkey, now)
+    : join(state, invitation, command, passkey, now)
+}
+
+/** Replaces every way to sign in by password, and ends all sessions and links of the account. */
+const reset = (
+  state: AccountsState,
+  invitation: Invitation,
+  { credential, session }: CommandOf<"acceptInvitation">,
+  passkey: Passkey | undefined,
+  now: number,
+): Decision => {
+  const account = state.accounts.get(invitation.accountId!)
+  if (account === undefined) return linkEnded
+  const facts: ReadonlyArray<AccountFact> = [
+    { kind: "invitation.accepted", invitationId: invitation.id },
+    // The owner of the account has lost the password: it must not stay valid beside a new passkey.
+    updated(account.id, { password: credential.password ?? null }),
+    ...ended(sessionsOf(state, account.id)),
+    ...linksEnded(state, account.id),
+    begin(account.id, session, now),
+  ]
+  if (passkey === undefined) return Result.succeed(facts)
+  return Result.map(passkeyAllowed(state, account, passkey), () => [
+    ...facts,
+    { kind: "passkey.added", accountId: account.id, passkey } as const,
+  ])
+}
+
+/** Creates the account of a setup or an invitation. */
+const join = (
+  state: AccountsState,
+  invitation: Invitation,
+  command: CommandOf<"acceptInvitation">,
+  passkey: Passkey | undefined,
+  now: number,
+): Decision => {
   if (state.accounts.has(command.accountId)) {
     return refuse("conflict", "An account has this id already.")
   }
@@ -327,158 +276,73 @@ const accept = (
     id: command.accountId,
     email: normalEmail(command.email),
     name: command.name,
-    password: credential.password ?? null,
+    password: command.credential.password ?? null,
     passkeys: passkey === undefined ? [] : [passkey],
     access: invitation.access,
     createdAt: now,
   }
   return Result.succeed([
-    accepted,
-    { kind: "account.created", account } as const,
+    { kind: "invitation.accepted", invitationId: invitation.id },
+    { kind: "account.created", account },
+    begin(account.id, command.session, now),
+  ])
+}
+
+/** The facts that end the open links that the account created, and the links that are for the account. */
+const linksEnded = (
+  { invitations }: AccountsState,
+  accountId: string,
+): ReadonlyArray<AccountFact> =>
+  revoked(
+    [...invitations.values()]
+      .filter((one) => one.accountId === accountId || one.createdBy === accountId)
+      .map(({ id }) => id),
+  )
+
+const revoked = (invitationIds: Iterable<string>): ReadonlyArray<AccountFact> =>
+  Array.from(invitationIds, (invitationId) => ({ kind: "invitation.revoked", invitationId }))
+
+/* Sessions. */
+
+const signIn = (state: AccountsState, command: CommandOf<"signIn">, now: number): Decision => {
+  const { passkey, rehashed, session } = command
+  const account = state.accounts.get(command.accountId)
+  if (account === undefined) return refuse("unauthorized", "The account was removed.")
+  return Result.map(passkeyUsed(account, passkey), (used) => [
+    ...used,
+    ...(rehashed === undefined ? [] : [updated(account.id, { password: rehashed })]),
+    ...ended(surplusSessions(state, account.id)),
     begin(account.id, session, now),
   ])
 }
 
-/** `projectIds` are the projects that access may name. */
-export const decideAccounts = (
+const confirmSession = (
   state: AccountsState,
-  projectIds: { has(id: string): boolean },
-  command: AccountCommand,
+  command: CommandOf<"confirmSession">,
   now: number,
-): Decision => {
-  switch (command.kind) {
-    case "invite":
-      return Result.flatMap(ownerAsks(state, command.by, now), (by) =>
-        invite(state, projectIds, command.invitation, by, now),
-      )
-    case "revokeInvitation":
-      return Result.flatMap(ownerAsks(state, command.by, now), () =>
-        state.invitations.has(command.invitationId)
-          ? Result.succeed([
-              { kind: "invitation.revoked", invitationId: command.invitationId } as const,
-            ])
-          : refuse("invitation_not_found", "No open invitation has this id."),
-      )
-    case "acceptInvitation":
-      return accept(state, command, now)
-    case "signIn": {
-      const account = state.accounts.get(command.accountId)
-      if (account === undefined) return refuse("unauthorized", "The account was removed.")
-      return Result.map(passkeyUsed(account, command.passkey), (used) => [
-        ...used,
-        ...(command.rehashed === undefined
-          ? []
-          : [updated(account.id, { password: command.rehashed })]),
-        ...started(state, account.id, command.session, now),
-      ])
-    }
-    case "confirmSession":
-      return Result.flatMap(asks(state, command, now), ({ account, session }) =>
-        Result.map(passkeyUsed(account, command.passkey), (used) => [
-          ...used,
-          { kind: "session.confirmed", sessionId: session.id } as const,
-        ]),
-      )
-    case "renewSession":
-      return Result.map(asks(state, command, now), ({ session }) =>
-        now - session.usedAt < limits.sessionRenewMs
-          ? []
-          : [{ kind: "session.renewed", sessionId: session.id } as const],
-      )
-    case "endSession":
-      return endSession(state, command, now)
-    case "endOtherSessions":
-      return Result.map(asks(state, command.by, now), ({ account, session }) =>
-        ended(sessionsOf(state, account.id).filter((id) => id !== session.id)),
-      )
-    case "endAllSessions":
-      return Result.succeed([
-        ...ended([...state.sessions.keys()]),
-        ...revoked(state.invitations.keys()),
-      ])
-    case "changeName":
-      return Result.flatMap(asks(state, command.by, now), ({ account }) => {
-        const faults = nameFaults(command.name)
-        return faults.length > 0
-          ? Result.fail(invalidRequest(faults))
-          : Result.succeed([updated(account.id, { name: command.name })])
-      })
-    case "changeAddress":
-      return Result.flatMap(ownerAsks(state, command.by, now), (): Decision => {
-        const account = state.accounts.get(command.accountId)
-        if (account === undefined) return accountNotFound
-        const faults = emailFaults(state, command.email, account.id)
-        return faults.length > 0
-          ? Result.fail(invalidRequest(faults))
-          : Result.succeed([updated(account.id, { email: normalEmail(command.email) })])
-      })
-    case "changePassword":
-      return Result.flatMap(confirmed(state, command.by, now), ({ account }) =>
-        command.password === null && account.passkeys.length === 0
-          ? refuse("conflict", "The password is the account's only way to sign in.")
-          : Result.succeed([
-              updated(account.id, { password: command.password }),
-              ...ended(sessionsOf(state, account.id)),
-              ...linksEnded(state, account.id),
-              begin(account.id, command.session, now),
-            ]),
-      )
-    case "addPasskey":
-      return Result.flatMap(confirmed(state, command.by, now), ({ account }) =>
-        Result.map(passkeyAllowed(state, account, command.passkey), () => [
-          {
-            kind: "passkey.added",
-            accountId: account.id,
-            passkey: { ...command.passkey, createdAt: now, usedAt: null },
-          } as const,
-        ]),
-      )
-    case "removePasskey":
-      return Result.flatMap(confirmed(state, command.by, now), ({ account }): Decision => {
-        const { passkeyId } = command
-        if (account.passkeys.every(({ id }) => id !== passkeyId)) {
-          return refuse("passkey_not_found", "The account has no such passkey.")
-        }
-        if (account.password === null && account.passkeys.length === 1) {
-          return refuse("conflict", "The passkey is the account's only way to sign in.")
-        }
-        return Result.succeed([
-          { kind: "passkey.removed", accountId: account.id, passkeyId } as const,
-        ])
-      })
-    case "changeAccess":
-      return Result.flatMap(ownerAsks(state, command.by, now), (): Decision => {
-        const account = state.accounts.get(command.accountId)
-        if (account === undefined) return accountNotFound
-        const { seen } = command
-        const isOther = (one: Access) => JSON.stringify(one) !== JSON.stringify(account.access)
-        if (seen !== undefined && isOther(seen)) return accessChanged
-        const faults = accessFaults(projectIds, command.access)
-        if (faults.length > 0) return Result.fail(invalidRequest(faults))
-        if (!command.access.owner && isLastOwner(state, account)) return lastOwner
-        return Result.succeed([
-          updated(account.id, { access: normalAccess(command.access) }),
-          ...ended(sessionsOf(state, account.id)),
-          ...(losesAccess(account.access, command.access) ? linksEnded(state, account.id) : []),
-        ])
-      })
-    case "removeAccount":
-      return Result.flatMap(ownerAsks(state, command.by, now), (): Decision => {
-        const account = state.accounts.get(command.accountId)
-        if (account === undefined) return accountNotFound
-        if (isLastOwner(state, account)) return lastOwner
-        return Result.succeed([
-          { kind: "account.removed", accountId: account.id } as const,
-          ...ended(sessionsOf(state, account.id)),
-          ...linksEnded(state, account.id),
-        ])
-      })
-  }
-}
+): Decision =>
+  Result.flatMap(asks(state, command, now), ({ account, session }) =>
+    Result.map(passkeyUsed(account, command.passkey), (used) => [
+      ...used,
+      { kind: "session.confirmed", sessionId: session.id } as const,
+    ]),
+  )
+
+/** Notes the use of the session, at most once in `sessionRenewMs`. */
+const renewSession = (
+  state: AccountsState,
+  command: CommandOf<"renewSession">,
+  now: number,
+): Decision =>
+  Result.map(asks(state, command, now), ({ session }) =>
+    now - session.usedAt < limits.sessionRenewMs
+      ? []
+      : [{ kind: "session.renewed", sessionId: session.id } as const],
+  )
 
 const endSession = (
   state: AccountsState,
-  { by, sessionId }: Extract<AccountCommand, { readonly kind: "endSession" }>,
+  { by, sessionId }: CommandOf<"endSession">,
   now: number,
 ): Decision => {
   const session = state.sessions.get(sessionId)
@@ -491,9 +355,19 @@ const endSession = (
   )
 }
 
-const isLastOwner = (state: AccountsState, { access, id }: Account): boolean =>
-  access.owner && ownersOf(state).every((owner) => owner.id === id)
+const endOtherSessions = (
+  state: AccountsState,
+  { by }: CommandOf<"endOtherSessions">,
+  now: number,
+): Decision =>
+  Result.map(asks(state, by, now), ({ account, session }) =>
+    ended(sessionsOf(state, account.id).filter((id) => id !== session.id)),
+  )
 
+const endAllSessions = ({ invitations, sessions }: AccountsState): Decision =>
+  Result.succeed([...ended([...sessions.keys()]), ...revoked(invitations.keys())])
+
+/** The fact of the passkey's use, if the account signed in with one. */
 const passkeyUsed = (
   account: Account,
   used: { readonly id: string; readonly counter: number } | undefined,
@@ -501,7 +375,7 @@ const passkeyUsed = (
   if (used === undefined) return Result.succeed([])
   const passkey = account.passkeys.find(({ id }) => id === used.id)
   if (passkey === undefined) return refuse("unauthorized", "The passkey was removed.")
-  // WebAuthn Level 3, §7.2 step 22: a counter that does not grow is the sign of a cloned authenticator.
+  // WebAuthn Level 3, §7.2 step 22: a counter that does not grow suggests a cloned authenticator.
   if (used.counter <= passkey.counter && (used.counter > 0 || passkey.counter > 0)) {
     return refuse("unauthorized", "The passkey may have been copied. Use another way to sign in.")
   }
@@ -515,7 +389,163 @@ const passkeyUsed = (
   ])
 }
 
-const started = (state: AccountsState, accountId: string, made: NewSession, now: number) => [
-  ...ended(surplusSessions(state, accountId)),
-  begin(accountId, made, now),
-]
+const begin = (accountId: string, made: NewSession, now: number) =>
+  ({
+    kind: "session.started",
+    session: { ...made, accountId, createdAt: now, usedAt: now, confirmedAt: now },
+  }) as const
+
+const ended = (sessionIds: ReadonlyArray<string>): ReadonlyArray<AccountFact> =>
+  sessionIds.length === 0 ? [] : [{ kind: "session.ended", sessionIds }]
+
+const sessionsOf = ({ sessions }: AccountsState, accountId: string): ReadonlyArray<string> =>
+  [...sessions.values()].filter((session) => session.accountId === accountId).map(({ id }) => id)
+
+/* The account's own name, password and passkeys. */
+
+const changeName = (
+  state: AccountsState,
+  { by, name }: CommandOf<"changeName">,
+  now: number,
+): Decision =>
+  Result.flatMap(asks(state, by, now), ({ account }) => {
+    const faults = nameFaults(name)
+    return faults.length > 0
+      ? Result.fail(invalidRequest(faults))
+      : Result.succeed([updated(account.id, { name })])
+  })
+
+const changePassword = (
+  state: AccountsState,
+  { by, password, session }: CommandOf<"changePassword">,
+  now: number,
+): Decision =>
+  Result.flatMap(confirmed(state, by, now), ({ account }) =>
+    password === null && account.passkeys.length === 0
+      ? refuse("conflict", "The password is the account's only way to sign in.")
+      : Result.succeed([
+          updated(account.id, { password }),
+          ...ended(sessionsOf(state, account.id)),
+          ...linksEnded(state, account.id),
+          begin(account.id, session, now),
+        ]),
+  )
+
+const addPasskey = (
+  state: AccountsState,
+  { by, passkey }: CommandOf<"addPasskey">,
+  now: number,
+): Decision =>
+  Result.flatMap(confirmed(state, by, now), ({ account }) =>
+    Result.map(passkeyAllowed(state, account, passkey), () => [
+      {
+        kind: "passkey.added",
+        accountId: account.id,
+        passkey: { ...passkey, createdAt: now, usedAt: null },
+      } as const,
+    ]),
+  )
+
+const removePasskey = (
+  state: AccountsState,
+  { by, passkeyId }: CommandOf<"removePasskey">,
+  now: number,
+): Decision =>
+  Result.flatMap(confirmed(state, by, now), ({ account }): Decision => {
+    if (account.passkeys.every(({ id }) => id !== passkeyId)) {
+      return refuse("passkey_not_found", "The account has no such passkey.")
+    }
+    if (account.password === null && account.passkeys.length === 1) {
+      return refuse("conflict", "The passkey is the account's only way to sign in.")
+    }
+    return Result.succeed([{ kind: "passkey.removed", accountId: account.id, passkeyId }])
+  })
+
+/** Refuses a passkey that `account`, or an account yet to be created (`undefined`), may not have. */
+const passkeyAllowed = (
+  state: AccountsState,
+  account: Account | undefined,
+  passkey: NewPasskey,
+): Result.Result<void, LaurelError> => {
+  if (account !== undefined && account.passkeys.length >= limits.passkeysPerAccountMax) {
+    return quotaExceeded(limits.passkeysPerAccountMax, "passkeys per account")
+  }
+  const faults = passkeyFaults(passkey)
+  if (faults.length > 0) return Result.fail(invalidRequest(faults))
+  return passkeyWithId(state, passkey.id) === undefined ? Result.succeed(undefined) : passkeyTaken
+}
+
+const passkeyTaken = refuse("conflict", "The passkey belongs to an account already.")
+
+/* What owners change of any account: address, access, removal. */
+
+const changeAddress = (
+  state: AccountsState,
+  { accountId, by, email }: CommandOf<"changeAddress">,
+  now: number,
+): Decision =>
+  Result.flatMap(ownerAsks(state, by, now), (): Decision => {
+    const account = state.accounts.get(accountId)
+    if (account === undefined) return accountNotFound
+    const faults = emailFaults(state, email, account.id)
+    return faults.length > 0
+      ? Result.fail(invalidRequest(faults))
+      : Result.succeed([updated(account.id, { email: normalEmail(email) })])
+  })
+
+const changeAccess = (
+  state: AccountsState,
+  projectIds: ProjectIds,
+  { access, accountId, by, seen }: CommandOf<"changeAccess">,
+  now: number,
+): Decision =>
+  Result.flatMap(ownerAsks(state, by, now), (): Decision => {
+    const account = state.accounts.get(accountId)
+    if (account === undefined) return accountNotFound
+    const isOther = (one: Access) => JSON.stringify(one) !== JSON.stringify(account.access)
+    if (seen !== undefined && isOther(seen)) return accessChanged
+    const faults = accessFaults(projectIds, access)
+    if (faults.length > 0) return Result.fail(invalidRequest(faults))
+    if (!access.owner && isLastOwner(state, account)) return lastOwner
+    return Result.succeed([
+      updated(account.id, { access: normalAccess(access) }),
+      ...ended(sessionsOf(state, account.id)),
+      ...(losesAccess(account.access, access) ? linksEnded(state, account.id) : []),
+    ])
+  })
+
+const removeAccount = (
+  state: AccountsState,
+  { accountId, by }: CommandOf<"removeAccount">,
+  now: number,
+): Decision =>
+  Result.flatMap(ownerAsks(state, by, now), (): Decision => {
+    const account = state.accounts.get(accountId)
+    if (account === undefined) return accountNotFound
+    if (isLastOwner(state, account)) return lastOwner
+    return Result.succeed([
+      { kind: "account.removed", accountId: account.id },
+      ...ended(sessionsOf(state, account.id)),
+      ...linksEnded(state, account.id),
+    ])
+  })
+
+const isLastOwner = (state: AccountsState, { access, id }: Account): boolean =>
+  access.owner && ownersOf(state).every((owner) => owner.id === id)
+
+const updated = (
+  accountId: string,
+  change: Extract<AccountFact, { readonly kind: "account.updated" }>["change"],
+) => ({ kind: "account.updated", accountId, change }) as const
+
+/* Refusals. */
+
+export const quotaExceeded = (most: number, of: string) =>
+  refuse("quota_exceeded", `At most ${most} ${of} are allowed.`)
+const linkEnded = refuse("invitation_not_found", "The link was used, revoked or has expired.")
+const accountNotFound = refuse("account_not_found", "No account has this id.")
+const accessChanged = refuse(
+  "conflict",
+  "Somebody changed the access of the account meanwhile. Nothing was saved: look at it and try again.",
+)
+const lastOwner = refuse("conflict", "The last owner cannot be removed or demoted.")
