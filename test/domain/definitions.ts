@@ -58,7 +58,7 @@ export const badgeWith = (badge: Partial<Badge>): Badge => ({
 export const withFacts = (
   project: ProjectState,
   facts: ReadonlyArray<Fact>,
-  sequence = 1,
+  sequence = project.sequence + 1,
   at = 0,
 ): ProjectState =>
   applyProject(project, {

@@ -4,6 +4,7 @@ import type { ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
 import { type WindowKind, type Zone, zoneOf } from "../values/Calendar.ts"
 import { refuse } from "../values/Errors.ts"
+import { assertCloses } from "../values/invariants.ts"
 import type { Decided } from "./Decided.ts"
 
 /** Ended windows, with the number of users on the board of each; open and already closed windows are ignored. */
@@ -41,6 +42,11 @@ export const decideCloseWindows = (
     )
     .toSorted((one, other) => one.index - other.index)
   if (over.length === 0) return refuse("conflict", "No window has ended.")
+  const closedThrough = { ...project.closedThrough }
+  for (const { index, window } of over) {
+    assertCloses(window, index, closedThrough[window])
+    closedThrough[window] = index
+  }
   return Result.succeed(
     over.map(({ index, total, window }): Fact => {
       const bounds = zone.windowBounds(window, index)

@@ -13,6 +13,7 @@ import type { Cause, Fact, Source } from "../record/Record.ts"
 import { noWindows, projectZoneAt, type UserState } from "../user/User.ts"
 import { type WindowKind, windowKinds, windowOfDay, type Zone, zoneOf } from "../values/Calendar.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
+import { assertBalance } from "../values/invariants.ts"
 
 export interface Decision {
   readonly cause: Cause
@@ -173,6 +174,8 @@ export class Draft {
     if (refusal !== undefined) return Result.fail(refusal)
     const { level } = this.settle()
     const { points, xp } = this
+    assertBalance("xp", xp)
+    assertBalance("points", points)
     this.facts.push(
       matched
         ? { kind: summary, xp, points, level }

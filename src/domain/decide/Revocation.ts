@@ -32,6 +32,7 @@ import {
 } from "../user/User.ts"
 import { type WindowKind, windowKinds } from "../values/Calendar.ts"
 import { type LaurelError, laurelError, refuse } from "../values/Errors.ts"
+import { assertBalance } from "../values/invariants.ts"
 import { type Decision, Draft, openWindows } from "./Draft.ts"
 import { questProgress } from "./Quests.ts"
 import { periodAt } from "./Rules.ts"
@@ -54,6 +55,8 @@ export const decideSpending = (
     const detail = `The user has ${user.points} points, ${amount} are needed.`
     return Result.fail(laurelError("insufficient_points", detail, { balance: user.points }))
   }
+  assertBalance("points", total)
+  assertBalance("spent points", user.pointsSpent + amount)
   return Result.succeed({ cause: command, facts: [{ kind: "points.spent", amount, total }] })
 }
 
@@ -64,6 +67,8 @@ export const decideSpending = (
 const refundOf = ({ points, pointsSpent }: UserState, spending: Spending): Fact => {
   const amount = Math.min(spending.amount, pointsSpent)
   const total = points + amount
+  assertBalance("points", total)
+  assertBalance("spent points", pointsSpent - amount)
   return { kind: "points.refunded", amount, total, shortfall: spending.amount - amount }
 }
 
@@ -295,6 +300,9 @@ class Undo {
     const total = { xp: this.#user.xp - xp, points: this.#user.points - points }
     const shortfall = { xp: this.#xp - xp, points: this.#points - points }
     const pointsSpent = spentAfter(this.#user, shortfall)
+    assertBalance("xp", total.xp)
+    assertBalance("points", total.points)
+    assertBalance("spent points", pointsSpent)
     if (xp > 0) {
       const { xp: scoreSequence } = this.#scores
       facts.push({ kind: "xp.revoked", amount: xp, total: total.xp, scoreSequence })

@@ -3,6 +3,7 @@ import { limits } from "../../Limits.ts"
 import type { Badge, Quest } from "../project/Definition.ts"
 import type { ProjectState, StreakDefinition } from "../project/Project.ts"
 import { isSameTimeZone, withPastZone } from "../values/Calendar.ts"
+import { assertAfter, assertCloses } from "../values/invariants.ts"
 import type { Fact, JournalRecord } from "./Record.ts"
 
 /**
@@ -48,6 +49,7 @@ const withBadge = (badges: Map<string, Badge>, badge: Badge): ProjectState["badg
   withLatest(badges, badge, ({ archived }) => archived, limits.archivedBadgesMax)
 
 export const applyProject = (state: ProjectState, record: JournalRecord): ProjectState => {
+  assertAfter(record.sequence, state.sequence)
   const copies = new Copies()
   let next: ProjectState = { ...state, sequence: record.sequence }
   for (const fact of record.facts) {
@@ -97,6 +99,7 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         next = withSettings(next, fact.settings, record.at)
         break
       case "leaderboard.window_closed":
+        assertCloses(fact.window, fact.index, next.closedThrough[fact.window])
         next = { ...next, closedThrough: { ...next.closedThrough, [fact.window]: fact.index } }
         break
       case "backfill.started": {

@@ -13,6 +13,7 @@ import {
   type WindowScores,
 } from "../user/User.ts"
 import { type WindowKind, withPastZone } from "../values/Calendar.ts"
+import { assertAfter, assertBalance, assertOwner } from "../values/invariants.ts"
 import type { Fact, FactOf, JournalRecord } from "./Record.ts"
 
 // biome-ignore lint/suspicious/noExplicitAny: it is empty, so its values are of every type
@@ -240,9 +241,12 @@ export const applyUser = (
   if (user === undefined && !record.facts.some(({ kind }) => kind === "user.created")) {
     return undefined
   }
+  const { userId } = record.subject
+  if (user !== undefined) assertOwner(userId, user.id, record.sequence)
   const before = user ?? newcomer
+  assertAfter(record.sequence, before.sequence)
   const state: Folding = {
-    id: record.subject.userId,
+    id: userId,
     sequence: record.sequence,
     xp: before.xp,
     scoreSequence: before.scoreSequence,
@@ -262,6 +266,11 @@ export const applyUser = (
     updatedAt: record.facts.length === 0 ? before.updatedAt : record.at,
   }
   for (const fact of record.facts) fold(state, before, fact, record)
+  assertBalance("xp", state.xp)
+  assertBalance("points", state.points)
+  assertBalance("spent points", state.pointsSpent)
+  // A refund may return all spent points (`Draft.overflow`).
+  assertBalance("earned points", state.points + state.pointsSpent)
   return state
 }
 

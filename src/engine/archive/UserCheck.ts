@@ -8,6 +8,7 @@ import { BoardBuilder, type Leaderboard } from "../../domain/board/Leaderboard.t
 import { applyUser } from "../../domain/record/applyUser.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { isMidway, type UserState } from "../../domain/user/User.ts"
+import { BrokenInvariant } from "../../domain/values/invariants.ts"
 import { keyParts } from "../../storage/Keys.ts"
 import { openValue } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
@@ -37,11 +38,11 @@ export const checkUser = (
     // Between the two, the user was erased.
     if (record.facts[0]?.kind === "user.created") folded = undefined
     checkTotals(folded, record, name, fault)
-    folded = applyUser(folded, record)
+    folded = applied(folded, record, name, fault)
   }
   let state = stored
   for (const record of tail) {
-    if (record.sequence > (state?.sequence ?? 0)) state = applyUser(state, record)
+    if (record.sequence > (state?.sequence ?? 0)) state = applied(state, record, name, fault)
   }
   if (!isSame(folded, state)) {
     fault(`${name} differs from its records: ${difference(folded, state)}`)
@@ -50,6 +51,22 @@ export const checkUser = (
     fault(`${name} says that it is ${JSON.stringify(state.id)}`)
   }
   return state
+}
+
+/** The state after the record. A record that breaks an invariant is a fault and changes nothing. */
+const applied = (
+  state: UserState | undefined,
+  record: JournalRecord,
+  name: string,
+  fault: Fault,
+): UserState | undefined => {
+  try {
+    return applyUser(state, record)
+  } catch (error) {
+    if (!(error instanceof BrokenInvariant)) throw error
+    fault(`${name}: ${error.message}`)
+    return state
+  }
 }
 
 const checkTotals = (

@@ -60,7 +60,7 @@ const withDrafts = (
   for (const { command, pointer } of drafts) {
     const decided = decideProject(state, command, now)
     if (Result.isSuccess(decided)) {
-      const { sequence } = state
+      const sequence = state.sequence + 1
       state = applyProject(state, { sequence, at: now, subject, cause, facts: decided.success })
     } else if (decided.failure.errors === undefined) {
       return Result.fail(decided.failure)

@@ -1,0 +1,39 @@
+/**
+ * Assertions of invariants whose breach would cost data. They are always on.
+ *
+ * Each invariant is asserted in pairs: where a command is decided (`decide/`), and where its record is applied to the
+ * state (`record/`). The engine applies a record before it appends it to the journal, and again whenever it reads it
+ * back. A breach throws `BrokenInvariant`. On the way to the journal the actor fails: its caller gets
+ * `internal_error`, nothing is written, and the actor restarts from its durable state. On the way back the state is
+ * not loaded, so no command is decided on it.
+ *
+ * Cost: a few comparisons of numbers. Nothing is allocated unless an assertion fails.
+ */
+
+export class BrokenInvariant extends Error {
+  override readonly name = "BrokenInvariant"
+}
+
+/** A balance is a safe integer of at least 0. `what` names the balance in the error. */
+export const assertBalance = (what: string, balance: number): void => {
+  if (Number.isSafeInteger(balance) && balance >= 0) return
+  throw new BrokenInvariant(`The balance of ${what} would be ${balance}`)
+}
+
+/** A record comes after the last record that the state has. */
+export const assertAfter = (sequence: number, last: number): void => {
+  if (Number.isSafeInteger(sequence) && sequence > last) return
+  throw new BrokenInvariant(`Record ${sequence} does not come after record ${last}`)
+}
+
+/** A window closes once, and after all earlier windows of its kind: a closed board never changes. */
+export const assertCloses = (kind: string, index: number, closedThrough: number): void => {
+  if (Number.isSafeInteger(index) && index > closedThrough) return
+  throw new BrokenInvariant(`The ${kind} window ${index} would close after window ${closedThrough}`)
+}
+
+/** A record of a user is applied to the state of the same user. The error does not name them. */
+export const assertOwner = (userId: string, owner: string, sequence: number): void => {
+  if (userId === owner) return
+  throw new BrokenInvariant(`Record ${sequence} would be applied to another user`)
+}

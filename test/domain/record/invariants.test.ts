@@ -1,0 +1,119 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Result } from "effect"
+import { decideUser } from "../../../src/domain/decide/Decide.ts"
+import { emptyProject } from "../../../src/domain/project/Project.ts"
+import { applyProject } from "../../../src/domain/record/applyProject.ts"
+import { applyUser } from "../../../src/domain/record/applyUser.ts"
+import type { Fact, JournalRecord, UserCommand } from "../../../src/domain/record/Record.ts"
+import type { UserState } from "../../../src/domain/user/User.ts"
+import { BrokenInvariant } from "../../../src/domain/values/invariants.ts"
+
+const reward = { kind: "reward", type: "xp", amount: 1 } as const
+
+const recordOf = (sequence: number, ...facts: ReadonlyArray<Fact>): JournalRecord => ({
+  sequence,
+  at: 0,
+  subject: { actor: "user", environment: "p:sandbox", userId: "ada" },
+  cause: reward,
+  facts,
+})
+
+const ada = applyUser(undefined, recordOf(5, { kind: "user.created" }))!
+
+describe("A record of a user", () => {
+  const xp = (total: number): Fact => ({
+    kind: "xp.earned",
+    amount: 1,
+    total,
+    source: "reward",
+  })
+  const points = (total: number): Fact => ({
+    kind: "points.earned",
+    amount: 1,
+    total,
+    source: "reward",
+  })
+
+  it("is applied when it comes after the last record of the state", () => {
+    expect(applyUser(ada, recordOf(6, xp(1)))).toMatchObject({ sequence: 6, xp: 1 })
+  })
+
+  it("is not applied twice, nor after a later record", () => {
+    for (const sequence of [5, 4]) {
+      expect(() => applyUser(ada, recordOf(sequence, xp(1)))).toThrow(
+        new BrokenInvariant(`Record ${sequence} does not come after record 5`),
+      )
+    }
+  })
+
+  it("is not applied to the state of another user", () => {
+    const grace = { ...ada, id: "grace" }
+    expect(() => applyUser(grace, recordOf(6, xp(1)))).toThrow(
+      new BrokenInvariant("Record 6 would be applied to another user"),
+    )
+  })
+
+  it.each([-1, 0.5, Number.NaN, 2 ** 53])(
+    "is not applied when it sets a balance to %d",
+    (total) => {
+      const broken = (what: string) =>
+        new BrokenInvariant(`The balance of ${what} would be ${total}`)
+      expect(() => applyUser(ada, recordOf(6, xp(total)))).toThrow(broken("xp"))
+      expect(() => applyUser(ada, recordOf(6, points(total)))).toThrow(broken("points"))
+    },
+  )
+
+  it("is not applied when it refunds more points than the user has spent", () => {
+    const refund: Fact = { kind: "points.refunded", amount: 1, total: 1, shortfall: 0 }
+    expect(() => applyUser(ada, recordOf(6, refund))).toThrow(
+      new BrokenInvariant("The balance of spent points would be -1"),
+    )
+  })
+})
+
+describe("A decision about a user whose balance is broken", () => {
+  const decide = (user: Partial<UserState>, command: UserCommand) => () =>
+    Result.getOrThrow(decideUser({ ...ada, ...user }, emptyProject, command, 0))
+
+  it("fails before its record is made", () => {
+    const grant = (type: "xp" | "points"): UserCommand => ({ kind: "reward", type, amount: 1 })
+    expect(decide({ xp: -2 }, grant("xp"))).toThrow(BrokenInvariant)
+    expect(decide({ points: 0.5 }, grant("points"))).toThrow(BrokenInvariant)
+    expect(decide({ points: 1.5 }, { kind: "spend", amount: 1 })).toThrow(BrokenInvariant)
+  })
+})
+
+describe("A record of a project", () => {
+  const record = (sequence: number, ...facts: ReadonlyArray<Fact>): JournalRecord => ({
+    sequence,
+    at: 0,
+    subject: { actor: "project", environment: "p:sandbox" },
+    cause: { kind: "request" },
+    facts,
+  })
+  const closed = (index: number): Fact => ({
+    kind: "leaderboard.window_closed",
+    window: "daily",
+    index,
+    startsAt: 0,
+    endsAt: 1,
+    total: 0,
+  })
+
+  it("is not applied twice", () => {
+    const state = applyProject(emptyProject, record(1))
+    expect(() => applyProject(state, record(1))).toThrow(
+      new BrokenInvariant("Record 1 does not come after record 1"),
+    )
+  })
+
+  it("closes a window once, and no window before the last closed one", () => {
+    const state = applyProject(emptyProject, record(1, closed(7), closed(8)))
+    expect(state.closedThrough.daily).toBe(8)
+    for (const index of [8, 7]) {
+      expect(() => applyProject(state, record(2, closed(index)))).toThrow(
+        new BrokenInvariant(`The daily window ${index} would close after window 8`),
+      )
+    }
+  })
+})
