@@ -1,7 +1,10 @@
 /**
- * The client: a function for each operation of the declaration. A call is repeated only where a repeat changes nothing:
- * a GET, a write with ids of its own (`id`) or with an `Idempotency-Key`, and any call that the server refused unread
- * (429, `overloaded`, `starting`, `shutting_down`). The key of a repeat is the key of the first attempt.
+ * The client: a function for each operation of the API declaration.
+ *
+ * Invariant: the client repeats a call only if the repeat cannot apply a write twice. These calls
+ * qualify: a GET, a write whose items have an `id` of the caller, a write with an
+ * `Idempotency-Key`, and any call that the server refused before it read the request (429,
+ * `overloaded`, `starting`, `shutting_down`). All attempts of a call send the same key.
  */
 import type { KeyedCallOptions } from "./CallOptions.ts"
 import type { operations } from "./generated/operations.ts"
@@ -11,65 +14,102 @@ import { limit, pause } from "./limit.ts"
 import { type FollowOptions, follow } from "./stream.ts"
 import { uniqueId } from "./uniqueId.ts"
 
+/** Options of `createLaurel`. */
 export interface LaurelOptions {
-  /** The server's address, such as `https://laurel.example`. */
+  /** The URL of the server, such as `https://laurel.example`. */
   readonly url: string
-  /** A key or a user token; a function returns it, and is asked again after a 401. */
+  /**
+   * An API key or a user token. A function returns it, or a promise of it: the client calls the
+   * function before the first request, and once more after a 401. Concurrent calls share one
+   * result.
+   */
   readonly key?: string | (() => string | Promise<string>)
-  /** Milliseconds for each attempt of a call. Default: 30,000, since a batch may wait 20 seconds for room. */
+  /**
+   * Time limit of each attempt of a call, in milliseconds. Default: 30,000, because the server may
+   * hold a batch for 20 seconds while it is busy.
+   */
   readonly timeoutMs?: number
   /** Maximum number of repeats of a call. Default: 3. */
   readonly retries?: number
-  /** In place of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch
 }
 
+/** Options of `laurel.stream`: which messages, from where, and how long. */
 export interface StreamOptions extends Omit<FollowOptions, "sleep">, StreamQuery {}
 
+/**
+ * A client of one server. Each operation is `laurel.<group>.<name>(…ids, body or query, options)`.
+ * Its promise resolves with the JSON body of the reply, and rejects with a `LaurelError`; if
+ * `options.signal` aborts, with the reason of the signal. It rejects with a `TypeError` for an id
+ * that no URL can hold: an empty id, `.` or `..`.
+ *
+ * ```ts
+ * const { xp, level } = await laurel.events.track({ userId: "ada", action: "LESSON_DONE" })
+ * const { entries } = await laurel.leaderboard.get({ window: "weekly", limit: 10 })
+ * ```
+ */
 export interface Laurel extends Operations {
   /**
-   * The messages as they come, until `signal` aborts. Resumes after cuts and restarts of the server: no message is missed or
-   * repeated. Throws a `LaurelError` where the server refuses: `gone` where it no longer has the messages after the last one.
+   * Yields messages as they happen, until `signal` aborts; then the loop ends without an error. The
+   * stream resumes after interruptions and restarts of the server, without a gap and without a
+   * repeat. It throws a `LaurelError` if the server refuses: `gone` if the server no longer has the
+   * messages after the last one received.
+   *
+   * ```ts
+   * for await (const { type, data } of laurel.stream({ userId: "ada", signal })) show(type, data)
+   * ```
    */
   stream(options?: StreamOptions): AsyncGenerator<Message, void, undefined>
 }
 
-/** The longest `Retry-After` that a call waits for; a longer one is the caller's to wait for. */
+/**
+ * The longest `Retry-After` that the client waits for. After a longer one the call rejects at once.
+ */
 const longestWaitMs = 30_000
 const firstDelayMs = 250
-/** The codes `overloaded`, `starting` and `shutting_down`. */
+/**
+ * Matches the codes `overloaded`, `starting` and `shutting_down`: the server did not read the
+ * request.
+ */
 const unread = /^(overl|start|shutt)/
 
 interface Identified {
   readonly id?: unknown
 }
 
-/** Whether an event or reward has an id of the caller's own, or all events of a batch have one. */
+/** Whether the item, or every event of a batch, has an `id` of the caller. */
 const hasIds = (body?: Identified & { readonly events?: ReadonlyArray<Identified> }): boolean =>
   (body?.events ?? [body]).every((one) => one?.id)
 
-/** A segment of a path. Browsers resolve dots, and no id is empty: both would ask for something else. */
+/**
+ * A path segment. URLs drop `.` and `..` and an empty segment, so such an id would name another
+ * resource.
+ */
 const segment = (id: string): string => {
   if (/^\.{0,2}$/.test(id)) throw new TypeError(`No path can hold the id "${id}"`)
   return encodeURIComponent(id)
 }
 
-/** As JSON, an object has no members that are undefined. */
+/** The query string. The detour through JSON drops undefined members. */
 const queryText = (query: object = {}): string =>
   `?${new URLSearchParams(JSON.parse(JSON.stringify(query)))}`
 
-/** The table of operations, or a part of it. */
+/** The table of operations, or a subset. */
 export type Table = { readonly [G in keyof typeof operations]?: Partial<(typeof operations)[G]> }
 
-/** What `fetch` takes, with headers that can be changed. */
+/** The options of `fetch`, with mutable headers. */
 interface Init extends RequestInit {
   readonly headers: Record<string, string>
 }
 
-/** Path, request, options, and whether the call is repeatable: a GET, or a write with an id or key. */
+/** `repeatable` is truthy for a GET and for a write with an id or a key. */
 type Call = [path: string, init: Init, options: KeyedCallOptions, repeatable: unknown]
 
-/** `spec` is a row of `operations`: method, path, place of the input, and whether a key makes it repeatable. */
+/**
+ * `spec` is a row of `operations`: method, path, place of the input, and whether the operation
+ * takes a key.
+ */
 const callOf = (spec: string, args: Array<unknown>): Call => {
   const [method, template, input, keyed] = spec.split(" ") as [string, string, string?, string?]
   let path = `/v1/${template}`.replace(/\*/g, () => segment(args.shift() as string))
@@ -89,7 +129,7 @@ const callOf = (spec: string, args: Array<unknown>): Call => {
   return [path, init, options, keyed ?? method === "GET"]
 }
 
-/** Whether a repeat after this failure changes nothing that the first attempt may have changed. */
+/** Whether the call can be repeated after this failure without applying a write twice. */
 const isHarmless = ({ code, status }: LaurelError, repeatable: unknown): unknown =>
   status === 429 ||
   unread.test(code) ||
@@ -97,7 +137,10 @@ const isHarmless = ({ code, status }: LaurelError, repeatable: unknown): unknown
 
 type Token = Promise<string | undefined> | undefined
 
-/** Returns the token in use; a new one where `refused` is in use. Calls at the same time share it. */
+/**
+ * Returns the present token, or requests a new one if the present one is `refused`. Concurrent
+ * calls share it.
+ */
 const tokens = (key: LaurelOptions["key"]) => {
   let token: Token
   return (refused: Token) => {
@@ -111,14 +154,14 @@ const tokens = (key: LaurelOptions["key"]) => {
   }
 }
 
-/** A client of the operations in `table`. */
+/** Creates a client that has only the operations in `table`. */
 export const makeLaurel = (
   table: Table,
   { key, url, fetch: send = fetch, retries = 3, timeoutMs: attemptMs = 30_000 }: LaurelOptions,
 ): Laurel => {
   const tokenInsteadOf = tokens(key)
 
-  /** Asks once, and once more with a new token after a 401. */
+  /** Sends the request; after a 401 sends it once more with a new token. */
   const ask = async (path: string, init: Init, refused?: Token): Promise<Response> => {
     const used = tokenInsteadOf(refused)
     const text = await used
@@ -129,7 +172,10 @@ export const makeLaurel = (
     return ask(path, init, used)
   }
 
-  /** The value of the reply in an array, or the failure. Throws only the reason of the caller's `signal`. */
+  /**
+   * Returns the body of the reply in an array, or the failure. Throws only the reason of the
+   * caller's `signal`.
+   */
   const attempt = async (
     path: string,
     init: Init,

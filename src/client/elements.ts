@@ -1,8 +1,16 @@
 /**
- * The elements `<laurel-leaderboard>` and `<laurel-profile>`. Their base class asks the server (by
- * `client`, or by the attributes `url` and `key`): at once, every `refresh` seconds while the page is
- * visible, and with `live` when its stream opens and at each message about the user. An element draws
- * only what has changed, and inserts text only as text.
+ * The elements `<laurel-leaderboard>` and `<laurel-profile>`. Importing this module defines them.
+ *
+ * An element reads its data from the server, through the property `client` or the attributes `url`
+ * and `key`. It reads when it is connected, every `refresh` seconds while the page is visible
+ * (default 30; 0: never), and with `live` when its stream opens and at each message about the user.
+ * It redraws only when the data or the words have changed, and inserts data only as text. A failed
+ * read dispatches the event `laurel-error`, with the error as `detail`.
+ *
+ * ```html
+ * <laurel-profile url="https://laurel.example" key="lk_pub_live_…" user="ada"></laurel-profile>
+ * <script type="module">import "laurel-client/elements"</script>
+ * ```
  */
 import type { LeaderboardPage, Progress } from "./generated/types.ts"
 import { type Laurel, makeLaurel, type Table } from "./Laurel.ts"
@@ -10,13 +18,16 @@ import type { LaurelError } from "./LaurelError.ts"
 import { pause } from "./limit.ts"
 import type { StreamState } from "./stream.ts"
 
-/** The operations that elements call: without the others, a page with elements alone loads less. */
+/**
+ * The operations that elements call. Without the other ones, a page that uses only elements loads
+ * less code.
+ */
 const table = {
   users: { get: "GET users/*", progress: "GET users/*/progress" },
   leaderboard: { get: "GET leaderboard query" },
 } satisfies Table
 
-/** Servers render pages, too. */
+/** A server that renders pages has no `HTMLElement`. */
 const Base = globalThis.HTMLElement ?? (class {} as typeof HTMLElement)
 
 const css = `:host{display:block;font:var(--laurel-font,inherit);color:var(--laurel-text,light-dark(#1c211e,#e8ebe9));background:var(--laurel-ground,light-dark(#fff,#1c2024));border:1px solid var(--laurel-line,light-dark(#dcdcd6,#343a40));border-radius:var(--laurel-radius,8px);padding:12px 16px}
@@ -42,12 +53,13 @@ export const make = (name: string, ...children: ReadonlyArray<Node | string>): H
 
 export const number = (value: number): string => value.toLocaleString()
 
+/** The base class of both elements: reads at the right times and reports failures. */
 export abstract class LaurelElement<Data = unknown> extends Base {
   static readonly observedAttributes = [
     ...["url", "key", "user", "label", "refresh", "live"],
     ...["window", "limit"],
   ]
-  /** The texts, in place of the English ones. */
+  /** The words that the element shows. Replace them to translate the element. */
   words: Readonly<Record<string, string>> = {
     rank: "Rank",
     name: "Name",
@@ -71,11 +83,14 @@ export abstract class LaurelElement<Data = unknown> extends Base {
     this.attachShadow({ mode: "open" }).adoptedStyleSheets = [sheet]
   }
 
-  /** Reads what the element shows. */
+  /** Reads the data that the element shows. Rejects with a `LaurelError`. */
   protected abstract read(laurel: Laurel, signal: AbortSignal): Promise<Data>
+  /** The nodes that show `data`. */
   protected abstract draw(data: Data): ReadonlyArray<Node>
 
-  /** The client that the element asks with. */
+  /**
+   * The client that the element reads with. By default created from the attributes `url` and `key`.
+   */
   get client(): Laurel | undefined {
     const [url, key] = [this.getAttribute("url"), this.getAttribute("key")]
     if (url !== null) this.#client ??= makeLaurel(table, { url, ...(key !== null && { key }) })
@@ -97,12 +112,15 @@ export abstract class LaurelElement<Data = unknown> extends Base {
 
   attributeChangedCallback(name: string): void {
     if (name === "url" || name === "key") this.#client = undefined
-    // The content shown may be another user's.
+    // The present content may be about another user.
     this.#drawn = undefined
     this.#restart()
   }
 
-  /** Reads and draws now. */
+  /**
+   * Reads and draws now. Resolves when done; a failure dispatches `laurel-error` and does not
+   * reject.
+   */
   refresh(): Promise<void> {
     this.#again = true
     this.#running ??= this.#run()
@@ -110,7 +128,7 @@ export abstract class LaurelElement<Data = unknown> extends Base {
   }
 
   async #run(): Promise<void> {
-    // Several changes at once are one.
+    // Changes of several attributes in one turn cause one read.
     await null
     while (this.#again) {
       this.#again = false
@@ -164,7 +182,7 @@ export abstract class LaurelElement<Data = unknown> extends Base {
     const user = this.getAttribute("user")
     try {
       const query = user === null ? {} : { userId: user }
-      // A stream that opens may have nothing from before, and the last read was before.
+      // Changes between the last read and the opening of the stream send no message, so read again.
       const onState = ({ kind }: StreamState) => void (kind === "open" && this.refresh())
       for await (const _ of this.client?.stream({ ...query, signal, onState }) ?? []) this.refresh()
     } catch (error) {
@@ -174,7 +192,10 @@ export abstract class LaurelElement<Data = unknown> extends Base {
   }
 }
 
-/** `<laurel-leaderboard>`: `window`, `limit`, and `user`, whose row is marked and in the middle. */
+/**
+ * `<laurel-leaderboard>`: the board of the attribute `window` with `limit` rows. If `user` is set,
+ * the row of this user is marked and in the middle.
+ */
 export class LaurelLeaderboard extends LaurelElement<LeaderboardPage> {
   protected read({ leaderboard }: Laurel, signal: AbortSignal): Promise<LeaderboardPage> {
     const query = { window: "window", around: "user", limit: "limit" }
@@ -208,7 +229,9 @@ export class LaurelLeaderboard extends LaurelElement<LeaderboardPage> {
 
 type Profile = readonly [name: string, progress: Progress] | undefined
 
-/** `<laurel-profile>`: level, progress, streaks and badges of `user`. */
+/**
+ * `<laurel-profile>`: the level, progress, streaks and badges of the user in the attribute `user`.
+ */
 export class LaurelProfile extends LaurelElement<Profile> {
   protected async read({ users }: Laurel, signal: AbortSignal): Promise<Profile> {
     const id = this.getAttribute("user") ?? ""
@@ -219,7 +242,7 @@ export class LaurelProfile extends LaurelElement<Profile> {
       ])
       return [user.displayName ?? id, progress]
     } catch (error) {
-      // The first event creates the user.
+      // The user's first event creates the user: until then there is nothing to show.
       if ((error as LaurelError).code !== "user_not_found") throw error
     }
   }
@@ -246,7 +269,7 @@ export class LaurelProfile extends LaurelElement<Profile> {
 }
 
 const define = (name: string, element: CustomElementConstructor) => {
-  // A page may load the module twice, a server has no elements.
+  // A page may load the module twice, and a server has no `customElements`.
   if (globalThis.customElements?.get(name) === undefined)
     globalThis.customElements?.define(name, element)
 }

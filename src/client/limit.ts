@@ -1,12 +1,15 @@
-/** A signal that aborts with another one, or after so many milliseconds. Not `AbortSignal.any`, which React Native lacks. */
+/**
+ * A signal that aborts after a time or with an outer signal. React Native has no `AbortSignal.any`.
+ */
 export interface Limit {
   readonly signal: AbortSignal
-  /** Begins the time again. */
+  /** Restarts the time. */
   readonly restart: () => void
-  /** Aborts what is still running, and lets go of the other signal. */
+  /** Stops the time, removes the listener from the outer signal, and aborts `signal`. */
   readonly end: () => void
 }
 
+/** Starts a limit of `ms` milliseconds. The caller must `end` it. */
 export const limit = (ms: number, outer?: AbortSignal): Limit => {
   const controller = new AbortController()
   const { signal } = controller
@@ -27,7 +30,7 @@ export const limit = (ms: number, outer?: AbortSignal): Limit => {
   return { signal, restart, end }
 }
 
-/** Resolves after so many milliseconds, or as soon as `outer` aborts. */
+/** Resolves after `ms` milliseconds, or as soon as `outer` aborts. */
 export const pause = (ms: number, outer?: AbortSignal): Promise<void> =>
   new Promise((done) => {
     const { end, signal } = limit(ms, outer)

@@ -5,7 +5,16 @@ import type { QueueStorage } from "./queue/QueueStorage.ts"
 export type { EventQueue, QueueOptions } from "./queue/EventQueue.ts"
 export type { QueuedEvent, QueueEntry, QueueStorage } from "./queue/QueueStorage.ts"
 
-/** A queue of events in `storage`; in browsers IndexedDB by default. */
+/**
+ * Starts a queue that keeps events in `storage` and sends them: at once, when the network is back,
+ * and after failures with growing pauses of at most a minute. Each event counts once, whatever
+ * fails in between. Default of `storage`: IndexedDB, which only browsers have.
+ *
+ * ```ts
+ * const queue = createQueue({ laurel, onRefused: (event, { code }) => report(event, code) })
+ * await queue.add({ userId: "ada", action: "LESSON_DONE" }) // resolves once the event is stored
+ * ```
+ */
 export const createQueue = ({
   name = "laurel",
   storage = indexedDbStorage(name),

@@ -1,35 +1,46 @@
 /**
- * Follows a stream of Server-Sent Events over `fetch`. After a cut it resumes behind the last complete event, so none is
- * missed or repeated; before the first event it resumes behind `after`.
+ * Follows a stream of Server-Sent Events over `fetch`. After an interruption the stream resumes
+ * after the last complete event, so no event is missed or repeated. Before the first event it
+ * resumes after the event `after`.
  *
- * Not `EventSource`: that ends for good at the first reply that is not a 200, such as the 503 of a restart, and sends no key.
+ * `EventSource` does not fit: it gives up at the first reply other than 200, such as the 503 of a
+ * restart, and cannot send a key.
  */
 import { errorOf } from "./LaurelError.ts"
 import { limit, pause } from "./limit.ts"
 
+/** The state of a stream's connection, as `onState` reports it. */
 export type StreamState =
   | { readonly kind: "connecting" | "open" }
-  /** The next try is in so many milliseconds. */
+  /** The connection failed. The next attempt starts after `delayMs` milliseconds. */
   | { readonly kind: "waiting"; readonly delayMs: number }
 
 export interface FollowOptions {
-  /** The id of an event behind which the stream begins; without it, it begins now. */
+  /**
+   * The id of a message: the stream starts with the message after it. Default: the stream starts
+   * now.
+   */
   readonly after?: string | undefined
   /** Ends the stream. */
   readonly signal?: AbortSignal | undefined
+  /** Called at each change of the connection's state. */
   readonly onState?: ((state: StreamState) => void) | undefined
-  /** Waits; a test replaces it. */
+  /** Waits for `ms` milliseconds. Tests replace it. */
   readonly sleep?: (ms: number, signal?: AbortSignal) => Promise<void>
 }
 
 const firstDelayMs = 1_000
 const longestDelayMs = 5_000
-/** Three heartbeats of the server without a byte: the connection is dead. */
+/**
+ * The server sends a heartbeat every 15 seconds. After three missing ones the connection counts as
+ * dead.
+ */
 const silenceMs = 45_000
 
 /**
- * The data of the events as they come, until `signal` aborts. Throws the server's refusal: `gone` where the server no longer has
- * the events after the last one. Failed connections, 429 and 5xx are tried again.
+ * Yields the data of the events as they arrive, until `signal` aborts. Retries after a failed
+ * connection, a 429 and a 5xx. Throws any other error reply: `gone` if the server no longer has the
+ * events after the last one.
  */
 export async function* follow(
   open: (headers: Record<string, string>, signal: AbortSignal) => Promise<Response>,
@@ -65,7 +76,7 @@ export async function* follow(
             if (signal?.aborted) return
             delayMs = firstDelayMs
             after = id || after
-            // One without data has only its id, the position of the stream.
+            // An event without data only moves the position of the stream.
             if (text !== "") yield text
             id = text = ""
           }
@@ -76,13 +87,13 @@ export async function* follow(
         if (error.status < 500 && error.status !== 429) refusal = error
       }
     } catch {
-      // A cut, or no server: the next try follows.
+      // The connection was interrupted or refused. The loop tries again.
     } finally {
       silence.end()
     }
     if (signal?.aborted) return
     if (refusal) throw refusal
-    // Spread, so that a restarted server does not meet all its clients at once.
+    // The random part keeps all clients from reconnecting to a restarted server at once.
     const waitMs = Math.max(retryAfterMs, delayMs * (0.5 + Math.random() / 2))
     onState?.({ kind: "waiting", delayMs: waitMs })
     await sleep(waitMs, signal)

@@ -1,3 +1,3 @@
-/** Unique, not a secret. `randomUUID` lacks outside of secure pages and in React Native. */
+/** A unique id, not a secret. Pages without https and React Native have no `randomUUID`. */
 export const uniqueId = (): string =>
   globalThis.crypto?.randomUUID?.() ?? `${Math.random()}${Math.random()}`

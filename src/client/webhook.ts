@@ -1,29 +1,45 @@
 /**
- * Verifies webhooks with WebCrypto: `webhook-signature: v1,<base64>` with the HMAC-SHA-256 of
- * `<webhook-id>.<webhook-timestamp>.<body>` (Standard Webhooks 1.0). WebCrypto compares in constant time.
+ * Verifies webhooks with WebCrypto, after Standard Webhooks 1.0: the header field
+ * `webhook-signature` has `v1,<base64>` with the HMAC-SHA-256 of
+ * `<webhook-id>.<webhook-timestamp>.<body>`. WebCrypto compares in constant time.
  */
 import type { Message } from "./generated/types.ts"
 
+/** A received request, and the secret to verify it with. */
 export interface WebhookRequest {
-  /** The secret, as the server replied when the webhook was created or its secret rotated; several during a rotation. */
+  /**
+   * The secret (`whsec_…`) from the reply that created the webhook or rotated its secret. During a
+   * rotation, a list of the old and the new secret.
+   */
   readonly secret: string | ReadonlyArray<string>
-  /** The header fields: a `Headers`, or an object with names in lower case. */
+  /**
+   * The header fields: a `Headers` object, or an object with names in lower case, such as Node's
+   * `request.headers`.
+   */
   readonly headers:
     | Headers
     | { readonly [name: string]: string | ReadonlyArray<string> | undefined }
-  /** The body as received, byte by byte: not parsed and serialised again. */
+  /** The raw body. A body that was parsed and serialised again has another signature. */
   readonly body: string | Uint8Array | ArrayBuffer
-  /** How far the clocks of sender and receiver may differ. Default: 300. */
+  /**
+   * The largest difference between the time of the signature and `now`, in seconds. Default: 300.
+   */
   readonly toleranceSeconds?: number
-  /** Epoch milliseconds; now by default. */
+  /** The present time in epoch milliseconds. Default: `Date.now()`. */
   readonly now?: number
 }
 
+/**
+ * The reason why `verifyWebhook` rejects a request. The request may be forged: do not process it.
+ */
 export class WebhookError extends Error {
   override readonly name = "WebhookError"
 }
 
-/** A sender signs with at most five secrets; more would only cost time. */
+/**
+ * A sender signs with at most five secrets. Further signatures are ignored, so a forger cannot make
+ * this slow.
+ */
 const signaturesMax = 5
 
 const bytesOf = (base64: string): Uint8Array<ArrayBuffer> | undefined => {
@@ -33,8 +49,15 @@ const bytesOf = (base64: string): Uint8Array<ArrayBuffer> | undefined => {
 }
 
 /**
- * The message of a genuine request; throws a `WebhookError` otherwise. Remember its `id`: the same message may come more
- * than once.
+ * Resolves with the message of a genuine request. Rejects with a `WebhookError` if a header field
+ * is missing, the time of the signature is not within `toleranceSeconds`, a secret is malformed, or
+ * no signature matches. The same message may arrive more than once: remember its `id`.
+ *
+ * ```ts
+ * const secret = process.env.WEBHOOK_SECRET!
+ * const { id, type, data } = await verifyWebhook({ secret, headers: request.headers, body: await request.text() })
+ * if (await isNew(id)) handle(type, data)
+ * ```
  */
 export const verifyWebhook = async ({
   body,
@@ -54,11 +77,11 @@ export const verifyWebhook = async ({
   ) {
     throw new WebhookError("The header fields of a webhook are missing")
   }
-  // Written so that a tolerance that is no number refuses.
+  // A tolerance of NaN must refuse, so the comparison is negated.
   if (!(Math.abs(now / 1_000 - Number(timestamp)) <= toleranceSeconds)) {
     throw new WebhookError("The webhook was signed too long ago, or the clocks differ")
   }
-  // Bytes that are no UTF-8 change here, and what is returned is what was verified.
+  // Decoding replaces bytes that are not UTF-8. The decoded text is both verified and returned.
   const text = typeof body === "string" ? body : new TextDecoder().decode(body)
   const signed = new TextEncoder().encode(`${id}.${timestamp}.${text}`)
   for (const each of [secret].flat()) {

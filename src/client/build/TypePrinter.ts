@@ -1,4 +1,7 @@
-/** Prints the schemas of an OpenAPI document as TypeScript types. Fails on a keyword that it does not know, instead of guessing. */
+/**
+ * Prints the schemas of an OpenAPI document as TypeScript types. Throws on an unknown keyword
+ * instead of guessing.
+ */
 
 // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document is JSON
 export type Json = any
@@ -23,13 +26,36 @@ const shaping = [
 ]
 const known = new Set([...narrowing, ...shaping])
 
-/** The text of a comment; nothing in it may end the comment. */
+/** A comment of one line. Nothing in `text` can end the comment. */
 export const comment = (text: string | undefined, indent = ""): string =>
   text === undefined || text === ""
     ? ""
     : `${indent}/** ${text.replaceAll("*/", "*\\/").replaceAll(/\s*\n\s*/g, " ")} */\n`
 
-const property = (name: string): string =>
+/** A comment of paragraphs, wrapped; a paragraph of code keeps its lines. */
+export const paragraphs = (texts: ReadonlyArray<string>, indent: string): string => {
+  const lines = texts.flatMap((text, index) => [
+    ...(index > 0 ? [""] : []),
+    ...(text.startsWith("```") ? text.split("\n") : wrapped(text, 96 - indent.length)),
+  ])
+  const body = lines.map((line) => `${indent} * ${line.replaceAll("*/", "*\\/")}`.trimEnd())
+  return `${indent}/**\n${body.join("\n")}\n${indent} */\n`
+}
+
+const wrapped = (text: string, width: number): ReadonlyArray<string> => {
+  const lines: Array<string> = []
+  let line = ""
+  for (const word of text.trim().split(/\s+/)) {
+    if (line !== "" && line.length + 1 + word.length > width) {
+      lines.push(line)
+      line = word
+    } else line = line === "" ? word : `${line} ${word}`
+  }
+  return [...lines, line]
+}
+
+/** The name as the name of a member. */
+export const property = (name: string): string =>
   /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name)
 
 const union = (types: ReadonlyArray<string>): string => {
@@ -37,7 +63,7 @@ const union = (types: ReadonlyArray<string>): string => {
   return distinct.includes("unknown") ? "unknown" : distinct.join(" | ")
 }
 
-/** As the item of an array, the member of an intersection. */
+/** The type as the item of an array or the member of an intersection. */
 const grouped = (type: string): string => (/ [|&] /.test(type) ? `(${type})` : type)
 
 export class TypePrinter {
@@ -124,7 +150,14 @@ export class TypePrinter {
     return `{\n${lines.join("")}${indent}}`
   }
 
-  /** The named types that were printed so far, and those that they need, by name. */
+  /** The examples that a schema declares. */
+  examples(schema: Json): ReadonlyArray<Json> {
+    const { $ref } = schema
+    const named = $ref?.replace("#/components/schemas/", "")
+    return (named === undefined ? schema : this.#schemas[named]).examples ?? []
+  }
+
+  /** All named types that were printed so far, and the types that they refer to, by name. */
   declarations(): string {
     const printed = new Map<string, string>()
     for (let fresh = [...this.#used]; fresh.length > 0; ) {

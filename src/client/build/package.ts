@@ -1,4 +1,7 @@
-/** Builds the package into `dist/` of a folder, by default its own: modules for any platform, and their types. */
+/**
+ * Builds the package into `dist/` of a folder, by default its own: modules for any platform, and
+ * their types.
+ */
 import { execFileSync } from "node:child_process"
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import path from "node:path"

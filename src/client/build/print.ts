@@ -1,12 +1,14 @@
 /**
- * Prints the two generated files of the client from the declaration in `src/http/api`: `operations.ts` has what the client
- * needs to call an operation, `types.ts` its types. Operations without a key are left out, which are for the server's
- * operator, and the stream, which the client follows by itself.
+ * Prints the two generated files of the client from the declaration in `src/http/api`.
+ * `operations.ts` has the method, the path and the input of each operation, which the client loads.
+ * `types.ts` has the types, with a description, the error codes and an example for each operation.
+ * Both leave out operations that need no key, since they are for the operator of the server, and
+ * the stream, for which the client has its own function.
  */
 import { OpenApi } from "effect/http-api"
 import { errorKinds } from "../../domain/values/Errors.ts"
 import { Api } from "../../http/api/Api.ts"
-import { comment, type Json, TypePrinter } from "./TypePrinter.ts"
+import { comment, type Json, paragraphs, property, TypePrinter } from "./TypePrinter.ts"
 
 const notice =
   "// Printed by `npm run client:generate` from the declaration in src/http/api. Do not edit.\n"
@@ -30,7 +32,7 @@ const operationsOf = (document: Json): ReadonlyArray<Operation> =>
 const parametersOf = ({ declared }: Operation, place: string): ReadonlyArray<Json> =>
   declared.parameters.filter((parameter: Json) => parameter.in === place)
 
-/** The media types and schemas of a reply that is no error. */
+/** The media types and schemas of the successful replies. */
 const repliesOf = ({ declared }: Operation): ReadonlyArray<readonly [string, Json]> =>
   Object.entries<Json>(declared.responses)
     .filter(([status]) => Number(status) < 400)
@@ -45,7 +47,7 @@ const isCallable = (operation: Operation): boolean =>
 const keyed = (operation: Operation): boolean =>
   parametersOf(operation, "header").some(({ name }) => name === "idempotency-key")
 
-/** Whether the argument after the ids is a body, a query or none. */
+/** Whether the argument after the ids is a body, a query or absent. */
 const inputOf = (operation: Operation): "body" | "query" | "-" => {
   const hasQuery = parametersOf(operation, "query").length > 0
   if (operation.declared.requestBody === undefined) return hasQuery ? "query" : "-"
@@ -55,7 +57,10 @@ const inputOf = (operation: Operation): "body" | "query" | "-" => {
   )
 }
 
-/** As `POST events body key`: `key` says that a repeat with the same `Idempotency-Key` changes nothing. */
+/**
+ * The row of an operation, such as `POST events body key`. `key`: the operation takes an
+ * `Idempotency-Key`.
+ */
 const specOf = (operation: Operation): string => {
   const path = operation.path.replace("/v1/", "").replaceAll(/\{\w+\}/g, "*")
   const parts = [operation.method, path, inputOf(operation), ...(keyed(operation) ? ["key"] : [])]
@@ -76,7 +81,62 @@ const queryType = (operation: Operation, types: TypePrinter): string =>
     )
     .join("")
 
-const methodOf = (operation: Operation, types: TypePrinter): string => {
+/** The codes of the errors that an operation declares. */
+const codesOf = ({ declared }: Operation): ReadonlyArray<string> =>
+  Object.entries<Json>(declared.responses)
+    .filter(([status]) => Number(status) >= 400)
+    .flatMap(([, { description }]) =>
+      [...description.matchAll(/`(\w+)`:/g)].map(([, code]) => code),
+    )
+
+/** A value of JSON as TypeScript. */
+const literal = (value: Json): string => {
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`
+  if (typeof value !== "object" || value === null) return JSON.stringify(value)
+  const members = Object.entries<Json>(value).map(
+    ([name, member]) => `${property(name)}: ${literal(member)}`,
+  )
+  return members.length === 0 ? "{}" : `{ ${members.join(", ")} }`
+}
+
+/**
+ * A call with the examples of the declaration; of several bodies, the shortest one that is not
+ * empty.
+ */
+const exampleOf = (operation: Operation, types: TypePrinter): string => {
+  const ids = parametersOf(operation, "path").map(({ schema }) => literal(schema.examples[0]))
+  const schema = operation.declared.requestBody?.content["application/json"].schema
+  const bodies = schema === undefined ? [] : types.examples(schema).map(literal)
+  const [body] = bodies
+    .filter((text) => text !== "{}")
+    .toSorted((one, other) => one.length - other.length)
+  const args = body === undefined ? ids : [...ids, body]
+  return `await laurel.${operation.group}.${operation.name}(${args.join(", ")})`
+}
+
+/** Description, error codes and example. `common` are the codes of every operation. */
+const docOf = (
+  operation: Operation,
+  types: TypePrinter,
+  common: ReadonlySet<string>,
+): ReadonlyArray<string> => {
+  const { description = "", summary } = operation.declared
+  const codes = codesOf(operation).filter((code) => !common.has(code))
+  const named = codes.map((code) => `\`${code}\``).join(", ")
+  return [
+    `${summary}. ${description}`.trim(),
+    ...(codes.length === 0
+      ? []
+      : [`Rejects with a \`LaurelError\`, also with these codes: ${named}.`]),
+    ["```ts", exampleOf(operation, types), "```"].join("\n"),
+  ]
+}
+
+const methodOf = (
+  operation: Operation,
+  types: TypePrinter,
+  common: ReadonlySet<string>,
+): string => {
   const args = parametersOf(operation, "path").map(({ name }) => `${name}: string`)
   const query = queryType(operation, types)
   const { content, required = true } = operation.declared.requestBody ?? {}
@@ -87,10 +147,18 @@ const methodOf = (operation: Operation, types: TypePrinter): string => {
   args.push(`options?: ${keyed(operation) ? "KeyedCallOptions" : "CallOptions"}`)
   const replies = repliesOf(operation).map(([, schema]) => types.print(schema, "    "))
   const reply = replies.length === 0 ? "void" : replies.join(" | ")
-  return `${comment(operation.declared.summary, "    ")}    ${operation.name}(${args.join(", ")}): Promise<${reply}>\n`
+  return `${paragraphs(docOf(operation, types, common), "    ")}    ${operation.name}(${args.join(", ")}): Promise<${reply}>\n`
 }
 
-/** The text of each generated file, by name. */
+const operationsDoc = (common: ReadonlySet<string>): ReadonlyArray<string> => {
+  const codes = [...common].map((code) => `\`${code}\``).join(", ")
+  return [
+    "The operations of the API, by group. Times are ISO 8601 text.",
+    `Each operation may also reject with one of these codes: ${codes}.`,
+  ]
+}
+
+/** The text of each generated file, by its name. */
 export const printClient = (): Readonly<Record<"operations.ts" | "types.ts", string>> => {
   const document: Json = OpenApi.fromApi(Api)
   const all = operationsOf(document)
@@ -100,7 +168,12 @@ export const printClient = (): Readonly<Record<"operations.ts" | "types.ts", str
     operations,
     (operation) => `    ${operation.name}: "${specOf(operation)}",\n`,
   )
-  const methods = grouped(operations, (operation) => methodOf(operation, types))
+  const common = new Set(
+    codesOf(operations[0]!).filter((code) =>
+      operations.every((operation) => codesOf(operation).includes(code)),
+    ),
+  )
+  const methods = grouped(operations, (operation) => methodOf(operation, types, common))
   const stream = all.find(({ declared }) => declared.operationId === "stream.open")!
   const query = queryType(stream, types)
   types.print({ $ref: "#/components/schemas/Message" })
@@ -108,20 +181,22 @@ export const printClient = (): Readonly<Record<"operations.ts" | "types.ts", str
   const codes = Object.keys(errorKinds).map((code) => `  | "${code}"\n`)
   return {
     "operations.ts": `${notice}
-/** Method, path under \`/v1/\`, argument after the ids; \`key\`: a repeat with the same \`Idempotency-Key\` changes nothing. */
+/**
+ * Method, path under \`/v1/\`, argument after the ids. \`key\`: the operation takes an
+ * \`Idempotency-Key\`.
+ */
 export const operations = {
 ${table.map(({ group, lines }) => `  ${group}: {\n${lines}  },\n`).join("")}} as const
 `,
     "types.ts": `${notice}import type { CallOptions, KeyedCallOptions } from "../CallOptions.ts"
 
-/** The codes of problems that a server replies with. */
+/** The codes of the problems that a server replies with. */
 export type ProblemCode =
 ${codes.join("")}
-/** The operations of the API. */
-export interface Operations {
+${paragraphs(operationsDoc(common), "")}export interface Operations {
 ${methods.map(({ group, lines }) => `  readonly ${group}: {\n${lines}  }\n`).join("")}}
 
-/** What a stream may be asked for. */
+/** The filter of a stream. */
 export interface StreamQuery {
 ${query.replaceAll("      ", "  ")}}
 

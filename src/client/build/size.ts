@@ -1,4 +1,7 @@
-/** Prints the size of each entry of the client, minified and gzipped, with everything that the entry imports. */
+/**
+ * Prints the size of each entry of the client, minified and gzipped, with everything that the entry
+ * imports.
+ */
 import { gzipSync } from "node:zlib"
 import { bundle, type Entry, entries } from "./entries.ts"
 

@@ -1,6 +1,9 @@
 // Printed by `npm run client:generate` from the declaration in src/http/api. Do not edit.
 
-/** Method, path under `/v1/`, argument after the ids; `key`: a repeat with the same `Idempotency-Key` changes nothing. */
+/**
+ * Method, path under `/v1/`, argument after the ids. `key`: the operation takes an
+ * `Idempotency-Key`.
+ */
 export const operations = {
   events: {
     track: "POST events body key",

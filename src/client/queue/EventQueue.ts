@@ -1,9 +1,13 @@
 /**
- * A queue of events that counts each once, whatever happens between: an event gets its id before it is stored, is sent
- * until the server replied, and is removed then. A crash between reply and removal sends it again, as a duplicate.
+ * A queue that keeps events until the server has them.
  *
- * Events leave in the order of `add`, in batches. One tab of an origin sends at a time, under a lock of the browser; without
- * locks the ids make a second copy harmless. Storage and network may fail at any moment: what is stored stays stored.
+ * Invariant: each stored event counts exactly once. An event gets its id before it is stored, is
+ * sent until the server replies, and is removed only then. After a crash between the reply and the
+ * removal the queue sends the event again, and the server answers it as a duplicate.
+ *
+ * The queue sends events in the order of `add`, in batches. One tab of an origin sends at a time,
+ * under a lock of the browser (Web Locks). Without such locks two tabs may send the same event,
+ * which the ids make harmless. A failure of the network or of a removal leaves the events stored.
  */
 import type { BatchSummary, Event, EventRefusal } from "../generated/types.ts"
 import type { Laurel } from "../Laurel.ts"
@@ -11,47 +15,84 @@ import type { LaurelError } from "../LaurelError.ts"
 import { uniqueId } from "../uniqueId.ts"
 import type { QueuedEvent, QueueStorage } from "./QueueStorage.ts"
 
+/** Options of `createQueue`. */
 export interface QueueOptions {
+  /** The client that sends the events. */
   readonly laurel: { readonly events: Pick<Laurel["events"], "track" | "trackBatch"> }
-  /** Queues of the same name share their events. Default: `laurel`. With user tokens: a name for each user. */
+  /**
+   * Queues of the same name share their events. Default: `laurel`. With user tokens, use one name
+   * per user.
+   */
   readonly name?: string
   /**
-   * Whether the key of the client is a user token: events are sent one by one and count when they arrive, since a token may
-   * send neither batches nor times. Otherwise an event that had to wait counts at the time of `add`.
+   * Set it if the key of the client is a user token. A token may send neither batches nor times, so
+   * the queue sends events one by one, and each counts at the time it arrives. Otherwise a delayed
+   * event counts at the time of `add`. Default: false.
    */
   readonly userToken?: boolean
-  /** An event that the server refused for good, and why. It is no longer in the queue. */
+  /**
+   * Called for each event that the server refused for good, which the queue has removed.
+   * `refusal.code` says why.
+   */
   readonly onRefused?: (event: QueuedEvent, refusal: EventRefusal | LaurelError) => void
-  /** Sending failed; the queue tries again. */
+  /**
+   * Called when the queue could not send, with the error of the client or the storage. The queue
+   * tries again.
+   */
   readonly onError?: (error: unknown) => void
 }
 
+/** A queue that `createQueue` started. */
 export interface EventQueue {
-  /** Resolves with the event's id once it is stored; rejects with the error of the storage where it is not. */
+  /**
+   * Stores the event and resolves with its id: `event.id`, or a new one. Rejects with the error of
+   * the storage if the event could not be stored; a `QuotaExceededError` means no space, or 10,000
+   * events in the queue.
+   *
+   * ```ts
+   * const id = await queue.add({ userId: "ada", action: "LESSON_DONE" })
+   * ```
+   */
   add(event: Event): Promise<string>
-  /** Sends what is stored now; rejects where that fails. The queue also does so by itself. */
+  /**
+   * Sends all stored events now and resolves when none is left. Rejects with the first error; the
+   * events stay and the queue tries again. The queue also sends by itself.
+   *
+   * ```ts
+   * await queue.flush().catch(() => showOffline())
+   * ```
+   */
   flush(): Promise<void>
-  /** Sends no more. */
+  /** Stops sending. Stored events stay for the next queue of this name. */
   close(): void
 }
 
 const batchMax = 100
-/** An event sent as soon as this needs no time: the clock of its device may be wrong, and the server refuses the future. */
+/**
+ * An event younger than this is sent without its time: a wrong clock of the device then does no
+ * harm.
+ */
 const promptMs = 5_000
 const minimal = { headers: { prefer: "return=minimal" } }
 const firstDelayMs = 1_000
 const longestDelayMs = 60_000
 
-/** Refusals of a request that no repeat changes. Others are faults of key, address or network, and the events stay. */
+/**
+ * Codes that a repeat would get again. All other codes concern the key, the address or the network:
+ * events stay.
+ */
 const final = /^(invalid_r|body_t|batch_t|quest_|balance_)/
 const finalForTokens = "insufficient_scope"
 
-/** Servers have no such events. */
+/** On a server the global object has no events. */
 const page = globalThis as object as Partial<EventTarget>
 
 const untimed = (event: QueuedEvent): QueuedEvent => ({ ...event, occurredAt: undefined! })
 
-/** Sends a batch, or one event with a user token. Returns true where one event spoils the batch. */
+/**
+ * Sends a batch, or with a user token one event. Returns true if the server refused the whole batch
+ * for one event.
+ */
 const send = async (
   events: ReadonlyArray<QueuedEvent>,
   { laurel, onRefused, userToken }: QueueOptions,
@@ -66,7 +107,8 @@ const send = async (
     if (events.length > 1) return true
     onRefused?.(events[0]!, error as LaurelError)
   }
-  // The storage failed at some event, so its outcome is unknown: all are sent again.
+  // The server's storage failed at an event, so its outcome is unknown: the whole batch is sent
+  // again.
   const unknown = refusals.find(({ status }) => status > 500)
   if (unknown) throw unknown
   for (const refusal of refusals) onRefused?.(events[refusal.index]!, refusal)
@@ -83,7 +125,9 @@ export const makeQueue = (
   let delayMs = firstDelayMs
   let timer: ReturnType<typeof setTimeout> | undefined
 
-  /** Sends the oldest events, and removes those that the server has taken or refused for good. */
+  /**
+   * Sends the oldest events, and removes the events that the server accepted or refused for good.
+   */
   const sendAll = async () => {
     let size = userToken ? 1 : batchMax
     while (!closed) {
@@ -132,7 +176,7 @@ export const makeQueue = (
   return {
     async add(event) {
       const id = event.id ?? uniqueId()
-      // A value that is no JSON fails here, not when it is sent.
+      // An event that JSON cannot hold fails here, not when it is sent.
       await storage.add(
         JSON.parse(JSON.stringify({ occurredAt: new Date().toISOString(), ...event, id })),
       )

@@ -1,6 +1,6 @@
 import { eventsMax, type QueueStorage, queueFull } from "./QueueStorage.ts"
 
-/** Keeps the events of all tabs of an origin in one database. */
+/** Keeps the events of all tabs of an origin in one IndexedDB database. Browsers only. */
 export const indexedDbStorage = (name: string): QueueStorage => {
   let opened: Promise<IDBDatabase> | undefined
 
@@ -14,7 +14,10 @@ export const indexedDbStorage = (name: string): QueueStorage => {
       request.onerror = () => reject(request.error)
     })
 
-  /** Resolves with the result of `work` once the transaction is complete. After a failure the database is opened again. */
+  /**
+   * Resolves with the result of `work` when the transaction is durable. After a failure, reopens
+   * the database.
+   */
   const transact = async (
     // biome-ignore lint/suspicious/noExplicitAny: the results of a request are
     work: (store: IDBObjectStore) => IDBRequest<any> | undefined,
@@ -28,7 +31,7 @@ export const indexedDbStorage = (name: string): QueueStorage => {
       return await new Promise<any>((resolve, reject) => {
         const request = work(transaction.objectStore("events"))
         transaction.oncomplete = () => resolve(request?.result)
-        // Without an error, `add` aborted it.
+        // `add` aborts a transaction without an error when the queue is full.
         transaction.onabort = () => reject(transaction.error ?? queueFull())
       })
     } catch (error) {

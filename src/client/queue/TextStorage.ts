@@ -1,6 +1,6 @@
 import { eventsMax, type QueueEntry, type QueueStorage, queueFull } from "./QueueStorage.ts"
 
-/** Texts by name, such as `localStorage` or React Native's `AsyncStorage`. One program at a time may use a name. */
+/** A store of texts by name, such as `localStorage` or React Native's `AsyncStorage`. */
 export interface TextItems {
   getItem(name: string): string | null | Promise<string | null>
   setItem(name: string, text: string): unknown
@@ -8,7 +8,18 @@ export interface TextItems {
 
 type Entries = ReadonlyArray<QueueEntry>
 
-/** Keeps the events in one text. A damaged text is moved to the name with `.damaged`, and the queue begins empty. */
+/**
+ * Creates a storage that keeps all events of a queue in one text under `name`. Only one program at
+ * a time may use a name: two would overwrite the events of each other. If the text is damaged, the
+ * storage moves it to `<name>.damaged` and starts empty. `add` rejects with a `QuotaExceededError`
+ * when the queue has 10,000 events, and each method with the errors of `items`.
+ *
+ * ```ts
+ * import AsyncStorage from "@react-native-async-storage/async-storage"
+ *
+ * const queue = createQueue({ laurel, storage: textStorage(AsyncStorage) })
+ * ```
+ */
 export const textStorage = (items: TextItems, name = "laurel-queue"): QueueStorage => {
   let last: Promise<unknown> = Promise.resolve()
 
@@ -22,7 +33,7 @@ export const textStorage = (items: TextItems, name = "laurel-queue"): QueueStora
     }
   }
 
-  /** One at a time, since reading and writing are two steps. */
+  /** Runs one `work` at a time, since reading and writing are two steps. */
   const inTurn = <T>(work: (entries: Entries) => T): Promise<Awaited<T>> => {
     const turn = last.then(async () => work(await read()))
     last = turn.catch(() => {})
