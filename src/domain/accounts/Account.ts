@@ -1,21 +1,28 @@
 /**
- * Accounts of people who use the dashboard, their sessions, and the links that invite them. They are part of the
- * directory, whose single actor decides one command at a time: two requests cannot both remove the last owner or both
- * use one link.
+ * Accounts of people who use the dashboard, their sessions, and the links that invite them. They
+ * are part of the directory, whose single actor decides one command at a time: two requests cannot
+ * both remove the last owner or both use one link.
  *
- * The state holds no secrets, only hashes: the argon2id hash of a password, the SHA-256 of a session's cookie and of a
- * link's token. The cookie and the token are 256 random bits, so a fast hash is enough. Times are epoch milliseconds.
+ * The state holds no secrets, only hashes: the argon2id hash of a password, the SHA-256 of a
+ * session's cookie and of a link's token. The cookie and the token are 256 random bits, so a fast
+ * hash is enough. Times are epoch milliseconds.
  */
 import { limits } from "../../Limits.ts"
 
-/** An admin may do everything in a project and manages its keys. A viewer reads, and sees no secrets. */
+/**
+ * An admin may do everything in a project and manages its keys. A viewer reads, and sees no
+ * secrets.
+ */
 export const projectRoles = ["admin", "viewer"] as const
 export type ProjectRole = (typeof projectRoles)[number]
 /** The weakest role first. */
 export const roles = ["viewer", "admin", "owner"] as const
 export type Role = (typeof roles)[number]
 
-/** An owner may do everything in every project and manages accounts; `projects` is ignored for an owner. */
+/**
+ * An owner may do everything in every project and manages accounts; `projects` is ignored for an
+ * owner.
+ */
 export interface Access {
   readonly owner: boolean
   readonly projects: ReadonlyArray<{ readonly projectId: string; readonly role: ProjectRole }>
@@ -25,7 +32,9 @@ export interface Access {
 export interface Passkey {
   readonly id: string
   readonly publicKey: string
-  /** The authenticator's signature counter at its last use; 0 if the authenticator does not count. */
+  /**
+   * The authenticator's signature counter at its last use; 0 if the authenticator does not count.
+   */
   readonly counter: number
   readonly transports: ReadonlyArray<string>
   readonly name: string
@@ -72,7 +81,9 @@ export interface Invitation {
   readonly hash: string
   /** The account that a reset is for. */
   readonly accountId: string | null
-  /** The invited address, the only one that may join with the link. `null` for a setup and a reset. */
+  /**
+   * The invited address, the only one that may join with the link. `null` for a setup and a reset.
+   */
   readonly email: string | null
   /** The access of the account that joins. */
   readonly access: Access
@@ -110,7 +121,9 @@ export const isSessionInForce = ({ createdAt, usedAt }: Session, now: number): b
 export const isConfirmed = ({ confirmedAt }: Session, now: number): boolean =>
   now - confirmedAt < limits.sessionConfirmedMs
 
-/** The role of an account in a project; with `null`, outside of projects. `undefined`: no access. */
+/**
+ * The role of an account in a project; with `null`, outside of projects. `undefined`: no access.
+ */
 export const roleIn = ({ access }: Account, projectId: string | null): Role | undefined => {
   if (access.owner) return "owner"
   return access.projects.find((one) => one.projectId === projectId)?.role
@@ -142,7 +155,9 @@ export const accountWithEmail = (
   return undefined
 }
 
-/** The passkey with this credential id, and its account. Credential ids are unique among accounts. */
+/**
+ * The passkey with this credential id, and its account. Credential ids are unique among accounts.
+ */
 export const passkeyWithId = (
   { accounts }: Pick<AccountsState, "accounts">,
   id: string,
@@ -201,7 +216,10 @@ export type AccountCommand =
       readonly credential: Credential
       readonly session: NewSession
     }
-  /** The caller has verified the password or the passkey. `rehashed`: the hash of the password at the present cost. */
+  /**
+   * The caller has verified the password or the passkey. `rehashed`: the hash of the password at
+   * the present cost.
+   */
   | {
       readonly kind: "signIn"
       readonly accountId: string
@@ -232,7 +250,10 @@ export type AccountCommand =
       readonly accountId: string
       readonly email: string
     }
-  /** Replaces the password; `null` removes it. Ends every session and link of the account, then starts `session`. */
+  /**
+   * Replaces the password; `null` removes it. Ends every session and link of the account, then
+   * starts `session`.
+   */
   | {
       readonly kind: "changePassword"
       readonly by: { readonly sessionId: string }

@@ -1,4 +1,7 @@
-/** The faults of what people enter about accounts. Pointers name the fields of the dashboard's forms. */
+/**
+ * The faults of what people enter about accounts. Pointers name the fields of the dashboard's
+ * forms.
+ */
 import { limits } from "../../Limits.ts"
 import type { Fault } from "../values/Errors.ts"
 import { nameFault } from "../values/Ids.ts"
@@ -11,7 +14,9 @@ import {
   type Passkey,
 } from "./Account.ts"
 
-/** One character or more on either side of the `@`, no white space. Only the mail server knows more. */
+/**
+ * One character or more on either side of the `@`, no white space. Only the mail server knows more.
+ */
 const emailPattern = /^[^\s@]+@[^\s@]+$/
 
 /** `own` is the account that may have the address already. */
@@ -39,7 +44,10 @@ export const nameFaults = (name: string): ReadonlyArray<Fault> => {
   return detail === undefined ? [] : [{ pointer: "/name", code: "invalid_format", detail }]
 }
 
-/** The faults of a new account. An invitation is for one address; the first owner of a setup chooses one. */
+/**
+ * The faults of a new account. An invitation is for one address; the first owner of a setup chooses
+ * one.
+ */
 export const newAccountFaults = (
   state: AccountsState,
   { email, name }: { readonly email: string; readonly name: string },

@@ -4,11 +4,13 @@
  * Invariants, for every order of requests:
  * - As soon as there is an owner, there always is one.
  * - No two accounts have the same e-mail address or the same passkey.
- * - A link works once. It stops working when the account that created it, or that it is for, loses access.
+ * - A link works once. It stops working when the account that created it, or that it is for, loses
+ *   access.
  * - An account always has a way to sign in.
  *
- * The directory's actor decides one command at a time, and each decision looks up the caller's session. A session
- * that ended a moment before, or whose account was demoted, therefore decides nothing.
+ * The directory's actor decides one command at a time, and each decision looks up the caller's
+ * session. A session that ended a moment before, or whose account was demoted, therefore decides
+ * nothing.
  */
 
 import { Result } from "effect"
@@ -288,7 +290,10 @@ const join = (
   ])
 }
 
-/** The facts that end the open links that the account created, and the links that are for the account. */
+/**
+ * The facts that end the open links that the account created, and the links that are for the
+ * account.
+ */
 const linksEnded = (
   { invitations }: AccountsState,
   accountId: string,
@@ -461,7 +466,9 @@ const removePasskey = (
     return Result.succeed([{ kind: "passkey.removed", accountId: account.id, passkeyId }])
   })
 
-/** Refuses a passkey that `account`, or an account yet to be created (`undefined`), may not have. */
+/**
+ * Refuses a passkey that `account`, or an account yet to be created (`undefined`), may not have.
+ */
 const passkeyAllowed = (
   state: AccountsState,
   account: Account | undefined,

@@ -1,40 +1,47 @@
 /**
- * All chunks of an order, by number (which a chunk keeps for life) and by place (0, 1, 2… in board order).
- * By place, in contiguous memory: the chunk's size, in a Fenwick tree, and its first entry's score and tie,
- * which a search reads instead of the chunks. Searching is O(log n); adding or removing a chunk moves the
- * rows behind it, O(n), tens of microseconds at ten million members, and happens once in hundreds of updates.
+ * The chunks of a leaderboard's order. A chunk has a number, which it keeps for life, and a place
+ * (0, 1, 2… in board order).
+ *
+ * Three columns by place lie in contiguous memory: the size of the chunk, in a Fenwick tree, and
+ * the score and the tie of its first entry. A search reads these columns instead of the chunks.
+ *
+ * Cost: a search is O(log n). Adding or removing a chunk moves the rows behind it, O(n): tens of
+ * microseconds at ten million members, once in hundreds of updates.
  */
 import { limits } from "../../Limits.ts"
 import type { Members } from "./Members.ts"
 
 /*
- * A run of a leaderboard's order: in each slot a key (score and tie) and a member number, in two typed arrays.
- * The content of unused slots is undefined.
+ * A chunk: a sorted run of a leaderboard's order. Each slot has a key (score and tie) and a member
+ * number, in two typed arrays. The content of unused slots is undefined.
  *
- * A board spends most of its time moving slots, and a call to move a few kilobytes costs more
- * than the bytes: so score and tie, which are always read together, lie in one array.
+ * A board spends most of its time moving slots, and a call that moves a few kilobytes costs more
+ * than the bytes. Score and tie are always read together, so they share one array and one call.
  */
 
-/** Up to this many slots a loop is faster than two calls of `copyWithin`. */
+/** For at most this many slots a loop is faster than two calls of `copyWithin`. */
 const shortMoveSlots = 16
 
 export class Chunk {
   readonly slots: number
   readonly members: Uint32Array
-  /** How many slots are in use. */
+  /** The number of slots in use. */
   used = 0
-  /** The score of a slot at twice its number, and its tie behind it. */
+  /** The score of slot n is at 2n, its tie at 2n + 1. */
   readonly #keys: Float64Array
 
   constructor(slots: number) {
-    // One buffer for both: half of the allocations.
+    // One buffer for both arrays halves the number of allocations.
     const buffer = new ArrayBuffer(slots * 20)
     this.slots = slots
     this.members = new Uint32Array(buffer, slots * 16, slots)
     this.#keys = new Float64Array(buffer, 0, slots * 2)
   }
 
-  /** Takes the slots of some members out: `mayGo` says of the last bits of a number whether it may be one of them, `goes` of a member. */
+  /**
+   * Removes the slots of the members for which `goes` holds. `mayGo` is a filter by the last bits
+   * of the member number: 0: stays.
+   */
   takeOut(mayGo: Uint8Array, goes: (member: number) => boolean): void {
     const keys = this.#keys
     const { members, used } = this
@@ -61,12 +68,12 @@ export class Chunk {
     return this.#keys[2 * slot + 1]!
   }
 
-  /** The slot of `member`, which is in this chunk. */
+  /** The slot of `member`, which must be in this chunk. */
   slotOf(member: number): number {
     return this.members.indexOf(member)
   }
 
-  /** How many slots have a score above `score`. */
+  /** The number of slots with a score above `score`. */
   slotsAbove(score: number): number {
     const keys = this.#keys
     let low = 0
@@ -80,8 +87,8 @@ export class Chunk {
   }
 
   /**
-   * The first slot from `start` to `end` whose entry comes after the key (`end` if none does), where the key belongs. -1:
-   * user ids decide, but not `byIds`.
+   * Where the key belongs between `start` and `end`: the first slot whose entry comes after the
+   * key, or `end`. Returns -1 if only user ids could decide and `byIds` is false.
    */
   slotFor(
     ids: Members,
@@ -107,7 +114,10 @@ export class Chunk {
     return this.#keys[2 * slot] === score && this.#keys[2 * slot + 1] === tie
   }
 
-  /** Whether the entry in `slot` comes before the key: higher score, then lower tie, then lower user id. */
+  /**
+   * Whether the entry in `slot` comes before the key: by higher score, then lower tie, then lower
+   * user id.
+   */
   precedes(ids: Members, slot: number, member: number, score: number, tie: number): boolean {
     const otherScore = this.#keys[2 * slot]!
     if (otherScore !== score) return otherScore > score
@@ -122,7 +132,7 @@ export class Chunk {
     this.members[slot] = member
   }
 
-  /** Moves the slots from `start` to `end` (exclusive) to `target`; they may overlap. */
+  /** Moves the slots from `start` to `end` (exclusive) to `target`. The ranges may overlap. */
   move(target: number, start: number, end: number): void {
     const keys = this.#keys
     const { members } = this
@@ -148,7 +158,10 @@ export class Chunk {
   }
 }
 
-/** Chunks that are out of use, by their slots. A new one costs much more than all else that moves a member. */
+/**
+ * Unused chunks by number of slots, for reuse: allocating a chunk costs much more than moving a
+ * member.
+ */
 class SpareChunks {
   readonly #bySlots = new Map<number, Array<Chunk>>()
 
@@ -166,9 +179,9 @@ class SpareChunks {
 }
 
 /**
- * A row of counts with fast prefix sums (a Fenwick tree). Changing a count, summing those before a position
- * and finding the position that holds the n-th thing are O(log n); inserting or removing a position
- * rebuilds the tree, O(n) over contiguous memory, which is fine where that is rare.
+ * A sequence of counts with fast prefix sums (a Fenwick tree). To change a count, to sum the counts
+ * before a position and to find the position of the n-th item are O(log n). To insert or remove a
+ * position rebuilds the tree: O(n) over contiguous memory.
  */
 export class Fenwick {
   #length = 0
@@ -176,7 +189,7 @@ export class Fenwick {
   /** One-based: node i holds the sum of the `i & -i` counts that end at position i - 1. */
   #tree = new Uint32Array(9)
 
-  /** How many positions there are. */
+  /** The number of positions. */
   get length(): number {
     return this.#length
   }
@@ -201,7 +214,10 @@ export class Fenwick {
     return sum
   }
 
-  /** The position that holds thing number `offset` (from 0) when all counts are laid end to end; `length` when past the end. */
+  /**
+   * The position whose count covers item number `offset` (from 0); `length` if there are not so
+   * many items.
+   */
   find(offset: number): number {
     const tree = this.#tree
     let node = 0
@@ -216,7 +232,7 @@ export class Fenwick {
     return node
   }
 
-  /** Makes room at `position` for a new count; those from there on move up by one. */
+  /** Inserts a count at `position`; the counts from there on move up by one. */
   insert(position: number, count: number): void {
     if (this.#length === this.#counts.length) {
       const counts = new Uint32Array(this.#length * 2)
@@ -230,14 +246,14 @@ export class Fenwick {
     this.#rebuild()
   }
 
-  /** Takes the count at `position` out; those after it move down by one. */
+  /** Removes the count at `position`; the counts after it move down by one. */
   remove(position: number): void {
     this.#counts.copyWithin(position, position + 1, this.#length)
     this.#length--
     this.#rebuild()
   }
 
-  /** Replaces everything. */
+  /** Replaces all counts. */
   reset(counts: Uint32Array): void {
     const capacity = Math.max(8, counts.length)
     this.#length = counts.length
@@ -259,29 +275,31 @@ export class Fenwick {
 }
 
 /*
- * Of each chunk the members who left it for another one, and whose slots are still there, in order. `takeOut` removes all
- * those of a chunk in one pass.
+ * Leavers: for each chunk, the members that moved to another chunk while their slots are still in
+ * the old one. `takeOut` removes the slots of all leavers of a chunk in one pass.
  *
- * At a million members a removal finds nothing of its chunk in the processor's caches. To take the slot out at once means to
- * read most of the chunk and to move half of it; the note is one line of a table that is small enough to stay there.
+ * At a million members, no part of the chunk is in the processor's caches when a member leaves.
+ * Removing the slot at once would read most of the chunk and move half of it. The note instead
+ * changes one cache line of a small table that stays cached.
  *
- * Code that counts slots, or reads their members, takes leavers out first, as does code that puts a member back into a chunk.
+ * Code that counts slots, reads their members or puts a member back into a chunk must take the
+ * leavers out first.
  */
 
 const noteBits = 5
 const noteMax = 1 << noteBits
 
 class Leavers {
-  /** By number of the chunk. */
+  /** By chunk number. */
   #counts = new Uint8Array(8)
   #members = new Uint32Array(8 * noteMax)
 
-  /** How many left the chunk `number`. */
+  /** The number of leavers of the chunk `number`. */
   count(number: number): number {
     return this.#counts[number]!
   }
 
-  /** Whether no further one can be noted. */
+  /** Whether there is no room for another leaver of the chunk. */
   isFull(number: number): boolean {
     return this.#counts[number] === noteMax
   }
@@ -308,7 +326,7 @@ class Leavers {
     this.#counts[number] = 0
   }
 
-  /** The chunk `number` is another one now, or gone. */
+  /** Drops the leavers of the chunk `number`, which was removed or replaced. */
   forget(number: number): void {
     this.#counts[number] = 0
   }
@@ -325,14 +343,20 @@ class Leavers {
   }
 }
 
-/** By the last bits of a member's number, whether one of those leaves; used within one call only. */
+/**
+ * By the last bits of a member number: whether a leaver has these bits. Used only within one call
+ * of `takeOut`.
+ */
 const mayHaveLeft = new Uint8Array(1_024)
 const lastBits = mayHaveLeft.length - 1
 
 export class ChunkIndex {
-  /** The number of entries in the chunk at each place, without those who left. Code that changes a chunk updates its size here. */
+  /**
+   * By place: the number of entries in the chunk without leavers. Code that changes a chunk updates
+   * its size here.
+   */
   readonly sizes = new Fenwick()
-  /** By number. Those of chunks that are gone wait in `#free` to be used again. */
+  /** By number. `#free` has the numbers of removed chunks, for reuse. */
   readonly #chunks: Array<Chunk> = []
   readonly #free: Array<number> = []
   readonly #spare = new SpareChunks()
@@ -365,7 +389,7 @@ export class ChunkIndex {
     return this.#places[number]!
   }
 
-  /** The last place whose first score is above `score`; -1 when none is. */
+  /** The last place whose first score is above `score`; -1 if there is none. */
   placeAbove(score: number): number {
     const firstScores = this.#firstScores
     let low = 0
@@ -378,7 +402,7 @@ export class ChunkIndex {
     return low - 1
   }
 
-  /** The last place whose first entry does not come after the key; 0 when all do. */
+  /** The last place whose first entry does not come after the key; 0 if every one does. */
   placeFor(ids: Members, member: number, score: number, tie: number): number {
     const firstScores = this.#firstScores
     const firstTies = this.#firstTies
@@ -398,7 +422,7 @@ export class ChunkIndex {
     return low - 1
   }
 
-  /** Whether nobody in the chunk at `place` has `score`, nor belongs there with it. */
+  /** Whether the chunk at `place` has no entry with `score`, and no such entry belongs there. */
   excludes(place: number, score: number): boolean {
     return (
       (place > 0 && score > this.#firstScores[place]!) ||
@@ -406,7 +430,10 @@ export class ChunkIndex {
     )
   }
 
-  /** Takes those who left out of the chunk at `place`, which is not empty without them; answers whether there were any. */
+  /**
+   * Takes the leavers out of the chunk at `place`, which has other entries. Returns whether there
+   * were any.
+   */
   settle(place: number): boolean {
     const number = this.numberAt(place)
     if (this.leavers.count(number) === 0) return false
@@ -415,7 +442,7 @@ export class ChunkIndex {
     return true
   }
 
-  /** Whether any entry of `score` belongs into the chunk at `place`, with any tie. */
+  /** Whether an entry with `score` belongs into the chunk at `place` whatever its tie. */
   belongs(place: number, score: number): boolean {
     return (
       (place === 0 || score < this.#firstScores[place]!) &&
@@ -423,12 +450,15 @@ export class ChunkIndex {
     )
   }
 
-  /** An empty chunk to insert. */
+  /** Returns an empty chunk, to be inserted. */
   newChunk(slots: number): Chunk {
     return this.#spare.take(slots)
   }
 
-  /** Gives chunk `number`, which is settled, another count of slots for its first `size`; answers what is now in its stead. */
+  /**
+   * Replaces the settled chunk `number` by one with `slots` slots and its first `size` entries.
+   * Returns the new chunk.
+   */
   resize(number: number, slots: number, size: number): Chunk {
     const chunk = this.chunkOf(number)
     const resized = this.#spare.take(slots)
@@ -439,7 +469,7 @@ export class ChunkIndex {
     return resized
   }
 
-  /** Puts a chunk at `place`; those from there on move up by one. Answers its number. */
+  /** Inserts a chunk at `place`; the chunks from there on move up by one. Returns its number. */
   insert(place: number, chunk: Chunk, size: number): number {
     const number = this.#free.pop() ?? this.#chunks.length
     const count = this.length
@@ -455,7 +485,7 @@ export class ChunkIndex {
     return number
   }
 
-  /** Takes the chunk at `place` out; those behind it move down by one. */
+  /** Removes the chunk at `place`; the chunks behind it move down by one. */
   remove(place: number): void {
     const number = this.numberAt(place)
     this.#spare.give(this.chunkOf(number))
@@ -469,7 +499,7 @@ export class ChunkIndex {
     this.#notePlaces(place)
   }
 
-  /** Replaces everything with `chunks`, numbered by place. */
+  /** Replaces all chunks by `chunks`, numbered by place. */
   reset(chunks: ReadonlyArray<Chunk>, sizes: Uint32Array): void {
     this.#chunks.length = 0
     for (const chunk of chunks) this.#chunks.push(chunk)
@@ -483,14 +513,14 @@ export class ChunkIndex {
     this.#notePlaces(0)
   }
 
-  /** To be called when the first entry of the chunk at `place` has changed. */
+  /** The caller calls this after it changed the first entry of the chunk at `place`. */
   noteFirst(place: number): void {
     const chunk = this.chunkAt(place)
     this.#firstScores[place] = chunk.scoreAt(0)
     this.#firstTies[place] = chunk.tieAt(0)
   }
 
-  /** Throws when an invariant does not hold, for tests. */
+  /** For tests: throws if an invariant does not hold. */
   check(): void {
     let before = 0
     for (let place = 0; place < this.length; place++) {
@@ -532,7 +562,7 @@ export class ChunkIndex {
   }
 }
 
-/** Stands where a chunk is gone, so that its memory is not held. */
+/** Replaces a removed chunk in `#chunks`, so that its memory can be freed. */
 const noChunk = new Chunk(0)
 
 const moved = <A extends Uint32Array | Float64Array>(from: A, to: A): A => {

@@ -1,11 +1,12 @@
 /**
- * The positions of a frozen board whose users are gone (hidden or erased since): the rows keep their
- * positions, and this skips the hidden ones. Sorted; a lookup is O(log n).
+ * The gaps of a closed board: the positions of users who were hidden or erased after the board
+ * closed. The rows of the board keep their positions, and a reader skips the gaps. The positions
+ * are sorted; a lookup is O(log n).
  */
 export class Gaps {
   readonly #positions: Array<number>
 
-  /** `positions`: sorted, each once. */
+  /** `positions` are sorted, without duplicates. */
   constructor(positions: Array<number> = []) {
     this.#positions = positions
   }
@@ -18,12 +19,12 @@ export class Gaps {
     return this.#positions[this.before(position)] === position
   }
 
-  /** How many gaps there are before `position`. */
+  /** The number of gaps before `position`. */
   before(position: number): number {
     return this.#first((gap) => gap >= position)
   }
 
-  /** Notes a gap; answers whether it is a new one. */
+  /** Adds a gap. Returns whether it is new. */
   add(position: number): boolean {
     const at = this.before(position)
     if (this.#positions[at] === position) return false
@@ -31,12 +32,15 @@ export class Gaps {
     return true
   }
 
-  /** The position of the n-th row (from 0) of those that are left. */
+  /** The position of the n-th row (from 0) that is not a gap. */
   positionOf(n: number): number {
     return n + this.#first((gap, index) => gap - index > n)
   }
 
-  /** The first index whose gap satisfies `reached`, which holds from some gap on. */
+  /**
+   * The index of the first gap that satisfies `reached`. Every gap after one that satisfies it
+   * does, too.
+   */
   #first(reached: (gap: number, index: number) => boolean): number {
     let low = 0
     let high = this.#positions.length

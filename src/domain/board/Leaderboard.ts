@@ -1,21 +1,23 @@
 /**
- * One leaderboard: members by score, with ranks. In memory, synchronous, and a pure function of its calls: replaying
- * the same calls gives the same board.
+ * A leaderboard: members ordered by score, with ranks. It is in memory and synchronous, and a pure
+ * function of its calls: the same calls give the same board.
  *
- * Order: score descending, then `tieSequence` ascending (the sequence of the record that set the score, so
- * the first to reach it comes first), then user id by code unit (only when two have the same sequence).
- * Ranks are competition ranks: 1, 1, 3. Only scores above 0 are listed.
+ * Order: score descending; then `tieSequence` ascending, the sequence of the record that set the
+ * score, so that the first user to reach a score comes first; then user id by code unit, only if
+ * the sequences are equal. Ranks are competition ranks: 1, 1, 3. Only scores above 0 are listed.
  *
- * `set` only notes a move. The board makes the moves in the order of the calls: at `settle`, once `boardMovesMax` of them
- * wait, or before it answers or removes anybody, so no reader sees them wait. Made together they cost less, because the
- * second move finds the order's code and index in the processor's caches; the first after a commit does not.
+ * `set` only queues a move. The board makes the queued moves in the order of the calls: at
+ * `settle`, when `boardMovesMax` are queued, and before it answers a read or removes a member, so
+ * no reader sees a board without them. Moves in a row cost less, because all but the first find the
+ * code and the index in the processor's caches.
  *
- * A member is a dense number for a user id, held by `Members`; several boards may share one. A user's
- * actor keeps the number and saves the lookup of the id. The order itself is `board/ScoreOrder.ts`.
+ * A member is a dense number for a user id. `Members` assigns the numbers, and several boards may
+ * share one `Members`. A user's actor keeps the number, which saves the lookup of the id.
+ * `ScoreOrder.ts` implements the order.
  *
- * Cost at a million members: about 0.5 µs for a rank, 1.5 µs for an update, as much for a page of 100, and 1
- * µs more for the lookup of an id; 24 to 33 bytes a member and board. Nothing but `fromEntries` takes long.
- * A new board costs nothing, and an old one is garbage-collected.
+ * Cost at a million members: about 0.5 µs for a rank, 1.5 µs for an update or a page of 100, 1 µs
+ * more for the lookup of an id; 24 to 33 bytes for each member and board. Only `fromEntries` takes
+ * long. A new board costs nothing, and an old board is garbage-collected.
  */
 import { limits } from "../../Limits.ts"
 import { Members } from "./Members.ts"
@@ -31,7 +33,7 @@ export interface BoardScore {
 
 export class Leaderboard {
   readonly members: Members
-  /** Without the moves that wait: all but `set` go through `#settled`. */
+  /** Lacks the queued moves. All methods but `set` use `#settled`. */
   readonly #order: ScoreOrder
   readonly #moves = new Columns()
 
@@ -48,19 +50,23 @@ export class Leaderboard {
     return builder.build()
   }
 
-  /** How many members are listed. */
+  /** The number of listed members. */
   get total(): number {
     return this.#settled.total
   }
 
-  /** The member number of `userId`, a new one if it has none. It stays until `members.release(userId)`. */
+  /**
+   * The member number of `userId`; assigns one if it has none. The number is valid until
+   * `members.release(userId)`.
+   */
   memberOf(userId: string): number {
     return this.members.admit(userId)
   }
 
   /**
-   * Gives `member` a score (integer, 0 to 2^53 - 1), reached with the record `tieSequence`. The score it has
-   * already changes nothing, so it keeps its place among equals; 0 takes it off the board.
+   * Sets the score of `member` (integer, 0 to 2^53 - 1), which the record `tieSequence` set. An
+   * equal score changes nothing, so the member keeps its place in a tie. A score of 0 removes the
+   * member from the board.
    */
   set(member: number, score: number, tieSequence: number): void {
     assertKey(score, tieSequence)
@@ -72,31 +78,31 @@ export class Leaderboard {
     if (this.#moves.size === limits.boardMovesMax) this.settle()
   }
 
-  /** Makes the moves that wait. */
+  /** Makes the queued moves. */
   settle(): void {
     const { members, scores, size, ties } = this.#moves
     for (let n = 0; n < size; n++) this.#order.set(members[n]!, scores[n]!, ties[n]!)
     this.#moves.size = 0
   }
 
-  /** The order after all moves. */
+  /** The order after all queued moves. */
   get #settled(): ScoreOrder {
     if (this.#moves.size > 0) this.settle()
     return this.#order
   }
 
-  /** `set` for a user id; it gets a number once it has a score above 0. */
+  /** `set` for a user id. A score above 0 assigns a number to the id if it has none. */
   setUser(userId: string, score: number, tieSequence: number): void {
     const member = score === 0 ? this.members.find(userId) : this.members.admit(userId)
     if (member !== undefined) this.set(member, score, tieSequence)
   }
 
-  /** Takes `member` off the board, if it is on it; it keeps its number. */
+  /** Removes `member` from the board, if it is listed. The member keeps its number. */
   remove(member: number): void {
     this.#settled.remove(member)
   }
 
-  /** Takes a user off the board and gives its number back; for a user who is on no other board. */
+  /** Removes a user from the board and releases the number. The user must be on no other board. */
   forget(userId: string): void {
     const member = this.members.find(userId)
     if (member === undefined) return
@@ -104,45 +110,48 @@ export class Leaderboard {
     this.members.release(userId)
   }
 
-  /** The score of `member`, 0 when it is not listed. */
+  /** The score of `member`; 0 if it is not listed. */
   score(member: number): number {
     return this.#settled.scoreOf(member)
   }
 
-  /** The score of `userId`, 0 when it is not listed. */
+  /** The score of `userId`; 0 if it is not listed. */
   scoreOf(userId: string): number {
     const member = this.members.find(userId)
     return member === undefined ? 0 : this.#settled.scoreOf(member)
   }
 
-  /** The rank of `member`, `null` when it is not listed. */
+  /** The rank of `member`; `null` if it is not listed. */
   rank(member: number): number | null {
     const score = this.#settled.scoreOf(member)
     return score === 0 ? null : this.rankOfScore(score)
   }
 
-  /** The rank of `userId`, `null` when it is not listed. */
+  /** The rank of `userId`; `null` if it is not listed. */
   rankOf(userId: string): number | null {
     const member = this.members.find(userId)
     return member === undefined ? null : this.rank(member)
   }
 
-  /** The rank of a `score` (> 0): 1 + the number of higher scores. */
+  /** The rank of a `score` above 0: 1 + the number of higher scores. */
   rankOfScore(score: number): number {
     return 1 + this.#settled.countAbove(score)
   }
 
-  /** The number of members with at least `score` (≥ 1). */
+  /** The number of members with at least `score`, which is at least 1. */
   countFrom(score: number): number {
     return this.#settled.countAbove(score - 1)
   }
 
-  /** How many members stand before `member`; `undefined` when it is not listed. */
+  /** The number of members before `member`; `undefined` if it is not listed. */
   positionOf(member: number): number | undefined {
     return this.#settled.scoreOf(member) === 0 ? undefined : this.#settled.positionOf(member)
   }
 
-  /** Calls `visit` for up to `limit` members (both integers ≥ 0) in order, from position `offset` on. */
+  /**
+   * Calls `visit` for at most `limit` members in order, from position `offset` on. Both are
+   * integers ≥ 0.
+   */
   visit(
     offset: number,
     limit: number,
@@ -153,20 +162,20 @@ export class Leaderboard {
     let position = offset
     this.#settled.visit(offset, limit, (member, score) => {
       position++
-      // It may begin inside a tie; from then on a new score begins at its own position.
+      // The first member may be inside a tie. Each later score begins at its own position.
       if (score !== scoreBefore) rank = scoreBefore === 0 ? this.rankOfScore(score) : position
       scoreBefore = score
       visit(member, score, rank)
     })
   }
 
-  /** Throws when an invariant of the structure does not hold; O(total), for tests. */
+  /** For tests: throws if an invariant of the structure does not hold. O(total). */
   check(): void {
     this.#settled.check()
   }
 }
 
-// Other values would silently corrupt the order, so they throw.
+// Any other value would silently corrupt the order.
 const assertKey = (score: number, tieSequence: number): void => {
   if (!(Number.isSafeInteger(score) && score >= 0)) {
     throw new RangeError(`A score must be an integer from 0 to 2^53 - 1, not ${score}`)
@@ -177,9 +186,9 @@ const assertKey = (score: number, tieSequence: number): void => {
 }
 
 /**
- * Builds a board from scores in any order, each user at most once; `build` throws `ListedTwice` on a user named
- * twice. It holds the loop (`npm run bench -- leaderboard` prints how long for a million); to build one without
- * that, `set` the members of an empty board in slices instead.
+ * Builds a board from scores in any order, each user at most once; `build` throws `ListedTwice`
+ * otherwise. `build` blocks the event loop (`npm run bench -- leaderboard` prints how long for a
+ * million members). To avoid this, `set` the members of an empty board in slices instead.
  */
 export class BoardBuilder {
   readonly #members: Members
@@ -189,13 +198,15 @@ export class BoardBuilder {
     this.#members = members
   }
 
-  /** Throws on a score or sequence out of range. A score of 0 is not listed. */
+  /**
+   * Adds a user. Throws if the score or the sequence is out of range. A score of 0 is not listed.
+   */
   add(userId: string, score: number, tieSequence: number): void {
     if (score > 0) this.addMember(this.#members.admit(userId), score, tieSequence)
     else assertKey(score, tieSequence)
   }
 
-  /** `add` for who has a number already, with a score above 0. */
+  /** `add` for a member number, with a score above 0. */
   addMember(member: number, score: number, tieSequence: number): void {
     assertKey(score, tieSequence)
     this.#columns.push(member, score, tieSequence)
@@ -208,7 +219,7 @@ export class BoardBuilder {
   }
 }
 
-/** Collects members with their keys in arrays that double. */
+/** Members with their keys, in arrays that double in size. */
 class Columns {
   size = 0
   members = new Uint32Array(16)

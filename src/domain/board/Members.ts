@@ -1,24 +1,27 @@
 /**
- * Dense numbers for user ids, so that boards keep 4 bytes for a member instead of a string. All boards of
- * one environment (all-time, daily, weekly…) may share one `Members`: an id and its number are then held
- * once, and a new window starts empty without touching it.
+ * Dense numbers for user ids, so that a board keeps 4 bytes for a member instead of a string. All
+ * boards of an environment (all-time, daily, weekly…) share one `Members`: each id and its number
+ * are stored once, and a new window starts empty.
  *
- * Numbers count from 0; released numbers are reused first. Before a release the
- * member must be off every board, and no copy of the number may remain.
+ * Numbers count from 0, and released numbers are reused first. Invariant: before a number is
+ * released, its member must be off every board, and nobody may keep the number.
  *
- * A million ids as strings in Maps slow a start and keep the garbage collector busy. So
- * ids lie as UTF-8 in large buffers (`MemberIds`), and typed arrays lead from a keyed hash to the number:
- * about 40 bytes a member for ids of 20. A start passes the bytes that it has read; a string is
- * made only for an id that is shown, and then cached. Tables of a few thousand entries each double one at a
- * time, buffers never move once they are large: no operation holds the event loop.
+ * A million ids as strings in Maps would slow a start and keep the garbage collector busy.
+ * Therefore the ids are UTF-8 in large buffers (`MemberIds`), and typed arrays map a keyed hash of
+ * the id to the number: about 40 bytes a member for ids of 20 bytes. A start passes the bytes that
+ * it has read. A string is created only for an id that is shown, and then cached.
+ *
+ * No operation blocks the event loop: there are many tables of a few thousand entries, which double
+ * one at a time, and large buffers never move.
  */
 import { limits } from "../../Limits.ts"
 import { halfSipHash } from "./halfSipHash.ts"
 
 /**
- * A number (up to 2^32 - 1, 0 unless set) for each member, in pages that begin small, double, and then
- * never move: a board of ten members costs next to nothing, and one that grows past a million does not
- * stall to copy itself. A board that lists few of many members pays for the pages they fall into.
+ * A number (0 to 2^32 - 1, by default 0) for each member, in pages. A page starts small, doubles up
+ * to its full size, and then never moves: a board of ten members costs next to nothing, and a board
+ * that grows past a million does not stall to copy itself. A board that lists few of many members
+ * pays only for the pages of these members.
  */
 const pageBits = 12
 const pageEntries = 1 << pageBits
@@ -57,9 +60,9 @@ export class MemberTable {
 const none = new Uint32Array(0)
 
 /*
- * The ids of members as UTF-8, one behind the other in pages: two bytes of length, then the bytes, each at
- * a multiple of 4. The first page doubles until it has full size; full pages never move. A released id is
- * overwritten with zeros; its place is not reused.
+ * The ids of members as UTF-8, in pages. An entry is two bytes of length and the bytes of the id,
+ * aligned to 4 bytes. The first page doubles until it has its full size; full pages never move.
+ * `erase` overwrites an id with zeros and does not reuse its place.
  */
 
 const pageBytes = 1 << 20
@@ -68,11 +71,11 @@ const textPageBits = 12
 
 class MemberIds {
   readonly #pages: Array<Buffer> = [Buffer.alloc(firstPageBytes)]
-  /** Where a member's id begins, in units of 4 bytes, from 1. */
+  /** The offset of a member's id over all pages, in units of 4 bytes; 0: none. */
   readonly #places = new MemberTable()
-  /** The texts that were asked for, by member, in pages. */
+  /** The ids that were read as text, by member, in pages. */
   readonly #texts: Array<Array<string | undefined> | undefined> = []
-  /** Where the next id goes, in bytes over all pages. */
+  /** The offset of the next id over all pages, in bytes. */
   #end = 4
 
   put(member: number, bytes: Uint8Array, start: number, end: number): void {
@@ -83,7 +86,7 @@ class MemberIds {
     const page = this.#pageFor(this.#end, size)
     const at = this.#end % pageBytes
     page.writeUInt16LE(end - start, at)
-    // A view to copy from would cost more than the copy of so few bytes.
+    // For so few bytes, a view would cost more than this loop.
     for (let index = start; index < end; index++) page[at + 2 + index - start] = bytes[index]!
     this.#places.set(member, this.#end / 4)
     this.#end += size
@@ -102,7 +105,7 @@ class MemberIds {
     return larger
   }
 
-  /** Whether the id of `member` is what stands in `bytes` from `start` to `end`. */
+  /** Whether the id of `member` equals `bytes` from `start` to `end`. */
   equals(member: number, bytes: Uint8Array, start: number, end: number): boolean {
     const place = this.#places.get(member) * 4
     const page = this.#pages[Math.floor(place / pageBytes)]!
@@ -115,7 +118,7 @@ class MemberIds {
     return true
   }
 
-  /** The id of `member` as text, which is kept. Throws for a number that is not in use. */
+  /** The id of `member` as text, which is cached. Throws for a number that is not in use. */
   textOf(member: number): string {
     const number = member >>> textPageBits
     let texts = this.#texts[number]
@@ -140,7 +143,7 @@ class MemberIds {
     return page.toString("utf8", at + 2, at + 2 + page.readUInt16LE(at))
   }
 
-  /** Copies the id of `member` to `at` in `target`, as UTF-8; answers where it ends. */
+  /** Copies the id of `member` as UTF-8 to `target` at `at`. Returns the end of the copy. */
   copy(member: number, target: Buffer, at: number): number {
     const place = this.#places.get(member) * 4
     if (place === 0) throw new RangeError(`No member has the number ${member}`)
@@ -162,8 +165,9 @@ class MemberIds {
 }
 
 /*
- * A hash table from ids to member numbers, by open addressing with linear probing in typed arrays: 8 bytes a
- * slot, at most three quarters of them used. A removal leaves a tombstone until the table is rebuilt.
+ * A hash table from ids to member numbers: open addressing with linear probing in a typed array, 8
+ * bytes for each slot, at most three quarters of the slots in use. A removal leaves a tombstone,
+ * which the next rebuild drops.
  */
 
 const slotsMin = 8
@@ -172,14 +176,14 @@ const removed = 0xffff_ffff
 
 class MemberSlots {
   /**
-   * For each slot the hash, and then the member's number plus one, `empty` or `removed`: side by side, so that a
-   * look costs one cache miss.
+   * For each slot the hash, then the member number plus one, `empty` or `removed`. Both are
+   * adjacent, so that a lookup costs one cache miss.
    */
   #slots = new Uint32Array(2 * slotsMin)
-  /** Slots that are not empty. */
+  /** The number of slots that are not empty, tombstones included. */
   used = 0
 
-  /** The member whose id is what stands in `bytes` from `start` to `end`. */
+  /** The member whose id equals `bytes` from `start` to `end`. */
   find(
     hash: number,
     ids: MemberIds,
@@ -191,7 +195,7 @@ class MemberSlots {
     return entry < 0 ? undefined : this.#slots[entry]! - 1
   }
 
-  /** Where in `#slots` the member stands; -1 when it is not there. */
+  /** The index in `#slots` of the member number; -1 if the id is not in the table. */
   #entryOf(hash: number, ids: MemberIds, bytes: Uint8Array, start: number, end: number): number {
     const slots = this.#slots
     const mask = slots.length - 1
@@ -203,7 +207,7 @@ class MemberSlots {
     }
   }
 
-  /** Adds a member that is not there. */
+  /** Adds a member that is not in the table. */
   add(hash: number, member: number): void {
     if ((this.used + 1) * 8 > this.#slots.length * 3) this.#rebuild()
     this.#put(hash, member + 1)
@@ -232,7 +236,7 @@ class MemberSlots {
     visitMembers(before, (hash, member) => this.#put(hash, member + 1))
   }
 
-  /** Removes the member with that id, and answers its number. */
+  /** Removes the member with this id and returns its number. */
   remove(
     hash: number,
     ids: MemberIds,
@@ -261,37 +265,40 @@ const visitMembers = (slots: Uint32Array, visit: (hash: number, member: number) 
 
 export class Members {
   readonly #ids = new MemberIds()
-  /** One table while small, then `boardIdTables` of them, chosen by the high bits of the hash. */
+  /**
+   * One table while there are few ids, then `boardIdTables` tables, chosen by the high bits of the
+   * hash.
+   */
   #tables: Array<MemberSlots> = [new MemberSlots()]
   readonly #free: Array<number> = []
   readonly #key0: number
   readonly #key1: number
   #next = 0
 
-  /** The keys of the hash are random unless given. */
+  /** `key0` and `key1` are the keys of the hash. Default: random. */
   constructor(key0 = randomWord(), key1 = randomWord()) {
     this.#key0 = key0
     this.#key1 = key1
   }
 
-  /** How many ids have a number. */
+  /** The number of ids that have a number. */
   get size(): number {
     return this.#next - this.#free.length
   }
 
-  /** The number of `userId` (well-formed Unicode), or `undefined` when it has none. */
+  /** The number of `userId` (well-formed Unicode); `undefined` if it has none. */
   find(userId: string): number | undefined {
     const length = encodeId(userId)
     const hash = this.#hash(scratch, 0, length)
     return this.#tableOf(hash).find(hash, this.#ids, scratch, 0, length)
   }
 
-  /** The number of `userId` (well-formed Unicode); a new one when it has none. */
+  /** The number of `userId` (well-formed Unicode); assigns one if it has none. */
   admit(userId: string): number {
     return this.admitBytes(scratch, 0, encodeId(userId))
   }
 
-  /** `admit` for an id whose UTF-8 stands in `bytes` from `start` to `end`; the bytes are copied. */
+  /** `admit` for an id as UTF-8 in `bytes` from `start` to `end`. The bytes are copied. */
   admitBytes(bytes: Uint8Array, start: number, end: number): number {
     const hash = this.#hash(bytes, start, end)
     const table = this.#tableOf(hash)
@@ -304,17 +311,17 @@ export class Members {
     return member
   }
 
-  /** The user id of `member`; only for a number that is in use. */
+  /** The user id of `member`. Throws for a number that is not in use. */
   idOf(member: number): string {
     return this.#ids.textOf(member)
   }
 
-  /** Copies the user id of `member`, as UTF-8, to `at` in `target`; answers where it ends. */
+  /** Copies the user id of `member` as UTF-8 to `target` at `at`. Returns the end of the copy. */
   copyId(member: number, target: Buffer, at: number): number {
     return this.#ids.copy(member, target, at)
   }
 
-  /** Gives the number of `userId` back, to be used again; the member must be off every board. */
+  /** Releases the number of `userId` for reuse. The member must be off every board. */
   release(userId: string): void {
     const length = encodeId(userId)
     const hash = this.#hash(scratch, 0, length)
@@ -346,10 +353,10 @@ const tableShift = 32 - Math.log2(limits.boardIdTables)
 const randomWord = (): number => Math.floor(Math.random() * 0x1_0000_0000)
 
 const encoder = new TextEncoder()
-/** Where a string that is looked for is put as UTF-8; used within one call only. */
+/** Holds an id as UTF-8 during one call. */
 let scratch = new Uint8Array(1_024)
 
-/** Writes `id` as UTF-8 to the start of `scratch`, and answers its length. */
+/** Writes `id` as UTF-8 to the start of `scratch` and returns its length in bytes. */
 const encodeId = (id: string): number => {
   if (scratch.length < id.length * 3) scratch = new Uint8Array(id.length * 3)
   for (let index = 0; index < id.length; index++) {
@@ -361,8 +368,9 @@ const encodeId = (id: string): number => {
 }
 
 /**
- * The display names of members who have one: most have none and cost nothing, a name of twelve letters costs 60 to 76 bytes.
- * A map for each 4,096 member numbers, since one map of a million holds the event loop while it doubles.
+ * The display names of members. A member without a name costs nothing; a name of twelve letters
+ * costs 60 to 76 bytes. Each 4,096 member numbers share a map, since a single map of a million
+ * entries would block the event loop while it doubles.
  */
 
 export class MemberNames {

@@ -1,21 +1,26 @@
 /**
- * Members in the order of a leaderboard, with the position of each: score descending, then tie ascending
- * (who reached the score first), then user id.
+ * Members in the order of a leaderboard, with the position of each: score descending, then tie
+ * ascending (the member who reached the score first), then user id.
  *
- * The order is cut into chunks, short sorted runs in typed arrays, which `ChunkIndex` finds by key and by
- * position. So finding a place is two binary searches over contiguous memory, a position is one prefix sum,
- * a small change of score moves a few slots inside one chunk, and nothing is an object per member.
- * `#homes` leads from a member to its chunk; inside, its number is looked for from slot to slot, which costs
- * less than the cache misses and the 16 bytes of keeping each key a second time by member.
+ * The order is divided into chunks: short sorted runs in typed arrays. `ChunkIndex` finds a chunk
+ * by key and by position. To find a place takes two binary searches over contiguous memory; to find
+ * a position, one prefix sum. A small change of score moves a few slots inside one chunk. There is
+ * no object per member.
  *
- * A member that moves to another chunk leaves its slot behind for a while (`ChunkIndex.ts`). Sizes and positions are always
- * without such slots; what reads the slots of a chunk settles it first.
+ * `#homes` maps a member to its chunk. Inside the chunk, a linear search finds the member's slot:
+ * this costs less than the cache misses and the 16 bytes of a second copy of each key.
  *
- * Invariants (`check` asserts them): no chunk is empty, no two neighbours are both below a quarter, entries
- * strictly follow each other within and across chunks, and index and homes agree with the chunks.
+ * A member that moves to another chunk leaves its old slot behind for a while (leavers in
+ * `ChunkIndex.ts`). Sizes and positions never count such slots, and code that reads the slots of a
+ * chunk settles the chunk first.
  *
- * A chunk starts with 16 slots and grows up to 512 (1,024 on very large boards). Full, it splits in halves;
- * below a quarter it joins a neighbour if both fit into three quarters.
+ * Invariants (`check` asserts them): no chunk is empty; no two neighbours are both less than a
+ * quarter full; entries are strictly ordered within and across chunks; the index and `#homes` agree
+ * with the chunks.
+ *
+ * A chunk starts with 16 slots and grows up to 512 (1,024 on very large boards). A full chunk
+ * splits into halves. A chunk less than a quarter full joins a neighbour if both together fill at
+ * most three quarters.
  */
 import { limits } from "../../Limits.ts"
 import { Chunk, ChunkIndex } from "./ChunkIndex.ts"
@@ -23,7 +28,7 @@ import type { Members } from "./Members.ts"
 import { MemberTable } from "./Members.ts"
 import type { EntryColumns } from "./sortEntries.ts"
 
-/** Somebody stands twice among those that are to be listed. */
+/** A member occurs twice in the entries of a new board. */
 export class ListedTwice extends Error {
   constructor() {
     super("A member may be listed once only")
@@ -41,12 +46,12 @@ export class ScoreOrder {
     this.#ids = ids
   }
 
-  /** How many members are listed. */
+  /** The number of listed members. */
   get total(): number {
     return this.#total
   }
 
-  /** The score of `member`, 0 when it is not listed. */
+  /** The score of `member`; 0 if it is not listed. */
   scoreOf(member: number): number {
     const home = this.#homes.get(member)
     if (home === 0) return 0
@@ -54,7 +59,7 @@ export class ScoreOrder {
     return chunk.scoreAt(chunk.slotOf(member))
   }
 
-  /** How many members have a score above `score`. */
+  /** The number of members with a score above `score`. */
   countAbove(score: number): number {
     const place = this.#index.placeAbove(score)
     if (place < 0) return 0
@@ -62,7 +67,7 @@ export class ScoreOrder {
     return this.#index.sizes.before(place) + this.#index.chunkAt(place).slotsAbove(score)
   }
 
-  /** How many members stand before `member`, which is listed. */
+  /** The number of members before `member`, which must be listed. */
   positionOf(member: number): number {
     const number = this.#homes.get(member) - 1
     const place = this.#index.placeOf(number)
@@ -71,8 +76,8 @@ export class ScoreOrder {
   }
 
   /**
-   * Lists `member` with `score` (> 0), or moves it there. The same score as before changes nothing, so that
-   * the member keeps its place among equals.
+   * Lists `member` with a `score` above 0, or moves it. An equal score changes nothing, so the
+   * member keeps its place in a tie.
    */
   set(member: number, score: number, tie: number): void {
     const home = this.#homes.get(member)
@@ -91,7 +96,10 @@ export class ScoreOrder {
     }
   }
 
-  /** Gives `member`, of the settled chunk `number`, a score that its chunk may have. */
+  /**
+   * Sets the score of `member` in the settled chunk `number`; the new score may belong into the
+   * same chunk.
+   */
   #setNear(member: number, score: number, tie: number, number: number, place: number): void {
     const chunk = this.#index.chunkOf(number)
     const slot = chunk.slotOf(member)
@@ -113,7 +121,7 @@ export class ScoreOrder {
     }
   }
 
-  /** Takes `member` off the list; answers whether it was on it. */
+  /** Removes `member`. Returns whether it was listed. */
   remove(member: number): boolean {
     const home = this.#homes.get(member)
     if (home === 0) return false
@@ -122,7 +130,7 @@ export class ScoreOrder {
     return true
   }
 
-  /** Calls `visit` for up to `limit` members in order, beginning with the one at position `offset`. */
+  /** Calls `visit` for at most `limit` members in order, from position `offset` on. */
   visit(offset: number, limit: number, visit: (member: number, score: number) => void): void {
     if (offset >= this.#total) return
     let place = this.#index.sizes.find(offset)
@@ -137,8 +145,8 @@ export class ScoreOrder {
   }
 
   /**
-   * Fills an empty order with members that are already in order, each once (else it throws `ListedTwice`). Chunks
-   * are left a quarter free.
+   * Fills an empty order with members that are already in order. Throws `ListedTwice` if a member
+   * occurs twice. Leaves a quarter of each chunk free.
    */
   fill({ members, scores, ties }: EntryColumns): void {
     if (this.#total > 0) throw new Error("Only an empty order can be filled")
@@ -182,7 +190,7 @@ export class ScoreOrder {
         chunk = this.#index.chunkOf(number)
       }
     }
-    // Of one who left the id may be gone.
+    // The id of a leaver may have been released, so ids may only be compared in a settled chunk.
     const isSettled = leavers.count(number) === 0
     let slot = chunk.slotFor(this.#ids, 0, chunk.used, member, score, tie, isSettled)
     if (slot < 0) {
@@ -198,7 +206,7 @@ export class ScoreOrder {
     if (slot === 0) this.#index.noteFirst(place)
   }
 
-  /** Takes `member` out of chunk `number` without a look at the chunk. */
+  /** Removes `member` from chunk `number` without reading the chunk. */
   #leave(number: number, place: number, member: number): void {
     const { leavers } = this.#index
     if (leavers.isFull(number)) {
@@ -209,7 +217,7 @@ export class ScoreOrder {
     this.#lost(place)
   }
 
-  /** Leaves the member's home as it is. */
+  /** Removes an entry. The caller updates the home of its member. */
   #removeAt(number: number, slot: number): void {
     const chunk = this.#index.chunkOf(number)
     const place = this.#index.placeOf(number)
@@ -219,7 +227,9 @@ export class ScoreOrder {
     if (!this.#lost(place)) this.#fit(number, place)
   }
 
-  /** The chunk at `place` has an entry less; answers whether it is gone. */
+  /**
+   * Counts one entry less in the chunk at `place`. Returns whether the chunk was removed or joined.
+   */
   #lost(place: number): boolean {
     const size = this.#index.sizes.at(place) - 1
     this.#index.sizes.add(place, -1)
@@ -231,7 +241,7 @@ export class ScoreOrder {
     return size < chunkSlotsMax(this.#total) >>> 2 && this.#joinNeighbour(place)
   }
 
-  /** Gives the chunk fewer slots where most are idle. */
+  /** Reduces the slots of a chunk if most of them are unused. */
   #fit(number: number, place: number): void {
     const size = this.#index.sizes.at(place)
     const { slots } = this.#index.chunkOf(number)
@@ -241,7 +251,7 @@ export class ScoreOrder {
     this.#index.resize(number, fewer, size)
   }
 
-  /** Halves a settled chunk. */
+  /** Splits a settled chunk into halves. */
   #split(place: number): void {
     const size = this.#index.sizes.at(place)
     const half = size >>> 1
@@ -254,7 +264,7 @@ export class ScoreOrder {
     this.#rehome(rest, 0, size - half, number)
   }
 
-  /** Joins the chunk with a neighbour where both fit; answers whether it did. */
+  /** Joins the chunk with a neighbour if both fit into one. Returns whether it did. */
   #joinNeighbour(place: number): boolean {
     const roomy = chunkSlotsMax(this.#total) * 0.75
     const size = this.#index.sizes.at(place)
@@ -285,7 +295,7 @@ export class ScoreOrder {
     for (let slot = start; slot < end; slot++) this.#homes.set(chunk.members[slot]!, number + 1)
   }
 
-  /** Throws when an invariant does not hold; O(total), for tests. */
+  /** For tests: throws if an invariant does not hold. O(total). */
   check(): void {
     this.#index.check()
     let total = 0
@@ -315,11 +325,14 @@ export class ScoreOrder {
   }
 }
 
-/** How many slots a chunk may have on a board of `total` members. */
+/** The maximum number of slots of a chunk on a board of `total` members. */
 const chunkSlotsMax = (total: number): number =>
   total < limits.boardLargeMembersMin ? limits.boardChunkSlotsMax : limits.boardLargeChunkSlotsMax
 
-/** The slots to have for `size` entries: doubling while small, then in steps, so that little lies idle. */
+/**
+ * The number of slots for `size` entries: powers of two while small, then steps, so that few slots
+ * are unused.
+ */
 const slotsFor = (size: number): number => {
   const step = limits.boardChunkSlotsStep
   if (size > step) return Math.ceil(size / step) * step

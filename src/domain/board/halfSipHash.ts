@@ -1,5 +1,5 @@
 /**
- * HalfSipHash-1-3: a keyed 32-bit hash of bytes, so that nobody who does not know the key can make ids that
+ * HalfSipHash-1-3: a keyed 32-bit hash of bytes. Without the key, nobody can choose ids that
  * collide. By Jean-Philippe Aumasson and Daniel J. Bernstein; reference: halfsiphash.c in
  * https://github.com/veorq/SipHash, with one compression and three finalisation rounds.
  */
@@ -23,7 +23,7 @@ export const halfSipHash = (
       word = bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)
       rounds = 1
     } else if (at === wordsEnd) {
-      // The last word has the bytes that are left, and the length.
+      // The last word holds the remaining bytes and the length.
       word = length << 24
       if ((length & 3) > 2) word |= bytes[at + 2]! << 16
       if ((length & 3) > 1) word |= bytes[at + 1]! << 8

@@ -1,14 +1,14 @@
 /**
- * Sorts a whole board at once: a radix sort over index arrays, digit by digit from the least significant,
- * ties first and scores last. It does not yield; who must not hold the
- * loop sets members one by one instead.
+ * Sorts the entries of a whole board: a radix sort over index arrays, from the least significant
+ * digit on, first by ties, then by scores. The sort blocks the event loop; a caller that must not
+ * do so sets members one by one instead.
  */
 import type { Members } from "./Members.ts"
 
 const digitBits = 11
 const digitValues = 1 << digitBits
 
-/** Entries of a board, side by side. */
+/** The entries of a board in columns of equal length. */
 export interface EntryColumns {
   readonly members: Uint32Array
   readonly scores: Float64Array
@@ -36,7 +36,7 @@ export const sortEntries = (ids: Members, entries: EntryColumns): EntryColumns =
   return sorted
 }
 
-/** Sorts `order` by the `keys` (integers, 0 to 2^53 - 1) its entries point to, stably. */
+/** Stably sorts `order`, which has indexes into `keys`, by the keys (integers, 0 to 2^53 - 1). */
 const radixSort = (order: Uint32Array, keys: Float64Array, descending: boolean): Uint32Array => {
   let least = Number.POSITIVE_INFINITY
   let greatest = 0
@@ -48,7 +48,7 @@ const radixSort = (order: Uint32Array, keys: Float64Array, descending: boolean):
   let from: Uint32Array = order
   let to: Uint32Array = new Uint32Array(order.length)
   const digits = new Uint16Array(order.length)
-  // Distances from one end, so that a narrow range of large keys takes few digits.
+  // Digits of the distance from one end: a narrow range of large keys needs few digits.
   for (let unit = 1; greatest - least >= unit; unit *= digitValues) {
     const starts = new Uint32Array(digitValues)
     for (let index = 0; index < keys.length; index++) {
@@ -73,7 +73,7 @@ const radixSort = (order: Uint32Array, keys: Float64Array, descending: boolean):
   return from
 }
 
-/** Puts entries of equal score and tie in the order of their user ids. */
+/** Sorts runs of equal score and tie by user id. */
 const sortEqualRuns = (ids: Members, { members, scores, ties }: EntryColumns): void => {
   let start = 0
   for (let end = 1; end <= members.length; end++) {

@@ -1,4 +1,4 @@
-/** Decides commands on badges. Users earn them in `Badges.ts`. */
+/** Decides the commands on badges. `Badges.ts` awards badges to users. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Badge, Condition, Criterion, CriterionKind } from "../project/Definition.ts"
@@ -13,7 +13,7 @@ import {
   textSearchFaults,
 } from "./definitionChecks.ts"
 
-/** A criterion as sent: the union of the members of all kinds. */
+/** A criterion in a request: the union of the members of all kinds. */
 export interface CriterionParts {
   readonly kind?: CriterionKind
   readonly target?: number
@@ -25,7 +25,7 @@ export interface CriterionParts {
 
 type Fields = Pick<Badge, "name" | "description" | "icon" | "secret">
 
-/** The members of a merge patch; `criteria` is merged unless its kind changes. */
+/** A merge patch of a badge. `criteria` is merged unless its kind changes. */
 export interface BadgeChange extends Partial<Fields> {
   readonly criteria?: CriterionParts
 }
@@ -36,7 +36,7 @@ export type BadgeCommand =
       readonly badge: Fields & { readonly id: string; readonly criteria: CriterionParts }
     }
   | { readonly kind: "updateBadge"; readonly badgeId: string; readonly change: BadgeChange }
-  /** Archives it. */
+  /** Archives the badge. */
   | { readonly kind: "deleteBadge"; readonly badgeId: string }
 
 type CommandOf<Kind> = Extract<BadgeCommand, { readonly kind: Kind }>
@@ -90,7 +90,7 @@ export const updateBadge = (
   ])
 }
 
-/** All of `before` becomes `badge`; no fact where it is equal. */
+/** Replaces `before` by `badge`. No facts if both are equal. */
 export const replaceBadge = (
   state: ProjectState,
   before: Badge,
@@ -137,11 +137,11 @@ const criterionOf = (
     ),
   ]
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
-  // All members that the kind requires are present now.
+  // `partFaults` has checked that all required members are present.
   return Result.succeed(madeOf(parts) as Criterion)
 }
 
-/** The criterion of `parts`, whether or not all members that its kind requires are present. */
+/** The criterion of `parts`, even if required members are missing. */
 const madeOf = ({ action, kind, streak = null, sumPath, target, where }: CriterionParts) => {
   const criterion = {
     kind,
@@ -153,11 +153,11 @@ const madeOf = ({ action, kind, streak = null, sumPath, target, where }: Criteri
   return criterion
 }
 
-/* Decides commands that start and finish backfills; `Badges.ts` decides the award to each user. */
+/* The start and the end of backfills. `Badges.ts` decides the award to each user. */
 
 export type BackfillCommand =
   | { readonly kind: "startBackfill"; readonly badgeId: string; readonly notify: boolean }
-  /** All users were checked. */
+  /** The backfill has checked all users. */
   | {
       readonly kind: "finishBackfill"
       readonly badgeId: string

@@ -1,4 +1,4 @@
-/** Awards badges by their criteria. */
+/** Awards badges to users by the criteria of the badges. */
 import { Result } from "effect"
 import { type CountingBadge, crossedBy, type Thresholds } from "../project/ActionIndex.ts"
 import { amountOf, minusAmount, plusAmount, targetOf } from "../project/Definition.ts"
@@ -11,8 +11,8 @@ import type { Metadata } from "../values/Metadata.ts"
 import { type Decision, Draft } from "./Draft.ts"
 
 /**
- * Counts or sums the event for the badges by actions, and awards those whose target it reaches. Counting continues after
- * the award: if an event is revoked, later ones may still reach the target.
+ * Counts or sums the event for badges by actions, and awards the badges whose target it reaches.
+ * Counting continues after the award, so that later events count if an earlier one is revoked.
  */
 export const countAction = (
   draft: Draft,
@@ -27,13 +27,14 @@ export const countAction = (
     const by = minusAmount(current, before)
     const counted = { kind: "badge.counted", badgeId: badge.id, current } as const
     draft.facts.push(by === 1 ? counted : { ...counted, by })
-    // As with balances: a user past a lowered target gets the badge by a backfill.
+    // As with balances, only crossing the target awards: a user above a lowered target gets the
+    // badge by a backfill.
     if (before < criteria.target && current >= criteria.target)
       draft.giveBadge(badge.id, "criteria", criteria.target)
   }
 }
 
-/** Awards the badges whose targets the balances and counts of the decision passed. */
+/** Awards the badges whose targets the balances and counts of the decision reached. */
 export const awardBadges = (draft: Draft): void => {
   const { index, points, questsCompleted, user, xp } = draft
   const { thresholds } = index
@@ -42,7 +43,7 @@ export const awardBadges = (draft: Draft): void => {
   award(draft, thresholds.points, (user?.points ?? 0) + spent, points + spent)
   award(draft, thresholds.quest_count, user?.questsCompleted ?? 0, questsCompleted)
   if (thresholds.level.targets.length > 0) {
-    // Every user starts at level 1, which the first event reaches.
+    // A new user reaches level 1 with the first event.
     const before = user === undefined ? 0 : draft.levelOf(user.xp)
     award(draft, thresholds.level, before, draft.levelOf(xp))
   }
@@ -68,7 +69,7 @@ const award = (draft: Draft, thresholds: Thresholds, before: number, after: numb
   }
 }
 
-/** Awards a badge to a user who already qualifies; no facts for other users. */
+/** Awards a badge to a user who already qualifies. No award for other users. */
 export const decideBackfill = (
   user: UserState | undefined,
   project: ProjectState,

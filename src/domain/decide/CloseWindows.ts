@@ -1,4 +1,4 @@
-/** Opens and closes the leaderboard windows of an environment. */
+/** Decides when leaderboard windows of an environment open and close. */
 import { Result } from "effect"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
@@ -7,7 +7,10 @@ import { refuse } from "../values/Errors.ts"
 import { assertCloses } from "../values/invariants.ts"
 import type { Decided } from "./Decided.ts"
 
-/** Ended windows, with the number of users on the board of each; open and already closed windows are ignored. */
+/**
+ * Closes ended windows. `total` is the number of users on the board. Open and already closed
+ * windows are ignored.
+ */
 export interface CloseWindows {
   readonly kind: "closeWindows"
   readonly windows: ReadonlyArray<{
@@ -18,8 +21,8 @@ export interface CloseWindows {
 }
 
 /**
- * The index of the open window: the window of `now`, or, if that is already closed since the time zone changed or the
- * clock was set back, the window after the last closed one.
+ * The index of the open window: the window of `now`. If this window is already closed, because the
+ * time zone changed or the clock was set back, the window after the last closed one.
  */
 export const openWindow = (
   { closedThrough }: ProjectState,
@@ -28,7 +31,10 @@ export const openWindow = (
   now: number,
 ): number => Math.max(zone.windowAt(kind, now), closedThrough[kind] + 1)
 
-/** A fact for each window that ended by `now`, in order per kind; refused if none did. */
+/**
+ * A fact for each window that has ended by `now`, in the order of their indexes. Refuses if no
+ * window has ended.
+ */
 export const decideCloseWindows = (
   project: ProjectState,
   { windows }: CloseWindows,

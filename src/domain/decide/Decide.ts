@@ -1,10 +1,13 @@
 /**
- * Decides a user's command: pure, synchronous, total; `now` is the time, `found` the record that a revocation names.
- * The actor answers duplicates from the first record before it calls this. A decision that rests on more of the user's
- * history than the state has fails with `HistoryNeeded`, and is made again with that `past`.
+ * Decides a user's command. Pure and synchronous. `now` is the time, `found` the record that a
+ * revocation names. It throws only if a balance breaks an invariant (`invariants.ts`).
  *
- * Order of effects of an event: rules and quests in the order of their creation, streaks, badges (which see all that
- * was earned before), level.
+ * Before a decision, the actor answers duplicates from their first record. A decision that needs
+ * more of the user's history than the state has fails with `HistoryNeeded`; the actor reads the
+ * history and decides again with this `past`.
+ *
+ * Order of effects of an event: rules and quests in the order of their creation, streaks, badges
+ * (which see everything earned before), level.
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
@@ -36,7 +39,7 @@ import { breakStreaks, extendStreaks } from "./Streaks.ts"
 
 /** Counts the work of decisions, refused ones included. */
 export interface Meter {
-  /** As `Matching.work`. */
+  /** In the unit of `Matching.work`. */
   work: number
 }
 
@@ -58,24 +61,29 @@ export interface UserRefusals {
   readonly tick: "user_not_found" | "conflict"
 }
 
-/** The codes for a command: those of its kind, for a revocation those of what it revokes. */
+/**
+ * The codes for a command: by its kind, and for a revocation by the kind of record that it revokes.
+ */
 export type UserRefusal<Command extends UserCommand> = Command extends Revocation
   ? RevocationRefusals[Command["of"]]
   : UserRefusals[Command["kind"]]
 
-/** A decision with a code that `UserRefusals` does not list for its kind does not compile. */
+/**
+ * The decision on a kind of command. A code that `UserRefusals` does not list for the kind does not
+ * compile.
+ */
 type DecidedKind<Kind extends keyof UserRefusals> = Result.Result<
   Decision,
   LaurelError<UserRefusals[Kind]>
 >
 
-/** The same, for a kind whose decision may have to be made again with more of the user's history. */
+/** The decision on a kind of command that may need more of the user's history. */
 type Asking<Kind extends keyof UserRefusals> = Result.Result<
   Decision,
   LaurelError<UserRefusals[Kind]> | HistoryNeeded
 >
 
-/** The facts of `command` for `user` (`undefined`: unknown) under the definitions of `project`, or its refusal. */
+/** Decides `command` for `user` (`undefined`: unknown) under the definitions of `project`. */
 export function decideUser<Command extends UserCommand>(
   user: UserState | undefined,
   project: ProjectState,
@@ -227,7 +235,7 @@ const decideTick = (
   const draft = new Draft(user, project, now)
   breakStreaks(draft)
   expireQuests(draft)
-  // No facts: no record is written.
+  // A refusal writes no record.
   if (draft.facts.length === 0) return Result.fail(nothingDue)
   return Result.succeed({ cause: command, facts: draft.facts })
 }

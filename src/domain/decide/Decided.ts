@@ -1,4 +1,7 @@
-/** The outcome of a command to an environment or the directory: its facts, or a refusal with one of some codes. */
+/**
+ * The outcome of a command to an environment or the directory: its facts, or a refusal with one of
+ * `Code`.
+ */
 import type { Result } from "effect"
 import type { Fact } from "../record/Record.ts"
 import { type ErrorCode, type Fault, type LaurelError, refuse } from "../values/Errors.ts"
@@ -8,11 +11,13 @@ export type Decided<Code extends ErrorCode = ErrorCode> = Result.Result<
   LaurelError<Code>
 >
 
-/** Refuses a definition beyond the `max` that an environment holds. */
+/** Refuses a definition beyond the maximum number of an environment. */
 export const quotaExceeded = (max: number, things: string) =>
   refuse("quota_exceeded", `An environment holds at most ${max} ${things}.`)
 
-/** Whether two definitions have the same members, in any order, but for the time of the last change. */
+/**
+ * Whether two definitions are equal except for `updatedAt`. The order of members does not matter.
+ */
 export const noChange = (before: object, after: object): boolean =>
   isSame({ ...before, updatedAt: 0 }, { ...after, updatedAt: 0 })
 

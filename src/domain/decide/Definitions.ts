@@ -1,13 +1,18 @@
 /**
- * Applies a file of definitions as one decision: all of it, or none and every fault. A definition is found by its id: one
- * that exists is replaced, another one is created with this id, so a definition has the same id in each
- * environment that the file is applied to. An equal definition makes no fact. Definitions that the file does not
- * name stay, unless `removes`; then those of the kinds that the file has are deleted or archived.
+ * Applies a file of definitions as one decision: either all definitions, or none and all faults.
  *
- * Each change is decided on the state after those before it: streaks, badges, quests behind their prerequisites, rules,
- * then what is removed, in the other direction. A change may look at all definitions: the searches of text on its
- * action, the quests behind its prerequisites, what refers to it. So the work of a file is bounded by the sum of these
- * sizes, too.
+ * A definition is identified by its id. An existing definition is replaced, and a new one is
+ * created with the id of the file, so it has the same id in each environment. A definition that
+ * does not change causes no fact. Definitions that the file does not name stay. With `removes` they
+ * are deleted or archived, if the file has their kind.
+ *
+ * Each change is decided on the state after the changes before it, in this order: settings with
+ * their streaks, badges, quests after their prerequisites, rules. Removals come last, in the
+ * opposite order.
+ *
+ * Cost: a change may look at many definitions: at the text searches of its action, the
+ * prerequisites of its quests, its referrers. The sum of these sizes is the work of the file, which
+ * is limited.
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
@@ -24,7 +29,7 @@ import { decideSettings, type SettingsChange } from "./Settings.ts"
 
 type Undated<A> = Omit<A, "createdAt" | "updatedAt">
 
-/** `set` is absent where the status stays; a new quest is published. */
+/** Without `set` the status stays; a new quest is published. */
 export type QuestInput = Omit<Undated<Quest>, "set"> & {
   readonly set?: Exclude<Quest["set"], "archived">
 }
@@ -32,7 +37,7 @@ export type BadgeInput = Omit<Undated<Badge>, "archived" | "criteria"> & {
   readonly criteria: CriterionParts
 }
 
-/** The kinds that are absent stay as they are. */
+/** A kind that is absent does not change. */
 export interface DefinitionsInput {
   readonly settings?: SettingsChange
   readonly badges?: ReadonlyArray<BadgeInput>
@@ -75,9 +80,11 @@ interface Clause {
   readonly where?: ReadonlyArray<Condition> | null
 }
 
-/** References that are compared at the cost of one condition. */
+/** The number of references that cost as much as one condition. */
 const referencesPerWork = 20
 
+/** The changes of a file so far, and the state after them. */
+/** The changes of a file so far, and the state after them. */
 class Plan {
   state: ProjectState
   readonly #badges: Map<string, Badge>
@@ -88,7 +95,7 @@ class Plan {
   readonly #faults: Array<Fault> = []
   #quota: string | undefined
   #work = 0
-  /** The quests and their prerequisites; the conditions of all definitions. */
+  /** The number of quests and prerequisites, and of conditions in all definitions. */
   #edges = 0
   #conditions = 0
 
@@ -109,7 +116,7 @@ class Plan {
     if (prerequisites !== undefined) this.#edges += 1 + prerequisites.length
   }
 
-  /** The work of looking for the searches of text on the actions of `clauses` (`definitionChecks.ts`). */
+  /** The work to find the text searches of the actions of `clauses` (`definitionChecks.ts`). */
   #searching(clauses: ReadonlyArray<Clause>): number {
     const searches = clauses.some(({ where }) => where?.some(({ op }) => op === "contains"))
     return searches ? clauses.length * this.#conditions : 0
@@ -159,7 +166,10 @@ class Plan {
     )
   }
 
-  /** Removes what the file does not name: what refers to others first. */
+  /**
+   * Removes the definitions that the file does not name. A definition is removed before those it
+   * refers to.
+   */
   remove({ badges, quests, rules, settings }: DefinitionsInput): void {
     for (const ruleId of missing(this.state.rules.keys(), rules)) {
       this.#take(
@@ -214,7 +224,7 @@ class Plan {
     for (const fact of facts) this.#follow(fact)
   }
 
-  /** As `applyProject` does it, in maps of the plan's own. */
+  /** Applies a fact as `applyProject` does, in the maps of the plan. */
   #follow(fact: Fact): void {
     switch (fact.kind) {
       case "project.updated":
@@ -257,7 +267,7 @@ class Plan {
   }
 }
 
-/** Those of `ids` that `named` does not name; none where it is absent. */
+/** The `ids` that `named` lacks. Empty if `named` is absent. */
 const missing = (
   ids: Iterable<string>,
   named: ReadonlyArray<{ readonly id: string }> | undefined,
@@ -267,15 +277,15 @@ const missing = (
   return [...ids].filter((id) => !known.has(id))
 }
 
-/** Whether a file has this quest: it is neither archived nor over. */
+/** Whether an exported file has this quest: it is neither archived nor over. */
 export const isInFile = (quest: Quest, now: number): boolean =>
   !["archived", "ended"].includes(questStatusAt(quest, now))
 
-/** Whether the settings of a fact are those of `state`. */
+/** Whether the fact sets the settings that `state` already has. */
 const isSettled = ({ settings }: ProjectState, fact: Fact): boolean =>
   fact.kind === "project.updated" && noChange(settings, fact.settings)
 
-/** The change with the streaks that it does not name. */
+/** The change, with the present streaks that it does not name. */
 const withStreaks = ({ streaks }: ProjectSettings, change: SettingsChange): SettingsChange => {
   if (change.streaks === undefined) return change
   const changed = new Map(change.streaks.map((streak) => [streak.key, streak]))
@@ -284,7 +294,10 @@ const withStreaks = ({ streaks }: ProjectSettings, change: SettingsChange): Sett
   return { ...change, streaks: [...kept, ...change.streaks.filter(({ key }) => !known.has(key))] }
 }
 
-/** `ids` and all that they lead to by `nextOf`, each behind what it leads to. Without recursion: a chain may be long. */
+/**
+ * `ids` and all ids reachable by `nextOf`, in topological order: each id after its successors.
+ * Without recursion, since a chain may be long.
+ */
 const behind = (
   ids: Iterable<string>,
   nextOf: (id: string) => ReadonlyArray<string>,

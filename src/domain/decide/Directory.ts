@@ -1,4 +1,4 @@
-/** Decides commands to the directory. */
+/** Decides the commands to the directory. */
 import { Result } from "effect"
 import type { AccountCommand } from "../accounts/Account.ts"
 import { decideAccounts } from "../accounts/decideAccounts.ts"
@@ -12,11 +12,17 @@ export type DirectoryCommand =
   | AccountCommand
   | ProjectsCommand
   | KeyCommand
-  /** Stores the secret for the hashes of all keys; once per data directory. */
+  /** Stores the secret with which all keys are hashed. Once per data directory. */
   | { readonly kind: "createDirectory"; readonly hashSecret: string }
-  /** The data directory is that of this partition, not the first; nothing else happens to its directory. */
+  /**
+   * Marks the data directory as the one of this partition, which is not the first. It takes no
+   * other command but a heartbeat.
+   */
   | { readonly kind: "beginPartition"; readonly partition: number }
-  /** An empty record of an idle server, so that the journal advances and old segments can be pruned. */
+  /**
+   * Writes an empty record on an idle server, so that the journal advances and old segments can be
+   * pruned.
+   */
   | { readonly kind: "heartbeat" }
 
 export const decideDirectory = (

@@ -1,6 +1,6 @@
 /**
- * A decision in progress: the facts so far, and the balances after them. Each subject (rules, quests, streaks, badges)
- * adds its facts in its own file; `Decide.ts` has the order.
+ * A decision in progress: the facts so far, and the balances after them. The files of rules,
+ * quests, streaks and badges add their facts to the draft; `Decide.ts` defines the order.
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
@@ -29,13 +29,13 @@ export class Draft {
   readonly index: ActionIndex
   /** The time of the decision, epoch milliseconds. */
   readonly now: number
-  /** The time of the event; never after `now`. */
+  /** The time of the event, at most `now`. */
   readonly occurredAt: number
-  /** The time zone of the project's days, now and when the event occurred. */
+  /** The time zone of the project's days: `zone` now, `eventZone` when the event occurred. */
   readonly zone: Zone
   readonly eventZone: Zone
   readonly #past: Past | undefined
-  /** The time since which the decision needs the user's history. */
+  /** The earliest time from which the decision needs the user's history. */
   #recalledSince: number | undefined
   xp: number
   points: number
@@ -67,7 +67,10 @@ export class Draft {
     if (user === undefined) this.facts.push({ kind: "user.created" })
   }
 
-  /** The user's history since `since`; `undefined`: the decision has to be made again with it (`needed`). */
+  /**
+   * The user's history since `since`. `undefined`: the decision must be made again with the history
+   * (`needed`).
+   */
   recall(since: number): Past | undefined {
     if (this.#past === undefined) {
       this.#recalledSince = Math.min(since, this.#recalledSince ?? since)
@@ -75,7 +78,7 @@ export class Draft {
     return this.#past
   }
 
-  /** What the decision lacks. */
+  /** The history that the decision lacks, if any. */
   get needed(): HistoryNeeded | undefined {
     const since = this.#recalledSince
     return since === undefined ? undefined : new HistoryNeeded((_, at) => at < since)
@@ -112,7 +115,10 @@ export class Draft {
     return this.user?.badges.has(badgeId) === true || this.#given?.has(badgeId) === true
   }
 
-  /** Awards a badge unless it is archived or the user has it; `target` if awarded by its criteria. */
+  /**
+   * Awards a badge unless it is archived or the user has it. `target`: set if its criteria award
+   * it.
+   */
   giveBadge(badgeId: string, source: Source, target?: number): void {
     const badge = this.project.badges.get(badgeId)
     if (badge === undefined || badge.archived || this.hasBadge(badgeId)) return
@@ -127,9 +133,11 @@ export class Draft {
     })
   }
 
-  /** The refusal of a balance out of range. Sums of two safe integers are exact or visibly too large. */
+  /**
+   * The refusal of a balance above the maximum. A sum of two safe integers is exact, or too large.
+   */
   overflow(): LaurelError<"balance_overflow"> | undefined {
-    // Spent points count: a refund may return them.
+    // Spent points count, since a refund may return them.
     const points = this.points + (this.user?.pointsSpent ?? 0)
     const name =
       this.xp > limits.balanceMax ? "xp" : points > limits.balanceMax ? "points" : undefined
@@ -141,7 +149,10 @@ export class Draft {
         )
   }
 
-  /** The change of xp in the windows, and the change of level. */
+  /**
+   * Adds the facts of the change of xp in the windows and of the change of level. Returns the new
+   * level.
+   */
   settle(): { readonly level: number } {
     const before = this.user?.xp ?? 0
     if (this.xp === before) return { level: this.levelOf(this.xp) }
@@ -158,13 +169,15 @@ export class Draft {
     if (credit === undefined) return
     const { daily, monthly, weekly } = credit
     this.facts.push(
-      // Usually all three; a spread is slower.
+      // Usually all three windows are open, and a literal is faster than a spread.
       daily !== undefined && weekly !== undefined && monthly !== undefined
         ? { kind: "windows.credited", amount, daily, weekly, monthly }
         : { kind: "windows.credited", amount, ...credit },
     )
   }
 
+  /** Completes the decision about an event or a reward, or refuses it. */
+  /** Completes the decision about an event or a reward, or refuses it. */
   finish(
     cause: Cause,
     summary: Summary,
@@ -186,8 +199,10 @@ export class Draft {
 }
 
 /**
- * The open windows of an event of the local day `day`: those that also contain `today`. If a change of time zone left today's
- * window closed, the next one is open instead; a user who is already in a later window, by another zone, stays in it.
+ * The open windows that an event of the local day `day` counts for: the windows that contain both
+ * `day` and `today`. If today's window is already closed because the time zone changed, the next
+ * window is open instead. A user who is already in a later window, because of another zone, stays
+ * in it.
  */
 export const openWindows = (
   user: UserState | undefined,
@@ -211,7 +226,7 @@ export const openWindows = (
   return credit
 }
 
-/** The index of the window for events of today. */
+/** The index of the window that counts today's events. */
 const openIndex = (
   kind: WindowKind,
   today: number,
@@ -224,8 +239,8 @@ const openIndex = (
 }
 
 /*
- * Objects whose `kind` determines their members, as sent and patched: the union of all members, each optional. A null
- * member counts as absent.
+ * Objects whose `kind` determines their members. A request may send or patch any of the members of
+ * all kinds; a null member counts as absent.
  */
 
 export interface KindMembers {
@@ -241,7 +256,9 @@ export const patchedParts = <P extends Parts>(before: P | undefined, change: P):
     ? change
     : { ...before, ...change }
 
-/** Faults of `parts`: members missing for their kind, and members of other kinds. */
+/**
+ * The faults of `parts`: members that their kind requires and lacks, and members of other kinds.
+ */
 export const partFaults = <Kind extends string>(
   parts: Parts,
   kinds: Readonly<Record<Kind, KindMembers>>,

@@ -1,4 +1,7 @@
-/** Decides a command to an environment's project actor; each subject has its own file. */
+/**
+ * Decides the commands to the project actor of an environment. Each kind of definition has its own
+ * file.
+ */
 import { Result } from "effect"
 import type { ProjectState } from "../project/Project.ts"
 import {
@@ -65,7 +68,10 @@ export interface ProjectRefusals {
   readonly keepBatch: never
 }
 
-/** Typed by kind: a decision with a code that `ProjectRefusals` does not list does not compile. */
+/**
+ * The decision for each kind of command. A code that `ProjectRefusals` does not list for the kind
+ * does not compile.
+ */
 const decisions: {
   readonly [Kind in ProjectCommand["kind"]]: (
     state: ProjectState,
@@ -98,7 +104,7 @@ const decisions: {
   keepBatch: (_, { results }) => Result.succeed([{ kind: "batch.answered", results }]),
 }
 
-/** The facts of `command` for the project in `state`, or a refusal with all of its faults. */
+/** Decides `command` for the project in `state`. A refusal has all faults of the command. */
 export const decideProject = <Command extends ProjectCommand>(
   state: ProjectState,
   command: Command,

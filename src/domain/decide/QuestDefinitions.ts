@@ -1,4 +1,4 @@
-/** Decides commands on quests. Events advance users through quests in `Quests.ts`. */
+/** Decides the commands on quests. `Quests.ts` advances users by events. */
 
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
@@ -21,7 +21,7 @@ import {
 const isObject = (value: unknown): value is Metadata =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** `target` with the members of `patch`: null removes a member, objects are patched recursively. */
+/** `target` with the members of `patch`: null removes a member, objects are merged recursively. */
 export const mergePatch = (target: Metadata, patch: Metadata): Metadata => {
   const members = new Map(Object.entries(target))
   for (const [key, value] of Object.entries(patch)) {
@@ -31,11 +31,11 @@ export const mergePatch = (target: Metadata, patch: Metadata): Metadata => {
       members.set(key, mergePatch(isObject(before) ? before : {}, value))
     } else members.set(key, value)
   }
-  // fromEntries defines members, so __proto__ is an ordinary one.
+  // `fromEntries` defines members, so `__proto__` is an ordinary member.
   return Object.fromEntries(members)
 }
 
-/** The members of a merge patch; `reward` and `metadata` are merged. */
+/** A merge patch of a quest. `reward` and `metadata` are merged. */
 export interface QuestChange
   extends Partial<Omit<Quest, "id" | "set" | "reward" | "metadata" | "createdAt" | "updatedAt">> {
   readonly reward?: Partial<Gives>
@@ -46,7 +46,7 @@ export interface QuestChange
 export type QuestCommand =
   | { readonly kind: "createQuest"; readonly quest: Omit<Quest, "createdAt" | "updatedAt"> }
   | { readonly kind: "updateQuest"; readonly questId: string; readonly change: QuestChange }
-  /** Archives it. */
+  /** Archives the quest. */
   | { readonly kind: "deleteQuest"; readonly questId: string }
 
 type CommandOf<Kind> = Extract<QuestCommand, { readonly kind: Kind }>
@@ -97,7 +97,10 @@ export const updateQuest = (
   ])
 }
 
-/** The quest after an edit, with the time of its publication and of each step that came after that. */
+/**
+ * The quest after an edit, with the time of its publication, and of each step that was added after
+ * it.
+ */
 const published = (before: Quest, quest: Quest, now: number): Quest => {
   if (before.set === "draft") {
     return quest.set === "published" ? { ...quest, publishedAt: now } : quest
@@ -105,7 +108,7 @@ const published = (before: Quest, quest: Quest, now: number): Quest => {
   return { ...quest, steps: datedSteps(before, quest.steps, now) }
 }
 
-/** A step that counts other events than before is a new one. */
+/** Dates new steps. A step that counts other events than before is new. */
 const datedSteps = (before: Quest, steps: Quest["steps"], now: number): Quest["steps"] =>
   steps.map(({ since: _, ...step }) => {
     const known = before.steps.find(({ key }) => key === step.key)
@@ -130,7 +133,7 @@ export const deleteQuest = (
     : Result.fail(refusal)
 }
 
-/** All of `before` becomes `members`, and its status `set` where that is given; no fact where it is equal. */
+/** Replaces `before` by `members`, with the status `set` if given. No facts if both are equal. */
 export const replaceQuest = (
   state: ProjectState,
   before: Quest,
@@ -167,7 +170,7 @@ const questFaults = (state: ProjectState, quest: Quest): ReadonlyArray<Fault> =>
   return faults
 }
 
-/** The status to set by hand so that `quest` gets the status `to`, or the refusal. */
+/** The stored status with which `quest` has the status `to`, or the refusal. */
 const moved = (
   quest: Quest,
   to: QuestStatus | undefined,

@@ -20,13 +20,16 @@ import { invalidRequest, type LaurelError, laurelError } from "../values/Errors.
 import type { Metadata } from "../values/Metadata.ts"
 import type { Draft } from "./Draft.ts"
 
-/** The period of the event; `undefined` if it is over. */
+/** The period of the event; `undefined` if the period is over. */
 const openPeriod = (draft: Draft, quest: Quest): number | undefined => {
   const current = questPeriodOf(quest, draft.zone.dayAt(draft.now))
   return questPeriodOf(quest, draft.day) === current ? current : undefined
 }
 
-/** The completed share of the quest, 0 to 1: of all events, or of steps that sum different things, each weighs the same. */
+/**
+ * The completed share of the quest, 0 to 1: of all events to count, or, if a step sums a number,
+ * the mean over the steps.
+ */
 export const questProgress = ({ steps }: Quest, counts: StepCounts): number => {
   const sums = steps.some(({ sumPath }) => sumPath !== undefined)
   let done = 0
@@ -44,7 +47,9 @@ const isLocked = (draft: Draft, { prerequisites }: Quest): boolean =>
     (id) => (draft.user?.quests.get(id)?.times ?? 0) === 0 && draft.completed?.has(id) !== true,
   )
 
-/** The user's state in the quest's present period; `undefined` before the start. */
+/**
+ * The user's state in the present period of the quest; `undefined` if the user has not started it.
+ */
 const standing = (state: QuestState | undefined, period: number): QuestState | undefined =>
   state === undefined || state.period !== period || state.expired || state.startedAt === null
     ? undefined
@@ -91,7 +96,8 @@ export const countSteps = (
         progress: questProgress(quest, counts),
       })
     }
-    // An edit may have lowered the targets to the present counts; then any match completes the quest.
+    // An edit may have lowered the targets to the present counts. Then any matching event completes
+    // the quest.
     if (matched && isDone(quest, counts)) complete(draft, quest, period, stateBefore)
   }
 }
@@ -130,7 +136,7 @@ const complete = (
   draft.earn(quest.reward, { questId: quest.id })
 }
 
-/** A `QUEST_COMPLETE` event: completes the named quest, or returns the refusal. */
+/** Handles a `QUEST_COMPLETE` event: completes the quest that it names, or returns the refusal. */
 export const completeByEvent = (
   draft: Draft,
   event: TrackedEvent,

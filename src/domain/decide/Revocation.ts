@@ -1,21 +1,26 @@
 /**
- * Revokes the effects of one event or reward, as recorded: xp and points, also in windows that are still open; uses of
- * limits; counts of steps and badges; badges given by a rule, a quest or by hand; completions of quests. Then revokes
- * every badge whose number fell below the target at which it was earned, and adjusts the level. A revoked spend is
- * refunded (`Users.ts`).
+ * Revokes events, rewards and spends.
  *
- * Counts of a backfill are revoked too, also from before the badge existed. A revoked badge whose criteria are still met
- * is earned again at once, by its criteria.
+ * A revocation of an event or a reward reverses its recorded effects: xp and points, also in open
+ * windows; uses of limits; counts of steps and badges; badges that a rule, a quest or a person
+ * gave; completions of quests. It then revokes every badge whose number fell below the target at
+ * which it was earned, and adjusts the level. A revoked spend is refunded.
  *
- * The score that is left has its place in a tie by the record that set it: the latest that earned xp and stands.
+ * A revocation also reverses the counts of a backfill, even from before the badge existed. If the
+ * criteria of a revoked badge are still met, the user earns the badge again at once, by its
+ * criteria.
  *
- * Not revoked: quests completed by another record; days of streaks and badges earned by them, since other events of a
- * day may count for it and are not counted; a cooldown started by the event, since no record has the previous one;
- * closed windows.
+ * The remaining score has its place in a tie by the record that set it: the latest record that
+ * earned xp and was not revoked.
  *
- * No balance goes below 0: of points that were spent meanwhile, the missing ones are reported as `shortfall`, and no
- * longer count as spent (`spentAfter`). So balance and spent points together are always what was earned and not
- * revoked, whatever the order of spends and revocations.
+ * A revocation does not reverse: quests that another record completed; days of streaks and badges
+ * earned by them, since other events of the day may count for it and are not counted; a cooldown
+ * that the event started, since no record has the previous one; closed windows.
+ *
+ * Invariants: no balance goes below 0, and `points + pointsSpent` is always the sum of the points
+ * that were earned and not revoked, whatever the order of spends and revocations. If the user has
+ * already spent points that are to be revoked, the missing points are reported as `shortfall` and
+ * no longer count as spent (`spentAfter`).
  */
 import { Result } from "effect"
 import { amountOf, compileWhere, isCounting, minusAmount, targetOf } from "../project/Definition.ts"
@@ -38,8 +43,8 @@ import { questProgress } from "./Quests.ts"
 import { periodAt } from "./Rules.ts"
 
 /*
- * Spends points, and refunds a revoked spend. Xp, level, badges and leaderboards stay: badges by points look at
- * the points earned, spent ones included.
+ * Spends and refunds. They change only points: xp, level and leaderboards stay, and so do badges,
+ * since the criterion of points counts all earned points, spent points included.
  */
 
 export const decideSpending = (
@@ -61,8 +66,8 @@ export const decideSpending = (
 }
 
 /**
- * The fact of the revocation of a spend. Points whose event or reward was revoked after they were spent are not
- * refunded: a user never gets back more than was earned and not revoked.
+ * The fact of a revoked spend. Points whose event or reward was revoked after the spend are not
+ * refunded: a user never gets back more points than were earned and not revoked.
  */
 const refundOf = ({ points, pointsSpent }: UserState, spending: Spending): Fact => {
   const amount = Math.min(spending.amount, pointsSpent)
@@ -72,14 +77,17 @@ const refundOf = ({ points, pointsSpent }: UserState, spending: Spending): Fact 
   return { kind: "points.refunded", amount, total, shortfall: spending.amount - amount }
 }
 
-/** The code for what is not there to revoke. */
+/** The code of a revocation that finds nothing to revoke. */
 export interface RevocationRefusals {
   readonly event: "event_not_found"
   readonly reward: "reward_not_found"
   readonly spend: "spend_not_found"
 }
 
-/** Refuses unless `found`, the user's record of that sequence, is the named event or reward. */
+/**
+ * Decides a revocation. Refuses unless `found`, the user's record of this sequence, is the named
+ * one and not revoked.
+ */
 export const decideRevocation = (
   user: UserState | undefined,
   project: ProjectState,
@@ -111,7 +119,9 @@ export const decideRevocation = (
   return Result.succeed({ cause: command, facts: undo.finish(found) })
 }
 
-/** The records that set the scores that are left without `found`: of all time, and of the latest window of each kind. */
+/**
+ * The records that set the remaining scores: of all time, and of the latest window of each kind.
+ */
 interface ScoresLeft {
   readonly xp: number
   readonly windows: Readonly<Record<WindowKind, number>>
@@ -151,7 +161,10 @@ const scoresLeft = (
 
 const dayMs = 86_400_000
 
-/** Records that count for one window are less than so far apart, whatever the time zone does meanwhile. */
+/**
+ * Upper bounds of the time between two records that count for the same window, changes of time zone
+ * included.
+ */
 const windowMsMax = { daily: 3 * dayMs, weekly: 9 * dayMs, monthly: 33 * dayMs }
 
 /** The refusal for an unknown or already revoked event or reward. */
@@ -171,6 +184,8 @@ const standingOf = ({ completedAt, expired }: QuestState) => {
   return expired ? "expired" : "in_progress"
 }
 
+/** The state of a revocation: the amounts to revoke, and the counts and quests after it. */
+/** The state of a revocation: the amounts to revoke, and the counts and quests after it. */
 class Undo {
   readonly #draft: Draft
   readonly #user: UserState
@@ -216,7 +231,7 @@ class Undo {
     }
   }
 
-  /** Revokes the record's uses of rules, in the periods that their limits have now. */
+  /** Revokes the uses of rules by the record, in the periods of their present limits. */
   takeUses(found: JournalRecord): void {
     if (found.cause.kind !== "event") return
     const { facts, project } = this.#draft
@@ -237,7 +252,9 @@ class Undo {
     }
   }
 
-  /** Revokes the record's counts for badges: as recorded, or as counted by a later backfill. */
+  /**
+   * Revokes the counts of the record for badges, as the record or a later backfill counted them.
+   */
   takeCounts({ cause, facts, sequence }: JournalRecord): void {
     const { badgeRecounts } = this.#user
     for (const fact of facts) {
@@ -270,7 +287,7 @@ class Undo {
     if (state.period === period && state.completedAt !== null) {
       this.#quests.set(questId, { ...state, completedAt: null, times })
     } else {
-      // The user is in a later period: only the number of completions decreases.
+      // The user is in a later period, so only the number of completions changes.
       this.#draft.facts.push({
         kind: "quest.reverted",
         questId,
@@ -291,7 +308,7 @@ class Undo {
     this.#draft.facts.push({ kind: "badge.revoked", badgeId, name })
   }
 
-  /** All facts of the revocation. */
+  /** Completes the revocation and returns all of its facts. */
   finish(found: JournalRecord): ReadonlyArray<Fact> {
     const { facts } = this.#draft
     for (const [questId, state] of this.#quests) facts.push(this.#reverted(questId, state))
@@ -354,7 +371,10 @@ class Undo {
     }
   }
 
-  /** Revokes the badges whose number fell below their target when earned, and awards again those whose criteria are still met. */
+  /**
+   * Revokes the badges whose number fell below the target at which they were earned. Awards a
+   * revoked badge again if its criteria are still met.
+   */
   #revokeUnearned(total: Pick<UserState, "points" | "pointsSpent" | "xp">): void {
     const user = this.#user
     const badgeCounts = new Map([...user.badgeCounts, ...this.#counts])

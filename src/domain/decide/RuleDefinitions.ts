@@ -1,4 +1,4 @@
-/** Decides commands on rules. `Rules.ts` applies them to events. */
+/** Decides the commands on rules. `Rules.ts` applies rules to events. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import {
@@ -13,15 +13,15 @@ import { type Fault, invalidRequest, refuse } from "../values/Errors.ts"
 import { type Decided, noChange, quotaExceeded } from "./Decided.ts"
 import { badgeReferenceFaults, textSearchFaults } from "./definitionChecks.ts"
 
-/** The members of a merge patch; `reward` and `limit` are merged. */
+/** A merge patch of a rule. `reward` and `limit` are merged member by member. */
 export interface RuleChange
   extends Partial<Pick<Rule, "action" | "where" | "cooldownSeconds" | "enabled">> {
   readonly reward?: Partial<Gives>
   readonly limit?: { readonly times?: number; readonly per?: LimitPeriod } | null
   readonly multiplierPath?: string | null
-  /** Null: 0. */
+  /** Null means 0. */
   readonly multiplierMin?: number | null
-  /** Null: `limits.multiplierMax`. */
+  /** Null means `limits.multiplierMax`. */
   readonly multiplierMax?: number | null
 }
 
@@ -71,7 +71,8 @@ export const updateRule = (
     ),
     updatedAt: now,
   }
-  // A rule that has given nothing since before this was refused may still be paused.
+  // Older rules may have an empty reward. An edit of other members, such as a pause, stays
+  // possible.
   if (reward !== undefined) faults.push(...rewardFaults(changed))
   faults.push(...ruleFaults(state, changed))
   return faults.length > 0
@@ -79,13 +80,13 @@ export const updateRule = (
     : Result.succeed([{ kind: "rule.updated", rule: recounted(rule, changed, now) }])
 }
 
-/** The rule after an edit, with the time since which its uses are counted in another form. */
+/** The rule after an edit. If the edit changed how uses are counted, `countedSince` is `now`. */
 export const recounted = (before: Rule, rule: Rule, now: number): Rule => {
   const form = countedForm(rule)
   return form === undefined || form === countedForm(before) ? rule : { ...rule, countedSince: now }
 }
 
-/** All of `before` becomes `rule`; no fact where it is equal. */
+/** Replaces `before` by `rule`. No facts if both are equal. */
 export const replaceRule = (
   state: ProjectState,
   before: Rule,

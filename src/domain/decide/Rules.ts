@@ -1,10 +1,13 @@
 /**
  * Applies rules to an event, within their limits and cooldowns.
  *
- * A limit counts the uses of the period in which the event occurred, and a cooldown looks at both sides of the event: what
- * a set of events earns does not depend on the order of arrival, except where the events of one period or cooldown differ in
- * their rewards. The state has the uses of the latest periods (`RuleUse`); those of older ones, and those that were
- * counted in another form before an edit of the rule, are counted in the user's history (`Past`).
+ * A limit counts the uses in the period in which the event occurred. A cooldown looks at the time
+ * before and after the event. The total reward of a set of events therefore does not depend on the
+ * order of arrival, unless the events of one period or cooldown have different rewards.
+ *
+ * The state has the uses of the latest periods (`RuleUse`). Uses of older periods, and uses that
+ * were counted in another form before an edit of the rule, are counted in the user's history
+ * (`Past`).
  */
 import { limits } from "../../Limits.ts"
 import {
@@ -20,7 +23,7 @@ import { firstDayOf, type Zone } from "../values/Calendar.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { Draft } from "./Draft.ts"
 
-/** `rules`: the rules whose conditions hold for the event. */
+/** Applies `rules`, whose conditions hold for the event. */
 export const applyRules = (draft: Draft, rules: ReadonlyArray<Rule>, event: TrackedEvent): void => {
   for (const rule of rules) {
     const gives = rule.multiplier === null ? rule.reward : multiplied(rule, event.metadata)
@@ -57,7 +60,7 @@ const applyCounted = (draft: Draft, rule: Rule, gives: Gives): void => {
   })
 }
 
-/** The period of an event of the user. */
+/** The period of an event of the user at `at`. */
 const periodOf = ({ project, user }: Draft, per: LimitPeriod, at: number): Period => ({
   per,
   number: periodAt(per, projectZoneAt(user, project, at), at),
@@ -73,8 +76,10 @@ interface Period {
 }
 
 /**
- * The number of a limit's period at `at`: hours, days, weeks and months of this zone. It is the hour in which the period
- * begins (of the zone's day: as if at 00:00 UTC), times 4, plus a code of the kind, so numbers of all kinds increase with time.
+ * The number of a limit's period at `at`, by the hours, days, weeks and months of the zone. The
+ * number is the hour in which the period begins (for days, weeks and months: as if the local day
+ * began at 00:00 UTC) times 4, plus a code of the kind. So the numbers of all kinds increase with
+ * time.
  */
 export const periodAt = (per: LimitPeriod, zone: Zone, at: number): number => {
   switch (per) {
@@ -91,11 +96,11 @@ export const periodAt = (per: LimitPeriod, zone: Zone, at: number): number => {
   }
 }
 
-/** A moment before which no event of the period occurred, in whichever zone. */
+/** A time before which no event of the period occurred, in any time zone. */
 const beforePeriod = ({ number, per }: Period): number =>
   per === "ever" ? Number.NEGATIVE_INFINITY : (Math.floor(number / 4) - dayHours) * hourMs
 
-/** The uses in a period; `isRecalled`: counted in the history. */
+/** The uses in a period. `isRecalled`: they were counted in the history. */
 interface UseCount {
   readonly used: number
   readonly isRecalled?: true
@@ -124,7 +129,7 @@ const isDropped = (
   { number, per }: Period,
 ): boolean => {
   if (periods.length < limits.rulePeriodsMax || number > periods[0]![0]) return false
-  // It is before all uses.
+  // Without `firstAt` the period may be older than all uses of the state.
   if (firstAt === undefined) return true
   return periodOf(draft, per, firstAt).number <= number
 }
@@ -140,7 +145,7 @@ const isCooling = (
   const cooldownMs = cooldownSeconds * 1_000
   const isNear = (at: number): boolean => Math.abs(occurredAt - at) < cooldownMs
   if (use !== undefined && isNear(use.lastAt)) return true
-  // Whether the state knows of all uses near the event.
+  // Whether the state has all uses near the event.
   const isComplete = countedSince === undefined || occurredAt - cooldownMs >= countedSince
   if (isComplete && (use === undefined || occurredAt > use.lastAt)) return false
   if (countedSince === undefined && use?.firstAt !== undefined && occurredAt < use.firstAt) {
@@ -154,7 +159,7 @@ const isCooling = (
   )
 }
 
-/** The reward times the number in the metadata; nothing without a number. */
+/** The reward times the number in the metadata. Without a number, no reward. */
 const multiplied = ({ multiplier, reward }: Rule, metadata: Metadata | undefined): Gives => {
   const value = multiplier === null ? 1 : valueAt(metadata, multiplier.path)
   if (typeof value !== "number" || multiplier === null) return nothing
@@ -162,7 +167,9 @@ const multiplied = ({ multiplier, reward }: Rule, metadata: Metadata | undefined
   return { ...reward, xp: times(reward.xp, factor), points: times(reward.points, factor) }
 }
 
-/** Rounds down, after removing the noise of binary fractions: 100 times 1.15 is 115. */
+/**
+ * The product, rounded down after the noise of binary fractions is removed: 100 times 1.15 is 115.
+ */
 const times = (amount: number, factor: number): number =>
   Math.floor(Number((amount * factor).toPrecision(15)))
 

@@ -1,4 +1,4 @@
-/** Decides changes of an environment's settings. */
+/** Decides the changes of an environment's settings. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { LevelCurve, LevelCurveKind } from "../project/Level.ts"
@@ -8,7 +8,7 @@ import { type Decided, noChange } from "./Decided.ts"
 import { type KindMembers, partFaults, patchedParts } from "./Draft.ts"
 import { streaksInUse } from "./definitionChecks.ts"
 
-/** A level curve as sent: the union of the members of all kinds. */
+/** A level curve in a request: the union of the members of all kinds. */
 export interface LevelCurveParts {
   readonly kind?: LevelCurveKind
   readonly base?: number
@@ -17,7 +17,7 @@ export interface LevelCurveParts {
   readonly thresholds?: ReadonlyArray<number>
 }
 
-/** The members of a merge patch; `levelCurve` is merged unless its kind changes. */
+/** A merge patch of the settings. `levelCurve` is merged unless its kind changes. */
 export interface SettingsChange extends Partial<Omit<ProjectSettings, "levelCurve">> {
   readonly levelCurve?: LevelCurveParts
 }
@@ -43,7 +43,7 @@ export const decideSettings = (
   const kept = new Set((change.streaks ?? settings.streaks).map(({ key }) => key))
   const refusal = streaksInUse(state, kept)
   if (refusal !== undefined) return Result.fail(refusal)
-  // All members that the kind requires are present now.
+  // `partFaults` has checked that all required members are present.
   const levelCurve = (curveParts as LevelCurve | undefined) ?? settings.levelCurve
   const { clientActions = [], ...others } = {
     ...settings,
@@ -53,12 +53,12 @@ export const decideSettings = (
     }),
     levelCurve,
   }
-  // None is stored in one form, also where settings are older than the member.
+  // An empty list is stored as an absent member, as in settings that are older than the member.
   const changed = clientActions.length === 0 ? others : { ...others, clientActions }
   return Result.succeed([{ kind: "project.updated", settings: changed }])
 }
 
-/** The definition with the freezes that it had before, which still count for the days of that time. */
+/** The definition with its former freezes, which still count for the days of their time. */
 const dated = (
   { streaks }: ProjectSettings,
   { freezesBefore: _, ...streak }: StreakDefinition,

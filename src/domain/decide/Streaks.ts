@@ -1,4 +1,4 @@
-/** Extends streaks by events, and breaks them by the clock. */
+/** Extends streaks by events, and records their breaks by the clock. */
 import type { ActionEntry } from "../project/ActionIndex.ts"
 import type { TrackedEvent } from "../record/Record.ts"
 import { runsOf, type StreakState, streakNow, withEventAt } from "../user/Streak.ts"
@@ -6,9 +6,9 @@ import { userZones } from "../user/User.ts"
 import type { Draft } from "./Draft.ts"
 
 /**
- * Adds the event to the streaks that it counts for. For each streak with a present or past run that grew, calls
- * `grown` with the days before and after. A streak of `imported` history that is already over is noted as broken at once: a later
- * tick would send a message for each.
+ * Adds the event to the streaks that it counts for. Calls `grown` for each present or past run that
+ * grew, with its days before and after. If an `imported` event leaves a streak that is already
+ * over, the fact has the streak as broken: a later tick would otherwise send a message.
  */
 export const extendStreaks = (
   draft: Draft,
@@ -39,7 +39,10 @@ export const extendStreaks = (
   }
 }
 
-/** Whether the last run of `next` contains the start of that of `streak`: the same streak. */
+/**
+ * Whether the last run of `next` contains the start of the last run of `streak`: it is the same
+ * streak.
+ */
 const continues = (next: StreakState, streak: StreakState): boolean => next.first <= streak.first
 
 const noteBreak = (draft: Draft, key: string, streak: StreakState): void => {
@@ -48,7 +51,7 @@ const noteBreak = (draft: Draft, key: string, streak: StreakState): void => {
   draft.facts.push({ kind: "streak.broken", key, length, streak: { ...streak, broken: true } })
 }
 
-/** Notes the streaks that broke by `draft.now`. */
+/** Adds the facts of the streaks that have broken by `draft.now`. */
 export const breakStreaks = (draft: Draft): void => {
   const { project, user } = draft
   if (user === undefined) return

@@ -1,4 +1,4 @@
-/** Decides commands on webhooks. The HTTP layer checks their addresses. */
+/** Decides the commands on webhooks. The HTTP layer checks the URLs. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { DisabledReason, ProjectState, Webhook } from "../project/Project.ts"
@@ -12,19 +12,19 @@ export type WebhookCommand =
   | {
       readonly kind: "createWebhook"
       readonly webhook: Pick<Webhook, "id" | "url" | "events" | "description" | "secret">
-      /** How many an environment may have: a setting of the server. */
+      /** The maximum number of webhooks of an environment, a setting of the server. */
       readonly webhooksMax: number
     }
   | { readonly kind: "updateWebhook"; readonly webhookId: string; readonly change: WebhookChange }
   | { readonly kind: "deleteWebhook"; readonly webhookId: string }
-  /** The previous secret also signs for `graceSeconds`; 0 expires all earlier secrets. */
+  /** The previous secret also signs for `graceSeconds`. 0 ends all earlier secrets. */
   | {
       readonly kind: "rotateWebhookSecret"
       readonly webhookId: string
       readonly secret: string
       readonly graceSeconds: number
     }
-  /** Laurel disables the webhook. */
+  /** Laurel disables the webhook by itself. */
   | {
       readonly kind: "disableWebhook"
       readonly webhookId: string
@@ -89,7 +89,7 @@ export const rotateWebhookSecret = (
 
 type Use = CommandOf<"disableWebhook" | "testWebhook" | "redeliver" | "recoverWebhook">
 
-/** Decides a command that only an enabled webhook takes. */
+/** Decides a command that is valid only for an enabled webhook. */
 export const useWebhook = (
   { webhooks }: ProjectState,
   command: Use,

@@ -1,4 +1,4 @@
-/** Decides commands about API keys. */
+/** Decides the commands on API keys. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Asker } from "../accounts/Account.ts"
@@ -24,21 +24,24 @@ import { nameFault } from "../values/Ids.ts"
 import { newProject, type Partitions, projectNameFaults } from "./decideProjects.ts"
 
 export type KeyCommand =
-  /** Creates the key in the project `inProject`; without it in the one of this name, which it creates if there is none. */
+  /**
+   * Creates the key in the project `inProject`. Without it, in the project `projectName`, which is
+   * created if it does not exist.
+   */
   | {
       readonly kind: "createKey"
       readonly by: Asker
       readonly projectId: string
       readonly projectName: string
       readonly inProject?: string | undefined
-      /** As of `createProject`. */
+      /** As in `createProject`. */
       readonly partitions?: Partitions
       readonly key: Omit<
         ApiKey,
         "createdAt" | "createdBy" | "lastUsedAt" | "projectId" | "replacedBy" | "revokedAt"
       >
     }
-  /** Creates a key like the key `keyId`, which expires after the overlap. */
+  /** Creates a copy of the key `keyId` with another text. The old key expires after `overlap`. */
   | {
       readonly kind: "rotateKey"
       readonly by: Asker
@@ -47,7 +50,7 @@ export type KeyCommand =
       readonly key: Pick<ApiKey, "hash" | "hint" | "id">
     }
   | { readonly kind: "revokeKey"; readonly by: Asker; readonly keyId: string }
-  /** Notes when keys were last used. */
+  /** Records the times at which keys were last used. */
   | {
       readonly kind: "useKeys"
       readonly used: ReadonlyArray<readonly [keyId: string, at: number]>
@@ -150,7 +153,10 @@ const rotateKey = (
   return full ?? Result.succeed([{ kind: "key.rotated", keyId, expiresAt, key }])
 }
 
-/** The asking account's id, or `operator`; a refusal where it may not manage the keys of the project. */
+/**
+ * The id of the caller's account, or `operator`. Refuses a caller who may not manage the keys of
+ * the project.
+ */
 const manager = (
   state: DirectoryState,
   by: Asker,
@@ -165,7 +171,7 @@ const manager = (
           : refuse("insufficient_role", "Only an admin of the project may manage its keys."),
       )
 
-/** `manager` for a new text of a key; one of production needs a confirmed session. */
+/** `manager`, for a caller who gets a new key: a key of production needs a confirmed session. */
 const creator = (
   state: DirectoryState,
   by: Asker,
@@ -179,7 +185,7 @@ const creator = (
       : Result.map(confirmed(state, by, now), () => asker),
   )
 
-/** The refusal of one more key like `added`. */
+/** The refusal of another key in the environment of `added`, if the maximum number is reached. */
 const quotaOf = (state: DirectoryState, added: ApiKey, now: number) => {
   let all = 0
   let own = 0

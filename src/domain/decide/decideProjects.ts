@@ -1,4 +1,7 @@
-/** Decides commands to the directory about projects: owners and the command line create, rename and archive them. */
+/**
+ * Decides the commands on projects. Owners and the command line create, rename and archive
+ * projects.
+ */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Asker } from "../accounts/Account.ts"
@@ -29,23 +32,32 @@ export type ProjectsCommand =
       readonly projectId: string
       readonly name: string
     }
-  /** Its keys are refused until it is unarchived; nothing is deleted. The asking session must be confirmed. */
+  /**
+   * The keys of an archived project are refused; nothing is deleted. The caller's session must be
+   * confirmed.
+   */
   | { readonly kind: "archiveProject"; readonly by: Asker; readonly projectId: string }
   | { readonly kind: "unarchiveProject"; readonly by: Asker; readonly projectId: string }
-  /** Projects whose data other partitions have, unknown since the directory went back to before they were made. */
+  /**
+   * Projects whose data other partitions have, and which the directory lacks since a restore to an
+   * earlier time.
+   */
   | {
       readonly kind: "adoptProjects"
       readonly by: "operator"
       readonly projects: ReadonlyArray<Project>
     }
 
-/** Where a partition is, and its load: requests and records in a second. */
+/** The server of a partition, and its load: requests and records per second. */
 export interface PartitionPlace {
   readonly server: string
   readonly load: number
 }
 
-/** The partitions of the cluster in order, or their number where they are all on one server; absent without a cluster. */
+/**
+ * The partitions of the cluster in order, or their number if one server has all of them. Absent
+ * without a cluster.
+ */
 export type Partitions = number | ReadonlyArray<PartitionPlace> | undefined
 
 export const decideProjects = (
@@ -82,8 +94,8 @@ const decide = (state: DirectoryState, command: ProjectsCommand, now: number): D
 }
 
 /**
- * A new project of this name, where the name is well-formed and free, and there is room for one more. `placeFor` chooses its
- * partition.
+ * A new project. Refuses a malformed or used name, and a project beyond the maximum number.
+ * `placeFor` chooses the partition.
  */
 export const newProject = (
   state: DirectoryState,
@@ -105,8 +117,9 @@ export const newProject = (
   })
 
 /**
- * Each keeps its id, which leads to its data, and is archived: it is for an operator to decide what becomes of that. A name that
- * another project has by now gets a number.
+ * Adopts the projects that the directory lacks. Each keeps its id, which its data belongs to, and
+ * is archived until an operator decides about it. If another project has its name, the name gets a
+ * number.
  */
 const adopt = (
   state: DirectoryState,
@@ -133,9 +146,10 @@ const freeLike = (names: ReadonlySet<string>, name: string): string => {
 }
 
 /**
- * The partition for a new project: on the server whose shares of all load and of all projects are the least in sum, the one with
- * the fewest projects, then with the least load, then the first. Archived projects count, too. A project has no load at first, so
- * projects that are made one after another go to one server after another.
+ * The partition for a new project. The server is the one with the smallest sum of its share of the
+ * load and its share of the projects; its partition is the one with the fewest projects, then the
+ * least load, then the lowest number. Archived projects count. A new project has no load, so
+ * several new projects go to several servers in turn.
  */
 const placeFor = (
   { projects }: DirectoryState,
@@ -184,7 +198,7 @@ export const projectNameFaults = (name: string, pointer: string): ReadonlyArray<
   return [{ pointer, code: "invalid_format", detail }]
 }
 
-/** An owner asks, or the command line. */
+/** Refuses a caller who is neither an owner nor the command line. */
 const ownerOnly = (
   state: DirectoryState,
   by: Asker,

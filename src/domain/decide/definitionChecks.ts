@@ -1,4 +1,7 @@
-/** References between definitions: a reference must match a definition, and protects it from removal. */
+/**
+ * Checks between definitions: a reference must match a definition, and protects the definition from
+ * removal; the number of text searches of an action is bounded.
+ */
 
 import { limits } from "../../Limits.ts"
 import type { Condition, Quest } from "../project/Definition.ts"
@@ -12,7 +15,7 @@ const unknownReference = (pointer: string, detail: string): ReadonlyArray<Fault>
 
 const noFaults: ReadonlyArray<Fault> = []
 
-/** The fault of `badgeId` as the reward of a rule or a quest. */
+/** The fault of a `badgeId` in the reward of a rule or a quest. */
 export const badgeReferenceFaults = (
   { badges }: ProjectState,
   badgeId: string | null,
@@ -55,7 +58,7 @@ const shownMax = 5
 
 type InUse = LaurelError<"in_use">
 
-/** Refuses to remove a definition with `referrers`. */
+/** The refusal to remove a definition that `referrers` use. */
 const inUse = (thing: string, referrers: ReadonlyArray<string>): InUse | undefined => {
   if (referrers.length === 0) return undefined
   const more = referrers.length - shownMax
@@ -69,7 +72,7 @@ const nameQuest = ({ id, title }: Quest): string => `quest ${id} (${title})`
 const liveQuests = ({ quests }: ProjectState, refers: (quest: Quest) => boolean) =>
   [...quests.values()].filter((quest) => quest.set !== "archived" && refers(quest)).map(nameQuest)
 
-/** Refuses to archive a badge that is the reward of rules or quests. */
+/** The refusal to archive a badge that rules or quests give. */
 export const badgeInUse = (state: ProjectState, badgeId: string): InUse | undefined =>
   inUse("badge", [
     ...[...state.rules.values()]
@@ -78,14 +81,17 @@ export const badgeInUse = (state: ProjectState, badgeId: string): InUse | undefi
     ...liveQuests(state, ({ reward }) => reward.badgeId === badgeId),
   ])
 
-/** Refuses to archive a prerequisite of other quests, which could then never be completed. */
+/** The refusal to archive a prerequisite: the quests that need it could never be completed. */
 export const questInUse = (state: ProjectState, questId: string): InUse | undefined =>
   inUse(
     "quest",
     liveQuests(state, ({ prerequisites }) => prerequisites.includes(questId)),
   )
 
-/** Refuses to remove streaks that badges depend on; `kept` are the remaining keys. */
+/**
+ * The refusal to remove streaks that badges depend on. `kept` are the keys of the remaining
+ * streaks.
+ */
 export const streaksInUse = (
   { badges }: ProjectState,
   kept: ReadonlySet<string>,
@@ -114,11 +120,14 @@ export const streakReferenceFaults = (
     : unknownReference(pointer, "matches no streak of this project")
 
 /*
- * The bound on `contains` conditions per action. A search of 16 KiB of text takes up to 0.1 ms, so without a bound one
- * event could hold the event loop for seconds; all other conditions cost at most 0.1 µs.
+ * The limit of `contains` conditions per action. One search of 16 KiB of text takes up to 0.1 ms,
+ * so without a limit one event could block the event loop for seconds. All other conditions cost at
+ * most 0.1 µs.
  */
 
-/** Conditions of a definition on the events with an action; `pointer` leads to them in the request. */
+/**
+ * The conditions of a definition on events with `action`. `pointer` is their place in the request.
+ */
 export interface Clause {
   readonly action: string
   readonly where: ReadonlyArray<Condition>
@@ -126,8 +135,9 @@ export interface Clause {
 }
 
 /**
- * The faults of clauses that add a new `contains` to an action with too many different ones, in all rules, quests and
- * badges that are not archived. The clauses replace those of the definition `id`.
+ * The faults of clauses that add a new `contains` condition to an action with too many different
+ * ones. All rules count, and all quests and badges that are not archived. `clauses` replace the
+ * clauses of the definition `id`.
  */
 export const textSearchFaults = (
   state: ProjectState,
@@ -175,7 +185,7 @@ function* clausesOf({
   }
 }
 
-/** The fault of a target that no sum can reach exactly. */
+/** The fault of a target that is too large for an exact sum. */
 export const sumTargetFaults = (
   { sumPath, target = 0 }: { readonly sumPath?: string; readonly target?: number },
   pointer: string,

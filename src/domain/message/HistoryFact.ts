@@ -1,7 +1,7 @@
 /**
- * A user's history: the facts of each record that concern people, with their cause, in the terms of the contract.
- * Bookkeeping facts are omitted (`windows.credited`, `rule.used`, `badge.counted`): balances, boards and progress show
- * their effect.
+ * A user's history: the facts of each record with their cause, in the terms of the API. It omits
+ * facts of bookkeeping (`windows.credited`, `rule.used`, `badge.counted`), whose effect balances,
+ * boards and progress show.
  */
 import type { Fact, FactOf, JournalRecord, QuestRef } from "../record/Record.ts"
 import type { Profile } from "../user/User.ts"
@@ -72,7 +72,7 @@ interface Streak {
   readonly best: number
 }
 
-/** The members of a fact of each kind. */
+/** For each kind of fact: the members that a history shows. */
 interface Members {
   readonly "event.tracked": Outcome
   readonly "event.revoked": Undone
@@ -116,7 +116,7 @@ interface Members {
   readonly "user.updated": { readonly profile: Profile }
 }
 
-/** The cause of a record. Times are ISO 8601; `id` is the caller's own id. */
+/** The cause of a record. Times are ISO 8601. `id` is the id of the caller. */
 export type HistoryCause =
   | {
       readonly kind: "event"
@@ -163,10 +163,10 @@ export type HistoryFact = {
 
 const shown: ReadonlySet<string> = new Set(historyKinds)
 
-/** Whether a history shows this fact. */
+/** Whether a history shows the fact. */
 export const isShown = (fact: Fact): fact is FactOf<HistoryKind> => shown.has(fact.kind)
 
-/** `fact` as a history shows it: a fact of the record that `isShown`. */
+/** The form of `fact` in a history. `fact` is a fact of `record`, and `isShown` holds for it. */
 export const historyFact = (record: JournalRecord, fact: FactOf<HistoryKind>): HistoryFact =>
   ({
     kind: fact.kind,

@@ -1,7 +1,7 @@
 /**
- * Messages of webhooks and streams: pure functions of a durable record. A fact makes at most one message, so record
- * and index of the fact name the message; its id is the same each time it is made. `MessageData.ts` declares the
- * kinds.
+ * The messages of webhooks and streams: pure functions of a durable record. A fact causes at most
+ * one message, so the record and the index of the fact identify the message, and its id is always
+ * the same. `MessageData.ts` declares the kinds.
  */
 import { limits } from "../../Limits.ts"
 import { questStatusAt } from "../project/Definition.ts"
@@ -43,7 +43,7 @@ export interface Message<Kind extends MessageKind = MessageKind> {
   readonly data: MessageData[Kind]
 }
 
-/** The record and fact of a message. */
+/** The record and the fact of a message. */
 export interface MessageName extends RecordName {
   /** The index of the fact in the record, from 0. */
   readonly index: number
@@ -52,14 +52,14 @@ export interface MessageName extends RecordName {
 /** The id of a message, such as `msg_0mi8k3f2a4c92_1`. */
 export const messageId = (name: MessageName): string => factId("msg", name)
 
-/** The message that an id names; `undefined` for any other text. */
+/** The message with this id; `undefined` for any other text. */
 export const messageNameOf = (id: string): MessageName | undefined => factNameOf("msg", id)
 
-/** The id of a message or delivery of a fact. */
+/** The id of a message or a delivery of a fact. */
 export const factId = (prefix: "msg" | "dlv", { index, ...record }: MessageName): string =>
   [prefix, recordDigits(record), index.toString(36)].join("_")
 
-/** The fact that an id made by `factId` names; `undefined` for any other text. */
+/** The fact of an id that `factId` returned; `undefined` for any other text. */
 export const factNameOf = (prefix: "msg" | "dlv", id: string): MessageName | undefined => {
   const split = id.lastIndexOf("_")
   const record = recordNameOf(prefix, id.slice(0, split))
@@ -68,13 +68,13 @@ export const factNameOf = (prefix: "msg" | "dlv", id: string): MessageName | und
   return factId(prefix, name) === id ? name : undefined
 }
 
-/** The kind of the message of the fact at `index`; `undefined` if it has none. */
+/** The kind of the message of the fact at `index`; `undefined` if the fact has no message. */
 export const messageKindAt = (record: JournalRecord, index: number): MessageKind | undefined => {
   const fact = record.facts[index]
   return fact === undefined || isSilent(record) ? undefined : kindOfFact(fact)
 }
 
-/** Whether `fact` allows its message for the webhook with this id. */
+/** Whether the webhook with this id may get the message of `fact`. */
 export const isFactFor = (fact: Fact, webhookId: string): boolean => {
   switch (fact.kind) {
     case "webhook.tested":
@@ -86,7 +86,7 @@ export const isFactFor = (fact: Fact, webhookId: string): boolean => {
   }
 }
 
-/** The message of the fact at `index`, for which `messageKindAt` has a kind. */
+/** The message of the fact at `index`, which must have a kind (`messageKindAt`). */
 export const messageAt = (record: JournalRecord, index: number): Message => {
   const { at, sequence, subject } = record
   const fact = record.facts[index]
@@ -105,13 +105,13 @@ export const messageAt = (record: JournalRecord, index: number): Message => {
   } as Message
 }
 
-// A cache of the last answer: most messages have the same environment.
+// Caches the last result: most messages have the same environment.
 let latestId = ""
 let latest: Pick<Message, "environment" | "project"> = { project: "", environment: "" }
 const environmentParts = (id: string): typeof latest => {
   if (id !== latestId) {
     const split = id.lastIndexOf(":")
-    // Joined, not concatenated (`recordDigits`).
+    // `join` returns a flat string, concatenation a rope (`recordDigits`).
     const project = [...id.slice(0, split)].join("")
     latest = { project, environment: id.slice(split + 1) }
     latestId = id
@@ -154,7 +154,7 @@ const userData = (record: JournalRecord, fact: Fact, userId: string): MessageDat
         false,
       ) as EventReply
       const sent = (record.cause.kind === "event" && record.cause.metadata) || null
-      // It was parsed from JSON.
+      // The metadata was parsed from JSON.
       const metadata = sent as MessageData["event.tracked"]["metadata"]
       const received = isoTime(receivedAt)
       const occurred = occurredAt === receivedAt ? received : isoTime(occurredAt)
@@ -227,7 +227,7 @@ const showQuest = (quest: FactOf<"quest.created">["quest"], at: number) => ({
   updatedAt: isoTime(quest.updatedAt),
 })
 
-/** A source, as messages and histories show it. */
+/** The form of a source in messages and histories. */
 export const showSource = (source: Source) => {
   if (typeof source === "string") return { kind: source, id: null }
   return "ruleId" in source
@@ -235,7 +235,7 @@ export const showSource = (source: Source) => {
     : ({ kind: "quest", id: source.questId } as const)
 }
 
-/** The cause of a record; the id is that of the event, reward or spend that was sent or revoked. */
+/** The cause of a record. `id` is the id of the event, reward or spend that was sent or revoked. */
 const showCause = (record: JournalRecord) => {
   const cause: Cause = record.cause
   switch (cause.kind) {
@@ -254,7 +254,7 @@ const showCause = (record: JournalRecord) => {
   }
 }
 
-/** The levels gained; the highest ones if too many for a message. */
+/** The gained levels; if they are too many for a message, the highest ones. */
 const levelsGained = ({ from, to }: FactOf<"level.changed">): ReadonlyArray<number> => {
   const count = Math.min(Math.max(0, to - from), limits.messageLevelsMax)
   return Array.from({ length: count }, (_, index) => to - count + 1 + index)

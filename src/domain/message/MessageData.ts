@@ -1,4 +1,4 @@
-/** The schema of `data` for each kind of message. */
+/** The schema of `data` for each kind of message, and the catalogue of messages. */
 import { Schema } from "effect"
 import { questRecurrences, questStatuses } from "../project/Definition.ts"
 import { windowKinds } from "../values/Calendar.ts"
@@ -426,7 +426,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   },
 }
 
-/** When messages of a kind are sent. */
+/** When the messages of a kind are sent. */
 export const triggerOf = (kind: MessageKind): string => entries[kind].description
 
 /** A complete example of a message. */

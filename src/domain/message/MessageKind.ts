@@ -1,4 +1,4 @@
-/** The kinds of message, and the patterns that select them. */
+/** The kinds of messages, and the patterns that select kinds. */
 import type { Fact } from "../record/Record.ts"
 
 export const messageKinds = [
@@ -33,11 +33,11 @@ export type MessageKind = (typeof messageKinds)[number]
 const kinds: ReadonlySet<string> = new Set(messageKinds)
 const families = new Set(messageKinds.map((kind) => kind.slice(0, kind.indexOf("."))))
 
-/** Whether `text` names a kind, `*`, or a family that exists, such as `quest.*`. */
+/** Whether `text` is a kind, `*`, or an existing family such as `quest.*`. */
 export const isKindPattern = (text: string): boolean =>
   text === "*" || kinds.has(text) || (text.endsWith(".*") && families.has(text.slice(0, -2)))
 
-/** The kinds that match `patterns`. */
+/** The kinds that match at least one of `patterns`. */
 export const kindsOf = (patterns: ReadonlyArray<string>): ReadonlySet<MessageKind> =>
   new Set(
     messageKinds.filter((kind) =>
@@ -50,7 +50,10 @@ export const kindsOf = (patterns: ReadonlyArray<string>): ReadonlySet<MessageKin
     ),
   )
 
-/** The kind of a fact's message; `undefined` if it has none. Most facts share their kind's name. */
+/**
+ * The kind of the message of a fact; `undefined` if it has none. Most kinds have the name of the
+ * fact.
+ */
 export const kindOfFact = ({ kind }: Fact): MessageKind | undefined => {
   if (kind === "webhook.tested") return "webhook.test"
   return kinds.has(kind) ? (kind as MessageKind) : undefined

@@ -1,6 +1,6 @@
 /**
- * The reply to a user's command, derived from its record alone, so a duplicate gets the first outcome, even years
- * later.
+ * The reply to a user's command. It derives only from the record, so a duplicate gets the first
+ * outcome, even years later.
  */
 import type {
   GrantedReward,
@@ -15,7 +15,7 @@ import type {
 import { recordId, recordNameOf, revocablePrefix } from "../values/Ids.ts"
 
 interface Change {
-  /** The change by the record; negative for a revocation. */
+  /** The change that the record made; negative for a revocation. */
   readonly earned: number
   readonly total: number
 }
@@ -27,7 +27,7 @@ export interface QuestChange extends Omit<QuestRef, "period"> {
   readonly alreadyCompleted: boolean
 }
 
-/** The outcome of a record, in the terms of the contract; times are epoch milliseconds. */
+/** The outcome of a record, in the terms of the API. Times are epoch milliseconds. */
 interface Outcome {
   readonly duplicate: boolean
   readonly userId: string
@@ -56,7 +56,7 @@ export interface EventReply extends Outcome {
   readonly receivedAt: number
   /** Whether an active definition named the action when the event was decided. */
   readonly matched: boolean
-  /** The rules that matched and gave nothing. */
+  /** The rules that matched but gave no reward. */
   readonly withheld: ReadonlyArray<{ readonly ruleId: string; readonly reason: WithheldReason }>
 }
 
@@ -123,7 +123,7 @@ export type ReplyTo<Command extends UserCommand> = Command extends TrackedEvent
           ? RevocationReply
           : DoneReply
 
-/** The reply to the command of a user's `record`. */
+/** The reply to the command that caused `record`, a record of a user. */
 export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply => {
   const { at, cause, subject } = record
   if (subject.actor !== "user" || cause.kind === "request") {
@@ -144,7 +144,7 @@ export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply =>
   const outcome = outcomeOf(record, subject.userId, duplicate)
   switch (cause.kind) {
     case "event":
-      // Nearly all replies are of this kind: a literal is faster than a spread.
+      // Nearly all replies are of this kind, and a literal is faster than a spread.
       return {
         kind: "event",
         duplicate,
@@ -179,7 +179,7 @@ export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply =>
   }
 }
 
-/** Badges, quests and streaks that a record changed. */
+/** The badges, quests and streaks that a record changed. */
 interface Achievements {
   badges: Outcome["badges"]
   badgesRevoked: Outcome["badgesRevoked"]
@@ -235,7 +235,7 @@ const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): O
     points: { earned: pointsEarned, total: points },
     level: { before: before ?? after, after },
     badges,
-    // A badge that was earned again at once was not revoked.
+    // A badge that was revoked and earned again in the same record does not count as revoked.
     badgesRevoked:
       badgesRevoked.length === 0
         ? badgesRevoked
@@ -276,7 +276,7 @@ const achieve = (
       achieved.quests = changed(achieved.quests, fact, "completed", 1, true)
       break
     case "quest.reverted":
-      // Only its counts changed.
+      // Only the counts of the quest changed.
       if (fact.to === "completed") break
       achieved.quests = changed(achieved.quests, fact, fact.to, fact.progress)
       break
@@ -286,14 +286,17 @@ const achieve = (
 /** The shared empty list. */
 const nothing: ReadonlyArray<never> = []
 
-/** The list with one more entry. An unshared list grows in place, since a record may have thousands of facts. */
+/**
+ * The list plus `entry`. A list that is not the shared empty one grows in place: a record may have
+ * thousands of facts.
+ */
 const added = <A>(list: ReadonlyArray<A>, one: A): ReadonlyArray<A> => {
   if (list === nothing) return [one]
   ;(list as Array<A>).push(one)
   return list
 }
 
-/** One entry per quest: its last change in the record, in that order. */
+/** One entry per quest, in the order of the last changes in the record. */
 const changed = (
   quests: Map<string, QuestChange> | undefined,
   { questId, title }: QuestRef,
@@ -306,7 +309,10 @@ const changed = (
   return changes.set(questId, { questId, title, status, progress, alreadyCompleted })
 }
 
-/** Whether an active definition named the action of an event when it was decided. The fact of its sum is the last one. */
+/**
+ * Whether an active definition named the action of an event when it was decided. The last fact of
+ * the record says so.
+ */
 export const isMatched = ({ facts }: JournalRecord): boolean => {
   const sum = facts.at(-1)
   return sum?.kind !== "event.tracked" || sum.matched !== false
@@ -328,7 +334,7 @@ const shortfallOf = (record: JournalRecord): RevocationReply["shortfall"] => {
   return { xp: 0, points: 0 }
 }
 
-/* The users in the kept answer to a batch, and the answer without erased users. */
+/* The kept reply to a batch: its users, and the reply without erased users. */
 
 /** An outcome or a refusal. */
 interface Result {
@@ -342,11 +348,11 @@ export interface BatchAnswer {
   readonly accepted: number
   readonly duplicates: number
   readonly rejected: number
-  /** Absent where the caller asked for counts and refusals alone, which name no user. */
+  /** Absent if the caller asked only for counts and refusals, which name no user. */
   readonly results?: ReadonlyArray<Result>
 }
 
-/** The users in an answer. */
+/** The users in a reply. */
 export const usersOfAnswer = ({ results = [] }: BatchAnswer): ReadonlySet<string> => {
   const users = new Set<string>()
   for (const { userId } of results) if (userId !== undefined) users.add(userId)
@@ -354,8 +360,8 @@ export const usersOfAnswer = ({ results = [] }: BatchAnswer): ReadonlySet<string
 }
 
 /**
- * The answer with events up to their user's sequence in `erasedThrough` shown as refused. The same object if there are
- * none.
+ * The reply, in which events up to their user's sequence in `erasedThrough` are shown as refused.
+ * The same object if there are no such events.
  */
 export const withoutErased = (
   answer: BatchAnswer,

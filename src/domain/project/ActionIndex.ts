@@ -1,6 +1,7 @@
 /**
- * Indexes the definitions of an environment by action and conditions, so the cost of an event depends on the
- * definitions that it can match, not on their number. Derived lazily from a `ProjectState` and cached with it.
+ * Indexes the definitions of an environment by action and conditions. The cost of an event depends
+ * on the definitions that it can match, not on the number of all definitions. The index is derived
+ * lazily from a `ProjectState` and cached with it.
  */
 
 import { countUpTo } from "../values/countUpTo.ts"
@@ -21,14 +22,14 @@ import {
 import type { ProjectState, StreakDefinition } from "./Project.ts"
 
 /*
- * The distinct conditions of all definitions of one action. Per event, between `begin` and `end`, each path is looked up
- * and each condition evaluated at most once.
+ * The distinct conditions of all definitions of an action. For each event, between `begin` and
+ * `end`, each path is looked up and each condition is evaluated at most once.
  *
- * After a change of definitions the next index reuses these conditions and compiles only new ones. Unused conditions may
- * stay in memory, at most as many as used ones.
+ * After a change of definitions, the next index reuses these conditions and compiles only new ones.
+ * Unused conditions may stay in memory, but not more than used ones (`isStale`).
  */
 
-/** A path, and its value in the event of this number. */
+/** A path, and its value in event number `event`. */
 export interface SharedPath {
   readonly names: ReadonlyArray<string>
   readonly conditions: Map<Condition["op"], Map<unknown, SharedCondition>>
@@ -36,13 +37,13 @@ export interface SharedPath {
   found: unknown
 }
 
-/** A condition, and its result for the event of this number. */
+/** A condition, and its result for event number `event`. */
 export interface SharedCondition {
   readonly condition: Condition
   readonly path: SharedPath
-  /** Compiled when first needed, which an equality in front may prevent. */
+  /** Compiled at the first use. */
   test: Test | undefined
-  /** The number of definitions that have or had it. */
+  /** The number of definitions that have or had the condition. */
   uses: number
   event: number
   holds: boolean
@@ -50,19 +51,22 @@ export interface SharedCondition {
 
 class SharedConditions {
   /**
-   * Work for the current event: 1 per condition evaluated, about 40 ns, plus 1 per 16 code units that a `contains`
-   * searched: the worst case of a hostile text, and ten times the usual cost.
+   * The work for the current event: 1 for each evaluated condition (about 40 ns), plus 1 for each
+   * 16 code units that a `contains` searches. The latter is the worst case of a hostile text, ten
+   * times the usual cost.
    */
   work = 0
   readonly #paths = new Map<string, SharedPath>()
   readonly #looked: Array<SharedPath> = []
   readonly #shared = new WeakMap<ReadonlyArray<Condition>, ReadonlyArray<SharedCondition>>()
-  /** The number of distinct conditions, unused ones included. */
+  /** The number of distinct conditions, unused conditions included. */
   #size = 0
   #event = 0
   #metadata: Metadata | undefined
 
-  /** Whether most conditions are unused, given the number of conditions that definitions have now. */
+  /**
+   * Whether most conditions are unused, given the number of conditions that definitions have now.
+   */
   isStale(conditions: number): boolean {
     return this.#size > 2 * conditions + staleMin
   }
@@ -105,14 +109,14 @@ class SharedConditions {
     return shared
   }
 
-  /** Starts the next event. */
+  /** Starts the next event. The caller must call `end`. */
   begin(metadata: Metadata | undefined): void {
     this.#event++
     this.#metadata = metadata
     this.work = 0
   }
 
-  /** Releases the event. */
+  /** Releases the metadata of the event. */
   end(): void {
     this.#metadata = undefined
     for (const path of this.#looked) path.found = undefined
@@ -147,18 +151,22 @@ const lengthOf = (found: unknown): number =>
   typeof found === "string" || Array.isArray(found) ? found.length : 0
 
 /*
- * Finds the definitions whose conditions an event satisfies. Each definition is filed under its rarest equality
- * (`eq`, or `in` with few values), by path and value; only definitions without an equality are tried for every event.
+ * Finds the definitions whose conditions an event satisfies. Each definition is filed under its
+ * rarest equality (`eq`, or `in` with few values), by path and value. Only definitions without an
+ * equality are tried for every event.
  */
 
-/** A definition, its place in the order of creation, and its conditions beside the equality it is filed under. */
+/**
+ * A definition, its place in the order of creation, and its other conditions than the filed
+ * equality.
+ */
 interface Clause<A> {
   readonly place: number
   readonly item: A
   readonly rest: ReadonlyArray<SharedCondition>
 }
 
-/** An `in` with more values is not filed: filing would take longer than trying it. */
+/** An `in` with more values is not filed, since filing would take longer than trying it. */
 const filedValuesMax = 8
 
 class Matcher<A> {
@@ -168,7 +176,7 @@ class Matcher<A> {
   readonly #filed = new Map<SharedPath, Map<Scalar, Array<Clause<A>>>>()
   readonly #unconditional: boolean
 
-  /** `items` in the order of creation. */
+  /** `items` are in the order of creation. */
   constructor(
     items: ReadonlyArray<A>,
     whereOf: (item: A) => ReadonlyArray<Condition>,
@@ -205,7 +213,7 @@ class Matcher<A> {
     }
   }
 
-  /** The definitions whose conditions hold for the current event of the conditions, in the order of creation. */
+  /** The definitions whose conditions hold for the current event, in the order of creation. */
   matching(): ReadonlyArray<A> {
     if (this.#unconditional) return this.#items
     const conditions = this.#conditions
@@ -233,7 +241,9 @@ class Matcher<A> {
   }
 }
 
-/** The values that satisfy the condition, if it is an equality with few values. */
+/**
+ * The values that satisfy the condition; `undefined` if it is no equality or has too many values.
+ */
 const equalityValues = ({ op, value }: Condition): ReadonlyArray<Scalar> | undefined => {
   if (op === "eq") return isScalar(value) ? [value] : undefined
   if (op !== "in" || !Array.isArray(value) || value.length > filedValuesMax) return undefined
@@ -243,7 +253,7 @@ const equalityValues = ({ op, value }: Condition): ReadonlyArray<Scalar> | undef
 const isScalar = (value: Condition["value"]): value is Scalar =>
   value !== undefined && !Array.isArray(value)
 
-/** Steps of one quest. */
+/** The steps of a quest that match an event. */
 export interface StepsOfQuest {
   readonly quest: Quest
   readonly steps: ReadonlyArray<QuestStep>
@@ -259,7 +269,7 @@ export interface Matching {
   readonly rules: ReadonlyArray<Rule>
   readonly steps: ReadonlyArray<StepsOfQuest>
   readonly badges: ReadonlyArray<CountingBadge>
-  /** The cost of the match: `SharedConditions.work`, plus 1 per definition tried. */
+  /** The cost of the match: `SharedConditions.work`, plus 1 for each definition that was tried. */
   readonly work: number
 }
 
@@ -270,11 +280,11 @@ export interface ActionEntry {
   readonly matching: (metadata: Metadata | undefined) => Matching
 }
 
-/** Whether a definition in use names the action. */
+/** Whether an active definition names the action. */
 export const namesAction = ({ byAction }: ActionIndex, action: string): boolean =>
   byAction.has(action) || action === questCompleteAction
 
-/** Badges of one kind of criterion by target, lowest first. */
+/** The badges of one kind of criterion, lowest target first. */
 export interface Thresholds {
   readonly targets: ReadonlyArray<number>
   readonly badges: ReadonlyArray<Badge>
@@ -282,10 +292,10 @@ export interface Thresholds {
 
 export interface ActionIndex {
   readonly byAction: ReadonlyMap<string, ActionEntry>
-  /** For actions without a definition of their own. */
+  /** The entry of all actions that no definition names. */
   readonly other: ActionEntry
   readonly thresholds: Readonly<Record<"xp" | "level" | "points" | "quest_count", Thresholds>>
-  /** By the streak's key; under `""` the badges for any streak. */
+  /** By the key of the streak; `""` has the badges for any streak. */
   readonly streakThresholds: ReadonlyMap<string, Thresholds>
 }
 
@@ -303,9 +313,12 @@ class Entry implements ActionEntry {
   readonly steps: Array<QuestWithStep> = []
   readonly badges: Array<CountingBadge> = []
   streaks: ReadonlyArray<StreakDefinition> = []
-  /** Compiled for the first event: while definitions are created in a row, most indexes see no event of most actions. */
+  /**
+   * Compiled at the first event: while many definitions are created, most indexes see no event of
+   * most actions.
+   */
   #match: ActionEntry["matching"] | undefined
-  /** The conditions of this entry once compiled, until then those of its predecessor. */
+  /** The conditions of this entry; until it is compiled, the conditions of its predecessor. */
   #conditions: SharedConditions | undefined
 
   constructor(before?: Entry) {
@@ -343,7 +356,7 @@ class Entry implements ActionEntry {
     }
   }
 
-  /** The predecessor's conditions, unless most of them are unused. */
+  /** The conditions of the predecessor, unless most of them are unused. */
   #conditionsToShare(): SharedConditions {
     let count = 0
     for (const { where } of this.rules) count += where.length
@@ -356,7 +369,7 @@ class Entry implements ActionEntry {
   }
 }
 
-/** The steps of each quest together; those of one quest follow one another. */
+/** Groups steps by quest. The steps of a quest are adjacent. */
 const byQuest = (steps: ReadonlyArray<QuestWithStep>): ReadonlyArray<StepsOfQuest> => {
   const quests: Array<{ readonly quest: Quest; readonly steps: Array<QuestStep> }> = []
   for (const { quest, step } of steps) {
@@ -426,7 +439,10 @@ const thresholds = (badges: ReadonlyArray<Badge> = []): Thresholds => {
   return { targets: sorted.map(targetOf), badges: sorted }
 }
 
-/** The badges with a target in (`before`, `after`], lowest first; O(log n) plus the result. */
+/**
+ * The badges with a target in (`before`, `after`], lowest first. O(log n) plus the size of the
+ * result.
+ */
 export const crossedBy = (
   { badges, targets }: Thresholds,
   before: number,
@@ -435,7 +451,7 @@ export const crossedBy = (
   if (after <= before || targets.length === 0 || targets.at(-1)! <= before) return noBadges
   const start = countUpTo(targets, before)
   let end = start
-  // Few targets lie between two balances: a scan is faster than a second search.
+  // Few targets are between two balances, so a scan is faster than a second search.
   while (end < targets.length && targets[end]! <= after) end++
   return end === start ? noBadges : badges.slice(start, end)
 }
@@ -444,10 +460,12 @@ const noBadges: ReadonlyArray<Badge> = []
 
 const indexes = new WeakMap<ProjectState, Index>()
 
-/** The latest indexed state, by some of its definitions. */
+/** By some definitions of a state: the latest indexed state that has them. */
 const latest = new WeakMap<object, ProjectState>()
 
-/** The first two definitions of each kind: a record that changes one of them keeps the other. */
+/**
+ * The first two definitions of each kind: a record that changes one definition keeps the other one.
+ */
 function* keysOf({ badges, quests, rules }: ProjectState): Generator<object> {
   for (const part of [rules, quests, badges]) {
     let count = 0
@@ -458,7 +476,10 @@ function* keysOf({ badges, quests, rules }: ProjectState): Generator<object> {
   }
 }
 
-/** The latest indexed state with some of these definitions: the same environment, usually one record earlier. */
+/**
+ * An earlier state of the same environment, usually one record earlier, found by common
+ * definitions.
+ */
 const stateBefore = (project: ProjectState): ProjectState | undefined => {
   for (const key of keysOf(project)) {
     const before = latest.get(key)
@@ -487,10 +508,10 @@ const find = (project: ProjectState): Index => {
   return index
 }
 
-/** The last state and its index: most events have the same state as the previous event. */
+/** The last result: most events have the same project state as the event before. */
 let asked: { readonly project: ProjectState; readonly index: ActionIndex } | undefined
 
-/** The index of a project's definitions. */
+/** The index of the definitions of a project. */
 export const actionIndexOf = (project: ProjectState): ActionIndex => {
   if (asked?.project !== project) asked = { project, index: find(project) }
   return asked.index

@@ -1,8 +1,12 @@
+/**
+ * The definitions of an environment (rules, quests, badges) and the functions of a single
+ * definition.
+ */
 import { limits } from "../../Limits.ts"
 import { type WindowKind, windowOfDay, type Zone } from "../values/Calendar.ts"
 import type { Metadata } from "../values/Metadata.ts"
 
-/* Conditions of rules, quest steps and badges on an event's metadata. */
+/* Conditions of rules, quest steps and badges on the metadata of an event. */
 
 export const conditionOperators = [
   "eq",
@@ -18,9 +22,10 @@ export const conditionOperators = [
 export type ConditionOperator = (typeof conditionOperators)[number]
 
 /**
- * `path` is a dotted path inside the metadata: `amount`, `cart.total`, `items.0.price`. `value` is the operand
- * of the operator: a scalar for `eq ne contains`, a number or a string for `gt gte lt lte`, a list
- * of scalars for `in`, a boolean (default true) for `exists`.
+ * `path` is a dotted path inside the metadata, such as `amount`, `cart.total` or `items.0.price`.
+ * `value` is the operand of the operator: a scalar for `eq`, `ne` and `contains`; a number or a
+ * string for `gt`, `gte`, `lt` and `lte`; a list of scalars for `in`; a boolean (default: true) for
+ * `exists`.
  */
 export interface Condition {
   readonly path: string
@@ -31,11 +36,11 @@ export interface Condition {
 export type Scalar = string | number | boolean | null
 export type ConditionValue = Scalar | ReadonlyArray<Scalar>
 
-/** The value at `path`, by own members only; `undefined` if absent. */
+/** The value at `path`; `undefined` if absent. Reads only own members. */
 export const valueAt = (metadata: Metadata | undefined, path: string): unknown =>
   valueAtNames(metadata, path.split("."))
 
-/** The value at the path of these names. */
+/** The value at the path that `names` are the parts of. */
 export const valueAtNames = (
   metadata: Metadata | undefined,
   names: ReadonlyArray<string>,
@@ -43,7 +48,7 @@ export const valueAtNames = (
   let value: unknown = metadata
   for (const name of names) {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined
-    // An own member of a list, but not of its JSON.
+    // `length` is an own member of an array, but not part of its JSON.
     if (name === "length" && Array.isArray(value)) return undefined
     value = (value as Record<string, unknown>)[name]
   }
@@ -56,7 +61,10 @@ export type Test = (found: unknown) => boolean
 /** Whether all conditions hold for the metadata of an event. */
 export type Where = (metadata: Metadata | undefined) => boolean
 
-/** For one definition and many events; for one event and many definitions see `ActionIndex.ts`. */
+/**
+ * Compiles the conditions of one definition for many events. `ActionIndex.ts` matches one event
+ * with many definitions.
+ */
 export const compileWhere = (conditions: ReadonlyArray<Condition>): Where => {
   const compiled = conditions.map((condition) => ({
     names: condition.path.split("."),
@@ -65,7 +73,7 @@ export const compileWhere = (conditions: ReadonlyArray<Condition>): Where => {
   return (metadata) => compiled.every(({ names, test }) => test(valueAtNames(metadata, names)))
 }
 
-/** The test of a condition; where something is missing, only `ne` and `exists: false` hold. */
+/** The test of a condition. For a missing value, only `ne` and `exists: false` hold. */
 export const testOf = ({ op, value }: Condition): Test => {
   switch (op) {
     case "exists": {
@@ -95,17 +103,20 @@ export const testOf = ({ op, value }: Condition): Test => {
   }
 }
 
-/** A linear search of so few values is as fast as a set. */
+/** Up to this many values, a linear search is as fast as a set. */
 const listedMax = 8
 
 const never: Test = () => false
 
-/** Orders numbers by size, strings by code unit (so ISO dates by time); false for all other values. */
+/**
+ * Compares numbers by size and strings by code unit, so ISO dates by time. False for all other
+ * values.
+ */
 const orderTest = (op: "gt" | "gte" | "lt" | "lte", value: Condition["value"]): Test => {
   const kind = typeof value
   if (kind !== "number" && kind !== "string") return never
   const limit = value as number
-  // Strings compare like numbers here; `typeof` keeps the two apart.
+  // The operators also compare strings; `typeof` keeps numbers and strings apart.
   switch (op) {
     case "gt":
       return (found) => typeof found === kind && (found as number) > limit
@@ -121,18 +132,21 @@ const orderTest = (op: "gt" | "gte" | "lt" | "lte", value: Condition["value"]): 
 export const limitPeriods = ["hour", "day", "week", "month", "ever"] as const
 export type LimitPeriod = (typeof limitPeriods)[number]
 
-/** The reward of a rule, a quest or a grant by hand. */
+/** The reward of a rule or a quest, or a manual reward. */
 export interface Gives {
   readonly xp: number
   readonly points: number
   readonly badgeId: string | null
 }
 
-/** Whether a reward is none at all. */
+/** Whether a reward is empty. */
 export const givesNothing = ({ badgeId, points, xp }: Partial<Gives>): boolean =>
   (xp ?? 0) === 0 && (points ?? 0) === 0 && (badgeId ?? null) === null
 
-/** What users' states count of a rule's uses: those of each period, or only the times; `undefined`: nothing. */
+/**
+ * How a user's state counts the uses of a rule: per period, or only their `times`; `undefined`: not
+ * at all.
+ */
 export const countedForm = ({
   cooldownSeconds,
   limit,
@@ -140,25 +154,37 @@ export const countedForm = ({
   limit?.per ?? (cooldownSeconds === null ? undefined : "times")
 
 /**
- * An enabled rule gives its reward for every event with its action whose metadata satisfies `where`. All matching rules
- * give, in the order of their creation. Times are epoch milliseconds.
+ * A rule. An enabled rule gives its reward for every event with its action whose metadata satisfies
+ * `where`. All matching rules give their rewards, in the order of their creation. Times are epoch
+ * milliseconds.
  */
 export interface Rule {
   readonly id: string
   readonly action: string
   readonly where: ReadonlyArray<Condition>
   readonly reward: Gives
-  /** Multiplies xp and points by the number at `path` of the metadata, clamped to the bounds, rounded down. */
+  /**
+   * Multiplies xp and points by the number at `path` of the metadata, clamped to the bounds,
+   * rounded down.
+   */
   readonly multiplier: {
     readonly path: string
     readonly min: number
     readonly max: number
   } | null
-  /** At most `times` per user and period of the project's time zone, by the time of the event. */
+  /**
+   * At most `times` uses per user and period. The period is that of the event, in the project's
+   * time zone.
+   */
   readonly limit: { readonly times: number; readonly per: LimitPeriod } | null
-  /** Minimum time between two events of a user that the rule rewards, whichever arrives first. */
+  /**
+   * The minimum time between two events of a user that the rule rewards, in any order of arrival.
+   */
   readonly cooldownSeconds: number | null
-  /** When an edit last changed what users' states count of its uses (`countedForm`); absent: never. */
+  /**
+   * The time of the last edit that changed how users' states count the uses (`countedForm`);
+   * absent: never.
+   */
   readonly countedSince?: number
   readonly enabled: boolean
   readonly createdAt: number
@@ -179,8 +205,8 @@ export const questRecurrences = ["none", "daily", "weekly", "monthly"] as const
 export type QuestRecurrence = "none" | WindowKind
 
 /**
- * `target` events with this action that satisfy `where` complete the step; with `sumPath`, the number at this path of
- * their metadata adds up to it.
+ * A step of a quest. `target` events with this action that satisfy `where` complete the step. With
+ * `sumPath`, the numbers at this path of their metadata must add up to `target` instead.
  */
 export interface QuestStep {
   readonly key: string
@@ -188,7 +214,10 @@ export interface QuestStep {
   readonly where: ReadonlyArray<Condition>
   readonly target: number
   readonly sumPath?: string
-  /** When an edit of the published quest added the step: earlier events do not count for it. */
+  /**
+   * The time at which an edit added the step to the published quest. Earlier events do not count
+   * for the step.
+   */
   readonly since?: number
 }
 
@@ -197,25 +226,31 @@ export interface Quest {
   readonly id: string
   readonly title: string
   readonly description: string | null
-  /** The status set by hand, stored under this name. The clock makes `published` `scheduled`, `active` or `ended`: `questStatusAt`. */
+  /**
+   * The stored status. By the clock, a `published` quest is `scheduled`, `active` or `ended`
+   * (`questStatusAt`).
+   */
   readonly set: "draft" | "published" | "paused" | "archived"
   readonly reward: Gives
-  /** The quest completes with its steps; without steps, by a `QUEST_COMPLETE` event. */
+  /**
+   * The completed steps complete the quest. A `QUEST_COMPLETE` event completes a quest without
+   * steps.
+   */
   readonly steps: ReadonlyArray<QuestStep>
   readonly startsAt: number | null
-  /** When it was published; absent: with its creation, or not yet. */
+  /** The time of the publication; absent: published when created, or not yet published. */
   readonly publishedAt?: number
   readonly endsAt: number | null
-  /** Restarts in each window of the project's time zone. */
+  /** The windows, in the project's time zone, in each of which the quest restarts. */
   readonly recurrence: QuestRecurrence
-  /** Quests that a user must have completed before. */
+  /** The ids of the quests that a user must complete before this quest. */
   readonly prerequisites: ReadonlyArray<string>
   readonly metadata: Metadata
   readonly createdAt: number
   readonly updatedAt: number
 }
 
-/** The status of a quest at `now`: the one set by hand, or, if published, by the clock. */
+/** The status of a quest at `now`: the stored status, or, if published, the status by the clock. */
 export const questStatusAt = (quest: Quest, now: number): QuestStatus => {
   if (quest.set === "draft" || quest.set === "archived") return quest.set
   if (quest.endsAt !== null && now >= quest.endsAt) return "ended"
@@ -223,15 +258,21 @@ export const questStatusAt = (quest: Quest, now: number): QuestStatus => {
   return quest.startsAt !== null && now < quest.startsAt ? "scheduled" : "active"
 }
 
-/** The time from which events count: the start, by default the publication. */
+/**
+ * The time from which events count: the start; by default the publication, or else the creation.
+ */
 export const countsFrom = ({ createdAt, publishedAt, startsAt }: Quest): number =>
   startsAt ?? publishedAt ?? createdAt
 
-/** The index of a quest's period on this local day of the project; 0 if the quest does not recur. */
+/**
+ * The index of a quest's period on this local day of the project; 0 if the quest does not recur.
+ */
 export const questPeriodOf = ({ recurrence }: Quest, day: number): number =>
   recurrence === "none" ? 0 : windowOfDay(recurrence, day)
 
-/** The end of a quest's present period, epoch milliseconds; infinity if the quest does not recur. */
+/**
+ * The end of a quest's present period, epoch milliseconds; infinity if the quest does not recur.
+ */
 export const questPeriodEnd = (quest: Quest, zone: Zone, now: number): number => {
   const { recurrence } = quest
   if (recurrence === "none") return Number.POSITIVE_INFINITY
@@ -250,7 +291,10 @@ export const criterionKinds = [
 ] as const
 export type CriterionKind = (typeof criterionKinds)[number]
 
-/** The criterion of a badge. All kinds but `manual` award it when their number reaches `target`. */
+/**
+ * The criterion of a badge. All kinds but `manual` award the badge when the user's number reaches
+ * `target`.
+ */
 export type Criterion =
   | { readonly kind: "xp" | "level" | "points" | "quest_count"; readonly target: number }
   | {
@@ -272,20 +316,23 @@ export type Criterion =
   | { readonly kind: "streak"; readonly target: number; readonly streak: string | null }
   | { readonly kind: "manual" }
 
-/** A criterion that counts events or sums a number of theirs. */
+/** A criterion that counts events or sums a number of their metadata. */
 export type CountingCriterion = Extract<Criterion, { readonly action: string }>
 
 export const isCounting = (criteria: Criterion): criteria is CountingCriterion =>
   criteria.kind === "action_count" || criteria.kind === "action_sum"
 
-/** A badge's definition. An archived badge is no longer awarded; users keep it. Times are epoch milliseconds. */
+/**
+ * A badge's definition. An archived badge is no longer awarded, but users keep it. Times are epoch
+ * milliseconds.
+ */
 export interface Badge {
   readonly id: string
   readonly name: string
   readonly description: string | null
   readonly icon: string | null
   readonly criteria: Criterion
-  /** Hidden from a user until earned. */
+  /** A secret badge is hidden from a user until the user earns it. */
   readonly secret: boolean
   readonly archived: boolean
   readonly createdAt: number
@@ -297,16 +344,16 @@ export const targetOf = ({ criteria }: Badge): number =>
   criteria.kind === "manual" ? 0 : criteria.target
 
 /*
- * The amount that an event adds to a quest step or a badge: 1, or where these sum, a number of its metadata. A number that is not
- * above 0, or is above `sumAmountMax`, adds nothing, as do other values: only an undo takes away, and one faulty value
- * completes no quest.
+ * The amount that an event adds to a quest step or a badge: 1, or, if the step or the badge sums, a
+ * number of the metadata. Only a number above 0 and at most `sumAmountMax` adds anything. So an
+ * event never reduces a sum, and a single wrong value does not complete a quest.
  *
- * Sums are exact: each number and each sum is rounded to `sumDecimals` decimals. Up to `sumMax` the nearest double of
- * such a decimal is further from the next one than the error of an addition, so numbers can be added and taken
- * away in any order.
+ * Sums are exact: each number and each sum is rounded to `sumDecimals` decimals. Up to `sumMax`,
+ * the error of an addition is smaller than the distance between two such decimals, so numbers can
+ * be added and subtracted in any order.
  */
 
-/** The amount of an event with this metadata; 0: it does not count. */
+/** The amount of an event with this metadata; 0: the event does not count. */
 export const amountOf = (
   { sumPath }: { readonly sumPath?: string },
   metadata: Metadata | undefined,
@@ -317,7 +364,7 @@ export const amountOf = (
   return isAmount ? rounded(value) : 0
 }
 
-/** The sum or count with `amount` more: a sum stays at its maximum. */
+/** The sum or count plus `amount`. A sum does not exceed `sumMax`. */
 export const plusAmount = (
   { sumPath }: { readonly sumPath?: string },
   before: number,
@@ -325,7 +372,7 @@ export const plusAmount = (
 ): number =>
   sumPath === undefined ? before + amount : Math.min(limits.sumMax, rounded(before + amount))
 
-/** The sum or count without `amount`, at least 0. */
+/** The sum or count minus `amount`, at least 0. */
 export const minusAmount = (before: number, amount: number): number =>
   Math.max(0, rounded(before - amount))
 

@@ -1,7 +1,7 @@
 /**
- * The directory: the projects that exist and the API keys that open them. One actor for the whole data directory.
- * It keeps no key's text, only the keyed hash (HMAC-SHA-256 under `hashSecret`): keys are long random strings,
- * so a fast hash is enough.
+ * The directory: the projects and their API keys. One actor has the directory of the whole data
+ * directory. It stores no text of a key, only the keyed hash (HMAC-SHA-256 with `hashSecret`): keys
+ * are long random strings, so a fast hash is enough.
  */
 
 import { limits } from "../../Limits.ts"
@@ -12,10 +12,10 @@ export const environmentNames = ["sandbox", "production"] as const
 export type EnvironmentName = (typeof environmentNames)[number]
 export const scopes = ["full", "ingest", "read"] as const
 export type Scope = (typeof scopes)[number]
-/** A secret key is for servers. A publishable key may be read by anybody: web pages and apps contain it. */
+/** A secret key is for servers. A publishable key is public: web pages and apps contain it. */
 export const keyKinds = ["secret", "publishable"] as const
 export type KeyKind = (typeof keyKinds)[number]
-/** The scope of a key; a publishable key and a user token have one of their own. */
+/** The scope of a caller. A publishable key and a user token have scopes of their own. */
 export type CallerScope = Scope | "publishable" | "user"
 export const tiers = ["free", "pro", "enterprise"] as const
 export type Tier = (typeof tiers)[number]
@@ -33,49 +33,58 @@ export const projectNameCharactersMax = 63
 
 export interface Project {
   readonly id: string
-  /** Part of the addresses of its pages; unique. */
+  /** Part of the URLs of the pages of the project. Unique. */
   readonly name: string
   readonly createdAt: number
-  /** Since when its keys are refused; absent while the project is in use. */
+  /**
+   * The time since which the keys of the project are refused; absent while the project is in use.
+   */
   readonly archivedAt?: number
-  /** The partition of the cluster that has its data; absent: the first. */
+  /** The partition of the cluster that has the data of the project; absent: the first partition. */
   readonly partition?: number
 }
 
-/** An embedded data directory becomes this one, which has the directory of accounts, keys and projects. */
+/**
+ * The partition that has the directory. The data directory of a server without a cluster becomes
+ * this partition.
+ */
 export const firstPartition = 1
 
 export const partitionOf = ({ partition = firstPartition }: Pick<Project, "partition">): number =>
   partition
 
-/** Times are epoch milliseconds. `hint` is the start of the key's text, for lists. Keys made before names have no optional member. */
+/** An API key. Times are epoch milliseconds. Keys of early versions lack all optional members. */
 export interface ApiKey {
   readonly id: string
   readonly projectId: string
   readonly name?: string
-  /** Absent: `secret`. The scope of a publishable key is `read`, and it opens less than that. */
+  /**
+   * Absent: `secret`. A publishable key has the scope `read`, and may do less than this scope
+   * allows.
+   */
   readonly kind?: KeyKind
   readonly environment: EnvironmentName
   readonly scope: Scope
   readonly tier: Tier
-  /** Requests per minute, `null` for no limit. */
+  /** Requests per minute; `null`: no limit. */
   readonly requestsPerMinute: number | null
   /** HMAC-SHA-256 of the key's text, in hex. */
   readonly hash: string
+  /** The start of the key's text, for lists. */
   readonly hint: string
   readonly createdAt: number
-  /** Id of the account that created it, or `operator` for the command line. */
+  /** The id of the account that created the key; `operator`: the command line. */
   readonly createdBy?: string
-  /** Time of its last request, at most `keyUseFlushMs` late. */
+  /** The time of the last request with the key, at most `keyUseFlushMs` late. */
   readonly lastUsedAt?: number
-  /** End of validity; absent for none. */
+  /** The time at which the key expires; absent: never. */
   readonly expiresAt?: number
   readonly revokedAt: number | null
-  /** Id of the key that a rotation created in its place. */
+  /** The id of the key that replaced this key in a rotation. */
   readonly replacedBy?: string
-  /** A request with an `Origin` must have one of these; absent: any. */
+  /** The values of `Origin` that a request with an `Origin` may have; absent: all. */
   readonly allowedOrigins?: ReadonlyArray<string>
-  /** A request must come from one of these ranges; absent: from anywhere. */
+  /** The address ranges that requests may come from; absent: all. */
   readonly allowedCidrs?: ReadonlyArray<string>
 }
 
@@ -93,7 +102,7 @@ export const rotationOverlapMs: Readonly<Record<RotationOverlap, number>> = {
   "7d": 7 * 86_400_000,
 }
 
-/** When a key ends or ended, `Infinity` for never. */
+/** The time at which a key expires or was revoked; `Infinity`: never. */
 export const keyEndsAt = ({ expiresAt, revokedAt }: ApiKey): number =>
   Math.min(revokedAt ?? Number.POSITIVE_INFINITY, expiresAt ?? Number.POSITIVE_INFINITY)
 
@@ -103,13 +112,13 @@ export const isKeyInForce = (key: ApiKey, now: number): boolean =>
 
 export interface DirectoryState extends AccountsState {
   readonly sequence: number
-  /** The secret under which keys are hashed, in hex; `null` until the first key is made. */
+  /** The secret with which keys are hashed, in hex; `null` until the first key is created. */
   readonly hashSecret: string | null
   readonly projects: ReadonlyMap<string, Project>
   readonly keys: ReadonlyMap<string, ApiKey>
   /**
-   * The partition of the cluster whose data directory this is, which has no projects and keys of its own: those are the first
-   * partition's. Absent: this is the first, or there is no cluster.
+   * The partition of the cluster that the data directory belongs to. Its directory is empty, since
+   * the first partition has the projects and keys. Absent: the first partition, or no cluster.
    */
   readonly partition?: number
 }
@@ -130,7 +139,7 @@ export const environmentId = (projectId: string, environment: EnvironmentName): 
 export const isArchived = ({ projects }: DirectoryState, { projectId }: ApiKey): boolean =>
   projects.get(projectId)?.archivedAt !== undefined
 
-/** The project that a first start makes. */
+/** The name of the project that the first start creates. */
 export const firstProjectName = "demo"
 
 export const projectNamed = (state: DirectoryState, name: string): Project | undefined => {
@@ -138,15 +147,18 @@ export const projectNamed = (state: DirectoryState, name: string): Project | und
   return undefined
 }
 
-/* Where an API key may be used from: origins of web pages, and ranges of addresses. */
+/*
+ * The restrictions of an API key: the origins of web pages and the address ranges that may use the
+ * key.
+ */
 
 const byte = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)"
 const ipv4 = new RegExp(`^${byte}(?:\\.${byte}){3}$`)
 const mappedHex = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/
 
 /**
- * An IP address in its one form: IPv4 as four numbers, also where it was mapped into IPv6; IPv6 in lower case and compressed.
- * `undefined` for any other text.
+ * The normal form of an IP address: IPv4 as four numbers, also if it was mapped into IPv6; IPv6 in
+ * lower case and compressed. `undefined` for any other text.
  */
 export const normalAddress = (text: string): string | undefined => {
   if (ipv4.test(text)) return text
@@ -161,20 +173,20 @@ export const normalAddress = (text: string): string | undefined => {
     .join(".")
 }
 
-/** A range in CIDR notation, also of a lone address; `undefined` where `text` is neither. */
+/** A range or a single address in CIDR notation; `undefined` for any other text. */
 export const normalCidr = (text: string): string | undefined => {
   const [, network = "", bits] = /^([^/]+)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? []
   const address = normalAddress(network)
-  // An IPv4 range that is written as IPv6 would count its bits from another place.
+  // An IPv4 range in the form of IPv6 would count its bits from another place.
   if (address === undefined || address.includes(":") !== network.includes(":")) return undefined
   const width = address.includes(":") ? 128 : 32
   return Number(bits ?? width) <= width ? `${address}/${bits ?? width}` : undefined
 }
 
-/** Without wildcards, which URLs may have. */
+/** Excludes wildcards, which a URL may contain. */
 const originForm = /^https?:\/\/[a-z0-9.:[\]_-]+$/
 
-/** Whether `text` is the origin of a web page exactly as browsers send it. */
+/** Whether `text` is an origin exactly as browsers send it. */
 const isOrigin = (text: string): boolean => {
   if (text.length > limits.originCharactersMax || !originForm.test(text)) return false
   const url = URL.parse(text)
@@ -186,7 +198,7 @@ interface Restrictions {
   readonly allowedCidrs?: ReadonlyArray<string> | undefined
 }
 
-/** All that is wrong with them; pointers are those of the request. */
+/** The faults of the restrictions in a request. */
 export const restrictionFaults = ({ allowedCidrs, allowedOrigins }: Restrictions) => [
   ...listFaults(
     "/allowedOrigins",
@@ -222,7 +234,7 @@ const listFaults = (
   return faults
 }
 
-/** Restrictions as they are stored: each once, and absent where there is none. */
+/** Restrictions as they are stored: without duplicates, and absent if empty. */
 export const normalRestrictions = ({ allowedCidrs = [], allowedOrigins = [] }: Restrictions) => {
   const cidrs = new Set(allowedCidrs.map((cidr) => normalCidr(cidr)!))
   return {

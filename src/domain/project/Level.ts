@@ -1,9 +1,13 @@
 /**
- * Levels are derived from xp by a curve, never stored, so a new curve applies to all users at once.
+ * Levels. A curve derives the level from xp. Levels are never stored, so a new curve applies to all
+ * users at once.
  *
- * Level 1 begins at 0 xp. Starts are whole numbers, exact up to the largest balance, and strictly increasing;
- * no level begins beyond the largest balance, so every curve has a top level.
- * The start of a level is O(1), and the level of some xp O(1) for `quadratic` and `linear`, O(log n) for the others.
+ * Invariants: level 1 begins at 0 xp. The starts of levels are whole numbers, exact up to the
+ * largest balance, and strictly increasing. No level begins above the largest balance, so every
+ * curve has a top level.
+ *
+ * Cost: the start of a level is O(1). The level of an xp is O(1) for `quadratic` and `linear`, else
+ * O(log n).
  */
 import { limits } from "../../Limits.ts"
 import { countUpTo } from "../values/countUpTo.ts"
@@ -14,22 +18,28 @@ export type LevelCurveKind = (typeof levelCurveKinds)[number]
 export type LevelCurve =
   /** Level n begins at base·n·(n−1) xp, so with base 50 at 0, 100, 300, 600, 1000… */
   | { readonly kind: "quadratic"; readonly base: number }
-  /** Every level takes as much as the first. */
+  /** Every level takes `xpPerLevel` xp. */
   | { readonly kind: "linear"; readonly xpPerLevel: number }
-  /** Level 1 takes `base` xp, each further level `factor` times as much as the one before it, rounded to whole xp. */
+  /**
+   * Level 1 takes `base` xp, and each further level `factor` times as much as the level before it,
+   * rounded to whole xp.
+   */
   | { readonly kind: "geometric"; readonly base: number; readonly factor: number }
-  /** Level n begins at `thresholds[n − 1]`; the first is 0, each is larger than the one before it. */
+  /**
+   * Level n begins at `thresholds[n − 1]`. The first threshold is 0, and the thresholds strictly
+   * increase.
+   */
   | { readonly kind: "table"; readonly thresholds: ReadonlyArray<number> }
 
 export const defaultLevelCurve: LevelCurve = { kind: "quadratic", base: 50 }
 
-/** Levels are safe integers; only a curve of 1 xp per level reaches this bound. */
+/** Levels are safe integers. Only a curve of 1 xp per level reaches this limit. */
 const levelMax = Number.MAX_SAFE_INTEGER
 
-/** The xp at which `level` (≥ 1) begins; infinity above the curve's top level. */
+/** The xp at which `level` (≥ 1) begins; infinity above the top level of the curve. */
 export const levelStart = (curve: LevelCurve, level: number): number => {
   const start = startOf(curve, level)
-  // A product of whole numbers is exact, or at least 2^53.
+  // A product of whole numbers is either exact or at least 2^53.
   return level <= levelMax && start <= limits.balanceMax ? start : Number.POSITIVE_INFINITY
 }
 
@@ -49,13 +59,14 @@ export const levelAt = (curve: LevelCurve, xp: number): number => {
   switch (curve.kind) {
     case "quadratic": {
       let level = Math.floor((1 + Math.sqrt(1 + (4 * xp) / curve.base)) / 2)
-      // Square roots of large numbers round, by less than one level: correct by comparing starts.
+      // The square root of a large number may be wrong by less than a level. Comparing starts
+      // corrects this.
       while (startOf(curve, level + 1) <= xp) level++
       while (level > 1 && startOf(curve, level) > xp) level--
       return level
     }
     case "linear":
-      // A quotient of large numbers rounds; a remainder does not.
+      // The quotient of large numbers is rounded, the remainder is exact.
       return Math.min((xp - (xp % curve.xpPerLevel)) / curve.xpPerLevel + 1, levelMax)
     default:
       return countUpTo(thresholdsOf(curve), xp)
@@ -64,7 +75,7 @@ export const levelAt = (curve: LevelCurve, xp: number): number => {
 
 type ThresholdCurve = Extract<LevelCurve, { readonly kind: "geometric" | "table" }>
 
-// Derived from the curve, and cached with it.
+// The thresholds of geometric curves, cached with the curve.
 const geometricThresholds = new WeakMap<LevelCurve, ReadonlyArray<number>>()
 
 const thresholdsOf = (curve: ThresholdCurve): ReadonlyArray<number> => {
@@ -77,7 +88,10 @@ const thresholdsOf = (curve: ThresholdCurve): ReadonlyArray<number> => {
   return thresholds
 }
 
-/** The starts of the levels. Only products: IEEE 754 defines their rounding, so results are equal on all machines. */
+/**
+ * The starts of the levels. Only products and sums, whose rounding IEEE 754 defines: all machines
+ * get the same results.
+ */
 const sumsOf = ({
   base,
   factor,
@@ -92,11 +106,11 @@ const sumsOf = ({
 
 export interface LevelProgress {
   readonly xpAtStart: number
-  /** Null on a curve's top level. */
+  /** Null on the top level of the curve. */
   readonly xpAtNext: number | null
   readonly xpInto: number
   readonly xpToNext: number | null
-  /** The share of the level that is done, 0 to 1; 1 on the top level. */
+  /** The completed share of the level, 0 to 1; 1 on the top level. */
   readonly ratio: number
 }
 

@@ -1,16 +1,19 @@
 /**
- * The state that one environment of a project shares: settings and definitions. User actors read it as one immutable
- * value, so an event sees either all of a definition or none of it; `ActionIndex.ts` keeps the cost of an event
- * flat however many definitions there are.
+ * The shared state of an environment: settings and definitions. User actors read it as one
+ * immutable value, so an event sees either the whole of a change or nothing of it. With
+ * `ActionIndex.ts` the cost of an event does not depend on the number of definitions.
  */
 import type { PastZone, WindowKind } from "../values/Calendar.ts"
 import type { Badge, Quest, Rule } from "./Definition.ts"
 import { defaultLevelCurve, type LevelCurve } from "./Level.ts"
 
-/** Why a webhook is disabled: it answered 410; only failures for `webhookFailingMs`; by hand. */
+/**
+ * Why a webhook is disabled: `gone`: it answered 410; `failing`: it only failed for
+ * `webhookFailingMs`; `manual`: by a person.
+ */
 export type DisabledReason = "gone" | "failing" | "manual"
 
-/** A replaced secret, and the end of its grace period. */
+/** A replaced secret, and the end of its grace period in epoch milliseconds. */
 export interface PreviousSecret {
   readonly secret: string
   readonly until: number
@@ -19,37 +22,54 @@ export interface PreviousSecret {
 /** A registered endpoint. Times are epoch milliseconds. */
 export interface Webhook {
   readonly id: string
-  /** The sequence of the record that created it: it receives later records only. Unique among webhooks. */
+  /**
+   * The sequence of the record that created the webhook, which receives only later records. Unique
+   * among webhooks.
+   */
   readonly since: number
   readonly url: string
-  /** Kinds, families such as `quest.*`, or `*`. */
+  /** Kinds of message, families such as `quest.*`, or `*`. */
   readonly events: ReadonlyArray<string>
   readonly description: string | null
   readonly status: "enabled" | "disabled"
   readonly disabledReason: DisabledReason | null
   readonly disabledAt: number | null
-  /** Signs its messages (`whsec_…`). */
+  /** The secret that signs the messages (`whsec_…`). */
   readonly secret: string
-  /** Also signs until its grace period ends, so that receivers can change over. */
+  /**
+   * The previous secret also signs until its grace period ends, so that receivers can change to the
+   * new one.
+   */
   readonly previousSecret: PreviousSecret | null
-  /** Earlier secrets in their grace period, newest first; absent if none. */
+  /**
+   * Earlier secrets that are still in their grace period, newest first; absent if there are none.
+   */
   readonly olderSecrets?: ReadonlyArray<PreviousSecret>
   readonly createdAt: number
   readonly updatedAt: number
 }
 
-/** A streak: consecutive local days, each with an event that counts (`user/Streak.ts`). */
+/**
+ * The definition of a streak: consecutive local days, each with an event that counts
+ * (`user/Streak.ts`).
+ */
 export interface StreakDefinition {
   readonly key: string
   /** The actions that count; empty: every action. */
   readonly actions: ReadonlyArray<string>
-  /** Forgiven missed days: the initial number, the maximum, and the days after which a streak gains one. */
+  /**
+   * Freezes cover missed days: their initial number, their maximum, and the days after which a
+   * streak gains one.
+   */
   readonly freezes: {
     readonly initial: number
     readonly max: number
     readonly everyDays: number | null
   }
-  /** What `freezes` was before edits, each until a moment, oldest first; absent: it was never edited. */
+  /**
+   * The former values of `freezes`, oldest first, each until the time of an edit; absent: never
+   * edited.
+   */
   readonly freezesBefore?: ReadonlyArray<{
     readonly freezes: StreakDefinition["freezes"]
     readonly until: number
@@ -57,13 +77,13 @@ export interface StreakDefinition {
 }
 
 export interface ProjectSettings {
-  /** Display name; null: the name in the directory. */
+  /** The display name; null: the name in the directory. */
   readonly name: string | null
-  /** The IANA time zone of its days, weeks and months. */
+  /** The IANA time zone of days, weeks and months. */
   readonly timezone: string
   readonly levelCurve: LevelCurve
   readonly streaks: ReadonlyArray<StreakDefinition>
-  /** The actions that users may send themselves, with a user token; absent: none. */
+  /** The actions that users may send with a user token; absent: none. */
   readonly clientActions?: ReadonlyArray<string>
 }
 
@@ -82,7 +102,7 @@ export interface ProjectState {
   /** The sequence of the last record that may have moved due times of users (`Progress.ts`). */
   readonly dueSequence: number
   readonly settings: ProjectSettings
-  /** The time zones before the present one; absent: it was never changed. */
+  /** The former time zones; absent: the time zone never changed. */
   readonly pastZones?: ReadonlyArray<PastZone<string>>
   readonly quests: ReadonlyMap<string, Quest>
   readonly rules: ReadonlyMap<string, Rule>
@@ -90,7 +110,10 @@ export interface ProjectState {
   readonly webhooks: ReadonlyMap<string, Webhook>
   /** The latest backfill of each badge that is not archived. */
   readonly backfills: ReadonlyMap<string, BackfillState>
-  /** The index of the latest closed window of each kind. A closed window never reopens, even after a change of time zone. */
+  /**
+   * The index of the latest closed window of each kind. A closed window never reopens, even after a
+   * change of time zone.
+   */
   readonly closedThrough: Readonly<Record<WindowKind, number>>
 }
 
@@ -101,7 +124,7 @@ export const defaultSettings: ProjectSettings = {
   streaks: [],
 }
 
-/** Before every window. */
+/** The index before every window. */
 const neverClosed = Number.MIN_SAFE_INTEGER
 
 export const emptyProject: ProjectState = {

@@ -1,15 +1,16 @@
 /**
- * What a decision needs of a user's earlier records and the state does not remember: the rewards of rules, and the
- * records that set scores. A revoked record stands no more, but its rewards still start a cooldown.
+ * The part of a user's history that a decision may need and the state does not have: the rewards of
+ * rules, and the records that set scores. A revoked record no longer counts, except that its
+ * rewards still start cooldowns.
  *
- * The reader adds the user's records, each once, in any order.
+ * The reader adds each of the user's records once, in any order.
  */
 import type { WindowKind } from "../values/Calendar.ts"
 import type { Fact, JournalRecord } from "./Record.ts"
 
-/** A decision needs more of the user's history. */
+/** The failure of a decision that needs more of the user's history. */
 export class HistoryNeeded {
-  /** Whether the user's records from the newest to one of the time `at` are enough. */
+  /** Whether the user's records since `at`, which `past` has, are enough. */
   readonly isMet: (past: Past, at: number) => boolean
 
   constructor(isMet: (past: Past, at: number) => boolean) {
@@ -23,7 +24,7 @@ interface PastUse {
   readonly occurredAt: number
 }
 
-/** A record that set the user's xp, and the xp of the windows that it counted for. */
+/** A record that set the user's xp, and the indexes of the windows that it counted for. */
 interface PastScore {
   readonly sequence: number
   readonly windows: { readonly [Kind in WindowKind]?: number }
@@ -57,7 +58,7 @@ export class Past {
     return (this.#uses.get(ruleId) ?? []).map(({ occurredAt }) => occurredAt)
   }
 
-  /** The same, without revoked ones. */
+  /** The times of the events that the rule rewarded and that were not revoked. */
   standingUsesOf(ruleId: string): ReadonlyArray<number> {
     const uses = this.#uses.get(ruleId) ?? []
     return uses
@@ -65,7 +66,10 @@ export class Past {
       .map(({ occurredAt }) => occurredAt)
   }
 
-  /** The latest record before `before` that earned xp and stands, in the window `index` of `kind` if given; 0: none. */
+  /**
+   * The latest record before `before` that earned xp and was not revoked; with `kind`, in its
+   * window `index`. 0: none.
+   */
   scoredBefore(before: number, kind?: WindowKind, index?: number): number {
     let latest = 0
     for (const { sequence, windows } of this.#scores) {

@@ -1,7 +1,9 @@
 /**
- * A record is the result of one command: its cause and the facts decided. Each record is one entry of the journal,
- * numbered by `sequence` across the data directory. State is always the fold of `apply` over records, so a record
- * carries all data that `apply` and a reply need: later changes of rules or level curves never change it.
+ * A record is the result of one command: its cause and the decided facts. Each record is one entry
+ * of the journal, and `sequence` numbers all records of the data directory.
+ *
+ * Invariant: a state is the fold of `apply` over records. A record therefore has all data that
+ * `apply` and the reply need, and a later change of rules or level curves never changes its effect.
  */
 import type { AccountFact } from "../accounts/Account.ts"
 import {
@@ -23,9 +25,10 @@ import type { LaurelError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 
 /**
- * An event sent by a client: the command to the user's actor, and the cause of its record. Times are epoch
- * milliseconds; `id` is the caller's own id, which makes a repeat a duplicate. An event without `occurredAt`
- * occurred when it was decided. Laurel's own id of an event or a reward is made from its record (`recordId`).
+ * An event of a client: the command to the user's actor, and the cause of its record. Times are
+ * epoch milliseconds. A second event with the same `id` of the caller is a duplicate. An event
+ * without `occurredAt` occurred when it was decided. Laurel's own id of an event or a reward
+ * derives from its record (`recordId`).
  */
 export interface TrackedEvent {
   readonly kind: "event"
@@ -33,7 +36,7 @@ export interface TrackedEvent {
   readonly action: string
   readonly occurredAt?: number | undefined
   readonly metadata?: Metadata | undefined
-  /** Imported history: of any age, and without messages. */
+  /** The event is imported history: it may have any age, and causes no messages. */
   readonly imported?: true | undefined
 }
 
@@ -46,7 +49,7 @@ export type GrantedReward = {
   | { readonly type: "badge"; readonly badgeId: string }
 )
 
-/** Spends points of the user's balance, for something that the caller's app gives in return. */
+/** Spends points of the user's balance. */
 export interface Spending {
   readonly kind: "spend"
   readonly id?: string | undefined
@@ -55,9 +58,10 @@ export interface Spending {
 }
 
 /**
- * Revokes the event, reward or spend of this record. `at` is the record's time, which distinguishes reused sequences.
- * As a command, it may have `ownId`: the one with this id of the caller is meant where the user has none of that record
- * (`Reference.ts`). A cause has the record alone.
+ * Revokes the event, reward or spend of the record `sequence`. `at` is the time of the record,
+ * which distinguishes reused sequences. A command may also have `ownId`, an id of the caller: if
+ * the user has no such record, the command is about the event, reward or spend with this id
+ * (`referenceOf`). A cause never has it.
  */
 export interface Revocation<Of extends Revocable = Revocable> {
   readonly kind: "revocation"
@@ -69,7 +73,7 @@ export interface Revocation<Of extends Revocable = Revocable> {
 
 export type Revocable = "event" | "reward" | "spend"
 
-/** Changes the members present in `change`. */
+/** Changes the members of the profile that `change` has. */
 export interface ProfileChange {
   readonly kind: "profile"
   readonly change: Partial<Profile>
@@ -81,19 +85,19 @@ export interface Erasure {
 }
 
 /**
- * Awards a badge to a user who already qualifies. For badges that count or sum, `counted` is the number or sum of matching
- * events in the history up to the record `countedUpTo`.
+ * Awards a badge to a user who already qualifies. For a badge that counts or sums, `counted` is the
+ * number or the sum of the matching events in the history up to the record `countedUpTo`.
  */
 export interface Backfill {
   readonly kind: "backfill"
   readonly badgeId: string
   readonly counted?: number | undefined
   readonly countedUpTo?: number | undefined
-  /** Whether it sends messages. */
+  /** Whether the award sends messages. */
   readonly notify: boolean
 }
 
-/** Notes the streaks and quests that ended by the clock. */
+/** Records the streaks and quests that the clock ended. */
 export interface Tick {
   readonly kind: "tick"
 }
@@ -111,36 +115,44 @@ export type UserCommand =
 /** The cause of a record. */
 export type Cause = UserCommand | { readonly kind: "request" }
 
-/** The source of xp, points or a badge: a rule, a quest, a reward granted by hand, or a badge's own criteria. */
+/**
+ * The source of xp, points or a badge: a rule, a quest, a manual reward, or the criteria of the
+ * badge.
+ */
 export type Source =
   | { readonly ruleId: string }
   | { readonly questId: string }
   | "reward"
   | "criteria"
 
-/** Why a rule gave nothing: its limit was used up, or its cooldown had not passed. */
+/** Why a rule gave no reward: its limit was used up, or its cooldown had not passed. */
 export const withheldReasons = ["limit", "cooldown"] as const
 export type WithheldReason = (typeof withheldReasons)[number]
 
 export interface QuestRef {
   readonly questId: string
   readonly title: string
-  /** The index of a recurring quest's window (`Calendar.ts`), else 0. */
+  /** The index of the window of a recurring quest (`Calendar.ts`); 0 for other quests. */
   readonly period: number
 }
 
-/** Facts of a user's command. Balances (`total`, `xp`, `points`, `level`) are those after the record. */
+/**
+ * The facts of a user's command. `total`, `xp`, `points` and `level` are the balances after the
+ * record.
+ */
 export type UserFact =
   | { readonly kind: "user.created" }
-  /** `moved`: the time zone is another one. */
+  /** `moved`: the time zone changed. */
   | { readonly kind: "user.updated"; readonly profile: Profile; readonly moved?: true }
-  /** The ids of the user's quests in progress and completed, to subtract from the counts. */
+  /**
+   * The ids of the user's quests in progress and completed, which the counts of quests subtract.
+   */
   | {
       readonly kind: "user.deleted"
       readonly inProgress: ReadonlyArray<string>
       readonly completed: ReadonlyArray<string>
     }
-  /** `matched: false`: an event whose action no active definition named then (`namesAction`). */
+  /** `matched: false`: no active definition named the action of the event (`namesAction`). */
   | {
       readonly kind: "event.tracked" | "reward.granted"
       readonly xp: number
@@ -148,7 +160,7 @@ export type UserFact =
       readonly level: number
       readonly matched?: false
     }
-  /** `shortfall`: the amount beyond the balance, which could not be revoked. */
+  /** `shortfall`: the amount that exceeded the balance and could not be revoked. */
   | {
       readonly kind: "event.revoked" | "reward.revoked"
       readonly xp: number
@@ -167,14 +179,17 @@ export type UserFact =
       readonly amount: number
       readonly total: number
     }
-  /** `scoreSequence`: the record that set the score that is left, which keeps its place in a tie. */
+  /** `scoreSequence`: the record that set the remaining score, which gives the place in a tie. */
   | {
       readonly kind: "xp.revoked"
       readonly amount: number
       readonly total: number
       readonly scoreSequence?: number
     }
-  /** A spend was revoked. `shortfall`: the part of it whose points were revoked at their source in the meantime. */
+  /**
+   * A spend was revoked. `shortfall`: the spent points whose event or reward was revoked after the
+   * spend.
+   */
   | {
       readonly kind: "points.refunded"
       readonly amount: number
@@ -182,8 +197,9 @@ export type UserFact =
       readonly shortfall: number
     }
   /**
-   * The xp of the record (negative for a revocation) and the index of each window that it counts for; absent if closed.
-   * `sequences`: of a revocation, the records that set the scores that are left.
+   * The xp of the record (negative for a revocation), and the index of each window that it counts
+   * for; a closed window is absent. `sequences`: for a revocation, the records that set the
+   * remaining scores.
    */
   | {
       readonly kind: "windows.credited"
@@ -195,8 +211,10 @@ export type UserFact =
     }
   | { readonly kind: "level.changed"; readonly from: number; readonly to: number }
   /**
-   * A use of a rule with a limit or a cooldown, in the limit's `period`. `times: -1` revokes it. `since`: the rule's
-   * `countedSince`. `firstAt`: the event is the earliest that the rule rewarded. `used`: the uses of the period, this one included, where they were counted in the history.
+   * A use of a rule with a limit or a cooldown, in the `period` of the limit. `times: -1` revokes a
+   * use. `since`: the `countedSince` of the rule. `firstAt`: present if the event is the earliest
+   * that the rule rewarded. `used`: the uses of the period, this one included; present if they were
+   * counted in the history.
    */
   | {
       readonly kind: "rule.used"
@@ -208,16 +226,19 @@ export type UserFact =
       readonly firstAt?: number
       readonly used?: number
     }
-  /** The rule matched the event and gave nothing. */
+  /** The rule matched the event but gave no reward. */
   | { readonly kind: "rule.withheld"; readonly ruleId: string; readonly reason: WithheldReason }
-  /** Events counted or summed for a badge; by a backfill, in the whole history. `by`: what the event added, if not 1. */
+  /**
+   * The new count or sum for a badge. A backfill counts the whole history. `by`: the amount that
+   * the event added, if not 1.
+   */
   | {
       readonly kind: "badge.counted"
       readonly badgeId: string
       readonly current: number
       readonly by?: number
     }
-  /** `target`: the target when it was earned; absent for a granted badge. */
+  /** `target`: the target of the badge when it was earned; absent for a granted badge. */
   | {
       readonly kind: "badge.earned"
       readonly badgeId: string
@@ -239,20 +260,25 @@ export type UserFact =
     } & QuestRef)
   /** `times`: the user's completions, this one included. */
   | ({ readonly kind: "quest.completed"; readonly times: number } & QuestRef)
-  /** The user claimed a quest's reward again and earned nothing. */
+  /**
+   * A `QUEST_COMPLETE` event named a quest that the user had already completed. It earned nothing.
+   */
   | ({ readonly kind: "quest.repeated" } & QuestRef)
   | ({ readonly kind: "quest.expired" } & QuestRef)
-  /** A step or a completion was revoked: the remaining counts, the status before (`from`) and after (`to`). */
+  /**
+   * A step or a completion was revoked. `steps` and `times` are the remaining counts; `from` and
+   * `to` are the statuses.
+   */
   | ({
       readonly kind: "quest.reverted"
       readonly from: "in_progress" | "completed" | "expired"
       readonly to: "not_started" | "in_progress" | "completed" | "expired"
-      /** The remaining share, 0 to 1. */
+      /** The remaining completed share, 0 to 1. */
       readonly progress: number
       readonly steps: StepCounts
       readonly times: number
     } & QuestRef)
-  /** The streak after a day was added at its end (`extended`) or in its past (`counted`). */
+  /** The streak after a new day at its end (`extended`) or in its past (`counted`). */
   | {
       readonly kind: "streak.extended" | "streak.counted"
       readonly key: string
@@ -266,7 +292,7 @@ export type UserFact =
       readonly streak: StreakState
     }
 
-/** Facts of a request to a whole environment. */
+/** The facts of a request to an environment. */
 export type ProjectFact =
   | { readonly kind: "quest.created" | "quest.updated"; readonly quest: Quest }
   | { readonly kind: "rule.created" | "rule.updated"; readonly rule: Rule }
@@ -276,14 +302,14 @@ export type ProjectFact =
   | { readonly kind: "webhook.created"; readonly webhook: Omit<Webhook, "since"> }
   | { readonly kind: "webhook.updated"; readonly webhook: Webhook }
   | { readonly kind: "webhook.deleted" | "webhook.tested"; readonly webhookId: string }
-  /** Laurel disabled the webhook. */
+  /** Laurel disabled the webhook by itself. */
   | {
       readonly kind: "webhook.disabled"
       readonly webhookId: string
       readonly description: string | null
       readonly reason: Exclude<DisabledReason, "manual">
     }
-  /** Sends the message of the fact at `index` of the record `sequence` again. */
+  /** Sends the message of the fact at `index` of the record `sequence` once more. */
   | {
       readonly kind: "webhook.redelivered"
       readonly webhookId: string
@@ -309,7 +335,7 @@ export type ProjectFact =
       readonly checked: number
       readonly awarded: number
     }
-  /** A finished batch, kept for its Idempotency-Key; `results` is its reply. */
+  /** A finished batch, which is kept for its Idempotency-Key. `results` is its reply. */
   | { readonly kind: "batch.answered"; readonly results: unknown }
 
 export type DirectoryFact =
@@ -319,18 +345,18 @@ export type DirectoryFact =
   | { readonly kind: "project.created"; readonly project: Project }
   | { readonly kind: "project.renamed"; readonly projectId: string; readonly name: string }
   | { readonly kind: "project.archived" | "project.unarchived"; readonly projectId: string }
-  /** All projects are in the first partition: their data has left the cluster. */
+  /** All projects moved to the first partition, because their data has left the cluster. */
   | { readonly kind: "projects.gathered" }
   | { readonly kind: "key.created"; readonly key: ApiKey }
   | { readonly kind: "key.revoked"; readonly keyId: string }
-  /** `key` replaces the key `keyId`, which expires at `expiresAt` unless it ends before. */
+  /** `key` replaces the key `keyId`, which expires at `expiresAt` unless it ends earlier. */
   | {
       readonly kind: "key.rotated"
       readonly keyId: string
       readonly expiresAt: number
       readonly key: ApiKey
     }
-  /** Pairs of a key's id and the time of its last request. */
+  /** For each key, the time of its last request. */
   | {
       readonly kind: "keys.used"
       readonly used: ReadonlyArray<readonly [keyId: string, at: number]>
@@ -347,7 +373,7 @@ export type FactOf<Kind extends Fact["kind"]> = Fact extends infer Each
     : never
   : never
 
-/** A kept Idempotency-Key: a repeat gets the record's reply, or `error`. */
+/** A kept Idempotency-Key. A repeat of the request gets the reply of the record, or `error`. */
 export interface Kept {
   readonly key: string
   readonly fingerprint: string
@@ -362,30 +388,33 @@ export type Subject =
 
 export interface JournalRecord {
   readonly sequence: number
-  /** When it was decided, epoch milliseconds. */
+  /** The time of the decision, epoch milliseconds. */
   readonly at: number
   readonly subject: Subject
   readonly cause: Cause
   readonly facts: ReadonlyArray<Fact>
   readonly kept?: Kept
-  /** The sampled trace of its request, as ids of the trace and of the caller's span: `<32 hex>-<16 hex>`. */
+  /**
+   * The sampled trace of the request: the ids of the trace and of the caller's span, as `<32
+   * hex>-<16 hex>`.
+   */
   readonly trace?: string
 }
 
-/** Whether a record sends no messages: imported history, or a silent backfill. */
+/** Whether the record sends no messages: it is imported history or a silent backfill. */
 export const isSilent = ({ cause }: JournalRecord): boolean =>
   cause.kind === "event" ? cause.imported === true : cause.kind === "backfill" && !cause.notify
 
 /*
- * Counts a user's events for a badge, or sums a number of theirs, reading the history backwards: a revoked event does not count, and in this
- * direction its revocation comes first.
+ * Counts a user's events for a badge, or sums a number of their metadata. It reads the history
+ * backwards, so the revocation of an event comes before the event, which then does not count.
  */
 
 export class ActionCount {
   current = 0
   readonly #criteria: CountingCriterion
   readonly #where: Where
-  /** Sequences of revoked events not read yet. */
+  /** The sequences of revoked events that were not read yet. */
   readonly #revoked = new Set<number>()
 
   constructor(criteria: CountingCriterion) {
@@ -398,7 +427,7 @@ export class ActionCount {
     return this.#revoked.size > 0
   }
 
-  /** Counts the user's next older record. */
+  /** Adds the user's next older record. */
   add({ cause, facts, sequence }: JournalRecord): void {
     if (cause.kind === "revocation" && cause.of === "event" && facts.length > 0) {
       this.#revoked.add(cause.sequence)
@@ -414,7 +443,7 @@ export class ActionCount {
   }
 }
 
-/** The deduplication key of a command, in the namespace of its kind; `undefined` if it has none. */
+/** The deduplication key of a command, with a prefix for its kind; `undefined` if it has none. */
 export const duplicateKey = (cause: Cause): string | undefined => {
   switch (cause.kind) {
     case "event":
@@ -434,23 +463,24 @@ export const ownIdKey = (kind: Revocable, id: string): string => `${keyPrefix[ki
 const keyPrefix = { event: "e", reward: "r", spend: "s" } as const
 
 /*
- * The record that a revocation is about. An id of the caller (`ownId`) may look like one of Laurel's: Laurel's id comes
- * first, also where that record was revoked before, so that a repeated revocation never revokes another event.
+ * The record that a revocation is about. An id of the caller (`ownId`) may look like an id of
+ * Laurel. Laurel's id then takes precedence, even if its record is already revoked, so that a
+ * repeated revocation never revokes another event.
  */
 
-/** How a command names the earlier record that it is about. */
+/** The reference of a command to an earlier record. */
 export interface Reference<Command> {
-  /** The sequence of the record; 0 names none. */
+  /** The sequence of the record; 0: no record. */
   readonly sequence: number
-  /** Whether the record with this sequence is meant. */
+  /** Whether the command is about the record with this sequence. */
   readonly fits: (record: JournalRecord) => boolean
-  /** If not, the record with this deduplication key is. */
+  /** The deduplication key of the record if it does not fit. */
   readonly key: string | undefined
-  /** The command about the record found. */
+  /** The command, about the record that was found. */
   readonly about: (record: JournalRecord) => Command
 }
 
-/** `undefined`: the command is about no earlier record. */
+/** The reference of a command; `undefined` if it is about no earlier record. */
 export const referenceOf = (command: UserCommand): Reference<UserCommand> | undefined => {
   if (command.kind !== "revocation") return undefined
   const { kind, of, ownId } = command

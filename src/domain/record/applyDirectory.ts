@@ -1,4 +1,4 @@
-/** How the facts of a record change the directory. */
+/** How the facts of a record change the directory. Pure, synchronous, total. */
 import { limits } from "../../Limits.ts"
 import { applyAccountFacts, isAccountFact } from "../accounts/Account.ts"
 import {
@@ -73,7 +73,10 @@ export const applyDirectory = (state: DirectoryState, record: JournalRecord): Di
 
 type Keys = DirectoryState["keys"]
 
-/** `keys` with some replaced or added, and without those that ended first beyond `endedKeysMax`. */
+/**
+ * `keys` with `some` replaced or added. Of more than `endedKeysMax` ended keys, those that ended
+ * first are dropped.
+ */
 const changed = (keys: Keys, at: number, ...some: ReadonlyArray<ApiKey>): Keys => {
   const next = new Map(keys)
   for (const key of some) next.set(key.id, key)

@@ -1,4 +1,7 @@
-/** How the facts of a record change the state of an environment: pure, synchronous, total. */
+/**
+ * How the facts of a record change the state of an environment. Pure and synchronous. It throws
+ * only for a record that breaks an invariant (`invariants.ts`).
+ */
 import { limits } from "../../Limits.ts"
 import type { Badge, Quest } from "../project/Definition.ts"
 import type { ProjectState, StreakDefinition } from "../project/Project.ts"
@@ -7,8 +10,8 @@ import { assertAfter, assertCloses } from "../values/invariants.ts"
 import type { Fact, JournalRecord } from "./Record.ts"
 
 /**
- * Sets `entry` in `map`, and returns it. Ended entries (archived, revoked) stand last, in the order of their end; of more than
- * `endedMax` the first are dropped.
+ * Sets `entry` in `map` and returns `map`. Ended (archived) entries are last, in the order of their
+ * end. Beyond `endedMax` the entries that ended first are dropped.
  */
 const withLatest = <A extends { readonly id: string }>(
   map: Map<string, A>,
@@ -24,7 +27,7 @@ const withLatest = <A extends { readonly id: string }>(
   return map
 }
 
-/** Copies each map when a record first changes it: a record may change hundreds of definitions. */
+/** Copies each map once, at its first change: a record may change hundreds of definitions. */
 class Copies {
   readonly #made = new Set<unknown>()
 
@@ -132,7 +135,7 @@ const withSettings = (
     : { ...state, settings, pastZones: withPastZone(state.pastZones, timezone, at) }
 }
 
-/** Whether a change of definitions may move the times at which streaks break and quests end. */
+/** Whether the fact may move the times at which streaks break or quests end. */
 const movesDueTimes = (fact: Fact, { quests, settings }: ProjectState): boolean => {
   if (fact.kind === "quest.updated") {
     const before = quests.get(fact.quest.id)

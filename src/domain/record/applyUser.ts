@@ -1,6 +1,7 @@
 /**
- * How the facts of a record change a user's state: pure, synchronous, total. It reads only the record, no definitions,
- * clock or calendar, so a replay of the journal yields the same state.
+ * How the facts of a record change a user's state. Pure and synchronous. It reads only the record,
+ * no definitions, clock or calendar, so a replay of the journal yields the same state. It throws
+ * only for a record that breaks an invariant (`invariants.ts`).
  */
 import { limits } from "../../Limits.ts"
 import type { QuestState } from "../user/User.ts"
@@ -16,17 +17,17 @@ import { type WindowKind, withPastZone } from "../values/Calendar.ts"
 import { assertAfter, assertBalance, assertOwner } from "../values/invariants.ts"
 import type { Fact, FactOf, JournalRecord } from "./Record.ts"
 
-// biome-ignore lint/suspicious/noExplicitAny: it is empty, so its values are of every type
+// biome-ignore lint/suspicious/noExplicitAny: the map is empty, so its values fit every type
 const none: ReadonlyMap<string, any> = new Map()
 
-/** A state while a record is folded in. */
+/** A state while a record is applied. */
 type Folding = { -readonly [Part in keyof UserState]: UserState[Part] }
 
 type MapPart = "badges" | "badgeCounts" | "badgeRecounts" | "quests" | "streaks" | "ruleUses"
 
 /**
- * A part to change, copied from `before` when the record first changes it: a record may have thousands of facts of
- * one kind.
+ * Returns a part for changes. The first change copies it from `before`; a record may have thousands
+ * of facts of one kind.
  */
 const own = <Part extends MapPart>(
   state: Folding,
@@ -136,7 +137,7 @@ const foldQuest = (
     case "quest.reverted": {
       const { from, period, steps, times, to } = fact
       if (from === "completed" && to !== "completed") state.questsCompleted--
-      // A completion of an earlier period; the present period stays.
+      // The completion belongs to an earlier period, so the present period stays.
       if (period !== before.period) quests.set(fact.questId, { ...before, times })
       else if (to !== "not_started") {
         const completedAt = to === "completed" ? before.completedAt : null
@@ -196,7 +197,7 @@ const credited = (
   }
 }
 
-/** The scores without the latest window, of which nothing is left. */
+/** The scores without the latest window, which has no xp left. */
 const withoutLatest = ({ indexBefore, sequenceBefore, xpBefore }: WindowScores): WindowScores => ({
   index: indexBefore,
   xp: xpBefore,
@@ -213,13 +214,13 @@ const useRule = (uses: Map<string, RuleUse>, fact: FactOf<"rule.used">): void =>
 
 const ruleUse = (use: RuleUse | undefined, fact: FactOf<"rule.used">): RuleUse | undefined => {
   const { occurredAt, period, since, times } = fact
-  // Uses that were counted in another form are in the history only.
+  // The state drops uses that were counted in another form; the history has them.
   const before = use?.since === since ? (use?.periods ?? []) : []
   const used = before.find(([of]) => of === period)?.[1]
-  // The same for a period that was dropped.
+  // A revoked use of a dropped period changes nothing.
   if (times < 0 && used === undefined) return use
   const periods = before.filter(([of]) => of !== period)
-  // A period with no uses left stays: otherwise a dropped older period would look unused.
+  // A period without uses stays: otherwise an older, dropped period would look unused.
   periods.push([period, Math.max(0, fact.used ?? (used ?? 0) + times)])
   periods.sort(([one], [other]) => one - other)
   const firstAt = fact.firstAt ?? use?.firstAt
@@ -231,7 +232,10 @@ const ruleUse = (use: RuleUse | undefined, fact: FactOf<"rule.used">): RuleUse |
   }
 }
 
-/** The state after `record`; `undefined` before the user is created (a kept refusal creates none), and after an erasure. */
+/**
+ * The state after `record`. `undefined`: the record did not create the user (a kept refusal), or
+ * erased the user.
+ */
 export const applyUser = (
   user: UserState | undefined,
   record: JournalRecord,

@@ -1,6 +1,7 @@
 /**
- * A user's progress at a moment, derived from state, definitions and clock, even before a record notes the change:
- * an ended quest shows as expired, a recurring quest restarts with its period, and a broken streak has 0 days, at once.
+ * A user's progress at a moment, derived from the state, the definitions and the clock. A change by
+ * the clock shows at once, even before a record has it: an ended quest is expired, a recurring
+ * quest restarts with its period, a broken streak has 0 days.
  */
 import {
   type Badge,
@@ -24,9 +25,12 @@ import {
   userZones,
 } from "./User.ts"
 
-/* A user's progress by the criterion of a badge. */
+/* Badges. */
 
-/** The user's number for `badge`'s criterion; `undefined` for a manual badge. */
+/**
+ * The user's number that the criterion of `badge` compares with its target; `undefined` for a
+ * manual badge.
+ */
 export const criterionNumber = (
   { criteria, id }: Badge,
   user: UserState,
@@ -75,7 +79,7 @@ export interface UserBadge {
   readonly earnedAt: number
 }
 
-/** The badges that the user has, in the order of their creation, archived ones last. */
+/** The badges that the user has, in the order of their creation, archived badges last. */
 export const badgesOf = (user: UserState, project: ProjectState): ReadonlyArray<UserBadge> => {
   if (user.badges.size === 0) return []
   const badges: Array<UserBadge> = []
@@ -97,8 +101,8 @@ export interface BadgeProgress {
 }
 
 /**
- * Every badge that can be earned, and those that the user has. A secret badge shows once earned. A manual badge
- * has the target 1.
+ * Every badge that the user has or can earn. A secret badge shows only once it is earned. The
+ * target of a manual badge is 1.
  */
 export const badgeProgress = (
   user: UserState,
@@ -136,12 +140,15 @@ export interface QuestProgress {
     readonly current: number
     readonly target: number
   }>
-  /** The end of the present period, or of a quest that does not recur; null: none, or the quest is archived. */
+  /**
+   * The end of the present period, or of a quest that does not recur. Null: no end, or the quest is
+   * archived.
+   */
   readonly periodEndsAt: number | null
   readonly completedAt: number | null
 }
 
-/** All active quests and those that the user has started, in the order of their creation. */
+/** All active quests and all quests that the user has started, in the order of their creation. */
 export const questProgress = (
   user: UserState,
   project: ProjectState,
@@ -162,7 +169,7 @@ const isOver = (quest: Quest, now: number): boolean => {
   return status === "ended" || status === "archived"
 }
 
-/** The user's state in the present period, or the last state once the quest is over. */
+/** The user's state in the present period; once the quest is over, the last state. */
 const standingAt = (
   quest: Quest,
   state: QuestState | undefined,
@@ -213,7 +220,9 @@ export interface StreakProgress {
   /** Days in a row as of now; 0 once it is broken. */
   readonly current: number
   readonly best: number
-  /** The last day that counted, as a date such as `2026-11-01` in the user's zone; null: none yet. */
+  /**
+   * The last day that counted, as a date such as `2026-11-01` in the user's zone; null: none yet.
+   */
   readonly lastDay: string | null
   /** Freezes left. */
   readonly freezes: number
@@ -243,11 +252,11 @@ const showStreak = (
   return { key, ...streakNow(streak, zones, now), best: streak.best, lastDay }
 }
 
-/* The time of the next change of a user by the clock alone, so that idle users need no daily visit. */
+/* The time of the next change of a user by the clock, so that idle users need no daily check. */
 
 /**
- * The time at which a `tick` will next decide facts, epoch milliseconds: past if it would now, infinity for never.
- * Exact for the present definitions; an edit may move it.
+ * The time at which a `tick` will next decide facts, epoch milliseconds: at most `now` if a tick
+ * would now, infinity if never. Exact for the present definitions; an edit may move it.
  */
 export const dueAt = (user: UserState, project: ProjectState, now: number): number => {
   let due = Number.POSITIVE_INFINITY

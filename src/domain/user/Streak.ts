@@ -1,42 +1,48 @@
 /**
- * Streaks: days in a row, each with an event that counts. A streak is a function of its set of days, of the user's time zones
- * and of the freezes: the order in which events arrive does not matter.
+ * Streaks: days in a row, each with an event that counts. A streak is a function of its set of
+ * days, the user's time zones and the freezes. The order in which events arrive does not matter.
  *
- * - The day of an event is the latest local day that the user had reached when it occurred (`userDayAt`): the zone that held then decides,
- *   and a day that was reached does not return. A later change of zone changes no day.
- * - A missed day uses up a freeze and does not count. A streak begins with `initial` freezes and gains one whenever its
- *   days reach a multiple of `everyDays`, up to `max`. More missed days than freezes: the next day begins a new streak.
- * - A day is missed only if it exists: a day that a zone skips, or that the user leaped over by a change of zone, does not. Nor
- *   is a day missed that had begun when the last day ended in its own zone, so a change of zone breaks nothing at once.
- * - Freezes count as the definition had them on each day: an edit changes nothing that was before.
+ * - The day of an event is the latest local day that the user had reached when the event occurred
+ *   (`userDayAt`), by the zone of that time. A day that was reached does not return, and a later
+ *   change of zone changes no day.
+ * - A missed day uses up a freeze and does not count. A streak begins with `initial` freezes and
+ *   gains one whenever its days reach a multiple of `everyDays`, up to `max`. If more days are
+ *   missed than there are freezes, the next day begins a new streak.
+ * - Only days that exist can be missed. A day does not exist if the zone skips it, or if the user
+ *   skips it by a change of zone. A day that had already begun when the last day ended in its own
+ *   zone is not missed either, so a change of zone never breaks a streak at once.
+ * - Each day counts with the freezes that the definition had on that day: an edit does not change
+ *   earlier days.
  *
- * The days are kept as ranges, at most `streakRangesMax`; of older ones only the run that they ended with is kept, and
- * an event of such a day adds nothing.
+ * The days are stored as ranges, at most `streakRangesMax`. Of older ranges the state keeps only
+ * the last run, and an event on such a day adds nothing.
  *
- * Cost: an event of a counted day looks for its range; another one walks all ranges.
+ * Cost: an event on a counted day searches its range; an event on a new day walks all ranges.
  */
 import { limits } from "../../Limits.ts"
 import type { StreakDefinition } from "../project/Project.ts"
 import type { Zone } from "../values/Calendar.ts"
 
-/** The time zones of a user's days, each until a moment, oldest first; the last one has no end. */
+/**
+ * The time zones of a user's days, oldest first. Each holds until `until`; the last one has no end.
+ */
 export type Zones = ReadonlyArray<{ readonly zone: Zone; readonly until: number }>
 
 /** Consecutive days with events. */
 export type DayRange = readonly [first: number, last: number]
 
-/** Days in a row, missed ones that were forgiven included. */
+/** A run: days in a row, in which freezes may have covered missed days. */
 export interface StreakRun {
   readonly first: number
   readonly last: number
   /** The days with an event. */
   readonly days: number
-  /** Freezes left after them. */
+  /** The freezes left after the run. */
   readonly freezes: number
 }
 
 export interface StreakState {
-  /** Oldest first, at least one; no two of them touch. */
+  /** Oldest first, at least one. No two ranges are adjacent. */
   readonly days: ReadonlyArray<DayRange>
   /** The run that the last day belongs to: its first day, its length, and the freezes left. */
   readonly first: number
@@ -44,14 +50,14 @@ export interface StreakState {
   readonly freezes: number
   /** The length of the longest run. */
   readonly best: number
-  /** The end of the days that are kept no more, and the longest run among them. */
+  /** The last run of the dropped days, and the length of their longest run. */
   readonly forgotten?: StreakRun
   readonly bestForgotten?: number
-  /** Whether its break was noted. */
+  /** Whether a record has the break of the streak. */
   readonly broken: boolean
 }
 
-/** The user's day at `ms`: the latest that was reached. */
+/** The user's day at `ms`: the latest day that the user had reached. */
 const userDayAt = (zones: Zones, ms: number): number => {
   let day = Number.NEGATIVE_INFINITY
   for (const { until, zone } of zones) {
@@ -79,13 +85,16 @@ const isMissed = (zones: Zones, day: number, last: number): boolean => {
   if (zone === undefined) return false
   const lastEndsAt = (zoneOfDay(zones, last) ?? zone).startOfDay(last + 1)
   if (zone.startOfDay(day) < lastEndsAt) return false
-  // A move cut it short.
+  // A day that a change of zone ended early is not missed.
   return userDayAt(zones, zone.startOfDay(day + 1) - 1) === day
 }
 
-/** The days missed after `last` and before `day`; more than `most` are not counted. */
+/**
+ * The number of days missed between `last` and `day`. Any result above `most` only means "more than
+ * `most`".
+ */
 const missedBetween = (zones: Zones, last: number, day: number, most: number): number => {
-  // Few days do not exist.
+  // So many days between them that more than `most` must be missed.
   if (day - last - 1 > most + notMissedMax(zones)) return most + 1
   let missed = 0
   for (let between = last + 1; between < day; between++) {
@@ -94,7 +103,10 @@ const missedBetween = (zones: Zones, last: number, day: number, most: number): n
   return missed
 }
 
-/** Each change of zone spares at most two days, and a zone skips one at most. */
+/**
+ * The maximum number of days that are not missed: at most two for each change of zone, one of them
+ * skipped.
+ */
 const notMissedMax = (zones: Zones): number => 2 * zones.length
 
 export interface StreakNow {
@@ -107,7 +119,7 @@ export interface StreakNow {
 /** The last day with an event. */
 export const lastDayOf = ({ days }: StreakState): number => days.at(-1)![1]
 
-/** A streak at `now` (epoch milliseconds), even before a record notes its break. */
+/** A streak at `now` (epoch milliseconds), even before a record has its break. */
 export const streakNow = (streak: StreakState, zones: Zones, now: number): StreakNow => {
   const { broken, freezes, length } = streak
   const missed = missedBetween(zones, lastDayOf(streak), userDayAt(zones, now), freezes)
@@ -116,7 +128,10 @@ export const streakNow = (streak: StreakState, zones: Zones, now: number): Strea
     : { current: length, freezes: freezes - missed }
 }
 
-/** When a streak that is not broken at `now` breaks without further events, epoch milliseconds. */
+/**
+ * The time at which a streak that is unbroken at `now` breaks without further events, epoch
+ * milliseconds.
+ */
 export const streakBreaksAt = (streak: StreakState, zones: Zones, now: number): number => {
   const last = lastDayOf(streak)
   const today = Math.max(userDayAt(zones, now), last)
@@ -126,7 +141,10 @@ export const streakBreaksAt = (streak: StreakState, zones: Zones, now: number): 
   return zones.at(-1)!.zone.startOfDay(day + streak.freezes - missed + 1)
 }
 
-/** The streak with an event of `occurredAt`, decided at `now`; the same object if nothing changes. */
+/**
+ * The streak after an event of `occurredAt` that is decided at `now`. The same object if nothing
+ * changes.
+ */
 export const withEventAt = (
   streak: StreakState | undefined,
   definition: StreakDefinition,
@@ -141,11 +159,11 @@ export const withEventAt = (
   if (streak?.forgotten !== undefined && day <= streak.forgotten.last) return streak
   const next = walked(withDay(known, day), streak, definition, zones)
   if (streak?.broken !== true) return next
-  // A late day mends a broken streak only if the streak then reaches up to now.
+  // A late day repairs a broken streak only if the streak then lasts until now.
   return { ...next, broken: streakNow(next, zones, now).current === 0 }
 }
 
-/** The ranges with one more day, which none of them has. */
+/** The ranges with one more day, which is in none of them. */
 const withDay = (days: ReadonlyArray<DayRange>, day: number): ReadonlyArray<DayRange> => {
   const before = days.filter(([, last]) => last < day)
   const after = days.slice(before.length)
@@ -183,7 +201,7 @@ const walked = (
   }
 }
 
-/** The runs of the days, oldest first; the forgotten one is the first, unless it goes on. */
+/** The runs of the days, oldest first. The first one is the forgotten run, or continues it. */
 export const runsOf = (
   {
     days,
@@ -209,7 +227,7 @@ export const runsOf = (
   return runs
 }
 
-/** Adds days in a row with events, all under the same freezes. */
+/** Adds consecutive days with events, all under the same definition of freezes. */
 const follow = (
   runs: Array<StreakRun>,
   from: number,
@@ -230,7 +248,7 @@ const follow = (
   runs[runs.length - 1] = { first: run.first, last: to, days, freezes }
 }
 
-/** The freezes after the streak has come from `before` to `after` days. */
+/** The freezes after the streak has grown from `before` to `after` days. */
 const gained = (
   { everyDays, max }: StreakDefinition["freezes"],
   freezes: number,

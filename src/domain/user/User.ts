@@ -1,40 +1,46 @@
 /**
- * One user's state. `decide/` decides commands, `record/applyUser.ts` applies facts, `message/UserReply.ts` replies.
+ * The state of one user. `decide/` decides commands, `record/applyUser.ts` applies facts,
+ * `message/UserReply.ts` replies.
  *
- * A state is immutable; it shares unchanged parts with its predecessor, and empty parts with all users.
+ * A state is immutable. It shares unchanged parts with its predecessor, and empty parts with all
+ * users.
  */
 import { type Quest, questPeriodOf, questStatusAt } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
 import type { StreakState, Zones } from "./Streak.ts"
 
-/* A user's state in a quest, and its expiry by the clock. */
+/* Quests. */
 
 export type StepCounts = { readonly [step: string]: number }
 
-/** The events counted for a step. Own members only: a key may be `constructor`. */
+/** The count of a step. It reads only own members, since a key may be `constructor`. */
 export const stepCountOf = (steps: StepCounts | undefined, step: string): number =>
   steps !== undefined && Object.hasOwn(steps, step) ? steps[step]! : 0
 
 /** A user's state in a quest. */
 export interface QuestState {
-  /** The index of the window of a recurring quest that last changed, else 0. */
+  /**
+   * The index of the window of a recurring quest to which this state belongs; 0 for other quests.
+   */
   readonly period: number
-  /** Counts of this period by step key, kept after completion; steps without a count are absent. */
+  /**
+   * The counts of this period by step key, also after completion. A step without a count is absent.
+   */
   readonly steps: StepCounts
   readonly startedAt: number | null
   readonly completedAt: number | null
-  /** Whether it ended before completion. */
+  /** Whether the quest ended before the user completed it. */
   readonly expired: boolean
   /** Completions over all periods. */
   readonly times: number
 }
 
-/** Whether the user has started the quest and neither completed nor missed it. */
+/** Whether the quest is in progress: started, neither completed nor expired. */
 export const isMidway = ({ completedAt, expired, startedAt }: QuestState): boolean =>
   startedAt !== null && completedAt === null && !expired
 
-/** Whether a started quest is over at `now` without completion. */
+/** Whether a quest in progress is over at `now`. `quest`: `undefined` if it no longer exists. */
 export const hasExpired = (
   quest: Quest | undefined,
   state: QuestState,
@@ -53,7 +59,7 @@ export const hasExpired = (
 
 export interface Profile {
   readonly displayName: string | null
-  /** An IANA time zone; null: the project's. */
+  /** An IANA time zone; null: the time zone of the project. */
   readonly timezone: string | null
   readonly attributes: { readonly [name: string]: string | number | boolean }
   /** Hidden from all leaderboards. */
@@ -62,21 +68,28 @@ export interface Profile {
 
 export interface EarnedBadge {
   readonly earnedAt: number
-  /** The target when it was earned; absent for a granted badge. */
+  /** The target of the badge when it was earned; absent for a granted badge. */
   readonly target?: number
 }
 
-/** Uses of a rule with a limit or a cooldown: `[period, times]` of the latest periods, oldest first. */
+/** The uses of a rule with a limit or a cooldown. */
 export interface RuleUse {
+  /** The uses in each of the latest periods, oldest first. */
   readonly periods: ReadonlyArray<readonly [period: number, times: number]>
-  /** The times of the latest and the earliest event that the rule rewarded; states of earlier versions lack the earliest. */
+  /**
+   * The times of the latest and the earliest event that the rule rewarded. States of earlier
+   * versions lack `firstAt`.
+   */
   readonly lastAt: number
   readonly firstAt?: number
-  /** The rule's `countedSince` of these uses. */
+  /** The `countedSince` of the rule when these uses were counted. */
   readonly since?: number
 }
 
-/** The xp of the user's latest window of a kind, and of the window before: needed until the latest is stored. */
+/**
+ * The xp of the user's latest window of a kind, and of the window before, which is needed until the
+ * latest is stored.
+ */
 export interface WindowScores {
   readonly index: number
   readonly xp: number
@@ -86,7 +99,7 @@ export interface WindowScores {
   readonly sequenceBefore: number
 }
 
-/** Times are epoch milliseconds. */
+/** The state of a user. Times are epoch milliseconds. */
 export interface UserState {
   readonly id: string
   /** The sequence of the last record applied. */
@@ -95,14 +108,17 @@ export interface UserState {
   /** The sequence of the record that set `xp`: the user who reached a score first leads the tie. */
   readonly scoreSequence: number
   readonly points: number
-  /** Points spent of those earned and not revoked: `pointsEarned` is the sum of both. */
+  /** The spent points whose source was not revoked. `pointsEarned` is `points + pointsSpent`. */
   readonly pointsSpent: number
   readonly windows: Readonly<Record<WindowKind, WindowScores>>
   readonly profile: Profile
   readonly badges: ReadonlyMap<string, EarnedBadge>
-  /** Events counted, or their sum, for each `action_count` or `action_sum` badge, also after it is earned. */
+  /**
+   * The count or the sum of each `action_count` or `action_sum` badge, also after the badge is
+   * earned.
+   */
   readonly badgeCounts: ReadonlyMap<string, number>
-  /** By badge: the last record up to which a backfill has counted the whole history. */
+  /** By badge: the last record of the history that a backfill has counted. */
   readonly badgeRecounts: ReadonlyMap<string, number>
   readonly quests: ReadonlyMap<string, QuestState>
   /** Completions of all quests. */
@@ -137,7 +153,7 @@ export const noWindows: UserState["windows"] = {
   monthly: noScores,
 }
 
-/** The time zones of a user's days: the user's own, or the project's where the user had none. */
+/** The time zones of a user's days: the user's own, or the project's while the user has none. */
 export const userZones = (user: UserState | undefined, project: ProjectState): Zones => {
   const { pastZones = [], settings } = project
   if (user === undefined) return zoneOf(settings.timezone).alone
@@ -160,8 +176,8 @@ export const userZones = (user: UserState | undefined, project: ProjectState): Z
 }
 
 /**
- * The time zone of the project's days at `at`, as an event of this user sees it. What occurred before the user was first seen counts in
- * the zone of that moment.
+ * The time zone of the project's days for an event of this user that occurred at `at`. An event
+ * from before the user was created counts in the zone of the creation.
  */
 export const projectZoneAt = (
   user: UserState | undefined,
@@ -172,10 +188,13 @@ export const projectZoneAt = (
     ? zoneOf(settings.timezone)
     : zoneOf(zoneAt(pastZones, settings.timezone, Math.max(at, user.createdAt)))
 
-/** The points that the user earned and that were not revoked, spent ones included. */
+/** The points that the user earned and that were not revoked, spent points included. */
 export const pointsEarned = ({ points, pointsSpent }: UserState): number => points + pointsSpent
 
-/** The points spent, after a revocation that lacked some: those had been spent, and are no longer earned. */
+/**
+ * The spent points after a revocation with a `shortfall`: the missing points were spent, and no
+ * longer count as earned.
+ */
 export const spentAfter = (
   { pointsSpent }: Pick<UserState, "pointsSpent">,
   shortfall: { readonly points: number },

@@ -1,19 +1,22 @@
 /**
- * Local days, ISO weeks and months of a time zone. A local day is a number, counted from 1970-01-01; each kind of
- * window has an index that grows by one from window to window, so "next" and "same" are plain arithmetic despite
- * daylight saving.
+ * Local days, ISO weeks and months of a time zone. A local day is the number of days since
+ * 1970-01-01. The windows of a kind have consecutive indexes, so "next" and "same" are integer
+ * arithmetic despite daylight saving.
  *
- * `Temporal` knows the zones but is slow; a `Zone` caches the local days that it found, with their bounds: most
- * lookups are for today, those of late and imported events for an earlier day.
+ * Cost: `Temporal` knows the zones but is slow. A `Zone` therefore caches local days with their
+ * bounds. Most lookups are for today; late and imported events look up earlier days.
  */
 import { limits } from "../../Limits.ts"
 
 export const windowKinds = ["daily", "weekly", "monthly"] as const
 export type WindowKind = (typeof windowKinds)[number]
 
-/** The IANA time zone named `name`, in any case, in its canonical spelling; `undefined` if this machine does not know it. */
+/**
+ * The canonical spelling of the IANA time zone `name`, in any case; `undefined` if this machine
+ * does not know the zone.
+ */
 export const canonicalTimeZone = (name: string): string | undefined => {
-  // Temporal accepts an offset such as `+02:00`, but offsets have no daylight saving.
+  // `Temporal` also accepts an offset such as `+02:00`, which has no daylight saving.
   if (!/^[A-Za-z]/.test(name)) return undefined
   try {
     return Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name).timeZoneId
@@ -22,7 +25,7 @@ export const canonicalTimeZone = (name: string): string | undefined => {
   }
 }
 
-/** Whether two names that `isTimeZone` accepts mean the same zone, as `Asia/Calcutta` and `Asia/Kolkata` do. */
+/** Whether two valid names are the same zone, such as `Asia/Calcutta` and `Asia/Kolkata`. */
 export const isSameTimeZone = (one: string, other: string): boolean => {
   if (one === other) return true
   const moment = Temporal.Instant.fromEpochMilliseconds(0)
@@ -41,10 +44,10 @@ const halfDaysKept = 256
 
 const isWithin = (ms: number, { from, until }: LocalDay): boolean => ms >= from && ms < until
 
-/** The date of a local day as `2026-11-01`. */
+/** The date of a local day, such as `2026-11-01`. */
 export const dateOf = (day: number): string => epoch.add({ days: day }).toString()
 
-/** The local day of a date such as `2026-11-01`; `undefined` for other text. */
+/** The local day of a date such as `2026-11-01`; `undefined` for any other text. */
 export const dayOf = (date: string): number | undefined => {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(date)) return undefined
   try {
@@ -54,7 +57,7 @@ export const dayOf = (date: string): number | undefined => {
   }
 }
 
-/** A local day, with its first moment and that of the next: epoch milliseconds. */
+/** A local day, with its start and the start of the next day in epoch milliseconds. */
 interface LocalDay {
   readonly day: number
   readonly from: number
@@ -63,19 +66,19 @@ interface LocalDay {
 
 export class Zone {
   readonly name: string
-  /** The zone as the only one of a user. */
+  /** The zones of a user who has had only this zone. */
   readonly alone = [{ zone: this as Zone, until: Number.POSITIVE_INFINITY }]
   #latest: LocalDay = { day: 0, from: 0, until: 0 }
   readonly #has = new Map<number, boolean>()
   #hours = { from: 0, until: 0, shift: 0 }
-  /** Cached days, each under a half day of UTC that it covers. */
+  /** Cached days. The slot of a day is a half day of UTC that the day covers. */
   readonly #found: Array<LocalDay | undefined> = []
 
   constructor(name: string) {
     this.name = name
   }
 
-  /** The local day at `ms` (epoch milliseconds): the latest that has begun. */
+  /** The local day at `ms` (epoch milliseconds): the latest day that has begun. */
   dayAt(ms: number): number {
     if (isWithin(ms, this.#latest)) return this.#latest.day
     const place = Math.floor(ms / halfDayMs) & (halfDaysKept - 1)
@@ -94,25 +97,31 @@ export class Zone {
       .toPlainDate()
     const day = epoch.until(date).days
     const next = this.startOfDay(day + 1)
-    // Where daylight saving sets clocks back over midnight, the day before does not return.
+    // If daylight saving sets clocks back over midnight, the day before does not return.
     return ms >= next
       ? { day: day + 1, from: next, until: this.startOfDay(day + 2) }
       : { day, from: this.startOfDay(day), until: next }
   }
 
-  /** When the local day begins, epoch milliseconds: its first moment, also where midnight is skipped. */
+  /**
+   * The start of the local day in epoch milliseconds: its first moment, even if the zone skips
+   * midnight.
+   */
   startOfDay(day: number): number {
     if (day === this.#latest.day && this.#latest.until > 0) return this.#latest.from
     return epoch.add({ days: day }).toZonedDateTime(this.name).epochMilliseconds
   }
 
-  /** How far the hours of the zone begin before those of UTC at `ms`: not 0 where the offset has a part of an hour. */
+  /**
+   * How long before the hours of UTC the hours of the zone begin at `ms`, in milliseconds: 0 unless
+   * the offset has minutes.
+   */
   hourShiftAt(ms: number): number {
     const { from, shift, until } = this.#hours
     if (ms >= from && ms < until) return shift
     const now = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(this.name)
     const next = now.getTimeZoneTransition("next")
-    // A moment of transition begins the span itself.
+    // A transition at this very moment starts the span.
     const before = now.add({ nanoseconds: 1 }).getTimeZoneTransition("previous")
     const offset = Math.round(now.offsetNanoseconds / 1_000_000)
     this.#hours = {
@@ -123,7 +132,7 @@ export class Zone {
     return this.#hours.shift
   }
 
-  /** Whether the zone has this day: some skipped one when they moved over the date line. */
+  /** Whether the zone has this day: a zone that moved over the date line skipped a day. */
   hasDay(day: number): boolean {
     let has = this.#has.get(day)
     if (has === undefined) {
@@ -139,7 +148,7 @@ export class Zone {
     return windowOfDay(kind, this.dayAt(ms))
   }
 
-  /** When a window begins, and when the next one does: epoch milliseconds. */
+  /** The start of a window and the start of the next one, epoch milliseconds. */
   windowBounds(
     kind: WindowKind,
     index: number,
@@ -151,7 +160,10 @@ export class Zone {
   }
 }
 
-/** The index of the window of `kind` that has this local day. 1970-01-01 was a Thursday, in week 0. */
+/**
+ * The index of the window of `kind` that contains this local day. 1970-01-01, a Thursday, was in
+ * week 0.
+ */
 export const windowOfDay = (kind: WindowKind, day: number): number => {
   switch (kind) {
     case "daily":
@@ -168,7 +180,7 @@ export const windowOfDay = (kind: WindowKind, day: number): number => {
   }
 }
 
-// A cache of the last answer: it never changes a result.
+// Caches the last result. It never changes a result.
 let month = { index: 0, from: 0, until: 31 }
 
 /** The first local day of a window. */
@@ -189,7 +201,7 @@ export interface PastZone<Name> {
   readonly until: number
 }
 
-/** The time zone at `at`: one of `past`, oldest first, or the present one. */
+/** The time zone at `at`: one of `past` (oldest first) or `present`. */
 export const zoneAt = <Name>(
   past: ReadonlyArray<PastZone<Name>>,
   present: Name,
@@ -199,7 +211,9 @@ export const zoneAt = <Name>(
   return held === undefined ? present : held.timezone
 }
 
-/** `past` with the zone that held until `until`; the oldest is forgotten where there are too many. */
+/**
+ * `past` and the zone that held until `until`. Beyond `pastZonesMax` the oldest zone is dropped.
+ */
 export const withPastZone = <Name>(
   past: ReadonlyArray<PastZone<Name>> | undefined,
   timezone: Name,

@@ -1,7 +1,7 @@
 /**
- * Every error that a caller can receive, in one table: stable code, HTTP status, title.
- * An error travels as plain data, so that it can be journaled (a kept idempotent reply) and, later,
- * sent between machines. Texts never repeat a secret.
+ * Every error that a caller can receive: its stable code, HTTP status and title. An error is plain
+ * data, so the journal can store it (the kept reply of an Idempotency-Key). Its texts never contain
+ * a secret.
  */
 import { Result } from "effect"
 
@@ -64,7 +64,10 @@ export const errorKinds = {
 
 export type ErrorCode = keyof typeof errorKinds
 
-/** One fault of a request. `pointer` is a JSON Pointer into the body, or `query/limit`, `path/id`, `header/idempotency-key`. */
+/**
+ * A fault of a request. `pointer` is a JSON Pointer into the body, or such as `query/limit`,
+ * `path/id`, `header/idempotency-key`.
+ */
 export interface Fault {
   readonly pointer: string
   readonly code: string
@@ -72,8 +75,9 @@ export interface Fault {
 }
 
 /**
- * A refusal: it changed nothing. `retryAfterSeconds` becomes the header `Retry-After`. `Code` narrows the codes that it
- * may have, so that the compiler compares them with those that an endpoint declares.
+ * A refusal, which changed nothing. `retryAfterSeconds` becomes the header field `Retry-After`.
+ * `Code` narrows the codes, so that the compiler checks them against the codes that an endpoint
+ * declares.
  */
 export interface LaurelError<Code extends ErrorCode = ErrorCode> {
   readonly _tag: "LaurelError"
@@ -81,9 +85,9 @@ export interface LaurelError<Code extends ErrorCode = ErrorCode> {
   readonly detail: string
   readonly errors?: ReadonlyArray<Fault>
   readonly retryAfterSeconds?: number
-  /** With `insufficient_points`: the user's points. */
+  /** The user's points. Only with `insufficient_points`. */
   readonly balance?: number
-  /** This repeats the first answer to the same Idempotency-Key. */
+  /** The error is the kept reply of an Idempotency-Key. */
   readonly replayed?: boolean
 }
 
@@ -93,7 +97,7 @@ export const laurelError = <Code extends ErrorCode>(
   more?: Pick<LaurelError, "balance" | "errors" | "retryAfterSeconds">,
 ): LaurelError<Code> => ({ _tag: "LaurelError", code, detail, ...more })
 
-/** Refuses input with all of its faults. */
+/** The refusal of an invalid request, with all of its faults. */
 export const invalidRequest = (errors: ReadonlyArray<Fault>): LaurelError<"invalid_request"> =>
   laurelError(
     "invalid_request",

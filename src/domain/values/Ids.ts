@@ -1,6 +1,6 @@
 /**
- * The formats of ids. Callers' ids are compared code point by code point, without Unicode normalisation or case
- * folding. Laurel's own ids have a prefix for their kind (`evt_`, `qst_`…).
+ * The formats of ids. Callers' ids are compared code point by code point, without Unicode
+ * normalisation or case folding. Laurel's own ids have a prefix for their kind (`evt_`, `qst_`…).
  */
 import { limits } from "../../Limits.ts"
 
@@ -15,15 +15,19 @@ export const characterCount = (text: string): number => {
 }
 
 /**
- * The fault of `text` as an id that a caller chose, or `undefined`: a name that can be a segment of a URL's path. Parsers of
- * URLs resolve the segments `.` and `..`, also with their dots percent-encoded, and change no other one.
+ * The fault of `text` as an id that a caller chose, or `undefined`: a name that can be a segment of
+ * a URL's path. Parsers of URLs resolve the segments `.` and `..`, also with their dots
+ * percent-encoded, and change no other one.
  */
 export const callerIdFault = (text: string): string | undefined =>
   text === "." || text === ".."
     ? "must not be . or .., which URLs cannot hold"
     : nameFault(text, limits.idCharactersMax)
 
-/** The fault of `text` as a name, or `undefined`: 1 to `charactersMax` characters, no control characters, well-formed Unicode. */
+/**
+ * The fault of `text` as a name, or `undefined`: 1 to `charactersMax` characters, no control
+ * characters, well-formed Unicode.
+ */
 export const nameFault = (text: string, charactersMax: number): string | undefined => {
   if (text.length === 0) return "must not be empty"
   if (
@@ -84,16 +88,16 @@ const timeDigits = 9
 type RecordPrefix = "evt" | "rwd" | "spd" | "msg" | "dlv"
 
 /**
- * Laurel's id of the event, reward or spend of a record, such as `evt_0mi8k3f2a4c92`: time and sequence of the record in
- * base 36, so no index is needed to find it. The time distinguishes records whose sequence was used twice, before and
- * after a restore to an earlier point.
+ * Laurel's id of the event, reward or spend of a record, such as `evt_0mi8k3f2a4c92`: time and
+ * sequence of the record in base 36, so no index is needed to find it. The time distinguishes
+ * records whose sequence was used twice, before and after a restore to an earlier point.
  */
 export const recordId = (prefix: RecordPrefix, record: RecordName): string =>
   [prefix, recordDigits(record)].join("_")
 
 /**
- * The common part of a record's ids. Joined, not concatenated: `JSON.stringify` leaves its fast path for a value that
- * contains a V8 rope or sliced string.
+ * The common part of a record's ids. Joined, not concatenated: `JSON.stringify` leaves its fast
+ * path for a value that contains a V8 rope or sliced string.
  */
 export const recordDigits = ({ at, sequence }: RecordName): string => {
   if (at !== latestAt) {

@@ -1,14 +1,15 @@
 /**
- * The fault of an event's or quest's metadata. The walk is at most `metadataDepthMax` levels deep, so nesting cannot
- * overflow the stack, and ends at the first fault.
+ * Checks the metadata of an event or a quest. The walk is at most `metadataDepthMax` levels deep,
+ * so nesting cannot overflow the stack, and it stops at the first fault.
  *
- * Most metadata is far below its limit, so a first walk adds up an upper bound of its JSON bytes. If the bound exceeds
- * the limit, a second walk adds up a lower bound and ends once that exceeds it, too. Metadata that passes is small, and
- * is encoded for an exact count.
+ * Cost: most metadata is far smaller than the limit, so the first walk sums an upper bound of its
+ * JSON bytes. If the bound exceeds the limit, a second walk sums a lower bound and stops when the
+ * lower bound exceeds the limit. Only metadata between the two bounds is encoded for an exact
+ * count.
  */
 import { limits } from "../../Limits.ts"
 
-/** A JSON object sent by a caller. */
+/** A JSON object of a caller. */
 export type Metadata = { readonly [key: string]: unknown }
 
 interface MetadataFault {
@@ -29,13 +30,13 @@ const malformed: MetadataFault = {
   detail: "must be well-formed Unicode",
 }
 
-/** `JSON.parse` makes Infinity of it, which JSON cannot hold. */
+/** `JSON.parse` turns such a number into Infinity, which JSON cannot hold. */
 const infinite: MetadataFault = {
   code: "out_of_range",
   detail: "must not contain numbers beyond ±1.8e308",
 }
 
-/** The fault of `metadata`, an object that `JSON.parse` made; `undefined` if it has none. */
+/** The fault of `metadata`, an object from `JSON.parse`; `undefined` if it has none. */
 export const metadataFault = (metadata: object): MetadataFault | undefined => {
   const walk = new Walk(mostBytes)
   walk.object(metadata, 1)
@@ -48,8 +49,9 @@ export const metadataFault = (metadata: object): MetadataFault | undefined => {
 }
 
 /**
- * JSON bytes of a code unit of text, of a scalar (number, `true`, `false`, `null`), and of a pair of brackets: two, or
- * one in the lower bound, since n values have n − 1 commas.
+ * The JSON bytes of a code unit of text, of a scalar (number, `true`, `false`, `null`) and of a
+ * pair of brackets. A pair counts one byte in the lower bound, because the walk counts a comma for
+ * each of n values, which have n − 1 commas.
  */
 interface Weights {
   readonly brackets: number

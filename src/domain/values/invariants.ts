@@ -1,11 +1,12 @@
 /**
  * Assertions of invariants whose breach would cost data. They are always on.
  *
- * Each invariant is asserted in pairs: where a command is decided (`decide/`), and where its record is applied to the
- * state (`record/`). The engine applies a record before it appends it to the journal, and again whenever it reads it
- * back. A breach throws `BrokenInvariant`. On the way to the journal the actor fails: its caller gets
- * `internal_error`, nothing is written, and the actor restarts from its durable state. On the way back the state is
- * not loaded, so no command is decided on it.
+ * Each invariant is asserted in pairs: where a command is decided (`decide/`), and where its record
+ * is applied to the state (`record/`). The engine applies a record before it appends it to the
+ * journal, and again whenever it reads it back. A breach throws `BrokenInvariant`. On the way to
+ * the journal the actor fails: its caller gets `internal_error`, nothing is written, and the actor
+ * restarts from its durable state. On the way back the state is not loaded, so no command is
+ * decided on it.
  *
  * Cost: a few comparisons of numbers. Nothing is allocated unless an assertion fails.
  */
@@ -26,7 +27,9 @@ export const assertAfter = (sequence: number, last: number): void => {
   throw new BrokenInvariant(`Record ${sequence} does not come after record ${last}`)
 }
 
-/** A window closes once, and after all earlier windows of its kind: a closed board never changes. */
+/**
+ * A window closes once, and after all earlier windows of its kind: a closed board never changes.
+ */
 export const assertCloses = (kind: string, index: number, closedThrough: number): void => {
   if (Number.isSafeInteger(index) && index > closedThrough) return
   throw new BrokenInvariant(`The ${kind} window ${index} would close after window ${closedThrough}`)

@@ -1,11 +1,11 @@
 /**
- * Times in ISO 8601: as replies and messages show them, in UTC with milliseconds, and as callers write them, with a date, a
- * time and a zone.
+ * Times in ISO 8601. Replies and messages have them in UTC with milliseconds. Callers write them
+ * with a date, a time and a zone.
  */
 
 /**
- * Epoch milliseconds as text. `Date` formats with the C library, a third of a microsecond or more a time, and the times of
- * one reply lie close together: so the texts of the last day, second and time are kept.
+ * Epoch milliseconds as text. `Date` needs a third of a microsecond or more to format a time. The
+ * times of a reply are close together, so the texts of the last day, second and time are cached.
  */
 export const isoTime = (ms: number): string => {
   if (ms === lastMs) return lastText
@@ -14,13 +14,13 @@ export const isoTime = (ms: number): string => {
     textOfSecond = secondText(second)
     lastSecond = second
   }
-  // Joined, not concatenated (`recordDigits`).
+  // `join` returns a flat string, concatenation a rope (`recordDigits`).
   lastText = [textOfSecond, digits3[Math.floor(ms - second * 1_000)], "Z"].join("")
   lastMs = ms
   return lastText
 }
 
-/** The text of a second, with the dot behind it. */
+/** The text of a second, up to and including the dot. */
 const secondText = (second: number): string => {
   const day = Math.floor(second / 86_400)
   if (day !== lastDay) {
@@ -50,21 +50,24 @@ let textOfSecond = ""
 let lastMs = Number.NaN
 let lastText = ""
 
-/** `isoTime` of an optional time. */
+/** `isoTime`, or null for null. */
 export const isoTimeOrNull = (ms: number | null): string | null =>
   ms === null ? null : isoTime(ms)
 
 const form =
   /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:\.\d{1,9})?)?(?:Z|[+-](\d{2}):(\d{2}))$/
 
-/** Epoch milliseconds of a time such as `2026-11-01T09:30:00+01:00`; `undefined` for all else. */
+/**
+ * The epoch milliseconds of a time such as `2026-11-01T09:30:00+01:00`; `undefined` for any other
+ * text.
+ */
 export const parseIsoTime = (text: string): number | undefined => {
   const parts = form.exec(text)
   if (parts === null) return undefined
   const [year, month, day, hour, minute, second, zoneHour, zoneMinute] = parts
     .slice(1)
     .map((part) => Number(part ?? 0))
-  // `Date.parse` takes 30 February for 2 March.
+  // `Date.parse` would read 30 February as 2 March.
   const possible =
     month! >= 1 &&
     month! <= 12 &&
