@@ -1,6 +1,7 @@
 /**
- * The settings of the bucket of archives. Its server and credentials are in the variables that programs for S3 share, which
- * may be set for others: their values are judged only where there is a bucket.
+ * The settings of the bucket for archives. Its server and its credentials are in the variables that
+ * all S3 programs share. These may be set for another program, so their values are checked only if
+ * a bucket is set.
  */
 import { Result } from "effect"
 import type { BucketPlace } from "../storage/bucket/bucketErrors.ts"
@@ -55,7 +56,7 @@ export const bucketSettings = {
 
 type BucketConfig = ValuesOf<typeof bucketSettings>
 
-/** The faults of the shared variables where a bucket is set, a line each. */
+/** The faults of the shared variables, one line each. None if no bucket is set. */
 export const bucketFaults = (config: BucketConfig): ReadonlyArray<string> => {
   if (config.archiveBucket === undefined) return []
   const { bucketEndpoint, bucketRegion } = config
@@ -64,7 +65,7 @@ export const bucketFaults = (config: BucketConfig): ReadonlyArray<string> => {
     const { variable } = bucketSettings[name]
     const text = config[name]
     if (text === "" && !isOptional) faults.push(`LAUREL_ARCHIVE_BUCKET needs ${variable}.`)
-    // They are sent in header fields: the error of another character would quote the value.
+    // Header fields hold the credentials. The error about another character would quote the secret.
     else if (!/^[!-~]{0,8192}$/.test(text)) {
       faults.push(`${variable} must have visible ASCII characters, without spaces.`)
     }
@@ -86,7 +87,7 @@ const credentials = [
   ["bucketToken", true],
 ] as const
 
-/** The bucket of archives, with credentials. */
+/** The bucket for archives, with its credentials; `undefined` if none is set. */
 export const bucketOf = (config: BucketConfig): BucketPlace | undefined =>
   config.archiveBucket && {
     ...config.archiveBucket,

@@ -1,6 +1,6 @@
 /**
- * The settings of a server: name, default, parser and meaning of each. Only this file reads environment variables.
- * An empty variable counts as unset. All faults are reported together.
+ * The settings of a server: for each its variable, default, parser and meaning. Only this file
+ * reads environment variables. An empty variable counts as unset. All faults are reported together.
  */
 import path from "node:path"
 import { Result } from "effect"
@@ -269,7 +269,10 @@ const settings = {
 
 /** The configuration. Times are milliseconds. */
 export interface Config extends ValuesOf<typeof settings> {
-  /** In a cluster: the partition whose data directory and archives these are, in those of the process (`Config.ts`). */
+  /**
+   * Only in a cluster: the partition that this configuration belongs to, and the configuration of
+   * the whole process.
+   */
   readonly partition?: { readonly number: number; readonly whole: Config }
 }
 
@@ -282,10 +285,10 @@ export interface ConfigReading {
 
 export type Environment = { readonly [variable: string]: string | undefined }
 
-/** Variables of commands that ask the API of a server; they set nothing of a server. */
+/** The variables of commands that call the API of a server. They are no settings of a server. */
 export const commandVariables = { key: "LAUREL_KEY", url: "LAUREL_URL" } as const
 
-/** Reads the configuration from `environment`, by default the process's own. */
+/** Reads the configuration from `environment`, by default the environment of the process. */
 export const readConfig = (environment: Environment = process.env): ConfigReading => {
   const values: Record<string, unknown> = {}
   const faults: Array<string> = []
@@ -311,7 +314,7 @@ export const readConfig = (environment: Environment = process.env): ConfigReadin
   }
 }
 
-/** Whether `environment` sets it. */
+/** Whether `environment` has the setting `name`. */
 export const isGiven = (
   name: keyof typeof settings,
   environment: Environment = process.env,
@@ -322,15 +325,17 @@ const givenText = (variable: string, environment: Environment): string | undefin
   return text === "" ? undefined : text
 }
 
-/** The folder of archives. */
+/** The directory of archives. */
 export const archivesIn = ({ archiveDirectory, dataDirectory }: Config): string =>
   archiveDirectory === "" ? path.join(dataDirectory, "archive") : archiveDirectory
 
-/** Archives in the data directory alone would be lost with it. */
+/**
+ * Whether archives are also outside of the data directory. Otherwise they would be lost with it.
+ */
 export const isKeptElsewhere = ({ archiveBucket, archiveDirectory }: Config): boolean =>
   archiveBucket !== undefined || archiveDirectory !== ""
 
-/** The archives that are kept. */
+/** How many archives are kept. */
 export const retentionOf = ({
   archivesDaily: daily,
   archivesHourly: hourly,
@@ -339,15 +344,17 @@ export const retentionOf = ({
   daily,
 })
 
-/** The longest time that scheduled archives are kept, milliseconds. */
+/** The maximum age of scheduled archives, milliseconds. */
 export const archivesKeptMsOf = (config: Config): number =>
   config.archiveIntervalMs === null
     ? 0
     : archiveKeptMs(retentionOf(config), config.archiveIntervalMs)
 
 /**
- * The longest time that journal and archives keep erased data, milliseconds; archives on demand are not counted. In a cluster also
- * the journal in PostgreSQL, which goes once archives elsewhere have it, and copies that were set aside. `null`: it stays.
+ * The maximum time for which the journal and the archives keep erased data, milliseconds. Archives
+ * on demand do not count. In a cluster, the journal in PostgreSQL counts, which is pruned once
+ * archives outside of the data directory have it, and copies that were set aside. `null`:
+ * PostgreSQL keeps the data without limit.
  */
 export const erasureMsOf = (config: Config): number | null => {
   const { archiveIntervalMs, snapshotIntervalMs } = config
@@ -356,7 +363,7 @@ export const erasureMsOf = (config: Config): number | null => {
   const lagMs = 4 * Math.max(limits.journalHeartbeatMs, snapshotIntervalMs)
   const journalMs = limits.journalSegmentMs + limits.journalRetentionMs
   const archivesMs = archivesKeptMsOf(config)
-  // PostgreSQL keeps what the newest archive but one does not have.
+  // PostgreSQL keeps the records that the second newest archive does not have.
   const postgresMs = isClustered ? 3 * (archiveIntervalMs ?? 0) + lagMs : 0
   const leftoverMs = isClustered ? limits.leftoverKeptMs + limits.leftoverSweepMs : 0
   const bucketMs =
@@ -365,15 +372,16 @@ export const erasureMsOf = (config: Config): number | null => {
   return Math.max(limits.erasureMs, keptMs + leftoverMs + lagMs)
 }
 
-/** All settings with their defaults, a line or two each, for `laurel serve --help`. */
+/** All settings with their defaults and meanings, for `laurel serve --help`. */
 export const describeSettings = (): string =>
   Object.values(settings)
     .map(({ fallback, meaning, variable }) => `  ${variable}=${fallback}\n      ${meaning}`)
     .join("\n")
 
 /*
- * The configuration of a partition: its data directory is a folder in that of the cluster. The archives of the first partition
- * are where they are without a cluster; those of another have a folder of their own there, and a prefix in the bucket.
+ * The configuration of a partition. Its data directory is a folder in the data directory of the
+ * process. The archives of the first partition are at the same place as without a cluster. Any
+ * other partition has its own folder there, and its own prefix in the bucket.
  */
 
 export const partitionsName = "partitions"
@@ -381,7 +389,10 @@ export const partitionsName = "partitions"
 const partitionIn = (folder: string, number: number): string =>
   path.join(folder, partitionsName, String(number))
 
-/** `config` is that of the process, or of any partition. */
+/**
+ * The configuration of partition `number`. `config` is the configuration of the process or of any
+ * partition.
+ */
 export const ofPartition = (config: Config, number: number): Config => {
   const whole = config.partition?.whole ?? config
   const { archiveBucket, archiveDirectory, dataDirectory } = whole
@@ -401,14 +412,17 @@ export const ofPartition = (config: Config, number: number): Config => {
   }
 }
 
-/** The partition of a configuration; the first one without a cluster. */
+/** The partition of a configuration; without a cluster, the first one. */
 export const partitionNumber = ({ partition }: Config): number =>
   partition?.number ?? firstPartition
 
-/** Interval of the heartbeats while nothing is written: a server opens its partitions together, and each has another one. */
+/**
+ * The interval of the heartbeats of an idle partition. It differs by partition, so that their
+ * heartbeats do not coincide.
+ */
 export const heartbeatMsOf = (config: Config): number =>
   limits.journalHeartbeatMs - (partitionNumber(config) - 1) * limits.partitionHeartbeatStepMs
 
-/** The directory of a server of the cluster, which has a data directory for each partition. */
+/** The directory of a server of the cluster. It has the data directories of the partitions. */
 export const clusterDirectory = ({ dataDirectory, partition }: Config): string =>
   path.resolve(partition?.whole.dataDirectory ?? dataDirectory)

@@ -1,4 +1,7 @@
-/** Parsers of settings: each returns the value of a variable's text, or the rule that the text breaks. */
+/**
+ * The parsers of settings. A parser returns the value of a variable's text, or the rule that the
+ * text breaks.
+ */
 import { isIP } from "node:net"
 import { Duration, type LogLevel, Option, Result } from "effect"
 import { AddressRanges } from "../accounts/AddressRanges.ts"
@@ -60,8 +63,8 @@ export const folder: Parse<string> = (text) =>
 export const anyText: Parse<string> = (text) => Result.succeed(text)
 
 /**
- * A bucket, and what all keys begin with, which ends with a slash if there is any. Other characters than these are encoded by
- * servers and clients in different ways.
+ * A bucket and a prefix of all keys, which is empty or ends with a slash. Servers and clients
+ * encode other characters in different ways, so the prefix may not have them.
  */
 export const bucketAddress: Parse<
   { readonly bucket: string; readonly prefix: string } | undefined
@@ -80,7 +83,7 @@ export const bucketAddress: Parse<
       )
 }
 
-/** Milliseconds of a duration such as `30 seconds`. */
+/** A duration such as `30 seconds`, as milliseconds. */
 export const duration =
   (minMs: number, maxMs: number): Parse<number> =>
   (text) => {
@@ -112,7 +115,7 @@ export const cidrs: Parse<AllowedRanges> = (text) => {
   }
 }
 
-/** `undefined` for none. */
+/** Addresses and ranges; `undefined` for an empty text. */
 export const addressRanges: Parse<AddressRanges | undefined> = (text) => {
   if (text === "") return Result.succeed(undefined)
   const ranges = text.split(",").map((part) => normalCidr(part.trim()))
@@ -130,7 +133,10 @@ export const webAddress: Parse<string | undefined> = (text) => {
     : Result.fail("must be an http or https URL without credentials, such as http://127.0.0.1:4318")
 }
 
-/** Those of libpq, but for `allow` and `prefer`: a server that takes either takes no encryption as well. */
+/**
+ * The modes of libpq except `allow` and `prefer`, which also accept a connection without
+ * encryption.
+ */
 const sslModes = ["disable", "require", "verify-ca", "verify-full"]
 
 /** The address of a PostgreSQL database. */
@@ -145,11 +151,14 @@ export const postgresAddress: Parse<string | undefined> = (text) => {
     return Result.fail(`must have an sslmode of ${sslModes.join(", ")}`)
   }
   return mode === "verify-ca" && !url.searchParams.has("sslrootcert")
-    ? Result.fail("must have an sslrootcert where its sslmode is verify-ca")
+    ? Result.fail("must have an sslrootcert if its sslmode is verify-ca")
     : Result.succeed(text)
 }
 
-/** Header fields in OpenTelemetry's form: `name=value`, comma-separated, values percent-encoded. */
+/**
+ * Header fields in the form of OpenTelemetry: `name=value`, comma-separated, values
+ * percent-encoded.
+ */
 export const headerFields: Parse<Readonly<Record<string, string>>> = (text) => {
   const fields: Array<readonly [string, string]> = []
   for (const part of text === "" ? [] : text.split(",")) {
@@ -201,7 +210,7 @@ export interface Setting<A> {
   readonly fallback: string
   readonly parse: Parse<A>
   readonly meaning: string
-  /** Its value is never shown. */
+  /** Whether the value must never be shown. */
   readonly secret?: boolean
 }
 

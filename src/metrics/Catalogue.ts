@@ -1,14 +1,14 @@
 /**
- * Every metric of the service: its kind, its labels and its help, after Prometheus' conventions (base units, `_total` for
- * counters). `README.md` beside this file has the same table; a test compares both with a running server. Labels have
- * few, known values, never ids.
+ * Every metric of the server: its type, its labels and its help, after the conventions of
+ * Prometheus (base units, `_total` for counters). `README.md` in this folder has the same table; a
+ * test compares both with a running server. Labels have few, known values, never ids.
  */
 
 /** Buckets for the duration of a request. */
 const requestSeconds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ]
-/** Buckets for the duration of a step that occupies the disk or the event loop. */
+/** Buckets for the duration of a step that uses the disk or blocks the event loop. */
 const stepSeconds = [
   0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30,
 ]
@@ -17,7 +17,9 @@ const longTurnSeconds = [0.0075, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
 const powersOfFour = (from: number, count: number): ReadonlyArray<number> =>
   Array.from({ length: count }, (_, index) => from * 4 ** index)
 
-/** How the numbers of several parts of a process are one: `largest` without regard to the sign. */
+/**
+ * How the values of several parts of a process are combined. `largest` compares absolute values.
+ */
 export type Combined = "sum" | "largest" | "smallest"
 
 export interface MetricKind {
@@ -26,7 +28,7 @@ export interface MetricKind {
   readonly help: string
   /** Upper bounds of a histogram's buckets, ascending, without the unbounded last one. */
   readonly bounds?: ReadonlyArray<number>
-  /** Absent: `sum`. */
+  /** Default: `sum`. */
   readonly combined?: Combined
 }
 
@@ -34,7 +36,7 @@ const counter = <const Labels extends ReadonlyArray<string>>(help: string, ...la
   ({ type: "counter", labels, help }) as const
 const gauge = <const Labels extends ReadonlyArray<string>>(help: string, ...labels: Labels) =>
   ({ type: "gauge", labels, help }) as const
-/** Gauges that are not added up. */
+/** Gauges whose values are not summed. */
 const largest = <const Labels extends ReadonlyArray<string>>(help: string, ...labels: Labels) =>
   ({ ...gauge(help, ...labels), combined: "largest" }) as const
 const smallest = <const Labels extends ReadonlyArray<string>>(help: string, ...labels: Labels) =>

@@ -1,24 +1,25 @@
 /**
- * Long turns of the event loop, by cause. While a turn lasts no request is read and no reply is sent, so a long turn is the
- * latency of every request that waits; this histogram names the code to shorten.
+ * Long turns of the event loop, by cause. During a turn the server reads no request and sends no
+ * reply, so a long turn delays every waiting request. This histogram names the code to shorten.
  *
- * - Background work names its turns itself: `markTurn(cause)` at the start of a turn, or of the part of a turn that it
- *   takes. The turn ends with the callback that it stands in, which `process.nextTick` notices. The first cause of a turn
- *   counts, so work that calls other work keeps its name.
- * - `other` is the part of a late timer's delay that no named turn explains: requests, commits, work that names
- *   nothing. A turn of more than the timer's interval is always seen, a shorter one by chance, and both without the time
- *   before the timer was due.
- * - Garbage collections are causes of their own. Their time is taken out of the turns that they interrupted. V8 reports a
- *   collection some turns after it, so a turn is counted two ticks after its end.
- * - Turns under `longTurnMs` are forgotten.
+ * - Background work names its turns: it calls `markTurn(cause)` at the start of a turn, or of its
+ *   part of a turn. The turn ends with the present callback, which `process.nextTick` observes. The
+ *   first cause of a turn counts, so work that calls other work keeps its cause.
+ * - `other` is the delay of a late timer that no named turn explains: requests, commits, unnamed
+ *   work. A turn longer than the timer's interval is always observed, a shorter turn by chance. The
+ *   time before the timer was due does not count.
+ * - Garbage collections are causes of their own. Their time is subtracted from the turns that they
+ *   interrupted. V8 reports a collection some turns later, so a turn is counted two ticks after its
+ *   end.
+ * - Turns shorter than `longTurnMs` are ignored.
  *
- * The event loop is one per thread, and so is the observer: `markTurn` reaches it without being handed through every
- * room. Cost of a mark: about 1 µs, once per turn of background work; requests mark nothing.
+ * There is one event loop and one observer per thread, so `markTurn` is a global function. Cost of
+ * a mark: about 1 µs, once per turn of background work. Requests mark nothing.
  */
 import { limits } from "../Limits.ts"
 import type { Histogram } from "./Metrics.ts"
 
-/** Causes that mark their own turns. */
+/** The causes of named turns. */
 const markedCauses = [
   "snapshot",
   "database",
@@ -39,10 +40,10 @@ interface Span {
   readonly to: number
 }
 
-/** All times are milliseconds of `performance.now()`. */
+/** Counts long turns. All times are milliseconds of `performance.now()`. */
 export class LongTurns {
   readonly #histograms: Readonly<Record<TurnCause, Histogram>>
-  /** Of the last ticks, not counted yet. */
+  /** The turns and collections of the last ticks, which are not counted yet. */
   #turns: Array<Span> = []
   #collections: Array<Span> = []
   #tickAt = 0
@@ -52,7 +53,7 @@ export class LongTurns {
     this.#histograms = histograms
   }
 
-  /** A named turn, or one that made a timer late. */
+  /** Adds a named turn, or a turn that delayed a timer. */
   turn(cause: MarkedCause | "other", from: number, to: number): void {
     if (to - from >= limits.longTurnMs) this.#turns.push({ cause, from, to })
   }
@@ -62,13 +63,16 @@ export class LongTurns {
     this.#count(cause, to - from)
   }
 
-  /** Counts the turns that ended before the last tick but one. A tick is in no turn, so none overlaps one that is left. */
+  /**
+   * Counts the turns that ended before the tick before the last one. No turn spans a tick, so the
+   * remaining turns overlap none of them.
+   */
   tick(now: number): void {
     const through = this.#tickBeforeAt
     const isOver = ({ to }: Span) => to <= through
     const over = this.#turns.filter(isOver)
     for (const turn of over) {
-      // A collection in a named turn is taken out with that turn.
+      // The time of a named turn includes its collections, so they are not subtracted twice.
       const named = turn.cause === "other" ? over.filter(({ cause }) => cause !== "other") : []
       const inside = this.#collections.filter((span) => !named.some((one) => isWithin(span, one)))
       let ms = turn.to - turn.from
@@ -95,12 +99,12 @@ let observer: LongTurns | undefined
 let marked: MarkedCause | undefined
 let markedAt = 0
 
-/** Marked turns of this thread go to `turns` from now on; `undefined`: nowhere. */
+/** From now on, `turns` gets the named turns of this thread; with `undefined`, nobody does. */
 export const observeTurns = (turns: LongTurns | undefined): void => {
   observer = turns
 }
 
-/** From here to the end of this turn, the event loop works for `cause`, unless another cause was marked before. */
+/** Names `cause` as the cause of the rest of this turn, unless the turn already has a cause. */
 export const markTurn = (cause: MarkedCause): void => {
   if (observer === undefined || marked !== undefined) return
   marked = cause

@@ -1,4 +1,4 @@
-/** Metrics of the process: memory, CPU, delay of the event loop. */
+/** The metrics of the process: memory, CPU time, delay of the event loop, garbage collection. */
 import { constants, PerformanceObserver } from "node:perf_hooks"
 import { Effect, type Scope } from "effect"
 import { commitOf, version } from "../Build.ts"
@@ -65,7 +65,7 @@ const observeCollections = (
             }
             const histogram = byKind.get(detail.kind) ?? other
             histogram.observe(duration / 1_000)
-            // Steps of a major collection have kinds of their own.
+            // The steps of a major collection have other kinds.
             const isMinor = detail.kind === constants.NODE_PERFORMANCE_GC_MINOR
             turns.collection(isMinor ? "gc_minor" : "gc_major", startTime, startTime + duration)
           }

@@ -1,6 +1,7 @@
 /**
- * Events of the last minute, from the counters and the histogram that `/metrics` shows: their numbers as of some moments are
- * kept, and the newest are compared with the oldest. Nothing is added to the path of an event.
+ * The events of the last minute, from the counters and the histogram that `/metrics` shows. It
+ * keeps samples of their numbers and compares the present numbers with the oldest sample. It adds
+ * nothing to the path of an event.
  */
 import { Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
@@ -8,11 +9,14 @@ import { catalogue } from "./Catalogue.ts"
 import type { Metrics } from "./Metrics.ts"
 
 export interface RecentState {
-  /** The time that the numbers are about: since the start at first, then about a minute. */
+  /** The period of the numbers: at first the time since the start, later about a minute. */
   readonly seconds: number
-  /** Events that were tracked, alone and in batches. */
+  /** Tracked events per second, single events and events in batches. */
   readonly eventsPerSecond: number
-  /** Half of the single events, and 99 %, were answered within; `undefined`: none came, infinite: beyond all buckets. */
+  /**
+   * The median and the 99th percentile of the reply time of single events. `undefined`: no events;
+   * infinite: beyond all buckets.
+   */
   readonly p50Ms: number | undefined
   readonly p99Ms: number | undefined
 }
@@ -32,7 +36,7 @@ export class RecentEvents {
   /** Oldest first. */
   readonly #samples: Array<Sample>
 
-  /** `nowMs` is a clock that never goes back. */
+  /** `nowMs` is a monotonic clock. */
   constructor(metrics: Metrics, nowMs: () => number) {
     this.#metrics = metrics
     this.#nowMs = nowMs
@@ -47,7 +51,7 @@ export class RecentEvents {
     }
   }
 
-  /** Keeps the numbers of now; to be called every `recentSampleMs`. */
+  /** Keeps a sample of the present numbers. The owner calls it every `recentSampleMs`. */
   sample(): void {
     this.#samples.push(this.#now())
     if (this.#samples.length > limits.recentSamplesMax) this.#samples.shift()
@@ -67,7 +71,10 @@ export class RecentEvents {
   }
 }
 
-/** The quantile of a histogram as Prometheus estimates it: evenly spread within its bucket. */
+/**
+ * The quantile of a histogram, estimated as Prometheus does: observations are evenly spread within
+ * a bucket.
+ */
 const quantileMs = (counts: Float64Array, quantile: number): number | undefined => {
   const wanted = quantile * counts.reduce((sum, count) => sum + count, 0)
   if (wanted === 0) return undefined
@@ -83,7 +90,7 @@ const quantileMs = (counts: Float64Array, quantile: number): number | undefined 
   return Number.POSITIVE_INFINITY
 }
 
-/** Samples until the scope closes. */
+/** Takes samples until the scope closes. */
 export const observeRecentEvents = (
   metrics: Metrics,
 ): Effect.Effect<RecentEvents, never, Scope.Scope> =>
