@@ -190,7 +190,7 @@ describe("The configuration", () => {
     for (const [query, words] of [
       ["sslmode=prefer", "must have an sslmode of disable, require, verify-ca, verify-full"],
       ["sslmode=Require", "must have an sslmode of"],
-      ["sslmode=verify-ca", "must have an sslrootcert where its sslmode is verify-ca"],
+      ["sslmode=verify-ca", "must have an sslrootcert if its sslmode is verify-ca"],
     ]) {
       expect(faultsOf({ LAUREL_CLUSTER: `postgres://laurel@db/laurel?${query}` })).toEqual([
         expect.stringContaining(`LAUREL_CLUSTER ${words}`),

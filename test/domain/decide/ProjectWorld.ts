@@ -11,14 +11,12 @@ import type { LaurelError } from "../../../src/domain/values/Errors.ts"
 export class ProjectWorld {
   state: ProjectState = emptyProject
   now = Date.parse("2026-11-01T12:00:00Z")
-  #sequence = 0
-
   /** Decides and applies; throws the refusal. */
   ask(command: ProjectCommand): ReadonlyArray<Fact> {
     const decided = decideProject(this.state, command, this.now)
     if (Result.isFailure(decided)) throw new Error(JSON.stringify(decided.failure))
     this.state = applyProject(this.state, {
-      sequence: ++this.#sequence,
+      sequence: this.state.sequence + 1,
       at: this.now,
       subject: { actor: "project", environment: "prj_1:sandbox" },
       cause: { kind: "request" },

@@ -201,7 +201,7 @@ describe("The definitions that an event concerns", () => {
       else wheres.set(id, made)
       const subject = { actor: "project", environment: "p:sandbox" } as const
       const cause = { kind: "request" } as const
-      project = applyProject(project, { sequence: change, at: 0, subject, cause, facts })
+      project = applyProject(project, { sequence: change + 1, at: 0, subject, cause, facts })
       const metadata = { a: random.integer(0, 3), b: random.integer(0, 3) }
       const found = actionIndexOf(project).byAction.get("TAP")?.matching(metadata)
       const ids = [
@@ -241,7 +241,7 @@ describe("The definitions that an event concerns", () => {
     for (const n of [0, 1, 250, 499]) {
       compiled = 0
       const rule = ruleWith({ id: `r${n}`, where: [counted(0)] })
-      project = applyProject(project, record(2, { kind: "rule.updated", rule }))
+      project = applyProject(project, record(project.sequence + 1, { kind: "rule.updated", rule }))
       match()
       expect(compiled).toBe(1)
     }
@@ -262,7 +262,7 @@ describe("The definitions that an event concerns", () => {
       const subject = { actor: "project", environment: "p:sandbox" } as const
       const facts: ReadonlyArray<Fact> = [{ kind: "rule.updated", rule: ruleWith({ id, where }) }]
       project = applyProject(project, {
-        ...{ sequence: 1, at: 0, subject, facts },
+        ...{ sequence: project.sequence + 1, at: 0, subject, facts },
         cause: { kind: "request" },
       })
     }
