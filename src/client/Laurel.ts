@@ -172,10 +172,7 @@ export const makeLaurel = (
     return ask(path, init, used)
   }
 
-  /**
-   * Returns the body of the reply in an array, or the failure. Throws only the reason of the
-   * caller's `signal`.
-   */
+  /** The body of the reply in an array, or the failure. Throws only the reason of `signal`. */
   const attempt = async (
     path: string,
     init: Init,

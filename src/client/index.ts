@@ -11,7 +11,7 @@ export type { StreamState } from "./stream.ts"
  * Creates a client of the server at `url`. The call itself sends no request and does not fail.
  *
  * ```ts
- * const laurel = createLaurel({ url: "https://laurel.example", key: process.env.LAUREL_KEY! })
+ * const laurel = createLaurel({ url: "https://laurel.example", key: "lk_live_…" })
  * const { xp } = await laurel.events.track({ userId: "ada", action: "LESSON_DONE", id: "lesson-7" })
  * console.log(xp.earned, xp.total) // 50 50
  * ```

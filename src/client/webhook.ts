@@ -54,9 +54,9 @@ const bytesOf = (base64: string): Uint8Array<ArrayBuffer> | undefined => {
  * no signature matches. The same message may arrive more than once: remember its `id`.
  *
  * ```ts
- * const secret = process.env.WEBHOOK_SECRET!
- * const { id, type, data } = await verifyWebhook({ secret, headers: request.headers, body: await request.text() })
- * if (await isNew(id)) handle(type, data)
+ * const { headers } = request
+ * const message = await verifyWebhook({ secret: "whsec_…", headers, body: await request.text() })
+ * if (await isNew(message.id)) handle(message.type, message.data)
  * ```
  */
 export const verifyWebhook = async ({

@@ -125,9 +125,7 @@ export const makeQueue = (
   let delayMs = firstDelayMs
   let timer: ReturnType<typeof setTimeout> | undefined
 
-  /**
-   * Sends the oldest events, and removes the events that the server accepted or refused for good.
-   */
+  /** Sends events, oldest first; removes those that the server accepted or refused for good. */
   const sendAll = async () => {
     let size = userToken ? 1 : batchMax
     while (!closed) {
