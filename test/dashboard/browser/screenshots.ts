@@ -91,7 +91,9 @@ const shoot = async (
         await page.getByText("event.tracked").nth(3).waitFor()
       }
       const file = `${fileName(address)}-${viewport.width}-${colorScheme}.png`
-      await page.screenshot({ path: path.join(folder, file), fullPage: true })
+      // Live has up to 200 rows.
+      const fullPage = !address.endsWith("/live")
+      await page.screenshot({ path: path.join(folder, file), fullPage })
       await context.close()
     }
   }
