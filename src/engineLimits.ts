@@ -176,7 +176,7 @@ export const engineLimits = {
   runningStepMs: 1_000,
   /** Interval between marks of the flushed end of the journal. */
   flushedMarkMs: 1_000,
-  noSpaceRetryMs: 250,
+  unavailableRetryMs: 250,
   stalledAnswerMs: 5_000,
   freeSpaceBytesMin: 64 * mebibyte,
   recordBytesMax: 4 * mebibyte,

@@ -9,7 +9,7 @@ import type { FollowProgress } from "../storage/postgres/ClusterStorage.ts"
 /** An engine that has recovered its state and takes no requests. */
 export interface PreparedPartition {
   /**
-   * Applies the records that the owner has appended since. Fails with `NoSpace` while PostgreSQL
+   * Applies the records that the owner has appended since. Fails with `Unavailable` while PostgreSQL
    * does not answer.
    */
   readonly look: Effect.Effect<void, unknown>

@@ -156,7 +156,7 @@ const drainOf = (
       return
     }
     yield* snapshotter.take.pipe(
-      Effect.catchTag("NoSpace", () =>
+      Effect.catchTag("Unavailable", () =>
         Effect.logError("Disk full: no last snapshot; the next start replays the journal"),
       ),
       Effect.catchTag("Broken", (cause) => Effect.sync(() => onBroken(cause))),

@@ -13,24 +13,28 @@ import type { Entry, Table } from "./tables.ts"
 export * from "./tables.ts"
 
 /**
- * `NoSpace`: the same call succeeds later. Nothing was written for want of space; or, with `outage`, a store on another
- * machine does not answer, and repeating the call settles whether the write went through.
- * `Broken`: the state on disk is unknown or wrong; the process must end and recover.
- * `Fenced`: another server took the partition over; this one writes nothing more.
+ * The store cannot run a call now; the caller repeats the same call until it succeeds.
+ *
+ * - `disk_full`: nothing was written.
+ * - `database_away`: PostgreSQL does not answer. The write may have been committed; the repeated call finds out.
  */
-export class NoSpace extends Data.TaggedError("NoSpace")<{
+export class Unavailable extends Data.TaggedError("Unavailable")<{
   readonly operation: string
-  /** Why the store does not answer. */
-  readonly outage?: string
+  readonly reason: "disk_full" | "database_away"
+  /** Why PostgreSQL does not answer. */
+  readonly detail?: string
 }> {
   override get message(): string {
-    return this.outage ?? `No space: ${this.operation}`
+    if (this.reason === "disk_full") return `The disk is full: ${this.operation}`
+    return this.detail ?? `PostgreSQL does not answer: ${this.operation}`
   }
 }
-/** Whether a store on another machine does not answer. */
-export const isOutage = (error: unknown): error is NoSpace & { readonly outage: string } =>
-  error instanceof NoSpace && error.outage !== undefined
 
+/** Whether PostgreSQL does not answer. */
+export const isOutage = (error: unknown): error is Unavailable =>
+  error instanceof Unavailable && error.reason === "database_away"
+
+/** The state on disk is unknown or wrong: the process must end and recover. */
 export class Broken extends Data.TaggedError("Broken")<{
   readonly operation: string
   readonly cause: unknown
@@ -40,12 +44,15 @@ export class Broken extends Data.TaggedError("Broken")<{
     return `Storage failed to ${this.operation}: ${cause instanceof Error ? cause.message : cause}`
   }
 }
+
+/** Another server took the partition over: this server writes nothing more to it. */
 export class Fenced extends Data.TaggedError("Fenced")<{ readonly operation: string }> {
   override get message(): string {
     return "Another server took this partition over"
   }
 }
-export type StorageError = NoSpace | Broken
+
+export type StorageError = Unavailable | Broken
 
 /** Stored bytes differ from the written ones; the message names them. As the cause of a `Broken`, a restart does not help. */
 export class Damaged extends Error {}

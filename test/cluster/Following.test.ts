@@ -5,11 +5,11 @@ import { Cause, Deferred, Effect, Fiber } from "effect"
 import { Following } from "../../src/cluster/Followers.ts"
 import type { OpenedPartition, PreparedPartition } from "../../src/cluster/PreparedPartition.ts"
 import { limits } from "../../src/Limits.ts"
-import { Broken, NoSpace } from "../../src/storage/Storage.ts"
+import { Broken, Unavailable } from "../../src/storage/Storage.ts"
 import { advance } from "./advance.ts"
 
 const opened = { epoch: 7 } as OpenedPartition
-const outage = new NoSpace({ operation: "read", outage: "no answer" })
+const outage = new Unavailable({ operation: "read", reason: "database_away", detail: "no answer" })
 const broken = new Broken({ operation: "fold", cause: new Error("no") })
 
 /** A follower whose next looks end as `outcomes` say, and then without a fault. */
@@ -64,7 +64,7 @@ describe("A follower", () => {
     Effect.gen(function* () {
       for (const fault of [
         Effect.fail(broken),
-        Effect.fail(new NoSpace({ operation: "mirror" })),
+        Effect.fail(new Unavailable({ operation: "mirror", reason: "disk_full" })),
         Effect.die(broken),
       ]) {
         const { looks, one } = following([Effect.void, fault])

@@ -8,7 +8,7 @@ import { applyUser } from "../../src/domain/record/applyUser.ts"
 import type { UserState } from "../../src/domain/user/User.ts"
 import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
-import { Broken, NoSpace, type StorageError } from "../../src/storage/Storage.ts"
+import { Broken, type StorageError, Unavailable } from "../../src/storage/Storage.ts"
 import { event, quest, recordsOf, reward, rule, sandbox, start, startInMemory } from "./fixture.ts"
 
 const xpOf = (user: UserState | undefined) => user?.xp
@@ -185,7 +185,7 @@ describe("Rule 5: a failed commit acknowledges nothing", () => {
         const { failing, failed, onAppend } = yield* failingDisk
         const { engine, broken } = yield* startInMemory({ onAppend })
         yield* engine.askUser(sandbox, reward("u1", 1))
-        failing.error = new NoSpace({ operation: "append" })
+        failing.error = new Unavailable({ operation: "append", reason: "disk_full" })
         const waiting = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 2)), {
           startImmediately: true,
         })
@@ -195,7 +195,7 @@ describe("Rule 5: a failed commit acknowledges nothing", () => {
         expect(xpOf(yield* engine.readUser(sandbox, "u1"))).toBe(1)
         expect(waiting.pollUnsafe()).toBeUndefined()
         failing.error = undefined
-        yield* TestClock.adjust(limits.noSpaceRetryMs)
+        yield* TestClock.adjust(limits.unavailableRetryMs)
         expect((yield* Fiber.join(waiting)).reply.xp.total).toBe(3)
         expect((yield* engine.askUser(sandbox, reward("u1", 4))).reply.xp.total).toBe(7)
         expect(broken).toEqual([])
@@ -206,16 +206,16 @@ describe("Rule 5: a failed commit acknowledges nothing", () => {
     Effect.gen(function* () {
       const { failing, failed, onAppend } = yield* failingDisk
       const { engine } = yield* startInMemory({ onAppend })
-      failing.error = new NoSpace({ operation: "append" })
+      failing.error = new Unavailable({ operation: "append", reason: "disk_full" })
       const waiting = yield* Effect.forkChild(
         Effect.flip(engine.askUser(sandbox, reward("u1", 2, "r1"))),
         { startImmediately: true },
       )
       yield* failed
-      yield* TestClock.adjust(limits.stalledAnswerMs + limits.noSpaceRetryMs)
+      yield* TestClock.adjust(limits.stalledAnswerMs + limits.unavailableRetryMs)
       expect((yield* Fiber.join(waiting)).code).toBe("storage_unavailable")
       failing.error = undefined
-      yield* TestClock.adjust(limits.noSpaceRetryMs)
+      yield* TestClock.adjust(limits.unavailableRetryMs)
       const again = yield* engine.askUser(sandbox, reward("u1", 2, "r1"))
       expect(again.reply).toMatchObject({ duplicate: true, xp: { earned: 2, total: 2 } })
     }),

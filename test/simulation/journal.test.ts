@@ -55,7 +55,7 @@ const appendUntilSpace = (
 ) =>
   Effect.retry(journal.append(numbered(first, count, padding)), {
     times: 3,
-    while: (error) => error._tag === "NoSpace",
+    while: (error) => error._tag === "Unavailable",
   })
 
 /** Passes errors of the storage over, but not failed expectations. */

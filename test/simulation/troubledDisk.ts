@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { NoSpace, type Storage } from "../../src/storage/Storage.ts"
+import { type Storage, Unavailable } from "../../src/storage/Storage.ts"
 
 /** The present faults of a disk. */
 export interface Trouble {
@@ -18,14 +18,16 @@ export const troubledDisk = (
   append: (batch) =>
     Effect.suspend(() => {
       const answer = Effect.suspend(() =>
-        trouble.full ? Effect.fail(new NoSpace({ operation: "append" })) : storage.append(batch),
+        trouble.full
+          ? Effect.fail(new Unavailable({ operation: "append", reason: "disk_full" }))
+          : storage.append(batch),
       )
       return trouble.appendMs > 0 ? Effect.andThen(Effect.sleep(trouble.appendMs), answer) : answer
     }),
   writeEntries: (entries) =>
     Effect.suspend(() =>
       trouble.full
-        ? Effect.fail(new NoSpace({ operation: "writeEntries" }))
+        ? Effect.fail(new Unavailable({ operation: "writeEntries", reason: "disk_full" }))
         : storage.writeEntries(entries),
     ),
 })

@@ -44,7 +44,7 @@ export interface Surrounded {
 
 /** The longest time for which a full disk and the restarts of an actor delay an answer. */
 const answerMsMax = limits.stalledAnswerMs + 10_000
-const stepMs = limits.noSpaceRetryMs
+const stepMs = limits.unavailableRetryMs
 
 /** Lets time pass, in steps small enough that everything happens in its order. */
 const passInSteps = Effect.fnUntraced(function* ({ pass }: Surrounded, ms: number) {

@@ -28,13 +28,13 @@ describe("FaultyStorage", () => {
   it.effect("fails as often as it was told, in the order planned, and counts the calls", () =>
     Effect.gen(function* () {
       const { faults, store } = faulty()
-      faults.fail("append", { error: "NoSpace", times: 2 })
+      faults.fail("append", { error: "Unavailable", times: 2 })
       faults.fail("append", { error: "Broken" })
       const tags: Array<string> = []
       for (let call = 0; call < 3; call++) {
         tags.push((yield* Effect.flip(store.append(numbered(1, 1))))._tag)
       }
-      expect(tags).toEqual(["NoSpace", "NoSpace", "Broken"])
+      expect(tags).toEqual(["Unavailable", "Unavailable", "Broken"])
       yield* expectRecords(store, 1, 0)
       yield* store.append(numbered(1, 1))
       yield* expectRecords(store, 1, 1)

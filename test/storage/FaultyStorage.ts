@@ -6,16 +6,16 @@ import { Deferred, Effect, Layer, Stream } from "effect"
 import {
   Broken,
   type Fenced,
-  NoSpace,
   Storage,
   type StorageError,
+  Unavailable,
 } from "../../src/storage/Storage.ts"
 
 export type Verb = Exclude<keyof Storage["Service"], "lastSequence" | "firstSequence">
 
 /** `before` leaves nothing done; `after` does the work and loses the answer. */
 export interface Failure {
-  readonly error: "NoSpace" | "Broken"
+  readonly error: "Unavailable" | "Broken"
   readonly when?: "before" | "after"
   /** How many calls fail; one by default. */
   readonly times?: number
@@ -46,8 +46,8 @@ export class Faults {
   fail(verb: Verb, failure: Failure): void {
     const error = Effect.suspend(() =>
       Effect.fail(
-        failure.error === "NoSpace"
-          ? new NoSpace({ operation: verb })
+        failure.error === "Unavailable"
+          ? new Unavailable({ operation: verb, reason: "disk_full" })
           : new Broken({ operation: verb, cause: new Error("a fault of the test") }),
       ),
     )
@@ -90,7 +90,7 @@ export class Faults {
 
 /** Never reached: `Faults` gives reading verbs `Broken` only, unless a test asks for the impossible. */
 const onlyBroken = <A>(effect: Effect.Effect<A, StorageError>): Effect.Effect<A, Broken> =>
-  Effect.catchTag(effect, "NoSpace", (error) => Effect.die(error))
+  Effect.catchTag(effect, "Unavailable", (error) => Effect.die(error))
 
 export const make = (storage: Storage["Service"], faults: Faults): Storage["Service"] => {
   const guarded = <A, E extends StorageError | Fenced>(

@@ -3,7 +3,7 @@ import { Deferred, Effect, Fiber } from "effect"
 import { compositeKey } from "../../src/storage/Keys.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { checksumOf, encodeValue } from "../../src/storage/SealedValue.ts"
-import { NoSpace } from "../../src/storage/Storage.ts"
+import { Unavailable } from "../../src/storage/Storage.ts"
 import { storageContract } from "./contract.ts"
 import { expectRecords, numbered } from "./records.ts"
 
@@ -34,9 +34,12 @@ describe("onAppend", () => {
     Effect.gen(function* () {
       let full = true
       const store = MemoryStorage.make({
-        onAppend: () => (full ? Effect.fail(new NoSpace({ operation: "append" })) : Effect.void),
+        onAppend: () =>
+          full
+            ? Effect.fail(new Unavailable({ operation: "append", reason: "disk_full" }))
+            : Effect.void,
       })
-      expect((yield* Effect.flip(store.append(numbered(1, 1))))._tag).toBe("NoSpace")
+      expect((yield* Effect.flip(store.append(numbered(1, 1))))._tag).toBe("Unavailable")
       yield* expectRecords(store, 1, 0)
       full = false
       yield* store.append(numbered(1, 1))

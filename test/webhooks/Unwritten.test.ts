@@ -7,8 +7,8 @@ import {
   Broken,
   type Entry,
   Fenced,
-  NoSpace,
   type StorageError,
+  Unavailable,
   webhookTables,
 } from "../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
@@ -58,7 +58,11 @@ it.live("no attempt begins while too many outcomes wait; then all arrive, each o
     const { held, storage } = failing(state)
     const receivers = new VirtualReceivers()
     const second = yield* startOn(storage, { makeSender: receivers.senders() })
-    held.failure = new NoSpace({ operation: "write", outage: "PostgreSQL is away" })
+    held.failure = new Unavailable({
+      operation: "write",
+      reason: "database_away",
+      detail: "PostgreSQL is away",
+    })
     const { webhookConcurrencyMax, webhookAheadMax, webhookUnwrittenMax } = limits
     yield* until(
       Effect.sync(() => receivers.of(url).length),

@@ -129,7 +129,7 @@ const logBroken = (broken: Broken): Effect.Effect<void> => {
 /** Why a data directory could not be opened, for the operator. */
 export const openFailure = (directory: string, error: StorageError | Fenced): CommandFailed => {
   if (error._tag === "Fenced") return commandFailed(exitCodes.unavailable, error.message)
-  if (error._tag === "NoSpace") {
+  if (error._tag === "Unavailable") {
     return commandFailed(
       exitCodes.cannotWrite,
       `No space left for the data directory ${directory}.`,

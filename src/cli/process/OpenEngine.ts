@@ -123,7 +123,7 @@ interface Claimable extends DurableStorage.OpenedStorage {
   /** In a cluster, before `claim`. */
   readonly following?: {
     /**
-     * `fold` takes the records that the owner has appended since. Fails with `NoSpace` while
+     * `fold` takes the records that the owner has appended since. Fails with `Unavailable` while
      * PostgreSQL does not answer.
      */
     readonly look: (fold: Fold) => Effect.Effect<void, StorageError | CommandFailed>
@@ -187,7 +187,7 @@ export interface OpenObservers {
 /** An engine that was recovered and takes no commands yet. */
 export interface Prepared {
   /**
-   * In a cluster: takes the records that the owner has appended since. Fails with `NoSpace` while
+   * In a cluster: takes the records that the owner has appended since. Fails with `Unavailable` while
    * PostgreSQL does not answer.
    */
   readonly look: Effect.Effect<void, StorageError | CommandFailed>

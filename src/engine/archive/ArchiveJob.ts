@@ -33,7 +33,7 @@ import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { damageOf, faultText, scanJournal } from "../../storage/journal/JournalScan.ts"
 import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
 import { openReader } from "../../storage/lmdb/LmdbReader.ts"
-import { NoSpace } from "../../storage/Storage.ts"
+import { Unavailable } from "../../storage/Storage.ts"
 import { erasedSince, openBase } from "./ArchiveBase.ts"
 import {
   damaged,
@@ -73,7 +73,7 @@ const fill = Effect.fnUntraced(function* (
   const shared = base?.manifest.parts?.bytes ?? 0
   const free = yield* nodeDisk.freeBytes(archives)
   if (free < roomFor(Math.max(0, size - shared))) {
-    return yield* new NoSpace({ operation: "archive" })
+    return yield* new Unavailable({ operation: "archive", reason: "disk_full" })
   }
   const erased = base === undefined ? [] : yield* erasedSince(base, path.join(directory, "journal"))
   const { watermark, ...copied } = yield* Effect.scoped(

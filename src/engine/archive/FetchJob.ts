@@ -30,7 +30,7 @@ import {
 import type { BucketError } from "../../storage/bucket/bucketErrors.ts"
 import { type DiskError, type DiskFile, isMissing, replaceFile } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import { NoSpace } from "../../storage/Storage.ts"
+import { Unavailable } from "../../storage/Storage.ts"
 import { FaultList } from "./Findings.ts"
 import { damaged, type JobCode, JobFailed } from "./Jobs.ts"
 import { openShipped } from "./ShipJob.ts"
@@ -55,7 +55,8 @@ export const fetchArchive: JobCode<"fetch"> = Effect.fnUntraced(function* (input
   const draft = path.join(archives, `${id}${fetchedSuffix}`)
   const folders = new Set(files.map((file) => path.dirname(file.path)))
   for (const folder of folders) yield* nodeDisk.makeFolder(path.join(draft, folder))
-  if (free < roomFor(bytesOf(manifest))) return yield* new NoSpace({ operation: "fetch" })
+  if (free < roomFor(bytesOf(manifest)))
+    return yield* new Unavailable({ operation: "fetch", reason: "disk_full" })
   yield* context.ask("begun")
   let done = 0
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0)

@@ -35,10 +35,10 @@ import { openReader } from "../../storage/lmdb/LmdbReader.ts"
 import { openLmdbStore } from "../../storage/lmdb/LmdbStore.ts"
 import {
   type Entry,
-  NoSpace,
   type StoredEntry,
   type Table,
   tables,
+  Unavailable,
   webhookTables,
 } from "../../storage/Storage.ts"
 import { encodeValue, openValue } from "../../storage/Values.ts"
@@ -240,7 +240,8 @@ const fill = Effect.fnUntraced(function* (
   )
   const free = yield* nodeDisk.freeBytes(directory)
   const bytes = sizes.reduce((sum, size) => sum + size, 0)
-  if (free < roomFor(bytes)) return yield* new NoSpace({ operation: "gather" })
+  if (free < roomFor(bytes))
+    return yield* new Unavailable({ operation: "gather", reason: "disk_full" })
 
   const sequence = renumber(all) + 1
   const latest = Math.max(...all.map(({ saved }) => saved.tail.lastAt ?? 0))

@@ -44,7 +44,7 @@ import {
 } from "../../storage/journal/SegmentFormat.ts"
 import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
 import { openLmdbStore } from "../../storage/lmdb/LmdbStore.ts"
-import { type JournalBatch, NoSpace, type StoredRecord } from "../../storage/Storage.ts"
+import { type JournalBatch, type StoredRecord, Unavailable } from "../../storage/Storage.ts"
 import { foldRecords } from "../recovery/Fold.ts"
 import { FaultList, type Findings } from "./Findings.ts"
 import { damaged, type Input, type JobCode, type JobContext, type JobFailed } from "./Jobs.ts"
@@ -117,7 +117,8 @@ const fill = Effect.fnUntraced(function* (
     damaged(`The manifest of ${archive} ${words}`),
   )
   const free = yield* nodeDisk.freeBytes(directory)
-  if (free < roomFor(bytesOf(manifest))) return yield* new NoSpace({ operation: "restore" })
+  if (free < roomFor(bytesOf(manifest)))
+    return yield* new Unavailable({ operation: "restore", reason: "disk_full" })
   yield* context.ask("begun")
   yield* copyLive(archive, draft, manifest, context)
   yield* context.ask("copied")

@@ -8,7 +8,7 @@ import { createInterface } from "node:readline"
 import { Cause, Effect, Logger, Result, type Scope } from "effect"
 import { BucketError } from "../../storage/bucket/bucketErrors.ts"
 import { DiskError, isFull } from "../../storage/disk/Disk.ts"
-import { Broken, NoSpace } from "../../storage/Storage.ts"
+import { Broken, Unavailable } from "../../storage/Storage.ts"
 import { bucketFailure } from "./bucketFailure.ts"
 import {
   type FromWorker,
@@ -55,7 +55,7 @@ const progress = (at: JobProgress): void => {
 
 const failure = (error: unknown): JobFailed => {
   if (error instanceof JobFailed) return error
-  if (error instanceof NoSpace || (error instanceof DiskError && isFull(error))) {
+  if (error instanceof Unavailable || (error instanceof DiskError && isFull(error))) {
     return new JobFailed({ kind: "noSpace", detail: "There is no space left" })
   }
   if (error instanceof BucketError) return bucketFailure(error)

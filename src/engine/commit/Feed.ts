@@ -354,7 +354,7 @@ export class Feed {
     )
     // The record is in PostgreSQL, which does not answer now. The permit is free meanwhile, so that
     // others can read their local files.
-    return Effect.catchTag(read, "NoSpace", () =>
+    return Effect.catchTag(read, "Unavailable", () =>
       Effect.andThen(
         Effect.sleep(limits.feedRetryMs),
         Effect.suspend(() => this.#piece(position)),

@@ -33,7 +33,7 @@
 
 import { Cause, Clock, Effect, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
-import { Broken, brokenBy, type Fenced, type NoSpace, Storage } from "../../storage/Storage.ts"
+import { Broken, brokenBy, type Fenced, Storage, type Unavailable } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { RecordBuffer } from "../records/RecordBuffer.ts"
 
@@ -355,17 +355,17 @@ class CommitLoop<Entry> implements GroupCommit<Entry> {
       frames: batch.frames!,
     }
     let stalledSince: number | undefined
-    let hadOutage = false
+    let reason: Unavailable["reason"] = "disk_full"
     while (true) {
       const refusal = yield* Effect.matchEffect(this.storage.append(request), {
         onSuccess: () => Effect.succeed(undefined),
         onFailure: (failure) => {
-          if (failure._tag === "NoSpace") return Effect.succeed(failure)
+          if (failure._tag === "Unavailable") return Effect.succeed(failure)
           return failure._tag === "Fenced" ? this.refuseForEver(failure) : Effect.fail(failure)
         },
       })
       if (refusal === undefined) break
-      hadOutage = refusal.outage !== undefined
+      reason = refusal.reason
       const now = Number(this.clock.monotonicTimeNanosUnsafe()) / 1e6
       if (stalledSince === undefined) {
         stalledSince = now
@@ -373,12 +373,12 @@ class CommitLoop<Entry> implements GroupCommit<Entry> {
         yield* logStall(refusal)
       }
       if (now - stalledSince >= limits.stalledAnswerMs) this.refuseWaiting(batch)
-      yield* Effect.sleep(limits.noSpaceRetryMs)
+      yield* Effect.sleep(limits.unavailableRetryMs)
     }
     if (!this.stalled) return
     this.stalled = false
     yield* Effect.logInfo(
-      hadOutage
+      reason === "database_away"
         ? "The journal's database answers again; accepting writes"
         : "Disk space recovered; accepting writes",
     )
@@ -391,7 +391,7 @@ class CommitLoop<Entry> implements GroupCommit<Entry> {
     this.options.onBroken(new Broken({ operation: "commit", cause: fenced }))
     while (true) {
       this.refuseWaiting(this.flushing!)
-      yield* Effect.sleep(limits.noSpaceRetryMs)
+      yield* Effect.sleep(limits.unavailableRetryMs)
     }
   })
 
@@ -414,12 +414,12 @@ const pause = Effect.callback<void>((resume) => {
   return Effect.sync(() => clearTimeout(timer))
 })
 
-const logStall = ({ operation, outage }: NoSpace) =>
+const logStall = ({ detail, operation, reason }: Unavailable) =>
   Effect.logError(
-    outage === undefined
+    reason === "disk_full"
       ? "Disk full: refusing writes until space is free"
       : "The journal's database does not answer: refusing writes until it does",
-  ).pipe(Effect.annotateLogs({ operation, ...(outage !== undefined && { cause: outage }) }))
+  ).pipe(Effect.annotateLogs({ operation, ...(detail !== undefined && { cause: detail }) }))
 
 /**
  * The path of a durable record: each record passes these stages in this order before the next

@@ -247,7 +247,7 @@ export class AnswerExpiry {
    */
   readonly run = (intervalMs: number): Effect.Effect<void, StorageError> =>
     Effect.sleep(intervalMs).pipe(
-      Effect.andThen(Effect.catchTag(this.sweep, "NoSpace", () => Effect.void)),
+      Effect.andThen(Effect.catchTag(this.sweep, "Unavailable", () => Effect.void)),
       Effect.repeat(Schedule.forever),
     )
 

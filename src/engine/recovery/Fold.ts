@@ -136,7 +136,7 @@ export class Folding {
     const { actorCache } = this.#state
     const { watermarks } = actorCache
     return this.#snapshotter.take.pipe(
-      Effect.catchTag("NoSpace", () => Effect.sleep(limits.noSpaceRetryMs)),
+      Effect.catchTag("Unavailable", () => Effect.sleep(limits.unavailableRetryMs)),
       Effect.andThen(
         Effect.suspend(() =>
           actorCache.watermarks === watermarks

@@ -252,10 +252,10 @@ export class Snapshotter {
     while (true) {
       yield* Effect.race(Effect.sleep(intervalMs), this.#state.changed.requested)
       yield* this.#beat(heartbeatMs, heartbeat)
-      yield* Effect.catchTag(this.take, "NoSpace", (error) =>
+      yield* Effect.catchTag(this.take, "Unavailable", (error) =>
         Effect.logError("Disk full: no snapshot; the journal keeps all records").pipe(
           Effect.annotateLogs({ operation: error.operation }),
-          Effect.andThen(Effect.sleep(limits.noSpaceRetryMs)),
+          Effect.andThen(Effect.sleep(limits.unavailableRetryMs)),
         ),
       )
     }

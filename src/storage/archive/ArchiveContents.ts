@@ -9,7 +9,7 @@ import { DiskError, isMissing, readSmallFile, removeTree } from "../disk/Disk.ts
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import { rangeOf } from "../Keys.ts"
 import { newDatabase } from "../lmdb/DatabaseWriter.ts"
-import { Broken, NoSpace } from "../Storage.ts"
+import { Broken, Unavailable } from "../Storage.ts"
 import { tables } from "../tables.ts"
 import { DamagedValue } from "../Values.ts"
 import { yieldToEventLoop } from "../yieldToEventLoop.ts"
@@ -138,7 +138,7 @@ export const settleArchive = Effect.fnUntraced(function* (
     const draft = path.join(directory, liveDraft)
     yield* removeTree(nodeDisk, draft)
     yield* Effect.mapError(Effect.scoped(restoreLive(directory, draft)), (error) => {
-      if (!(error instanceof NoSpace)) return error instanceof DiskError ? error : broken(error)
+      if (!(error instanceof Unavailable)) return error instanceof DiskError ? error : broken(error)
       return new DiskError({ operation: "write", path: draft, code: "ENOSPC" })
     })
     yield* removeTree(nodeDisk, path.join(draft, "lock.mdb"))

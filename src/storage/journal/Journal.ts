@@ -27,10 +27,10 @@ import {
   Broken,
   Damaged,
   type JournalBatch,
-  NoSpace,
   type StorageError,
   type StoredRecord,
   toBroken,
+  Unavailable,
 } from "../Storage.ts"
 import { FlushedMark, removeCleanMark, writeCleanMark } from "./FlushedMark.ts"
 import { preparedName, type RecoveredJournal, recoverJournal } from "./JournalRecovery.ts"
@@ -295,7 +295,7 @@ export class Journal {
     if (current === undefined || current.end + size > this.#options.segmentBytes) {
       current = yield* this.#begin(yield* this.#ready, expected)
     } else if (current.segment === this.#closed) {
-      const ready = yield* Effect.catchTag(this.#ready, "NoSpace", () => Effect.undefined)
+      const ready = yield* Effect.catchTag(this.#ready, "Unavailable", () => Effect.undefined)
       if (ready !== undefined) current = yield* this.#begin(ready, expected)
     }
     yield* this.#write(current, batch, size)
@@ -346,7 +346,7 @@ export class Journal {
   readonly #repair = (current: Current): Effect.Effect<never, StorageError> =>
     Effect.flatMap(this.#settled("append", current.file.truncate(current.end)), () => {
       current.allocated = current.end
-      return Effect.fail(new NoSpace({ operation: "append" }))
+      return Effect.fail(new Unavailable({ operation: "append", reason: "disk_full" }))
     })
 
   /** The file of the next segment. */
@@ -389,7 +389,7 @@ export class Journal {
     })
 
   /** Keeps disk space free for the operator. */
-  readonly #spaceFor = (bytes: number): Effect.Effect<void, NoSpace> =>
+  readonly #spaceFor = (bytes: number): Effect.Effect<void, Unavailable> =>
     Effect.flatMap(
       Effect.orElseSucceed(
         this.#disk.freeBytes(this.#options.folder),
@@ -397,7 +397,7 @@ export class Journal {
       ),
       (free) =>
         free < this.#options.freeSpaceBytesMin + bytes
-          ? Effect.fail(new NoSpace({ operation: "append" }))
+          ? Effect.fail(new Unavailable({ operation: "append", reason: "disk_full" }))
           : Effect.void,
     )
 
@@ -406,7 +406,9 @@ export class Journal {
     Effect.catch(
       call,
       (error): Effect.Effect<never, StorageError> =>
-        isFull(error) ? Effect.fail(new NoSpace({ operation })) : this.#break(operation, error),
+        isFull(error)
+          ? Effect.fail(new Unavailable({ operation, reason: "disk_full" }))
+          : this.#break(operation, error),
     )
 
   /** A call whose failure leaves an unknown state. */

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { checksumOf } from "../SealedValue.ts"
-import { NoSpace, type Table } from "../Storage.ts"
+import { type Table, Unavailable } from "../Storage.ts"
 import { type LmdbRoot, type LmdbTable, openTables, openWritable } from "./environment.ts"
 import { isFullDisk, openingCause } from "./fullDisk.ts"
 import { spareBytes } from "./reserveSpace.ts"
@@ -40,7 +40,7 @@ class DatabaseWriter {
     this.waitingBytes += key.length + value.length
   }
 
-  /** Writes what was added, in one transaction, to the disk. Fails with `NoSpace`, or with what `lmdb` throws. */
+  /** Writes what was added, in one transaction, to the disk. Fails with `Unavailable`, or with what `lmdb` throws. */
   readonly flush: Effect.Effect<void, unknown> = Effect.try({
     try: () => {
       this.#root.transactionSync(() => {
@@ -52,7 +52,7 @@ class DatabaseWriter {
     },
     catch: (error) => {
       const isFull = isFullDisk(error, this.#folder, 2 * this.waitingBytes + spareBytes)
-      return isFull ? new NoSpace({ operation: "write" }) : error
+      return isFull ? new Unavailable({ operation: "write", reason: "disk_full" }) : error
     },
   })
 

@@ -30,11 +30,11 @@ import {
   type BlockRange,
   Broken,
   type Entry,
-  NoSpace,
   type Range,
   type StorageError,
   type StoredEntry,
   type Table,
+  Unavailable,
 } from "../Storage.ts"
 import { yieldToEventLoop } from "../yieldToEventLoop.ts"
 import { type CheckedDatabase, checkDatabase, markClosed, markInUse } from "./DatabaseCheck.ts"
@@ -202,7 +202,8 @@ export class LmdbStore {
     markTurn("database")
     const slice = yield* attempt("write", () => EntrySlice.of(entries))
     if (slice.bytes === 0) return
-    if (yield* this.#lacksSpace(2 * slice.bytes)) return yield* new NoSpace({ operation: "write" })
+    if (yield* this.#lacksSpace(2 * slice.bytes))
+      return yield* new Unavailable({ operation: "write", reason: "disk_full" })
     const outcome = yield* Effect.tryPromise({
       try: () => this.#writer.write(slice),
       catch: (cause) => cause,
@@ -233,7 +234,7 @@ export class LmdbStore {
 
   readonly #failed = (reason: unknown): Effect.Effect<never, StorageError> => {
     if (isFullDisk(reason, this.#options.folder, this.#reservedBytes + spareBytes)) {
-      return Effect.fail(new NoSpace({ operation: "write" }))
+      return Effect.fail(new Unavailable({ operation: "write", reason: "disk_full" }))
     }
     this.#broken ??= new Broken({ operation: "write", cause: reason })
     return Effect.fail(this.#broken)
@@ -314,7 +315,7 @@ export const openLmdbStore = Effect.fnUntraced(function* (
       ),
   )
   if (checked.isNew) {
-    yield* Effect.catchTag(store.storeSums, "NoSpace", () => {
+    yield* Effect.catchTag(store.storeSums, "Unavailable", () => {
       const cause = new DiskError({ operation: "write", path: folder, code: "ENOSPC" })
       return new Broken({ operation: "open", cause })
     })

@@ -12,7 +12,7 @@
  * - A copy that is `Outdated` cannot go on: PostgreSQL went back, or has deleted what the copy lacks. The next opening decides
  *   about it; an archive fills it where PostgreSQL alone cannot (`refill`).
  * - Another claim is noticed by the next append, and within `postgresCheckMs` without one: `onFenced`.
- * - An outage of PostgreSQL fails an append with `NoSpace`: nothing is acknowledged, the group commit repeats it. A claim waits.
+ * - An outage of PostgreSQL fails an append with `Unavailable`: nothing is acknowledged, the group commit repeats it. A claim waits.
  * - PostgreSQL keeps what the newest archive but one does not have, so that one damaged archive loses nothing, and all that the
  *   owner's snapshot asks to keep (`EarlierRecords` reads what the local journal lacks of it).
  * - The tables of webhooks, which the journal does not repeat, are in PostgreSQL under the same claim, and copied (`CopiedTables`).
@@ -29,11 +29,10 @@ import type { JournalPosition } from "../journal/SegmentFormat.ts"
 import {
   Broken,
   type Entry,
-  isOutage,
-  NoSpace,
   Storage,
   type StorageError,
   type StoredRecord,
+  Unavailable,
   webhookTables,
 } from "../Storage.ts"
 import { CopiedTables } from "./CopiedTables.ts"
@@ -96,7 +95,7 @@ export interface FollowedStorage<E = never> extends DurableStorage.OpenedStorage
   /** The files are damaged: nothing more is written to them, and the next opening fills others. */
   readonly noteDamage: (words: string) => void
   readonly progress: () => FollowProgress
-  /** Takes over what PostgreSQL has beyond the copy now. Fails with `NoSpace` while PostgreSQL does not answer. */
+  /** Takes over what PostgreSQL has beyond the copy now. Fails with `Unavailable` while PostgreSQL does not answer. */
   readonly look: <F>(fold: Fold<F>) => Effect.Effect<void, StorageError | Outdated | F>
   /** Makes this server the owner: from then on the storage takes appends. An interruption leaves it to be closed where it `isTorn`. */
   readonly claim: <F>(fold: Fold<F>) => Effect.Effect<void, Failure | Outdated | E | F>
@@ -172,7 +171,8 @@ export const follow = Effect.fnUntraced(function* <E = never>(
     append: (batch) => {
       if (!isOwner) return notOwner
       if (mirror.failure !== undefined) return Effect.fail(mirror.failure)
-      if (mirror.isFull) return Effect.fail(new NoSpace({ operation: "mirror" }))
+      if (mirror.isFull)
+        return Effect.fail(new Unavailable({ operation: "mirror", reason: "disk_full" }))
       const startedAt = performance.now()
       return journal.append(batch, (appended) => {
         onFlushed?.(performance.now() - startedAt)
@@ -307,9 +307,9 @@ export const follow = Effect.fnUntraced(function* <E = never>(
 const ofWebhooks = (entries: Iterable<Entry>): entries is ReadonlyArray<Entry> =>
   Array.isArray(entries) && entries.some(({ table }) => webhookTables.includes(table))
 
-/** Of this machine; an outage of PostgreSQL has the same tag. */
-const isFullDisk = (error: StorageError | PgFailure): error is NoSpace =>
-  error._tag === "NoSpace" && !isOutage(error)
+/** Whether the disk of this machine is full. */
+const isFullDisk = (error: StorageError | PgFailure): error is Unavailable =>
+  error._tag === "Unavailable" && error.reason === "disk_full"
 
 const damagedCopy = Effect.fail(
   new Broken({ operation: "writeEntries", cause: new Error("the local copy is damaged") }),

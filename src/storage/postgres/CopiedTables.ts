@@ -91,7 +91,7 @@ export class CopiedTables {
     write: (entries: ReadonlyArray<Entry>) => Effect.Effect<void, PgFailure | StorageError>,
   ) => Effect.forEach(webhookTables, (table) => this.#slices(table, write), { discard: true })
 
-  /** Writes all entries or none; a write that ends with `NoSpace` may still come to pass. */
+  /** Writes all entries or none; a write that ends with `Unavailable` may still come to pass. */
   readonly write = (entries: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> =>
     Effect.flatMap(
       Effect.forkDetach(Semaphore.withPermit(this.#writing, this.#write(entries)), {

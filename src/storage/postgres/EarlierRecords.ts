@@ -4,7 +4,7 @@
  * need records from before it.
  *
  * - Records that the local files have are never read from PostgreSQL.
- * - A read that PostgreSQL does not answer fails with `NoSpace`: the same read succeeds later.
+ * - A read that PostgreSQL does not answer fails with `Unavailable`: the same read succeeds later.
  * - PostgreSQL's journal may be damaged, or of another lineage since it was replaced. The former is logged; from then on this
  *   engine reads the local files alone. In the latter case this server is no owner any more: reads wait for its end.
  *
@@ -12,7 +12,7 @@
  */
 import { Effect, Stream } from "effect"
 import { batchRecords } from "../Frames.ts"
-import { NoSpace, type Storage, type StorageError, type StoredRecord } from "../Storage.ts"
+import { type Storage, type StorageError, type StoredRecord, Unavailable } from "../Storage.ts"
 import { damaged, endOf } from "./PgBatches.ts"
 import type { PgJournal } from "./PgJournal.ts"
 
@@ -113,7 +113,8 @@ export class EarlierRecords {
     })
 }
 
-const replaced = new NoSpace({
+const replaced = new Unavailable({
   operation: "read",
-  outage: "PostgreSQL has the journal of another cluster",
+  reason: "database_away",
+  detail: "PostgreSQL has the journal of another cluster",
 })

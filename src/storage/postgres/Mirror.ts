@@ -4,7 +4,7 @@
  * - `add` takes a copy of an appended batch; a fiber writes it. What is not written yet is read from memory, so that
  *   readers always find all that was acknowledged.
  * - A full local disk stops no append until `mirrorPendingBytesMax` wait here; from then on `isFull`. The write is repeated every
- *   `noSpaceRetryMs`.
+ *   `unavailableRetryMs`.
  * - Any other failure of the local disk is kept, and fails all that comes after.
  */
 
@@ -30,10 +30,10 @@ import {
   type Broken,
   brokenBy,
   type JournalBatch,
-  NoSpace,
   type Storage,
   type StorageError,
   type StoredRecord,
+  Unavailable,
 } from "../Storage.ts"
 
 type Files = Pick<Storage["Service"], "append" | "readRecords">
@@ -76,7 +76,8 @@ export class Mirror {
   readonly settled: Effect.Effect<void, StorageError> = Effect.callback((resume) => {
     if (this.#failure !== undefined) return resume(Effect.fail(this.#failure))
     if (this.#waiting.length === 0) return resume(Effect.void)
-    if (this.#isStalled) return resume(Effect.fail(new NoSpace({ operation: "mirror" })))
+    if (this.#isStalled)
+      return resume(Effect.fail(new Unavailable({ operation: "mirror", reason: "disk_full" })))
     const last = this.#waiting.at(-1)!
     const check = (error: StorageError | undefined) => {
       if (error !== undefined) resume(Effect.fail(error))
@@ -122,7 +123,7 @@ export class Mirror {
       const error = yield* Effect.matchEffect(this.#files.append(batch), {
         onSuccess: () => Effect.undefined,
         onFailure: (failure) =>
-          failure._tag === "NoSpace" ? Effect.succeed(failure) : Effect.fail(failure),
+          failure._tag === "Unavailable" ? Effect.succeed(failure) : Effect.fail(failure),
       })
       if (error === undefined) this.#take(batch)
       else yield* this.#stall(error)
@@ -145,7 +146,7 @@ export class Mirror {
     if (this.#settled.length > 0) this.#tell(undefined)
   }
 
-  readonly #stall = Effect.fnUntraced(function* (this: Mirror, error: NoSpace) {
+  readonly #stall = Effect.fnUntraced(function* (this: Mirror, error: Unavailable) {
     if (!this.#isStalled) {
       this.#isStalled = true
       yield* Effect.logError(
@@ -153,7 +154,7 @@ export class Mirror {
       ).pipe(Effect.annotateLogs({ operation: error.operation }))
     }
     this.#tell(error)
-    yield* Effect.sleep(limits.noSpaceRetryMs)
+    yield* Effect.sleep(limits.unavailableRetryMs)
   }).bind(this)
 
   #tell(error: StorageError | undefined): void {

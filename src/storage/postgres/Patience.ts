@@ -40,7 +40,7 @@ export const waiting = (onWaiting: ((why: string) => void) | undefined): Patient
 const outageOf = <E>(
   failure: PgFailure | E,
 ): Effect.Effect<string, Exclude<E, PgFailure> | Broken | Refused> => {
-  if (isOutage(failure)) return Effect.succeed(failure.outage)
+  if (isOutage(failure)) return Effect.succeed(failure.message)
   if (!(failure instanceof PgFailure)) return Effect.fail(failure as Exclude<E, PgFailure>)
   const { isRefusal, words } = failure
   if (isRefusal) return Effect.fail(new Refused({ words }))

@@ -9,8 +9,8 @@ import {
   Broken,
   DamagedElsewhere,
   type JournalBatch,
-  NoSpace,
   type StorageError,
+  Unavailable,
 } from "../Storage.ts"
 import { formatRefusal } from "./formats.ts"
 import { answerMsOf, type InPostgres, type PgFailure, type Run } from "./PgConnection.ts"
@@ -37,7 +37,7 @@ FROM (
 /** A failure of PostgreSQL as one of the storage: what can pass is waited for. */
 export const toStorageError = (operation: string, failure: PgFailure): StorageError =>
   failure.isOutage
-    ? new NoSpace({ operation, outage: failure.words })
+    ? new Unavailable({ operation, reason: "database_away", detail: failure.words })
     : new Broken({ operation, cause: failure })
 
 /** Inserts batches of an upload. */

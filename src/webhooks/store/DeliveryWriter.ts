@@ -44,9 +44,9 @@ import { blocksOf, type Row, rowOf } from "./SucceededLog.ts"
 
 /** Runs `write`, again and again while the disk is full. */
 export const awaitSpace = <A>(write: Effect.Effect<A, StorageError>): Effect.Effect<A, Broken> =>
-  Effect.catchTag(write, "NoSpace", () =>
+  Effect.catchTag(write, "Unavailable", () =>
     Effect.andThen(
-      Effect.sleep(limits.noSpaceRetryMs),
+      Effect.sleep(limits.unavailableRetryMs),
       Effect.suspend(() => awaitSpace(write)),
     ),
   )

@@ -246,7 +246,7 @@ describe("A batch", () => {
       const full = yield* Effect.flip(engine.askUsers(sandbox, batch("b", 3)))
       expect(full.code).toBe("storage_unavailable")
       disk.full = false
-      yield* TestClock.adjust(limits.noSpaceRetryMs)
+      yield* TestClock.adjust(limits.unavailableRetryMs)
       yield* Fiber.interrupt(first)
       yield* close()
       const ending = yield* Effect.flip(engine.askUsers(sandbox, batch("b", 3)))

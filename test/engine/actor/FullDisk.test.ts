@@ -9,7 +9,7 @@ import { event, once, quest, reward, sandbox, startInMemory } from "../fixture.t
 import { makeFillableDisk } from "./fillableDisk.ts"
 
 /** Advances the clock until callers who wait for a full disk are answered. */
-const stalledMs = limits.stalledAnswerMs + limits.noSpaceRetryMs
+const stalledMs = limits.stalledAnswerMs + limits.unavailableRetryMs
 
 const asked = <A, E>(ask: Effect.Effect<A, E>) => Effect.forkChild(ask, { startImmediately: true })
 
@@ -42,7 +42,7 @@ describe("A full disk", () => {
         expect((yield* Fiber.join(waiting)).code).toBe("storage_unavailable")
         yield* TestClock.adjust(10 * limits.sweepIntervalMs)
         disk.full = false
-        yield* TestClock.adjust(limits.noSpaceRetryMs)
+        yield* TestClock.adjust(limits.unavailableRetryMs)
         expect((yield* engine.askUser(sandbox, reward("u1", 1))).reply.xp.total).toBe(1_101)
         const again = yield* engine.askUser(sandbox, reward("u1", 1_000, "r1"))
         expect(again.reply.duplicate).toBe(true)
@@ -76,7 +76,7 @@ describe("A full disk", () => {
           yield* Latch.close(disk.answers)
           disk.full = false
           yield* disk.appended
-          yield* TestClock.adjust(limits.noSpaceRetryMs)
+          yield* TestClock.adjust(limits.unavailableRetryMs)
           yield* disk.appended
           yield* Latch.release(disk.answers)
           yield* disk.appended
@@ -147,7 +147,7 @@ describe("A full disk", () => {
       const closed = yield* asked(close())
       yield* TestClock.adjust(stalledMs)
       expect((yield* Fiber.join(waiting)).code).toBe("storage_unavailable")
-      yield* TestClock.adjust(limits.noSpaceRetryMs)
+      yield* TestClock.adjust(limits.unavailableRetryMs)
       yield* Fiber.join(closed)
       const second = yield* startInMemory({ state: disk.state })
       expect((yield* second.engine.readUser(sandbox, "u1"))?.xp).toBe(1)

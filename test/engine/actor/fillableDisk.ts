@@ -1,11 +1,11 @@
 /** A disk in memory that is full on demand, and whose flushes can be held. */
 import { Effect, Latch } from "effect"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { NoSpace } from "../../../src/storage/Storage.ts"
+import { Unavailable } from "../../../src/storage/Storage.ts"
 
 export interface FillableDisk {
   readonly state: MemoryStorage.MemoryState
-  readonly onAppend: () => Effect.Effect<void, NoSpace>
+  readonly onAppend: () => Effect.Effect<void, Unavailable>
   /** While it is so, an append fails for want of space. */
   full: boolean
   /** While it is closed, an append waits, and finds space or none then. */
@@ -32,7 +32,7 @@ export const makeFillableDisk: Effect.Effect<FillableDisk> = Effect.gen(function
         yield* Latch.await(answers)
         if (!disk.full) return
         yield* Latch.open(refused)
-        return yield* new NoSpace({ operation: "append" })
+        return yield* new Unavailable({ operation: "append", reason: "disk_full" })
       }),
   }
   return disk

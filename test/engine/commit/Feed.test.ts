@@ -13,7 +13,7 @@ import { encodeRecord } from "../../../src/engine/records/Codec.ts"
 import { limits } from "../../../src/Limits.ts"
 import { batchOf } from "../../../src/storage/Frames.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { type Broken, NoSpace } from "../../../src/storage/Storage.ts"
+import { type Broken, Unavailable } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import * as FaultyStorage from "../../storage/FaultyStorage.ts"
 import { event, reward, rule, sandbox, startInMemory } from "../fixture.ts"
@@ -285,7 +285,9 @@ describe("The feed", () => {
           ...storage,
           readRecords: (sequence) =>
             isAway && sequence < 6
-              ? Stream.fail(new NoSpace({ operation: "read", outage: "away" }))
+              ? Stream.fail(
+                  new Unavailable({ operation: "read", reason: "database_away", detail: "away" }),
+                )
               : storage.readRecords(sequence),
         },
         commit: { durableSequence: 10, written: Effect.void },

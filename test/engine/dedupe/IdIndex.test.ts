@@ -9,7 +9,7 @@ import {
 } from "../../../src/engine/dedupe/IdIndex.ts"
 import { IdList, idPairs, idPlaceOf, isRunHead } from "../../../src/engine/dedupe/IdRun.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { NoSpace, type Storage } from "../../../src/storage/Storage.ts"
+import { type Storage, Unavailable } from "../../../src/storage/Storage.ts"
 import { openValue } from "../../../src/storage/Values.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 import { event, rule, sandbox, start } from "../fixture.ts"
@@ -110,7 +110,9 @@ describe("The index of callers' ids", () => {
         const taken = (write: WriteGroup) =>
           index.write(sandbox, listOf(ids), { through: 6_000, watermark: 3_000 }, write)
         for (let attempt = 0; attempt < 12; attempt++) {
-          yield* Effect.ignore(taken(() => new NoSpace({ operation: "write" })))
+          yield* Effect.ignore(
+            taken(() => new Unavailable({ operation: "write", reason: "disk_full" })),
+          )
           index.failed()
         }
         let groups = 0
@@ -142,7 +144,8 @@ describe("The index of callers' ids", () => {
               let left = groups
               yield* index.write(sandbox, listOf(ids), { through, watermark }, (group) =>
                 Effect.gen(function* () {
-                  if (left-- === 0) return yield* new NoSpace({ operation: "write" })
+                  if (left-- === 0)
+                    return yield* new Unavailable({ operation: "write", reason: "disk_full" })
                   yield* storage.writeEntries(group)
                   if (looked === undefined) return
                   const [sequence, hash] = looked

@@ -87,7 +87,7 @@ describe("The metrics of the engine", () => {
       yield* engine.askUser(sandbox, reward("u1", 1))
       expect(value("laurel_snapshot_pending_records")).toBe(1)
       expect(value("laurel_snapshot_age_seconds")).toBe(0)
-      faults.fail("writeEntries", { error: "NoSpace" })
+      faults.fail("writeEntries", { error: "Unavailable" })
       yield* engine.drain
       expect(value("laurel_snapshot_failures_total")).toBe(1)
       expect(value("laurel_snapshot_duration_seconds_count")).toBe(0)

@@ -7,7 +7,7 @@ import { SharedBounds } from "../../../src/engine/state/EngineState.ts"
 import { limits } from "../../../src/Limits.ts"
 import { batchOf } from "../../../src/storage/Frames.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { Broken, NoSpace, Storage, type StoredRecord } from "../../../src/storage/Storage.ts"
+import { Broken, Storage, type StoredRecord, Unavailable } from "../../../src/storage/Storage.ts"
 import { busy, found, seen } from "../archive/fixture.ts"
 import { event, once, reward, sandbox, startInMemory } from "../fixture.ts"
 
@@ -196,7 +196,7 @@ describe("An engine that folds another one's records", () => {
           writeEntries: (entries) => {
             if (!isFull) return writeEntries(entries)
             refusals++
-            return Effect.fail(new NoSpace({ operation: "write" }))
+            return Effect.fail(new Unavailable({ operation: "write", reason: "disk_full" }))
           },
         }),
       )

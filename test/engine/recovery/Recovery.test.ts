@@ -6,7 +6,7 @@ import { BoardBuilder } from "../../../src/domain/board/Leaderboard.ts"
 import type { RecoveryReport } from "../../../src/engine/recovery/Recovery.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { Damaged, NoSpace } from "../../../src/storage/Storage.ts"
+import { Damaged, Unavailable } from "../../../src/storage/Storage.ts"
 import { DamagedValue } from "../../../src/storage/Values.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { event, production, reward, sandbox, start, startInMemory } from "../fixture.ts"
@@ -179,7 +179,7 @@ describe("The periodic snapshot", () => {
               Effect.suspend(() => {
                 if (!disk.full) return memory.writeEntries(entries)
                 disk.refused++
-                return Effect.fail(new NoSpace({ operation: "write" }))
+                return Effect.fail(new Unavailable({ operation: "write", reason: "disk_full" }))
               }),
           },
           { snapshotIntervalMs: 1_000 },
@@ -310,7 +310,7 @@ describe("The periodic snapshot", () => {
             prune: (sequence) =>
               Effect.suspend(() =>
                 disk.full
-                  ? Effect.fail(new NoSpace({ operation: "prune" }))
+                  ? Effect.fail(new Unavailable({ operation: "prune", reason: "disk_full" }))
                   : memory.prune(sequence),
               ),
           },

@@ -14,7 +14,7 @@ import { EntrySlice } from "../../../src/storage/EntryBlock.ts"
 import { rangeOf } from "../../../src/storage/Keys.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { openValue } from "../../../src/storage/SealedValue.ts"
-import { NoSpace, type Storage } from "../../../src/storage/Storage.ts"
+import { type Storage, Unavailable } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { anEnvironment } from "../fixture.ts"
 
@@ -107,7 +107,8 @@ describe("A snapshot", () => {
           yield* yieldToEventLoop
           expect(crc32(Buffer.from(shared, 0, used))).toBe(packed)
           underWay--
-          if (writes === 2) return yield* new NoSpace({ operation: "write" })
+          if (writes === 2)
+            return yield* new Unavailable({ operation: "write", reason: "disk_full" })
           yield* memory.writeEntries(entries)
         }),
       })
@@ -118,7 +119,7 @@ describe("A snapshot", () => {
         add.call(this, entry)
       }
       try {
-        expect((yield* Effect.flip(snapshotter.take))._tag).toBe("NoSpace")
+        expect((yield* Effect.flip(snapshotter.take))._tag).toBe("Unavailable")
         expect(pending.watermark).toBe(0)
         expect(writes).toBe(2)
         yield* snapshotter.take
@@ -151,7 +152,7 @@ describe("A snapshot", () => {
             }
             // The storage in memory refuses a wrong name.
             const written = memory.writeEntries(entries)
-            const noSpace = new NoSpace({ operation: "write" })
+            const noSpace = new Unavailable({ operation: "write", reason: "disk_full" })
             return full ? Effect.andThen(written, Effect.fail(noSpace)) : written
           },
         })

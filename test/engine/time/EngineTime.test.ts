@@ -4,7 +4,7 @@ import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { NoSpace } from "../../../src/storage/Storage.ts"
+import { Unavailable } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { event, recordsOf, reward, rule, sandbox, startInMemory } from "../fixture.ts"
 import { steppedClock } from "./steppedClock.ts"
@@ -30,7 +30,8 @@ describe("A caller", () => {
   it.effect("does not wait longer for a full disk if the machine's clock was set back", () =>
     Effect.gen(function* () {
       const { clock, step } = yield* steppedClock
-      const onAppend = () => Effect.fail(new NoSpace({ operation: "append" }))
+      const onAppend = () =>
+        Effect.fail(new Unavailable({ operation: "append", reason: "disk_full" }))
       const { engine } = yield* startInMemory({ onAppend }, seldom).pipe(
         Effect.provideService(Clock.Clock, clock),
       )
@@ -38,7 +39,7 @@ describe("A caller", () => {
         startImmediately: true,
       })
       for (let turn = 0; turn < 10; turn++) yield* yieldToEventLoop
-      yield* TestClock.adjust(limits.noSpaceRetryMs)
+      yield* TestClock.adjust(limits.unavailableRetryMs)
       step(-hour)
       yield* TestClock.adjust(limits.stalledAnswerMs)
       expect((yield* Fiber.join(asked)).code).toBe("storage_unavailable")

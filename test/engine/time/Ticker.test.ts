@@ -7,7 +7,7 @@ import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import { Ticker } from "../../../src/engine/time/Ticker.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { NoSpace } from "../../../src/storage/Storage.ts"
+import { Unavailable } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { questWith } from "../../domain/definitions.ts"
 import { anEnvironment, event, type Fixture, sandbox, startInMemory } from "../fixture.ts"
@@ -207,7 +207,9 @@ describe("Time that passes", () => {
         {
           onAppend: () =>
             Effect.suspend(() =>
-              full ? Effect.fail(new NoSpace({ operation: "test" })) : Effect.void,
+              full
+                ? Effect.fail(new Unavailable({ operation: "test", reason: "disk_full" }))
+                : Effect.void,
             ),
         },
         quiet,

@@ -182,14 +182,14 @@ describe("a full disk", () => {
         const batch = numbered(last + 1, 2, "x".repeat(300))
         const exit = yield* Effect.exit(journal.append(batch))
         if (Exit.isFailure(exit)) {
-          expect(Cause.squash(exit.cause)).toMatchObject({ _tag: "NoSpace" })
+          expect(Cause.squash(exit.cause)).toMatchObject({ _tag: "Unavailable" })
           break
         }
         last += 2
       }
       yield* expectRecords(journal, 1, last, "x".repeat(300))
       const error = yield* Effect.flip(journal.append(numbered(last + 1, 2, "x".repeat(300))))
-      expect(error._tag).toBe("NoSpace")
+      expect(error._tag).toBe("Unavailable")
       disk.capacityBytes = Number.POSITIVE_INFINITY
       yield* journal.append(numbered(last + 1, 2, "x".repeat(300)))
       yield* expectRecords(journal, 1, last + 2, "x".repeat(300))
@@ -229,7 +229,7 @@ describe("a full disk", () => {
         )
         if (Exit.isFailure(exit)) error = Cause.squash(exit.cause)
       }
-      expect(error).toMatchObject({ _tag: "NoSpace" })
+      expect(error).toMatchObject({ _tag: "Unavailable" })
       expect(yield* disk.freeBytes(folder)).toBeGreaterThan(40_000)
       yield* journal.prune(journal.lastSequence)
       yield* journal.append(numbered(journal.lastSequence + 1, 1))
@@ -246,7 +246,7 @@ describe("a full disk", () => {
         disk.failCall(2, "ENOSPC")
         const error = yield* Effect.flip(journal.append(numbered(2, 1)))
         expect(disk.log.at(-2)).toContain("sync")
-        expect(error._tag).toBe("NoSpace")
+        expect(error._tag).toBe("Unavailable")
         yield* journal.append(numbered(2, 1))
         for (let seed = 1; seed <= 20; seed++) {
           const reopened = yield* journalOn(disk.afterPowerCut(seed))

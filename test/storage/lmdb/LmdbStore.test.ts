@@ -158,7 +158,7 @@ describe("LmdbStore", () => {
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const store = yield* openLmdbStore({ folder, freeSpaceBytesMin: Number.MAX_SAFE_INTEGER })
-      expect((yield* Effect.flip(store.writeEntries([put(1, "value")])))._tag).toBe("NoSpace")
+      expect((yield* Effect.flip(store.writeEntries([put(1, "value")])))._tag).toBe("Unavailable")
       expect(yield* store.readEntry("users", compositeKey(1))).toBeUndefined()
     }),
   )

@@ -582,10 +582,10 @@ describe("A full local disk", () => {
               yield* storage.append(numbered(next, 1, padding))
             }
             const refused = yield* Effect.flip(storage.append(numbered(4 + taken, 1)))
-            expect(refused).toMatchObject({ _tag: "NoSpace" })
+            expect(refused).toMatchObject({ _tag: "Unavailable" })
             yield* expectRecords(storage, 4, 3 + taken, padding)
             const written = yield* Effect.flip(storage.writeEntries([]))
-            expect(written).toMatchObject({ _tag: "NoSpace" })
+            expect(written).toMatchObject({ _tag: "Unavailable" })
             state.isFull = false
             while (Exit.isFailure(yield* Effect.exit(storage.writeEntries([])))) {
               yield* Effect.sleep(5)
@@ -622,7 +622,7 @@ describe("Ownership", () => {
             while (true) {
               const append = first.storage.append(numbered(acknowledged + 1, 1))
               // A busy machine may take longer than the deadline of a statement.
-              yield* Effect.retry(append, { while: ({ _tag }) => _tag === "NoSpace" })
+              yield* Effect.retry(append, { while: ({ _tag }) => _tag === "Unavailable" })
               acknowledged++
             }
           }),

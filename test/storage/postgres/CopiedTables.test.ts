@@ -18,8 +18,8 @@ import {
   Damaged,
   type Entry,
   Fenced,
-  NoSpace,
   type StorageError,
+  Unavailable,
   webhookTables,
 } from "../../../src/storage/Storage.ts"
 import { encodeValue } from "../../../src/storage/Values.ts"
@@ -248,7 +248,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTabl
           const entries = [put(number, `first ${number}`), put(0, `first ${number}`)]
           const before = one.entries
           proxy.cutNext(at, hexOf(entries[0]!))
-          expect((yield* Effect.flip(copied.write(entries)))._tag).toBe("NoSpace")
+          expect((yield* Effect.flip(copied.write(entries)))._tag).toBe("Unavailable")
           // Nobody sees it before it is certain.
           expect(one.entries).toEqual(before)
           // Repeated, or given up, and another one comes.
@@ -268,7 +268,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTabl
       yield* owner.write([put(1, "one")])
       const follower = directory()
       const copied = yield* follower.open()
-      follower.failure = new NoSpace({ operation: "write" })
+      follower.failure = new Unavailable({ operation: "write", reason: "disk_full" })
       yield* copied.follow
       yield* owner.write([put(2, "two")])
       expect(yield* Effect.flip(copied.follow)).toMatchObject({ operation: "write" })
@@ -282,7 +282,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTabl
       const { directory, url } = yield* prepared
       const one = directory()
       const copied = yield* one.open(1)
-      one.failure = new NoSpace({ operation: "write" })
+      one.failure = new Unavailable({ operation: "write", reason: "disk_full" })
       yield* Effect.flip(copied.write([put(1, "missed")]))
       yield* copied.write([put(2, "next")])
       expect(one.entries).toHaveLength(2)

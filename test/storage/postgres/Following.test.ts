@@ -25,7 +25,7 @@ const query = (text: string) => Effect.promise(() => server.query(text, `follow_
 
 /** Repeats what a busy machine answers late, as the product does. */
 const patient = <A, E extends { readonly _tag: string }, R>(call: Effect.Effect<A, E, R>) =>
-  Effect.retry(call, { while: ({ _tag }) => _tag === "NoSpace" })
+  Effect.retry(call, { while: ({ _tag }) => _tag === "Unavailable" })
 
 /** A copy, and the records that it was given, in order. */
 const copyAt = Effect.fnUntraced(function* (
@@ -179,7 +179,11 @@ describe("A copy that follows", () => {
       const { follower, owner } = yield* pair
       yield* Effect.promise(() => server.stop())
       const failure = yield* Effect.flip(follower.lookOnce)
-      expect(failure).toMatchObject({ _tag: "NoSpace", outage: expect.any(String) })
+      expect(failure).toMatchObject({
+        _tag: "Unavailable",
+        reason: "database_away",
+        detail: expect.any(String),
+      })
       yield* Effect.promise(() => server.start())
       yield* owner.append([1])
       yield* follower.look

@@ -61,7 +61,7 @@ const persist = (journal: PgJournal, batch: JournalBatch) =>
       const exit = yield* Effect.exit(journal.append(batch))
       if (Exit.isSuccess(exit)) return outages
       const error = yield* Effect.flip(exit)
-      if (error._tag !== "NoSpace") return yield* error
+      if (error._tag !== "Unavailable") return yield* error
       outages++
       yield* Effect.sleep(20)
     }
@@ -208,7 +208,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
         const behind = yield* journalOn(server.urlOf(name, proxy.port))
         yield* behind.claim("behind")
         proxy.cutNext("answer", "record 1")
-        expect((yield* Effect.flip(behind.append(numbered(1, 1))))._tag).toBe("NoSpace")
+        expect((yield* Effect.flip(behind.append(numbered(1, 1))))._tag).toBe("Unavailable")
         expect((yield* journal.claim("other"))!.lastSequence).toBe(1)
         yield* behind.append(numbered(1, 1))
         expect((yield* Effect.flip(behind.append(numbered(2, 1))))._tag).toBe("Fenced")
@@ -222,7 +222,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
       const behind = yield* journalOn(server.urlOf(name, proxy.port))
       yield* behind.claim("behind")
       proxy.cutNext("request", "record 1")
-      expect((yield* Effect.flip(behind.append(numbered(1, 1))))._tag).toBe("NoSpace")
+      expect((yield* Effect.flip(behind.append(numbered(1, 1))))._tag).toBe("Unavailable")
       yield* journal.claim("other")
       yield* journal.append(numbered(1, 2))
       expect((yield* Effect.flip(behind.append(numbered(1, 1))))._tag).toBe("Fenced")
@@ -238,7 +238,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
       proxy.down()
       const refused = yield* Effect.flip(behind.append(numbered(1, 1)))
       expect(refused).toMatchObject({
-        _tag: "NoSpace",
+        _tag: "Unavailable",
         message: expect.stringContaining("PostgreSQL"),
       })
       expect(yield* Effect.flip(behind.isOwner)).toMatchObject({ isOutage: true })
@@ -298,7 +298,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
       const error = yield* Effect.flip(journal.append(numbered(2, 1))).pipe(
         Effect.ensuring(Effect.sync(thaw)),
       )
-      expect(error._tag).toBe("NoSpace")
+      expect(error._tag).toBe("Unavailable")
       yield* persist(journal, numbered(2, 1))
       yield* persist(journal, numbered(3, 1))
       expect(yield* firsts(patient)).toEqual([1, 2, 3])
@@ -321,7 +321,11 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
         const kibibytes = 10_000 / limits.postgresKibibyteAnswerMs
         yield* journal.append(numbered(1, 1, "x".repeat(kibibytes * 1_024)))
         const error = yield* Effect.flip(journal.append(numbered(2, 1)))
-        expect(error).toMatchObject({ _tag: "NoSpace", outage: expect.stringContaining("answer") })
+        expect(error).toMatchObject({
+          _tag: "Unavailable",
+          reason: "database_away",
+          detail: expect.stringContaining("answer"),
+        })
         yield* query("DROP TRIGGER slow ON laurel_journal")
         yield* persist(journal, numbered(2, 1))
         expect(yield* firsts(patient)).toEqual([1, 2])

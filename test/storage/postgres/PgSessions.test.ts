@@ -297,8 +297,9 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
           for (let attempt = 0; attempt < 5; attempt++) {
             const error = yield* Effect.flip(journal.append(numbered(1, 1)))
             expect(error).toMatchObject({
-              _tag: "NoSpace",
-              outage: expect.stringContaining("lock"),
+              _tag: "Unavailable",
+              reason: "database_away",
+              detail: expect.stringContaining("lock"),
             })
           }
           expect(yield* query.sessions).toEqual(before)
@@ -339,7 +340,7 @@ describe("A synchronous standby that is lost", () => {
         postgresAppendSessions + postgresOtherSessions + 1,
       )
       yield* setStandbys("")
-      const isOutage = ({ _tag }: { readonly _tag: string }) => _tag === "NoSpace"
+      const isOutage = ({ _tag }: { readonly _tag: string }) => _tag === "Unavailable"
       yield* Effect.retry(journal.append(numbered(1, 1)), { while: isOutage })
       const kept = yield* query.run(`SELECT first FROM ${query.schema}.laurel_journal`)
       expect(kept).toEqual([{ first: "1" }])

@@ -130,7 +130,7 @@ describe("A data directory in the place of a partition", () => {
         })
         const fold = () => (isBefore ? Effect.void : replace)
         const call = moment === "in a look" ? look(fold) : claim(fold)
-        const patient = Effect.retry(call, { while: ({ _tag }) => _tag === "NoSpace" })
+        const patient = Effect.retry(call, { while: ({ _tag }) => _tag === "Unavailable" })
         expect((yield* Effect.flip(patient))._tag).toBe("Outdated")
         expect(yield* rowsOf(moment.replaceAll(" ", "_"))).toMatchObject([{ epoch: "3" }])
       }).pipe(Effect.scoped),

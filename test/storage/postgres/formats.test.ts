@@ -261,7 +261,7 @@ describe("Projects", () => {
 
 /** Repeats what a busy machine answers late, as the product does. */
 const patient = <A, E extends { readonly _tag: string }, R>(call: Effect.Effect<A, E, R>) =>
-  Effect.retry(call, { while: ({ _tag }) => _tag === "NoSpace" })
+  Effect.retry(call, { while: ({ _tag }) => _tag === "Unavailable" })
 
 describe("A copy that follows", () => {
   it("takes no record over once the format in force is newer than it knows, and is not opened again", async () => {
