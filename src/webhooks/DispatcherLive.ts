@@ -29,8 +29,7 @@ import {
 } from "./SharedDelivery.ts"
 import { SteadyTime } from "./send/SteadyTime.ts"
 import { DeliveryStore } from "./store/DeliveryStore.ts"
-import { awaitSpace, DeliveryWriter } from "./store/DeliveryWriter.ts"
-import { repairedEntry, repairTables } from "./store/TableRepair.ts"
+import { DeliveryWriter } from "./store/DeliveryWriter.ts"
 
 export interface WebhookOptions extends SharedDeliveryOptions {
   /** Of all engines of the process, in place of those of `SharedDeliveryOptions`; absent: this dispatcher is alone. */
@@ -155,14 +154,10 @@ export const make = Effect.fnUntraced(function* (
   })
 
   // The store as the last process left it.
-  const repaired = yield* awaitSpace(repairTables(storage, store))
   yield* feed.onProjectRecord(({ facts, subject }) => {
     if (subject.actor !== "project" || !facts.some(({ kind }) => kind.startsWith("webhook.")))
       return
-    const isFirst = registry.size === 0
     registry.sync(subject.environment)
-    // Without webhooks nothing is written.
-    if (isFirst && registry.size > 0) writer.write([repairedEntry])
     outbox.wake()
   })
   yield* registry.load(store)
@@ -173,7 +168,6 @@ export const make = Effect.fnUntraced(function* (
   for (const { stats } of registry) pending += stats.stored.pending
   writer.begin(cursor, reached, pending)
   yield* writer.run
-  if (repaired && registry.size > 0) writer.write([repairedEntry])
   yield* feed.hold(outbox.needed)
 
   // Unfinished jobs, then new records and due deliveries.

@@ -199,8 +199,6 @@ class Run {
   async #look({ stderr }: ServerProcess): Promise<void> {
     const defect = /.*(TypeError|crashed|"level":"(ERROR|FATAL)").*/.exec(stderr)?.[0]
     if (defect !== undefined) this.#fault(`log: ${defect.slice(0, 1_000)}`)
-    const repaired = /.*deliveries repaired.*/.exec(stderr)?.[0]
-    if (repaired !== undefined) this.#fault(`log: ${repaired.slice(0, 1_000)}`)
     for (const words of this.#hooks.faults.splice(0)) this.#fault(words)
     const fault = (words: string) => this.#fault(words)
     const checked = Effect.gen({ self: this }, function* () {

@@ -51,7 +51,6 @@ import { environmentAt } from "./ProjectHistory.ts"
 import { SavedState } from "./SavedState.ts"
 import { EntryWriter } from "./TableCopy.ts"
 import { verify } from "./Verification.ts"
-import { webhookTablesKey } from "./WebhookCheck.ts"
 
 /* A partition whose projects are gathered (`GatherJob.ts`): which of its entries are kept, and under which keys. */
 
@@ -90,11 +89,6 @@ class GatheredPartition {
 
   get #kept() {
     return [...this.#projects].filter(([environment]) => this.#environments.has(environment))
-  }
-
-  /** Whether its tables of webhooks, if it has any, keep the rules of today. */
-  get isRepaired(): boolean {
-    return this.numbers.size === 0 || this.saved.get("outbox", webhookTablesKey) !== undefined
   }
 
   /** The environments with webhooks. */
@@ -260,8 +254,6 @@ const fill = Effect.fnUntraced(function* (
       value: encodeValue(encodeDirectory(applyDirectory(whole, record))),
     },
     entry("outbox", compositeKey("cursor"), sequence),
-    // Else the next start repairs the tables of webhooks first.
-    ...(all.every((one) => one.isRepaired) ? [entry("outbox", webhookTablesKey, 1)] : []),
   ]
   yield* writeLive(path.join(draft, "live"), all, own, context)
   yield* writeJournal(path.join(draft, "journal"), record)

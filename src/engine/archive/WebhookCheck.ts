@@ -6,8 +6,7 @@
  * - the counts of an endpoint match its rows;
  * - no delivery is of a record after the outbox's position, which is not after the journal's end.
  *
- * Memory: the places of the ended deliveries of one endpoint, which are bounded (`webhookLogMax`). Rows of an older
- * version that broke these rules are repaired by the next start, and checked from then on (`webhookTablesKey`).
+ * Memory: the places of the ended deliveries of one endpoint, which are bounded (`webhookLogMax`).
  */
 
 import path from "node:path"
@@ -29,9 +28,6 @@ import type { Fault } from "./JournalTail.ts"
 import type { ProjectGoesBack } from "./ProjectHistory.ts"
 import { SavedState } from "./SavedState.ts"
 import { EntryWriter } from "./TableCopy.ts"
-
-/** Key in `outbox`: present once the tables keep these rules. */
-export const webhookTablesKey = compositeKey("tables")
 
 /** The tables to check. */
 export interface WebhookTables {
@@ -69,7 +65,6 @@ export class WebhookCheck {
 
   /** Checks the tables, except rows of endpoints that are not in `projects`: those are being removed. */
   run(projects: ReadonlyMap<string, ProjectWebhooks>): void {
-    if (this.#tables.get("outbox", webhookTablesKey) === undefined) return
     this.#checkOutbox()
     const known = new Set<number>()
     for (const { webhooks } of projects.values()) {
