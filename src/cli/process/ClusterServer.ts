@@ -50,7 +50,7 @@ import { Metrics } from "../../metrics/Metrics.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { checkFormat } from "../../storage/postgres/formats.ts"
 import { removeLeftovers } from "../../storage/postgres/Leftovers.ts"
-import { waiting } from "../../storage/postgres/Patience.ts"
+import { makeOutageRetry } from "../../storage/postgres/OutageRetry.ts"
 import { PgConnection } from "../../storage/postgres/PgConnection.ts"
 import type { HasLock } from "../../storage/postgres/PgJournal.ts"
 import { openSessions } from "../../storage/postgres/PgPool.ts"
@@ -344,10 +344,10 @@ const waitForPostgres = (
     yield* checkFormat(connection)
     return { risks, secret: yield* readSecret(connection) }
   })
-  const patiently = waiting((why) => {
+  const retryOutage = makeOutageRetry((why) => {
     readiness.doing = `Waiting for PostgreSQL: ${why}.`
   })
-  return Effect.ensuring(patiently(prepare), connection.close).pipe(
+  return Effect.ensuring(retryOutage(prepare), connection.close).pipe(
     Effect.mapError(({ message }) => commandFailed(exitCodes.configuration, message)),
     Effect.tap(({ risks }) =>
       Effect.forEach(risks, (risk) => Effect.logWarning(`PostgreSQL: ${risk}`)),

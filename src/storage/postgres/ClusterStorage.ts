@@ -39,7 +39,7 @@ import { CopiedTables } from "./CopiedTables.ts"
 import { EarlierRecords } from "./EarlierRecords.ts"
 import { Mirror, noteDamage } from "./Mirror.ts"
 import { looksDamaged, Outdated, openCopy, outdatedBy, type RefillCopy } from "./OpenCopy.ts"
-import { type Refused, waiting } from "./Patience.ts"
+import { makeOutageRetry, type Refused } from "./OutageRetry.ts"
 import { type ChainedBatch, damaged, endOf, toStorageError } from "./PgBatches.ts"
 import type { PgFailure } from "./PgConnection.ts"
 import { type HasLock, PgJournal } from "./PgJournal.ts"
@@ -110,14 +110,14 @@ export const follow = Effect.fnUntraced(function* <E = never>(
   const sessions = options.sessions ?? (yield* openSessions({ url }))
   const journal = new PgJournal({ sessions, partition, ...(hasLock && { hasLock }) })
   yield* Effect.addFinalizer(() => journal.settled)
-  const patiently = waiting(onWaiting)
-  yield* patiently(migrate(sessions.others))
+  const retryOutage = makeOutageRetry(onWaiting)
+  yield* retryOutage(migrate(sessions.others))
   const unflushed = new UnflushedDisk(options.disk ?? nodeDisk)
   const { flush } = unflushed
   // The flushes that callers wait for are those of PostgreSQL.
   const local = { ...options, directory, disk: unflushed.disk, flush, metrics: undefined }
   const onFlushed = options.metrics && DurableStorage.flushesOf(options.metrics)
-  const { lineage, opened } = yield* openCopy(local, journal, patiently)
+  const { lineage, opened } = yield* openCopy(local, journal, retryOutage)
   const { storage: files } = opened
   const scope = yield* Effect.scope
 
@@ -257,26 +257,26 @@ export const follow = Effect.fnUntraced(function* <E = never>(
   const claim = Effect.fnUntraced(function* <F>(
     fold: Fold<F>,
   ): Effect.fn.Return<void, Failure | Outdated | E | F> {
-    const total = (yield* patiently(journal.read))?.lastSequence ?? 0
+    const total = (yield* retryOutage(journal.read))?.lastSequence ?? 0
     const reported: Fold<F> = (records) =>
       Effect.tap(fold(records), () =>
         Effect.sync(() => options.onCatchingUp?.(end.lastSequence, total)),
       )
-    yield* patiently(look(reported))
+    yield* retryOutage(look(reported))
     // Most of it before the claim, while another server still answers.
-    yield* patiently(followWebhooks)
+    yield* retryOutage(followWebhooks)
     if (options.beforeClaim !== undefined) yield* options.beforeClaim(storage)
     isTorn = true
-    const claimed = yield* patiently(journal.claim(owner, lineage))
+    const claimed = yield* retryOutage(journal.claim(owner, lineage))
     if (claimed === undefined) return yield* replaced
-    yield* patiently(Effect.suspend(() => takeThrough(claimed.lastSequence, fold)))
+    yield* retryOutage(Effect.suspend(() => takeThrough(claimed.lastSequence, fold)))
     if (!isSame(end, claimed)) {
       return yield* damaged(
         `it ends with record ${end.lastSequence} instead of ${claimed.lastSequence}`,
       )
     }
-    yield* patiently(webhooks.claim(journal.epoch))
-    yield* patiently(followWebhooks)
+    yield* retryOutage(webhooks.claim(journal.epoch))
+    yield* retryOutage(followWebhooks)
     yield* Scope.addFinalizer(scope, webhooks.settled)
     isOwner = true
     yield* Effect.logInfo("Claimed the partition").pipe(

@@ -11,7 +11,7 @@ import type { DiskError } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import { lineageName } from "../durable/LineageFile.ts"
 import { Broken } from "../Storage.ts"
-import { Refused } from "./Patience.ts"
+import { Refused } from "./OutageRetry.ts"
 
 const isMoved = (name: string): boolean =>
   ["archive", "audit", "live", "restored"].includes(name) || name.startsWith("replaced-")

@@ -14,7 +14,7 @@ import { Broken, Damaged, isDamagedHere, type Storage, type StorageError } from 
 import { forgetMark } from "./CopiedTables.ts"
 import { decideLineage } from "./Lineage.ts"
 import { copyNames, cutTornEnd, moveAside, notedDamage, originOf } from "./Mirror.ts"
-import { type Patiently, Refused } from "./Patience.ts"
+import { type OutageRetry, Refused } from "./OutageRetry.ts"
 import type { InPostgres } from "./PgConnection.ts"
 import type { PartitionState, PgJournal } from "./PgJournal.ts"
 
@@ -51,7 +51,7 @@ const onDisk = Effect.mapError((cause: DiskError) => new Broken({ operation: "op
 export const openCopy = Effect.fnUntraced(function* <E>(
   options: CopyOptions<E>,
   journal: PgJournal,
-  patiently: Patiently,
+  retryOutage: OutageRetry,
 ): Effect.fn.Return<OpenedCopy, Failure | E, Scope.Scope> {
   const { directory, refill } = options
   const fill = Effect.fnUntraced(function* (
@@ -61,8 +61,8 @@ export const openCopy = Effect.fnUntraced(function* <E>(
   ): Effect.fn.Return<void, Failure | E> {
     const isFollowed = (end: JournalPosition) =>
       Effect.gen(function* () {
-        const current = yield* patiently(journal.read)
-        return (yield* patiently(linkAt(journal, current, end))) === end.checksum
+        const current = yield* retryOutage(journal.read)
+        return (yield* retryOutage(linkAt(journal, current, end))) === end.checksum
       })
     const wish = { lineage: remote.lineage, record: remote.firstSequence - 1, isFollowed }
     const missing = refill === undefined ? "" : yield* refill({ ...wish, makeRoom })
@@ -79,7 +79,7 @@ export const openCopy = Effect.fnUntraced(function* <E>(
         : Result.fail(new Broken({ operation: "open", cause: new Damaged(noted) }))
     if (Result.isFailure(attempt)) {
       yield* Scope.close(scope, Exit.void)
-      const remote = yield* replacementOf(directory, attempt.failure, journal, patiently)
+      const remote = yield* replacementOf(directory, attempt.failure, journal, retryOutage)
       const words = String((attempt.failure.cause as Error).message)
       const why = `The local copy is damaged: ${words.replace(/\.?$/, ".")}`
       const makeRoom = putAside(directory, why)
@@ -90,8 +90,8 @@ export const openCopy = Effect.fnUntraced(function* <E>(
     const opened = attempt.success
     const origin = yield* onDisk(originOf(nodeDisk, directory))
     const position = opened.position()
-    const remote = yield* patiently(journal.read)
-    const link = yield* patiently(linkAt(journal, remote, position))
+    const remote = yield* retryOutage(journal.read)
+    const link = yield* retryOutage(linkAt(journal, remote, position))
     const decision = decideLineage({ ...origin, ...position, directory }, remote, link)
     if (decision.kind === "refuse") return yield* new Refused({ words: decision.why })
     if (decision.kind === "discard" || decision.kind === "refill") {
@@ -106,7 +106,7 @@ export const openCopy = Effect.fnUntraced(function* <E>(
       continue
     }
     const own = remote?.lineage ?? randomUUID()
-    if (remote === undefined && !(yield* begin(journal, directory, own, patiently))) {
+    if (remote === undefined && !(yield* begin(journal, directory, own, retryOutage))) {
       // Another server was faster.
       yield* Scope.close(scope, Exit.void)
       continue
@@ -132,12 +132,12 @@ const replacementOf = Effect.fnUntraced(function* (
   directory: string,
   failure: Broken,
   journal: PgJournal,
-  patiently: Patiently,
+  retryOutage: OutageRetry,
 ): Effect.fn.Return<PartitionState, Failure> {
   if (!isDamagedHere(failure)) return yield* failure
   const { isRestored, lineage } = yield* onDisk(originOf(nodeDisk, directory))
   if (lineage === undefined || isRestored) return yield* failure
-  const remote = yield* patiently(journal.read)
+  const remote = yield* retryOutage(journal.read)
   return remote?.lineage === lineage ? remote : yield* failure
 })
 
@@ -197,7 +197,7 @@ const begin = Effect.fnUntraced(function* (
   journal: PgJournal,
   directory: string,
   lineage: string,
-  patiently: Patiently,
+  retryOutage: OutageRetry,
 ): Effect.fn.Return<boolean, Failure> {
   const options = { disk: nodeDisk, folder: path.join(directory, "journal") }
   let records = 0
@@ -206,7 +206,7 @@ const begin = Effect.fnUntraced(function* (
       records = end.lastSequence - (end.firstSequence ?? end.lastSequence + 1) + 1
     }),
   )
-  const isMade = yield* patiently(
+  const isMade = yield* retryOutage(
     uploaded.pipe(
       Effect.as(true),
       Effect.catch((error) => {

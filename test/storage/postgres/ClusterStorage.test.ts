@@ -16,7 +16,7 @@ import type { ClusterStorageOptions } from "../../../src/storage/postgres/Cluste
 import { removeLeftovers } from "../../../src/storage/postgres/Leftovers.ts"
 import { damageName } from "../../../src/storage/postgres/Mirror.ts"
 import type { Outdated, Refill, RefillCopy } from "../../../src/storage/postgres/OpenCopy.ts"
-import type { Refused } from "../../../src/storage/postgres/Patience.ts"
+import type { Refused } from "../../../src/storage/postgres/OutageRetry.ts"
 import { encodeValue } from "../../../src/storage/SealedValue.ts"
 import { isOutage, type StorageError } from "../../../src/storage/Storage.ts"
 import { storageContract } from "../contract.ts"

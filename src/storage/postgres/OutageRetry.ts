@@ -1,23 +1,27 @@
-/** Calls that wait for PostgreSQL, and the errors that end the wait. */
+/** Repeats calls at the start until PostgreSQL answers, and defines the errors that end the repetition. */
 import { Data, Effect, Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { Broken, isOutage } from "../Storage.ts"
 import { PgFailure } from "./PgConnection.ts"
 
-/** A start that an operator must decide about: nothing was changed. */
+/** The start ended without a change: the operator must decide what to do. */
 export class Refused extends Data.TaggedError("Refused")<{ readonly words: string }> {
   override get message(): string {
     return this.words
   }
 }
 
-export type Patiently = <A, E = never>(
+/** Repeats `call` while PostgreSQL does not answer. */
+export type OutageRetry = <A, E = never>(
   call: Effect.Effect<A, PgFailure | E>,
 ) => Effect.Effect<A, Exclude<E, PgFailure> | Broken | Refused>
 
-/** Repeats a call until PostgreSQL answers. A failure that only an operator can change ends the start. */
-export const waiting = (onWaiting: ((why: string) => void) | undefined): Patiently => {
-  let isTold = false
+/**
+ * Returns an `OutageRetry` that calls `onWaiting` before each pause and logs the first one. Errors that are not
+ * an outage end the repetition: `Refused` where only the operator can remove the cause.
+ */
+export const makeOutageRetry = (onWaiting: ((why: string) => void) | undefined): OutageRetry => {
+  let isLogged = false
   return <A, E>(call: Effect.Effect<A, PgFailure | E>) =>
     Effect.gen(function* () {
       while (true) {
@@ -25,8 +29,8 @@ export const waiting = (onWaiting: ((why: string) => void) | undefined): Patient
         if (Result.isSuccess(result)) return result.success
         const why = yield* outageOf(result.failure)
         onWaiting?.(why)
-        if (!isTold) {
-          isTold = true
+        if (!isLogged) {
+          isLogged = true
           yield* Effect.logWarning("Waiting for PostgreSQL").pipe(
             Effect.annotateLogs({ cause: why }),
           )
@@ -36,7 +40,7 @@ export const waiting = (onWaiting: ((why: string) => void) | undefined): Patient
     })
 }
 
-/** Why PostgreSQL does not answer; fails with a failure of another kind. */
+/** Returns why PostgreSQL does not answer. Fails if `failure` is not an outage. */
 const outageOf = <E>(
   failure: PgFailure | E,
 ): Effect.Effect<string, Exclude<E, PgFailure> | Broken | Refused> => {
