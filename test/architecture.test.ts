@@ -127,7 +127,6 @@ const unsplit = [
   "engine/archive/Archives.ts",
   "engine/archive/ExportJob.ts",
   "engine/archive/TableCopy.ts",
-  "storage/postgres/ClusterStorage.ts",
   "webhooks/DispatcherLive.ts",
   "webhooks/store/DeliveryWriter.ts",
 ]

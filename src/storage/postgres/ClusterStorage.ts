@@ -1,27 +1,32 @@
 /**
- * The storage of one partition of a cluster: its journal is in PostgreSQL (`PgJournal`), and a data directory of this
- * machine is the copy of it, with the snapshot (`durable/DurableStorage.ts`).
+ * The storage of one partition of a cluster. PostgreSQL has its journal (`PgJournal`); a data directory of this machine
+ * (`durable/DurableStorage.ts`) is a copy of that journal, and has the snapshot.
  *
- * - A record is acknowledged when PostgreSQL has it. The local files follow (`Mirror`), without a flush; they are flushed before
- *   snapshot entries that rest on them are written, and every `flushedMarkMs`. So the directory is never ahead of
- *   PostgreSQL, and its snapshot never ahead of its journal: archives, checks and exports work on it as on any other.
- * - An opening compares the directory with PostgreSQL (`Lineage`). From then on it **follows**: `look` takes over what the
- *   owner has appended since, and writes nothing to PostgreSQL. `claim` makes this server the owner: it catches up, claims
- *   the partition, and takes over what the owner before it still appended. A refused claim changes nothing.
- * - A copy that is damaged, as an opening finds or as `noteDamage` said before, is moved aside and filled again.
- * - A copy that is `Outdated` cannot go on: PostgreSQL went back, or has deleted what the copy lacks. The next opening decides
- *   about it; an archive fills it where PostgreSQL alone cannot (`refill`).
- * - Another claim is noticed by the next append, and within `postgresCheckMs` without one: `onFenced`.
- * - An outage of PostgreSQL fails an append with `Unavailable`: nothing is acknowledged, the group commit repeats it. A claim waits.
- * - PostgreSQL keeps what the newest archive but one does not have, so that one damaged archive loses nothing, and all that the
- *   owner's snapshot asks to keep (`EarlierRecords` reads what the local journal lacks of it).
- * - The tables of webhooks, which the journal does not repeat, are in PostgreSQL under the same claim, and copied (`CopiedTables`).
+ * - A record is acknowledged when PostgreSQL has stored it. The local files follow without a flush (`Mirror`). They are
+ *   flushed before snapshot entries that depend on them are written, and every `flushedMarkMs`. So the directory is never
+ *   ahead of PostgreSQL and the snapshot is never ahead of the local journal: archives, checks and exports work on the
+ *   directory as on that of a single server.
+ * - An opening compares the directory with PostgreSQL (`Lineage`). From then on the copy **follows**: `look` takes over the
+ *   records that the owner has appended since, and writes nothing to PostgreSQL. `claim` makes this server the owner: it
+ *   catches up, claims the partition, and takes over the last records of the previous owner. A refused claim changes
+ *   nothing.
+ * - A damaged copy is moved aside and filled again. An opening finds the damage, or `noteDamage` noted it before.
+ * - An `Outdated` copy cannot continue: PostgreSQL went back, or has deleted records that the copy lacks. The next opening
+ *   decides what to do; an archive fills the copy where PostgreSQL alone cannot (`refill`).
+ * - The next append notices another owner, and so does a check every `postgresCheckMs`: `onFenced`.
+ * - While PostgreSQL does not answer, an append fails with `Unavailable` and acknowledges nothing; the group commit repeats
+ *   it. A claim waits.
+ * - PostgreSQL keeps the records that the newest archive but one lacks, so that one damaged archive loses nothing, and the
+ *   records that the owner's snapshot needs (`EarlierRecords` reads those that the local journal lacks).
+ * - The journal does not repeat the tables of webhooks. PostgreSQL has them under the same claim, and the directory has a
+ *   copy (`CopiedTables`).
  *
- * All state belongs to one partition; a process may have several.
+ * All state belongs to one partition; a process may have several partitions.
  */
 import path from "node:path"
 import { Effect, Scope, Stream } from "effect"
 import { limits } from "../../Limits.ts"
+import type { OnDisk } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import * as DurableStorage from "../durable/DurableStorage.ts"
 import { batchRecords } from "../Frames.ts"
@@ -39,7 +44,7 @@ import { CopiedTables } from "./CopiedTables.ts"
 import { EarlierRecords } from "./EarlierRecords.ts"
 import { Mirror, noteDamage } from "./Mirror.ts"
 import { looksDamaged, Outdated, openCopy, outdatedBy, type RefillCopy } from "./OpenCopy.ts"
-import { makeOutageRetry, type Refused } from "./OutageRetry.ts"
+import { makeOutageRetry, type OutageRetry, type Refused } from "./OutageRetry.ts"
 import { type ChainedBatch, damaged, endOf, toStorageError } from "./PgBatches.ts"
 import type { PgFailure } from "./PgConnection.ts"
 import { type HasLock, PgJournal } from "./PgJournal.ts"
@@ -53,32 +58,35 @@ export interface ClusterStorageOptions<E = never> extends DurableStorage.Durable
   readonly partition: number
   /** `postgres://…` */
   readonly url: string
-  /** Those of the process; without them the partition has its own. */
+  /** The sessions of the process; absent: the partition opens its own. */
   readonly sessions?: PgSessions
   /** The address at which other runners reach this one. */
   readonly owner: string
-  /** Whether PostgreSQL has this runner's lock of the partition; without it, a claim needs no lock. */
+  /** Whether PostgreSQL has this runner's lock of the partition; absent: a claim needs no lock. */
   readonly hasLock?: HasLock
-  /** This server is the owner from now on. `isOwner` asks whether no other one has claimed the partition since. */
+  /** This server is the owner from now on. `isOwner` asks PostgreSQL whether it still is. */
   readonly onClaimed?: (
     claim: Pick<PgJournal, "epoch" | "isOwner" | "resume" | "spreadsProjects">,
   ) => void
-  /** Where the archives end on which PostgreSQL may rely, oldest first; those of other journals do no harm. */
+  /**
+   * The ends of the archives, oldest first: PostgreSQL deletes records that they have. Archives of other journals do no
+   * harm.
+   */
   readonly archives?: Effect.Effect<ReadonlyArray<JournalPosition>>
-  /** Fills a copy that PostgreSQL alone cannot fill; without it such an opening is refused. */
+  /** Fills a copy that PostgreSQL alone cannot fill; absent: the opening of such a copy is refused. */
   readonly refill?: RefillCopy<E>
-  /** Whether this server is fit to take over, judged by the records so far: a failure ends the start, and claims nothing. */
+  /** Checks by the records so far whether this server may take over. A failure ends the start before the claim. */
   readonly beforeClaim?: (storage: Storage["Service"]) => Effect.Effect<void, E>
   /** Another server has claimed the partition. */
   readonly onFenced?: () => void
-  /** Progress of a start: waiting for PostgreSQL, or records that are caught up. */
+  /** Progress of a start: why it waits for PostgreSQL, and how many records it has caught up. */
   readonly onWaiting?: (why: string) => void
   readonly onCatchingUp?: (done: number, total: number) => void
 }
 
 type Failure = StorageError | Refused
 
-/** Takes the next records of the journal, in order. */
+/** Applies the next records of the journal, in order. */
 export type Fold<E> = (records: ReadonlyArray<StoredRecord>) => Effect.Effect<void, E>
 
 /** How far a copy has followed. */
@@ -87,17 +95,20 @@ export interface FollowProgress {
   readonly lastSequence: number
   /** The last record that PostgreSQL had at the last look. */
   readonly seen: number
-  /** A claim was begun, or an interruption has left a part of a change: the copy cannot go on following. */
+  /** A claim has begun, or an interruption left a part of a change: the copy cannot follow any longer. */
   readonly isTorn: boolean
 }
 
 export interface FollowedStorage<E = never> extends DurableStorage.OpenedStorage {
-  /** The files are damaged: nothing more is written to them, and the next opening fills others. */
+  /** Notes that the files are damaged: nothing more is written to them, and the next opening fills a new copy. */
   readonly noteDamage: (words: string) => void
   readonly progress: () => FollowProgress
-  /** Takes over what PostgreSQL has beyond the copy now. Fails with `Unavailable` while PostgreSQL does not answer. */
+  /** Takes over the records of PostgreSQL that the copy lacks. Fails with `Unavailable` while PostgreSQL does not answer. */
   readonly look: <F>(fold: Fold<F>) => Effect.Effect<void, StorageError | Outdated | F>
-  /** Makes this server the owner: from then on the storage takes appends. An interruption leaves it to be closed where it `isTorn`. */
+  /**
+   * Makes this server the owner: from then on the storage takes appends. After an interruption the caller must close the
+   * storage if it `isTorn`.
+   */
   readonly claim: <F>(fold: Fold<F>) => Effect.Effect<void, Failure | Outdated | E | F>
 }
 
@@ -105,7 +116,7 @@ export interface FollowedStorage<E = never> extends DurableStorage.OpenedStorage
 export const follow = Effect.fnUntraced(function* <E = never>(
   options: ClusterStorageOptions<E>,
 ): Effect.fn.Return<FollowedStorage<E>, Failure | E, Scope.Scope> {
-  const { hasLock, onWaiting, owner, partition, url } = options
+  const { hasLock, onWaiting, partition, url } = options
   const directory = path.resolve(options.directory)
   const sessions = options.sessions ?? (yield* openSessions({ url }))
   const journal = new PgJournal({ sessions, partition, ...(hasLock && { hasLock }) })
@@ -114,196 +125,299 @@ export const follow = Effect.fnUntraced(function* <E = never>(
   yield* retryOutage(migrate(sessions.others))
   const unflushed = new UnflushedDisk(options.disk ?? nodeDisk)
   const { flush } = unflushed
-  // The flushes that callers wait for are those of PostgreSQL.
+  // The metric counts the flushes that callers wait for: those of PostgreSQL.
   const local = { ...options, directory, disk: unflushed.disk, flush, metrics: undefined }
-  const onFlushed = options.metrics && DurableStorage.flushesOf(options.metrics)
   const { lineage, opened } = yield* openCopy(local, journal, retryOutage)
-  const { storage: files } = opened
   const scope = yield* Effect.scope
-
-  /** Where the copy ends; once this server is the owner, where it began to write. */
-  let end = opened.position()
-  let seen = end.lastSequence
-  let isOwner = false
-  let isTorn = false
-  let isDamaged = false
-  const mirror = new Mirror(files, end.lastSequence)
-  const records = new EarlierRecords({
-    files: { firstSequence: files.firstSequence, readRecords: mirror.readRecords },
-    journal,
-    lineage,
-    partition,
-  })
-  yield* mirror.start
-  yield* Effect.addFinalizer(() =>
-    Effect.catch(mirror.settled, (error) =>
-      Effect.logWarning("The local copy is behind PostgreSQL; the next start catches up", error),
-    ),
+  const copy = new FollowingCopy(
+    { ...options, directory },
+    { journal, sessions, opened, lineage, flush, retryOutage, scope },
   )
-  const flushed = Effect.mapError(flush, (cause) => new Broken({ operation: "flush", cause }))
-  /** Interrupted once it has begun, `change` leaves a part of itself. */
-  const whole = <A, E>(change: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.onInterrupt(restore(change), () =>
-        Effect.sync(() => {
-          isTorn = true
-        }),
-      ),
-    )
-  const writeFiles = (entries: Iterable<Entry>) =>
-    Effect.suspend(() =>
-      isDamaged ? damagedCopy : Effect.andThen(flushed, files.writeEntries(entries)),
-    )
-  const webhooks = new CopiedTables(
-    { ...files, writeEntries: writeFiles },
-    new PgTables(sessions.others, partition),
-  )
-  /** What the owner writes to them rests on records that the files may not have yet. */
-  const followWebhooks = Effect.andThen(mirror.settled, whole(webhooks.follow))
-  let webhooksFollowedAt = Number.NEGATIVE_INFINITY
-  /** Of PostgreSQL's tables, before they were followed; `undefined`: there were none. */
-  let webhooksState: string | undefined
-  const storage = Storage.of({
-    ...files,
-    get lastSequence() {
-      return end.lastSequence
-    },
-    append: (batch) => {
-      if (!isOwner) return notOwner
-      if (mirror.failure !== undefined) return Effect.fail(mirror.failure)
-      if (mirror.isFull)
-        return Effect.fail(new Unavailable({ operation: "mirror", reason: "disk_full" }))
-      const startedAt = performance.now()
-      return journal.append(batch, (appended) => {
-        onFlushed?.(performance.now() - startedAt)
-        mirror.add(appended)
-      })
-    },
-    firstSequence: records.firstSequence,
-    readRecords: records.readRecords,
-    writeEntries: (entries) =>
-      Effect.andThen(
-        mirror.settled,
-        ofWebhooks(entries) ? webhooks.write(entries) : writeFiles(entries),
-      ),
-    prune: (sequence, closeThrough) =>
-      Effect.andThen(
-        files.prune(sequence, closeThrough),
-        Effect.suspend(() =>
-          isOwner ? pruned(journal, options, sequence, records.loses) : Effect.void,
-        ),
-      ),
-  })
-
-  const add = Effect.fnUntraced(function* <F>(batches: ReadonlyArray<ChainedBatch>, fold: Fold<F>) {
-    for (const batch of batches) {
-      // Records that are folded are in the files, or on the way there: a full disk is waited for.
-      while (mirror.isFull && mirror.failure === undefined) yield* Effect.sleep(mirrorWaitMs)
-      if (mirror.failure !== undefined) return yield* mirror.failure
-      const records = batchRecords(batch, batch.firstSequence)
-      if (records === undefined) return yield* damaged(`record ${batch.firstSequence} is cut`)
-      yield* whole(
-        Effect.suspend(() => {
-          mirror.add(batch)
-          end = endOf(batch)
-          return fold(records)
-        }),
-      )
-    }
-  })
-
-  const failed = Effect.mapError((failure: PgFailure) => toStorageError("read", failure))
-  const replaced = new Outdated({ words: "PostgreSQL has the journal of another cluster" })
-  const insistLineage = Effect.flatMap(failed(journal.read), (remote) =>
-    remote?.lineage === lineage ? Effect.void : Effect.fail(replaced),
-  )
-
-  /** Takes over the batches up to `last`, which PostgreSQL has. */
-  const takeThrough = <F>(
-    last: number,
-    fold: Fold<F>,
-  ): Effect.Effect<void, StorageError | Outdated | F> =>
-    end.lastSequence >= last
-      ? Effect.void
-      : journal.readBatches(end).pipe(
-          Stream.takeUntil((batches) => endOf(batches.at(-1)!).lastSequence >= last),
-          Stream.runForEach((batches) => add(batches, fold)),
-          Effect.tapError((error) => (looksDamaged(error) ? insistLineage : Effect.void)),
-        )
-
-  const look = Effect.fnUntraced(function* <F>(
-    fold: Fold<F>,
-  ): Effect.fn.Return<void, StorageError | Outdated | F> {
-    const remote = yield* failed(journal.read)
-    const why = outdatedBy({ ...end, lineage }, remote)
-    if (why !== undefined || remote === undefined) return yield* new Outdated({ words: why ?? "" })
-    seen = remote.lastSequence
-    records.begins(remote.firstSequence)
-    yield* takeThrough(seen, fold)
-    if (performance.now() - webhooksFollowedAt < limits.followWebhooksMs) return
-    const tables = yield* failed(sessions.rows.tables(partition))
-    const state = tables && `${tables.claim} ${tables.changes}`
-    webhooksFollowedAt = performance.now()
-    if (state === webhooksState) return
-    const isFollowed = yield* followWebhooks.pipe(
-      Effect.as(true),
-      Effect.catchTag("PgFailure", (failure) => Effect.fail(toStorageError("read", failure))),
-      // The next look tries again: until then a full disk costs the follower its webhooks, not its place.
-      Effect.catchIf(isFullDisk, () => Effect.succeed(false)),
-    )
-    if (isFollowed) webhooksState = state
-  })
-
-  const claim = Effect.fnUntraced(function* <F>(
-    fold: Fold<F>,
-  ): Effect.fn.Return<void, Failure | Outdated | E | F> {
-    const total = (yield* retryOutage(journal.read))?.lastSequence ?? 0
-    const reported: Fold<F> = (records) =>
-      Effect.tap(fold(records), () =>
-        Effect.sync(() => options.onCatchingUp?.(end.lastSequence, total)),
-      )
-    yield* retryOutage(look(reported))
-    // Most of it before the claim, while another server still answers.
-    yield* retryOutage(followWebhooks)
-    if (options.beforeClaim !== undefined) yield* options.beforeClaim(storage)
-    isTorn = true
-    const claimed = yield* retryOutage(journal.claim(owner, lineage))
-    if (claimed === undefined) return yield* replaced
-    yield* retryOutage(Effect.suspend(() => takeThrough(claimed.lastSequence, fold)))
-    if (!isSame(end, claimed)) {
-      return yield* damaged(
-        `it ends with record ${end.lastSequence} instead of ${claimed.lastSequence}`,
-      )
-    }
-    yield* retryOutage(webhooks.claim(journal.epoch))
-    yield* retryOutage(followWebhooks)
-    yield* Scope.addFinalizer(scope, webhooks.settled)
-    isOwner = true
-    yield* Effect.logInfo("Claimed the partition").pipe(
-      Effect.annotateLogs({
-        partition,
-        epoch: journal.epoch,
-        lastSequence: claimed.lastSequence,
-      }),
-    )
-    options.onClaimed?.(journal)
-    yield* Effect.provideService(watch(journal, options.onFenced), Scope.Scope, scope)
-  })
-
-  return {
-    ...opened,
-    storage,
-    noteDamage: (words: string) => {
-      isDamaged = true
-      noteDamage(directory, words)
-    },
-    progress: () => ({ lastSequence: end.lastSequence, seen, isTorn }),
-    look,
-    claim,
-  }
+  yield* copy.start
+  const { claim, look, noteDamage, progress, storage } = copy
+  return { ...opened, storage, noteDamage, progress, look, claim }
 })
 
-/** Whether these are entries of webhooks, which are written by themselves, and never packed. */
+/** What a copy that follows consists of. */
+interface CopyParts {
+  readonly journal: PgJournal
+  readonly sessions: PgSessions
+  readonly opened: DurableStorage.OpenedStorage
+  readonly lineage: string
+  /** Flushes the local files. */
+  readonly flush: OnDisk<void>
+  readonly retryOutage: OutageRetry
+  readonly scope: Scope.Scope
+}
+
+/** The state of an open copy. Its effects and functions are passed on without their object. */
+class FollowingCopy<E> {
+  readonly storage: Storage["Service"]
+  readonly #options: ClusterStorageOptions<E>
+  readonly #parts: CopyParts
+  readonly #mirror: Mirror
+  readonly #records: EarlierRecords
+  readonly #webhooks: CopiedTables
+  readonly #onFlushed: ((durationMs: number) => void) | undefined
+  /** The end of the copy; once this server is the owner, the position from which it appends. */
+  #end: JournalPosition
+  /** The last record that PostgreSQL had at the last look. */
+  #seen: number
+  #isOwner = false
+  #isTorn = false
+  #isDamaged = false
+  #webhooksFollowedAt = Number.NEGATIVE_INFINITY
+  /** The state of PostgreSQL's tables of webhooks when they were last followed; `undefined`: there were none. */
+  #webhooksState: string | undefined
+
+  constructor(options: ClusterStorageOptions<E>, parts: CopyParts) {
+    const { journal, lineage, opened, sessions } = parts
+    const { partition } = options
+    const files = opened.storage
+    this.#options = options
+    this.#parts = parts
+    this.#onFlushed = options.metrics && DurableStorage.flushesOf(options.metrics)
+    this.#end = opened.position()
+    this.#seen = this.#end.lastSequence
+    this.#mirror = new Mirror(files, this.#end.lastSequence)
+    this.#records = new EarlierRecords({
+      files: { firstSequence: files.firstSequence, readRecords: this.#mirror.readRecords },
+      journal,
+      lineage,
+      partition,
+    })
+    this.#webhooks = new CopiedTables(
+      { ...files, writeEntries: this.#writeFiles },
+      new PgTables(sessions.others, partition),
+    )
+    this.storage = this.#makeStorage(files)
+  }
+
+  /** Starts to write the local copy in the surrounding scope, whose end waits for the writes. */
+  readonly start: Effect.Effect<void, never, Scope.Scope> = Effect.suspend(() =>
+    Effect.andThen(
+      this.#mirror.start,
+      Effect.addFinalizer(() =>
+        Effect.catch(this.#mirror.settled, (error) =>
+          Effect.logWarning(
+            "The local copy is behind PostgreSQL; the next start catches up",
+            error,
+          ),
+        ),
+      ),
+    ),
+  )
+
+  readonly noteDamage = (words: string): void => {
+    this.#isDamaged = true
+    noteDamage(this.#options.directory, words)
+  }
+
+  readonly progress = (): FollowProgress => ({
+    lastSequence: this.#end.lastSequence,
+    seen: this.#seen,
+    isTorn: this.#isTorn,
+  })
+
+  #makeStorage(files: Storage["Service"]): Storage["Service"] {
+    const lastSequence = () => this.#end.lastSequence
+    return Storage.of({
+      ...files,
+      get lastSequence() {
+        return lastSequence()
+      },
+      append: this.#append,
+      firstSequence: this.#records.firstSequence,
+      readRecords: this.#records.readRecords,
+      writeEntries: (entries) =>
+        Effect.andThen(
+          this.#mirror.settled,
+          ofWebhooks(entries) ? this.#webhooks.write(entries) : this.#writeFiles(entries),
+        ),
+      prune: (sequence, closeThrough) =>
+        Effect.andThen(files.prune(sequence, closeThrough), this.#prune(sequence)),
+    })
+  }
+
+  readonly #append: Storage["Service"]["append"] = (batch) => {
+    if (!this.#isOwner) return notOwner
+    if (this.#mirror.failure !== undefined) return Effect.fail(this.#mirror.failure)
+    if (this.#mirror.isFull) {
+      return Effect.fail(new Unavailable({ operation: "mirror", reason: "disk_full" }))
+    }
+    const startedAt = performance.now()
+    return this.#parts.journal.append(batch, (appended) => {
+      this.#onFlushed?.(performance.now() - startedAt)
+      this.#mirror.add(appended)
+    })
+  }
+
+  readonly #writeFiles = (entries: Iterable<Entry>): Effect.Effect<void, StorageError> =>
+    Effect.suspend(() => {
+      if (this.#isDamaged) return damagedCopy
+      const { flush, opened } = this.#parts
+      const flushed = Effect.mapError(flush, (cause) => new Broken({ operation: "flush", cause }))
+      return Effect.andThen(flushed, opened.storage.writeEntries(entries))
+    })
+
+  /**
+   * Removes records from PostgreSQL that archives have and the local journal no longer needs. Ignores failures: the next
+   * call tries again.
+   */
+  #prune(sequence: number): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      if (!this.#isOwner) return
+      const { archives = Effect.succeed([]) } = this.#options
+      const { journal } = this.#parts
+      const covered = yield* coveredThrough(journal, yield* archives)
+      const below = Math.min(sequence, covered + 1)
+      if (below <= 1) return
+      this.#records.loses(below)
+      yield* journal.prune(below)
+    }).pipe(Effect.ignore)
+  }
+
+  /** Runs `change`, and marks the copy as torn if an interruption leaves only a part of the change. */
+  #whole<A, F>(change: Effect.Effect<A, F>): Effect.Effect<A, F> {
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.onInterrupt(restore(change), () =>
+        Effect.sync(() => {
+          this.#isTorn = true
+        }),
+      ),
+    )
+  }
+
+  /** The tables that the owner wrote refer to records, so the files get these records first. */
+  readonly #followWebhooks = Effect.suspend(() =>
+    Effect.andThen(this.#mirror.settled, this.#whole(this.#webhooks.follow)),
+  )
+
+  #add<F>(
+    batches: ReadonlyArray<ChainedBatch>,
+    fold: Fold<F>,
+  ): Effect.Effect<void, StorageError | F> {
+    return Effect.gen({ self: this }, function* () {
+      const mirror = this.#mirror
+      for (const batch of batches) {
+        // Folded records must reach the files, so this waits while the local disk is full.
+        while (mirror.isFull && mirror.failure === undefined) yield* Effect.sleep(mirrorWaitMs)
+        if (mirror.failure !== undefined) return yield* mirror.failure
+        const records = batchRecords(batch, batch.firstSequence)
+        if (records === undefined) return yield* damaged(`record ${batch.firstSequence} is cut`)
+        yield* this.#whole(
+          Effect.suspend(() => {
+            mirror.add(batch)
+            this.#end = endOf(batch)
+            return fold(records)
+          }),
+        )
+      }
+    })
+  }
+
+  /** Fails unless PostgreSQL still has the journal that the copy follows. */
+  readonly #checkLineage = Effect.suspend(() =>
+    Effect.flatMap(readFailed(this.#parts.journal.read), (remote) =>
+      remote?.lineage === this.#parts.lineage ? Effect.void : Effect.fail(replaced),
+    ),
+  )
+
+  /** Takes over the batches up to record `last`, which PostgreSQL has. */
+  #takeThrough<F>(last: number, fold: Fold<F>): Effect.Effect<void, StorageError | Outdated | F> {
+    return Effect.suspend(() =>
+      this.#end.lastSequence >= last
+        ? Effect.void
+        : this.#parts.journal.readBatches(this.#end).pipe(
+            Stream.takeUntil((batches) => endOf(batches.at(-1)!).lastSequence >= last),
+            Stream.runForEach((batches) => this.#add(batches, fold)),
+            Effect.tapError((error) => (looksDamaged(error) ? this.#checkLineage : Effect.void)),
+          ),
+    )
+  }
+
+  readonly look = <F>(fold: Fold<F>): Effect.Effect<void, StorageError | Outdated | F> =>
+    Effect.gen({ self: this }, function* () {
+      const { journal, lineage } = this.#parts
+      const remote = yield* readFailed(journal.read)
+      const why = outdatedBy({ ...this.#end, lineage }, remote)
+      if (why !== undefined || remote === undefined)
+        return yield* new Outdated({ words: why ?? "" })
+      this.#seen = remote.lastSequence
+      this.#records.begins(remote.firstSequence)
+      yield* this.#takeThrough(this.#seen, fold)
+      yield* this.#lookAtWebhooks
+    })
+
+  /** Follows the tables of webhooks if they have changed, every `followWebhooksMs` at most. */
+  readonly #lookAtWebhooks = Effect.gen({ self: this }, function* () {
+    if (performance.now() - this.#webhooksFollowedAt < limits.followWebhooksMs) return
+    const { rows } = this.#parts.sessions
+    const tables = yield* readFailed(rows.tables(this.#options.partition))
+    const state = tables && `${tables.claim} ${tables.changes}`
+    this.#webhooksFollowedAt = performance.now()
+    if (state === this.#webhooksState) return
+    const isFollowed = yield* this.#followWebhooks.pipe(
+      Effect.as(true),
+      Effect.catchTag("PgFailure", (failure) => Effect.fail(toStorageError("read", failure))),
+      // The next look tries again. With a full disk the copy follows records, but not webhooks.
+      Effect.catchIf(isFullDisk, () => Effect.succeed(false)),
+    )
+    if (isFollowed) this.#webhooksState = state
+  })
+
+  readonly claim = <F>(fold: Fold<F>): Effect.Effect<void, Failure | Outdated | E | F> =>
+    Effect.gen({ self: this }, function* () {
+      const { beforeClaim, onCatchingUp } = this.#options
+      const { journal, retryOutage } = this.#parts
+      const total = (yield* retryOutage(journal.read))?.lastSequence ?? 0
+      const reported: Fold<F> = (records) =>
+        Effect.tap(fold(records), () =>
+          Effect.sync(() => onCatchingUp?.(this.#end.lastSequence, total)),
+        )
+      // Catches up before the claim, while the previous owner still answers.
+      yield* retryOutage(this.look(reported))
+      yield* retryOutage(this.#followWebhooks)
+      if (beforeClaim !== undefined) yield* beforeClaim(this.storage)
+      this.#isTorn = true
+      const claimed = yield* this.#claimPartition(fold)
+      this.#isOwner = true
+      yield* this.#announceClaim(claimed)
+    })
+
+  /** Claims the partition and takes over the last changes of the previous owner. */
+  #claimPartition<F>(fold: Fold<F>): Effect.Effect<JournalPosition, Failure | Outdated | F> {
+    return Effect.gen({ self: this }, function* () {
+      const { journal, lineage, retryOutage, scope } = this.#parts
+      const claimed = yield* retryOutage(journal.claim(this.#options.owner, lineage))
+      if (claimed === undefined) return yield* replaced
+      yield* retryOutage(this.#takeThrough(claimed.lastSequence, fold))
+      if (!isSame(this.#end, claimed)) {
+        return yield* damaged(
+          `it ends with record ${this.#end.lastSequence} instead of ${claimed.lastSequence}`,
+        )
+      }
+      yield* retryOutage(this.#webhooks.claim(journal.epoch))
+      yield* retryOutage(this.#followWebhooks)
+      yield* Scope.addFinalizer(scope, this.#webhooks.settled)
+      return claimed
+    })
+  }
+
+  #announceClaim({ lastSequence }: JournalPosition): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const { onClaimed, onFenced, partition } = this.#options
+      const { journal, scope } = this.#parts
+      yield* Effect.logInfo("Claimed the partition").pipe(
+        Effect.annotateLogs({ partition, epoch: journal.epoch, lastSequence }),
+      )
+      onClaimed?.(journal)
+      yield* Effect.provideService(watch(journal, onFenced), Scope.Scope, scope)
+    })
+  }
+}
+
+/** Whether these are entries of webhooks. Such a write has no other entries and is never an `EntrySlice`. */
 const ofWebhooks = (entries: Iterable<Entry>): entries is ReadonlyArray<Entry> =>
   Array.isArray(entries) && entries.some(({ table }) => webhookTables.includes(table))
 
@@ -317,10 +431,14 @@ const damagedCopy = Effect.fail(
 
 const notOwner = Effect.fail(new Broken({ operation: "append", cause: new Error("not the owner") }))
 
-/** How long a batch from PostgreSQL waits for the local disk before it looks again. */
+const replaced = new Outdated({ words: "PostgreSQL has the journal of another cluster" })
+
+const readFailed = Effect.mapError((failure: PgFailure) => toStorageError("read", failure))
+
+/** How long a batch from PostgreSQL waits for the local disk before the next check. */
 const mirrorWaitMs = 10
 
-/** Notices another owner without an append. */
+/** Calls `onFenced` when another server has claimed the partition, also if this server appends nothing. */
 const watch = (
   journal: PgJournal,
   onFenced: (() => void) | undefined,
@@ -336,22 +454,7 @@ const watch = (
     ),
   )
 
-/** Removes from PostgreSQL what archives have and the local journal no longer needs. A failure is for the next time. */
-const pruned = (
-  journal: PgJournal,
-  { archives = Effect.succeed([]) }: ClusterStorageOptions<unknown>,
-  sequence: number,
-  loses: (sequence: number) => void,
-): Effect.Effect<void> =>
-  Effect.gen(function* () {
-    const covered = yield* coveredThrough(journal, yield* archives)
-    const below = Math.min(sequence, covered + 1)
-    if (below <= 1) return
-    loses(below)
-    yield* journal.prune(below)
-  }).pipe(Effect.ignore)
-
-/** Where the newest archive but one ends that belongs to this journal; 0: there are no two. */
+/** The last record of the second newest archive of this journal; 0 if there are fewer than two. */
 const coveredThrough = Effect.fnUntraced(function* (
   journal: PgJournal,
   archives: ReadonlyArray<JournalPosition>,
