@@ -127,8 +127,6 @@ const unsplit = [
   "engine/archive/Archives.ts",
   "engine/archive/ExportJob.ts",
   "engine/archive/TableCopy.ts",
-  "webhooks/DispatcherLive.ts",
-  "webhooks/store/DeliveryWriter.ts",
 ]
 
 /** The function bodies of a file that have more than 70 lines. */

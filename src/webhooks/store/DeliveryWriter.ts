@@ -167,6 +167,22 @@ export interface DeliveryWriterOptions {
   readonly flushDeliveries?: number
 }
 
+/** What one flush writes in one transaction. */
+interface Write {
+  readonly dirty: ReadonlySet<Delivery>
+  readonly groups: ReadonlyMap<number, ReadonlyArray<Delivery>>
+  /** The numbers of each endpoint as of this transaction. */
+  readonly stats: ReadonlyMap<Account, EndpointStats>
+  readonly jobs: ReadonlyMap<number, Job | null>
+  readonly entries: Array<Entry>
+  /** Opened when the flush has ended. */
+  readonly flushed: Latch.Latch
+  readonly cursor: number
+  readonly reached: number
+  /** How many deliveries and numbers are encoded: the event loop runs after every `webhookFlushTurnDeliveries`. */
+  encoded: number
+}
+
 export class DeliveryWriter {
   readonly #options: DeliveryWriterOptions
   readonly #store: DeliveryStore
@@ -376,17 +392,42 @@ export class DeliveryWriter {
   )
 
   readonly #flush = Effect.gen({ self: this }, function* () {
+    const write = this.#startWrite()
+    yield* this.#addDeliveries(write)
+    yield* this.#addRest(write)
+    yield* this.writeNow(write.entries)
+    this.#finishWrite(write)
+  })
+
+  /** Takes everything that is to be written; later changes belong to the next write. */
+  #startWrite(): Write {
     const dirty = this.#dirty
-    const accounts = this.#accounts
-    const jobs = this.#jobs
-    const entries = this.#others
-    const flushed = this.#nextFlush
     const passed = this.#cursor
-    const reached = Math.max(this.#reached, passed)
     if (this.#all) this.#deferred.takeAll(dirty)
     else this.#deferred.setAside(dirty, this.#options.now() - limits.webhookDeferMs)
     this.#all = false
-    const cursor = Math.min(passed, (this.oldestDeferred ?? Number.POSITIVE_INFINITY) - 1)
+    const groups = byEndpoint(dirty)
+    const accounts = this.#accounts
+    for (const endpoint of groups.keys()) {
+      const account = this.#open.get(endpoint)
+      if (account !== undefined) accounts.add(account)
+    }
+    const stats = new Map<Account, EndpointStats>()
+    for (const account of accounts) {
+      // A deleted endpoint must not return.
+      if (this.isThere(account)) stats.set(account, copyOf(account.stats))
+    }
+    const write: Write = {
+      dirty,
+      groups,
+      stats,
+      jobs: this.#jobs,
+      entries: this.#others,
+      flushed: this.#nextFlush,
+      cursor: Math.min(passed, (this.oldestDeferred ?? Number.POSITIVE_INFINITY) - 1),
+      reached: Math.max(this.#reached, passed),
+      encoded: 0,
+    }
     this.#changed.closeUnsafe()
     this.#pressing.closeUnsafe()
     this.#dirty = new Set()
@@ -394,48 +435,47 @@ export class DeliveryWriter {
     this.#jobs = new Map()
     this.#others = []
     this.#nextFlush = Latch.makeUnsafe()
-    // Counts from now on belong to the next transaction.
-    const statsByAccount = new Map<Account, EndpointStats>()
-    const groups = byEndpoint(dirty)
-    for (const endpoint of groups.keys()) {
-      const account = this.#open.get(endpoint)
-      if (account !== undefined) accounts.add(account)
-    }
-    for (const account of accounts) {
-      // A deleted endpoint must not return.
-      if (this.isThere(account)) statsByAccount.set(account, copyOf(account.stats))
-    }
-    let encoded = 0
+    return write
+  }
+
+  /** Adds the entries of all deliveries, and counts the deliveries in both the current and the written numbers. */
+  readonly #addDeliveries = Effect.fnUntraced({ self: this }, function* (write: Write) {
+    const { entries, groups } = write
     for (const [endpoint, deliveries] of groups) {
       const account = this.#open.get(endpoint)
-      const stats = account && statsByAccount.get(account)
+      const stats = account && write.stats.get(account)
       if (account === undefined || stats === undefined) continue
       const again = deliveries.filter(({ stored }) => stored?.status === "succeeded")
-      // Before the entries that write them again.
+      // Before the entries that write these deliveries again.
       entries.push(...(yield* this.#store.withoutSucceeded(endpoint, again)))
       const rows: Array<Row> = []
-      // It may be deleted at any pause.
+      // The endpoint may be deleted at any pause.
       let counts = this.isThere(account)
       for (const delivery of deliveries) {
         const { status, stored } = delivery
         pushEntries(entries, delivery)
-        // It is written as it is now, also where it has changed since this write began.
+        // The entry has the present state, including changes since this write began.
         this.#dirty.delete(delivery)
         if (status === "succeeded") rows.push(rowOf(delivery))
         count(account.stats, stored?.status, status)
         count(stats, stored?.status, status)
         if (counts && status === "pending") this.#pending++
         if (counts && stored?.status === "pending") this.#pending--
-        if (++encoded % limits.webhookFlushTurnDeliveries === 0) {
+        if (++write.encoded % limits.webhookFlushTurnDeliveries === 0) {
           yield* yieldToEventLoop
           counts = this.isThere(account)
         }
       }
       entries.push(...blocksOf(endpoint, rows))
     }
-    for (const [{ number }, stats] of statsByAccount) {
-      entries.push(jsonEntry("endpoints", statsKey(number), stats))
-      if (++encoded % limits.webhookFlushTurnDeliveries === 0) yield* yieldToEventLoop
+  })
+
+  /** Adds the entries of numbers, jobs and the cursor. */
+  readonly #addRest = Effect.fnUntraced({ self: this }, function* (write: Write) {
+    const { cursor, entries, jobs, reached, stats } = write
+    for (const [{ number }, numbers] of stats) {
+      entries.push(jsonEntry("endpoints", statsKey(number), numbers))
+      if (++write.encoded % limits.webhookFlushTurnDeliveries === 0) yield* yieldToEventLoop
     }
     for (const [record, job] of jobs) {
       const key = jobKey(record)
@@ -444,21 +484,28 @@ export class DeliveryWriter {
       )
     }
     if (cursor !== this.#cursorWritten) entries.push(jsonEntry("outbox", cursorKey, cursor))
-    const isAhead = cursor < reached && reached !== this.#reachedWritten
-    if (isAhead) entries.push(jsonEntry("outbox", reachedKey, reached))
-    yield* this.writeNow(entries)
-    this.#cursorWritten = cursor
-    this.#reached = reached
-    if (isAhead) this.#reachedWritten = reached
+    if (this.#isAhead(write)) entries.push(jsonEntry("outbox", reachedKey, reached))
+  })
+
+  /** Whether the write has to say that records after its cursor are expanded. */
+  #isAhead({ cursor, reached }: Write): boolean {
+    return cursor < reached && reached !== this.#reachedWritten
+  }
+
+  /** Everything of `write` is on disk. */
+  #finishWrite(write: Write): void {
+    if (this.#isAhead(write)) this.#reachedWritten = write.reached
+    this.#cursorWritten = write.cursor
+    this.#reached = write.reached
     this.#cursorWrittenAt = this.#options.now()
-    // A delivery that changed meanwhile follows after the next flush.
-    const written = [...dirty].filter((delivery) => !this.#dirty.has(delivery))
+    // A delivery that has changed since is reported after the next flush.
+    const written = [...write.dirty].filter((delivery) => !this.#dirty.has(delivery))
     for (const listener of this.#listeners) listener(written)
-    flushed.openUnsafe()
+    write.flushed.openUnsafe()
     if (this.hasRoom || this.#dirty.size >= limits.webhookUnwrittenMax) return
     this.#hasRoom.openUnsafe()
     for (const listener of this.#roomListeners) listener()
-  })
+  }
 
   #broken(cause: Cause.Cause<unknown>): void {
     if (Cause.hasInterruptsOnly(cause)) return
