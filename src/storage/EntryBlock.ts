@@ -138,6 +138,8 @@ const numberOfTable = new Map<string, number>(tables.map((table, number) => [tab
 export interface SharedSlice {
   readonly memory: SharedArrayBuffer
   readonly used: number
+  /** How many entries there are. */
+  readonly count: number
 }
 
 export class EntrySlice implements Iterable<Entry> {
@@ -158,13 +160,14 @@ export class EntrySlice implements Iterable<Entry> {
   }
 
   /** Those that another thread has packed. */
-  static from({ memory, used }: SharedSlice): EntrySlice {
+  static from({ count, memory, used }: SharedSlice): EntrySlice {
     const slice = new EntrySlice(memory)
     slice.#used = used
+    slice.#count = count
     return slice
   }
 
-  /** How many were added here. */
+  /** How many entries the slice has. */
   get count(): number {
     return this.#count
   }
@@ -176,7 +179,11 @@ export class EntrySlice implements Iterable<Entry> {
 
   /** Good until the next call of `add` or `clear`. */
   get shared(): SharedSlice {
-    return { memory: this.#bytes.buffer as unknown as SharedArrayBuffer, used: this.#used }
+    return {
+      memory: this.#bytes.buffer as unknown as SharedArrayBuffer,
+      used: this.#used,
+      count: this.#count,
+    }
   }
 
   /** Copies the entry. Throws a RangeError for a key that LMDB does not take. */
@@ -219,10 +226,12 @@ export class EntrySlice implements Iterable<Entry> {
     }
   }
 
-  /** The entries as views of the slice. */
+  /** The entries as views of the slice. Throws if the heads do not add up to its count and bytes. */
   *[Symbol.iterator](): Generator<Entry> {
     const bytes = this.#bytes
-    for (let at = 0; at < this.#used; ) {
+    let at = 0
+    let found = 0
+    while (at < this.#used) {
       const flags = bytes[at + 1]!
       const keyAt = at + headBytes
       const valueAt = keyAt + bytes.readUInt16LE(at + 2)
@@ -239,6 +248,12 @@ export class EntrySlice implements Iterable<Entry> {
               : bytes.readInt32LE(at + 8),
       }
       at = end
+      found++
+    }
+    if (at !== this.#used || found !== this.#count) {
+      throw new Error(
+        `a slice of ${this.#count} entries in ${this.#used} bytes has ${found} in ${at}`,
+      )
     }
   }
 }

@@ -33,6 +33,15 @@ describe("A slice of entries", () => {
     expect(plain(EntrySlice.from(slice.shared))).toEqual(expected)
   })
 
+  it("throws after its entries if their number or bytes are not those that were added", () => {
+    const { shared } = EntrySlice.of(
+      [1, 2, 3].map((n) => ({ table: "users", key: bytes(n), value: bytes(n) })),
+    )
+    for (const wrong of [{ count: 2 }, { count: 4 }, { used: shared.used - 1 }]) {
+      expect(() => plain(EntrySlice.from({ ...shared, ...wrong }))).toThrow("a slice of")
+    }
+  })
+
   it("does not change with the memory that entries came from", () => {
     const key = bytes(3, 1)
     const value = bytes(9, 2)

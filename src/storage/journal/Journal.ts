@@ -22,7 +22,7 @@ import { Effect, Exit, Fiber, Option, type Scope, Semaphore, Stream } from "effe
 import { limits } from "../../Limits.ts"
 import { withDeadline } from "../disk/Deadline.ts"
 import { type Disk, type DiskError, type DiskFile, isFull, type OnDisk } from "../disk/Disk.ts"
-import { batchRecords } from "../Frames.ts"
+import { batchFault, batchRecords } from "../Frames.ts"
 import {
   Broken,
   Damaged,
@@ -79,7 +79,10 @@ const readSegment = (
       const batches = yield* reader.next
       const records: Array<StoredRecord> = []
       for (const batch of batches) {
-        const follows = expected === undefined || batch.firstSequence === expected
+        const follows =
+          expected === undefined
+            ? batch.firstSequence <= Math.max(from, segment.firstSequence)
+            : batch.firstSequence === expected
         const found = batchRecords(batch, from)
         if (!follows || found === undefined) return yield* damaged(segment, batch.position)
         for (const record of found) records.push(record)
@@ -278,10 +281,9 @@ export class Journal {
   ): Effect.fn.Return<void, StorageError> {
     if (this.#broken !== undefined) return yield* this.#broken
     const size = batchHeaderBytes + batch.frames.length
-    const expected = this.#lastSequence + 1
-    if (batch.firstSequence !== expected || batch.count < 1) {
-      const words = `expected a batch from record ${expected} on, got ${batch.count} from ${batch.firstSequence} on`
-      return yield* new Broken({ operation: "append", cause: new Error(words) })
+    const fault = batchFault(batch, this.#lastSequence)
+    if (fault !== undefined) {
+      return yield* new Broken({ operation: "append", cause: new Error(fault) })
     }
     if (segmentHeaderBytes + size > this.#options.segmentBytes) {
       const cause = new Error(`a batch of ${size} bytes is larger than a segment`)
@@ -293,10 +295,10 @@ export class Journal {
     }
     let current = this.#current
     if (current === undefined || current.end + size > this.#options.segmentBytes) {
-      current = yield* this.#begin(yield* this.#ready, expected)
+      current = yield* this.#begin(yield* this.#ready, batch.firstSequence)
     } else if (current.segment === this.#closed) {
       const ready = yield* Effect.catchTag(this.#ready, "Unavailable", () => Effect.undefined)
-      if (ready !== undefined) current = yield* this.#begin(ready, expected)
+      if (ready !== undefined) current = yield* this.#begin(ready, batch.firstSequence)
     }
     yield* this.#write(current, batch, size)
   }).bind(this)

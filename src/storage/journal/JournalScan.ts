@@ -15,6 +15,7 @@
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { type Disk, type DiskError, type DiskFile, isMissing, withFile } from "../disk/Disk.ts"
+import { batchFault } from "../Frames.ts"
 import { acknowledgedMissing, type CleanMark, readCleanMark, readFlushed } from "./FlushedMark.ts"
 import {
   batchHeaderBytes,
@@ -292,6 +293,11 @@ class Scan<E> {
         if (batch.firstSequence !== this.#lastSequence + 1 || batch.previous !== this.#checksum) {
           const words = `the batch from record ${batch.firstSequence} on does not follow it`
           misfit = this.#fault("damaged", words)
+          break
+        }
+        const odd = batchFault(batch, this.#lastSequence)
+        if (odd !== undefined) {
+          misfit = this.#fault("damaged", odd)
           break
         }
         batches.push(batch)

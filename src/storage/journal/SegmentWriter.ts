@@ -8,6 +8,7 @@
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Disk, DiskError, DiskFile, OnDisk } from "../disk/Disk.ts"
+import { batchFault } from "../Frames.ts"
 import type { JournalBatch } from "../Storage.ts"
 import { writeCleanMark } from "./FlushedMark.ts"
 import {
@@ -50,11 +51,13 @@ export class SegmentWriter {
     return this.#position
   }
 
-  /** Takes a copy of the next batch. Only `firstSequence`, `count` and `frames` count. */
+  /** Takes a copy of the next batch, and dies if the batch is not the next one. Only `firstSequence`, `count` and `frames` count. */
   readonly write = Effect.fnUntraced(function* (
     this: SegmentWriter,
     batch: JournalBatch,
   ): Effect.fn.Return<void, DiskError> {
+    const fault = batchFault(batch, this.#position.lastSequence)
+    if (fault !== undefined) return yield* Effect.die(new Error(fault))
     const { checksum, header } = encodeBatchHeader(batch, this.#position.checksum)
     const size = header.length + batch.frames.length
     let current = this.#current

@@ -104,6 +104,9 @@ export const putEntries = (
       database.remove(key)
     }
   }
+  for (const [table, { count }] of Object.entries(sums)) {
+    if (count < 0) throw new Error(`table ${table} would have ${count} entries`)
+  }
   root.put(sumsKey, encodeSums(sums))
   return sums
 }

@@ -29,7 +29,7 @@ import { limits } from "../../Limits.ts"
 import type { OnDisk } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import * as DurableStorage from "../durable/DurableStorage.ts"
-import { batchRecords } from "../Frames.ts"
+import { checkedRecords } from "../Frames.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
 import {
   Broken,
@@ -303,8 +303,7 @@ class FollowingCopy<E> {
         // Folded records must reach the files, so this waits while the local disk is full.
         while (mirror.isFull && mirror.failure === undefined) yield* Effect.sleep(mirrorWaitMs)
         if (mirror.failure !== undefined) return yield* mirror.failure
-        const records = batchRecords(batch, batch.firstSequence)
-        if (records === undefined) return yield* damaged(`record ${batch.firstSequence} is cut`)
+        const records = checkedRecords(batch, batch.firstSequence)
         yield* this.#whole(
           Effect.suspend(() => {
             mirror.add(batch)

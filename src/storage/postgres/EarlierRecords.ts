@@ -11,7 +11,7 @@
  * Cost of a read before the local files: two statements for each piece of `postgresReadRows` batches.
  */
 import { Effect, Stream } from "effect"
-import { batchRecords } from "../Frames.ts"
+import { checkedRecords } from "../Frames.ts"
 import { type Storage, type StorageError, type StoredRecord, Unavailable } from "../Storage.ts"
 import { damaged, endOf } from "./PgBatches.ts"
 import type { PgJournal } from "./PgJournal.ts"
@@ -91,7 +91,7 @@ export class EarlierRecords {
         Stream.takeUntil((batches) => endOf(batches.at(-1)!).lastSequence >= first - 1),
         Stream.map((batches) =>
           batches
-            .flatMap((batch) => batchRecords(batch, sequence) ?? [])
+            .flatMap((batch) => checkedRecords(batch, sequence))
             .filter((record) => record.sequence < first),
         ),
         Stream.filter((records) => records.length > 0),

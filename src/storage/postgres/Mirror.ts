@@ -23,7 +23,7 @@ import {
   withFile,
 } from "../disk/Disk.ts"
 import { lineageName, readLineage } from "../durable/LineageFile.ts"
-import { batchRecords } from "../Frames.ts"
+import { batchFault, checkedRecords } from "../Frames.ts"
 import { scanJournal, segmentsIn } from "../journal/JournalScan.ts"
 import { Segment } from "../journal/SegmentFormat.ts"
 import {
@@ -45,6 +45,8 @@ export class Mirror {
   #waitingBytes = 0
   /** The last record in the files. */
   #written: number
+  /** The last record that was added. */
+  #added: number
   #isStalled = false
   #failure: Broken | undefined
   #wake: (() => void) | undefined
@@ -54,6 +56,7 @@ export class Mirror {
   constructor(files: Files, written: number) {
     this.#files = files
     this.#written = written
+    this.#added = written
   }
 
   get isFull(): boolean {
@@ -64,8 +67,12 @@ export class Mirror {
     return this.#failure
   }
 
-  /** Takes a copy of the next batch. */
-  add({ count, firstSequence, frames }: JournalBatch): void {
+  /** Takes a copy of the next batch. Throws if the batch does not follow the last one. */
+  add(batch: JournalBatch): void {
+    const fault = batchFault(batch, this.#added)
+    if (fault !== undefined) throw new Error(fault)
+    const { count, firstSequence, frames } = batch
+    this.#added = firstSequence + count - 1
     this.#waiting.push({ count, firstSequence, frames: Uint8Array.from(frames) })
     this.#waitingBytes += frames.length
     this.#wake?.()
@@ -96,7 +103,7 @@ export class Mirror {
       const rest = this.#waiting
         .filter(({ count, firstSequence }) => firstSequence + count > sequence)
         .filter(({ firstSequence }) => firstSequence > written)
-        .map((batch) => batchRecords(batch, sequence) ?? [])
+        .map((batch) => checkedRecords(batch, sequence))
       // Batches that come into the files from now on are among the rest.
       const filed = Stream.map(this.#files.readRecords(sequence), (records) =>
         records.length > 0 && records.at(-1)!.sequence > written

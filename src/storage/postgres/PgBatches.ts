@@ -4,6 +4,7 @@
  */
 import { Effect, Option, Stream } from "effect"
 import { limits } from "../../Limits.ts"
+import { batchFault } from "../Frames.ts"
 import { encodeBatchHeader, type JournalPosition } from "../journal/SegmentFormat.ts"
 import {
   Broken,
@@ -106,7 +107,7 @@ const faultAfter = (batch: ChainedBatch, end: JournalPosition): string | undefin
   const name = `the batch from record ${firstSequence} on`
   if (previous !== end.checksum) return `${name} does not follow the one before it`
   return encodeBatchHeader(batch, previous).checksum === checksum
-    ? undefined
+    ? batchFault(batch, end.lastSequence)
     : `${name} is not as it was written`
 }
 

@@ -18,6 +18,7 @@
  */
 import { Effect, Fiber, Semaphore, type Stream } from "effect"
 import { limits } from "../../Limits.ts"
+import { batchFault } from "../Frames.ts"
 import { encodeBatchHeader, type JournalPosition } from "../journal/SegmentFormat.ts"
 import {
   Broken,
@@ -179,8 +180,12 @@ export class PgJournal {
       )
       if (row === undefined) return undefined
       yield* this.#needsLock(sessions.appends.run)
+      const epoch = Number(row.epoch)
+      if (!(epoch > this.#epoch)) {
+        return yield* Effect.die(new Error(`the epoch ${epoch} does not follow ${this.#epoch}`))
+      }
       this.#owner = owner
-      this.#epoch = Number(row.epoch)
+      this.#epoch = epoch
       this.#format = Number(row.format)
       this.#lastSequence = Number(row.last)
       this.#checksum = Number(row.checksum)
@@ -234,10 +239,9 @@ export class PgJournal {
     onAppended: (batch: JournalBatch) => void,
   ): Effect.fn.Return<void, StorageError | Fenced> {
     const { count, firstSequence, frames } = batch
-    const expected = this.#lastSequence + 1
-    if (firstSequence !== expected || count < 1) {
-      const words = `expected a batch from record ${expected} on, got ${count} from ${firstSequence} on`
-      return yield* new Broken({ operation: "append", cause: new Error(words) })
+    const fault = batchFault(batch, this.#lastSequence)
+    if (fault !== undefined) {
+      return yield* new Broken({ operation: "append", cause: new Error(fault) })
     }
     const previous = this.#checksum
     const { checksum } = encodeBatchHeader(batch, previous)

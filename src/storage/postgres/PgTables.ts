@@ -166,6 +166,9 @@ export class PgTables {
     epoch: number,
     upload: Upload,
   ): Effect.fn.Return<void, PgFailure | StorageError> {
+    if (!(epoch >= this.#epoch)) {
+      return yield* Effect.die(new Error(`the epoch ${epoch} is before ${this.#epoch}`))
+    }
     const partition = this.#partition
     const [made] = yield* run({ text: makeText, values: [partition, epoch] })
     if (made !== undefined) yield* upload((entries) => this.#upload(run, epoch, entries))

@@ -53,6 +53,19 @@ describe("The sums of a database", () => {
     )
   }
 
+  it.live("never count fewer than no entries: the transaction is refused", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      yield* withStore(folder, (store) =>
+        Effect.gen(function* () {
+          const entry: Entry = { table: "users", key: compositeKey(1), value: null, replaces: 7 }
+          const { message } = yield* Effect.flip(store.writeEntries([entry]))
+          expect(message).toContain("table users would have -1 entries")
+        }),
+      )
+    }),
+  )
+
   it("tell entries apart whose keys or values differ in a bit, or have changed places", () => {
     const digest = (key: Uint8Array, value: Uint8Array) => digestOf(hashKey(key), checksumOf(value))
     const keys = Array.from({ length: 40 }, (_, n) => compositeKey("environment", `user${n}`))
