@@ -1,8 +1,9 @@
 /**
- * Consecutive entries of a table, in memory that each block reuses. For reads of a million entries: two buffers and an array
- * per entry would cost several times the read itself.
+ * Consecutive entries of a table, in memory that each block reuses. For reads of a million entries:
+ * two buffers and an array per entry would cost several times the read itself.
  *
- * One buffer holds all keys, another all values, so that one CRC checks all values (`SealedValue.ts`).
+ * One buffer holds all keys, another all values, so that one CRC checks all values
+ * (`SealedValue.ts`).
  */
 import { limits } from "../Limits.ts"
 import { dataViewOf, keyBytesMax } from "./Keys.ts"
@@ -16,8 +17,8 @@ const valueBytes = 16 * 1024
 const valueBytesMax = 1024 * 1024
 
 /**
- * A whole value and these four bytes (little-endian) bring the CRC-32 back to its initial state. So any number of whole
- * values, each followed by them, have CRC 0.
+ * A whole value and these four bytes (little-endian) bring the CRC-32 back to its initial state. So
+ * any number of whole values, each followed by them, have CRC 0.
  */
 const separator = 0x4c9dd581
 const separatorBytes = 4
@@ -113,9 +114,10 @@ const grown = (bytes: Buffer, needed: number): Buffer => {
 }
 
 /*
- * The entries of one transaction, packed one behind the other into memory that a thread can share. An entry is copied when
- * it is added, so that its key and value die young: tens of thousands of small buffers that live until their transaction is
- * written would be copied by each garbage collection in between. Loads nothing of Effect.
+ * The entries of one transaction, packed one behind the other into memory that a thread can share.
+ * An entry is copied when it is added, so that its key and value die young: tens of thousands of
+ * small buffers that live until their transaction is written would be copied by each garbage
+ * collection in between. Loads nothing of Effect.
  *
  *     offset 0  table      uint8, its place in `tables`
  *            1  flags      uint8; 1: there is a value; 2: `replaces` is known; 4: and it is `null`
@@ -226,7 +228,9 @@ export class EntrySlice implements Iterable<Entry> {
     }
   }
 
-  /** The entries as views of the slice. Throws if the heads do not add up to its count and bytes. */
+  /**
+   * The entries as views of the slice. Throws if the heads do not add up to its count and bytes.
+   */
   *[Symbol.iterator](): Generator<Entry> {
     const bytes = this.#bytes
     let at = 0

@@ -1,10 +1,12 @@
 /**
- * Composite binary keys: self-delimiting parts in sequence. Two different lists of parts never collide, and the key of a list
- * is a prefix of exactly the keys of lists that begin with it.
+ * Composite binary keys: self-delimiting parts in sequence. Two different lists of parts never
+ * collide, and the key of a list is a prefix of exactly the keys of lists that begin with it.
  *
- * - A string is a 1, its UTF-8 and a 0. Strings must be well formed: a lone surrogate would collide with
- *   U+FFFD, so the API refuses it. U+0000 and U+0001, which no id has, are written as 1 1 and 1 2.
- * - A number is a 2 and a safe integer in 8 bytes, big-endian two's complement with the sign bit flipped.
+ * - A string is a 1, its UTF-8 and a 0. Strings must be well formed: a lone surrogate would collide
+ *   with U+FFFD, so the API refuses it. U+0000 and U+0001, which no id has, are written as 1 1 and
+ *   1 2.
+ * - A number is a 2 and a safe integer in 8 bytes, big-endian two's complement with the sign bit
+ *   flipped.
  *
  * Order: numbers by value; strings by code points; a string before a number.
  */
@@ -26,7 +28,9 @@ export const numberBytes = 9
 const wordValues = 0x1_0000_0000
 const signBit = 0x8000_0000
 
-/** The key of `parts`. Throws a RangeError for an unsafe integer or a key above `keyBytesMax` bytes. */
+/**
+ * The key of `parts`. Throws a RangeError for an unsafe integer or a key above `keyBytesMax` bytes.
+ */
 export const compositeKey = (...parts: ReadonlyArray<KeyPart>): Uint8Array => {
   let size = 0
   for (let index = 0; index < parts.length; index++) {
@@ -106,13 +110,18 @@ export const asBuffer = (bytes: Uint8Array): Buffer =>
 export const dataViewOf = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
   new DataView(buffer, byteOffset, byteLength)
 
-/** Where the UTF-8 of a key's last part begins, a string without U+0000 and U+0001 that follows the parts of `prefix`. */
+/**
+ * Where the UTF-8 of a key's last part begins, a string without U+0000 and U+0001 that follows the
+ * parts of `prefix`.
+ */
 export const lastTextStart = (prefix: Uint8Array): number => prefix.length + 1
 
 /** Where it ends, in a key that ends at `keyEnd`. */
 export const lastTextEnd = (keyEnd: number): number => keyEnd - 1
 
-/** Whether the key that stands in `bytes` from `start` to `end` begins with the bytes of `prefix`. */
+/**
+ * Whether the key that stands in `bytes` from `start` to `end` begins with the bytes of `prefix`.
+ */
 export const hasPrefix = (
   prefix: Uint8Array,
   bytes: Uint8Array,

@@ -1,9 +1,9 @@
 /**
- * Storage in memory, for tests and benches: the contract of the durable storage without a disk. A `MemoryState` holds the
- * data, so a second service over the same state simulates a restart.
+ * Storage in memory, for tests and benches: the contract of the durable storage without a disk. A
+ * `MemoryState` holds the data, so a second service over the same state simulates a restart.
  *
- * Input is copied. A batch becomes visible when `onAppend` succeeds, as after a flush. A write fails whose
- * `replaces` does not match the stored value.
+ * Input is copied. A batch becomes visible when `onAppend` succeeds, as after a flush. A write
+ * fails whose `replaces` does not match the stored value.
  */
 import { Array as Arr, Effect, Exit, Layer, Stream } from "effect"
 import { EntryBlock } from "./EntryBlock.ts"

@@ -1,10 +1,11 @@
 /**
- * The form of every stored value, since LMDB has no checksums: one byte of format version, body, CRC-32 (little-endian) of
- * version and body. A bit that flips on the disk gives an error, never a wrong balance. Version 2 is version 1 with a packed
- * body (`SealedValue.ts`). Loads nothing of Effect, so that a scan process starts fast.
+ * The form of every stored value, since LMDB has no checksums: one byte of format version, body,
+ * CRC-32 (little-endian) of version and body. A bit that flips on the disk gives an error, never a
+ * wrong balance. Version 2 is version 1 with a packed body (`SealedValue.ts`). Loads nothing of
+ * Effect, so that a scan process starts fast.
  *
- * Cost of a write: one allocation, one copy of the body and one native CRC. The checksum comes last, so the CRC of every
- * whole value is the same number and a check allocates nothing.
+ * Cost of a write: one allocation, one copy of the body and one native CRC. The checksum comes
+ * last, so the CRC of every whole value is the same number and a check allocates nothing.
  */
 
 import { crc32 } from "node:zlib"
@@ -13,9 +14,10 @@ import type { EntryBlock } from "./EntryBlock.ts"
 import { asBuffer, keyParts } from "./Keys.ts"
 
 /*
- * A body in less space: a static dictionary and what stands before in the body are referred to instead of repeated. For
- * the texts of records, which are short and much alike. zlib and zstd make them smaller still, but a call of either takes
- * several times as long, mostly to begin. Loads nothing of Effect.
+ * A body in less space: a static dictionary and what stands before in the body are referred to
+ * instead of repeated. For the texts of records, which are short and much alike. zlib and zstd make
+ * them smaller still, but a call of either takes several times as long, mostly to begin. Loads
+ * nothing of Effect.
  *
  *     offset 0  the bytes of the body, uint16, little-endian
  *            2  steps, as in LZ4's block format: a byte whose upper four bits are the number of literals and lower four
@@ -23,8 +25,10 @@ import { asBuffer, keyParts } from "./Keys.ts"
  *               the literals; how far back the copy begins, uint16; the rest of the second number. The last step ends
  *               after its literals.
  *
- * - The dictionary is part of the form: another one needs another version of values, since what is stored refers to it.
- * - `unpacked` bounds what it reads, writes and allocates, whatever its input: `packedBodyBytesMax`.
+ * - The dictionary is part of the form: another one needs another version of values, since what is
+ *   stored refers to it.
+ * - `unpacked` bounds what it reads, writes and allocates, whatever its input:
+ *   `packedBodyBytesMax`.
  *
  * Cost: a search for each byte that is not copied, in one table of 2^11 places.
  */
@@ -76,12 +80,18 @@ const hashAt = (at: number): number =>
   ) >>>
   (32 - tableBits)
 
-/** By hash of four bytes, the place after the first of them in the window, where they stood last; 0: nowhere. */
+/**
+ * By hash of four bytes, the place after the first of them in the window, where they stood last; 0:
+ * nowhere.
+ */
 const places = new Uint16Array(1 << tableBits)
 const placesOfDictionary = new Uint16Array(1 << tableBits)
 for (let at = 0; at + copyMin <= start; at++) placesOfDictionary[hashAt(at)] = at + 1
 
-/** Packs into `target` at `offset`; answers where it ends, or -1 if it would take as many bytes as the body or more. */
+/**
+ * Packs into `target` at `offset`; answers where it ends, or -1 if it would take as many bytes as
+ * the body or more.
+ */
 export const pack = (body: Uint8Array, target: Uint8Array, offset: number): number => {
   if (body.length > limits.packedBodyBytesMax) return -1
   window.set(body, start)
@@ -199,7 +209,10 @@ export const encodeValue = (body: Uint8Array | string): Uint8Array => {
   return sealValue(value)
 }
 
-/** Memory for the stored form of a body of `bodyBytes`: the caller writes the body at `valueBodyAt`, then calls `sealValue`. */
+/**
+ * Memory for the stored form of a body of `bodyBytes`: the caller writes the body at `valueBodyAt`,
+ * then calls `sealValue`.
+ */
 export const valueFor = (bodyBytes: number): Buffer =>
   Buffer.allocUnsafe(valueBodyAt + bodyBytes + checksumBytes)
 
@@ -226,7 +239,9 @@ export const packedValue = (value: Uint8Array): Uint8Array => {
 export const checksumOf = (bytes: Uint8Array, end: number = bytes.length): number =>
   bytes[end - 4]! | (bytes[end - 3]! << 8) | (bytes[end - 2]! << 16) | (bytes[end - 1]! << 24)
 
-/** Whether a stored value has this format and a right checksum: then its body can be read in place. */
+/**
+ * Whether a stored value has this format and a right checksum: then its body can be read in place.
+ */
 export const isWhole = (value: Buffer): boolean =>
   value[0] === formatVersion && value.length >= valueBodyAt + checksumBytes && hasChecksum(value)
 
@@ -234,8 +249,9 @@ export const isWhole = (value: Buffer): boolean =>
 export const hasChecksum = (value: Buffer): boolean => crc32(value) === residue
 
 /**
- * The first entry of a block whose value is damaged; -1 if none is. One CRC over all values is as reliable as one per
- * value: damage changes it, and whole values after the damage cannot change it back.
+ * The first entry of a block whose value is damaged; -1 if none is. One CRC over all values is as
+ * reliable as one per value: damage changes it, and whole values after the damage cannot change it
+ * back.
  */
 export const firstDamaged = (block: EntryBlock): number => {
   const areWhole = crc32(block.separated) === 0
@@ -257,13 +273,18 @@ export const wholeBodyEnd = (valueEnd: number): number => valueEnd - checksumByt
 export const wholeBody = (value: Buffer): Buffer =>
   value.subarray(valueBodyAt, wholeBodyEnd(value.length))
 
-/** By format version, how to convert a body to the current form; `undefined`: that cannot be done. */
+/**
+ * By format version, how to convert a body to the current form; `undefined`: that cannot be done.
+ */
 const readers: { readonly [format: number]: (body: Buffer) => Buffer | undefined } = {
   [formatVersion]: (body) => body,
   [packedVersion]: unpacked,
 }
 
-/** The body of a stored value, as a view where it is not packed, or the fault as a predicate ("is damaged"). */
+/**
+ * The body of a stored value, as a view where it is not packed, or the fault as a predicate ("is
+ * damaged").
+ */
 export const openValue = (value: Uint8Array): Uint8Array | string => {
   const bytes = asBuffer(value)
   const version = bytes[0] ?? 0

@@ -1,9 +1,10 @@
 /**
- * The interface between engine and disk: five verbs. Only the journal (append, read, prune) is on the path of a
- * write; snapshot entries follow behind it and can be rebuilt from it.
+ * The interface between engine and disk: five verbs. Only the journal (append, read, prune) is on
+ * the path of a write; snapshot entries follow behind it and can be rebuilt from it.
  *
- * `DurableStorage` (segment files and LMDB) and `MemoryStorage` pass one contract test (`test/storage/contract.ts`), also
- * under the tests' `FaultyStorage`, which makes either fail on demand.
+ * `DurableStorage` (segment files and LMDB) and `MemoryStorage` pass one contract test
+ * (`test/storage/contract.ts`), also under the tests' `FaultyStorage`, which makes either fail on
+ * demand.
  */
 import { Cause, Context, Data, type Effect, type Stream } from "effect"
 import type { EntryBlock } from "./EntryBlock.ts"
@@ -16,7 +17,8 @@ export * from "./tables.ts"
  * The store cannot run a call now; the caller repeats the same call until it succeeds.
  *
  * - `disk_full`: nothing was written.
- * - `database_away`: PostgreSQL does not answer. The write may have been committed; the repeated call finds out.
+ * - `database_away`: PostgreSQL does not answer. The write may have been committed; the repeated
+ *   call finds out.
  */
 export class Unavailable extends Data.TaggedError("Unavailable")<{
   readonly operation: string
@@ -54,7 +56,10 @@ export class Fenced extends Data.TaggedError("Fenced")<{ readonly operation: str
 
 export type StorageError = Unavailable | Broken
 
-/** Stored bytes differ from the written ones; the message names them. As the cause of a `Broken`, a restart does not help. */
+/**
+ * Stored bytes differ from the written ones; the message names them. As the cause of a `Broken`, a
+ * restart does not help.
+ */
 export class Damaged extends Error {}
 
 /** The same of a store on another machine: the local files may be whole. */
@@ -66,7 +71,9 @@ export const isDamagedHere = (error: unknown): error is Broken & { readonly caus
   error.cause instanceof Damaged &&
   !(error.cause instanceof DamagedElsewhere)
 
-/** Data of a newer Laurel; the message names them. As the cause of a `Broken`, nothing was changed. */
+/**
+ * Data of a newer Laurel; the message names them. As the cause of a `Broken`, nothing was changed.
+ */
 export class Newer extends Error {}
 
 /** The error of a failed `operation` as a `Broken`. */
@@ -84,8 +91,9 @@ export const brokenBy = (operation: string, cause: Cause.Cause<unknown>): Broken
 }
 
 /**
- * Consecutive records, `firstSequence` the number of the first. `frames` holds `count` frames, each a
- * 32-bit little-endian length and that many bytes. The caller must not change the memory until the append ends.
+ * Consecutive records, `firstSequence` the number of the first. `frames` holds `count` frames, each
+ * a 32-bit little-endian length and that many bytes. The caller must not change the memory until
+ * the append ends.
  */
 export interface JournalBatch {
   readonly firstSequence: number
@@ -120,15 +128,18 @@ export class Storage extends Context.Service<
     readonly firstSequence: Effect.Effect<number>
     /** Appends a batch; succeeds after the flush. One at a time, without gaps. */
     readonly append: (batch: JournalBatch) => Effect.Effect<void, StorageError | Fenced>
-    /** The durable records from `sequence` on, in order, up to the last one at the time of the call. */
+    /**
+     * The durable records from `sequence` on, in order, up to the last one at the time of the call.
+     */
     readonly readRecords: (
       sequence: number,
     ) => Stream.Stream<ReadonlyArray<StoredRecord>, StorageError>
     /** Writes all entries or none, durably. An `EntrySlice` is written without another copy. */
     readonly writeEntries: (entries: Iterable<Entry>) => Effect.Effect<void, StorageError>
     /**
-     * The value of one key, as it is when this is called: an effect that is run again must call again. The caller may keep
-     * the value. Where nothing is waited for, what is returned is the exit itself.
+     * The value of one key, as it is when this is called: an effect that is run again must call
+     * again. The caller may keep the value. Where nothing is waited for, what is returned is the
+     * exit itself.
      */
     readonly readEntry: (
       table: Table,
@@ -139,8 +150,8 @@ export class Storage extends Context.Service<
     /** The same in byte order, for whole tables: a block is valid until the next request. */
     readonly readBlocks: (range: BlockRange) => Stream.Stream<EntryBlock, Broken>
     /**
-     * Removes journal segments that hold only records below `sequence`. A newest segment that has a record
-     * up to `closeThrough` takes no more, so that a later prune can remove it too.
+     * Removes journal segments that hold only records below `sequence`. A newest segment that has a
+     * record up to `closeThrough` takes no more, so that a later prune can remove it too.
      */
     readonly prune: (sequence: number, closeThrough?: number) => Effect.Effect<void, StorageError>
   }

@@ -4,7 +4,10 @@ import { Effect, Exit } from "effect"
 export const exitOf = <A, E>(effect: Effect.Effect<A, E>): Exit.Exit<A, E> | undefined =>
   Exit.isExit(effect) ? (effect as Exit.Exit<A, E>) : undefined
 
-/** Goes on with the value of `effect`: at once where it is there, so that what `next` returns needs no fiber either. */
+/**
+ * Goes on with the value of `effect`: at once where it is there, so that what `next` returns needs
+ * no fiber either.
+ */
 export const continueWith = <A, E, B, E2>(
   effect: Effect.Effect<A, E>,
   next: (value: A) => Effect.Effect<B, E2>,

@@ -44,9 +44,15 @@ export class DeliveryLog extends Context.Service<
       webhookId: string,
       name: MessageName,
     ) => Effect.Effect<DeliveryDetails | undefined>
-    /** Whether a message may be sent once more: not when its journal is `gone`, or its user was `erased` since. */
+    /**
+     * Whether a message may be sent once more: not when its journal is `gone`, or its user was
+     * `erased` since.
+     */
     readonly standing: (name: MessageName) => Effect.Effect<"kept" | "gone" | "erased">
-    /** The JSON text of a message that has a delivery; `undefined` where it may not be sent once more. */
+    /**
+     * The JSON text of a message that has a delivery; `undefined` where it may not be sent once
+     * more.
+     */
     readonly message: (name: MessageName) => Effect.Effect<string | undefined>
   }
 >()("webhooks/DeliveryLog") {}

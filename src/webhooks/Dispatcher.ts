@@ -12,17 +12,18 @@
  *                              ▼
  *                            stored: pending, and loaded when it is due; or succeeded, failed, dropped
  *
- * Ready and sending ones without a row in the store are written later (`DeliveryWriter.ts`): one that succeeds
- * soon is written once. After a crash, the outbox expands their records again.
+ * Ready and sending ones without a row in the store are written later (`DeliveryWriter.ts`): one
+ * that succeeds soon is written once. After a crash, the outbox expands their records again.
  *
- * Each endpoint with work has a supervised fiber, which begins attempts, loads due deliveries when memory has room, and
- * waits for a due time or a wake-up. It ends when nothing is left, so an idle endpoint costs its definition only.
+ * Each endpoint with work has a supervised fiber, which begins attempts, loads due deliveries when
+ * memory has room, and waits for a due time or a wake-up. It ends when nothing is left, so an idle
+ * endpoint costs its definition only.
  *
- * A wake-up begins attempts at once, without the fiber, which is resumed for other work only: most of the time one attempt
- * ends and the next begins.
+ * A wake-up begins attempts at once, without the fiber, which is resumed for other work only: most
+ * of the time one attempt ends and the next begins.
  *
- * A crash concerns one endpoint: its deliveries in memory go back to the store, and its fiber restarts after a pause.
- * Concurrent loads are bounded over all endpoints.
+ * A crash concerns one endpoint: its deliveries in memory go back to the store, and its fiber
+ * restarts after a pause. Concurrent loads are bounded over all endpoints.
  */
 import { Cause, Effect, Latch, Semaphore } from "effect"
 import { messageKindAt } from "../domain/message/Message.ts"
@@ -56,7 +57,10 @@ export class Dispatcher {
   readonly #options: DispatcherOptions
   readonly #reading = Semaphore.makeUnsafe(limits.webhookReadersMax)
   readonly #loops = new Map<Endpoint, Loop>()
-  /** Endpoints to be looked at, a few in each turn of the event loop: one record may be for thousands. */
+  /**
+   * Endpoints to be looked at, a few in each turn of the event loop: one record may be for
+   * thousands.
+   */
   readonly #toRouse = new Set<Endpoint>()
   #rousing = false
   /** No more attempts begin. */
@@ -193,7 +197,10 @@ export class Dispatcher {
     return endpoint.isEnabled && due && queue.roomToLoad > 0
   }
 
-  /** Whether memory has no room for what the endpoint could send; no wake-up follows when there is room. */
+  /**
+   * Whether memory has no room for what the endpoint could send; no wake-up follows when there is
+   * room.
+   */
   #isCrowded({ queue }: Endpoint): boolean {
     return queue.behind && queue.ready.length === 0 && queue.room <= 0
   }

@@ -1,8 +1,8 @@
 /**
  * Assembles the delivery of webhooks: sender thread, store, endpoints, outbox.
  *
- * Shutdown: no new attempts begin. Attempts under way have `shutdownGraceMs` to end; the others are aborted and their
- * deliveries stay pending. A last flush writes all outcomes.
+ * Shutdown: no new attempts begin. Attempts under way have `shutdownGraceMs` to end; the others are
+ * aborted and their deliveries stay pending. A last flush writes all outcomes.
  */
 import { Clock, Effect, type Scope } from "effect"
 import type { FeedEntry } from "../engine/commit/Feed.ts"
@@ -32,7 +32,10 @@ import { DeliveryStore } from "./store/DeliveryStore.ts"
 import { DeliveryWriter } from "./store/DeliveryWriter.ts"
 
 export interface WebhookOptions extends SharedDeliveryOptions {
-  /** Shared by all engines of the process, in place of `SharedDeliveryOptions`; absent: this dispatcher makes its own. */
+  /**
+   * Shared by all engines of the process, in place of `SharedDeliveryOptions`; absent: this
+   * dispatcher makes its own.
+   */
   readonly shared?: SharedDelivery
   readonly schedule?: RetrySchedule
   readonly pendingMax?: number
@@ -182,7 +185,10 @@ const subscribe = (parts: Parts): void => {
 const purge = ({ jobs }: Parts, number: number): void =>
   jobs.add({ kind: "purge", record: number, endpoint: number })
 
-/** Reads the state that the last process left in the store, and starts the writer. Returns the outbox's cursor. */
+/**
+ * Reads the state that the last process left in the store, and starts the writer. Returns the
+ * outbox's cursor.
+ */
 const loadStore = Effect.fnUntraced(function* (
   parts: Parts,
 ): Effect.fn.Return<number, Broken, Scope.Scope> {
@@ -217,7 +223,8 @@ const startWork = Effect.fnUntraced(function* (
     if (registry.at(number) === undefined) purge(parts, number)
   }
   for (const job of yield* store.jobs) {
-    // The outbox adds the other jobs when it expands their records, after the deliveries of earlier records.
+    // The outbox adds the other jobs when it expands their records, after the deliveries of earlier
+    // records.
     if (job.kind === "purge" || job.record <= cursor) jobs.run(job)
   }
   background("outbox", outbox.run)

@@ -1,7 +1,7 @@
 /**
- * The bounds of sending webhooks that the engines of a process share, and the thread that sends: attempts under way,
- * deliveries in memory. A dispatcher alone has its own. Each dispatcher gives back what it has when it ends
- * (`Endpoint.release`).
+ * The bounds of sending webhooks that the engines of a process share, and the thread that sends:
+ * attempts under way, deliveries in memory. A dispatcher alone has its own. Each dispatcher gives
+ * back what it has when it ends (`Endpoint.release`).
  */
 import { Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"

@@ -1,6 +1,7 @@
 /**
- * Validates a webhook's URL. The checks run on the URL as parsed and serialised again, since parsers accept many
- * spellings of one address (`2130706433`, `0x7f.1`, full-width digits) and drop tabs and line breaks.
+ * Validates a webhook's URL. The checks run on the URL as parsed and serialised again, since
+ * parsers accept many spellings of one address (`2130706433`, `0x7f.1`, full-width digits) and drop
+ * tabs and line breaks.
  */
 import { isIP } from "node:net"
 import { Result } from "effect"
@@ -19,8 +20,9 @@ export const notReachable =
   "must lead to a public address, or to one that the server allows with LAUREL_WEBHOOK_ALLOW_CIDR"
 
 /**
- * The normalised form of `text`, or all that is wrong with it. Names are resolved for each connection alone
- * (`Connector.ts`): a refusal here would tell which names of the operator's network lead to private addresses.
+ * The normalised form of `text`, or all that is wrong with it. Names are resolved for each
+ * connection alone (`Connector.ts`): a refusal here would tell which names of the operator's
+ * network lead to private addresses.
  */
 export const parseWebhookUrl = (
   text: string,

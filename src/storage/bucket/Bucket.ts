@@ -1,9 +1,11 @@
 /**
- * A bucket of an S3-compatible server: whole objects under one prefix, put, got, listed and removed.
+ * A bucket of an S3-compatible server: whole objects under one prefix, put, got, listed and
+ * removed.
  *
- * The client (`@bradenmacdonald/s3-lite-client`) signs each request with the SHA-256 of its body, so that the server refuses
- * bytes that changed on the way; the module is loaded when a bucket is opened. Requests have a deadline here, and are
- * repeated after failures that pass: an object is never appended to, so repeating any request is safe. No object is larger than
+ * The client (`@bradenmacdonald/s3-lite-client`) signs each request with the SHA-256 of its body,
+ * so that the server refuses bytes that changed on the way; the module is loaded when a bucket is
+ * opened. Requests have a deadline here, and are repeated after failures that pass: an object is
+ * never appended to, so repeating any request is safe. No object is larger than
  * `bucketObjectBytesMax`, and callers hold it in memory.
  */
 import type { S3Client } from "@bradenmacdonald/s3-lite-client"
@@ -167,7 +169,10 @@ const clientFor = async (place: BucketPlace): Promise<S3Client> => {
   })
 }
 
-/** The client has no class of errors for a listing that it cannot parse, and gives no place to a missing one. */
+/**
+ * The client has no class of errors for a listing that it cannot parse, and gives no place to a
+ * missing one.
+ */
 const orNotS3 = (error: unknown): never => {
   const isOther = error instanceof Error && error.constructor === Error
   throw isOther || isMissingList(error) ? new NotS3() : error

@@ -5,15 +5,19 @@
  *     removed/<id>.<reason>.json    an archive that the retention removed: its pieces stay for `bucketKeptMs`
  *     pieces/<sha256>-<attempt>     a file, or `bucketPieceBytes` of a larger one, named after its checksum and the attempt that sent it
  *
- * An archive is listed by one object, put last: an interrupted upload is no archive. Archives share pieces. Several
- * servers may ship to one prefix at once, also one that does not know that another took over, since nothing depends on who writes:
+ * An archive is listed by one object, put last: an interrupted upload is no archive. Archives share
+ * pieces. Several servers may ship to one prefix at once, also one that does not know that another
+ * took over, since nothing depends on who writes:
  *
- * - No object is ever overwritten with other bytes: pieces are named after their content, and each attempt has names of its own.
- * - A shipper uses a piece that is there only if an archive that it finds listed names the piece, or the piece is younger than
- *   `bucketSendMs`; and lists its archive within `bucketSendMs` after that look. The server refuses requests that were signed
- *   a quarter of an hour ago, so a process that stood still in between does no harm.
- * - A piece is deleted if it is older than `bucketKeptMs`, twice as long, and is named by no archive that was listed within that
- *   time. From then on no shipper will use the piece, so the deletion may be late, interrupted or repeated.
+ * - No object is ever overwritten with other bytes: pieces are named after their content, and each
+ *   attempt has names of its own.
+ * - A shipper uses a piece that is there only if an archive that it finds listed names the piece,
+ *   or the piece is younger than `bucketSendMs`; and lists its archive within `bucketSendMs` after
+ *   that look. The server refuses requests that were signed a quarter of an hour ago, so a process
+ *   that stood still in between does no harm.
+ * - A piece is deleted if it is older than `bucketKeptMs`, twice as long, and is named by no
+ *   archive that was listed within that time. From then on no shipper will use the piece, so the
+ *   deletion may be late, interrupted or repeated.
  */
 import { Effect, Result, Schema } from "effect"
 import { limits } from "../../Limits.ts"
@@ -142,7 +146,10 @@ export const readPiece = (
     ),
   )
 
-/* What leaves a bucket: archives by the retention, and the pieces that no archive names any longer (`BucketArchives.ts`). */
+/*
+ * What leaves a bucket: archives by the retention, and the pieces that no archive names any longer
+ * (`BucketArchives.ts`).
+ */
 
 /** The archives among `archives` that the retention removes, oldest first. */
 export const expiredInBucket = (
@@ -158,7 +165,10 @@ export const expiredInBucket = (
   return archives.filter(({ id }) => expired.has(id))
 }
 
-/** Removes an archive; its pieces stay for those who began to use them. Another server may be removing the archive, too. */
+/**
+ * Removes an archive; its pieces stay for those who began to use them. Another server may be
+ * removing the archive, too.
+ */
 export const removeFromBucket = Effect.fnUntraced(function* (
   bucket: Bucket,
   archive: BucketArchive,
@@ -177,8 +187,9 @@ const getIfThere = (bucket: Bucket, key: string): Effect.Effect<Buffer | undefin
   )
 
 /**
- * Deletes the pieces that no archive needs; returns their number, or the key of an archive that cannot be read: then nothing
- * is deleted, for that archive may need anything. `progress` is called before each request.
+ * Deletes the pieces that no archive needs; returns their number, or the key of an archive that
+ * cannot be read: then nothing is deleted, for that archive may need anything. `progress` is called
+ * before each request.
  */
 export const collectPieces = Effect.fnUntraced(function* (
   bucket: Bucket,

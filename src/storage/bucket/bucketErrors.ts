@@ -15,8 +15,8 @@ export interface BucketPlace {
 }
 
 /**
- * `missing`: no such object. `refused`: a setting is wrong, or the machine's clock. `passing`: worth another try. `failed`:
- * everything else.
+ * `missing`: no such object. `refused`: a setting is wrong, or the machine's clock. `passing`:
+ * worth another try. `failed`: everything else.
  */
 export type BucketErrorKind = "missing" | "refused" | "passing" | "failed"
 
@@ -54,7 +54,10 @@ export const isReply = (error: unknown): error is Reply =>
 export const bucketFailed = (error: unknown, place: BucketPlace): BucketError =>
   new BucketError(describe(error, place))
 
-/** Words of a server as they may be logged: a line of bounded length without the secrets, which a server may repeat. */
+/**
+ * Words of a server as they may be logged: a line of bounded length without the secrets, which a
+ * server may repeat.
+ */
 const quoted = (text: string, { secretAccessKey, sessionToken = "" }: BucketPlace): string => {
   let shown = text
   for (const secret of [secretAccessKey, sessionToken]) {

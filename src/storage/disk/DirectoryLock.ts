@@ -1,7 +1,7 @@
 /**
- * One process per data directory. The lock is SQLite's exclusive lock on an empty database `lock`, a lock of the
- * operating system that the kernel releases whenever the process ends. Node has no file locks;
- * a file with a process id would outlive a crash.
+ * One process per data directory. The lock is SQLite's exclusive lock on an empty database `lock`,
+ * a lock of the operating system that the kernel releases whenever the process ends. Node has no
+ * file locks; a file with a process id would outlive a crash.
  */
 import path from "node:path"
 import { DatabaseSync } from "node:sqlite"

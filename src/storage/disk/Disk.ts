@@ -1,9 +1,9 @@
 /**
- * The disk calls of the journal. `NodeDisk` is the real disk; the tests' simulated disk tears, drops
- * and reorders unflushed writes, fails any call and fills up.
+ * The disk calls of the journal. `NodeDisk` is the real disk; the tests' simulated disk tears,
+ * drops and reorders unflushed writes, fails any call and fills up.
  *
- * Only these make anything durable: `sync` the content of a file, so does each write of a file opened `durable`;
- * `syncFolder` the names in a folder.
+ * Only these make anything durable: `sync` the content of a file, so does each write of a file
+ * opened `durable`; `syncFolder` the names in a folder.
  */
 import path from "node:path"
 import { Data, Effect } from "effect"

@@ -1,4 +1,7 @@
-/** The real disk: `node:fs` with callbacks, since promises and file handles would make every commit dearer. */
+/**
+ * The real disk: `node:fs` with callbacks, since promises and file handles would make every commit
+ * dearer.
+ */
 import fs from "node:fs"
 import path from "node:path"
 import { Effect } from "effect"
@@ -34,7 +37,10 @@ const { O_CREAT, O_DSYNC, O_RDONLY, O_RDWR, O_TRUNC } = fs.constants
 
 const flags = { read: O_RDONLY, write: O_RDWR, create: O_RDWR | O_CREAT | O_TRUNC } as const
 
-/** On Linux a write with this flag does what `fdatasync` would do behind it; elsewhere it may promise less. */
+/**
+ * On Linux a write with this flag does what `fdatasync` would do behind it; elsewhere it may
+ * promise less.
+ */
 const durableFlag = process.platform === "linux" ? O_DSYNC : undefined
 
 class NodeFile implements DiskFile {
@@ -163,8 +169,8 @@ const makeOneFolder = (folder: string): OnDisk<boolean> =>
   )
 
 /**
- * Not Node's recursive mkdir: that retries forever where a folder cannot be made although its parent
- * exists, as in `/proc`.
+ * Not Node's recursive mkdir: that retries forever where a folder cannot be made although its
+ * parent exists, as in `/proc`.
  */
 const makeFolder = (where: string): OnDisk<void> => {
   const folder = path.resolve(where)

@@ -1,6 +1,6 @@
 /**
- * The storage of a data directory: `lock`, `journal/` (segments) and `live/` (LMDB). Opened in this order and closed in
- * reverse, so that the journal's clean mark follows LMDB's last write.
+ * The storage of a data directory: `lock`, `journal/` (segments) and `live/` (LMDB). Opened in this
+ * order and closed in reverse, so that the journal's clean mark follows LMDB's last write.
  */
 import path from "node:path"
 import { Effect, Layer, type Scope } from "effect"
@@ -24,7 +24,9 @@ export interface DurableStorageOptions {
   readonly directory: string
   /** Where the journal lives; LMDB and the lock are always on the real disk. */
   readonly disk?: Disk
-  /** Of a disk whose durable writes are not durable at once: makes those durable that have ended. */
+  /**
+   * Of a disk whose durable writes are not durable at once: makes those durable that have ended.
+   */
   readonly flush?: OnDisk<void>
   readonly segmentBytes?: number
   readonly freeSpaceBytesMin?: number
@@ -44,7 +46,10 @@ export interface OpenedStorage {
   readonly forgetDeadReaders: Effect.Effect<void>
 }
 
-/** Opens a data directory for the surrounding scope. Fails when it is in use, damaged or not writable. */
+/**
+ * Opens a data directory for the surrounding scope. Fails when it is in use, damaged or not
+ * writable.
+ */
 export const open = Effect.fnUntraced(function* (
   options: DurableStorageOptions,
 ): Effect.fn.Return<OpenedStorage, Broken, Scope.Scope> {
@@ -82,7 +87,8 @@ export const open = Effect.fnUntraced(function* (
     lastSequence: journal.lastSequence,
     firstSequence: Effect.sync(() => journal.firstSequence),
     append: (batch) => {
-      // LMDB is written only after an append. Started at the opening, the thread would delay the start of a server.
+      // LMDB is written only after an append. Started at the opening, the thread would delay the
+      // start of a server.
       entries.startWriter()
       return journal.append(batch)
     },

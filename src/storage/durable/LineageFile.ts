@@ -1,6 +1,6 @@
 /**
- * The file `lineage.json` of a data directory: a copy of the journal of a cluster, with the id of that journal. Without it a
- * directory has its own journal.
+ * The file `lineage.json` of a data directory: a copy of the journal of a cluster, with the id of
+ * that journal. Without it a directory has its own journal.
  */
 import path from "node:path"
 import { Effect, Option, Schema } from "effect"

@@ -1,10 +1,12 @@
 /**
- * The last record known to be flushed, in `journal/flushed`: evidence for a start after a crash. A batch is
- * acknowledged after its flush, so a journal that ends before the mark has lost acknowledged records: that is damage,
- * not an interrupted write. Batches after the mark may or may not have been flushed.
+ * The last record known to be flushed, in `journal/flushed`: evidence for a start after a crash. A
+ * batch is acknowledged after its flush, so a journal that ends before the mark has lost
+ * acknowledged records: that is damage, not an interrupted write. Batches after the mark may or may
+ * not have been flushed.
  *
- * The mark is written every `flushedMarkMs` while records come, not with each commit, which would cost a second
- * flush. Two slots take turns, each in its own sector, so that a power cut leaves one whole:
+ * The mark is written every `flushedMarkMs` while records come, not with each commit, which would
+ * cost a second flush. Two slots take turns, each in its own sector, so that a power cut leaves one
+ * whole:
  *
  *     slot   8 magic and version · 8 last sequence · 4 checksum of these
  */
@@ -68,7 +70,9 @@ export class FlushedMark {
     this.#folder = folder
   }
 
-  /** Marks that all records up to `sequence` are flushed. The caller must make this uninterruptible. */
+  /**
+   * Marks that all records up to `sequence` are flushed. The caller must make this uninterruptible.
+   */
   readonly write = (sequence: number): OnDisk<void> =>
     Semaphore.withPermit(this.#writing, this.#write(sequence))
 
@@ -96,9 +100,9 @@ export const acknowledgedMissing = (lastSequence: number, flushed: number): stri
   `records up to ${flushed} were flushed and acknowledged, and the whole batches end with ${lastSequence}`
 
 /*
- * The mark of a clean shutdown, `journal/clean`: the last record and its batch's checksum. While the mark exists,
- * the journal must end exactly there, so a damaged tail is damage, not an interrupted write. The
- * first append of the next run removes it durably.
+ * The mark of a clean shutdown, `journal/clean`: the last record and its batch's checksum. While
+ * the mark exists, the journal must end exactly there, so a damaged tail is damage, not an
+ * interrupted write. The first append of the next run removes it durably.
  */
 
 const CleanMark = Schema.fromJsonString(

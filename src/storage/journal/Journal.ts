@@ -1,17 +1,18 @@
 /**
  * The journal: append-only segment files of checksummed, chained batches (`SegmentFormat`).
  *
- * - An append is one write that ends when it is durable: a write and a flush in one system call, so that a commit wakes
- *   one thread once. It succeeds only after the flush.
- * - The file grows in steps of `journalAllocationBytes`: the batch that reaches the allocated end writes the zeros of the
- *   next step too, so that all other batches overwrite and their flush has no metadata to write. The next segment is
- *   prepared while the current one fills.
+ * - An append is one write that ends when it is durable: a write and a flush in one system call, so
+ *   that a commit wakes one thread once. It succeeds only after the flush.
+ * - The file grows in steps of `journalAllocationBytes`: the batch that reaches the allocated end
+ *   writes the zeros of the next step too, so that all other batches overwrite and their flush has
+ *   no metadata to write. The next segment is prepared while the current one fills.
  * - One append at a time. An append completes even if its caller is interrupted.
- * - No space: the file is truncated to the last good batch and the same append can be repeated, also where the flush found
- *   no space: the truncation drops what the cache has of the batch, and the repeat writes all of it. Any other
- *   error, and an append that takes longer than `commitDeadlineMs` of running time, leaves an unknown outcome: from then
- *   on everything fails with `Broken`. After a failed flush the page cache cannot be trusted, so a flush
- *   is never repeated.
+ * - No space: the file is truncated to the last good batch and the same append can be repeated,
+ *   also where the flush found no space: the truncation drops what the cache has of the batch, and
+ *   the repeat writes all of it. Any other error, and an append that takes longer than
+ *   `commitDeadlineMs` of running time, leaves an unknown outcome: from then on everything fails
+ *   with `Broken`. After a failed flush the page cache cannot be trusted, so a flush is never
+ *   repeated.
  * - A new segment's name is durable before its first batch counts.
  *
  * The journal owns its folder; the directory lock keeps others out.
@@ -45,8 +46,8 @@ import {
 import { SegmentReader } from "./SegmentReader.ts"
 
 /*
- * Reads durable records in order. The start of the stream fixes its end, so appends continue meanwhile;
- * pruning a segment under a reader fails it with `Broken`.
+ * Reads durable records in order. The start of the stream fixes its end, so appends continue
+ * meanwhile; pruning a segment under a reader fails it with `Broken`.
  *
  * Cost: a jump to within `journalIndexBytes` of the first record, then one pass; a piece of
  * `journalReadBytes` in memory at a time.
@@ -121,7 +122,9 @@ export interface JournalOptions {
   readonly folder: string
   readonly segmentBytes: number
   readonly freeSpaceBytesMin: number
-  /** Of a disk whose durable writes are not durable at once: makes those durable that have ended. */
+  /**
+   * Of a disk whose durable writes are not durable at once: makes those durable that have ended.
+   */
   readonly flush?: OnDisk<void>
   /** A batch was written and flushed. */
   readonly onFlushed?: ((durationMs: number) => void) | undefined
@@ -202,8 +205,9 @@ export class Journal {
     })
 
   /**
-   * Removes segments that hold only records below `sequence`, oldest first and never the newest. A newest segment
-   * that has a record up to `closeThrough` takes no more: the next append begins another.
+   * Removes segments that hold only records below `sequence`, oldest first and never the newest. A
+   * newest segment that has a record up to `closeThrough` takes no more: the next append begins
+   * another.
    */
   readonly prune = (sequence: number, closeThrough = 0): Effect.Effect<void, StorageError> =>
     Effect.gen({ self: this }, function* () {
@@ -225,7 +229,10 @@ export class Journal {
     return flush === undefined ? mark : Effect.andThen(flush, mark)
   })
 
-  /** Ends the journal: waits for the append in flight and, unless it is broken, leaves the clean mark. */
+  /**
+   * Ends the journal: waits for the append in flight and, unless it is broken, leaves the clean
+   * mark.
+   */
   readonly close: Effect.Effect<void> = Effect.suspend(() =>
     this.#alone(
       "close",

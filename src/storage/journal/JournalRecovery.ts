@@ -1,6 +1,7 @@
 /**
- * Prepares a journal for writing: scans all of it (`JournalScan`), cuts an interrupted write off with a warning and keeps its
- * bytes in `cut-<time>-<sequence>.bytes`. Damage fails the start and changes nothing.
+ * Prepares a journal for writing: scans all of it (`JournalScan`), cuts an interrupted write off
+ * with a warning and keeps its bytes in `cut-<time>-<sequence>.bytes`. Damage fails the start and
+ * changes nothing.
  */
 import path from "node:path"
 import { Clock, Effect } from "effect"
@@ -125,7 +126,10 @@ const keepCut = Effect.fnUntraced(function* (
 
 const cutPattern = /^cut-(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3}Z)-\d+\.bytes$/
 
-/** Removes the bytes that were cut off `leftoverKeptMs` ago: users may be in them who were erased since. */
+/**
+ * Removes the bytes that were cut off `leftoverKeptMs` ago: users may be in them who were erased
+ * since.
+ */
 export const removeOldCuts = Effect.fnUntraced(function* (
   disk: Disk,
   folder: string,

@@ -1,14 +1,16 @@
 /**
- * Reads a journal without changing it: at a start (`JournalRecovery`), and for archives, restores and checks, also while a
- * server appends to it. The scan verifies each batch's checksum and its link to the batch before. A fault ends the scan and
- * is part of its result, not an error.
+ * Reads a journal without changing it: at a start (`JournalRecovery`), and for archives, restores
+ * and checks, also while a server appends to it. The scan verifies each batch's checksum and its
+ * link to the batch before. A fault ends the scan and is part of its result, not an error.
  *
  * The bytes after the last whole batch decide:
  *
  * - zeros, or nothing: the end;
- * - other bytes without a valid batch, in the last segment: `interrupted`. As a rule a crash cut a write short before its flush,
- *   so nobody got an acknowledgement. An acknowledged batch that was damaged later looks the same;
- * - anything else, any such bytes after a clean shutdown, and an end before the flushed mark (`FlushedMark`): `damaged`.
+ * - other bytes without a valid batch, in the last segment: `interrupted`. As a rule a crash cut a
+ *   write short before its flush, so nobody got an acknowledgement. An acknowledged batch that was
+ *   damaged later looks the same;
+ * - anything else, any such bytes after a clean shutdown, and an end before the flushed mark
+ *   (`FlushedMark`): `damaged`.
  *
  * Memory stays within a few pieces of `journalReadBytes`; the time is one read of the files.
  */
@@ -30,7 +32,10 @@ import {
 } from "./SegmentFormat.ts"
 import { SegmentReader } from "./SegmentReader.ts"
 
-/* Inspects the bytes after the last good batch of a segment: zeros, an interrupted write, or evidence of damage. */
+/*
+ * Inspects the bytes after the last good batch of a segment: zeros, an interrupted write, or
+ * evidence of damage.
+ */
 
 export interface Tail {
   /** Where the last byte that is not zero ends. */
@@ -85,7 +90,10 @@ export const copyBytes = Effect.fnUntraced(function* (
   yield* copy.sync
 })
 
-/** `interrupted`: at the very end, as a rule a write before its acknowledgement; a start cuts it off. `newer`: a newer Laurel wrote it. */
+/**
+ * `interrupted`: at the very end, as a rule a write before its acknowledgement; a start cuts it
+ * off. `newer`: a newer Laurel wrote it.
+ */
 export interface JournalFault {
   readonly kind: "interrupted" | "damaged" | "newer"
   readonly path: string
@@ -110,7 +118,9 @@ export interface JournalEnd extends JournalPosition {
   readonly firstSequence: number | undefined
   /** The position that the first batch read follows. */
   readonly before: JournalPosition
-  /** Why the scan ended early; `undefined`: at the end of the journal, or of the range asked for. */
+  /**
+   * Why the scan ended early; `undefined`: at the end of the journal, or of the range asked for.
+   */
   readonly fault: JournalFault | undefined
   /** A clean shutdown has left its mark. */
   readonly wasClosed: boolean

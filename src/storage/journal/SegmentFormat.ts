@@ -1,16 +1,17 @@
 /**
- * The journal's bytes. All numbers are little-endian; checksums are CRC-32 (that of `node:zlib`: native, as
- * good as CRC-32C at finding damage, and no dependency).
+ * The journal's bytes. All numbers are little-endian; checksums are CRC-32 (that of `node:zlib`:
+ * native, as good as CRC-32C at finding damage, and no dependency).
  *
- * A segment file is named after its first sequence, in 20 digits. It holds a header of 32 bytes, batches
- * without gaps, and zeros allocated ahead:
+ * A segment file is named after its first sequence, in 20 digits. It holds a header of 32 bytes,
+ * batches without gaps, and zeros allocated ahead:
  *
  *     header   8 magic · 4 format version · 8 first sequence · 4 checksum of the batch before · 4 checksum of this
  *     batch    4 magic · 4 checksum of the rest · 4 bytes of frames · 4 records · 8 first sequence
  *              · 4 checksum of the batch before · frames
  *
- * A batch names the checksum of the one before it, over segments too, so that a lost or swapped batch shows.
- * Its magic holds bytes that UTF-8 never has, so text in records never looks like a batch.
+ * A batch names the checksum of the one before it, over segments too, so that a lost or swapped
+ * batch shows. Its magic holds bytes that UTF-8 never has, so text in records never looks like a
+ * batch.
  */
 
 import path from "node:path"
@@ -43,7 +44,10 @@ export const segmentName = (firstSequence: number): string =>
 export const sequenceOfName = (name: string): number | undefined =>
   /^\d{20}\.segment$/.test(name) ? Number(name.slice(0, 20)) : undefined
 
-/** The end of a journal: its last record, and the checksum of the batch that holds it. 0 and 0 for none. */
+/**
+ * The end of a journal: its last record, and the checksum of the batch that holds it. 0 and 0 for
+ * none.
+ */
 export interface JournalPosition {
   readonly lastSequence: number
   readonly checksum: number
@@ -153,7 +157,9 @@ export class Segment {
     this.end += size
   }
 
-  /** Where to start reading for `sequence`: at the last indexed batch that does not begin after it. */
+  /**
+   * Where to start reading for `sequence`: at the last indexed batch that does not begin after it.
+   */
   positionBefore(sequence: number): number {
     let low = 0
     let high = this.#sequences.length

@@ -1,6 +1,6 @@
 /**
- * Reads and verifies the batches of one segment, a piece of about `journalReadBytes` at a time: memory stays bounded
- * for segments of any length, and the event loop runs between pieces.
+ * Reads and verifies the batches of one segment, a piece of about `journalReadBytes` at a time:
+ * memory stays bounded for segments of any length, and the event loop runs between pieces.
  *
  * Cost: one read per piece, and one allocation unless the caller lends memory.
  */
@@ -20,8 +20,8 @@ export class SegmentReader {
   position: number
 
   /**
-   * Reads from `start`, where a batch begins, up to `end`. With `memory` the batches are views of it, good only
-   * until the next ones are read.
+   * Reads from `start`, where a batch begins, up to `end`. With `memory` the batches are views of
+   * it, good only until the next ones are read.
    */
   constructor(file: DiskFile, start: number, end: number, memory?: Buffer) {
     this.#memory = memory
@@ -47,7 +47,8 @@ export class SegmentReader {
       const carried = this.#carried
       const size = Math.max(carried.length, Math.min(wanted, this.#end - this.position))
       const bytes = this.#piece(size)
-      // A batch that was cut by the end of the last piece moves to the front, maybe within the same memory.
+      // A batch that was cut by the end of the last piece moves to the front, maybe within the same
+      // memory.
       carried.copy(bytes)
       const rest = bytes.subarray(carried.length)
       const count =
@@ -55,7 +56,8 @@ export class SegmentReader {
       const filled = bytes.subarray(0, carried.length + count)
       const batches = this.#parse(filled)
       if (batches.length > 0) return batches
-      // Nothing whole yet: more is worth reading only if the batch announces it and the file has it.
+      // Nothing whole yet: more is worth reading only if the batch announces it and the file has
+      // it.
       const announced = filled.length >= batchHeaderBytes ? batchSizeAt(filled, 0) : 0
       if (count < rest.length || announced <= filled.length) return []
       if (announced > this.#end - this.position) return []

@@ -1,9 +1,10 @@
 /**
- * Writes existing batches as segments of a journal in a new folder, for archives and restores. Each batch names the
- * checksum of the one before, so unchanged batches give the same bytes, and the last checksum identifies a copy.
+ * Writes existing batches as segments of a journal in a new folder, for archives and restores. Each
+ * batch names the checksum of the one before, so unchanged batches give the same bytes, and the
+ * last checksum identifies a copy.
  *
- * Nothing is durable before `end`, which also writes the mark of a clean shutdown: a later loss
- * is damage, not an interrupted write. Cost: one write per `journalReadBytes`, one flush per segment.
+ * Nothing is durable before `end`, which also writes the mark of a clean shutdown: a later loss is
+ * damage, not an interrupted write. Cost: one write per `journalReadBytes`, one flush per segment.
  */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
@@ -51,7 +52,10 @@ export class SegmentWriter {
     return this.#position
   }
 
-  /** Takes a copy of the next batch, and dies if the batch is not the next one. Only `firstSequence`, `count` and `frames` count. */
+  /**
+   * Takes a copy of the next batch, and dies if the batch is not the next one. Only
+   * `firstSequence`, `count` and `frames` count.
+   */
   readonly write = Effect.fnUntraced(function* (
     this: SegmentWriter,
     batch: JournalBatch,

@@ -1,9 +1,11 @@
 /**
- * Checks that a database holds what was written: before it is opened for writing, and on demand (`scan.ts`).
+ * Checks that a database holds what was written: before it is opened for writing, and on demand
+ * (`scan.ts`).
  *
- * The file `in-use` lies beside an open database and survives a crash. A clean shutdown replaces it by `closed`,
- * which holds the last transaction: an older one at the next start is damage. Either file implies that the database keeps sums: one
- * that lost its sums is damaged, not one of an earlier version.
+ * The file `in-use` lies beside an open database and survives a crash. A clean shutdown replaces it
+ * by `closed`, which holds the last transaction: an older one at the next start is damage. Either
+ * file implies that the database keeps sums: one that lost its sums is damaged, not one of an
+ * earlier version.
  */
 import fs from "node:fs"
 import path from "node:path"
@@ -20,7 +22,10 @@ import { type OnScanning, runScan } from "./ScanProcesses.ts"
 import type { Sums } from "./Sums.ts"
 import type { Scanned } from "./scan.ts"
 
-/** The damage of the database in `folder`, as a sentence; `undefined`: none found, or the scan could not run. */
+/**
+ * The damage of the database in `folder`, as a sentence; `undefined`: none found, or the scan could
+ * not run.
+ */
 export const findDamage = (
   folder: string,
   onScanning?: OnScanning,
@@ -60,7 +65,10 @@ const readMarks = (
     : { hasSums: true, transaction }
 }
 
-/** Bytes of the database. One without both meta pages has never had an entry: the disk was full, and the file is removed. */
+/**
+ * Bytes of the database. One without both meta pages has never had an entry: the disk was full, and
+ * the file is removed.
+ */
 const sizeOf = (folder: string): number => {
   const file = dataFile(folder)
   const size = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
@@ -70,8 +78,9 @@ const sizeOf = (folder: string): number => {
 }
 
 /**
- * Checks the database in `folder` before it is opened for writing: all of it if it is small, has no sums, or after an
- * unclean shutdown (of the database, or of the journal: `uncleanShutdown`); else only its tables. Fails if it is damaged.
+ * Checks the database in `folder` before it is opened for writing: all of it if it is small, has no
+ * sums, or after an unclean shutdown (of the database, or of the journal: `uncleanShutdown`); else
+ * only its tables. Fails if it is damaged.
  */
 export const checkDatabase = Effect.fnUntraced(function* (
   folder: string,

@@ -1,6 +1,6 @@
 /**
- * Writes a new database, entries in the order of their keys, with its sums (`Sums.ts`). It holds the event loop while it
- * writes.
+ * Writes a new database, entries in the order of their keys, with its sums (`Sums.ts`). It holds
+ * the event loop while it writes.
  */
 import { Effect } from "effect"
 import { checksumOf } from "../SealedValue.ts"
@@ -40,7 +40,10 @@ class DatabaseWriter {
     this.waitingBytes += key.length + value.length
   }
 
-  /** Writes what was added, in one transaction, to the disk. Fails with `Unavailable`, or with what `lmdb` throws. */
+  /**
+   * Writes what was added, in one transaction, to the disk. Fails with `Unavailable`, or with what
+   * `lmdb` throws.
+   */
   readonly flush: Effect.Effect<void, unknown> = Effect.try({
     try: () => {
       this.#root.transactionSync(() => {

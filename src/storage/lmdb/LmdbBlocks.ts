@@ -1,7 +1,8 @@
 /**
- * Reads a table of LMDB into blocks. The binding copies each key and value into its own reused buffer and calls a decoder.
- * The usual decoder makes two new buffers per entry, which is most of the cost of a read and all of its garbage
- * (`npm run bench -- journal` compares); this one copies the bytes into the block.
+ * Reads a table of LMDB into blocks. The binding copies each key and value into its own reused
+ * buffer and calls a decoder. The usual decoder makes two new buffers per entry, which is most of
+ * the cost of a read and all of its garbage (`npm run bench -- journal` compares); this one copies
+ * the bytes into the block.
  */
 import { limits } from "../../Limits.ts"
 import type { EntryBlock } from "../EntryBlock.ts"
@@ -34,7 +35,10 @@ export class BlockTable {
   readonly #table: OpenTable
   /** The block that is being filled. */
   #block: EntryBlock | undefined
-  /** LMDB's buffer as of the last value, and the whole of it: the length that LMDB gives it is the value's. */
+  /**
+   * LMDB's buffer as of the last value, and the whole of it: the length that LMDB gives it is the
+   * value's.
+   */
   #source: Bytes | undefined
   #whole!: Buffer
 
@@ -63,7 +67,10 @@ export class BlockTable {
     })
   }
 
-  /** Fills `block` with the first entries of the range, for up to `readChunkMs`; returns the rest of the range. Throws. */
+  /**
+   * Fills `block` with the first entries of the range, for up to `readChunkMs`; returns the rest of
+   * the range. Throws.
+   */
   fill(block: EntryBlock, range: BlockRange): BlockRange | undefined {
     block.clear()
     if (range.until.length === 0) return undefined

@@ -1,11 +1,11 @@
 /**
- * Reads the snapshot's entries as of one moment: one read transaction from `open` to `close`, in a child process, also
- * beside the server that writes.
+ * Reads the snapshot's entries as of one moment: one read transaction from `open` to `close`, in a
+ * child process, also beside the server that writes.
  *
- * - Synchronous, since its process does nothing else. While open, it pins old pages of the live environment, so the
- *   file grows by the pages written meanwhile.
- * - LMDB trusts its pages: a truncated file or a page of zeros ends the process with SIGBUS or an abort. Never
- *   open a reader in a process that serves.
+ * - Synchronous, since its process does nothing else. While open, it pins old pages of the live
+ *   environment, so the file grows by the pages written meanwhile.
+ * - LMDB trusts its pages: a truncated file or a page of zeros ends the process with SIGBUS or an
+ *   abort. Never open a reader in a process that serves.
  */
 import { Effect, type Scope } from "effect"
 import type { Range, StoredEntry, Table } from "../Storage.ts"
@@ -73,7 +73,10 @@ export class LmdbReader {
     return database === undefined ? 0 : countOf(database)
   }
 
-  /** As of the same moment; `undefined`: a version without sums wrote the database. A sentence where they are damaged. */
+  /**
+   * As of the same moment; `undefined`: a version without sums wrote the database. A sentence where
+   * they are damaged.
+   */
   sums(): Sums | string | undefined {
     const value = this.#root.get(sumsKey, { transaction: this.#transaction })
     return value && decodeSums(value)

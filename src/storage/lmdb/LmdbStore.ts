@@ -1,22 +1,24 @@
 /**
  * The snapshot's entries in LMDB: one environment, one named database per table.
  *
- * - `overlappingSync: false`: a commit becomes visible after its flush, and a failed commit never does. No setting
- *   weakens durability.
- * - The entries of a call are one transaction, which a thread of its own writes and flushes (`WriteThread.ts`). The event
- *   loop only packs them (`EntryBlock.ts`) and reads.
- * - LMDB answers `EIO` if the disk fills up during a write, so the store checks the free space before, and again
- *   after such an answer. A snapshot may use half of the reserve, since only snapshots let journal segments be pruned.
+ * - `overlappingSync: false`: a commit becomes visible after its flush, and a failed commit never
+ *   does. No setting weakens durability.
+ * - The entries of a call are one transaction, which a thread of its own writes and flushes
+ *   (`WriteThread.ts`). The event loop only packs them (`EntryBlock.ts`) and reads.
+ * - LMDB answers `EIO` if the disk fills up during a write, so the store checks the free space
+ *   before, and again after such an answer. A snapshot may use half of the reserve, since only
+ *   snapshots let journal segments be pruned.
  * - After an error on its meta page LMDB never answers again, so a write has a deadline.
- * - LMDB has no checksums and trusts its pages: a child process checks a database before it is opened (`DatabaseCheck.ts`),
- *   against sums that each transaction stores (`Sums.ts`). The sums depend on the replaced values, so there is
- *   one transaction at a time, and the thread is the only writer.
- * - A range is read in chunks, each sought from the last key: no read transaction outlives a turn of the
- *   event loop, so none pins old pages. Concurrent changes show when the read reaches them. Reads of a million entries
- *   use blocks (`LmdbBlocks.ts`).
+ * - LMDB has no checksums and trusts its pages: a child process checks a database before it is
+ *   opened (`DatabaseCheck.ts`), against sums that each transaction stores (`Sums.ts`). The sums
+ *   depend on the replaced values, so there is one transaction at a time, and the thread is the
+ *   only writer.
+ * - A range is read in chunks, each sought from the last key: no read transaction outlives a turn
+ *   of the event loop, so none pins old pages. Concurrent changes show when the read reaches them.
+ *   Reads of a million entries use blocks (`LmdbBlocks.ts`).
  *
- * Cost, of 200-byte values: 0.3 µs of the event loop per put, where the entries are not packed already; 0.5 µs per value read in
- * order.
+ * Cost, of 200-byte values: 0.3 µs of the event loop per put, where the entries are not packed
+ * already; 0.5 µs per value read in order.
  */
 import { Effect, Exit, Option, type Scope, Semaphore, Stream } from "effect"
 import { limits } from "../../Limits.ts"
@@ -171,7 +173,10 @@ export class LmdbStore {
     if (this.#broken === undefined) this.#root.readerCheck()
   })
 
-  /** Closes the environment after the writes in flight; after `Broken` at once, since LMDB may never answer. */
+  /**
+   * Closes the environment after the writes in flight; after `Broken` at once, since LMDB may never
+   * answer.
+   */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     if (this.#broken !== undefined) return Effect.void
     this.#broken = new Broken({ operation: "write", cause: new Error("the store is closed") })
@@ -289,7 +294,10 @@ const openStore = (options: LmdbStoreOptions, checked: CheckedDatabase): LmdbSto
   }
 }
 
-/** Opens the environment for the surrounding scope. Fails where it is damaged, and with a `DiskError` where the disk is full. */
+/**
+ * Opens the environment for the surrounding scope. Fails where it is damaged, and with a
+ * `DiskError` where the disk is full.
+ */
 export const openLmdbStore = Effect.fnUntraced(function* (
   options: LmdbStoreOptions,
 ): Effect.fn.Return<LmdbStore, Broken, Scope.Scope> {

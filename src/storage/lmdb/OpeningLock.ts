@@ -1,17 +1,20 @@
 /**
  * Keeps the commits of an LMDB environment apart from its openings by other processes.
  *
- * LMDB 0.9.90, which `lmdb` 3.5.6 contains, has the fault ITS#9496 of OpenLDAP: an opening (`mdb_env_open2`) reads the number of
- * the newest transaction from the data file, then stores that number in the lock file, where the writer and the readers of
- * all processes find it. If a commit comes between both, the next transaction continues from the state before that commit:
- * the commit is lost, or LMDB refuses the next write with `MDB_PROBLEM`.
+ * LMDB 0.9.90, which `lmdb` 3.5.6 contains, has the fault ITS#9496 of OpenLDAP: an opening
+ * (`mdb_env_open2`) reads the number of the newest transaction from the data file, then stores that
+ * number in the lock file, where the writer and the readers of all processes find it. If a commit
+ * comes between both, the next transaction continues from the state before that commit: the commit
+ * is lost, or LMDB refuses the next write with `MDB_PROBLEM`.
  *
- * The lock is the write mutex of a second environment beside the first (`opening.mdb`). LMDB's mutex works between
- * processes, and the next process takes it over from an owner that died. Nothing is ever committed to the second environment, so
- * its own openings do no harm. The writer creates its files before it opens the first environment, and keeps it open
- * as long: a database without them has no writer, and the mutex is destroyed by the last process that closes it.
+ * The lock is the write mutex of a second environment beside the first (`opening.mdb`). LMDB's
+ * mutex works between processes, and the next process takes it over from an owner that died.
+ * Nothing is ever committed to the second environment, so its own openings do no harm. The writer
+ * creates its files before it opens the first environment, and keeps it open as long: a database
+ * without them has no writer, and the mutex is destroyed by the last process that closes it.
  *
- * A commit costs one more uncontended mutex. An opening waits for the commit under way; the next commit waits for the opening.
+ * A commit costs one more uncontended mutex. An opening waits for the commit under way; the next
+ * commit waits for the opening.
  */
 import fs from "node:fs"
 import path from "node:path"
@@ -37,7 +40,10 @@ export class OpeningLock {
     this.#root = open({ path: file, noSubdir: true, mapSize: mapBytes, overlappingSync: false })
   }
 
-  /** Opens the lock of the environment in `folder`, and creates it where there is none. Throws what `lmdb` or the system throws. */
+  /**
+   * Opens the lock of the environment in `folder`, and creates it where there is none. Throws what
+   * `lmdb` or the system throws.
+   */
   static open(folder: string): OpeningLock {
     for (let attempt = 1; ; attempt++) {
       const lock = new OpeningLock(folder)
@@ -68,7 +74,10 @@ export class OpeningLock {
   }
 }
 
-/** Runs an opening of the environment in `folder` while its writer, if there is one, commits nothing. */
+/**
+ * Runs an opening of the environment in `folder` while its writer, if there is one, commits
+ * nothing.
+ */
 export const betweenCommits = <A>(folder: string, run: () => A): A => {
   const file = fileIn(folder)
   if (sizeOf(file) < metaBytes || !isWritable(file)) return run()

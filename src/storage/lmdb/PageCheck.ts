@@ -1,10 +1,12 @@
 /**
- * Checks the pages of an LMDB file without LMDB. LMDB trusts its pages: a commit that changes a page with a damaged header, or
- * reuses a page that the free list has by mistake, destroys other entries or ends the process by a signal.
+ * Checks the pages of an LMDB file without LMDB. LMDB trusts its pages: a commit that changes a
+ * page with a damaged header, or reuses a page that the free list has by mistake, destroys other
+ * entries or ends the process by a signal.
  *
- * The check walks the trees of the newest snapshot: the free list, the list of tables and, if `whole`, each table. Each page
- * must have its number, its kind, a transaction of the past, and entries that fill its space exactly; each tree its
- * depth and its counts. No page is in two trees, or in a tree and in the free list. `scan.ts` checks keys and values.
+ * The check walks the trees of the newest snapshot: the free list, the list of tables and, if
+ * `whole`, each table. Each page must have its number, its kind, a transaction of the past, and
+ * entries that fill its space exactly; each tree its depth and its counts. No page is in two trees,
+ * or in a tree and in the free list. `scan.ts` checks keys and values.
  *
  * The format is that of `mdb.c` in lmdb-js, data version 2, in little-endian order, by offset:
  *
@@ -12,8 +14,8 @@
  *   node   0 size of the value, or page of the child, 4 kind, 6 size of the key, 8 key, then value or description of a long one
  *   meta   48 the free list, 96 the list of tables, 144 last page, 152 transaction; trees as in `treeAt`
  *
- * The pages of the snapshot must not change meanwhile: either nobody writes, or a read transaction of this or an earlier
- * snapshot is open.
+ * The pages of the snapshot must not change meanwhile: either nobody writes, or a read transaction
+ * of this or an earlier snapshot is open.
  *
  * Cost: one read of each page, of a long value only of its first, and a bit of memory per page.
  */
@@ -118,7 +120,10 @@ class PageCheck {
     this.#taken = new Uint8Array((this.#lastPage >>> 3) + 1)
   }
 
-  /** An entry maps a transaction to the pages that it freed: a count, then pages; a run of pages has its negative length before it. */
+  /**
+   * An entry maps a transaction to the pages that it freed: a count, then pages; a run of pages has
+   * its negative length before it.
+   */
   freeList(): void {
     let next = 1
     const wrong = (words: string) => new DamagedDatabase(`an entry of the free list ${words}`)
@@ -171,7 +176,10 @@ class PageCheck {
     }
   }
 
-  /** The newest snapshot's. Both are read until they are equal twice: a writer may be replacing the older one. */
+  /**
+   * The newest snapshot's. Both are read until they are equal twice: a writer may be replacing the
+   * older one.
+   */
   #newestMeta(): Buffer {
     const read = () => this.#read(Buffer.alloc(this.#pageBytes + metaBytes), 0)
     let bytes = read()

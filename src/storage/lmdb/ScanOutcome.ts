@@ -15,7 +15,10 @@ export type FromScan =
   /** The system's error. */
   | { readonly failed: string }
 
-/** `fault`: the damage, as a sentence. `failed`: the scan could not run, so the state of the database is unknown. */
+/**
+ * `fault`: the damage, as a sentence. `failed`: the scan could not run, so the state of the
+ * database is unknown.
+ */
 export type ScanOutcome = Scanned | { readonly fault: string } | { readonly failed: string }
 
 export interface ScanArguments extends Pick<ScanOptions, "whole"> {

@@ -1,9 +1,11 @@
 /**
- * Scans of databases in child processes (`scanProcess.ts`), one database at a time in each. A child that has scanned a sound
- * database takes the next one, and ends after `scanIdleMs` without any: starting Node costs more than the scan of a small
- * database, and a server of a cluster opens 16. A child that found damage, or failed, is not used again.
+ * Scans of databases in child processes (`scanProcess.ts`), one database at a time in each. A child
+ * that has scanned a sound database takes the next one, and ends after `scanIdleMs` without any:
+ * starting Node costs more than the scan of a small database, and a server of a cluster opens 16. A
+ * child that found damage, or failed, is not used again.
  *
- * The children that wait belong to the process. They do not keep it alive, and end with it, since their input ends.
+ * The children that wait belong to the process. They do not keep it alive, and end with it, since
+ * their input ends.
  */
 import { spawn } from "node:child_process"
 import type { Socket } from "node:net"

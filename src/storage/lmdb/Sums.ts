@@ -1,8 +1,9 @@
 /**
- * The count of each table's entries and the sum of their digests, in any order. The transaction that changes the entries
- * stores both, so a scan of the same transaction can compare them. A digest is 32 bits of an entry's key and of its
- * value's checksum (`SealedValue`), so the old checksum is enough to subtract an entry. The sums reveal a lost, doubled,
- * renamed or stale entry, except for one case in 2^32.
+ * The count of each table's entries and the sum of their digests, in any order. The transaction
+ * that changes the entries stores both, so a scan of the same transaction can compare them. A
+ * digest is 32 bits of an entry's key and of its value's checksum (`SealedValue`), so the old
+ * checksum is enough to subtract an entry. The sums reveal a lost, doubled, renamed or stale entry,
+ * except for one case in 2^32.
  */
 import { checksumOf, encodeValue, openValue, packedValue } from "../SealedValue.ts"
 import type { Entry, Table } from "../tables.ts"
@@ -74,12 +75,16 @@ export const differenceOf = (
 }
 
 /*
- * Puts entries in the open transaction, and the sums (`Sums.ts`) that follow. Each entry names the value that it replaces
- * (`Entry.replaces`), or has it looked up, which costs 1 µs: also an entry that the same transaction has put before.
- * History, most of what is stored, is packed here: in the thread that writes.
+ * Puts entries in the open transaction, and the sums (`Sums.ts`) that follow. Each entry names the
+ * value that it replaces (`Entry.replaces`), or has it looked up, which costs 1 µs: also an entry
+ * that the same transaction has put before. History, most of what is stored, is packed here: in the
+ * thread that writes.
  */
 
-/** Answers the sums after all entries. Throws what `lmdb` throws, and where the transaction would undo the newest one. */
+/**
+ * Answers the sums after all entries. Throws what `lmdb` throws, and where the transaction would
+ * undo the newest one.
+ */
 export const putEntries = (
   root: LmdbRoot,
   tables: Readonly<Record<Table, LmdbTable>>,
@@ -117,8 +122,8 @@ const storedChecksum = (table: LmdbTable, key: Uint8Array): number | null => {
 }
 
 /**
- * Throws where another process has opened the database without its lock, at the moment of a commit (`OpeningLock.ts`), and
- * where LMDB began no transaction, which `lmdb` does not report.
+ * Throws where another process has opened the database without its lock, at the moment of a commit
+ * (`OpeningLock.ts`), and where LMDB began no transaction, which `lmdb` does not report.
  */
 const insistNewest = (root: LmdbRoot): void => {
   const [newest, own] = [stateOf(root).transaction, root.getWriteTxnId()]

@@ -1,12 +1,15 @@
 /**
- * Writes LMDB from a thread of its own (`WriteWorker.ts`): the microseconds that an entry costs in LMDB burden neither the
- * event loop nor the garbage collector that stops it. The thread is the only writer of the environment and keeps its
- * sums; reads stay where they are, since LMDB's readers and its writer do not wait for each other.
+ * Writes LMDB from a thread of its own (`WriteWorker.ts`): the microseconds that an entry costs in
+ * LMDB burden neither the event loop nor the garbage collector that stops it. The thread is the
+ * only writer of the environment and keeps its sums; reads stay where they are, since LMDB's
+ * readers and its writer do not wait for each other.
  *
- * - The thread starts with `start`, or else with the first write, which then waits for it. It ends with `close`, and after
- *   `writeThreadIdleMs` without a write: it takes some 20 MB, as much as many idle engines. One write at a time.
+ * - The thread starts with `start`, or else with the first write, which then waits for it. It ends
+ *   with `close`, and after `writeThreadIdleMs` without a write: it takes some 20 MB, as much as
+ *   many idle engines. One write at a time.
  * - The slice stays in shared memory, which must not change until the answer.
- * - A thread that crashes is not started again: its transaction may or may not stand, so every write fails from then on.
+ * - A thread that crashes is not started again: its transaction may or may not stand, so every
+ *   write fails from then on.
  */
 
 import { Worker } from "node:worker_threads"

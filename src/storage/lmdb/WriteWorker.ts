@@ -1,6 +1,6 @@
 /**
- * The thread that writes an LMDB environment (`WriteThread.ts`): one slice after the other, each in a transaction that is
- * flushed when it returns. Loads nothing of Effect, so that it starts fast.
+ * The thread that writes an LMDB environment (`WriteThread.ts`): one slice after the other, each in
+ * a transaction that is flushed when it returns. Loads nothing of Effect, so that it starts fast.
  */
 import { parentPort, workerData } from "node:worker_threads"
 import { EntrySlice } from "../EntryBlock.ts"

@@ -1,7 +1,8 @@
 /**
- * How much address space a database may reserve. LMDB maps a database as a whole, and reserves the room that it may grow into.
- * Where the process has a limit (`ulimit -v`) and the mapping exceeds that, `lmdb` ends the process by SIGSEGV. So a database
- * reserves no more than half of what is left. Linux alone tells limit and use. Loads nothing of Effect.
+ * How much address space a database may reserve. LMDB maps a database as a whole, and reserves the
+ * room that it may grow into. Where the process has a limit (`ulimit -v`) and the mapping exceeds
+ * that, `lmdb` ends the process by SIGSEGV. So a database reserves no more than half of what is
+ * left. Linux alone tells limit and use. Loads nothing of Effect.
  */
 import fs from "node:fs"
 import { limits } from "../../Limits.ts"
@@ -26,8 +27,8 @@ const freeAddressSpace = (): number => {
 }
 
 /**
- * How much of `free` bytes a database that needs `dataBytes` reserves: half of what the threads of a server leave. Throws where
- * that is too little.
+ * How much of `free` bytes a database that needs `dataBytes` reserves: half of what the threads of
+ * a server leave. Throws where that is too little.
  */
 export const mapBytesOf = (dataBytes: number, free: number = freeAddressSpace()): number => {
   if (free === Number.POSITIVE_INFINITY) return limits.mapBytes

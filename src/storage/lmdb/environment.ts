@@ -1,4 +1,7 @@
-/** Opens LMDB environments. The only importer of `lmdb` beside `OpeningLock.ts`; loads nothing of Effect, so that scan processes start fast. */
+/**
+ * Opens LMDB environments. The only importer of `lmdb` beside `OpeningLock.ts`; loads nothing of
+ * Effect, so that scan processes start fast.
+ */
 import fs from "node:fs"
 import path from "node:path"
 import { type Database, open, type RootDatabase, type Transaction } from "lmdb"
@@ -31,7 +34,10 @@ const environment = {
   maxDbs: 32,
 } as const
 
-/** Opens an environment read-only, also beside the process that writes it. Throws; damage can end the process. */
+/**
+ * Opens an environment read-only, also beside the process that writes it. Throws; damage can end
+ * the process.
+ */
 export const openReadOnly = (folder: string): LmdbRoot => {
   if (fs.existsSync(dataFile(folder))) reserveLock(lockFile(folder))
   return betweenCommits(folder, () =>
@@ -47,8 +53,8 @@ export const openReadOnly = (folder: string): LmdbRoot => {
 const writable = { ...environment, overlappingSync: false, eventTurnBatching: false } as const
 
 /**
- * Opens an environment for writing. Where other processes may open it meanwhile, transactions need its `OpeningLock`.
- * Throws; damage can end the process.
+ * Opens an environment for writing. Where other processes may open it meanwhile, transactions need
+ * its `OpeningLock`. Throws; damage can end the process.
  */
 export const openWritable = (folder: string, mapSize = mapBytesIn(folder)): LmdbRoot => {
   checkSpace(dataFile(folder))
@@ -56,17 +62,25 @@ export const openWritable = (folder: string, mapSize = mapBytesIn(folder)): Lmdb
   return open<Bytes, Bytes>({ ...writable, mapSize, path: folder })
 }
 
-/** Throws where the database may need to grow with the next transaction, and the limit on address space does not allow that. */
+/**
+ * Throws where the database may need to grow with the next transaction, and the limit on address
+ * space does not allow that.
+ */
 export const insistRoom = (root: LmdbRoot): void => {
   const { lastPageNumber, mapSize, pageSize } = root.getStats() as Record<string, number>
   const pages = lastPageNumber! + 1 + 2 * limits.snapshotSliceEntriesMax
   if (pages * pageSize! > mapSize!) mapBytesOf(pages * pageSize!)
 }
 
-/** Address space only; the file grows as needed. Throws where a limit of the process leaves too little. */
+/**
+ * Address space only; the file grows as needed. Throws where a limit of the process leaves too
+ * little.
+ */
 export const mapBytesIn = (folder: string): number => mapBytesOf(sizeOf(dataFile(folder)))
 
-/** A table of an open environment; `undefined` if the environment is read-only and lacks the table. */
+/**
+ * A table of an open environment; `undefined` if the environment is read-only and lacks the table.
+ */
 export const openTable = (root: LmdbRoot, table: string): LmdbTable | undefined =>
   root.openDB<Bytes, Bytes>(table, binary)
 

@@ -10,8 +10,8 @@ const codeOf = (error: unknown): unknown =>
   (error as { readonly code?: unknown } | null | undefined)?.code
 
 /**
- * Whether a write of LMDB failed because the disk of `folder` is full. LMDB answers `EIO` too if the disk fills up during
- * a write: that means a full disk where less than `bytes` is free.
+ * Whether a write of LMDB failed because the disk of `folder` is full. LMDB answers `EIO` too if
+ * the disk fills up during a write: that means a full disk where less than `bytes` is free.
  */
 export const isFullDisk = (error: unknown, folder: string, bytes: number): boolean => {
   const code = codeOf(error)
@@ -20,7 +20,10 @@ export const isFullDisk = (error: unknown, folder: string, bytes: number): boole
   return freeBytesOf(folder) < bytes
 }
 
-/** Why the environment in `folder` was not opened: a `DiskError` where the system refused, else `error`. */
+/**
+ * Why the environment in `folder` was not opened: a `DiskError` where the system refused, else
+ * `error`.
+ */
 export const openingCause = (folder: string, error: unknown): unknown => {
   const refused = (code: string) => new DiskError({ operation: "open", path: folder, code })
   if (isFullDisk(error, folder, spareBytes)) return refused("ENOSPC")

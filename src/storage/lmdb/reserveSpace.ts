@@ -1,7 +1,8 @@
 /**
- * LMDB ends the process where an opening needs space and the disk is full: by SIGBUS, since it writes its lock file through a
- * mapping, and by SIGSEGV, if the first pages of a new database cannot be written. So the lock is written before, with more
- * bytes than LMDB needs, and a new database needs `spareBytes` free. Loads nothing of Effect.
+ * LMDB ends the process where an opening needs space and the disk is full: by SIGBUS, since it
+ * writes its lock file through a mapping, and by SIGSEGV, if the first pages of a new database
+ * cannot be written. So the lock is written before, with more bytes than LMDB needs, and a new
+ * database needs `spareBytes` free. Loads nothing of Effect.
  */
 import fs from "node:fs"
 import path from "node:path"
@@ -9,7 +10,10 @@ import path from "node:path"
 /** Of pages that a transaction writes beside its entries. */
 export const spareBytes = 1_048_576
 
-/** Both meta pages of a new database, which LMDB writes at once; less is left where the disk was full. */
+/**
+ * Both meta pages of a new database, which LMDB writes at once; less is left where the disk was
+ * full.
+ */
 export const metaBytes = 8_192
 
 const lockBytes = 65_536
@@ -27,8 +31,8 @@ export const freeBytesOf = (folder: string): number => {
 }
 
 /**
- * Writes the lock file `file` of an environment, if there is none. Throws the system's error, as `ENOSPC`, but none where its
- * folder cannot be written: LMDB reads there without a lock.
+ * Writes the lock file `file` of an environment, if there is none. Throws the system's error, as
+ * `ENOSPC`, but none where its folder cannot be written: LMDB reads there without a lock.
  */
 export const reserveLock = (file: string): void => {
   if (sizeOf(file) >= openedBytesMin) return

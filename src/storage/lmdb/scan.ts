@@ -1,13 +1,15 @@
 /**
- * Reads a whole database through LMDB and compares it with its sums. LMDB trusts its pages: a damaged or missing
- * page can end the process by a signal, so a child process runs this (`scanProcess`, started by `runScan`).
+ * Reads a whole database through LMDB and compares it with its sums. LMDB trusts its pages: a
+ * damaged or missing page can end the process by a signal, so a child process runs this
+ * (`scanProcess`, started by `runScan`).
  *
- * The scan checks the pages (`PageCheck.ts`) and of every table: keys are in order; a look-up of each key finds the entry
- * that the walk found (a walk does not use the keys of branch pages, a look-up does); each value has its checksum; count
- * and sum equal the stored ones (`Sums`). It writes nothing.
+ * The scan checks the pages (`PageCheck.ts`) and of every table: keys are in order; a look-up of
+ * each key finds the entry that the walk found (a walk does not use the keys of branch pages, a
+ * look-up does); each value has its checksum; count and sum equal the stored ones (`Sums`). It
+ * writes nothing.
  *
- * Beside the server the scan pins old pages, so the file grows by the pages written during the check of the pages, or during
- * the scan of one table.
+ * Beside the server the scan pins old pages, so the file grows by the pages written during the
+ * check of the pages, or during the scan of one table.
  */
 import fs from "node:fs"
 import { crc32 } from "node:zlib"
@@ -116,8 +118,9 @@ const readSums = (root: LmdbRoot): Sums | undefined => {
 }
 
 /**
- * Checks and sums all entries of a table. LMDB begins a read transaction when a table is opened and keeps it for this turn
- * of the event loop: the entries and the sums read next are of one transaction.
+ * Checks and sums all entries of a table. LMDB begins a read transaction when a table is opened and
+ * keeps it for this turn of the event loop: the entries and the sums read next are of one
+ * transaction.
  */
 const scanTable = (
   root: LmdbRoot,

@@ -1,6 +1,7 @@
 /**
- * The process of scans: takes options as an argument, then as lines of its input until that ends, and prints progress and result of
- * one database after the other as lines (`ScanOutcome`). A damaged database may end it by a signal.
+ * The process of scans: takes options as an argument, then as lines of its input until that ends,
+ * and prints progress and result of one database after the other as lines (`ScanOutcome`). A
+ * damaged database may end it by a signal.
  */
 import { writeSync } from "node:fs"
 import { flushCompileCache } from "node:module"
@@ -34,5 +35,6 @@ const scanAll = async (options: string): Promise<void> => {
 await scanAll(process.argv[2]!)
 flushCompileCache()
 for await (const line of createInterface({ input: process.stdin })) await scanAll(line)
-// By a signal: after reading, an orderly exit of Node has hung for ever, joining a thread of its own. All is said by now.
+// By a signal: after reading, an orderly exit of Node has hung for ever, joining a thread of its
+// own. All is said by now.
 process.kill(process.pid, "SIGKILL")

@@ -1,25 +1,31 @@
 /**
- * The storage of one partition of a cluster. PostgreSQL has its journal (`PgJournal`); a data directory of this machine
- * (`durable/DurableStorage.ts`) is a copy of that journal, and has the snapshot.
+ * The storage of one partition of a cluster. PostgreSQL has its journal (`PgJournal`); a data
+ * directory of this machine (`durable/DurableStorage.ts`) is a copy of that journal, and has the
+ * snapshot.
  *
- * - A record is acknowledged when PostgreSQL has stored it. The local files follow without a flush (`Mirror`). They are
- *   flushed before snapshot entries that depend on them are written, and every `flushedMarkMs`. So the directory is never
- *   ahead of PostgreSQL and the snapshot is never ahead of the local journal: archives, checks and exports work on the
- *   directory as on that of a single server.
- * - An opening compares the directory with PostgreSQL (`Lineage`). From then on the copy **follows**: `look` takes over the
- *   records that the owner has appended since, and writes nothing to PostgreSQL. `claim` makes this server the owner: it
- *   catches up, claims the partition, and takes over the last records of the previous owner. A refused claim changes
+ * - A record is acknowledged when PostgreSQL has stored it. The local files follow without a flush
+ *   (`Mirror`). They are flushed before snapshot entries that depend on them are written, and every
+ *   `flushedMarkMs`. So the directory is never ahead of PostgreSQL and the snapshot is never ahead
+ *   of the local journal: archives, checks and exports work on the directory as on that of a single
+ *   server.
+ * - An opening compares the directory with PostgreSQL (`Lineage`). From then on the copy
+ *   **follows**: `look` takes over the records that the owner has appended since, and writes
+ *   nothing to PostgreSQL. `claim` makes this server the owner: it catches up, claims the
+ *   partition, and takes over the last records of the previous owner. A refused claim changes
  *   nothing.
- * - A damaged copy is moved aside and filled again. An opening finds the damage, or `noteDamage` noted it before.
- * - An `Outdated` copy cannot continue: PostgreSQL went back, or has deleted records that the copy lacks. The next opening
- *   decides what to do; an archive fills the copy where PostgreSQL alone cannot (`refill`).
+ * - A damaged copy is moved aside and filled again. An opening finds the damage, or `noteDamage`
+ *   noted it before.
+ * - An `Outdated` copy cannot continue: PostgreSQL went back, or has deleted records that the copy
+ *   lacks. The next opening decides what to do; an archive fills the copy where PostgreSQL alone
+ *   cannot (`refill`).
  * - The next append notices another owner, and so does a check every `postgresCheckMs`: `onFenced`.
- * - While PostgreSQL does not answer, an append fails with `Unavailable` and acknowledges nothing; the group commit repeats
- *   it. A claim waits.
- * - PostgreSQL keeps the records that the newest archive but one lacks, so that one damaged archive loses nothing, and the
- *   records that the owner's snapshot needs (`EarlierRecords` reads those that the local journal lacks).
- * - The journal does not repeat the tables of webhooks. PostgreSQL has them under the same claim, and the directory has a
- *   copy (`CopiedTables`).
+ * - While PostgreSQL does not answer, an append fails with `Unavailable` and acknowledges nothing;
+ *   the group commit repeats it. A claim waits.
+ * - PostgreSQL keeps the records that the newest archive but one lacks, so that one damaged archive
+ *   loses nothing, and the records that the owner's snapshot needs (`EarlierRecords` reads those
+ *   that the local journal lacks).
+ * - The journal does not repeat the tables of webhooks. PostgreSQL has them under the same claim,
+ *   and the directory has a copy (`CopiedTables`).
  *
  * All state belongs to one partition; a process may have several partitions.
  */
@@ -69,13 +75,18 @@ export interface ClusterStorageOptions<E = never> extends DurableStorage.Durable
     claim: Pick<PgJournal, "epoch" | "isOwner" | "resume" | "spreadsProjects">,
   ) => void
   /**
-   * The ends of the archives, oldest first: PostgreSQL deletes records that they have. Archives of other journals do no
-   * harm.
+   * The ends of the archives, oldest first: PostgreSQL deletes records that they have. Archives of
+   * other journals do no harm.
    */
   readonly archives?: Effect.Effect<ReadonlyArray<JournalPosition>>
-  /** Fills a copy that PostgreSQL alone cannot fill; absent: the opening of such a copy is refused. */
+  /**
+   * Fills a copy that PostgreSQL alone cannot fill; absent: the opening of such a copy is refused.
+   */
   readonly refill?: RefillCopy<E>
-  /** Checks by the records so far whether this server may take over. A failure ends the start before the claim. */
+  /**
+   * Checks by the records so far whether this server may take over. A failure ends the start before
+   * the claim.
+   */
   readonly beforeClaim?: (storage: Storage["Service"]) => Effect.Effect<void, E>
   /** Another server has claimed the partition. */
   readonly onFenced?: () => void
@@ -95,19 +106,28 @@ export interface FollowProgress {
   readonly lastSequence: number
   /** The last record that PostgreSQL had at the last look. */
   readonly seen: number
-  /** A claim has begun, or an interruption left a part of a change: the copy cannot follow any longer. */
+  /**
+   * A claim has begun, or an interruption left a part of a change: the copy cannot follow any
+   * longer.
+   */
   readonly isTorn: boolean
 }
 
 export interface FollowedStorage<E = never> extends DurableStorage.OpenedStorage {
-  /** Notes that the files are damaged: nothing more is written to them, and the next opening fills a new copy. */
+  /**
+   * Notes that the files are damaged: nothing more is written to them, and the next opening fills a
+   * new copy.
+   */
   readonly noteDamage: (words: string) => void
   readonly progress: () => FollowProgress
-  /** Takes over the records of PostgreSQL that the copy lacks. Fails with `Unavailable` while PostgreSQL does not answer. */
+  /**
+   * Takes over the records of PostgreSQL that the copy lacks. Fails with `Unavailable` while
+   * PostgreSQL does not answer.
+   */
   readonly look: <F>(fold: Fold<F>) => Effect.Effect<void, StorageError | Outdated | F>
   /**
-   * Makes this server the owner: from then on the storage takes appends. After an interruption the caller must close the
-   * storage if it `isTorn`.
+   * Makes this server the owner: from then on the storage takes appends. After an interruption the
+   * caller must close the storage if it `isTorn`.
    */
   readonly claim: <F>(fold: Fold<F>) => Effect.Effect<void, Failure | Outdated | E | F>
 }
@@ -167,7 +187,10 @@ class FollowingCopy<E> {
   #isTorn = false
   #isDamaged = false
   #webhooksFollowedAt = Number.NEGATIVE_INFINITY
-  /** The state of PostgreSQL's tables of webhooks when they were last followed; `undefined`: there were none. */
+  /**
+   * The state of PostgreSQL's tables of webhooks when they were last followed; `undefined`: there
+   * were none.
+   */
   #webhooksState: string | undefined
 
   constructor(options: ClusterStorageOptions<E>, parts: CopyParts) {
@@ -261,8 +284,8 @@ class FollowingCopy<E> {
     })
 
   /**
-   * Removes records from PostgreSQL that archives have and the local journal no longer needs. Ignores failures: the next
-   * call tries again.
+   * Removes records from PostgreSQL that archives have and the local journal no longer needs.
+   * Ignores failures: the next call tries again.
    */
   #prune(sequence: number): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
@@ -277,7 +300,9 @@ class FollowingCopy<E> {
     }).pipe(Effect.ignore)
   }
 
-  /** Runs `change`, and marks the copy as torn if an interruption leaves only a part of the change. */
+  /**
+   * Runs `change`, and marks the copy as torn if an interruption leaves only a part of the change.
+   */
   #whole<A, F>(change: Effect.Effect<A, F>): Effect.Effect<A, F> {
     return Effect.uninterruptibleMask((restore) =>
       Effect.onInterrupt(restore(change), () =>
@@ -416,7 +441,10 @@ class FollowingCopy<E> {
   }
 }
 
-/** Whether these are entries of webhooks. Such a write has no other entries and is never an `EntrySlice`. */
+/**
+ * Whether these are entries of webhooks. Such a write has no other entries and is never an
+ * `EntrySlice`.
+ */
 const ofWebhooks = (entries: Iterable<Entry>): entries is ReadonlyArray<Entry> =>
   Array.isArray(entries) && entries.some(({ table }) => webhookTables.includes(table))
 
@@ -437,7 +465,10 @@ const readFailed = Effect.mapError((failure: PgFailure) => toStorageError("read"
 /** How long a batch from PostgreSQL waits for the local disk before the next check. */
 const mirrorWaitMs = 10
 
-/** Calls `onFenced` when another server has claimed the partition, also if this server appends nothing. */
+/**
+ * Calls `onFenced` when another server has claimed the partition, also if this server appends
+ * nothing.
+ */
 const watch = (
   journal: PgJournal,
   onFenced: (() => void) | undefined,

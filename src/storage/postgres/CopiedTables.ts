@@ -1,13 +1,16 @@
 /**
- * The tables of webhooks in a data directory, as the copy of those in PostgreSQL (`PgTables.ts`): all reads are from the copy,
- * and archives and a way out of the cluster find the tables where they always are.
+ * The tables of webhooks in a data directory, as the copy of those in PostgreSQL (`PgTables.ts`):
+ * all reads are from the copy, and archives and a way out of the cluster find the tables where they
+ * always are.
  *
- * - The owner writes to PostgreSQL first, then, in one transaction, entries and mark of the copy: what a reader finds is
- *   in PostgreSQL. A crash between both leaves the copy behind, and the next start catches up.
- * - Entries of a write that failed go with the next write, of any caller: the mark never passes a change that the copy
- *   does not have.
- * - `follow` brings a copy up to date, page by page; one that PostgreSQL cannot tell from others is removed first. In between the
- *   tables are those of no moment, so nobody may use them before the end.
+ * - The owner writes to PostgreSQL first, then, in one transaction, entries and mark of the copy:
+ *   what a reader finds is in PostgreSQL. A crash between both leaves the copy behind, and the next
+ *   start catches up.
+ * - Entries of a write that failed go with the next write, of any caller: the mark never passes a
+ *   change that the copy does not have.
+ * - `follow` brings a copy up to date, page by page; one that PostgreSQL cannot tell from others is
+ *   removed first. In between the tables are those of no moment, so nobody may use them before the
+ *   end.
  * - A directory that has been out of the cluster has no mark (`forgetMark`).
  */
 import { Effect, Fiber, Semaphore, Stream } from "effect"

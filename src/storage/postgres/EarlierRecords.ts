@@ -1,14 +1,16 @@
 /**
- * The journal of a partition as readers see it: the records of the local files, and those before them that PostgreSQL still
- * has. A copy that was filled from an archive begins at the archive's snapshot, but streams and pending webhook deliveries
- * need records from before it.
+ * The journal of a partition as readers see it: the records of the local files, and those before
+ * them that PostgreSQL still has. A copy that was filled from an archive begins at the archive's
+ * snapshot, but streams and pending webhook deliveries need records from before it.
  *
  * - Records that the local files have are never read from PostgreSQL.
  * - A read that PostgreSQL does not answer fails with `Unavailable`: the same read succeeds later.
- * - PostgreSQL's journal may be damaged, or of another lineage since it was replaced. The former is logged; from then on this
- *   engine reads the local files alone. In the latter case this server is no owner any more: reads wait for its end.
+ * - PostgreSQL's journal may be damaged, or of another lineage since it was replaced. The former is
+ *   logged; from then on this engine reads the local files alone. In the latter case this server is
+ *   no owner any more: reads wait for its end.
  *
- * Cost of a read before the local files: two statements for each piece of `postgresReadRows` batches.
+ * Cost of a read before the local files: two statements for each piece of `postgresReadRows`
+ * batches.
  */
 import { Effect, Stream } from "effect"
 import { checkedRecords } from "../Frames.ts"

@@ -1,7 +1,7 @@
 /**
- * The directory of a cluster holds a data directory for each partition, `partitions/<n>`. What a server without a cluster
- * left in the directory itself becomes a partition's by renames: the journal comes last, so that a start after a crash
- * goes on with the rest.
+ * The directory of a cluster holds a data directory for each partition, `partitions/<n>`. What a
+ * server without a cluster left in the directory itself becomes a partition's by renames: the
+ * journal comes last, so that a start after a crash goes on with the rest.
  */
 import path from "node:path"
 import { Effect, type Scope } from "effect"

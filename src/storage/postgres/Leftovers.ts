@@ -1,9 +1,11 @@
 /**
- * What is left on a server of a cluster of partitions that it no longer serves or follows, and of copies that were set aside:
- * users may be in it who were erased since. It is removed `leftoverKeptMs` after it was last written.
+ * What is left on a server of a cluster of partitions that it no longer serves or follows, and of
+ * copies that were set aside: users may be in it who were erased since. It is removed
+ * `leftoverKeptMs` after it was last written.
  *
- * Nothing is removed that is the only one of its kind: PostgreSQL or archives have what a copy with a lineage has. The archives of
- * a partition are pruned by its owner; those that a former owner has left in its data directory go once none would be kept.
+ * Nothing is removed that is the only one of its kind: PostgreSQL or archives have what a copy with
+ * a lineage has. The archives of a partition are pruned by its owner; those that a former owner has
+ * left in its data directory go once none would be kept.
  */
 import { lstat, readdir } from "node:fs/promises"
 import path from "node:path"
@@ -20,7 +22,10 @@ export interface LeftoverOptions {
   /** Runs `remove` unless the partition is open or opened here meanwhile. */
   readonly whileClosed: (partition: number, remove: Effect.Effect<void>) => Effect.Effect<void>
   readonly isOwner: (partition: number) => boolean
-  /** How long scheduled archives are kept, milliseconds; `undefined`: none are in the data directories. */
+  /**
+   * How long scheduled archives are kept, milliseconds; `undefined`: none are in the data
+   * directories.
+   */
   readonly archivesKeptMs: number | undefined
 }
 
@@ -77,7 +82,10 @@ const removed = (partition: number, where: string): OnDisk<void> =>
     Effect.annotateLogs(Effect.logInfo("Removed an old copy of a partition"), { partition, where }),
   )
 
-/** What a copy is written to while it is open. A folder itself is written when something is moved into it. */
+/**
+ * What a copy is written to while it is open. A folder itself is written when something is moved
+ * into it.
+ */
 const written: ReadonlyArray<string> = ["journal", "live"]
 
 /** Whether these parts of `folder`, and the files in them, were not written lately. */

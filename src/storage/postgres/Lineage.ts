@@ -1,6 +1,7 @@
 /**
- * Whether a data directory is a copy of the partition in PostgreSQL. Both have the id of their lineage, and the chain of
- * checksums proves the rest: the copy must end where a batch in PostgreSQL ends, with the same checksum.
+ * Whether a data directory is a copy of the partition in PostgreSQL. Both have the id of their
+ * lineage, and the chain of checksums proves the rest: the copy must end where a batch in
+ * PostgreSQL ends, with the same checksum.
  *
  *     directory             partition        at a start
  *     without lineage       none             becomes the partition (`begin`)
@@ -15,8 +16,9 @@
  *       without lineage                      refused, as above
  *     restored, with lineage                 refused: PostgreSQL would undo the restore (`ReplacePartition.ts` makes it the partition)
  *
- * Only what PostgreSQL has was acknowledged, but after the loss of a standby or a backup that was restored, a directory
- * that is ahead is the last place of acknowledged records. So it is moved aside, not removed.
+ * Only what PostgreSQL has was acknowledged, but after the loss of a standby or a backup that was
+ * restored, a directory that is ahead is the last place of acknowledged records. So it is moved
+ * aside, not removed.
  */
 import { lineageName } from "../durable/LineageFile.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
@@ -40,8 +42,8 @@ export type LineageDecision =
   | { readonly kind: "refuse"; readonly why: string }
 
 /**
- * `link` is the checksum that PostgreSQL has where the copy ends; `undefined`: no batch ends there, or that part was
- * pruned.
+ * `link` is the checksum that PostgreSQL has where the copy ends; `undefined`: no batch ends there,
+ * or that part was pruned.
  */
 export const decideLineage = (
   local: LocalCopy,

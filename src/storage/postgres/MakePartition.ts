@@ -1,4 +1,7 @@
-/** Makes a partition in PostgreSQL with the journal of a data directory, also in the place of one: one transaction, all or nothing. */
+/**
+ * Makes a partition in PostgreSQL with the journal of a data directory, also in the place of one:
+ * one transaction, all or nothing.
+ */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
@@ -35,7 +38,8 @@ const removeTexts = [
   "DELETE FROM laurel_tables WHERE partition = $1",
   "DELETE FROM laurel_claims WHERE partition = $1",
   "DELETE FROM laurel_entries WHERE partition = $1",
-  // What the replaced partition 1 had published is set aside for its next owner (`cluster/ForgottenProjects.ts`).
+  // What the replaced partition 1 had published is set aside for its next owner
+  // (`cluster/ForgottenProjects.ts`).
   `WITH replaced AS (DELETE FROM laurel_directory WHERE id = $1 RETURNING epoch, sequence, state)
   INSERT INTO laurel_directory (id, epoch, sequence, state) SELECT 0, epoch, sequence, state FROM replaced
   ON CONFLICT (id) DO UPDATE

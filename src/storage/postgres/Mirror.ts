@@ -1,10 +1,11 @@
 /**
- * The local copy of a journal in PostgreSQL: segment files, written behind the acknowledgement, in order, batch for batch.
+ * The local copy of a journal in PostgreSQL: segment files, written behind the acknowledgement, in
+ * order, batch for batch.
  *
- * - `add` takes a copy of an appended batch; a fiber writes it. What is not written yet is read from memory, so that
- *   readers always find all that was acknowledged.
- * - A full local disk stops no append until `mirrorPendingBytesMax` wait here; from then on `isFull`. The write is repeated every
- *   `unavailableRetryMs`.
+ * - `add` takes a copy of an appended batch; a fiber writes it. What is not written yet is read
+ *   from memory, so that readers always find all that was acknowledged.
+ * - A full local disk stops no append until `mirrorPendingBytesMax` wait here; from then on
+ *   `isFull`. The write is repeated every `unavailableRetryMs`.
  * - Any other failure of the local disk is kept, and fails all that comes after.
  */
 
@@ -172,8 +173,8 @@ export class Mirror {
 }
 
 /*
- * The data directory of a partition, before it is opened as one: its torn end, its way aside. The caller holds the lock
- * of the cluster's directory.
+ * The data directory of a partition, before it is opened as one: its torn end, its way aside. The
+ * caller holds the lock of the cluster's directory.
  */
 
 /** What a data directory says of itself. */
@@ -182,7 +183,10 @@ export interface Origin {
   readonly lineage: string | undefined
   /** A restore has replaced it since it was last open, which PostgreSQL does not have. */
   readonly isRestored: boolean
-  /** The lineage is in its file; the data that has filled a copy has it in the mark of the swap at first. */
+  /**
+   * The lineage is in its file; the data that has filled a copy has it in the mark of the swap at
+   * first.
+   */
   readonly isNoted: boolean
 }
 
@@ -199,9 +203,9 @@ export const originOf = Effect.fnUntraced(function* (
 })
 
 /**
- * Cuts off what a power cut has left of unflushed writes at the end of the journal: whole batches can follow a gap there. All
- * of it was in PostgreSQL before it was written here. Returns whether something was cut: records that were flushed
- * never are.
+ * Cuts off what a power cut has left of unflushed writes at the end of the journal: whole batches
+ * can follow a gap there. All of it was in PostgreSQL before it was written here. Returns whether
+ * something was cut: records that were flushed never are.
  */
 export const cutTornEnd = Effect.fnUntraced(function* (
   disk: Disk,
@@ -221,10 +225,16 @@ export const cutTornEnd = Effect.fnUntraced(function* (
   return true
 })
 
-/** Says that the copy is damaged, where that was found while it was open. The next opening fills another one. */
+/**
+ * Says that the copy is damaged, where that was found while it was open. The next opening fills
+ * another one.
+ */
 export const damageName = "damaged"
 
-/** At once: the process may end with the next call. A copy that cannot be marked is found damaged again. */
+/**
+ * At once: the process may end with the next call. A copy that cannot be marked is found damaged
+ * again.
+ */
 export const noteDamage = (directory: string, words: string): void => {
   try {
     fs.writeFileSync(path.join(directory, damageName), words, { flush: true })
@@ -243,7 +253,10 @@ export const asidePrefix = "discarded-"
 const numberOf = (name: string): number =>
   name.startsWith(asidePrefix) ? Number(name.slice(asidePrefix.length)) : Number.NaN
 
-/** All of a copy. After the note of its damage follows the lineage, without which it would not be given up. */
+/**
+ * All of a copy. After the note of its damage follows the lineage, without which it would not be
+ * given up.
+ */
 export const copyNames = ["live", "journal", restoredName, damageName, lineageName] as const
 
 /** Moves the copy aside, to `discarded-<number>` in its directory. The newest of these are kept. */
@@ -256,7 +269,8 @@ export const moveAside = Effect.fnUntraced(function* (
   const number = Math.max(0, ...numbers) + 1
   const aside = path.join(directory, `${asidePrefix}${number}`)
   yield* disk.makeFolder(aside)
-  // After a crash the journal, or the lineage alone, still shows that this is no copy; a snapshot without them would not.
+  // After a crash the journal, or the lineage alone, still shows that this is no copy; a snapshot
+  // without them would not.
   for (const name of copyNames) {
     if (!names.includes(name)) continue
     yield* disk.rename(path.join(directory, name), path.join(aside, name))

@@ -1,4 +1,7 @@
-/** Opens the data directory of a partition as a copy of what PostgreSQL has, or begins the partition with it. */
+/**
+ * Opens the data directory of a partition as a copy of what PostgreSQL has, or begins the partition
+ * with it.
+ */
 import { randomUUID } from "node:crypto"
 import path from "node:path"
 import { Data, Effect, Exit, Option, Result, Scope, Stream } from "effect"
@@ -38,7 +41,10 @@ export interface Refill {
   readonly makeRoom: Effect.Effect<void, Broken>
 }
 
-/** Restores an archive into the directory of a copy, which is closed. Succeeds with the reason where there is none. */
+/**
+ * Restores an archive into the directory of a copy, which is closed. Succeeds with the reason where
+ * there is none.
+ */
 export type RefillCopy<E> = (refill: Refill) => Effect.Effect<string | undefined, Failure | E>
 
 export interface CopyOptions<E> extends DurableStorage.DurableStorageOptions {
@@ -125,8 +131,9 @@ export const openCopy = Effect.fnUntraced(function* <E>(
 })
 
 /**
- * The partition that fills the place of a copy which could not be opened. Fails where the copy is not damaged, or where it may
- * have what PostgreSQL has not: it belongs to no cluster or another one, or was restored.
+ * The partition that fills the place of a copy which could not be opened. Fails where the copy is
+ * not damaged, or where it may have what PostgreSQL has not: it belongs to no cluster or another
+ * one, or was restored.
  */
 const replacementOf = Effect.fnUntraced(function* (
   directory: string,
@@ -223,7 +230,10 @@ const begin = Effect.fnUntraced(function* (
   return isMade
 })
 
-/* When a copy that follows has to be opened again: PostgreSQL's journal is not the one that it has the beginning of. */
+/*
+ * When a copy that follows has to be opened again: PostgreSQL's journal is not the one that it has
+ * the beginning of.
+ */
 
 /** The copy is to be closed, and opened again: it is not on the way to where PostgreSQL is. */
 export class Outdated extends Data.TaggedError("Outdated")<{ readonly words: string }> {

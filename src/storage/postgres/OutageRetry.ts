@@ -1,4 +1,7 @@
-/** Repeats calls at the start until PostgreSQL answers, and defines the errors that end the repetition. */
+/**
+ * Repeats calls at the start until PostgreSQL answers, and defines the errors that end the
+ * repetition.
+ */
 import { Data, Effect, Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { Broken, isOutage } from "../Storage.ts"
@@ -17,8 +20,9 @@ export type OutageRetry = <A, E = never>(
 ) => Effect.Effect<A, Exclude<E, PgFailure> | Broken | Refused>
 
 /**
- * Returns an `OutageRetry` that calls `onWaiting` before each pause and logs the first one. Errors that are not
- * an outage end the repetition: `Refused` where only the operator can remove the cause.
+ * Returns an `OutageRetry` that calls `onWaiting` before each pause and logs the first one. Errors
+ * that are not an outage end the repetition: `Refused` where only the operator can remove the
+ * cause.
  */
 export const makeOutageRetry = (onWaiting: ((why: string) => void) | undefined): OutageRetry => {
   let isLogged = false

@@ -1,7 +1,8 @@
 /**
- * Reads of the partitions' rows, for all partitions of a process: one statement answers the reads of one turn of the event loop, and
- * those that were asked for while an earlier statement was under way. So each answer is from a statement that began after its call:
- * who asks whether it owns a partition may rely on the time of its call.
+ * Reads of the partitions' rows, for all partitions of a process: one statement answers the reads
+ * of one turn of the event loop, and those that were asked for while an earlier statement was under
+ * way. So each answer is from a statement that began after its call: who asks whether it owns a
+ * partition may rely on the time of its call.
  */
 import { Deferred, Effect, Exit } from "effect"
 import type { InPostgres, PgConnection, PgFailure, Rows } from "./PgConnection.ts"
@@ -17,7 +18,10 @@ FROM laurel_partition p WHERE p.id = ANY ($1::int[])`
 
 const epochText = "SELECT id, epoch, format FROM laurel_partition WHERE id = ANY ($1::int[])"
 
-/** A claim has a random id: the same claim with as many changes has the same tables, also after PostgreSQL went back. */
+/**
+ * A claim has a random id: the same claim with as many changes has the same tables, also after
+ * PostgreSQL went back.
+ */
 const tablesText = `SELECT t.partition AS id, t.changes, (
   SELECT c.id FROM laurel_claims c WHERE c.partition = t.partition ORDER BY c.epoch DESC LIMIT 1
 ) AS claim FROM laurel_tables t WHERE t.partition = ANY ($1::int[])`

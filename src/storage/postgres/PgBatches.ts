@@ -1,6 +1,7 @@
 /**
- * The rows of a journal in PostgreSQL, one a batch: insert an upload, read them back. Reading checks each batch's checksum and its
- * link to the batch before, so that a lost, changed or swapped row fails the reading.
+ * The rows of a journal in PostgreSQL, one a batch: insert an upload, read them back. Reading
+ * checks each batch's checksum and its link to the batch before, so that a lost, changed or swapped
+ * row fails the reading.
  */
 import { Effect, Option, Stream } from "effect"
 import { limits } from "../../Limits.ts"
@@ -25,7 +26,8 @@ export interface ChainedBatch extends JournalBatch {
 const insertText = `INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, frames)
 VALUES ($1, $2, $3, 0, $4, $5, $6)`
 
-// The format is that of the same moment: no later record is among these. The size of frames is known without reading them.
+// The format is that of the same moment: no later record is among these. The size of frames is
+// known without reading them.
 const readText = `SELECT first, count, previous, checksum, frames,
   (SELECT format FROM laurel_partition WHERE id = $1) AS format
 FROM (

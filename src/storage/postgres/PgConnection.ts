@@ -1,17 +1,20 @@
 /**
- * One session of PostgreSQL, connected when a statement needs it and again after it was lost. Statements run one at a
- * time, in the order of the calls.
+ * One session of PostgreSQL, connected when a statement needs it and again after it was lost.
+ * Statements run one at a time, in the order of the calls.
  *
- * - PostgreSQL has `answerMs` to answer a statement, and longer for a large one. Then the connection is cut, not cancelled: PostgreSQL can end the wait for
- *   a standby of a cancelled statement and still keep what the statement wrote. So after a failure the outcome of a
+ * - PostgreSQL has `answerMs` to answer a statement, and longer for a large one. Then the
+ *   connection is cut, not cancelled: PostgreSQL can end the wait for a standby of a cancelled
+ *   statement and still keep what the statement wrote. So after a failure the outcome of a
  *   statement is unknown, and the caller must be able to repeat it.
- * - PostgreSQL may go on with a session that was cut: it finds out within `postgresLostSessionMs`, except while it waits for a
- *   standby. So the next session ends the one before it, and this connection never has more than these two. A wait for a
- *   lock ends before `answerMs`, and costs no session.
- * - A session never acknowledges before the flush, even if the server's default is `synchronous_commit = off`.
+ * - PostgreSQL may go on with a session that was cut: it finds out within `postgresLostSessionMs`,
+ *   except while it waits for a standby. So the next session ends the one before it, and this
+ *   connection never has more than these two. A wait for a lock ends before `answerMs`, and costs
+ *   no session.
+ * - A session never acknowledges before the flush, even if the server's default is
+ *   `synchronous_commit = off`.
  *
- * `pg` takes less processor time for an append than `postgres` and `@effect/sql-pg`, and lets go of a connection
- * without a cancel request.
+ * `pg` takes less processor time for an append than `postgres` and `@effect/sql-pg`, and lets go of
+ * a connection without a cancel request.
  */
 
 import { Data, Effect } from "effect"
@@ -19,11 +22,12 @@ import pg from "pg"
 import { limits } from "../../Limits.ts"
 
 /*
- * The client of one session, for an address that is read as libpq reads it, PostgreSQL's own library: `sslmode=require` encrypts,
- * `verify-ca` also checks the server's certificate against `sslrootcert`, `verify-full` its host name, too.
+ * The client of one session, for an address that is read as libpq reads it, PostgreSQL's own
+ * library: `sslmode=require` encrypts, `verify-ca` also checks the server's certificate against
+ * `sslrootcert`, `verify-full` its host name, too.
  *
- * By default `pg` takes all three for `verify-full`, and warns that this will change. The files of certificates are read with each
- * session, so that a replaced one needs no restart.
+ * By default `pg` takes all three for `verify-full`, and warns that this will change. The files of
+ * certificates are read with each session, so that a replaced one needs no restart.
  */
 
 /** `options` are those of `pg`; throws where the address names a file that cannot be read. */
@@ -41,8 +45,8 @@ export class PgFailure extends Data.TaggedError("PgFailure")<{
   /** PostgreSQL does not answer, or cannot now: the same statement may succeed later. */
   readonly isOutage: boolean
   /**
-   * PostgreSQL refuses this user, has no such database, or its certificate is not trusted: later only if an operator changes
-   * that.
+   * PostgreSQL refuses this user, has no such database, or its certificate is not trusted: later
+   * only if an operator changes that.
    */
   readonly isRefusal: boolean
 }> {
@@ -72,7 +76,10 @@ export interface PgConnectionOptions {
   readonly url: string
   /** Default: `postgresAnswerMs`. */
   readonly answerMs?: number
-  /** Calls `notified` with each notification's text; those of the time without a connection are missed. */
+  /**
+   * Calls `notified` with each notification's text; those of the time without a connection are
+   * missed.
+   */
   readonly listening?: { readonly channel: string; readonly notified: (text: string) => void }
   /** Runs at the begin of each session, which a rejection ends. */
   readonly session?: (query: Query) => Promise<unknown>
@@ -81,8 +88,9 @@ export interface PgConnectionOptions {
 export type Query = (text: string, values?: ReadonlyArray<unknown>) => Promise<Rows>
 
 /**
- * Connection, resources, operator's intervention, input and output, rollback for other transactions, a standby that does not
- * take writes, and a transaction that PostgreSQL ended since this process stood still within it.
+ * Connection, resources, operator's intervention, input and output, rollback for other
+ * transactions, a standby that does not take writes, and a transaction that PostgreSQL ended since
+ * this process stood still within it.
  */
 const outages = /^(08|53|57|58|40)|^25006$|^25P0[34]$|^55P03$/
 const refusals = /^(28|3D)/
@@ -170,7 +178,10 @@ export class PgConnection {
       )
     })
 
-  /** Runs `use` in a transaction: all of it is kept, or, after a failure, nothing; an outage of its end leaves that unknown. */
+  /**
+   * Runs `use` in a transaction: all of it is kept, or, after a failure, nothing; an outage of its
+   * end leaves that unknown.
+   */
   readonly transaction = <A, E>(
     use: (run: Run) => Effect.Effect<A, E>,
   ): Effect.Effect<A, E | PgFailure> =>

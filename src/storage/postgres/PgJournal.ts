@@ -1,17 +1,19 @@
 /**
  * The journal of one partition in PostgreSQL, and the fence around it (tables: `schema.ts`).
  *
- * - `claim` raises the epoch: from then on no earlier owner appends. The lock of the partition's row orders claims and
- *   appends, so a claimant reads all that earlier owners have acknowledged.
- * - A runner claims because it has the partition's lock (`cluster/RunnerLocks.ts`), and may have lost it without notice: then
- *   the claim would fence a runner that has it by now, and that answers reads until it notices. So `claim` looks for the lock
- *   twice. Before the commit, with the partition's row: a runner that takes the lock later claims later. And after the commit:
- *   a runner that takes the lock later finds this owner in the row, alive, and waits. `resume` fences nobody: it looks afterwards.
- * - An append is one statement and one flush. It changes the partition's row where epoch, place and checksum fit, and only
- *   then inserts the batch; no row back: look why (`#settle`).
- * - After an outage the caller repeats the append unchanged. A row of this epoch with the batch's checksum in its place: the
- *   earlier attempt went through. Before that is acknowledged, a write of its own waits for the standbys: the wait of
- *   the lost attempt may have ended without them.
+ * - `claim` raises the epoch: from then on no earlier owner appends. The lock of the partition's
+ *   row orders claims and appends, so a claimant reads all that earlier owners have acknowledged.
+ * - A runner claims because it has the partition's lock (`cluster/RunnerLocks.ts`), and may have
+ *   lost it without notice: then the claim would fence a runner that has it by now, and that
+ *   answers reads until it notices. So `claim` looks for the lock twice. Before the commit, with
+ *   the partition's row: a runner that takes the lock later claims later. And after the commit: a
+ *   runner that takes the lock later finds this owner in the row, alive, and waits. `resume` fences
+ *   nobody: it looks afterwards.
+ * - An append is one statement and one flush. It changes the partition's row where epoch, place and
+ *   checksum fit, and only then inserts the batch; no row back: look why (`#settle`).
+ * - After an outage the caller repeats the append unchanged. A row of this epoch with the batch's
+ *   checksum in its place: the earlier attempt went through. Before that is acknowledged, a write
+ *   of its own waits for the standbys: the wait of the lost attempt may have ended without them.
  * - One append at a time, which ends even if its caller is interrupted.
  *
  * Cost: one round trip and one commit of PostgreSQL a batch. All of it belongs to one partition.
@@ -46,7 +48,9 @@ export interface PgJournalOptions {
   /** Shared with other partitions. */
   readonly sessions: PgSessions
   readonly partition: number
-  /** Whether PostgreSQL has this runner's lock of the partition; without it, a claim needs no lock. */
+  /**
+   * Whether PostgreSQL has this runner's lock of the partition; without it, a claim needs no lock.
+   */
   readonly hasLock?: HasLock
 }
 
@@ -68,7 +72,10 @@ const appendText = `WITH head AS (
 INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, frames)
 SELECT id, $2, $3, $4, $5, $6, $7 FROM head RETURNING count`
 
-/** Notifies the other servers of a new owner; `cluster/Owners.ts` also announces there that the owner takes requests. */
+/**
+ * Notifies the other servers of a new owner; `cluster/Owners.ts` also announces there that the
+ * owner takes requests.
+ */
 export const ownerChannel = "laurel_owner"
 
 const claimText = `WITH claimed AS (
@@ -77,7 +84,8 @@ const claimText = `WITH claimed AS (
 )
 SELECT epoch, last, checksum, format, pg_notify('${ownerChannel}', $1::text) FROM claimed`
 
-// The epoch stays, since nobody else has claimed: the statement corrects the owner that other runners read.
+// The epoch stays, since nobody else has claimed: the statement corrects the owner that other
+// runners read.
 const resumeText = `WITH resumed AS (
   UPDATE laurel_partition SET owner = $2 WHERE id = $1 AND epoch = $3 RETURNING id
 )
@@ -124,12 +132,18 @@ export class PgJournal {
     return this.#epoch
   }
 
-  /** Whether the format in force, as of the claim or the last `isOwner`, lets a project be in any partition. */
+  /**
+   * Whether the format in force, as of the claim or the last `isOwner`, lets a project be in any
+   * partition.
+   */
   get spreadsProjects(): boolean {
     return this.#format >= spreadFormat
   }
 
-  /** The partition as it is now; `undefined`: there is none. Fails where this version does not know its format. */
+  /**
+   * The partition as it is now; `undefined`: there is none. Fails where this version does not know
+   * its format.
+   */
   readonly read: InPostgres<PartitionState | undefined> = Effect.suspend(() =>
     Effect.flatMap(this.#options.sessions.rows.state(this.#options.partition), (row) => {
       if (row === undefined) return Effect.undefined
@@ -147,15 +161,15 @@ export class PgJournal {
   )
 
   /**
-   * Makes the partition with the batches that `upload` inserts, in order: all or nothing. Fails with SQLSTATE 23505 where the
-   * partition exists.
+   * Makes the partition with the batches that `upload` inserts, in order: all or nothing. Fails
+   * with SQLSTATE 23505 where the partition exists.
    */
   readonly create = <E>(lineage: string, upload: Upload<E>): Effect.Effect<void, PgFailure | E> =>
     makePartition({ ...this.#options, lineage, upload })
 
   /**
-   * As `create`, in the place of all that PostgreSQL has of the partition; its owner is fenced. Fails with SQLSTATE 23505 where
-   * another one replaces it at the same time.
+   * As `create`, in the place of all that PostgreSQL has of the partition; its owner is fenced.
+   * Fails with SQLSTATE 23505 where another one replaces it at the same time.
    */
   readonly replace = <E>(
     lineage: string,
@@ -165,8 +179,8 @@ export class PgJournal {
     makePartition({ ...this.#options, lineage, upload, more, replaces: true })
 
   /**
-   * Makes this server the owner; where the journal ends then. `undefined`: it is not of this lineage any more. A lock that was
-   * lost is an outage.
+   * Makes this server the owner; where the journal ends then. `undefined`: it is not of this
+   * lineage any more. A lock that was lost is an outage.
    */
   readonly claim = (
     owner: string,
@@ -207,8 +221,9 @@ export class PgJournal {
   )
 
   /**
-   * `isOwner` of a server that gave the partition away, and goes on since nobody took it: others send it requests again. Not
-   * interrupted: it would be done after the partition was given away once more.
+   * `isOwner` of a server that gave the partition away, and goes on since nobody took it: others
+   * send it requests again. Not interrupted: it would be done after the partition was given away
+   * once more.
    */
   readonly resume: InPostgres<boolean> = Effect.uninterruptible(
     Effect.gen({ self: this }, function* () {
@@ -290,7 +305,10 @@ export class PgJournal {
   ): Stream.Stream<ReadonlyArray<ChainedBatch>, StorageError> =>
     readBatches(this.#options.sessions.others.run, this.#options.partition, after)
 
-  /** The checksum that the batch which begins with `sequence` follows; `undefined`: no batch begins there. */
+  /**
+   * The checksum that the batch which begins with `sequence` follows; `undefined`: no batch begins
+   * there.
+   */
   readonly checksumBefore = (sequence: number): InPostgres<number | undefined> =>
     Effect.map(
       this.#options.sessions.others.run({
@@ -301,8 +319,8 @@ export class PgJournal {
     )
 
   /**
-   * The journal's lineage, and the end of the batch before the one that has record `sequence`; without `after`, no batch has
-   * it. `undefined`: there is no such partition.
+   * The journal's lineage, and the end of the batch before the one that has record `sequence`;
+   * without `after`, no batch has it. `undefined`: there is no such partition.
    */
   readonly startOf = (
     sequence: number,
@@ -322,7 +340,10 @@ export class PgJournal {
         }),
       )
 
-  /** Removes batches that hold only records below `sequence`. A server that is no longer the owner removes nothing. */
+  /**
+   * Removes batches that hold only records below `sequence`. A server that is no longer the owner
+   * removes nothing.
+   */
   readonly prune = (sequence: number): InPostgres<void> => {
     const { partition, sessions } = this.#options
     const rows = limits.postgresPruneRows

@@ -1,10 +1,13 @@
 /**
  * Sessions of PostgreSQL for calls that need any one of them.
  *
- * - A call or a transaction borrows a session. Without a free one it waits its turn, and fails after `answerMs` as if PostgreSQL
- *   had not answered; its statement was not sent. From the turn on, the deadlines of `PgConnection` count.
- * - An interrupted call cuts its session: the next one does not wait for an answer that nobody needs.
- * - A session connects when a call needs one more. The one that was used last goes first, with its prepared statements.
+ * - A call or a transaction borrows a session. Without a free one it waits its turn, and fails
+ *   after `answerMs` as if PostgreSQL had not answered; its statement was not sent. From the turn
+ *   on, the deadlines of `PgConnection` count.
+ * - An interrupted call cuts its session: the next one does not wait for an answer that nobody
+ *   needs.
+ * - A session connects when a call needs one more. The one that was used last goes first, with its
+ *   prepared statements.
  */
 import { Effect, Exit, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
@@ -99,14 +102,17 @@ export class PgPool implements Sessions {
 }
 
 /*
- * The sessions of PostgreSQL that the partitions of a process share: as many, however many partitions it has.
+ * The sessions of PostgreSQL that the partitions of a process share: as many, however many
+ * partitions it has.
  *
- * - No session belongs to a partition. The statements of the fence name partition, epoch and place, and PostgreSQL checks
- *   them under the lock of the partition's row. That holds for a repeated append, too, whose first attempt may still run in a
- *   session that was cut: the later one of both finds another place, and changes nothing.
- * - Appends have sessions of their own, and so have the reads of the partitions' rows, by which a runner knows that it is the
- *   owner: neither waits for a large write or an upload.
- * - A named statement has the same text in all files: a session prepares it once, for all partitions.
+ * - No session belongs to a partition. The statements of the fence name partition, epoch and place,
+ *   and PostgreSQL checks them under the lock of the partition's row. That holds for a repeated
+ *   append, too, whose first attempt may still run in a session that was cut: the later one of both
+ *   finds another place, and changes nothing.
+ * - Appends have sessions of their own, and so have the reads of the partitions' rows, by which a
+ *   runner knows that it is the owner: neither waits for a large write or an upload.
+ * - A named statement has the same text in all files: a session prepares it once, for all
+ *   partitions.
  */
 
 export interface PgSessions {

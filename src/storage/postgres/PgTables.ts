@@ -1,16 +1,19 @@
 /**
- * The tables of webhooks in PostgreSQL, and the fence around them: a row of `laurel_entries` for each key, each write of the
- * owner is one statement and has a number, its change.
+ * The tables of webhooks in PostgreSQL, and the fence around them: a row of `laurel_entries` for
+ * each key, each write of the owner is one statement and has a number, its change.
  *
- * - The head row in `laurel_tables` has the epoch of the owner and the number of the last change. A write changes the head where
- *   both fit, and only then the entries: an earlier owner writes nothing. The head is not that of the journal
- *   (`laurel_partition`), whose appends would wait for each write of webhooks.
- * - `change` of an entry is the last one that wrote it, and a removed entry stays as one without a value: a copy that has all up to
- *   one change reads the entries of later ones. Removed entries go after `tableChangesKept` changes; up to `kept` they may be
- *   gone, and a copy that ends before that is begun again.
- * - A backup of PostgreSQL, or a standby that was behind, takes changes back, and their numbers are given again. So a copy
- *   names the claim that made its last change by a random id, and `laurel_claims` has the first change of each claim:
- *   only a change that PostgreSQL still knows is gone on from.
+ * - The head row in `laurel_tables` has the epoch of the owner and the number of the last change. A
+ *   write changes the head where both fit, and only then the entries: an earlier owner writes
+ *   nothing. The head is not that of the journal (`laurel_partition`), whose appends would wait for
+ *   each write of webhooks.
+ * - `change` of an entry is the last one that wrote it, and a removed entry stays as one without a
+ *   value: a copy that has all up to one change reads the entries of later ones. Removed entries go
+ *   after `tableChangesKept` changes; up to `kept` they may be gone, and a copy that ends before
+ *   that is begun again.
+ * - A backup of PostgreSQL, or a standby that was behind, takes changes back, and their numbers are
+ *   given again. So a copy names the claim that made its last change by a random id, and
+ *   `laurel_claims` has the first change of each claim: only a change that PostgreSQL still knows
+ *   is gone on from.
  *
  * Cost: one round trip and one commit a write.
  */
@@ -92,7 +95,10 @@ ON CONFLICT (partition, epoch) DO UPDATE SET id = excluded.id, first = excluded.
 
 const forgetText = "DELETE FROM laurel_claims WHERE partition = $1 AND epoch < $2"
 
-/** No row: no owner has made the tables. The members of a claim are null where PostgreSQL does not know it. */
+/**
+ * No row: no owner has made the tables. The members of a claim are null where PostgreSQL does not
+ * know it.
+ */
 const markText = `SELECT t.kept, c.first, coalesce((
   SELECT n.first FROM laurel_claims n WHERE n.partition = $1 AND n.epoch > c.epoch
   ORDER BY n.epoch LIMIT 1
@@ -101,8 +107,8 @@ FROM laurel_tables t LEFT JOIN laurel_claims c ON c.partition = $1 AND c.id = $2
 WHERE t.partition = $1`
 
 /**
- * For the sessions: pages of changes are read in the order of the index. Where PostgreSQL does not know yet how many
- * entries there are, it would sort all that are left for each page.
+ * For the sessions: pages of changes are read in the order of the index. Where PostgreSQL does not
+ * know yet how many entries there are, it would sort all that are left for each page.
  */
 export const inIndexOrder = (query: Query) => query("SET enable_sort = off")
 
@@ -119,7 +125,10 @@ export const changedText = `SELECT name, key, value, change FROM (
 const claimOfText = `SELECT id FROM laurel_claims WHERE partition = $1 AND first < $2
 ORDER BY epoch DESC LIMIT 1`
 
-/** The entries are found by their places alone: a second condition would make PostgreSQL look for each in all places. */
+/**
+ * The entries are found by their places alone: a second condition would make PostgreSQL look for
+ * each in all places.
+ */
 export const pruneText = `WITH head AS (
   UPDATE laurel_tables SET kept = greatest(kept, $3::bigint) WHERE partition = $1 AND epoch = $2
   RETURNING $3::bigint AS through
@@ -153,8 +162,9 @@ export class PgTables {
   }
 
   /**
-   * Makes the owner of `epoch` the one who writes. Where there are no tables yet, they are made of the entries that `upload`
-   * writes, in the same transaction. Fails as fenced where a later owner was faster.
+   * Makes the owner of `epoch` the one who writes. Where there are no tables yet, they are made of
+   * the entries that `upload` writes, in the same transaction. Fails as fenced where a later owner
+   * was faster.
    */
   readonly claim = (epoch: number, upload: Upload): Effect.Effect<void, PgFailure | StorageError> =>
     this.#sessions.transaction((run) => this.claimIn(run, epoch, upload))
@@ -191,7 +201,10 @@ export class PgTables {
       }),
     )
 
-  /** Where a copy with this mark goes on: `undefined` without tables, `allChanges` where it is to be begun again. */
+  /**
+   * Where a copy with this mark goes on: `undefined` without tables, `allChanges` where it is to be
+   * begun again.
+   */
   readonly placeOf = (mark: CopyMark | undefined): InPostgres<ChangePlace | undefined> =>
     Effect.map(
       this.#sessions.run({ text: markText, values: [this.#partition, mark?.claim ?? ""] }),
@@ -252,7 +265,8 @@ export class PgTables {
         const words = `PostgreSQL has ${head?.changes ?? "no"} changes of webhooks, but this server has made ${this.#changes}: was a backup restored, or a standby promoted that was behind?`
         return yield* new Broken({ operation: "write", cause: new DamagedElsewhere(words) })
       }
-      // The earlier attempt went through. Writing the same once more changes nothing, and waits for the standbys.
+      // The earlier attempt went through. Writing the same once more changes nothing, and waits for
+      // the standbys.
       this.#changes++
     }
   }).bind(this)

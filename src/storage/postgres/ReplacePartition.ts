@@ -1,16 +1,20 @@
 /**
- * Makes a data directory the partition of a cluster in the place of what PostgreSQL has: after a restore, which the partition's
- * journal would otherwise undo.
+ * Makes a data directory the partition of a cluster in the place of what PostgreSQL has: after a
+ * restore, which the partition's journal would otherwise undo.
  *
- * - One transaction removes journal, tables of webhooks and directory, and uploads journal and tables of webhooks of the data
- *   directory under a new lineage: all or nothing, whoever is the next owner.
- * - The epoch goes on: the owner is fenced, also one that runs meanwhile. What it acknowledged until then is lost, as all
- *   records that the directory does not have. Its appends and claims of others wait for the transaction.
- * - Copies of the old lineage are moved aside at their next opening (`Lineage`), and filled from PostgreSQL, or from an archive where
- *   that does not have all records. A claim names the lineage of the copy: none of them becomes the owner of the new one.
- * - The new lineage is written to the data directory last, and into the mark of the restore. After a crash before that a start is
- *   refused, and this can be repeated: the mark has the lineage before the transaction begins, so that one whose outcome was
- *   not known is not done twice. The records of servers since would be lost.
+ * - One transaction removes journal, tables of webhooks and directory, and uploads journal and
+ *   tables of webhooks of the data directory under a new lineage: all or nothing, whoever is the
+ *   next owner.
+ * - The epoch goes on: the owner is fenced, also one that runs meanwhile. What it acknowledged
+ *   until then is lost, as all records that the directory does not have. Its appends and claims of
+ *   others wait for the transaction.
+ * - Copies of the old lineage are moved aside at their next opening (`Lineage`), and filled from
+ *   PostgreSQL, or from an archive where that does not have all records. A claim names the lineage
+ *   of the copy: none of them becomes the owner of the new one.
+ * - The new lineage is written to the data directory last, and into the mark of the restore. After
+ *   a crash before that a start is refused, and this can be repeated: the mark has the lineage
+ *   before the transaction begins, so that one whose outcome was not known is not done twice. The
+ *   records of servers since would be lost.
  */
 import { randomUUID } from "node:crypto"
 import path from "node:path"

@@ -1,10 +1,11 @@
 /**
- * What a start looks at before it relies on a PostgreSQL: its version and settings, and whether a pooler gives each
- * transaction another session.
+ * What a start looks at before it relies on a PostgreSQL: its version and settings, and whether a
+ * pooler gives each transaction another session.
  *
- * A pooler shows by the process id that it announces for the session: not that of the process which answers. One that
- * keeps a session for each client is harmless, so two sessions take turns in both orders of release: with one session for
- * each transaction, the first one meets another process in one of both, however the pooler picks.
+ * A pooler shows by the process id that it announces for the session: not that of the process which
+ * answers. One that keeps a session for each client is harmless, so two sessions take turns in both
+ * orders of release: with one session for each transaction, the first one meets another process in
+ * one of both, however the pooler picks.
  */
 import { Effect } from "effect"
 import pg from "pg"
@@ -21,7 +22,10 @@ export interface ServerSettings {
   readonly synchronous_standby_names: string
 }
 
-/** The first with `idle_session_timeout`: without it the lock of a machine that lost its power stays. */
+/**
+ * The first with `idle_session_timeout`: without it the lock of a machine that lost its power
+ * stays.
+ */
 const versionMin = 140_000
 
 const names: ReadonlyArray<keyof ServerSettings> = [

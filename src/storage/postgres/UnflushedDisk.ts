@@ -1,7 +1,8 @@
 /**
- * A disk on which files opened `durable` are written without a flush: for a copy of what PostgreSQL has. `flush` makes
- * durable what was written before; so does the close of a file. A file stays due until a flush that began after its last
- * write has ended. After a failed flush nothing counts as durable any more, and each further flush fails.
+ * A disk on which files opened `durable` are written without a flush: for a copy of what PostgreSQL
+ * has. `flush` makes durable what was written before; so does the close of a file. A file stays due
+ * until a flush that began after its last write has ended. After a failed flush nothing counts as
+ * durable any more, and each further flush fails.
  */
 import { Effect, Semaphore } from "effect"
 import type { Disk, DiskError, DiskFile, OnDisk } from "../disk/Disk.ts"
@@ -62,7 +63,10 @@ class UnflushedFile implements DiskFile {
     return this.flush
   }
 
-  /** A flush that begins during the change may miss it, so the file is due from its end on. A part of it counts as well. */
+  /**
+   * A flush that begins during the change may miss it, so the file is due from its end on. A part
+   * of it counts as well.
+   */
   #changed(change: OnDisk<void>): OnDisk<void> {
     return Effect.ensuring(
       change,
@@ -89,7 +93,8 @@ class UnflushedFile implements DiskFile {
         return Effect.fail(error)
       },
     })
-    // The outcome of a flush is never missed: the next one could succeed without what the first has lost.
+    // The outcome of a flush is never missed: the next one could succeed without what the first has
+    // lost.
   }).pipe(Effect.uninterruptible)
   readonly flush: OnDisk<void> = Semaphore.withPermit(this.#using, this.#flush)
 

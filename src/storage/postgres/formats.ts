@@ -1,15 +1,19 @@
 /**
- * The format of what one runner writes and others read: records, tables of webhooks, the directory, forwarded requests. It lets
- * runners of two versions work side by side while a cluster is upgraded.
+ * The format of what one runner writes and others read: records, tables of webhooks, the directory,
+ * forwarded requests. It lets runners of two versions work side by side while a cluster is
+ * upgraded.
  *
- * - Each runner publishes the newest format that it knows (`laurel_runner`, `cluster/RunnerRow.ts`); it knows all older ones.
- * - `laurel_partition.format` is the format in force. It is raised once all runners know a newer one, those included that were
- *   silent for less than `formatWaitMs`, and never lowered. An owner writes nothing newer than it.
- * - A runner that does not know the format in force reads no record of the partition: each statement that reads records reads
- *   the format with them. This check makes the rule safe; the wait for all runners only spares them the refusal.
+ * - Each runner publishes the newest format that it knows (`laurel_runner`,
+ *   `cluster/RunnerRow.ts`); it knows all older ones.
+ * - `laurel_partition.format` is the format in force. It is raised once all runners know a newer
+ *   one, those included that were silent for less than `formatWaitMs`, and never lowered. An owner
+ *   writes nothing newer than it.
+ * - A runner that does not know the format in force reads no record of the partition: each
+ *   statement that reads records reads the format with them. This check makes the rule safe; the
+ *   wait for all runners only spares them the refusal.
  *
- * A version that adds a format reads it from its first release on, and has its owner write it once the format in force is the
- * new one.
+ * A version that adds a format reads it from its first release on, and has its owner write it once
+ * the format in force is the new one.
  */
 import { Effect } from "effect"
 import {
@@ -23,10 +27,16 @@ import {
 /** The newest format that this version knows. */
 export const newestFormat = 2
 
-/** Since this format a project may be in any partition. A version that knows only format 1 answers for partition 1 alone. */
+/**
+ * Since this format a project may be in any partition. A version that knows only format 1 answers
+ * for partition 1 alone.
+ */
 export const spreadFormat = 2
 
-/** The refusal of a row whose column `format` has one that this version does not know; `undefined`: it knows it. */
+/**
+ * The refusal of a row whose column `format` has one that this version does not know; `undefined`:
+ * it knows it.
+ */
 export const formatRefusal = (row: Rows[number] | undefined): PgFailure | undefined => {
   const format = Number(row?.format ?? 0)
   if (format <= newestFormat) return undefined

@@ -1,4 +1,7 @@
-/** The times at which all partitions of a process ask PostgreSQL: at once, so that one statement answers them (`PartitionRows.ts`). */
+/**
+ * The times at which all partitions of a process ask PostgreSQL: at once, so that one statement
+ * answers them (`PartitionRows.ts`).
+ */
 import { Effect } from "effect"
 import { monotonicMs } from "../disk/Deadline.ts"
 

@@ -1,8 +1,9 @@
 /**
- * Limits the attempts at once to an endpoint. It starts with one; each success allows one more, up to
- * `webhookConcurrencyMax`, each failure halves them. After `webhookBreakerFailures` failures in a row the circuit opens:
- * nothing is sent for a pause, then one attempt, whose success closes the circuit and whose failure doubles the pause. A
- * receiver that answers 429 or 503 with `Retry-After` gets nothing for that long.
+ * Limits the attempts at once to an endpoint. It starts with one; each success allows one more, up
+ * to `webhookConcurrencyMax`, each failure halves them. After `webhookBreakerFailures` failures in
+ * a row the circuit opens: nothing is sent for a pause, then one attempt, whose success closes the
+ * circuit and whose failure doubles the pause. A receiver that answers 429 or 503 with
+ * `Retry-After` gets nothing for that long.
  */
 import { limits } from "../../Limits.ts"
 import { jittered } from "./RetrySchedule.ts"

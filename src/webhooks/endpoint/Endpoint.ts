@@ -1,11 +1,12 @@
 /**
- * One endpoint: its definition, its queue, and its attempts under way. `Dispatcher.ts` runs it in a supervised fiber while
- * it has work. Attempts are plain callbacks.
+ * One endpoint: its definition, its queue, and its attempts under way. `Dispatcher.ts` runs it in a
+ * supervised fiber while it has work. Attempts are plain callbacks.
  *
- * An endpoint that answers at once gets a few attempts more than it has connections, so that the next one is at hand when
- * a connection is free. When it fails they are taken back.
+ * An endpoint that answers at once gets a few attempts more than it has connections, so that the
+ * next one is at hand when a connection is free. When it fails they are taken back.
  *
- * Messages of one user are sent one at a time, so they arrive in order; a message that has to be retried lets others pass.
+ * Messages of one user are sent one at a time, so they arrive in order; a message that has to be
+ * retried lets others pass.
  */
 import type { KeyObject } from "node:crypto"
 import { Effect, Schedule, Semaphore } from "effect"
@@ -76,7 +77,9 @@ export class Endpoint implements Account {
   #sender: MessageSender | undefined
   /** Held while deliveries are read from the store to be changed. */
   readonly lock = Semaphore.makeUnsafe(1)
-  /** Attempts under way, oldest first: few, and an array for the reason given in `SenderThread.ts`. */
+  /**
+   * Attempts under way, oldest first: few, and an array for the reason given in `SenderThread.ts`.
+   */
   readonly #flights: Array<Flight> = []
   #lastDurationMs = Number.POSITIVE_INFINITY
 
@@ -101,7 +104,10 @@ export class Endpoint implements Account {
     return this.#webhook.status === "enabled" && !this.givenUp
   }
 
-  /** Whether a message of a kind that it asks for is for it: newer than its webhook, and addressed to it or to all. */
+  /**
+   * Whether a message of a kind that it asks for is for it: newer than its webhook, and addressed
+   * to it or to all.
+   */
   accepts({ record }: FeedEntry, index: number): boolean {
     return record.sequence > this.number && isFactFor(record.facts[index]!, this.webhook.id)
   }
@@ -156,7 +162,10 @@ export class Endpoint implements Account {
 
   readonly #wake = (): void => this.#shared.wake(this)
 
-  /** The place of the delivery to send next; -1 for none. Urgent ones come first, and do not mind the breaker. */
+  /**
+   * The place of the delivery to send next; -1 for none. Urgent ones come first, and do not mind
+   * the breaker.
+   */
   #next(now: number): number {
     const { ready } = this.queue
     const ahead = this.breaker.isFull && this.#isQuick(now) ? limits.webhookAheadMax : 0
@@ -281,7 +290,9 @@ export class Endpoint implements Account {
     if (this.breaker.isOpen || !this.isEnabled) this.#recallAhead()
   }
 
-  /** Leaves deliveries that wait in the sender for a connection to the store: they were not tried. */
+  /**
+   * Leaves deliveries that wait in the sender for a connection to the store: they were not tried.
+   */
   #recallAhead(): void {
     // Attempts begin in their order.
     for (const { delivery, giveUp } of this.#flights.slice(limits.webhookConcurrencyMax)) {
@@ -304,7 +315,10 @@ export class Endpoint implements Account {
     this.stats.failedAt = 0
   }
 
-  /** Gives up attempts under way, without an outcome, and leaves all deliveries in memory to the store. */
+  /**
+   * Gives up attempts under way, without an outcome, and leaves all deliveries in memory to the
+   * store.
+   */
   release(): void {
     this.#giveUp()
     this.queue.leaveAll()
@@ -341,7 +355,10 @@ interface Key {
   readonly until: number
 }
 
-/** The keys of a webhook's secrets, the current one first; those that were there before stay the same. */
+/**
+ * The keys of a webhook's secrets, the current one first; those that were there before stay the
+ * same.
+ */
 const keysOf = (
   { olderSecrets = [], previousSecret, secret }: Webhook,
   before: ReadonlyArray<Key>,
@@ -376,7 +393,10 @@ export class EndpointCommands {
     this.#parts = parts
   }
 
-  /** Disables the webhook in its project; retries until the record is durable, or the webhook is disabled or deleted. */
+  /**
+   * Disables the webhook in its project; retries until the record is durable, or the webhook is
+   * disabled or deleted.
+   */
   readonly disable = (
     { environment, webhook }: Endpoint,
     reason: Exclude<DisabledReason, "manual">,
@@ -396,7 +416,10 @@ export class EndpointCommands {
     background(`disable ${webhook.id}`, asked)
   }
 
-  /** Sends a message at once, whatever its delivery's status, unless its user is erased or its record is gone. */
+  /**
+   * Sends a message at once, whatever its delivery's status, unless its user is erased or its
+   * record is gone.
+   */
   redeliver(endpoint: Endpoint, name: MessageName): Effect.Effect<void, Broken> {
     return Semaphore.withPermit(endpoint.lock, this.#redeliver(endpoint, name))
   }

@@ -1,6 +1,7 @@
 /**
- * The users whose erasure is under way: deliveries about them that are in flight or read from the store meanwhile are
- * not sent again, and their replies are not kept. An entry is removed once the store was walked.
+ * The users whose erasure is under way: deliveries about them that are in flight or read from the
+ * store meanwhile are not sent again, and their replies are not kept. An entry is removed once the
+ * store was walked.
  */
 import type { Delivery } from "../store/Delivery.ts"
 

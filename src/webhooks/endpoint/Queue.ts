@@ -1,13 +1,13 @@
 /**
  * The pending deliveries of one endpoint: those in memory, and where the others are.
  *
- * - `ready` may be sent now, in order, and is bounded; the rest waits in the store. While the store has a due
- *   delivery (`behind`), or an overdue one is not written yet, new ones go to the store too: that keeps order. Those that
- *   come during a read follow what it finds.
- * - The store is read in passes by due time. A delivery that returns before the pass's place restarts the pass; a
- *   pass that reached the end is followed by one more.
- * - A pending delivery is in memory or in the store, never neither. It has one object at a time: a delivery that
- *   left memory is not read again before it is written.
+ * - `ready` may be sent now, in order, and is bounded; the rest waits in the store. While the store
+ *   has a due delivery (`behind`), or an overdue one is not written yet, new ones go to the store
+ *   too: that keeps order. Those that come during a read follow what it finds.
+ * - The store is read in passes by due time. A delivery that returns before the pass's place
+ *   restarts the pass; a pass that reached the end is followed by one more.
+ * - A pending delivery is in memory or in the store, never neither. It has one object at a time: a
+ *   delivery that left memory is not read again before it is written.
  * - The queue alone changes the stage of a delivery (drawn in `Dispatcher.ts`).
  */
 import type { FeedEntry } from "../../engine/commit/Feed.ts"
@@ -51,7 +51,10 @@ export class Queue {
   /** How many of them are in memory: ready or under way. */
   #inMemory = 0
   #overdue = 0
-  /** Up to where the due ones of the store have been read; undefined: they are read from the first on. */
+  /**
+   * Up to where the due ones of the store have been read; undefined: they are read from the first
+   * on.
+   */
   #readUpTo: DuePlace | undefined
   #isReading = false
   /** Those in memory that came during the read. */
@@ -119,7 +122,10 @@ export class Queue {
     return Math.max(0, this.#readyMax - this.#ready.length - this.#arrived.length)
   }
 
-  /** How many may be read from the store now: not each time one was sent, but when half of them were. */
+  /**
+   * How many may be read from the store now: not each time one was sent, but when half of them
+   * were.
+   */
   get roomToLoad(): number {
     const most = Math.min(this.#readyMax, limits.webhookLoadMax)
     const room = most - this.#ready.length
@@ -236,7 +242,10 @@ export class Queue {
     return true
   }
 
-  /** The due ones of the store are read now: from the first on, or behind the place that is returned. */
+  /**
+   * The due ones of the store are read now: from the first on, or behind the place that is
+   * returned.
+   */
   beginRead(): DuePlace | undefined {
     this.#isReading = true
     this.behind = false
@@ -245,7 +254,10 @@ export class Queue {
     return this.#readUpTo
   }
 
-  /** The due ones were read up to `place`; undefined: to the end. The read may have missed those that returned meanwhile. */
+  /**
+   * The due ones were read up to `place`; undefined: to the end. The read may have missed those
+   * that returned meanwhile.
+   */
   endRead(place: DuePlace | undefined): void {
     this.#isReading = false
     this.#readUpTo = this.#cameBack ? undefined : place

@@ -1,6 +1,6 @@
 /**
- * All endpoints, as the projects define them: added when a webhook is created or found at the start, redefined when it
- * changes, removed when it is deleted. Reads the projects' durable states.
+ * All endpoints, as the projects define them: added when a webhook is created or found at the
+ * start, redefined when it changes, removed when it is deleted. Reads the projects' durable states.
  */
 import { Effect } from "effect"
 import type { MessageKind } from "../../domain/message/MessageKind.ts"

@@ -1,7 +1,10 @@
 /** When a delivery is retried. */
 import { limits } from "../../Limits.ts"
 
-/** The pause before each attempt, the first included, in milliseconds. Each is counted from the attempt before. */
+/**
+ * The pause before each attempt, the first included, in milliseconds. Each is counted from the
+ * attempt before.
+ */
 export type RetrySchedule = ReadonlyArray<number>
 
 export const defaultSchedule: RetrySchedule = [
@@ -13,8 +16,8 @@ export const jittered = (ms: number, random: () => number): number =>
   Math.round(ms * (0.8 + 0.4 * random()))
 
 /**
- * The pause before the next attempt after `tries` failed ones, in milliseconds; `undefined` after the
- * last. The receiver's `Retry-After` can make it longer, not shorter.
+ * The pause before the next attempt after `tries` failed ones, in milliseconds; `undefined` after
+ * the last. The receiver's `Retry-After` can make it longer, not shorter.
  */
 export const nextPause = (
   schedule: RetrySchedule,
@@ -31,8 +34,9 @@ export const longestPause = (schedule: RetrySchedule): number =>
   Math.max(limits.webhookRetryAfterMsMax, 1.2 * Math.max(...schedule))
 
 /**
- * The pause that a `Retry-After` asks for, in milliseconds from `now` (epoch milliseconds): seconds or a date, at most
- * `webhookRetryAfterMsMax`; `undefined` for a missing or malformed value, or a past time.
+ * The pause that a `Retry-After` asks for, in milliseconds from `now` (epoch milliseconds): seconds
+ * or a date, at most `webhookRetryAfterMsMax`; `undefined` for a missing or malformed value, or a
+ * past time.
  */
 export const retryAfterOf = (value: string | undefined, now: number): number | undefined => {
   if (value === undefined) return undefined
@@ -48,7 +52,10 @@ export const retryAfterOf = (value: string | undefined, now: number): number | u
 /** The form of RFC 9110 that is sent; the obsolete ones count as malformed. */
 const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 
-/** Reads a schedule such as `0,5,300`: whole seconds. `undefined` for other text, and for too many or too long pauses. */
+/**
+ * Reads a schedule such as `0,5,300`: whole seconds. `undefined` for other text, and for too many
+ * or too long pauses.
+ */
 export const parseSchedule = (text: string): RetrySchedule | undefined => {
   const parts = text.split(",").map((part) => part.trim())
   if (parts.length > limits.webhookAttemptsMax) return undefined

@@ -1,10 +1,12 @@
 /**
- * The attempts under way over all endpoints, bounded. Endpoints whose last attempt failed may use half of the slots, new
- * ones three quarters, and an endpoint's second attempt at once counts as failing: endpoints that hang cannot take the
- * slots of those that answer. An endpoint without a slot waits in the queue of its standing.
+ * The attempts under way over all endpoints, bounded. Endpoints whose last attempt failed may use
+ * half of the slots, new ones three quarters, and an endpoint's second attempt at once counts as
+ * failing: endpoints that hang cannot take the slots of those that answer. An endpoint without a
+ * slot waits in the queue of its standing.
  *
- * The endpoints of one environment on one host share a part of the slots, divided in the same way: many webhooks with one
- * receiver would otherwise multiply each event there, and hold the slots of other receivers.
+ * The endpoints of one environment on one host share a part of the slots, divided in the same way:
+ * many webhooks with one receiver would otherwise multiply each event there, and hold the slots of
+ * other receivers.
  */
 import { limits } from "../../Limits.ts"
 
@@ -67,12 +69,18 @@ export class Slots {
     return this.#all.inUse
   }
 
-  /** Whether a slot is free for any standing. `host` is that of an environment (`hostOf`), here and below. */
+  /**
+   * Whether a slot is free for any standing. `host` is that of an environment (`hostOf`), here and
+   * below.
+   */
   areFree(host: string): boolean {
     return this.#all.has("failing") && (this.#hosts.get(host)?.has("failing") ?? true)
   }
 
-  /** Takes a slot, or has `wake` called, once, when there may be one. `first`: no other attempt to it is under way. */
+  /**
+   * Takes a slot, or has `wake` called, once, when there may be one. `first`: no other attempt to
+   * it is under way.
+   */
   take(host: string, endpoint: Standing, first: boolean, wake: () => void): boolean {
     const standing = first ? endpoint : "failing"
     let ofHost = this.#hosts.get(host)
@@ -98,7 +106,10 @@ export class Slots {
     if (ofHost.isUnused) this.#hosts.delete(host)
   }
 
-  /** Wakes the next endpoint of the host that may have a slot, and the next one of all. One that takes none calls `offer` again. */
+  /**
+   * Wakes the next endpoint of the host that may have a slot, and the next one of all. One that
+   * takes none calls `offer` again.
+   */
   offer(host: string): void {
     this.#hosts.get(host)?.offer()
     this.#all.offer()

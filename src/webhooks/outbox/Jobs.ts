@@ -1,7 +1,7 @@
 /**
- * Jobs that take longer than one record's turn: purge a deleted endpoint, recover missed messages, erase a user. A job is
- * written with the cursor that passed its record, resumes after a restart, and is idempotent. Jobs run side by side;
- * recoveries one at a time.
+ * Jobs that take longer than one record's turn: purge a deleted endpoint, recover missed messages,
+ * erase a user. A job is written with the cursor that passed its record, resumes after a restart,
+ * and is idempotent. Jobs run side by side; recoveries one at a time.
  */
 import { Effect, Semaphore } from "effect"
 import { messageKindAt } from "../../domain/message/Message.ts"
@@ -28,15 +28,17 @@ import { type DeliveryStore, statsKey } from "../store/DeliveryStore.ts"
 import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
 
 /*
- * Erases users from stored deliveries: drops pending ones, and blanks the replies of receivers, which may repeat what was
- * sent.
+ * Erases users from stored deliveries: drops pending ones, and blanks the replies of receivers,
+ * which may repeat what was sent.
  *
- * The store has no index by user, which each delivery would pay for. An erasure walks all deliveries of its environment,
- * and one walk serves all erasures that wait when it begins: N erasures cost as many walks as fit between the first and the
- * last, at most one per `webhookEraseGatherMs`. A walk holds an endpoint's lock for one page at a time, so the endpoint's
+ * The store has no index by user, which each delivery would pay for. An erasure walks all
+ * deliveries of its environment, and one walk serves all erasures that wait when it begins: N
+ * erasures cost as many walks as fit between the first and the last, at most one per
+ * `webhookEraseGatherMs`. A walk holds an endpoint's lock for one page at a time, so the endpoint's
  * fiber loads due deliveries between two pages.
  *
- * A delivery that changes its table during a walk is in a queue meanwhile: `Erasures` covers those until the job ends.
+ * A delivery that changes its table during a walk is in a queue meanwhile: `Erasures` covers those
+ * until the job ends.
  */
 
 export interface EraserOptions {
@@ -65,7 +67,9 @@ export class Eraser {
     return this.#waiting.size
   }
 
-  /** Ends when the user is erased, except from attempts in flight; `Erasures` must know the user. */
+  /**
+   * Ends when the user is erased, except from attempts in flight; `Erasures` must know the user.
+   */
   erase(job: Erasure): Effect.Effect<void, Broken> {
     return Effect.suspend(() => {
       this.#waiting.add(job)

@@ -1,15 +1,17 @@
 /**
- * Expands durable records into deliveries, in order, behind a cursor that is written together with them
- * (`DeliveryWriter.ts`). It follows the journal while any webhook exists; otherwise it costs nothing. Jobs and commands of
- * records (redeliver, recover, erase a user, delete a webhook) are taken in the same order.
+ * Expands durable records into deliveries, in order, behind a cursor that is written together with
+ * them (`DeliveryWriter.ts`). It follows the journal while any webhook exists; otherwise it costs
+ * nothing. Jobs and commands of records (redeliver, recover, erase a user, delete a webhook) are
+ * taken in the same order.
  *
  * Records of a user who was erased since make no deliveries.
  *
- * After a crash, records are expanded again, except the deliveries that the store has of them (up to `reached`). Those
- * are read before anything is sent: later they move between the tables.
+ * After a crash, records are expanded again, except the deliveries that the store has of them (up
+ * to `reached`). Those are read before anything is sent: later they move between the tables.
  *
- * An endpoint gets the messages of records after its creation, of the kinds that it asks for at that moment, while it is
- * enabled. At `pendingMax` pending deliveries it is full: further ones are counted as dropped, and can be recovered.
+ * An endpoint gets the messages of records after its creation, of the kinds that it asks for at
+ * that moment, while it is enabled. At `pendingMax` pending deliveries it is full: further ones are
+ * counted as dropped, and can be recovered.
  */
 import { Effect, Latch } from "effect"
 import { messageKindAt } from "../../domain/message/Message.ts"
@@ -67,8 +69,8 @@ export class Outbox {
   }
 
   /**
-   * Begins behind `cursor`, the last record that was expanded for good; 0: with the first webhook. Of records up to
-   * `reached` some deliveries may be there. Nothing is written meanwhile.
+   * Begins behind `cursor`, the last record that was expanded for good; 0: with the first webhook.
+   * Of records up to `reached` some deliveries may be there. Nothing is written meanwhile.
    */
   readonly begin = Effect.fnUntraced(function* (this: Outbox, cursor: number, reached: number) {
     this.#cursor = cursor
@@ -99,7 +101,10 @@ export class Outbox {
     }
   })
 
-  /** The oldest record that is not expanded for good, or whose message a pending delivery needs; infinite without webhooks. */
+  /**
+   * The oldest record that is not expanded for good, or whose message a pending delivery needs;
+   * infinite without webhooks.
+   */
   readonly needed: Effect.Effect<number, Broken> = Effect.gen({ self: this }, function* () {
     const { registry, store, writer } = this.#options
     if (registry.size === 0) return Number.POSITIVE_INFINITY
@@ -120,7 +125,10 @@ export class Outbox {
     return Effect.andThen(writer.flushed, writer.betweenWrites(begun))
   })
 
-  /** The next record to expand; infinite without webhooks. Nothing before it can have been missed: no webhook is older. */
+  /**
+   * The next record to expand; infinite without webhooks. Nothing before it can have been missed:
+   * no webhook is older.
+   */
   get next(): number {
     let oldest = Number.POSITIVE_INFINITY
     for (const { number } of this.#options.registry) oldest = Math.min(oldest, number)
@@ -209,7 +217,10 @@ export class Outbox {
     }
   })
 
-  /** Makes the deliveries of one record, but for those that the store has. Whether some were dropped. */
+  /**
+   * Makes the deliveries of one record, but for those that the store has. Whether some were
+   * dropped.
+   */
   #expand(entry: FeedEntry, environment: string): boolean {
     const { record } = entry
     const { sequence } = record
@@ -235,7 +246,8 @@ export class Outbox {
         user ??= userOf(record)
         const name = { endpoint: endpoint.number, sequence, at: record.at, index }
         const delivery = new Delivery(name, kind, user)
-        // The journal was cut before the record that stood there: this delivery takes the place of its.
+        // The journal was cut before the record that stood there: this delivery takes the place of
+        // its.
         delivery.stored = written?.stored
         // By the journal's clock: it is due for a later owner, too, whose own clock is behind.
         delivery.dueAt = record.at

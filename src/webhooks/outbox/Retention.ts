@@ -1,7 +1,7 @@
 /**
- * Bounds the log of each endpoint: keeps the newest `logMax` of each status, none older than `retentionMs`. A delivery
- * pending for longer, because its endpoint is disabled or never answers, is dropped as expired: the journal does not
- * keep its message for ever.
+ * Bounds the log of each endpoint: keeps the newest `logMax` of each status, none older than
+ * `retentionMs`. A delivery pending for longer, because its endpoint is disabled or never answers,
+ * is dropped as expired: the journal does not keep its message for ever.
  */
 import { Effect, Semaphore } from "effect"
 import type { Feed } from "../../engine/commit/Feed.ts"
@@ -133,8 +133,9 @@ export class Retention {
 }
 
 /*
- * The oldest message that an enabled webhook has not delivered, looked for every `webhookOldestMs`: one read for each endpoint
- * with pending deliveries. Deliveries that are not written yet are younger than that interval, and not seen.
+ * The oldest message that an enabled webhook has not delivered, looked for every `webhookOldestMs`:
+ * one read for each endpoint with pending deliveries. Deliveries that are not written yet are
+ * younger than that interval, and not seen.
  */
 
 export interface OldestPendingOptions {

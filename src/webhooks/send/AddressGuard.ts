@@ -1,7 +1,8 @@
 /**
- * The addresses that webhooks may reach: public ones, and the operator's allowed ranges. Refuses addresses that lead back into
- * a machine, its network or a cloud's metadata service, in IPv4, IPv6, and IPv4 inside IPv6. Pure: names are resolved
- * elsewhere, and each of their addresses is checked here.
+ * The addresses that webhooks may reach: public ones, and the operator's allowed ranges. Refuses
+ * addresses that lead back into a machine, its network or a cloud's metadata service, in IPv4,
+ * IPv6, and IPv4 inside IPv6. Pure: names are resolved elsewhere, and each of their addresses is
+ * checked here.
  */
 import { BlockList, isIP } from "node:net"
 
@@ -49,7 +50,10 @@ const blockList = (v4: ReadonlyArray<Cidr>, v6: ReadonlyArray<Cidr>): BlockList 
 const refused = blockList(refusedV4, refusedV6)
 const global = blockList([], [globalV6])
 
-/** Whether `address`, an IPv4 or IPv6 address without brackets or zone, is one of the public internet. */
+/**
+ * Whether `address`, an IPv4 or IPv6 address without brackets or zone, is one of the public
+ * internet.
+ */
 export const isPublicAddress = (address: string): boolean => {
   switch (isIP(address)) {
     case 4:

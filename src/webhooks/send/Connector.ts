@@ -1,7 +1,8 @@
 /**
- * Opens connections behind the address guard: each connection resolves the host once, checks every address, and connects to
- * one that passed. Literal addresses, for which Node makes no look-up, are checked before; the address that the socket reached,
- * after. Proxies are ignored, whatever the environment says.
+ * Opens connections behind the address guard: each connection resolves the host once, checks every
+ * address, and connects to one that passed. Literal addresses, for which Node makes no look-up, are
+ * checked before; the address that the socket reached, after. Proxies are ignored, whatever the
+ * environment says.
  */
 import { isIP, type LookupFunction, type Socket } from "node:net"
 import { buildConnector } from "undici"

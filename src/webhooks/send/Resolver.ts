@@ -1,7 +1,7 @@
 /**
- * Resolves host names and leaves out addresses that webhooks may not reach. Uses DNS over the network instead of the
- * system's `getaddrinfo`, which blocks a thread of the pool that writes the journal for as long as a name server is silent.
- * Knows `localhost` and the machine's hosts file.
+ * Resolves host names and leaves out addresses that webhooks may not reach. Uses DNS over the
+ * network instead of the system's `getaddrinfo`, which blocks a thread of the pool that writes the
+ * journal for as long as a name server is silent. Knows `localhost` and the machine's hosts file.
  */
 import { Resolver as DnsResolver, NODATA, NOTFOUND } from "node:dns/promises"
 import { readFile } from "node:fs/promises"
@@ -9,7 +9,9 @@ import { isIP } from "node:net"
 import { limits } from "../../Limits.ts"
 import { type AllowedRanges, mayReach } from "./AddressGuard.ts"
 
-/** The addresses of a host name, none where the name is unknown; rejects where the look-up failed. */
+/**
+ * The addresses of a host name, none where the name is unknown; rejects where the look-up failed.
+ */
 export type Resolve = (host: string) => Promise<ReadonlyArray<string>>
 
 export interface ResolverOptions {
@@ -44,8 +46,8 @@ export const makeResolve = ({
 const hasNoAddress: ReadonlySet<unknown> = new Set([NOTFOUND, NODATA])
 
 /**
- * The host leads to no address that may be reached: only to others, or to none at all. Callers get the same answer for
- * both, since they could find out which names exist in the operator's network.
+ * The host leads to no address that may be reached: only to others, or to none at all. Callers get
+ * the same answer for both, since they could find out which names exist in the operator's network.
  */
 export class AddressRefused extends Error {
   readonly code = "ADDRESS_REFUSED"
@@ -57,8 +59,9 @@ class LookupFailed extends Error {
 }
 
 /**
- * The addresses of a host that may be reached, at least one; rejects where there is none. Others are left out: a connection
- * goes to one of these alone, so what else a name server answers has no effect.
+ * The addresses of a host that may be reached, at least one; rejects where there is none. Others
+ * are left out: a connection goes to one of these alone, so what else a name server answers has no
+ * effect.
  */
 export const resolveAllowed = async (
   host: string,

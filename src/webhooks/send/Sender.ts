@@ -1,14 +1,14 @@
 /**
  * One attempt to deliver a message: a POST over a connection that only this endpoint uses.
  *
- * - At most `connectionsMax` attempts are under way; others wait here, in order. An attempt's time runs from when it has a
- *   connection, or may open one.
+ * - At most `connectionsMax` attempts are under way; others wait here, in order. An attempt's time
+ *   runs from when it has a connection, or may open one.
  * - The status decides: a 2xx is success as soon as it arrives. Redirects are not followed.
  * - Everything is bounded, whatever the receiver does: the attempt by `timeoutMs`, header fields by
- *   `webhookHeaderBytesMax`, the body by `webhookReplyReadBytesMax`; its first `webhookReplyKeptBytesMax` are kept.
- *   A longer body is cut off.
- * - The receiver may close a kept-open connection just as an attempt begins. Such an attempt is repeated once, on a new
- *   connection.
+ *   `webhookHeaderBytesMax`, the body by `webhookReplyReadBytesMax`; its first
+ *   `webhookReplyKeptBytesMax` are kept. A longer body is cut off.
+ * - The receiver may close a kept-open connection just as an attempt begins. Such an attempt is
+ *   repeated once, on a new connection.
  *
  * Plain callbacks: a fiber for each attempt would cost more than the rest of it.
  */
@@ -21,12 +21,12 @@ import type { makeConnector } from "./Connector.ts"
 import { sign } from "./Signature.ts"
 
 /*
- * Times out a few items at once, such as the attempts of one endpoint. All have the same timeout, so the oldest ends first
- * and one timer serves all; a timer for each would cost more.
+ * Times out a few items at once, such as the attempts of one endpoint. All have the same timeout,
+ * so the oldest ends first and one timer serves all; a timer for each would cost more.
  *
- * Only time in which the process runs counts: after a pause of the process, timers fire before replies are read, and the
- * receiver would be blamed. So the timer fires every `runningStepMs`; if it is late by as much again, all items get that time
- * back, and one step more.
+ * Only time in which the process runs counts: after a pause of the process, timers fire before
+ * replies are read, and the receiver would be blamed. So the timer fires every `runningStepMs`; if
+ * it is late by as much again, all items get that time back, and one step more.
  *
  * An array, searched linearly, for the reason given in `SenderThread.ts`.
  */
@@ -126,7 +126,10 @@ export interface SenderOptions {
 
 /** Sends messages to one URL. */
 export interface MessageSender {
-  /** Sends a message and calls back once, later, with the outcome. The returned function gives it up, without one. */
+  /**
+   * Sends a message and calls back once, later, with the outcome. The returned function gives it
+   * up, without one.
+   */
   readonly send: (message: OutgoingMessage, settled: (outcome: Outcome) => void) => () => void
   /** Closes its connections once nothing is under way. */
   readonly close: () => void
@@ -326,7 +329,9 @@ class Attempt implements Dispatcher.DispatchHandler {
     } else this.finish(reason)
   }
 
-  /** A received status counts, also if the body fails. `isWhole`: the connection may serve again. */
+  /**
+   * A received status counts, also if the body fails. `isWhole`: the connection may serve again.
+   */
   finish(error: AttemptError | null, isWhole = false): void {
     if (this.done) return
     const outcome = {
@@ -348,7 +353,10 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 }
 
-/** The start of a body as text, without a character cut in two at its end; shorter where it is not text. */
+/**
+ * The start of a body as text, without a character cut in two at its end; shorter where it is not
+ * text.
+ */
 const textOf = (chunks: ReadonlyArray<Buffer>): string => {
   const bytes = Buffer.concat(chunks).subarray(0, limits.webhookReplyKeptBytesMax)
   let text = bytes.toString("utf8")

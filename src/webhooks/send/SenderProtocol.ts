@@ -1,6 +1,6 @@
 /**
- * The protocol between `SenderThread.ts` and its worker (`SenderWorker.ts`). Orders and reports go in batches, in order.
- * Senders and attempts are named by numbers that are used once.
+ * The protocol between `SenderThread.ts` and its worker (`SenderWorker.ts`). Orders and reports go
+ * in batches, in order. Senders and attempts are named by numbers that are used once.
  */
 import type { KeyObject } from "node:crypto"
 import type { Told } from "../../engine/commit/Feed.ts"
@@ -32,7 +32,9 @@ export type SenderOrder =
   /** The addresses of a host that was asked for; null where the look-up failed. */
   | readonly ["resolved", question: number, addresses: ReadonlyArray<string> | null]
 
-/** Outcomes of attempts, `outcomeLength` values each: an array for each would cost more to transfer. */
+/**
+ * Outcomes of attempts, `outcomeLength` values each: an array for each would cost more to transfer.
+ */
 export type SenderOutcomes = Array<number | string | null | undefined>
 export const outcomeLength = 6
 

@@ -1,12 +1,12 @@
 /**
- * Sends from a thread of its own (`SenderWorker.ts`), so that sockets, TLS and signatures take no time of the event loop
- * that the actors share.
+ * Sends from a thread of its own (`SenderWorker.ts`), so that sockets, TLS and signatures take no
+ * time of the event loop that the actors share.
  *
  * - The thread starts with the first message and ends with `close`.
- * - Orders of one turn go over as one batch; outcomes come back in batches, a few milliseconds later. The attempts in the
- *   thread are bounded by `webhookAttemptsAtOnceMax`.
- * - If the thread crashes, every attempt under way ends without a reply, as after a connection reset, and the next attempt
- *   starts another thread.
+ * - Orders of one turn go over as one batch; outcomes come back in batches, a few milliseconds
+ *   later. The attempts in the thread are bounded by `webhookAttemptsAtOnceMax`.
+ * - If the thread crashes, every attempt under way ends without a reply, as after a connection
+ *   reset, and the next attempt starts another thread.
  */
 import type { KeyObject } from "node:crypto"
 import { Worker } from "node:worker_threads"
@@ -20,11 +20,11 @@ import {
 } from "./SenderProtocol.ts"
 
 /**
- * A map of items under way by number. `Numbering` gives the numbers, each once; `SlotMap` holds other data under the same
- * numbers, in another thread.
+ * A map of items under way by number. `Numbering` gives the numbers, each once; `SlotMap` holds
+ * other data under the same numbers, in another thread.
  *
- * Reused slots instead of a `Map`: one that changes all the time leaves old tables behind, and a table that has reached the
- * old generation keeps everything after it alive.
+ * Reused slots instead of a `Map`: one that changes all the time leaves old tables behind, and a
+ * table that has reached the old generation keeps everything after it alive.
  */
 export class SlotMap<A> {
   readonly #slots: Array<{ readonly number: number; readonly value: A } | undefined> = []

@@ -1,6 +1,6 @@
 /**
- * The sender thread: a worker that `SenderThread.ts` starts. It signs, keeps the connections, and knows nothing of
- * deliveries. The main thread resolves names; this one checks their addresses.
+ * The sender thread: a worker that `SenderThread.ts` starts. It signs, keeps the connections, and
+ * knows nothing of deliveries. The main thread resolves names; this one checks their addresses.
  */
 import type { KeyObject } from "node:crypto"
 import { parentPort, workerData } from "node:worker_threads"

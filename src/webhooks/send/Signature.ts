@@ -1,7 +1,7 @@
 /**
  * Signatures of Standard Webhooks 1.0: `webhook-signature: v1,<base64>` with the HMAC-SHA-256 of
- * `<webhook-id>.<webhook-timestamp>.<body>` under a secret `whsec_<base64 of 24 to 64 bytes>`. While a secret
- * is being replaced there are two signatures, with a space between.
+ * `<webhook-id>.<webhook-timestamp>.<body>` under a secret `whsec_<base64 of 24 to 64 bytes>`.
+ * While a secret is being replaced there are two signatures, with a space between.
  *
  * Needs nothing but Node: receivers may copy this file for `verifyWebhook`.
  */
@@ -40,7 +40,10 @@ export const secretKey = (secret: string): KeyObject => {
 const signature = (key: KeyObject, id: string, timestamp: string, body: string | Uint8Array) =>
   createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64")
 
-/** The value of `webhook-signature`: one signature for each of `keys`. `timestampSeconds`: since 1970. */
+/**
+ * The value of `webhook-signature`: one signature for each of `keys`. `timestampSeconds`: since
+ * 1970.
+ */
 export const sign = (
   keys: ReadonlyArray<KeyObject>,
   id: string,
@@ -60,8 +63,8 @@ export interface SignedRequest {
 }
 
 /**
- * For receivers: whether a request is from Laurel and not older than five minutes. Remember its `webhook-id`,
- * too: the same message may come more than once.
+ * For receivers: whether a request is from Laurel and not older than five minutes. Remember its
+ * `webhook-id`, too: the same message may come more than once.
  */
 export const verifyWebhook = ({
   body,

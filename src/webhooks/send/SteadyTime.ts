@@ -1,11 +1,14 @@
 /**
- * A clock for due times that runs at the speed of time: the monotonic clock moves it, also while the engine's stands still
- * because the machine's clock was set back; where the engine's clock is ahead of it, it follows that.
+ * A clock for due times that runs at the speed of time: the monotonic clock moves it, also while
+ * the engine's stands still because the machine's clock was set back; where the engine's clock is
+ * ahead of it, it follows that.
  *
- * It is the engine's clock to a millisecond while no clock is set. Due times are stored, and another process judges them by
- * its own clock: time that ran ahead here would delay messages there, and let later ones pass. First attempts do not depend
- * on it: they are due at the time of their record, which no engine's clock is behind. A retry is late by as much as the clock of a
- * later owner is behind, at most by the longest pause: what is due later than that is sent at once (`Dispatcher.ts`).
+ * It is the engine's clock to a millisecond while no clock is set. Due times are stored, and
+ * another process judges them by its own clock: time that ran ahead here would delay messages
+ * there, and let later ones pass. First attempts do not depend on it: they are due at the time of
+ * their record, which no engine's clock is behind. A retry is late by as much as the clock of a
+ * later owner is behind, at most by the longest pause: what is due later than that is sent at once
+ * (`Dispatcher.ts`).
  */
 import type { Clock } from "effect"
 

@@ -1,7 +1,7 @@
 /**
- * A delivery: one message for one endpoint, named by the endpoint's number (`Webhook.since`) and the message's place in
- * the journal. Expanding a record again therefore makes the same delivery. The store keeps no message: it is read from
- * the journal.
+ * A delivery: one message for one endpoint, named by the endpoint's number (`Webhook.since`) and
+ * the message's place in the journal. Expanding a record again therefore makes the same delivery.
+ * The store keeps no message: it is read from the journal.
  */
 import { hash } from "node:crypto"
 import { factId, factNameOf, type MessageName, messageId } from "../../domain/message/Message.ts"
@@ -31,7 +31,10 @@ const none: EarlierAttempts = []
 /** Why a delivery was dropped: its user was erased, the journal is gone, or it waited too long. */
 export type DropReason = "erased" | "gone" | "expired"
 
-/** Where a delivery stands, as `Dispatcher.ts` draws it. Only the `Queue` of its endpoint changes it. */
+/**
+ * Where a delivery stands, as `Dispatcher.ts` draws it. Only the `Queue` of its endpoint changes
+ * it.
+ */
 export type DeliveryStage = "stored" | "ready" | "sending" | "revoked" | "leaving" | "overdue"
 
 /** The stored part of a delivery. Times are epoch milliseconds. */
@@ -83,7 +86,10 @@ export class Delivery implements DeliveryName, DeliveryState {
   earlier: EarlierAttempts = none
   /** Its record, as long as it is in memory to be sent. */
   entry: FeedEntry | undefined
-  /** When the outbox expanded it: a crash before it is written expands it again. `undefined`: another process did. */
+  /**
+   * When the outbox expanded it: a crash before it is written expands it again. `undefined`:
+   * another process did.
+   */
   expandedAt: number | undefined
   /** It was asked for by hand: it passes others and the circuit breaker. */
   urgent = false
@@ -194,7 +200,10 @@ export const decodeDelivery = (
 /** A job and its progress, named by the sequence of its record. */
 export type Job = { readonly record: number } & (
   | { readonly kind: "purge"; readonly endpoint: number }
-  /** Expand the records from `next` to `record` again; `next` 0 stands for the first record since `since`. */
+  /**
+   * Expand the records from `next` to `record` again; `next` 0 stands for the first record since
+   * `since`.
+   */
   | {
       readonly kind: "recover"
       readonly endpoint: number

@@ -36,7 +36,9 @@ import { type RecordName, type Removal, SucceededLog } from "./SucceededLog.ts"
 export interface EndpointStats {
   readonly stored: Record<DeliveryStatus, number>
   readonly ended: Record<Exclude<DeliveryStatus, "pending">, number>
-  /** How long nothing but failures came, and when the last attempt of those was; 0 after a success. */
+  /**
+   * How long nothing but failures came, and when the last attempt of those was; 0 after a success.
+   */
   failingMs: number
   failedAt: number
   succeededAt: number
@@ -52,7 +54,10 @@ export const emptyStats = (): EndpointStats => ({
 
 export const statsKey = (endpoint: number): Uint8Array => compositeKey(endpoint)
 
-/** The numbers as they are now. A flush may be of thousands of endpoints, and `structuredClone` would hold it up. */
+/**
+ * The numbers as they are now. A flush may be of thousands of endpoints, and `structuredClone`
+ * would hold it up.
+ */
 export const copyOf = (stats: EndpointStats): EndpointStats => ({
   ...stats,
   stored: { ...stats.stored },
@@ -128,7 +133,10 @@ export class DeliveryStore {
     )
   }
 
-  /** The deliveries of the records from `first` to `last` to an endpoint, in any status, by their place. */
+  /**
+   * The deliveries of the records from `first` to `last` to an endpoint, in any status, by their
+   * place.
+   */
   readonly between = Effect.fnUntraced(function* (
     this: DeliveryStore,
     endpoint: number,
@@ -147,8 +155,8 @@ export class DeliveryStore {
   })
 
   /**
-   * The pending deliveries at these places, in their order, without those that are not there. Those that come
-   * next to each other cost one look into the store.
+   * The pending deliveries at these places, in their order, without those that are not there. Those
+   * that come next to each other cost one look into the store.
    */
   readonly pending = Effect.fnUntraced(function* (
     this: DeliveryStore,
@@ -174,7 +182,10 @@ export class DeliveryStore {
     return deliveries
   })
 
-  /** The places of pending deliveries that are due from `from` (a time, inclusive, or a place, exclusive) to `until` (exclusive), earliest first. */
+  /**
+   * The places of pending deliveries that are due from `from` (a time, inclusive, or a place,
+   * exclusive) to `until` (exclusive), earliest first.
+   */
   due(
     endpoint: number,
     from: number | DuePlace,
@@ -233,8 +244,8 @@ export class DeliveryStore {
   }
 
   /**
-   * Removes the oldest deliveries of a status and their attempts: at most `most` that `mayGo` accepts. No write may
-   * come between.
+   * Removes the oldest deliveries of a status and their attempts: at most `most` that `mayGo`
+   * accepts. No write may come between.
    */
   readonly removal = Effect.fnUntraced(function* (
     this: DeliveryStore,

@@ -1,14 +1,18 @@
 /**
- * Writes deliveries in batches: those that are new or changed, the numbers of their endpoints, and the outbox's cursor, in
- * one transaction, every `webhookFlushIntervalMs` or when many wait. An idle dispatcher writes nothing.
+ * Writes deliveries in batches: those that are new or changed, the numbers of their endpoints, and
+ * the outbox's cursor, in one transaction, every `webhookFlushIntervalMs` or when many wait. An
+ * idle dispatcher writes nothing.
  *
- * - A newly expanded delivery that is in memory is deferred (`DeliveryWriter.ts`): if it succeeds soon, it is
- *   written once. The cursor stays before the oldest of those, and `reached` says how far records are expanded.
- * - Deliveries of records before the cursor are in the same transaction or an earlier one. A crash loses deliveries only
- *   together with the cursor; the outbox makes them again with the same ids, except those between the cursor and
- *   `reached` that the store has. Messages sent in between are sent again; none is lost or counted twice.
- * - One write at a time. A full disk is retried until the write succeeds. Meanwhile the outbox waits and no attempt begins, once
- *   `webhookUnwrittenMax` deliveries are unwritten: their outcomes would be lost with the process.
+ * - A newly expanded delivery that is in memory is deferred (`DeliveryWriter.ts`): if it succeeds
+ *   soon, it is written once. The cursor stays before the oldest of those, and `reached` says how
+ *   far records are expanded.
+ * - Deliveries of records before the cursor are in the same transaction or an earlier one. A crash
+ *   loses deliveries only together with the cursor; the outbox makes them again with the same ids,
+ *   except those between the cursor and `reached` that the store has. Messages sent in between are
+ *   sent again; none is lost or counted twice.
+ * - One write at a time. A full disk is retried until the write succeeds. Meanwhile the outbox
+ *   waits and no attempt begins, once `webhookUnwrittenMax` deliveries are unwritten: their
+ *   outcomes would be lost with the process.
  * - Numbers are counted from what is written (`Delivery.stored`), so they are right after a crash.
  */
 import { Cause, Effect, Latch, type Scope, Semaphore } from "effect"
@@ -52,8 +56,8 @@ export const awaitSpace = <A>(write: Effect.Effect<A, StorageError>): Effect.Eff
   )
 
 /*
- * New deliveries that are in memory and not written yet: one that succeeds soon is written once. In journal order, since
- * the cursor stays before the oldest.
+ * New deliveries that are in memory and not written yet: one that succeeds soon is written once. In
+ * journal order, since the cursor stays before the oldest.
  */
 
 class DeferredDeliveries {
@@ -70,7 +74,10 @@ class DeferredDeliveries {
     return oldest?.sequence
   }
 
-  /** Takes those out of `dirty` that need not be written yet, and adds those that were expanded by `before`. */
+  /**
+   * Takes those out of `dirty` that need not be written yet, and adds those that were expanded by
+   * `before`.
+   */
   setAside(dirty: Set<Delivery>, before: number): void {
     for (const delivery of dirty) {
       if (!mayWait(delivery) || delivery.sequence < this.#newest) continue
@@ -124,8 +131,8 @@ const byEndpoint = (
 const nothing = encodeValue("")
 
 /**
- * Adds the entries that write a delivery and remove its old keys. The caller writes and updates the blocks of succeeded
- * ones (`SucceededLog.ts`).
+ * Adds the entries that write a delivery and remove its old keys. The caller writes and updates the
+ * blocks of succeeded ones (`SucceededLog.ts`).
  */
 export const pushEntries = (entries: Array<Entry>, delivery: Delivery): void => {
   const { dueAt, endpoint, index, sequence, status, stored } = delivery
@@ -179,7 +186,10 @@ interface Write {
   readonly flushed: Latch.Latch
   readonly cursor: number
   readonly reached: number
-  /** How many deliveries and numbers are encoded: the event loop runs after every `webhookFlushTurnDeliveries`. */
+  /**
+   * How many deliveries and numbers are encoded: the event loop runs after every
+   * `webhookFlushTurnDeliveries`.
+   */
   encoded: number
 }
 
@@ -225,8 +235,9 @@ export class DeliveryWriter {
   }
 
   /**
-   * Begins behind the record `cursor`, with `pending` deliveries pending in all. `reached`: the last record of which the
-   * store may have deliveries; until the cursor is there again, it stays as it is in the store.
+   * Begins behind the record `cursor`, with `pending` deliveries pending in all. `reached`: the
+   * last record of which the store may have deliveries; until the cursor is there again, it stays
+   * as it is in the store.
    */
   begin(cursor: number, reached: number, pending: number): void {
     this.#cursor = cursor
@@ -237,9 +248,9 @@ export class DeliveryWriter {
   }
 
   /**
-   * Runs `work` between two writes: all that it reads from the store, and what it asks the queues without a pause after
-   * reading, is of one moment. Without it a delivery can be read as it was before a write, and be gone from its
-   * queue after it. `work` must not wait for a write.
+   * Runs `work` between two writes: all that it reads from the store, and what it asks the queues
+   * without a pause after reading, is of one moment. Without it a delivery can be read as it was
+   * before a write, and be gone from its queue after it. `work` must not wait for a write.
    */
   betweenWrites<A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> {
     return Semaphore.withPermit(this.#writing, work)
@@ -260,7 +271,9 @@ export class DeliveryWriter {
     return this.#pending
   }
 
-  /** Calls `listener` after each flush with the deliveries that are in the store as they are now. */
+  /**
+   * Calls `listener` after each flush with the deliveries that are in the store as they are now.
+   */
   onWritten(listener: (deliveries: ReadonlyArray<Delivery>) => void): void {
     this.#listeners.push(listener)
   }
@@ -312,8 +325,9 @@ export class DeliveryWriter {
   }
 
   /**
-   * Every record up to this one is expanded. It is written with the next flush; alone only now and then, since
-   * expanding once more what made no deliveries does no harm, unless `atOnce`: it would do something twice.
+   * Every record up to this one is expanded. It is written with the next flush; alone only now and
+   * then, since expanding once more what made no deliveries does no harm, unless `atOnce`: it would
+   * do something twice.
    */
   passed(sequence: number, atOnce: boolean): void {
     this.#cursor = sequence
@@ -347,7 +361,9 @@ export class DeliveryWriter {
     this.#roomListeners.push(listener)
   }
 
-  /** Ends when nothing will be written any more: the storage is broken, or another server has it. */
+  /**
+   * Ends when nothing will be written any more: the storage is broken, or another server has it.
+   */
   readonly ended: Effect.Effect<void> = Effect.suspend(() => this.#ended.await)
 
   /** Ends when everything is on disk, without waiting for the interval. */
@@ -372,7 +388,9 @@ export class DeliveryWriter {
     return this.#nextFlush.await
   }
 
-  /** Flushes until the scope closes. A crash loses unwritten deliveries together with the cursor. */
+  /**
+   * Flushes until the scope closes. A crash loses unwritten deliveries together with the cursor.
+   */
   readonly run: Effect.Effect<void, never, Scope.Scope> = Effect.gen({ self: this }, function* () {
     const interval = this.#options.flushIntervalMs ?? limits.webhookFlushIntervalMs
     while (true) {
@@ -380,7 +398,8 @@ export class DeliveryWriter {
       else yield* Effect.timeoutOption(this.#changed.await, limits.webhookDeferMs)
       if (!this.#pressing.isOpen()) yield* Effect.timeoutOption(this.#pressing.await, interval)
       this.#busy = true
-      // The outbox may be in the middle of a record: its other deliveries and the cursor belong to the same write.
+      // The outbox may be in the middle of a record: its other deliveries and the cursor belong to
+      // the same write.
       yield* Effect.yieldNow
       yield* this.betweenWrites(this.#flush)
       this.#busy = false
@@ -438,7 +457,10 @@ export class DeliveryWriter {
     return write
   }
 
-  /** Adds the entries of all deliveries, and counts the deliveries in both the current and the written numbers. */
+  /**
+   * Adds the entries of all deliveries, and counts the deliveries in both the current and the
+   * written numbers.
+   */
   readonly #addDeliveries = Effect.fnUntraced({ self: this }, function* (write: Write) {
     const { entries, groups } = write
     for (const [endpoint, deliveries] of groups) {

@@ -1,12 +1,13 @@
 /**
- * The succeeded deliveries, most of the log by far, in blocks: one value of the store holds many, so writing and
- * pruning each costs little.
+ * The succeeded deliveries, most of the log by far, in blocks: one value of the store holds many,
+ * so writing and pruning each costs little.
  *
- * A block's key is that of its first delivery, in journal order. A block stays within its window of `webhookBlockMax`
- * records. Blocks of one window may overlap, since deliveries do not end in order, so a reader reads whole windows.
+ * A block's key is that of its first delivery, in journal order. A block stays within its window of
+ * `webhookBlockMax` records. Blocks of one window may overlap, since deliveries do not end in
+ * order, so a reader reads whole windows.
  *
- * A block is never appended to. Removing deliveries replaces it by a block of the others, under the key of the first of
- * them. No delivery is in two blocks, so two blocks never share a key.
+ * A block is never appended to. Removing deliveries replaces it by a block of the others, under the
+ * key of the first of them. No delivery is in two blocks, so two blocks never share a key.
  */
 import { Effect, Stream } from "effect"
 import type { MessageKind } from "../../domain/message/MessageKind.ts"
