@@ -1,6 +1,6 @@
 /**
- * Consecutive entries of a table, in memory that each block reuses. For reads of a million entries:
- * two buffers and an array per entry would cost several times the read itself.
+ * Consecutive entries of a table, in memory that the block reuses. It serves reads of a million
+ * entries: two buffers and an array per entry would cost several times the read.
  *
  * One buffer holds all keys, another all values, so that one CRC checks all values
  * (`SealedValue.ts`).
@@ -9,16 +9,19 @@ import { limits } from "../Limits.ts"
 import { dataViewOf, keyBytesMax } from "./Keys.ts"
 import { type Entry, tables } from "./tables.ts"
 
-/** At first. The buffers grow to what is read: a database with few entries needs little memory. */
+/**
+ * The first sizes. The buffers grow with the entries, so a database with few entries needs little
+ * memory.
+ */
 const keyBytes = 4 * 1024
 const valueBytes = 16 * 1024
 
-/** With values of this size the block is full. */
+/** A block with this many bytes of values is full. */
 const valueBytesMax = 1024 * 1024
 
 /**
- * A whole value and these four bytes (little-endian) bring the CRC-32 back to its initial state. So
- * any number of whole values, each followed by them, have CRC 0.
+ * After an intact value, these four bytes (little-endian) bring the CRC-32 back to its initial
+ * state. So the CRC of any number of intact values, each followed by the separator, is 0.
  */
 const separator = 0x4c9dd581
 const separatorBytes = 4
@@ -28,7 +31,7 @@ export class EntryBlock {
   count = 0
   keys: Buffer = Buffer.allocUnsafeSlow(keyBytes)
   values: Buffer = Buffer.allocUnsafeSlow(valueBytes)
-  /** Over the memory of `values`. */
+  /** A view over the memory of `values`. */
   valuesView = dataViewOf(this.values)
   readonly #keyEnds = new Uint32Array(limits.readChunkEntriesMax)
   readonly #valueEnds = new Uint32Array(limits.readChunkEntriesMax)
@@ -48,18 +51,18 @@ export class EntryBlock {
     return this.count === limits.readChunkEntriesMax || this.#valueAt >= valueBytesMax
   }
 
-  /** Begins an entry whose key stands in `source` from `start` to `end`; its value follows. */
+  /** Begins an entry: its key is in `source` from `start` to `end`. `addValue` must follow. */
   addKey(source: Uint8Array, start: number, end: number): void {
     const size = end - start
     if (this.#keyAt + size > this.keys.length) this.keys = grown(this.keys, this.#keyAt + size)
     const { keys } = this
-    // A view to copy from would cost more than the copy of so few bytes.
+    // For so few bytes, creating a view would cost more than this loop.
     for (let at = this.#keyAt, from = start; from < end; at++, from++) keys[at] = source[from]!
     this.#keyAt += size
     this.#keyEnds[this.count] = this.#keyAt
   }
 
-  /** Ends it with the first `size` bytes of `source`. */
+  /** Ends the entry: its value is the first `size` bytes of `source`. */
   addValue(source: Buffer, size: number): void {
     const needed = this.#valueAt + size + separatorBytes
     if (needed > this.values.length) {
@@ -91,17 +94,17 @@ export class EntryBlock {
     return this.#valueEnds[n]!
   }
 
-  /** The key of entry `n`, as a view that is good until the next `clear`. */
+  /** The key of entry `n`, as a view that is valid until the next `clear`. */
   key(n: number): Buffer {
     return this.keys.subarray(this.keyStart(n), this.keyEnd(n))
   }
 
-  /** The value of entry `n`, as such a view. */
+  /** The value of entry `n`, as a view that is valid until the next `clear`. */
   value(n: number): Buffer {
     return this.values.subarray(this.valueStart(n), this.valueEnd(n))
   }
 
-  /** All values, with a separator after each, as such a view. */
+  /** All values with a separator after each, as a view that is valid until the next `clear`. */
   get separated(): Buffer {
     return this.values.subarray(0, this.#valueAt)
   }
@@ -114,10 +117,10 @@ const grown = (bytes: Buffer, needed: number): Buffer => {
 }
 
 /*
- * The entries of one transaction, packed one behind the other into memory that a thread can share.
- * An entry is copied when it is added, so that its key and value die young: tens of thousands of
- * small buffers that live until their transaction is written would be copied by each garbage
- * collection in between. Loads nothing of Effect.
+ * The entries of one transaction, packed into memory that threads can share. `add` copies an entry,
+ * so that its key and value are garbage at once. Tens of thousands of small buffers that live until
+ * their transaction is written would be copied by each garbage collection until then. Does not load
+ * Effect.
  *
  *     offset 0  table      uint8, its place in `tables`
  *            1  flags      uint8; 1: there is a value; 2: `replaces` is known; 4: and it is `null`
@@ -136,7 +139,7 @@ const replacesNothing = 4
 
 const numberOfTable = new Map<string, number>(tables.map((table, number) => [table, number]))
 
-/** The part that goes to another thread. */
+/** The message for another thread. */
 export interface SharedSlice {
   readonly memory: SharedArrayBuffer
   readonly used: number
@@ -153,7 +156,7 @@ export class EntrySlice implements Iterable<Entry> {
     this.#bytes = Buffer.from(memory)
   }
 
-  /** All of `entries`; throws as `add` does. */
+  /** A slice of all `entries`. Throws as `add` does. */
   static of(entries: Iterable<Entry>): EntrySlice {
     if (entries instanceof EntrySlice) return entries
     const slice = new EntrySlice()
@@ -161,7 +164,7 @@ export class EntrySlice implements Iterable<Entry> {
     return slice
   }
 
-  /** Those that another thread has packed. */
+  /** The slice that another thread packed. */
   static from({ count, memory, used }: SharedSlice): EntrySlice {
     const slice = new EntrySlice(memory)
     slice.#used = used
@@ -174,12 +177,12 @@ export class EntrySlice implements Iterable<Entry> {
     return this.#count
   }
 
-  /** The bytes of all keys and values, with their heads. */
+  /** The bytes of all entries, including their heads. */
   get bytes(): number {
     return this.#used
   }
 
-  /** Good until the next call of `add` or `clear`. */
+  /** Valid until the next call of `add` or `clear`. */
   get shared(): SharedSlice {
     return {
       memory: this.#bytes.buffer as unknown as SharedArrayBuffer,
@@ -188,7 +191,7 @@ export class EntrySlice implements Iterable<Entry> {
     }
   }
 
-  /** Copies the entry. Throws a RangeError for a key that LMDB does not take. */
+  /** Copies the entry. Throws a RangeError for a key that LMDB does not accept. */
   add({ key, replaces, table, value }: Entry): void {
     if (key.length === 0 || key.length > keyBytesMax) {
       throw new RangeError(`a key of ${key.length} bytes in table ${table}`)
@@ -219,7 +222,7 @@ export class EntrySlice implements Iterable<Entry> {
     this.#bytes = larger
   }
 
-  /** Makes it empty; the memory is used again, unless it has grown beyond two full slices. */
+  /** Empties the slice. The memory is reused, unless it has grown beyond two full slices. */
   clear(): void {
     this.#used = 0
     this.#count = 0

@@ -18,7 +18,7 @@ export interface KeyRange {
   readonly until: Uint8Array
 }
 
-/** LMDB's limit with 4-KiB pages. */
+/** The limit of LMDB with pages of 4 KiB. */
 export const keyBytesMax = 1_978
 
 const stringTag = 1
@@ -63,7 +63,10 @@ const writeNumber = (value: number, at: number): number => {
   return at + numberBytes
 }
 
-/** A number from 0 to 2^32 - 1; Buffer's own checks would cost more than the rest of a key. */
+/**
+ * Writes a number from 0 to 2^32 - 1. The checks of Buffer's methods would cost more than the rest
+ * of a key.
+ */
 const writeWord = (value: number, at: number): void => {
   scratch[at] = value >>> 24
   scratch[at + 1] = value >>> 16
@@ -72,7 +75,7 @@ const writeWord = (value: number, at: number): void => {
 }
 
 const writeString = (value: string, at: number): number => {
-  // An escape takes two bytes for one, another UTF-16 unit up to three.
+  // An escaped character takes two bytes, any other UTF-16 unit at most three.
   reserve(at + 2 + 3 * value.length)
   scratch[at] = stringTag
   const start = at + 1
@@ -106,22 +109,20 @@ export const isNumberAt = (key: Uint8Array, at: number): boolean => key[at] === 
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** A view of the same memory. */
+/** A view over the memory of these bytes. */
 export const dataViewOf = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
   new DataView(buffer, byteOffset, byteLength)
 
 /**
- * Where the UTF-8 of a key's last part begins, a string without U+0000 and U+0001 that follows the
- * parts of `prefix`.
+ * Where the UTF-8 of the last part of a key begins, if that part is a string without U+0000 and
+ * U+0001 and follows the parts of `prefix`.
  */
 export const lastTextStart = (prefix: Uint8Array): number => prefix.length + 1
 
-/** Where it ends, in a key that ends at `keyEnd`. */
+/** Where the UTF-8 of such a last part ends, in a key that ends at `keyEnd`. */
 export const lastTextEnd = (keyEnd: number): number => keyEnd - 1
 
-/**
- * Whether the key that stands in `bytes` from `start` to `end` begins with the bytes of `prefix`.
- */
+/** Whether the key in `bytes` from `start` to `end` begins with `prefix`. */
 export const hasPrefix = (
   prefix: Uint8Array,
   bytes: Uint8Array,
@@ -135,7 +136,7 @@ export const hasPrefix = (
   return true
 }
 
-/** The parts of a key that `compositeKey` made. Throws a RangeError for other bytes. */
+/** The parts of a key that `compositeKey` built. Throws a RangeError for other bytes. */
 export const keyParts = (key: Uint8Array): ReadonlyArray<KeyPart> => {
   const bytes = asBuffer(key)
   const parts: Array<KeyPart> = []
@@ -155,13 +156,13 @@ export const keyParts = (key: Uint8Array): ReadonlyArray<KeyPart> => {
   return parts
 }
 
-/** The range of all keys that begin with `prefix`; with an empty prefix, of all composite keys. */
+/** The range of all keys that begin with `prefix`; all composite keys if `prefix` is empty. */
 export const rangeOf = (prefix: Uint8Array): KeyRange => ({
   from: prefix,
   until: successor(prefix),
 })
 
-/** The first key after all that begin with `prefix`. */
+/** The first key after all keys that begin with `prefix`. */
 export const successor = (prefix: Uint8Array): Uint8Array => {
   let length = prefix.length
   while (length > 0 && prefix[length - 1] === 0xff) length--

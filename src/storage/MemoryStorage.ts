@@ -1,9 +1,9 @@
 /**
  * Storage in memory, for tests and benches: the contract of the durable storage without a disk. A
- * `MemoryState` holds the data, so a second service over the same state simulates a restart.
+ * `MemoryState` holds the data: a second service over the same state simulates a restart.
  *
  * Input is copied. A batch becomes visible when `onAppend` succeeds, as after a flush. A write
- * fails whose `replaces` does not match the stored value.
+ * fails if the `replaces` of an entry does not match the stored value.
  */
 import { Array as Arr, Effect, Exit, Layer, Stream } from "effect"
 import { EntryBlock } from "./EntryBlock.ts"
@@ -26,20 +26,20 @@ import {
 const chunkLength = 1_000
 
 export interface MemoryStorageOptions {
-  /** The data; empty by default. */
+  /** The data; absent: empty. */
   readonly state?: MemoryState
   /** Stands in for the disk: success makes the batch durable, failure discards it. */
   readonly onAppend?: (batch: JournalBatch) => Effect.Effect<void, StorageError>
 }
 
-/** Keys as Latin-1 strings compare in byte order. */
+/** Latin-1 strings compare in the byte order of the keys. */
 const textOf = (key: Uint8Array): string =>
   Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString("latin1")
 const bytesOf = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "latin1"))
 
 class MemoryTable {
   readonly #values = new Map<string, Uint8Array>()
-  /** Sorted when last read; `undefined` once keys have come or gone. */
+  /** The keys, sorted when they were last read; `undefined` after a key was added or removed. */
   #order: Array<string> | undefined
 
   get(key: Uint8Array): Uint8Array | undefined {
@@ -81,7 +81,7 @@ class MemoryTable {
 /** The data that survives a restart. */
 export class MemoryState {
   readonly #tables = new Map<Table, MemoryTable>()
-  /** Consecutive, the first of them `firstSequence`. */
+  /** Consecutive records, beginning with `firstSequence`. */
   records: Array<StoredRecord> = []
   firstSequence = 1
 
@@ -99,7 +99,7 @@ export class MemoryState {
   }
 }
 
-/** The entries in blocks, all of them in the same memory. */
+/** The entries in blocks. All blocks use the same memory. */
 function* inBlocks(entries: ReadonlyArray<StoredEntry>): Generator<EntryBlock> {
   const block = new EntryBlock()
   for (const [key, value] of entries) {
@@ -165,7 +165,7 @@ const writeEntries = (state: MemoryState, iterable: Iterable<Entry>) =>
 
 const prune = (state: MemoryState, sequence: number) =>
   Effect.sync(() => {
-    // The newest record stays, as the newest segment does on a disk.
+    // The newest record stays, as the newest segment stays on a disk.
     const count = Math.min(sequence, state.lastSequence) - state.firstSequence
     if (count <= 0) return
     state.records = state.records.slice(count)

@@ -1,11 +1,11 @@
 /**
  * The form of every stored value, since LMDB has no checksums: one byte of format version, body,
- * CRC-32 (little-endian) of version and body. A bit that flips on the disk gives an error, never a
- * wrong balance. Version 2 is version 1 with a packed body (`SealedValue.ts`). Loads nothing of
- * Effect, so that a scan process starts fast.
+ * CRC-32 (little-endian) of version and body. A flipped bit on the disk gives an error, never a
+ * wrong balance. Version 2 is version 1 with a packed body (`pack`). Does not load Effect, so that
+ * a scan process starts fast.
  *
  * Cost of a write: one allocation, one copy of the body and one native CRC. The checksum comes
- * last, so the CRC of every whole value is the same number and a check allocates nothing.
+ * last, so every intact value has the same CRC and a check allocates nothing.
  */
 
 import { crc32 } from "node:zlib"
@@ -14,10 +14,9 @@ import type { EntryBlock } from "./EntryBlock.ts"
 import { asBuffer, keyParts } from "./Keys.ts"
 
 /*
- * A body in less space: a static dictionary and what stands before in the body are referred to
- * instead of repeated. For the texts of records, which are short and much alike. zlib and zstd make
- * them smaller still, but a call of either takes several times as long, mostly to begin. Loads
- * nothing of Effect.
+ * Packing: a body refers to a static dictionary and to its own earlier bytes instead of repeating
+ * them. The texts of records are short and similar. zlib and zstd would make them smaller, but a
+ * call of either takes several times as long, mostly for its setup.
  *
  *     offset 0  the bytes of the body, uint16, little-endian
  *            2  steps, as in LZ4's block format: a byte whose upper four bits are the number of literals and lower four
@@ -25,12 +24,12 @@ import { asBuffer, keyParts } from "./Keys.ts"
  *               the literals; how far back the copy begins, uint16; the rest of the second number. The last step ends
  *               after its literals.
  *
- * - The dictionary is part of the form: another one needs another version of values, since what is
- *   stored refers to it.
- * - `unpacked` bounds what it reads, writes and allocates, whatever its input:
- *   `packedBodyBytesMax`.
+ * - The dictionary is part of the format, since stored values refer to it: a new dictionary needs a
+ *   new format version.
+ * - `packedBodyBytesMax` bounds the bytes that `unpacked` reads, writes and allocates, for any
+ *   input.
  *
- * Cost: a search for each byte that is not copied, in one table of 2^11 places.
+ * Cost: one lookup in a table of 2^11 places for each byte that is not copied.
  */
 
 const copyMin = 4
@@ -68,7 +67,7 @@ const dictionary = Buffer.from(
   ].join(""),
 )
 
-/** The dictionary, and behind it a body. */
+/** The dictionary, followed by the body. */
 const window = Buffer.allocUnsafeSlow(dictionary.length + limits.packedBodyBytesMax)
 dictionary.copy(window)
 const start = dictionary.length
@@ -80,24 +79,21 @@ const hashAt = (at: number): number =>
   ) >>>
   (32 - tableBits)
 
-/**
- * By hash of four bytes, the place after the first of them in the window, where they stood last; 0:
- * nowhere.
- */
+/** By hash of four bytes: one more than their last position in the window; 0 if they have none. */
 const places = new Uint16Array(1 << tableBits)
 const placesOfDictionary = new Uint16Array(1 << tableBits)
 for (let at = 0; at + copyMin <= start; at++) placesOfDictionary[hashAt(at)] = at + 1
 
 /**
- * Packs into `target` at `offset`; answers where it ends, or -1 if it would take as many bytes as
- * the body or more.
+ * Packs `body` into `target` at `offset`. Returns the end of the packed bytes, or -1 if they would
+ * not be shorter than the body.
  */
 export const pack = (body: Uint8Array, target: Uint8Array, offset: number): number => {
   if (body.length > limits.packedBodyBytesMax) return -1
   window.set(body, start)
   places.set(placesOfDictionary)
   const end = start + body.length
-  // A step takes at most 8 bytes beside its literals and one for each 255 bytes.
+  // Beside its literals, a step takes at most 8 bytes and one byte for each 255.
   const fullAt = offset + body.length - 16
   target[offset] = body.length & 0xff
   target[offset + 1] = body.length >>> 8
@@ -136,7 +132,7 @@ const areAlike = (one: number, other: number): boolean =>
   window[one + 2] === window[other + 2] &&
   window[one + 3] === window[other + 3]
 
-/** The numbers of a step, the second without its rest, which stands behind the distance. */
+/** Writes both numbers of a step. The rest of the second number follows after the distance. */
 const writeHead = (target: Uint8Array, out: number, count: number, more: number): number => {
   target[out] = (Math.min(count, nibbleMax) << 4) | Math.min(more, nibbleMax)
   return count < nibbleMax ? out + 1 : writeRest(target, out + 1, count - nibbleMax)
@@ -157,7 +153,7 @@ const writeLiterals = (target: Uint8Array, out: number, from: number, until: num
   return at
 }
 
-/** The body, or `undefined` for bytes that `pack` has not made. */
+/** The unpacked body; `undefined` for bytes that `pack` did not write. */
 export const unpacked = (packed: Uint8Array): Buffer | undefined => {
   if (packed.length < headBytes) return undefined
   const size = packed[0]! | (packed[1]! << 8)
@@ -165,7 +161,7 @@ export const unpacked = (packed: Uint8Array): Buffer | undefined => {
   const end = start + size
   let at = start
   let next = headBytes
-  /** A number whose first part is `nibble`; out of range if the bytes end before it does. */
+  /** Reads the number that begins with `nibble`; infinite if the bytes end within it. */
   const numberFrom = (nibble: number): number => {
     let number = nibble
     if (nibble < nibbleMax) return number
@@ -186,7 +182,7 @@ export const unpacked = (packed: Uint8Array): Buffer | undefined => {
     next += 2
     const copied = copyMin + numberFrom(head & nibbleMax)
     if (back === 0 || back > at || copied > end - at) return undefined
-    // Byte for byte: a copy may run into itself.
+    // Copies byte by byte, since source and target may overlap.
     for (let from = at - back, n = 0; n < copied; n++) window[at++] = window[from++]!
   }
   return at === end ? Buffer.from(window.subarray(start, end)) : undefined
@@ -195,7 +191,7 @@ export const unpacked = (packed: Uint8Array): Buffer | undefined => {
 const formatVersion = 1
 const packedVersion = 2
 const checksumBytes = 4
-/** The CRC-32 of any bytes followed by their own CRC-32. */
+/** The CRC-32 of any bytes that end with their own CRC-32. */
 const residue = 0x2144df1c
 
 /** Where the body begins in a stored value. */
@@ -210,7 +206,7 @@ export const encodeValue = (body: Uint8Array | string): Uint8Array => {
 }
 
 /**
- * Memory for the stored form of a body of `bodyBytes`: the caller writes the body at `valueBodyAt`,
+ * Memory for the stored form of a body of `bodyBytes`. The caller writes the body at `valueBodyAt`,
  * then calls `sealValue`.
  */
 export const valueFor = (bodyBytes: number): Buffer =>
@@ -226,7 +222,7 @@ const sealAs = (version: number, value: Buffer): Uint8Array => {
   return value
 }
 
-/** A stored value with its body packed; itself where that would not make it shorter. */
+/** The stored value with a packed body; `value` itself if packing does not make it shorter. */
 export const packedValue = (value: Uint8Array): Uint8Array => {
   if (value[0] !== formatVersion) return value
   const packed = Buffer.allocUnsafe(value.length)
@@ -240,7 +236,7 @@ export const checksumOf = (bytes: Uint8Array, end: number = bytes.length): numbe
   bytes[end - 4]! | (bytes[end - 3]! << 8) | (bytes[end - 2]! << 16) | (bytes[end - 1]! << 24)
 
 /**
- * Whether a stored value has this format and a right checksum: then its body can be read in place.
+ * Whether a stored value has version 1 and a right checksum: then its body can be read in place.
  */
 export const isWhole = (value: Buffer): boolean =>
   value[0] === formatVersion && value.length >= valueBodyAt + checksumBytes && hasChecksum(value)
@@ -249,9 +245,9 @@ export const isWhole = (value: Buffer): boolean =>
 export const hasChecksum = (value: Buffer): boolean => crc32(value) === residue
 
 /**
- * The first entry of a block whose value is damaged; -1 if none is. One CRC over all values is as
- * reliable as one per value: damage changes it, and whole values after the damage cannot change it
- * back.
+ * The index of the first damaged value of a block; -1 if all are intact. One CRC over all values is
+ * as reliable as one per value: damage changes the CRC, and intact values after the damage cannot
+ * change it back.
  */
 export const firstDamaged = (block: EntryBlock): number => {
   const areWhole = crc32(block.separated) === 0
@@ -269,12 +265,13 @@ export const firstDamaged = (block: EntryBlock): number => {
 /** Where the body ends in a stored value that ends at `valueEnd`. */
 export const wholeBodyEnd = (valueEnd: number): number => valueEnd - checksumBytes
 
-/** The body of a stored value that `isWhole`, as a view of it. */
+/** The body of a stored value for which `isWhole` is true, as a view. */
 export const wholeBody = (value: Buffer): Buffer =>
   value.subarray(valueBodyAt, wholeBodyEnd(value.length))
 
 /**
- * By format version, how to convert a body to the current form; `undefined`: that cannot be done.
+ * By format version: how to convert a body to the current form. A reader returns `undefined` for
+ * damaged bytes.
  */
 const readers: { readonly [format: number]: (body: Buffer) => Buffer | undefined } = {
   [formatVersion]: (body) => body,
@@ -282,7 +279,7 @@ const readers: { readonly [format: number]: (body: Buffer) => Buffer | undefined
 }
 
 /**
- * The body of a stored value, as a view where it is not packed, or the fault as a predicate ("is
+ * The body of a stored value (a view if it is not packed), or its fault as a predicate ("is
  * damaged").
  */
 export const openValue = (value: Uint8Array): Uint8Array | string => {

@@ -1,9 +1,9 @@
 /**
- * The interface between engine and disk: five verbs. Only the journal (append, read, prune) is on
- * the path of a write; snapshot entries follow behind it and can be rebuilt from it.
+ * The interface between engine and disk. Only the journal (append, read, prune) is on the path of a
+ * write. Snapshot entries are written later and can be rebuilt from the journal.
  *
- * `DurableStorage` (segment files and LMDB) and `MemoryStorage` pass one contract test
- * (`test/storage/contract.ts`), also under the tests' `FaultyStorage`, which makes either fail on
+ * `DurableStorage` (segment files and LMDB) and `MemoryStorage` pass the same contract test
+ * (`test/storage/contract.ts`). The tests also wrap them in `FaultyStorage`, which fails calls on
  * demand.
  */
 import { Cause, Context, Data, type Effect, type Stream } from "effect"
@@ -57,22 +57,23 @@ export class Fenced extends Data.TaggedError("Fenced")<{ readonly operation: str
 export type StorageError = Unavailable | Broken
 
 /**
- * Stored bytes differ from the written ones; the message names them. As the cause of a `Broken`, a
- * restart does not help.
+ * Stored bytes differ from the written bytes; the message names the place. If it is the cause of a
+ * `Broken`, a restart does not help.
  */
 export class Damaged extends Error {}
 
-/** The same of a store on another machine: the local files may be whole. */
+/** Damage in a store on another machine: the local files may be intact. */
 export class DamagedElsewhere extends Damaged {}
 
-/** Whether bytes of this machine differ from the written ones. */
+/** Whether stored bytes on this machine are damaged. */
 export const isDamagedHere = (error: unknown): error is Broken & { readonly cause: Damaged } =>
   error instanceof Broken &&
   error.cause instanceof Damaged &&
   !(error.cause instanceof DamagedElsewhere)
 
 /**
- * Data of a newer Laurel; the message names them. As the cause of a `Broken`, nothing was changed.
+ * A newer Laurel wrote the data; the message names the place. If it is the cause of a `Broken`,
+ * nothing was changed.
  */
 export class Newer extends Error {}
 
@@ -80,10 +81,10 @@ export class Newer extends Error {}
 export const toBroken = (operation: string, error: unknown): Broken =>
   error instanceof Broken ? error : new Broken({ operation, cause: error })
 
-/** A bug: code threw `cause`. Acknowledged writes are on disk. */
+/** A bug: code threw `cause`. Acknowledged writes are on the disk. */
 export class Defect extends Error {}
 
-/** The cause that ended `operation` as a `Broken`; a throw becomes a `Defect`. */
+/** Turns the cause that ended `operation` into a `Broken`; a thrown error becomes a `Defect`. */
 export const brokenBy = (operation: string, cause: Cause.Cause<unknown>): Broken => {
   const error = Cause.squash(cause)
   if (Cause.hasFails(cause)) return toBroken(operation, error)
@@ -91,9 +92,9 @@ export const brokenBy = (operation: string, cause: Cause.Cause<unknown>): Broken
 }
 
 /**
- * Consecutive records, `firstSequence` the number of the first. `frames` holds `count` frames, each
- * a 32-bit little-endian length and that many bytes. The caller must not change the memory until
- * the append ends.
+ * Consecutive records; `firstSequence` is the sequence of the first. `frames` holds `count` frames:
+ * each is a 32-bit little-endian length and that many bytes. The caller must not change the memory
+ * until the append ends.
  */
 export interface JournalBatch {
   readonly firstSequence: number
@@ -106,12 +107,12 @@ export interface StoredRecord {
   readonly body: Uint8Array
 }
 
-/** A range of keys of a table, read forwards and to its end. */
+/** A range of keys of a table, read forwards to its end. */
 export interface BlockRange extends KeyRange {
   readonly table: Table
 }
 
-/** A range that is read backwards, from before `until`, when `reverse`. */
+/** A range with a limit. With `reverse` it is read backwards, from the last key before `until`. */
 export interface Range extends BlockRange {
   readonly reverse?: boolean
   readonly limit?: number
@@ -124,34 +125,42 @@ export class Storage extends Context.Service<
   {
     /** The sequence of the last record found when the storage was opened, 0 for none. */
     readonly lastSequence: number
-    /** The sequence of the oldest record kept; without records, of the next one. */
+    /** The sequence of the oldest record that is kept; without records, the next sequence. */
     readonly firstSequence: Effect.Effect<number>
-    /** Appends a batch; succeeds after the flush. One at a time, without gaps. */
+    /**
+     * Appends a batch; succeeds after the flush. The caller appends one batch at a time, without
+     * gaps.
+     */
     readonly append: (batch: JournalBatch) => Effect.Effect<void, StorageError | Fenced>
     /**
-     * The durable records from `sequence` on, in order, up to the last one at the time of the call.
+     * The durable records from `sequence` on, in order, up to the last record at the time of the
+     * call.
      */
     readonly readRecords: (
       sequence: number,
     ) => Stream.Stream<ReadonlyArray<StoredRecord>, StorageError>
-    /** Writes all entries or none, durably. An `EntrySlice` is written without another copy. */
+    /** Writes all entries or none, durably. An `EntrySlice` is not copied again. */
     readonly writeEntries: (entries: Iterable<Entry>) => Effect.Effect<void, StorageError>
     /**
-     * The value of one key, as it is when this is called: an effect that is run again must call
-     * again. The caller may keep the value. Where nothing is waited for, what is returned is the
-     * exit itself.
+     * The value of one key at the time of the call; running the returned effect again does not read
+     * again. The caller may keep the value. If nothing has to be waited for, the function returns
+     * an `Exit`.
      */
     readonly readEntry: (
       table: Table,
       key: Uint8Array,
     ) => Effect.Effect<Uint8Array | undefined, Broken>
-    /** The entries of a range, in chunks that each hold the event loop briefly. */
+    /** The entries of a range, in chunks: each chunk holds the event loop briefly. */
     readonly readEntries: (range: Range) => Stream.Stream<ReadonlyArray<StoredEntry>, Broken>
-    /** The same in byte order, for whole tables: a block is valid until the next request. */
+    /**
+     * The entries of a range in byte order, for whole tables. A block is valid until the next is
+     * requested.
+     */
     readonly readBlocks: (range: BlockRange) => Stream.Stream<EntryBlock, Broken>
     /**
-     * Removes journal segments that hold only records below `sequence`. A newest segment that has a
-     * record up to `closeThrough` takes no more, so that a later prune can remove it too.
+     * Removes journal segments that hold only records below `sequence`. If the newest segment has a
+     * record up to `closeThrough`, it takes no more records, so that a later prune can remove it
+     * too.
      */
     readonly prune: (sequence: number, closeThrough?: number) => Effect.Effect<void, StorageError>
   }

@@ -1,4 +1,4 @@
-/** Decodes stored values (`SealedValue.ts`) in effects: a damaged value fails the operation. */
+/** Decodes stored values (`SealedValue.ts`) as effects: a damaged value fails the operation. */
 import { Effect } from "effect"
 import { openValue, valueFault } from "./SealedValue.ts"
 import { Broken, Damaged, type Table } from "./Storage.ts"
@@ -20,7 +20,7 @@ export const decodeValue = (value: Uint8Array, place: Place): Effect.Effect<Uint
   return typeof body === "string" ? brokenValue(place, body) : Effect.succeed(body)
 }
 
-/** Fails with a fault that `openValue` found. */
+/** Fails with the fault that `openValue` returned. */
 export const brokenValue = (place: Place, words: string): Effect.Effect<never, Broken> =>
   Effect.fail(
     new Broken({

@@ -1,12 +1,12 @@
 import { Effect, Exit } from "effect"
 
-/** The exit that an effect is; `undefined`: it has to be run. */
+/** Returns `effect` if it is already an `Exit`; `undefined` if it has to run. */
 export const exitOf = <A, E>(effect: Effect.Effect<A, E>): Exit.Exit<A, E> | undefined =>
   Exit.isExit(effect) ? (effect as Exit.Exit<A, E>) : undefined
 
 /**
- * Goes on with the value of `effect`: at once where it is there, so that what `next` returns needs
- * no fiber either.
+ * Calls `next` with the value of `effect`: at once if the value is already there, so that no fiber
+ * is needed.
  */
 export const continueWith = <A, E, B, E2>(
   effect: Effect.Effect<A, E>,

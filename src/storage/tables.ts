@@ -1,4 +1,4 @@
-/** The tables of entries, and the form of an entry. Loads nothing of Effect. */
+/** The tables of entries, and the form of an entry. Does not load Effect. */
 /**
  * The tables of the snapshot: `meta` the watermark and settings · `actors` the state of each
  * project actor and the directory · `users` each user's state · `history` pages of records by
@@ -6,7 +6,8 @@
  * `idempotency` kept replies · `batches` the users of a kept batch reply · `expiry` expiry times of
  * replies · `boards` closed windows of leaderboards. Beside the snapshot: `outbox` the cursor of
  * webhooks and their pending jobs · `endpoints` counts of each webhook · `deliveries` by webhook,
- * status and message · `due` pending deliveries by time · `attempts` all but the last.
+ * status and message · `due` pending deliveries by time · `attempts` the attempts before the last
+ * one.
  */
 export const tables = [
   "meta",
@@ -27,8 +28,8 @@ export const tables = [
 export type Table = (typeof tables)[number]
 
 /**
- * Those of webhooks, which no journal repeats; `endpoints` has the counts of `deliveries`, and
- * follows it.
+ * The tables of webhooks, which the journal does not repeat. `endpoints` counts the rows of
+ * `deliveries`, so it comes after that table.
  */
 export const webhookTables = [
   "deliveries",
@@ -39,9 +40,9 @@ export const webhookTables = [
 ] as const satisfies ReadonlyArray<Table>
 
 /**
- * `value: null` removes the key. `replaces` saves a look-up: the checksum (`checksumOf`) of the
- * stored value that the entry replaces, `null` where none is stored; no other entry of the batch
- * then has the key.
+ * `value: null` removes the key. `replaces` saves a lookup: it is the checksum (`checksumOf`) of
+ * the stored value that the entry replaces, or `null` if no value is stored. Then no other entry of
+ * the batch may have the key.
  */
 export interface Entry {
   readonly table: Table

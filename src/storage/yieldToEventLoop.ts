@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type MarkedCause, markTurn } from "../metrics/LongTurns.ts"
 
-/** Lets the event loop serve sockets, disks and timers once, then calls `begin` and continues. */
+/** Lets the event loop run sockets, disks and timers once, then calls `begin` and continues. */
 export const nextTurn = (begin: () => void): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const immediate = setImmediate(() => {
@@ -13,6 +13,8 @@ export const nextTurn = (begin: () => void): Effect.Effect<void> =>
 
 export const yieldToEventLoop: Effect.Effect<void> = nextTurn(() => {})
 
-/** The same for background work, whose next turn has a name among the long turns. */
+/**
+ * `yieldToEventLoop` for background work: the metric of long turns names the next turn by `cause`.
+ */
 export const nextTurnOf = (cause: MarkedCause): Effect.Effect<void> =>
   nextTurn(() => markTurn(cause))

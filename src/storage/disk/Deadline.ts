@@ -1,7 +1,7 @@
 /**
  * A write that has reached the disk cannot be undone, so it completes even if its caller is
- * interrupted. A write that does not end within `commitDeadlineMs` has an unknown outcome. Only
- * time in which the process ran counts: after a standstill the disk's answer may already be
+ * interrupted. A write that does not end within `commitDeadlineMs` has an unknown outcome. Only the
+ * time in which the process runs counts: after a suspension the answer of the disk may already be
  * waiting.
  */
 import { Clock, Effect, Fiber } from "effect"
@@ -9,18 +9,18 @@ import { limits } from "../../Limits.ts"
 import { Broken, type StorageError } from "../Storage.ts"
 
 /*
- * Timeouts that count only time in which this process ran. While a virtual machine is suspended or
- * a signal has stopped the process, disk and clock continue; on resume, timers fire before waiting
- * answers are read, and a plain timeout would blame the other side.
+ * Timeouts that count only the time in which this process runs. While a virtual machine is
+ * suspended or a signal has stopped the process, the disk and the clock continue. After the
+ * resumption, timers fire before waiting answers are read, so a plain timeout would expire although
+ * the answer is there.
  *
  * Time is counted in steps of `runningStepMs`. A step that took at least twice as long includes a
- * standstill and counts as nothing, so a pending call gets at least one full step after a
- * standstill.
+ * suspension and is not counted. So a pending call gets at least one full step after a suspension.
  */
 
 /**
- * The result of `wait`, or `orElse` after `ms` milliseconds of running time. `wait` must do no work
- * of its own: it is interrupted and restarted after each step.
+ * The result of `wait`, or of `orElse` after `ms` milliseconds of running time. `wait` must only
+ * wait: it is interrupted and restarted after each step.
  */
 export const timeoutOfRunning = <A, E, B, F>(
   wait: Effect.Effect<A, E>,
@@ -44,8 +44,8 @@ export const timeoutOfRunning = <A, E, B, F>(
   })
 
 /**
- * Runs `write` detached. Past the deadline, calls `onExpired` and fails with `Broken`; an
- * uninterruptible caller waits no longer either.
+ * Runs `write` detached. After the deadline, calls `onExpired` and fails with `Broken`, also if the
+ * caller is uninterruptible.
  */
 export const withDeadline = <A>(
   operation: string,
@@ -63,7 +63,7 @@ export const withDeadline = <A>(
       }),
   )
 
-/** Milliseconds of a clock that only goes forward. */
+/** Milliseconds of a monotonic clock. */
 export const monotonicMs: Effect.Effect<number> = Effect.map(
   Clock.monotonicTimeNanos,
   (nanos) => Number(nanos) / 1e6,

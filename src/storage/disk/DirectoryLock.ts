@@ -20,7 +20,7 @@ const hasErrorCode = (error: unknown, code: number): boolean =>
 const failure = (directory: string, cause: unknown): Broken => {
   const taken = hasErrorCode(cause, busy)
   const words = taken
-    ? `The data directory ${directory} is in use by another process. Stop that one first, or choose another directory.`
+    ? `The data directory ${directory} is in use by another process. Stop that process first, or choose another directory.`
     : `The data directory ${directory} cannot be locked: ${cause}`
   return new Broken({ operation: "lock", cause: new Error(words, { cause }) })
 }

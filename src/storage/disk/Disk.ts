@@ -1,14 +1,14 @@
 /**
- * The disk calls of the journal. `NodeDisk` is the real disk; the tests' simulated disk tears,
- * drops and reorders unflushed writes, fails any call and fills up.
+ * The disk calls of the journal. `NodeDisk` is the real disk. The simulated disk of the tests
+ * tears, drops and reorders unflushed writes, fails any call and fills up.
  *
- * Only these make anything durable: `sync` the content of a file, so does each write of a file
- * opened `durable`; `syncFolder` the names in a folder.
+ * Only these calls make anything durable: `sync` the content of a file, each write to a file opened
+ * `durable` its own bytes, and `syncFolder` the names in a folder.
  */
 import path from "node:path"
 import { Data, Effect } from "effect"
 
-/** `code` is that of the operating system: `ENOSPC`, `EIO`… */
+/** `code` is the error code of the operating system, such as `ENOSPC` or `EIO`. */
 export class DiskError extends Data.TaggedError("DiskError")<{
   readonly operation: string
   readonly path: string
@@ -19,11 +19,11 @@ export class DiskError extends Data.TaggedError("DiskError")<{
   }
 }
 
-/** The disk, or this user's share of it, is full. */
+/** The disk, or the quota of this user, is full. */
 export const isFull = (error: DiskError): boolean =>
   error.code === "ENOSPC" || error.code === "EDQUOT"
 
-/** The file has no content that this version understands. */
+/** This version does not understand the content of the file. */
 export const isUnreadable = (error: DiskError): boolean => error.operation === "understand"
 
 export type OnDisk<A> = Effect.Effect<A, DiskError>
@@ -31,16 +31,19 @@ export type OnDisk<A> = Effect.Effect<A, DiskError>
 /** `create` empties an existing file. */
 export type OpenMode = "read" | "write" | "create"
 
-/** `durable`: each write ends when it is durable, as if a `sync` followed. */
+/** `durable`: a write ends when it is durable, as if a `sync` followed. */
 export interface OpenOptions {
   readonly durable?: boolean
 }
 
 export interface DiskFile {
   readonly path: string
-  /** Writes all pieces in order from `position`, if possible in one system call. */
+  /** Writes all pieces in order from `position` on, in one system call if possible. */
   readonly write: (position: number, pieces: ReadonlyArray<Uint8Array>) => OnDisk<void>
-  /** Fills `into` from `position` on; returns the bytes read, fewer only at the end of the file. */
+  /**
+   * Fills `into` with the bytes from `position` on. Returns the number of bytes read: less than the
+   * length of `into` only at the end of the file.
+   */
   readonly read: (position: number, into: Uint8Array) => OnDisk<number>
   /** Makes the content durable. */
   readonly sync: OnDisk<void>
@@ -51,14 +54,14 @@ export interface DiskFile {
 
 export interface Disk {
   readonly open: (path: string, mode: OpenMode, options?: OpenOptions) => OnDisk<DiskFile>
-  /** Renames a file or a folder; a file replaces the one that `to` named. */
+  /** Renames a file or a folder. A file replaces an existing file `to`. */
   readonly rename: (from: string, to: string) => OnDisk<void>
   readonly remove: (path: string) => OnDisk<void>
   /** Removes an empty folder. */
   readonly removeFolder: (path: string) => OnDisk<void>
-  /** The names in a folder, in no order; `ENOTDIR` when it is a file. */
+  /** The names in a folder, in no order. Fails with `ENOTDIR` for a file. */
   readonly list: (path: string) => OnDisk<ReadonlyArray<string>>
-  /** Makes a folder and its parents durably; does nothing if it exists. */
+  /** Makes a folder and its parents durably. Does nothing if the folder exists. */
   readonly makeFolder: (path: string) => OnDisk<void>
   /** Makes the names in a folder durable. */
   readonly syncFolder: (path: string) => OnDisk<void>
@@ -66,7 +69,7 @@ export interface Disk {
   readonly freeBytes: (path: string) => OnDisk<number>
 }
 
-/** Opens a file for `use` and closes it again. */
+/** Opens a file for `use`, and closes it afterwards. */
 export const withFile = <A, E>(
   disk: Disk,
   where: string,

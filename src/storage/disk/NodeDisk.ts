@@ -1,6 +1,6 @@
 /**
- * The real disk: `node:fs` with callbacks, since promises and file handles would make every commit
- * dearer.
+ * The real disk: `node:fs` with callbacks, since promises and file handles would make each commit
+ * more expensive.
  */
 import fs from "node:fs"
 import path from "node:path"
@@ -38,8 +38,8 @@ const { O_CREAT, O_DSYNC, O_RDONLY, O_RDWR, O_TRUNC } = fs.constants
 const flags = { read: O_RDONLY, write: O_RDWR, create: O_RDWR | O_CREAT | O_TRUNC } as const
 
 /**
- * On Linux a write with this flag does what `fdatasync` would do behind it; elsewhere it may
- * promise less.
+ * On Linux a write with this flag is as durable as a write and an `fdatasync`; elsewhere it may be
+ * less durable.
  */
 const durableFlag = process.platform === "linux" ? O_DSYNC : undefined
 
@@ -110,7 +110,7 @@ class NodeFile implements DiskFile {
   }
 }
 
-/** The pieces that a short write left. */
+/** The pieces that remain after a short write. */
 const after = (pieces: ReadonlyArray<Uint8Array>, written: number): ReadonlyArray<Uint8Array> => {
   let skip = written
   const rest: Array<Uint8Array> = []
@@ -169,8 +169,8 @@ const makeOneFolder = (folder: string): OnDisk<boolean> =>
   )
 
 /**
- * Not Node's recursive mkdir: that retries forever where a folder cannot be made although its
- * parent exists, as in `/proc`.
+ * Does not use Node's recursive mkdir, which retries forever if a folder cannot be made although
+ * its parent exists, as in `/proc`.
  */
 const makeFolder = (where: string): OnDisk<void> => {
   const folder = path.resolve(where)

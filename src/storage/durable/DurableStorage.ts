@@ -25,7 +25,7 @@ export interface DurableStorageOptions {
   /** Where the journal lives; LMDB and the lock are always on the real disk. */
   readonly disk?: Disk
   /**
-   * Of a disk whose durable writes are not durable at once: makes those durable that have ended.
+   * Makes all ended writes durable; only for a `disk` whose durable writes are not durable at once.
    */
   readonly flush?: OnDisk<void>
   readonly segmentBytes?: number
@@ -35,12 +35,12 @@ export interface DurableStorageOptions {
   readonly metrics?: Metrics | undefined
 }
 
-/** An open data directory: the five verbs, and more that only this storage has. */
+/** An open data directory: the `Storage` service, and functions that only this storage has. */
 export interface OpenedStorage {
   readonly storage: Storage["Service"]
   /** The end of the durable journal. */
   readonly position: () => JournalPosition
-  /** All of the snapshot was checked when it was opened. */
+  /** The opening checked the whole snapshot. */
   readonly isChecked: boolean
   /** Unpins the pages of readers whose process died. */
   readonly forgetDeadReaders: Effect.Effect<void>
@@ -74,7 +74,7 @@ export const open = Effect.fnUntraced(function* (
   })
   yield* keepFlushedMark(journal)
   const cuts = removeOldCuts(options.disk ?? nodeDisk, path.join(directory, "journal"))
-  // A failure is for the next time.
+  // After a failure the next run tries again.
   const removed = Effect.andThen(Effect.ignore(cuts), Effect.sleep(limits.leftoverSweepMs))
   yield* Effect.forkScoped(Effect.forever(removed))
   const entries = yield* openLmdbStore({
@@ -87,8 +87,8 @@ export const open = Effect.fnUntraced(function* (
     lastSequence: journal.lastSequence,
     firstSequence: Effect.sync(() => journal.firstSequence),
     append: (batch) => {
-      // LMDB is written only after an append. Started at the opening, the thread would delay the
-      // start of a server.
+      // LMDB is written only after an append. If the opening started the thread, a server would
+      // start later.
       entries.startWriter()
       return journal.append(batch)
     },
@@ -124,7 +124,7 @@ const keepFlushedMark = Effect.fnUntraced(function* (
       Effect.annotateLogs({ cause: cause.message }),
     )
   }
-  // Detached: after a close under a write, the descriptor could belong to another file.
+  // Detached: if the file closed during the write, its descriptor could belong to another file.
   const marked = withDeadline("mark", Effect.catch(journal.markFlushed, told), () => {})
   const mark = Effect.ignore(marked)
   yield* mark
@@ -139,7 +139,7 @@ const keepFlushedMark = Effect.fnUntraced(function* (
   )
 })
 
-/** `open`, where only the verbs are needed. */
+/** `open` for callers that need only the `Storage` service. */
 export const make = (
   options: DurableStorageOptions,
 ): Effect.Effect<Storage["Service"], Broken, Scope.Scope> =>

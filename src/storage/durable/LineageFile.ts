@@ -1,6 +1,6 @@
 /**
- * The file `lineage.json` of a data directory: a copy of the journal of a cluster, with the id of
- * that journal. Without it a directory has its own journal.
+ * The file `lineage.json` marks a data directory as a copy of the journal of a cluster, and has the
+ * id of that journal. A directory without the file has its own journal.
  */
 import path from "node:path"
 import { Effect, Option, Schema } from "effect"
@@ -16,7 +16,7 @@ const LineageFile = Schema.fromJsonString(
 const decode = Schema.decodeUnknownOption(LineageFile)
 const encode = Schema.encodeSync(LineageFile)
 
-/** The lineage of a data directory; `undefined`: it has its own journal. */
+/** The lineage of a data directory; `undefined` if it has its own journal. */
 export const readLineage = (disk: Disk, directory: string): OnDisk<string | undefined> =>
   readSmallFile(disk, path.join(directory, lineageName), bytesMax).pipe(
     Effect.map((text) => Option.getOrUndefined(decode(text))?.lineage),
@@ -26,6 +26,6 @@ export const readLineage = (disk: Disk, directory: string): OnDisk<string | unde
 export const writeLineage = (disk: Disk, directory: string, lineage: string): OnDisk<void> =>
   replaceFile(disk, directory, lineageName, encode({ format: 1, lineage }))
 
-/** From now on the directory has its own journal. */
+/** Removes the mark: from now on the directory has its own journal. */
 export const removeLineage = (disk: Disk, directory: string): OnDisk<void> =>
   Effect.andThen(disk.remove(path.join(directory, lineageName)), disk.syncFolder(directory))

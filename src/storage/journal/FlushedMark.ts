@@ -1,12 +1,12 @@
 /**
- * The last record known to be flushed, in `journal/flushed`: evidence for a start after a crash. A
- * batch is acknowledged after its flush, so a journal that ends before the mark has lost
- * acknowledged records: that is damage, not an interrupted write. Batches after the mark may or may
- * not have been flushed.
+ * The file `journal/flushed` names the last record that is known to be flushed: evidence for a
+ * start after a crash. A batch is acknowledged after its flush, so a journal that ends before the
+ * mark has lost acknowledged records. That is damage, not an interrupted write. Batches after the
+ * mark may or may not be flushed.
  *
- * The mark is written every `flushedMarkMs` while records come, not with each commit, which would
- * cost a second flush. Two slots take turns, each in its own sector, so that a power cut leaves one
- * whole:
+ * The mark is written every `flushedMarkMs` while records arrive. A mark for each commit would cost
+ * a second flush. Two slots in different sectors are written in turn, so that a power cut leaves
+ * one of them intact:
  *
  *     slot   8 magic and version · 8 last sequence · 4 checksum of these
  */
@@ -38,7 +38,7 @@ const encodeFlushed = (sequence: number): Buffer => {
   return bytes
 }
 
-/** The sequence in a slot; 0 for none. */
+/** The sequence in a slot; 0 if the slot is empty or damaged. */
 const decodeFlushed = (bytes: Buffer): number =>
   bytes.subarray(0, magic.length).equals(magic) &&
   crc32(bytes.subarray(0, 16)) === bytes.readUInt32LE(16)
@@ -52,7 +52,7 @@ const readSlots = (file: DiskFile): OnDisk<ReadonlyArray<number>> => {
   )
 }
 
-/** The last record in the journal's `folder` known to be flushed; 0 for unknown. */
+/** The last record in the journal's `folder` that is known to be flushed; 0 if unknown. */
 export const readFlushed = (disk: Disk, folder: string): OnDisk<number> =>
   withFile(disk, path.join(folder, name), "read", readSlots).pipe(
     Effect.map((sequences) => Math.max(...sequences)),
@@ -95,14 +95,14 @@ export class FlushedMark {
   }).bind(this)
 }
 
-/** The fault of a journal that ends with `lastSequence`, before the mark. */
+/** The fault of a journal that ends with `lastSequence` although the mark is later. */
 export const acknowledgedMissing = (lastSequence: number, flushed: number): string =>
   `records up to ${flushed} were flushed and acknowledged, and the whole batches end with ${lastSequence}`
 
 /*
- * The mark of a clean shutdown, `journal/clean`: the last record and its batch's checksum. While
- * the mark exists, the journal must end exactly there, so a damaged tail is damage, not an
- * interrupted write. The first append of the next run removes it durably.
+ * The mark of a clean shutdown, `journal/clean`: the last record and the checksum of its batch.
+ * While the mark exists, the journal must end exactly there, so a damaged tail is damage, not an
+ * interrupted write. The first append of the next run removes the mark durably.
  */
 
 const CleanMark = Schema.fromJsonString(

@@ -1,21 +1,21 @@
 /**
  * The journal: append-only segment files of checksummed, chained batches (`SegmentFormat`).
  *
- * - An append is one write that ends when it is durable: a write and a flush in one system call, so
- *   that a commit wakes one thread once. It succeeds only after the flush.
+ * - An append is a write and a flush in one system call, so that a commit wakes one thread once. It
+ *   succeeds only after the flush.
  * - The file grows in steps of `journalAllocationBytes`: the batch that reaches the allocated end
- *   writes the zeros of the next step too, so that all other batches overwrite and their flush has
- *   no metadata to write. The next segment is prepared while the current one fills.
+ *   also writes the zeros of the next step. All other batches overwrite zeros, so their flush has
+ *   no metadata to write. The next segment is prepared while the current segment fills.
  * - One append at a time. An append completes even if its caller is interrupted.
- * - No space: the file is truncated to the last good batch and the same append can be repeated,
- *   also where the flush found no space: the truncation drops what the cache has of the batch, and
- *   the repeat writes all of it. Any other error, and an append that takes longer than
- *   `commitDeadlineMs` of running time, leaves an unknown outcome: from then on everything fails
- *   with `Broken`. After a failed flush the page cache cannot be trusted, so a flush is never
- *   repeated.
+ * - Full disk: the file is truncated to the last good batch, and the append can be repeated. That
+ *   holds also if the flush found the disk full: the truncation drops the cached part of the batch,
+ *   and the repeated append writes all of it. Any other error leaves an unknown outcome, and so
+ *   does an append that takes longer than `commitDeadlineMs` of running time: from then on
+ *   everything fails with `Broken`. After a failed flush the page cache cannot be trusted, so a
+ *   flush is never repeated.
  * - A new segment's name is durable before its first batch counts.
  *
- * The journal owns its folder; the directory lock keeps others out.
+ * The journal owns its folder; the directory lock keeps other processes out.
  */
 
 import path from "node:path"
@@ -46,11 +46,11 @@ import {
 import { SegmentReader } from "./SegmentReader.ts"
 
 /*
- * Reads durable records in order. The start of the stream fixes its end, so appends continue
- * meanwhile; pruning a segment under a reader fails it with `Broken`.
+ * Reads durable records in order. The start of the stream fixes its end, so appends may continue. A
+ * reader fails with `Broken` if the segment that it reads is pruned.
  *
- * Cost: a jump to within `journalIndexBytes` of the first record, then one pass; a piece of
- * `journalReadBytes` in memory at a time.
+ * Cost: a seek to within `journalIndexBytes` before the first record, then one pass. Memory: one
+ * piece of `journalReadBytes`.
  */
 
 /** The durable part of one segment. */
@@ -101,7 +101,7 @@ const readSegment = (
 const damaged = (segment: Segment, position: number) =>
   broken(new Damaged(`The journal is damaged at byte ${position} of ${segment.path}`))
 
-/** The records from `sequence` on that `extents`, which follow one another, hold. */
+/** The records from `sequence` on in `extents`, which are consecutive. */
 export const readExtents = (
   disk: Disk,
   extents: ReadonlyArray<SegmentExtent>,
@@ -123,24 +123,24 @@ export interface JournalOptions {
   readonly segmentBytes: number
   readonly freeSpaceBytesMin: number
   /**
-   * Of a disk whose durable writes are not durable at once: makes those durable that have ended.
+   * Makes all ended writes durable; only for a `disk` whose durable writes are not durable at once.
    */
   readonly flush?: OnDisk<void>
   /** A batch was written and flushed. */
   readonly onFlushed?: ((durationMs: number) => void) | undefined
 }
 
-/** The segment in use. It joins `segments` with its first durable batch. */
+/** The segment that takes appends. It is added to `segments` after its first durable batch. */
 export interface Current {
   readonly file: DiskFile
   readonly segment: Segment
-  /** Where the last good batch ends; 0 while the file has no header. */
+  /** The end of the last good batch; 0 while the file has no header. */
   end: number
-  /** Size of the file, zeros included. */
+  /** The size of the file, including the zeros. */
   allocated: number
 }
 
-/** Of all journals of the process. */
+/** Shared by all journals of the process. */
 const zeros = Buffer.alloc(limits.journalAllocationBytes)
 
 export class Journal {
@@ -152,16 +152,16 @@ export class Journal {
   #lastSequence: number
   #checksum: number
   #marked: boolean
-  /** The last shutdown was clean: its mark was there at the opening. */
+  /** The last shutdown was clean: the opening found its mark. */
   readonly wasClosed: boolean
   readonly #flushedMark: FlushedMark
   #current: Current | undefined
-  /** A segment closed before it is full. */
+  /** A segment that takes no more batches although it is not full. */
   #closed: Segment | undefined
   #preparing: Fiber.Fiber<DiskFile, DiskError> | undefined
   #broken: Broken | undefined
 
-  /** `current` is the newest recovered segment, open for writing. */
+  /** `current` is the newest recovered segment, opened for writing. */
   constructor(options: JournalOptions, recovered: RecoveredJournal, current: Current | undefined) {
     this.#options = options
     this.#disk = options.disk
@@ -180,12 +180,12 @@ export class Journal {
     return this.#lastSequence
   }
 
-  /** The sequence of the oldest record kept; without records, of the next one. */
+  /** The sequence of the oldest record that is kept; without records, the next sequence. */
   get firstSequence(): number {
     return this.#segments[0]?.firstSequence ?? this.#lastSequence + 1
   }
 
-  /** Where the durable journal ends. */
+  /** The end of the durable journal. */
   get position(): JournalPosition {
     return { lastSequence: this.#lastSequence, checksum: this.#checksum }
   }
@@ -193,7 +193,7 @@ export class Journal {
   readonly append = (batch: JournalBatch): Effect.Effect<void, StorageError> =>
     this.#alone("append", this.#append(batch))
 
-  /** The durable records from `sequence` on, up to the last one when the stream starts. */
+  /** The durable records from `sequence` on, up to the last record when the stream starts. */
   readonly readRecords = (sequence: number): Stream.Stream<ReadonlyArray<StoredRecord>, Broken> =>
     Stream.suspend(() => {
       const extents = this.#segments.map((segment, index) => ({
@@ -205,9 +205,9 @@ export class Journal {
     })
 
   /**
-   * Removes segments that hold only records below `sequence`, oldest first and never the newest. A
-   * newest segment that has a record up to `closeThrough` takes no more: the next append begins
-   * another.
+   * Removes segments that hold only records below `sequence`, oldest first, but never the newest
+   * segment. If the newest segment has a record up to `closeThrough`, the next append begins
+   * another segment.
    */
   readonly prune = (sequence: number, closeThrough = 0): Effect.Effect<void, StorageError> =>
     Effect.gen({ self: this }, function* () {
@@ -222,7 +222,7 @@ export class Journal {
       }
     }).pipe(Effect.uninterruptible)
 
-  /** Writes the flushed mark. A failure does no harm. */
+  /** Writes the flushed mark. A failure loses nothing. */
   readonly markFlushed: OnDisk<void> = Effect.suspend(() => {
     const mark = this.#flushedMark.write(this.#lastSequence)
     const { flush } = this.#options
@@ -230,8 +230,8 @@ export class Journal {
   })
 
   /**
-   * Ends the journal: waits for the append in flight and, unless it is broken, leaves the clean
-   * mark.
+   * Closes the journal: waits for the append in flight and, unless the journal is broken, writes
+   * the clean mark.
    */
   readonly close: Effect.Effect<void> = Effect.suspend(() =>
     this.#alone(
@@ -244,7 +244,7 @@ export class Journal {
     const unbroken = this.#broken === undefined
     this.#broken ??= new Broken({ operation: "append", cause: new Error("the journal is closed") })
     if (this.#current !== undefined) yield* this.#current.file.close
-    // A failed preparation, such as for lack of space, leaves nothing open.
+    // A failed preparation leaves no open file.
     const prepared = this.#preparing && (yield* Fiber.await(this.#preparing))
     if (prepared !== undefined && Exit.isSuccess(prepared)) {
       yield* prepared.value.close
@@ -342,7 +342,7 @@ export class Journal {
       this.#segments.push(segment)
       yield* this.prepare
     }
-    // Past the deadline no write is acknowledged, even if the disk has answered.
+    // After the deadline no write is acknowledged, even if the disk has answered.
     if (this.#broken !== undefined) return yield* this.#broken
     segment.add(batch.firstSequence, size)
     current.end = end
@@ -351,7 +351,7 @@ export class Journal {
     this.#lastSequence += batch.count
   }).bind(this)
 
-  /** Truncates a write that found no space to the last good batch. */
+  /** Truncates the file to the last good batch after a write that found the disk full. */
   readonly #repair = (current: Current): Effect.Effect<never, StorageError> =>
     Effect.flatMap(this.#settled("append", current.file.truncate(current.end)), () => {
       current.allocated = current.end
@@ -370,7 +370,7 @@ export class Journal {
     ),
   )
 
-  /** The next segment becomes the current one. Its name is durable only with its first batch. */
+  /** Makes `file` the current segment. Its name becomes durable with its first batch. */
   readonly #begin = Effect.fnUntraced(function* (
     this: Journal,
     file: DiskFile,
@@ -378,7 +378,7 @@ export class Journal {
   ): Effect.fn.Return<Current, StorageError> {
     const before = this.#current
     const { flush, folder } = this.#options
-    // A power cut must not leave the name of a segment after one that is torn.
+    // After a power cut, no segment may follow a torn segment.
     if (before !== undefined && flush !== undefined) yield* this.#known("append", flush)
     const segment = new Segment(folder, firstSequence)
     const renamed = this.#disk.rename(file.path, segment.path)
@@ -386,7 +386,7 @@ export class Journal {
       "append",
       Effect.onError(renamed, () => Effect.ignore(file.close)),
     )
-    // The name exists: no batch may follow in the segment before.
+    // The new segment has its name, so the previous segment must not get another batch.
     this.#current = { file, segment, end: 0, allocated: this.#zeros.length }
     if (before !== undefined) yield* this.#known("append", before.file.close)
     return this.#current
@@ -397,7 +397,7 @@ export class Journal {
       this.#broken ??= expired
     })
 
-  /** Keeps disk space free for the operator. */
+  /** Fails if `bytes` more would use the disk space that is kept free for the operator. */
   readonly #spaceFor = (bytes: number): Effect.Effect<void, Unavailable> =>
     Effect.flatMap(
       Effect.orElseSucceed(
@@ -410,7 +410,7 @@ export class Journal {
           : Effect.void,
     )
 
-  /** A call that changes nothing if it fails for lack of space. */
+  /** A call that changes nothing if it finds the disk full. */
   readonly #known = <A>(operation: string, call: OnDisk<A>): Effect.Effect<A, StorageError> =>
     Effect.catch(
       call,
@@ -431,9 +431,9 @@ export class Journal {
     })
 }
 
-/* Opening a journal: recovery, then the newest segment for writing, closed with the scope. */
+/* Opening a journal: recovery first, then the newest segment is opened for writing. */
 
-/** The newest segment, where there is one, open for writing. */
+/** Opens the newest segment for writing; `undefined` if there is no segment. */
 const openNewest = Effect.fnUntraced(function* (
   disk: Disk,
   { segments }: RecoveredJournal,
@@ -445,7 +445,7 @@ const openNewest = Effect.fnUntraced(function* (
   return { file, segment, end: segment.end, allocated }
 })
 
-/** Recovers the journal in `folder` and opens it for the surrounding scope. */
+/** Recovers the journal in `folder` and opens it. The end of the surrounding scope closes it. */
 export const openJournal = Effect.fnUntraced(function* (
   options: JournalOptions,
 ): Effect.fn.Return<Journal, Broken, Scope.Scope> {

@@ -1,7 +1,7 @@
 /**
- * Prepares a journal for writing: scans all of it (`JournalScan`), cuts an interrupted write off
- * with a warning and keeps its bytes in `cut-<time>-<sequence>.bytes`. Damage fails the start and
- * changes nothing.
+ * Prepares a journal for writing: scans the whole journal (`JournalScan`), truncates an interrupted
+ * write with a warning, and keeps the bytes of that write in `cut-<time>-<sequence>.bytes`. Damage
+ * fails the start and changes nothing.
  */
 import path from "node:path"
 import { Clock, Effect } from "effect"
@@ -18,12 +18,12 @@ import {
 } from "./JournalScan.ts"
 import { Segment, segmentHeaderBytes } from "./SegmentFormat.ts"
 
-/** A tail that was cut: `path` holds its bytes. */
+/** A truncated tail; the file `path` has its bytes. */
 interface Cut {
   readonly path: string
   readonly afterSequence: number
   readonly bytes: number
-  /** The last record that was flushed for certain, and is there; 0: unknown. */
+  /** The last record that was certainly flushed and still exists; 0 if unknown. */
   readonly flushedSequence: number
 }
 
@@ -32,12 +32,12 @@ export interface RecoveredJournal {
   readonly lastSequence: number
   /** The checksum of the last batch; 0 for none. */
   readonly checksum: number
-  /** The journal ends exactly where a clean shutdown left it, and its mark still stands. */
+  /** The journal ends exactly where a clean shutdown left it, and the clean mark still exists. */
   readonly marked: boolean
   readonly cut: Cut | undefined
 }
 
-/** The file in which the next segment is prepared. */
+/** The name of the file in which the next segment is prepared. */
 export const preparedName = "next.segment"
 
 /** A fault and its remedy, for the operator. */
@@ -71,7 +71,7 @@ const recover = Effect.fnUntraced(function* (
       ? new Segment(folder, newest)
       : undefined
   const isEnd = fault === undefined || fault.kind === "interrupted"
-  // The first segment of a journal may be empty only where the journal itself begins.
+  // The first segment of a journal may be empty only if the journal begins with record 1.
   if (isEnd && empty !== undefined && firsts.length === 1 && newest !== 1) {
     const words = "an acknowledged batch is missing"
     fault = { kind: "damaged", path: empty.path, position: fault?.position ?? 0, words }
@@ -91,14 +91,16 @@ const recover = Effect.fnUntraced(function* (
   }
   const names = yield* disk.list(folder)
   if (names.includes(preparedName)) yield* disk.remove(path.join(folder, preparedName))
-  // The last run may not have flushed all of it; from here on it counts as durable.
+  // The last run may not have flushed the end of the journal; from here on it counts as durable.
   const last = segments.at(-1)
   if (last !== undefined) yield* withFile(disk, last.path, "write", (file) => file.sync)
   yield* disk.syncFolder(folder)
   return { segments, lastSequence, checksum, marked: wasClosed, cut }
 })
 
-/** Copies the bytes of an interrupted write to a file of their own; `undefined`: there are none. */
+/**
+ * Copies the bytes of an interrupted write to a separate file; `undefined` if there are no bytes.
+ */
 const keepCut = Effect.fnUntraced(function* (
   disk: Disk,
   folder: string,
@@ -127,7 +129,7 @@ const keepCut = Effect.fnUntraced(function* (
 const cutPattern = /^cut-(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3}Z)-\d+\.bytes$/
 
 /**
- * Removes the bytes that were cut off `leftoverKeptMs` ago: users may be in them who were erased
+ * Removes files of truncated bytes after `leftoverKeptMs`: they may name users who were erased
  * since.
  */
 export const removeOldCuts = Effect.fnUntraced(function* (

@@ -1,18 +1,19 @@
 /**
  * Reads a journal without changing it: at a start (`JournalRecovery`), and for archives, restores
- * and checks, also while a server appends to it. The scan verifies each batch's checksum and its
- * link to the batch before. A fault ends the scan and is part of its result, not an error.
+ * and checks, also while a server appends to it. The scan verifies the checksum of each batch, its
+ * link to the previous batch, and its frames. A fault ends the scan and is part of its result, not
+ * an error.
  *
- * The bytes after the last whole batch decide:
+ * The bytes after the last whole batch decide how the journal ends:
  *
- * - zeros, or nothing: the end;
- * - other bytes without a valid batch, in the last segment: `interrupted`. As a rule a crash cut a
- *   write short before its flush, so nobody got an acknowledgement. An acknowledged batch that was
- *   damaged later looks the same;
- * - anything else, any such bytes after a clean shutdown, and an end before the flushed mark
- *   (`FlushedMark`): `damaged`.
+ * - zeros or no bytes: a regular end;
+ * - other bytes without a valid batch, in the last segment: `interrupted`. Usually a crash
+ *   interrupted a write before its flush, so the write was not acknowledged. An acknowledged batch
+ *   that was damaged later looks the same;
+ * - anything else: `damaged`. So are such bytes after a clean shutdown, and an end before the
+ *   flushed mark (`FlushedMark`).
  *
- * Memory stays within a few pieces of `journalReadBytes`; the time is one read of the files.
+ * Cost: one read of the files; memory for a few pieces of `journalReadBytes`.
  */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
@@ -38,7 +39,7 @@ import { SegmentReader } from "./SegmentReader.ts"
  */
 
 export interface Tail {
-  /** Where the last byte that is not zero ends. */
+  /** The end of the last byte that is not zero. */
   readonly end: number
   readonly holdsBatch: boolean
 }
@@ -57,7 +58,7 @@ const inspectTail = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Tail, DiskError> {
   let end = start
   for (let position = start; position < size; position += limits.journalReadBytes) {
-    // Pieces overlap, so that no magic hides on a border.
+    // Pieces overlap, so that a magic on a border is found.
     const bytes = Buffer.alloc(
       Math.min(limits.journalReadBytes + batchMagic.length - 1, size - position),
     )
@@ -74,7 +75,7 @@ const inspectTail = Effect.fnUntraced(function* (
   return { end, holdsBatch: false }
 })
 
-/** Copies `from` to `to` of one file to the beginning of another, durably. */
+/** Copies the bytes from `from` to `to` of one file to the beginning of another file, durably. */
 export const copyBytes = Effect.fnUntraced(function* (
   source: DiskFile,
   copy: DiskFile,
@@ -91,60 +92,63 @@ export const copyBytes = Effect.fnUntraced(function* (
 })
 
 /**
- * `interrupted`: at the very end, as a rule a write before its acknowledgement; a start cuts it
- * off. `newer`: a newer Laurel wrote it.
+ * `interrupted`: the journal ends with an incomplete write, which a start truncates. `newer`: a
+ * newer Laurel wrote the file.
  */
 export interface JournalFault {
   readonly kind: "interrupted" | "damaged" | "newer"
   readonly path: string
-  /** Where the whole batches of `path` end. */
+  /** The end of the valid batches of `path`. */
   readonly position: number
   readonly words: string
-  /** Of an interrupted write: where its last byte that is not zero ends. */
+  /** Of an interrupted write: the end of its last byte that is not zero. */
   readonly end?: number
 }
 
-/** A fault in a sentence without its full stop. */
+/** A fault as a sentence, without the full stop. */
 export const faultText = ({ path, position, words }: JournalFault, after = ""): string =>
   `The journal is damaged at byte ${position} of ${path}${after}: ${words}`
 
-/** The fault of a scan that found damage; an interrupted write is none. */
+/** The fault of a scan that found damage. An interrupted write is no damage. */
 export const damageOf = ({ fault }: JournalEnd): JournalFault | undefined =>
   fault?.kind === "interrupted" ? undefined : fault
 
 /** Where a scan ended. */
 export interface JournalEnd extends JournalPosition {
-  /** The first record that was read; `undefined`: none was. */
+  /** The first record that was read; `undefined` if no record was read. */
   readonly firstSequence: number | undefined
   /** The position that the first batch read follows. */
   readonly before: JournalPosition
   /**
-   * Why the scan ended early; `undefined`: at the end of the journal, or of the range asked for.
+   * Why the scan ended early; `undefined` if it reached the end of the journal or of the requested
+   * range.
    */
   readonly fault: JournalFault | undefined
-  /** A clean shutdown has left its mark. */
+  /** The clean mark exists. */
   readonly wasClosed: boolean
-  /** The last record that was flushed for certain; 0: unknown. */
+  /** The last record that was certainly flushed; 0 if unknown. */
   readonly flushed: number
 }
 
 export interface ScanOptions {
   readonly disk: Disk
   readonly folder: string
-  /** Batches before the segment with this record are not read. */
+  /** The scan begins with the segment that has this record. */
   readonly from?: number
-  /** The batch that has this record is the last that is read. */
+  /** The scan ends with the batch that has this record. */
   readonly until?: number
 }
 
-/** Calls `visit` with the batches in order; they are views that are good only until it ends. */
+/**
+ * Calls `visit` with the batches in order. The batches are views that are valid until `visit` ends.
+ */
 export const scanJournal = <E>(
   options: ScanOptions,
   visit: (batches: ReadonlyArray<SegmentBatch>) => Effect.Effect<void, E>,
 ): Effect.Effect<JournalEnd, DiskError | E> =>
   Effect.suspend(() => new Scan<E>(options, visit).run())
 
-/** The first sequences of the segments in a folder, in order; none where there is no folder. */
+/** The first sequences of the segments in a folder, in order; empty if there is no folder. */
 export const segmentsIn = (
   disk: Disk,
   folder: string,
@@ -159,7 +163,7 @@ export const segmentsIn = (
     ),
   )
 
-/** The same, from the segment on that has the record `from`. */
+/** `segmentsIn`, from the segment that has the record `from`. */
 export const segmentsFrom = (
   disk: Disk,
   folder: string,
@@ -178,11 +182,14 @@ class Scan<E> {
   readonly #options: ScanOptions
   readonly #visit: (batches: ReadonlyArray<SegmentBatch>) => Effect.Effect<void, E>
   readonly #until: number
-  /** For the pieces of all segments; a server opens many short journals. */
+  /**
+   * Memory for the pieces of all segments. It grows as needed, since a server opens many short
+   * journals.
+   */
   #memory = Buffer.alloc(0)
   #mark: CleanMark | undefined
   #flushed = 0
-  /** The segment that is read, and where its whole batches end. */
+  /** The segment that is read, and the end of its valid batches. */
   #path: string
   #position = 0
   #firstSequence: number | undefined
@@ -244,7 +251,7 @@ class Scan<E> {
     return { kind, path: this.#path, position: this.#position, words }
   }
 
-  /** Records are missing that were acknowledged. */
+  /** The fault of a journal that lacks acknowledged records. */
   #lost(): JournalFault {
     return this.#fault("damaged", acknowledgedMissing(this.#lastSequence, this.#flushed))
   }

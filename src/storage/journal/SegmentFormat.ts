@@ -1,17 +1,17 @@
 /**
- * The journal's bytes. All numbers are little-endian; checksums are CRC-32 (that of `node:zlib`:
- * native, as good as CRC-32C at finding damage, and no dependency).
+ * The format of the journal. All numbers are little-endian. Checksums are the CRC-32 of
+ * `node:zlib`: native, no dependency, and as good as CRC-32C at finding damage.
  *
- * A segment file is named after its first sequence, in 20 digits. It holds a header of 32 bytes,
- * batches without gaps, and zeros allocated ahead:
+ * The name of a segment file is its first sequence in 20 digits. The file has a header of 32 bytes,
+ * batches without gaps, and zeros that were allocated in advance:
  *
  *     header   8 magic · 4 format version · 8 first sequence · 4 checksum of the batch before · 4 checksum of this
  *     batch    4 magic · 4 checksum of the rest · 4 bytes of frames · 4 records · 8 first sequence
  *              · 4 checksum of the batch before · frames
  *
- * A batch names the checksum of the one before it, over segments too, so that a lost or swapped
- * batch shows. Its magic holds bytes that UTF-8 never has, so text in records never looks like a
- * batch.
+ * A batch has the checksum of the previous batch, also across segments, so that a lost or swapped
+ * batch is found. Its magic has bytes that never occur in UTF-8, so text in records never looks
+ * like a batch.
  */
 
 import path from "node:path"
@@ -45,8 +45,8 @@ export const sequenceOfName = (name: string): number | undefined =>
   /^\d{20}\.segment$/.test(name) ? Number(name.slice(0, 20)) : undefined
 
 /**
- * The end of a journal: its last record, and the checksum of the batch that holds it. 0 and 0 for
- * none.
+ * The end of a journal: its last record, and the checksum of that record's batch. Both are 0 for an
+ * empty journal.
  */
 export interface JournalPosition {
   readonly lastSequence: number
@@ -55,7 +55,7 @@ export interface JournalPosition {
 
 export interface SegmentHeader {
   readonly firstSequence: number
-  /** The checksum of the batch before this segment's first; 0 when there is none. */
+  /** The checksum of the batch before the first batch of this segment; 0 if there is none. */
   readonly previous: number
 }
 
@@ -83,7 +83,10 @@ export const decodeSegmentHeader = (bytes: Buffer): SegmentHeader | "newer" | "d
   }
 }
 
-/** The header of a batch that follows the one with checksum `previous`, and its own checksum. */
+/**
+ * The header of a batch that follows the batch with checksum `previous`, and the checksum of the
+ * batch.
+ */
 export const encodeBatchHeader = (
   batch: JournalBatch,
   previous: number,
@@ -102,16 +105,16 @@ export const encodeBatchHeader = (
 export interface SegmentBatch extends JournalBatch {
   readonly previous: number
   readonly checksum: number
-  /** Where it begins in its segment, and how long it is with its header. */
+  /** Where the batch begins in its segment, and its size with its header. */
   readonly position: number
   readonly size: number
 }
 
-/** The bytes that a batch at `at` takes, judged by its header; 0 when there is none. */
+/** The size of the batch at `at` according to its header; 0 if there is no batch. */
 export const batchSizeAt = (bytes: Buffer, at: number): number =>
   bytes.readUInt32LE(at) === batchMagicNumber ? batchHeaderBytes + bytes.readUInt32LE(at + 8) : 0
 
-/** The batch of `size` bytes at `at`, as a view; `undefined` when its checksum does not hold. */
+/** The batch of `size` bytes at `at`, as a view; `undefined` if its checksum is wrong. */
 export const decodeBatch = (
   bytes: Buffer,
   at: number,
@@ -136,9 +139,9 @@ export const decodeBatch = (
 export class Segment {
   readonly path: string
   readonly firstSequence: number
-  /** Where the last durable batch ends. */
+  /** The end of the last durable batch. */
   end = segmentHeaderBytes
-  /** Some batches, in order: the first sequence of each and where it begins. */
+  /** The first sequence and the position of some batches, in order. */
   readonly #sequences: Array<number> = []
   readonly #positions: Array<number> = []
 
@@ -158,7 +161,8 @@ export class Segment {
   }
 
   /**
-   * Where to start reading for `sequence`: at the last indexed batch that does not begin after it.
+   * Where to start reading for `sequence`: the position of the last indexed batch that does not
+   * begin after that record.
    */
   positionBefore(sequence: number): number {
     let low = 0

@@ -1,8 +1,8 @@
 /**
- * Reads and verifies the batches of one segment, a piece of about `journalReadBytes` at a time:
- * memory stays bounded for segments of any length, and the event loop runs between pieces.
+ * Reads and verifies the batches of one segment in pieces of about `journalReadBytes`: memory is
+ * bounded for segments of any length, and the event loop runs between pieces.
  *
- * Cost: one read per piece, and one allocation unless the caller lends memory.
+ * Cost: one read per piece, and one allocation unless the caller provides memory.
  */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
@@ -12,16 +12,16 @@ import { batchHeaderBytes, batchSizeAt, decodeBatch, type SegmentBatch } from ".
 export class SegmentReader {
   readonly #file: DiskFile
   readonly #end: number
-  /** Memory for every piece; `undefined`: each piece has its own. */
+  /** Memory for all pieces; `undefined`: each piece has its own memory. */
   #memory: Buffer | undefined
-  /** The beginning of a batch that the last piece cut. */
+  /** The beginning of a batch that continues after the last piece. */
   #carried: Buffer = Buffer.alloc(0)
-  /** Where the last returned batch ends. */
+  /** The end of the last returned batch. */
   position: number
 
   /**
    * Reads from `start`, where a batch begins, up to `end`. With `memory` the batches are views of
-   * it, good only until the next ones are read.
+   * that memory, valid until the next call of `next`.
    */
   constructor(file: DiskFile, start: number, end: number, memory?: Buffer) {
     this.#memory = memory
@@ -30,10 +30,7 @@ export class SegmentReader {
     this.position = start
   }
 
-  /**
-   * The next batches, as views of the piece; none if there is no whole and valid batch at
-   * `position`.
-   */
+  /** The next batches, as views of the piece; empty if there is no valid batch at `position`. */
   readonly next: Effect.Effect<ReadonlyArray<SegmentBatch>, DiskError> = Effect.suspend(() =>
     this.#read(limits.journalReadBytes),
   )
@@ -47,7 +44,7 @@ export class SegmentReader {
       const carried = this.#carried
       const size = Math.max(carried.length, Math.min(wanted, this.#end - this.position))
       const bytes = this.#piece(size)
-      // A batch that was cut by the end of the last piece moves to the front, maybe within the same
+      // The beginning of a batch from the last piece moves to the front, possibly within the same
       // memory.
       carried.copy(bytes)
       const rest = bytes.subarray(carried.length)
@@ -56,8 +53,8 @@ export class SegmentReader {
       const filled = bytes.subarray(0, carried.length + count)
       const batches = this.#parse(filled)
       if (batches.length > 0) return batches
-      // Nothing whole yet: more is worth reading only if the batch announces it and the file has
-      // it.
+      // No whole batch yet: reading more helps only if the header announces a larger batch and the
+      // file has that many bytes.
       const announced = filled.length >= batchHeaderBytes ? batchSizeAt(filled, 0) : 0
       if (count < rest.length || announced <= filled.length) return []
       if (announced > this.#end - this.position) return []

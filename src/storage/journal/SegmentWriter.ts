@@ -1,10 +1,10 @@
 /**
  * Writes existing batches as segments of a journal in a new folder, for archives and restores. Each
- * batch names the checksum of the one before, so unchanged batches give the same bytes, and the
+ * batch has the checksum of the previous batch, so unchanged batches give the same bytes, and the
  * last checksum identifies a copy.
  *
- * Nothing is durable before `end`, which also writes the mark of a clean shutdown: a later loss is
- * damage, not an interrupted write. Cost: one write per `journalReadBytes`, one flush per segment.
+ * Nothing is durable before `end`, which also writes the clean mark: a later loss is damage, not an
+ * interrupted write. Cost: one write per `journalReadBytes`, one flush per segment.
  */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
@@ -30,7 +30,7 @@ export interface SegmentWriterOptions {
 
 interface Current {
   readonly file: DiskFile
-  /** Bytes in the file; pieces and bytes that wait for a write. */
+  /** Bytes in the file, then the pieces and their bytes that are not written yet. */
   written: number
   pieces: Array<Uint8Array>
   waiting: number
@@ -53,8 +53,8 @@ export class SegmentWriter {
   }
 
   /**
-   * Takes a copy of the next batch, and dies if the batch is not the next one. Only
-   * `firstSequence`, `count` and `frames` count.
+   * Takes a copy of the next batch; dies if the batch does not follow the last one. Uses only
+   * `firstSequence`, `count` and `frames`.
    */
   readonly write = Effect.fnUntraced(function* (
     this: SegmentWriter,
@@ -84,7 +84,7 @@ export class SegmentWriter {
     }),
   )
 
-  /** Closes the open file of an abandoned journal. */
+  /** Closes the open file, also of a journal that is not completed. */
   readonly abandon: Effect.Effect<void> = Effect.suspend(() => {
     const current = this.#current
     this.#current = undefined

@@ -1,11 +1,10 @@
 /**
- * Checks that a database holds what was written: before it is opened for writing, and on demand
- * (`scan.ts`).
+ * Checks that a database has the entries that were written: before it is opened for writing, and on
+ * demand (`scan.ts`).
  *
  * The file `in-use` lies beside an open database and survives a crash. A clean shutdown replaces it
- * by `closed`, which holds the last transaction: an older one at the next start is damage. Either
- * file implies that the database keeps sums: one that lost its sums is damaged, not one of an
- * earlier version.
+ * by `closed`, which names the last transaction: an older transaction at the next start is damage.
+ * Either file implies that the database has sums: without its sums it is damaged.
  */
 import fs from "node:fs"
 import path from "node:path"
@@ -23,8 +22,8 @@ import type { Sums } from "./Sums.ts"
 import type { Scanned } from "./scan.ts"
 
 /**
- * The damage of the database in `folder`, as a sentence; `undefined`: none found, or the scan could
- * not run.
+ * The damage of the database in `folder`, as a sentence; `undefined` if the scan found none or
+ * could not run.
  */
 export const findDamage = (
   folder: string,
@@ -39,7 +38,7 @@ export interface CheckedDatabase {
   readonly sums: Sums
   /** The sums are not stored yet. */
   readonly isNew: boolean
-  /** All entries were read. */
+  /** The check read all entries. */
   readonly isWhole: boolean
 }
 
@@ -54,7 +53,10 @@ const damaged = (words: string) => new Broken({ operation: "open", cause: new Da
 const inUse = (folder: string): string => path.join(folder, "in-use")
 const closed = (folder: string): string => path.join(folder, "closed")
 
-/** The marks beside the database; `transaction`: the last one, after a clean shutdown. */
+/**
+ * Reads the marks beside the database. `transaction` is the last one before a clean shutdown;
+ * `undefined` if there was none.
+ */
 const readMarks = (
   folder: string,
 ): { readonly hasSums: boolean; readonly transaction: number | undefined } => {
@@ -66,8 +68,8 @@ const readMarks = (
 }
 
 /**
- * Bytes of the database. One without both meta pages has never had an entry: the disk was full, and
- * the file is removed.
+ * The size of the database. A file without both meta pages never had an entry, since the disk was
+ * full: it is removed.
  */
 const sizeOf = (folder: string): number => {
   const file = dataFile(folder)
@@ -78,9 +80,9 @@ const sizeOf = (folder: string): number => {
 }
 
 /**
- * Checks the database in `folder` before it is opened for writing: all of it if it is small, has no
- * sums, or after an unclean shutdown (of the database, or of the journal: `uncleanShutdown`); else
- * only its tables. Fails if it is damaged.
+ * Checks the database in `folder` before it is opened for writing. Reads all entries if the
+ * database is small, has no sums, or was not closed cleanly (or the journal was not:
+ * `uncleanShutdown`); else only the list of tables. Fails if the database is damaged.
  */
 export const checkDatabase = Effect.fnUntraced(function* (
   folder: string,

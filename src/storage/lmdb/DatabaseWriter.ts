@@ -1,6 +1,6 @@
 /**
- * Writes a new database, entries in the order of their keys, with its sums (`Sums.ts`). It holds
- * the event loop while it writes.
+ * Writes a new database with its sums (`Sums.ts`). The caller adds entries in the order of their
+ * keys. A flush holds the event loop.
  */
 import { Effect } from "effect"
 import { checksumOf } from "../SealedValue.ts"
@@ -23,7 +23,7 @@ class DatabaseWriter {
   readonly #tables: Readonly<Record<Table, LmdbTable>>
   readonly #sums: Sums = {}
   #waiting: Array<readonly [LmdbTable, Uint8Array, Uint8Array]> = []
-  /** Bytes of the entries that no transaction has yet. */
+  /** Bytes of the entries that are not flushed yet. */
   waitingBytes = 0
 
   constructor(folder: string) {
@@ -32,7 +32,7 @@ class DatabaseWriter {
     this.#tables = openTables(this.#root)
   }
 
-  /** Adds an entry with a key that was not there; keeps both buffers until the next `flush`. */
+  /** Adds an entry with a new key. Keeps both buffers until the next `flush`. */
   add(table: Table, key: Uint8Array, value: Uint8Array): void {
     this.#sums[table] ??= { count: 0, sum: 0 }
     change(this.#sums[table], digestOf(hashKey(key), checksumOf(value)), 1)
@@ -41,8 +41,8 @@ class DatabaseWriter {
   }
 
   /**
-   * Writes what was added, in one transaction, to the disk. Fails with `Unavailable`, or with what
-   * `lmdb` throws.
+   * Writes the added entries to the disk in one transaction. Fails with `Unavailable`, or with the
+   * error that `lmdb` throws.
    */
   readonly flush: Effect.Effect<void, unknown> = Effect.try({
     try: () => {
@@ -59,7 +59,7 @@ class DatabaseWriter {
     },
   })
 
-  /** Of all that was added. */
+  /** The sums of all added entries. */
   get sums(): Sums {
     return this.#sums
   }

@@ -1,7 +1,7 @@
 /**
  * Reads a table of LMDB into blocks. The binding copies each key and value into its own reused
- * buffer and calls a decoder. The usual decoder makes two new buffers per entry, which is most of
- * the cost of a read and all of its garbage (`npm run bench -- journal` compares); this one copies
+ * buffer and calls a decoder. The usual decoder allocates two buffers per entry: most of the cost
+ * of a read, and all of its garbage (`npm run bench -- journal` compares both). This decoder copies
  * the bytes into the block.
  */
 import { limits } from "../../Limits.ts"
@@ -10,7 +10,7 @@ import type { BlockRange } from "../Storage.ts"
 
 type Bytes = Uint8Array
 
-/** How `lmdb` opens the table: it calls `readKey` for each entry, and then `decode`. */
+/** Options for `lmdb` to open the table: for each entry it calls `readKey`, then `decode`. */
 interface TableOptions {
   readonly keyEncoder: {
     readonly writeKey: (key: Bytes, target: Bytes, at: number) => number
@@ -22,7 +22,7 @@ interface TableOptions {
   }
 }
 
-/** The used part of the binding's table. */
+/** The part of the binding's table that is used here. */
 interface OpenTable {
   readonly getRange: (range: {
     readonly start: Bytes
@@ -36,8 +36,8 @@ export class BlockTable {
   /** The block that is being filled. */
   #block: EntryBlock | undefined
   /**
-   * LMDB's buffer as of the last value, and the whole of it: the length that LMDB gives it is the
-   * value's.
+   * The binding's buffer at the last value, and a view of its whole memory: the binding sets the
+   * length of the buffer to that of the value.
    */
   #source: Bytes | undefined
   #whole!: Buffer
@@ -68,8 +68,8 @@ export class BlockTable {
   }
 
   /**
-   * Fills `block` with the first entries of the range, for up to `readChunkMs`; returns the rest of
-   * the range. Throws.
+   * Fills `block` with the first entries of the range, for up to `readChunkMs`. Returns the rest of
+   * the range. Throws the errors of `lmdb`.
    */
   fill(block: EntryBlock, range: BlockRange): BlockRange | undefined {
     block.clear()
@@ -82,13 +82,13 @@ export class BlockTable {
       more = block.full || (block.count % 32 === 0 && performance.now() > deadline)
       if (more) break
     }
-    // The table stays, the block goes with its read.
+    // Releases the block, since the table outlives the read.
     this.#block = undefined
     return more ? { ...range, from: following(block.key(block.count - 1)) } : undefined
   }
 }
 
-/** The key right after this one in byte order. */
+/** The next possible key in byte order. */
 export const following = (key: Bytes): Bytes => {
   const next = new Uint8Array(key.length + 1)
   next.set(key)

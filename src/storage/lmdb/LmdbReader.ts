@@ -1,11 +1,11 @@
 /**
- * Reads the snapshot's entries as of one moment: one read transaction from `open` to `close`, in a
- * child process, also beside the server that writes.
+ * Reads the snapshot's entries in one read transaction, which lasts from `open` to `close`. It runs
+ * in a child process, also while the server writes.
  *
- * - Synchronous, since its process does nothing else. While open, it pins old pages of the live
- *   environment, so the file grows by the pages written meanwhile.
- * - LMDB trusts its pages: a truncated file or a page of zeros ends the process with SIGBUS or an
- *   abort. Never open a reader in a process that serves.
+ * - Reads are synchronous, since the process does nothing else. An open reader pins old pages of
+ *   the live environment, so the file grows by the pages that the server writes meanwhile.
+ * - LMDB trusts its pages: a truncated file or a page of zeros ends the process with SIGBUS or
+ *   SIGABRT. Never open a reader in a process that serves requests.
  */
 import { Effect, type Scope } from "effect"
 import type { Range, StoredEntry, Table } from "../Storage.ts"
@@ -23,7 +23,7 @@ import { decodeSums, type Sums, sumsKey } from "./Sums.ts"
 
 type Bytes = Uint8Array
 
-/** Opens the environment in `folder` for the surrounding scope. Dies where it cannot be opened. */
+/** Opens the environment in `folder` for the surrounding scope. Dies if it cannot be opened. */
 export const openReader = (folder: string): Effect.Effect<LmdbReader, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.try({
@@ -38,14 +38,14 @@ export class LmdbReader {
   readonly #tables = new Map<Table, LmdbTable>()
   readonly #transaction: Transaction
 
-  /** Throws when there is no environment in `folder`, or none that LMDB can open. */
+  /** Throws if there is no environment in `folder`, or LMDB cannot open it. */
   constructor(folder: string) {
     this.#root = openReadOnly(folder)
     for (const table of tables) {
       const database = openTable(this.#root, table)
       if (database !== undefined) this.#tables.set(table, database)
     }
-    // After the tables are open: opening one ends a read transaction.
+    // After the tables are open, since opening a table ends a read transaction.
     this.#transaction = this.#root.useReadTransaction()
   }
 
@@ -67,15 +67,15 @@ export class LmdbReader {
     }
   }
 
-  /** Number of entries of a table. */
+  /** The number of entries of a table. */
   count(table: Table): number {
     const database = this.#tables.get(table)
     return database === undefined ? 0 : countOf(database)
   }
 
   /**
-   * As of the same moment; `undefined`: a version without sums wrote the database. A sentence where
-   * they are damaged.
+   * The sums in the same transaction; `undefined` if the database has none; a sentence if they are
+   * damaged.
    */
   sums(): Sums | string | undefined {
     const value = this.#root.get(sumsKey, { transaction: this.#transaction })

@@ -3,22 +3,22 @@
  *
  * - `overlappingSync: false`: a commit becomes visible after its flush, and a failed commit never
  *   does. No setting weakens durability.
- * - The entries of a call are one transaction, which a thread of its own writes and flushes
- *   (`WriteThread.ts`). The event loop only packs them (`EntryBlock.ts`) and reads.
- * - LMDB answers `EIO` if the disk fills up during a write, so the store checks the free space
- *   before, and again after such an answer. A snapshot may use half of the reserve, since only
- *   snapshots let journal segments be pruned.
- * - After an error on its meta page LMDB never answers again, so a write has a deadline.
+ * - The entries of a call are one transaction, which a separate thread writes and flushes
+ *   (`WriteThread.ts`). The event loop only packs entries (`EntryBlock.ts`) and reads.
+ * - LMDB fails with `EIO` if the disk fills up during a write, so the store checks the free space
+ *   before each write and after an `EIO`. A snapshot may use half of the reserve, since only a
+ *   snapshot allows journal segments to be pruned.
+ * - After an error on its meta page LMDB does not answer any more, so a write has a deadline.
  * - LMDB has no checksums and trusts its pages: a child process checks a database before it is
  *   opened (`DatabaseCheck.ts`), against sums that each transaction stores (`Sums.ts`). The sums
  *   depend on the replaced values, so there is one transaction at a time, and the thread is the
  *   only writer.
- * - A range is read in chunks, each sought from the last key: no read transaction outlives a turn
- *   of the event loop, so none pins old pages. Concurrent changes show when the read reaches them.
- *   Reads of a million entries use blocks (`LmdbBlocks.ts`).
+ * - A range is read in chunks, and each chunk begins with a seek to the key after the last one: no
+ *   read transaction outlives a turn of the event loop, so none pins old pages. A read sees changes
+ *   of keys that it has not reached yet. Reads of a million entries use blocks (`LmdbBlocks.ts`).
  *
- * Cost, of 200-byte values: 0.3 µs of the event loop per put, where the entries are not packed
- * already; 0.5 µs per value read in order.
+ * Cost, with values of 200 bytes: 0.3 µs of the event loop per put, unless the entries are packed
+ * already; 0.5 µs per value that is read in order.
  */
 import { Effect, Exit, Option, type Scope, Semaphore, Stream } from "effect"
 import { limits } from "../../Limits.ts"
@@ -62,7 +62,10 @@ type Bytes = Uint8Array
 const attempt = <A>(operation: string, run: () => A): Effect.Effect<A, Broken> =>
   Effect.try({ try: run, catch: (cause) => new Broken({ operation, cause }) })
 
-/** Reads a range to its end; in each turn `read` returns entries and the rest of the range. */
+/**
+ * Reads a range to its end. In each turn of the event loop `read` returns entries and the rest of
+ * the range.
+ */
 const inTurns = <A, R extends BlockRange>(
   range: R,
   read: (rest: R) => readonly [ReadonlyArray<A>, R | undefined],
@@ -81,7 +84,7 @@ export interface LmdbStoreOptions {
   /** An existing folder. */
   readonly folder: string
   readonly freeSpaceBytesMin?: number
-  /** Initial address space; LMDB takes more if needed. */
+  /** The initial address space; LMDB takes more if needed. */
   readonly mapBytes?: number
   /** Check all entries, even after a clean shutdown of the database. */
   readonly uncleanShutdown?: boolean
@@ -95,15 +98,15 @@ export class LmdbStore {
   readonly #options: LmdbStoreOptions
   readonly #tables: Readonly<Record<Table, LmdbTable>>
   readonly #writer: WriteThread
-  /** As it was opened. */
+  /** The sums when the database was opened. */
   readonly #sums: Sums
-  /** The same tables, as they are read into blocks; opened at the first use. */
+  /** The same tables for reads into blocks; opened at the first use. */
   readonly #blockTables = new Map<Table, BlockTable>()
   readonly #writing = Semaphore.makeUnsafe(1)
   #broken: Broken | undefined
-  /** All of it was checked when it was opened. */
+  /** The opening checked all entries. */
   readonly isChecked: boolean
-  /** The last transaction, once it was closed after its last write. */
+  /** The last transaction; set when the environment was closed cleanly. */
   closedAfter: number | undefined
 
   constructor(
@@ -117,7 +120,7 @@ export class LmdbStore {
     this.isChecked = isWhole
     this.#options = options
     this.#sums = sums
-    // New tables are a commit.
+    // Creating tables is a commit.
     this.#tables = lock.hold(() => openTables(root))
     const { folder, mapBytes } = options
     this.#writer = new WriteThread({ folder, mapBytes, sums })
@@ -163,7 +166,7 @@ export class LmdbStore {
     return table
   }
 
-  /** There will be a write soon. */
+  /** Starts the writer thread in advance, since a write follows soon. */
   startWriter(): void {
     if (this.#broken === undefined) this.#writer.start()
   }
@@ -174,8 +177,8 @@ export class LmdbStore {
   })
 
   /**
-   * Closes the environment after the writes in flight; after `Broken` at once, since LMDB may never
-   * answer.
+   * Closes the environment after the writes in flight. After `Broken` it closes nothing, since LMDB
+   * may never answer.
    */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     if (this.#broken !== undefined) return Effect.void
@@ -213,7 +216,7 @@ export class LmdbStore {
       try: () => this.#writer.write(slice),
       catch: (cause) => cause,
     }).pipe(Effect.catch(this.#failed))
-    // Reads of this turn may stand on the transaction before.
+    // Reads of this turn may still use the previous transaction.
     this.#root.resetReadTxn()
     if ("message" in outcome) yield* this.#failed(errorOf(outcome))
   }).bind(this)
@@ -230,7 +233,7 @@ export class LmdbStore {
     }
   })
 
-  /** Whether `bytes` more would exceed the space that a snapshot may use. */
+  /** Whether a write of `bytes` would use more space than a snapshot may use. */
   readonly #lacksSpace = (bytes: number): Effect.Effect<boolean> =>
     nodeDisk.freeBytes(this.#options.folder).pipe(
       Effect.map((free) => free < this.#reservedBytes + bytes),
@@ -245,12 +248,12 @@ export class LmdbStore {
     return Effect.fail(this.#broken)
   }
 
-  /** The part of the reserve that a snapshot leaves. */
+  /** The part of the reserve that a snapshot must leave. */
   get #reservedBytes(): number {
     return (this.#options.freeSpaceBytesMin ?? limits.freeSpaceBytesMin) / 2
   }
 
-  /** The entries that one turn reads, and the rest of the range. */
+  /** Reads the entries of one turn. Returns them and the rest of the range. */
   #chunk(range: Range): readonly [Array<StoredEntry>, Range | undefined] {
     const { table, from, until, reverse = false } = range
     const left = range.limit ?? Number.POSITIVE_INFINITY
@@ -287,7 +290,7 @@ const openStore = (options: LmdbStoreOptions, checked: CheckedDatabase): LmdbSto
     root = openWritable(options.folder, options.mapBytes)
     return new LmdbStore(root, lock, checked, options)
   } catch (error) {
-    // Else the next attempt would get this environment, which writes nothing after a failure.
+    // Otherwise the next attempt would get this environment, which writes nothing after a failure.
     void root?.close()
     void lock.close()
     throw error
@@ -295,8 +298,8 @@ const openStore = (options: LmdbStoreOptions, checked: CheckedDatabase): LmdbSto
 }
 
 /**
- * Opens the environment for the surrounding scope. Fails where it is damaged, and with a
- * `DiskError` where the disk is full.
+ * Opens the environment for the surrounding scope. Fails if it is damaged. If the disk is full, the
+ * cause is a `DiskError`.
  */
 export const openLmdbStore = Effect.fnUntraced(function* (
   options: LmdbStoreOptions,

@@ -1,12 +1,12 @@
 /**
- * Checks the pages of an LMDB file without LMDB. LMDB trusts its pages: a commit that changes a
- * page with a damaged header, or reuses a page that the free list has by mistake, destroys other
+ * Checks the pages of an LMDB file without LMDB. LMDB trusts its pages. If a commit changes a page
+ * with a damaged header, or reuses a page that is in the free list by mistake, it destroys other
  * entries or ends the process by a signal.
  *
  * The check walks the trees of the newest snapshot: the free list, the list of tables and, if
- * `whole`, each table. Each page must have its number, its kind, a transaction of the past, and
- * entries that fill its space exactly; each tree its depth and its counts. No page is in two trees,
- * or in a tree and in the free list. `scan.ts` checks keys and values.
+ * `whole`, each table. Each page must have its number, its kind, a past transaction, and entries
+ * that fill its space exactly. Each tree must have its depth and its counts. No page is in two
+ * trees, or in a tree and in the free list. `scan.ts` checks keys and values.
  *
  * The format is that of `mdb.c` in lmdb-js, data version 2, in little-endian order, by offset:
  *
@@ -14,10 +14,11 @@
  *   node   0 size of the value, or page of the child, 4 kind, 6 size of the key, 8 key, then value or description of a long one
  *   meta   48 the free list, 96 the list of tables, 144 last page, 152 transaction; trees as in `treeAt`
  *
- * The pages of the snapshot must not change meanwhile: either nobody writes, or a read transaction
- * of this or an earlier snapshot is open.
+ * The pages of the snapshot must not change during the check: either nobody writes, or a read
+ * transaction of this or an earlier snapshot is open.
  *
- * Cost: one read of each page, of a long value only of its first, and a bit of memory per page.
+ * Cost: one read of each page (of a long value only its first page), and one bit of memory per
+ * page.
  */
 import fs from "node:fs"
 import { limits } from "../../Limits.ts"
@@ -30,10 +31,10 @@ const treeBytes = 48
 const longBytes = 24
 const pageKinds = { branch: 1, leaf: 2, long: 4 }
 const entryKinds = { value: 0, long: 1, table: 2 }
-/** Reads between two calls of `onProgress`: a slow disk does them within `workerSilenceMs`. */
+/** Reads between two calls of `onProgress`: few enough for a slow disk within `workerSilenceMs`. */
 const progressReads = 1_024
 
-/** The database is damaged; the message follows "is damaged:". */
+/** The database is damaged. The message continues the words "is damaged:". */
 export class DamagedDatabase extends Error {}
 
 interface Counts {
@@ -51,7 +52,7 @@ interface Tree {
   readonly root: number
 }
 
-/** The buffers live until the call ends. */
+/** The buffers are valid until the call ends. */
 interface Visitor {
   /** The lower bound of the keys that follow. */
   readonly bound?: (key: Buffer) => void
@@ -76,7 +77,7 @@ export const checkPages = (
   }
 }
 
-/** Numbers from 2^53 on lose their low bits; they are out of every range. */
+/** Numbers from 2^53 on lose their low bits, but they are out of every valid range. */
 const integer = (bytes: Buffer, at: number): number => Number(bytes.readBigUInt64LE(at))
 
 const treeAt = (bytes: Buffer, at: number, name: string): Tree => ({
@@ -95,12 +96,12 @@ class PageCheck {
   readonly #file: number
   readonly #pageBytes: number
   readonly #onProgress: () => void
-  /** A buffer per level of the walk. */
+  /** One buffer per level of the walk. */
   readonly #levels: Array<Buffer> = []
   readonly #meta: Buffer
   readonly #lastPage: number
   readonly #transaction: number
-  /** A bit per page that is in a tree or in the free list. */
+  /** One bit per page: set if the page is in a tree or in the free list. */
   readonly #taken: Uint8Array
   readonly #header = Buffer.alloc(headerBytes)
   #reads = 0
@@ -112,7 +113,7 @@ class PageCheck {
     this.#meta = this.#newestMeta()
     this.#lastPage = integer(this.#meta, 144)
     this.#transaction = integer(this.#meta, 152)
-    // A file ends before its last page where a transaction freed the end again.
+    // The file may end before its last page, if a transaction freed the end again.
     const bytesMax = Math.max(limits.mapBytes, 2 * fs.fstatSync(file).size)
     if ((this.#lastPage + 1) * pageBytes > bytesMax) {
       throw new DamagedDatabase(`it has more pages than fit in ${bytesMax} bytes`)
@@ -121,8 +122,8 @@ class PageCheck {
   }
 
   /**
-   * An entry maps a transaction to the pages that it freed: a count, then pages; a run of pages has
-   * its negative length before it.
+   * An entry of the free list maps a transaction to the pages that it freed: a count, then pages. A
+   * negative number is the length of a run of pages that begins with the next page.
    */
   freeList(): void {
     let next = 1
@@ -177,8 +178,8 @@ class PageCheck {
   }
 
   /**
-   * The newest snapshot's. Both are read until they are equal twice: a writer may be replacing the
-   * older one.
+   * The meta page of the newest snapshot. Reads both meta pages until two reads are equal, since a
+   * writer may be replacing the older page.
    */
   #newestMeta(): Buffer {
     const read = () => this.#read(Buffer.alloc(this.#pageBytes + metaBytes), 0)
@@ -190,7 +191,7 @@ class PageCheck {
     return integer(bytes, 152) >= integer(other, 152) ? bytes : other
   }
 
-  /** Fills `buffer`, as far as the file goes. */
+  /** Fills `buffer` from the file, up to the end of the file. */
   #read(buffer: Buffer, at: number): Buffer {
     if (++this.#reads % progressReads === 0) this.#onProgress()
     return buffer.subarray(0, fs.readSync(this.#file, buffer, 0, buffer.length, at))
@@ -270,7 +271,7 @@ class PageCheck {
     if (used !== space - upper) throw wrong("has entries that overlap")
   }
 
-  /** Checks the first page of a value of `size` bytes, and returns its number. */
+  /** Checks the first page of a long value of `size` bytes. Returns the number of that page. */
   #long(tree: Tree, description: Buffer, size: number, counts: Counts): number {
     const page = integer(description, 0)
     const pages = integer(description, 16)

@@ -1,18 +1,18 @@
-/** The output of a scan process and the meaning of its exit. Loads nothing of Effect. */
+/** The output of a scan process and the meaning of its exit. Does not load Effect. */
 import { fileURLToPath } from "node:url"
 import { keyName } from "../SealedValue.ts"
 import { dataFile } from "./environment.ts"
 import type { Scanned, ScanOptions, ScanPosition } from "./scan.ts"
 
-/** A line of JSON each. */
+/** Each message is a line of JSON. */
 export type FromScan =
   | { readonly at: ScanPosition }
   | { readonly scanned: Scanned }
   /** The damage, as a sentence. */
   | { readonly fault: string }
-  /** LMDB's error while reading at the last `at`. */
+  /** The error of LMDB at the position of the last `at`. */
   | { readonly thrown: string }
-  /** The system's error. */
+  /** The error of the operating system. */
   | { readonly failed: string }
 
 /**
@@ -26,13 +26,13 @@ export interface ScanArguments extends Pick<ScanOptions, "whole"> {
   readonly folders: ReadonlyArray<string>
 }
 
-/** Node's arguments for scans, one after the other. */
+/** The arguments for Node to run scans one after another. */
 export const scanArguments = (options: ScanArguments): ReadonlyArray<string> => [
   fileURLToPath(new URL("scanProcess.ts", import.meta.url)),
   JSON.stringify(options),
 ]
 
-/** Signals that end a process reading a damaged or missing page. */
+/** Signals that can end a process when it reads a damaged or missing page. */
 const signalsOfDamage = ["SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGTRAP"]
 
 /** Follows a scan of `folder`. */
@@ -45,12 +45,12 @@ export class ScanListener {
     this.#folder = folder
   }
 
-  /** Whether it has heard the outcome: further lines are about another folder. */
+  /** Whether the outcome is known: further lines are about another folder. */
   get isOver(): boolean {
     return this.#said !== undefined
   }
 
-  /** Takes a line of output; returns the position if the line has one. */
+  /** Takes a line of output. Returns the position if the line has one. */
   hear(line: string): ScanPosition | undefined {
     const message: FromScan = JSON.parse(line)
     if ("at" in message) {
@@ -65,7 +65,7 @@ export class ScanListener {
     return undefined
   }
 
-  /** The outcome, once the process has ended. */
+  /** The outcome after the process has ended. */
   ended(code: number | null, signal: string | null): ScanOutcome {
     if (this.#said !== undefined) return this.#said
     return signal !== null && signalsOfDamage.includes(signal)

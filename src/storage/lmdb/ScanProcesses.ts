@@ -1,11 +1,11 @@
 /**
- * Scans of databases in child processes (`scanProcess.ts`), one database at a time in each. A child
- * that has scanned a sound database takes the next one, and ends after `scanIdleMs` without any:
- * starting Node costs more than the scan of a small database, and a server of a cluster opens 16. A
- * child that found damage, or failed, is not used again.
+ * Scans databases in child processes (`scanProcess.ts`). A child scans one database at a time.
+ * After an intact database it is reused, since starting Node costs more than the scan of a small
+ * database and a server of a cluster opens 16 databases. It ends after `scanIdleMs` without a scan.
+ * A child that found damage or failed is not reused.
  *
- * The children that wait belong to the process. They do not keep it alive, and end with it, since
- * their input ends.
+ * Idle children belong to the process. They do not keep the process alive, and they end with it,
+ * since their input ends.
  */
 import { spawn } from "node:child_process"
 import type { Socket } from "node:net"
@@ -26,7 +26,7 @@ class ScanChild {
 
   constructor() {
     this.lines = createInterface({ input: this.process.stdout })
-    // Its end tells of the same.
+    // The end of the process reports the same error.
     this.process.on("error", () => {})
     this.process.stdin.on("error", () => {})
   }
@@ -37,7 +37,7 @@ class ScanChild {
     this.process.stdin.write(`${JSON.stringify({ folders: [folder], whole })}\n`)
   }
 
-  /** Waits for another scan; `over` is called where there is none. */
+  /** Waits for another scan. Calls `over` and ends the child if none comes. */
   rest(over: () => void): void {
     this.#end = setTimeout(() => {
       over()

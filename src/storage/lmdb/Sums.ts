@@ -1,9 +1,9 @@
 /**
- * The count of each table's entries and the sum of their digests, in any order. The transaction
- * that changes the entries stores both, so a scan of the same transaction can compare them. A
- * digest is 32 bits of an entry's key and of its value's checksum (`SealedValue`), so the old
- * checksum is enough to subtract an entry. The sums reveal a lost, doubled, renamed or stale entry,
- * except for one case in 2^32.
+ * The number of entries of each table and the sum of their digests. The order of the entries does
+ * not matter. The transaction that changes entries also stores both numbers, so a scan of the same
+ * transaction can compare them. A digest is 32 bits of an entry's key and its value's checksum
+ * (`SealedValue`), so the old checksum is enough to subtract an entry. The sums reveal a lost,
+ * doubled, renamed or stale entry, except for one case in 2^32.
  */
 import { checksumOf, encodeValue, openValue, packedValue } from "../SealedValue.ts"
 import type { Entry, Table } from "../tables.ts"
@@ -14,10 +14,10 @@ export interface TableSum {
   sum: number
 }
 
-/** By table; a missing table has no entries. */
+/** By table. A table that is missing here has no entries. */
 export type Sums = Record<string, TableSum>
 
-/** Key of the sums among the names of the tables. */
+/** The key of the sums in the list of tables. */
 export const sumsName = "sums"
 export const sumsKey = Buffer.from(sumsName)
 
@@ -45,7 +45,9 @@ export const hashKey = (key: Uint8Array): number => {
   return hash
 }
 
-/** The digest of an entry by the hash of its key and the checksum of its value (`checksumOf`). */
+/**
+ * The digest of an entry, from the hash of its key and the checksum of its value (`checksumOf`).
+ */
 export const digestOf = (keyHash: number, checksum: number): number => mix(keyHash ^ mix(checksum))
 
 const scramble = (bits: number): number => {
@@ -60,7 +62,7 @@ const mix = (bits: number): number => {
   return mixed ^ (mixed >>> 16)
 }
 
-/** How the sums that a scan `found` differ from the stored ones; `undefined`: not at all. */
+/** How the sums that a scan `found` differ from the stored sums; `undefined` if they are equal. */
 export const differenceOf = (
   table: string,
   stored: TableSum = { count: 0, sum: 0 },
@@ -75,15 +77,15 @@ export const differenceOf = (
 }
 
 /*
- * Puts entries in the open transaction, and the sums (`Sums.ts`) that follow. Each entry names the
- * value that it replaces (`Entry.replaces`), or has it looked up, which costs 1 µs: also an entry
- * that the same transaction has put before. History, most of what is stored, is packed here: in the
- * thread that writes.
+ * Writes entries and their sums in the open transaction. An entry names the checksum of the value
+ * that it replaces (`Entry.replaces`). Otherwise the checksum is looked up, which costs 1 µs and
+ * also finds an entry that the same transaction has put before. Values of history, the largest
+ * table, are packed here, in the thread that writes.
  */
 
 /**
- * Answers the sums after all entries. Throws what `lmdb` throws, and where the transaction would
- * undo the newest one.
+ * Returns the sums after all entries. Throws errors of `lmdb`; throws if the transaction would undo
+ * the newest transaction, or if a table would count fewer than 0 entries.
  */
 export const putEntries = (
   root: LmdbRoot,
@@ -122,8 +124,8 @@ const storedChecksum = (table: LmdbTable, key: Uint8Array): number | null => {
 }
 
 /**
- * Throws where another process has opened the database without its lock, at the moment of a commit
- * (`OpeningLock.ts`), and where LMDB began no transaction, which `lmdb` does not report.
+ * Throws if another process opened the database without the lock during a commit
+ * (`OpeningLock.ts`), and if LMDB began no transaction, which `lmdb` does not report.
  */
 const insistNewest = (root: LmdbRoot): void => {
   const [newest, own] = [stateOf(root).transaction, root.getWriteTxnId()]

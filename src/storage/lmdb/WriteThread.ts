@@ -1,15 +1,14 @@
 /**
- * Writes LMDB from a thread of its own (`WriteWorker.ts`): the microseconds that an entry costs in
- * LMDB burden neither the event loop nor the garbage collector that stops it. The thread is the
- * only writer of the environment and keeps its sums; reads stay where they are, since LMDB's
- * readers and its writer do not wait for each other.
+ * Writes LMDB in a separate thread (`WriteWorker.ts`), so that the time of a write costs the event
+ * loop nothing. The thread is the only writer of the environment and keeps its sums. Reads run in
+ * the main thread, since LMDB's readers and its writer do not wait for each other.
  *
- * - The thread starts with `start`, or else with the first write, which then waits for it. It ends
+ * - `start` starts the thread; otherwise the first write does, and waits for it. The thread ends
  *   with `close`, and after `writeThreadIdleMs` without a write: it takes some 20 MB, as much as
- *   many idle engines. One write at a time.
- * - The slice stays in shared memory, which must not change until the answer.
- * - A thread that crashes is not started again: its transaction may or may not stand, so every
- *   write fails from then on.
+ *   many idle engines. There is one write at a time.
+ * - The slice is in shared memory, which must not change until the outcome is known.
+ * - After a crash the thread is not started again: its transaction may or may not be durable, so
+ *   every later write fails.
  */
 
 import { Worker } from "node:worker_threads"
@@ -22,20 +21,20 @@ import type { Sums } from "./Sums.ts"
 export interface WriteSettings {
   readonly folder: string
   readonly mapBytes: number | undefined
-  /** As of the last transaction. */
+  /** The sums after the last transaction. */
   readonly sums: Sums
 }
 
-/** A slice to write, or the end: the thread closes the environment and exits. */
+/** A slice to write; or `close`: the thread closes the environment and exits. */
 export type WriteOrder = SharedSlice | "close"
 
-/** An error of LMDB or of the system, which has a number. */
+/** An error of LMDB or of the system; `code` is its number. */
 export interface WriteFault {
   readonly message: string
   readonly code: unknown
 }
 
-/** The sums after the transaction, which is durable; or a fault. */
+/** The sums after a durable transaction, or a fault. */
 export type WriteOutcome = { readonly sums: Sums } | WriteFault
 
 export const asFault = (error: unknown): WriteFault => ({
@@ -55,13 +54,13 @@ export const startWriteWorker = (settings: WriteSettings): Worker =>
 type Settled = (outcome: WriteOutcome) => void
 
 export class WriteThread {
-  /** With the sums of the last transaction: the next thread begins with them. */
+  /** The settings of the next thread, with the sums after the last transaction. */
   #settings: WriteSettings
   readonly #startWorker: (settings: WriteSettings) => Worker
   readonly #idleMs: number
   #idle: NodeJS.Timeout | undefined
   #worker: Worker | undefined
-  /** The end of an idle thread, which has the environment open until then. */
+  /** Ends when an idle thread has closed the environment. */
   #ending: Promise<void> | undefined
   #waiting: { readonly settled: Settled; readonly failed: (cause: unknown) => void } | undefined
   #failure: unknown
@@ -76,17 +75,17 @@ export class WriteThread {
     this.#idleMs = idleMs
   }
 
-  /** Starts the thread where it does not run. */
+  /** Starts the thread if it does not run. */
   start(): void {
     if (this.#worker !== undefined || this.#ending !== undefined) return
     if (this.#failure !== undefined) return
     this.#worker = this.#start()
-    // It is no reason for the process to stay.
+    // An idle thread does not keep the process alive.
     this.#worker.unref()
     this.#awaitIdleness()
   }
 
-  /** The outcome of a transaction with these entries; rejects when the thread has crashed. */
+  /** The outcome of a transaction with these entries. Rejects if the thread crashes. */
   async write(slice: EntrySlice): Promise<WriteOutcome> {
     await this.#ending
     if (this.#failure !== undefined) throw this.#failure
@@ -94,7 +93,7 @@ export class WriteThread {
       this.start()
       const worker = this.#worker!
       clearTimeout(this.#idle)
-      // A process that has nothing else to do waits for the answer.
+      // The process stays alive until the outcome is known.
       worker.ref()
       this.#waiting = { settled, failed }
       worker.postMessage(slice.shared satisfies WriteOrder)

@@ -1,6 +1,6 @@
 /**
- * The thread that writes an LMDB environment (`WriteThread.ts`): one slice after the other, each in
- * a transaction that is flushed when it returns. Loads nothing of Effect, so that it starts fast.
+ * The thread that writes an LMDB environment (`WriteThread.ts`): one slice after another, each in a
+ * transaction that is flushed when it returns. Does not load Effect, so that it starts fast.
  */
 import { parentPort, workerData } from "node:worker_threads"
 import { EntrySlice } from "../EntryBlock.ts"
@@ -13,7 +13,7 @@ const { folder, mapBytes, sums: first }: WriteSettings = workerData
 const lock = OpeningLock.open(folder)
 const root = openWritable(folder, mapBytes)
 const tables = lock.hold(() => openTables(root))
-/** As of the last transaction. */
+/** The sums after the last transaction. */
 let sums = first
 
 const write = (order: Exclude<WriteOrder, "close">): WriteOutcome => {

@@ -1,8 +1,8 @@
 /**
- * How much address space a database may reserve. LMDB maps a database as a whole, and reserves the
- * room that it may grow into. Where the process has a limit (`ulimit -v`) and the mapping exceeds
- * that, `lmdb` ends the process by SIGSEGV. So a database reserves no more than half of what is
- * left. Linux alone tells limit and use. Loads nothing of Effect.
+ * How much address space a database may reserve. LMDB maps a whole database, including the space
+ * into which it may grow. If the mapping exceeds the limit of the process (`ulimit -v`), `lmdb`
+ * ends the process by SIGSEGV. So a database reserves at most half of the free address space. Only
+ * Linux reports limit and use. Does not load Effect.
  */
 import fs from "node:fs"
 import { limits } from "../../Limits.ts"
@@ -10,7 +10,7 @@ import { limits } from "../../Limits.ts"
 /** The limit on address space is too low for a database. */
 export class NoAddressSpace extends Error {}
 
-/** Bytes of address space that this process may still reserve; infinite without a limit. */
+/** The address space in bytes that this process may still reserve; infinite without a limit. */
 const freeAddressSpace = (): number => {
   let table: string
   let used: string
@@ -27,8 +27,8 @@ const freeAddressSpace = (): number => {
 }
 
 /**
- * How much of `free` bytes a database that needs `dataBytes` reserves: half of what the threads of
- * a server leave. Throws where that is too little.
+ * How much of `free` bytes a database with `dataBytes` reserves: half of the bytes that the threads
+ * of a server leave. Throws if that is too little.
  */
 export const mapBytesOf = (dataBytes: number, free: number = freeAddressSpace()): number => {
   if (free === Number.POSITIVE_INFINITY) return limits.mapBytes

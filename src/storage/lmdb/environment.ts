@@ -1,6 +1,6 @@
 /**
- * Opens LMDB environments. The only importer of `lmdb` beside `OpeningLock.ts`; loads nothing of
- * Effect, so that scan processes start fast.
+ * Opens LMDB environments. Only this file and `OpeningLock.ts` import `lmdb`. Does not load Effect,
+ * so that scan processes start fast.
  */
 import fs from "node:fs"
 import path from "node:path"
@@ -29,14 +29,14 @@ const binary = { encoding: "binary", keyEncoding: "binary" } as const
 
 const environment = {
   ...binary,
-  // A folder with a dot in its name is still a folder.
+  // Otherwise `lmdb` takes a path with a dot for a file.
   noSubdir: false,
   maxDbs: 32,
 } as const
 
 /**
- * Opens an environment read-only, also beside the process that writes it. Throws; damage can end
- * the process.
+ * Opens an environment read-only, also while another process writes it. Throws errors of `lmdb`.
+ * Damage can end the process.
  */
 export const openReadOnly = (folder: string): LmdbRoot => {
   if (fs.existsSync(dataFile(folder))) reserveLock(lockFile(folder))
@@ -53,8 +53,8 @@ export const openReadOnly = (folder: string): LmdbRoot => {
 const writable = { ...environment, overlappingSync: false, eventTurnBatching: false } as const
 
 /**
- * Opens an environment for writing. Where other processes may open it meanwhile, transactions need
- * its `OpeningLock`. Throws; damage can end the process.
+ * Opens an environment for writing. If other processes may open it meanwhile, its transactions need
+ * the `OpeningLock`. Throws errors of `lmdb`. Damage can end the process.
  */
 export const openWritable = (folder: string, mapSize = mapBytesIn(folder)): LmdbRoot => {
   checkSpace(dataFile(folder))
@@ -63,8 +63,7 @@ export const openWritable = (folder: string, mapSize = mapBytesIn(folder)): Lmdb
 }
 
 /**
- * Throws where the database may need to grow with the next transaction, and the limit on address
- * space does not allow that.
+ * Throws if the next transaction may need a larger mapping than the limit on address space allows.
  */
 export const insistRoom = (root: LmdbRoot): void => {
   const { lastPageNumber, mapSize, pageSize } = root.getStats() as Record<string, number>
@@ -73,8 +72,8 @@ export const insistRoom = (root: LmdbRoot): void => {
 }
 
 /**
- * Address space only; the file grows as needed. Throws where a limit of the process leaves too
- * little.
+ * The address space for the database in `folder`; the file grows as needed. Throws if the limit of
+ * the process leaves too little.
  */
 export const mapBytesIn = (folder: string): number => mapBytesOf(sizeOf(dataFile(folder)))
 
@@ -91,7 +90,7 @@ export const openTables = (root: LmdbRoot): Readonly<Record<Table, LmdbTable>> =
     LmdbTable
   >
 
-/** The newest transaction, the minimum size of its file, and the size of a page. */
+/** The newest transaction, the size that the file must have for it, and the size of a page. */
 export const stateOf = (
   root: LmdbRoot,
 ): { readonly transaction: number; readonly bytes: number; readonly pageBytes: number } => {
@@ -103,7 +102,7 @@ export const stateOf = (
   }
 }
 
-/** The value of a key, valid until the next look-up. */
+/** The value of a key, valid until the next lookup. */
 export const lookUp = (table: LmdbTable, key: Bytes): Buffer | undefined => table.getBinaryFast(key)
 
 /** The entry count that LMDB keeps for a table. */

@@ -1,4 +1,4 @@
-/** Tells a full disk, and other refusals of the system, from damage. */
+/** Distinguishes a full disk and other errors of the system from damage. */
 import os from "node:os"
 import { getSystemErrorName } from "node:util"
 import { DiskError } from "../disk/Disk.ts"
@@ -10,8 +10,8 @@ const codeOf = (error: unknown): unknown =>
   (error as { readonly code?: unknown } | null | undefined)?.code
 
 /**
- * Whether a write of LMDB failed because the disk of `folder` is full. LMDB answers `EIO` too if
- * the disk fills up during a write: that means a full disk where less than `bytes` is free.
+ * Whether a write of LMDB failed because the disk of `folder` is full. LMDB also fails with `EIO`
+ * if the disk fills up during a write: an `EIO` means a full disk if less than `bytes` is free.
  */
 export const isFullDisk = (error: unknown, folder: string, bytes: number): boolean => {
   const code = codeOf(error)
@@ -21,7 +21,7 @@ export const isFullDisk = (error: unknown, folder: string, bytes: number): boole
 }
 
 /**
- * Why the environment in `folder` was not opened: a `DiskError` where the system refused, else
+ * Why the environment in `folder` was not opened: a `DiskError` for an error of the system, else
  * `error`.
  */
 export const openingCause = (folder: string, error: unknown): unknown => {
@@ -29,7 +29,7 @@ export const openingCause = (folder: string, error: unknown): unknown => {
   if (isFullDisk(error, folder, spareBytes)) return refused("ENOSPC")
   const code = codeOf(error)
   if (typeof code === "string" && code in os.constants.errno) return refused(code)
-  // LMDB's own errors have numbers below zero.
+  // The codes of LMDB's own errors are below zero.
   if (typeof code === "number" && code > 0) return refused(getSystemErrorName(-code))
   return error
 }

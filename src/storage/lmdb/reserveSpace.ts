@@ -1,26 +1,26 @@
 /**
- * LMDB ends the process where an opening needs space and the disk is full: by SIGBUS, since it
- * writes its lock file through a mapping, and by SIGSEGV, if the first pages of a new database
- * cannot be written. So the lock is written before, with more bytes than LMDB needs, and a new
- * database needs `spareBytes` free. Loads nothing of Effect.
+ * If an opening needs space and the disk is full, LMDB ends the process: by SIGBUS, since it writes
+ * its lock file through a mapping, or by SIGSEGV, if it cannot write the first pages of a new
+ * database. So the lock file is written before the opening, with more bytes than LMDB needs, and a
+ * new database needs `spareBytes` of free space. Does not load Effect.
  */
 import fs from "node:fs"
 import path from "node:path"
 
-/** Of pages that a transaction writes beside its entries. */
+/** The bytes of the pages that a transaction writes beside its entries. */
 export const spareBytes = 1_048_576
 
 /**
- * Both meta pages of a new database, which LMDB writes at once; less is left where the disk was
- * full.
+ * The size of both meta pages, which LMDB writes together for a new database. A smaller file was
+ * written when the disk was full.
  */
 export const metaBytes = 8_192
 
 const lockBytes = 65_536
-/** LMDB has opened no smaller one: a crash has cut it. */
+/** A smaller lock file was cut by a crash before LMDB opened it. */
 const openedBytesMin = 8_192
 
-/** Bytes of a file; 0 where there is none. */
+/** The size of a file; 0 if it does not exist. */
 export const sizeOf = (file: string): number =>
   fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0
 
@@ -31,8 +31,8 @@ export const freeBytesOf = (folder: string): number => {
 }
 
 /**
- * Writes the lock file `file` of an environment, if there is none. Throws the system's error, as
- * `ENOSPC`, but none where its folder cannot be written: LMDB reads there without a lock.
+ * Writes the lock file `file` of an environment, if there is none. Throws errors of the system such
+ * as `ENOSPC`. Does nothing if the folder is read-only: LMDB reads there without a lock.
  */
 export const reserveLock = (file: string): void => {
   if (sizeOf(file) >= openedBytesMin) return
@@ -46,7 +46,7 @@ export const reserveLock = (file: string): void => {
   }
 }
 
-/** Throws `ENOSPC` where there is no space for a new database in `data`. */
+/** Throws `ENOSPC` if there is no space for a new database at `data`. */
 export const checkSpace = (data: string): void => {
   const folder = path.dirname(data)
   if (sizeOf(data) > 0 || freeBytesOf(folder) >= spareBytes) return

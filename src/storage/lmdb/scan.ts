@@ -1,15 +1,15 @@
 /**
  * Reads a whole database through LMDB and compares it with its sums. LMDB trusts its pages: a
- * damaged or missing page can end the process by a signal, so a child process runs this
+ * damaged or missing page can end the process by a signal, so the scan runs in a child process
  * (`scanProcess`, started by `runScan`).
  *
- * The scan checks the pages (`PageCheck.ts`) and of every table: keys are in order; a look-up of
- * each key finds the entry that the walk found (a walk does not use the keys of branch pages, a
- * look-up does); each value has its checksum; count and sum equal the stored ones (`Sums`). It
- * writes nothing.
+ * The scan checks the pages (`PageCheck.ts`). For every table it checks that keys are in order;
+ * that a lookup of each key finds the entry that the walk found (a lookup uses the keys of branch
+ * pages, a walk does not); that each value has its checksum; that count and sum equal the stored
+ * sums (`Sums`). It writes nothing.
  *
- * Beside the server the scan pins old pages, so the file grows by the pages written during the
- * check of the pages, or during the scan of one table.
+ * While a server writes, the scan pins old pages. So the file grows by the pages that the server
+ * writes during the check of the pages, or during the scan of one table.
  */
 import fs from "node:fs"
 import { crc32 } from "node:zlib"
@@ -43,11 +43,14 @@ import {
 export interface ScanOptions {
   /** An existing environment. */
   readonly folder: string
-  /** Read all entries, else only the tables. A file that is too short is read whole in any case. */
+  /**
+   * Read all entries; otherwise only the list of tables. If the file is too short, all entries are
+   * read in any case.
+   */
   readonly whole: boolean
 }
 
-/** Progress of a scan; `after`: the last key read, in hex. */
+/** The progress of a scan; `after` is the last key read, in hex. */
 export interface ScanPosition {
   readonly table: string
   readonly after?: string
@@ -58,11 +61,11 @@ export interface ScanPosition {
 export interface Scanned {
   /** The newest transaction. */
   readonly transaction: number
-  /** All entries were read. */
+  /** The scan read all entries. */
   readonly whole: boolean
-  /** Number of entries read. */
+  /** The number of entries read. */
   readonly entries: number
-  /** The stored sums; `undefined`: a version without sums wrote the database. */
+  /** The stored sums; `undefined` if the database has none. */
   readonly stored?: Sums | undefined
   readonly found: Sums
 }
@@ -70,7 +73,7 @@ export interface Scanned {
 /** Above every composite key. */
 const lastKey = Buffer.alloc(keyBytesMax, 0xff)
 
-/** Throws `DamagedDatabase`, or what `lmdb` throws. */
+/** Throws `DamagedDatabase`, or errors of `lmdb`. */
 export const scan = async (
   { folder, whole: wanted }: ScanOptions,
   at: (position: ScanPosition) => void,
@@ -85,7 +88,7 @@ export const scan = async (
   const missing = Object.keys(stored ?? {}).find((name) => !names.includes(name))
   if (missing !== undefined) throw new DamagedDatabase(`table ${missing} is missing`)
   const total = names.reduce((sum, name) => sum + countOf(openTable(root, name)!), 0)
-  // After the tables are open: opening one ends a read transaction.
+  // After the tables are open, since opening a table ends a read transaction.
   const pinned = root.useReadTransaction()
   checkPages(dataFile(folder), pageBytes, whole, () => at({ table: "", done: 0, total }))
   pinned.done()
@@ -104,7 +107,7 @@ export const scan = async (
   return { transaction, whole, entries: done, stored, found }
 }
 
-/** The existing tables. */
+/** The names of the existing tables. */
 const namesOf = (root: LmdbRoot): ReadonlyArray<string> =>
   Array.from(root.getKeys(), (key) => Buffer.from(key).toString().replaceAll("\0", "")).filter(
     (name) => name !== sumsName,
@@ -119,8 +122,8 @@ const readSums = (root: LmdbRoot): Sums | undefined => {
 
 /**
  * Checks and sums all entries of a table. LMDB begins a read transaction when a table is opened and
- * keeps it for this turn of the event loop: the entries and the sums read next are of one
- * transaction.
+ * keeps it for this turn of the event loop. So these entries and the sums that are read next belong
+ * to the same transaction.
  */
 const scanTable = (
   root: LmdbRoot,

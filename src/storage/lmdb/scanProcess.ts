@@ -1,7 +1,7 @@
 /**
- * The process of scans: takes options as an argument, then as lines of its input until that ends,
- * and prints progress and result of one database after the other as lines (`ScanOutcome`). A
- * damaged database may end it by a signal.
+ * The process that scans. It takes options from an argument, then from the lines of its input until
+ * the input ends. It prints the progress and the result of one database after another as lines
+ * (`ScanOutcome`). A damaged database may end the process by a signal.
  */
 import { writeSync } from "node:fs"
 import { flushCompileCache } from "node:module"
@@ -14,10 +14,13 @@ const say = (message: FromScan): void => {
   writeSync(1, `${JSON.stringify(message)}\n`)
 }
 
-/** LMDB's own codes; all others are the system's. */
+/** Whether `code` is one of LMDB's own codes; all others are codes of the system. */
 const isLmdb = (code: unknown): boolean => typeof code === "number" && code < 0
 
-/** A child of its own for each folder would cost more than the scan of a small database. */
+/**
+ * Scans several folders: a separate child for each would cost more than the scan of a small
+ * database.
+ */
 const scanAll = async (options: string): Promise<void> => {
   const { folders, whole } = JSON.parse(options) as ScanArguments
   for (const folder of folders) {
@@ -35,6 +38,6 @@ const scanAll = async (options: string): Promise<void> => {
 await scanAll(process.argv[2]!)
 flushCompileCache()
 for await (const line of createInterface({ input: process.stdin })) await scanAll(line)
-// By a signal: after reading, an orderly exit of Node has hung for ever, joining a thread of its
-// own. All is said by now.
+// Ends by a signal, since a regular exit of Node has hung forever while it joined one of its
+// threads. All output is written by now.
 process.kill(process.pid, "SIGKILL")

@@ -1,17 +1,17 @@
 /**
- * The tables of webhooks in a data directory, as the copy of those in PostgreSQL (`PgTables.ts`):
- * all reads are from the copy, and archives and a way out of the cluster find the tables where they
- * always are.
+ * The tables of webhooks in a data directory, as a copy of the tables in PostgreSQL
+ * (`PgTables.ts`). All reads use the copy. Archives, and a server that leaves the cluster, find the
+ * tables in their usual place.
  *
- * - The owner writes to PostgreSQL first, then, in one transaction, entries and mark of the copy:
- *   what a reader finds is in PostgreSQL. A crash between both leaves the copy behind, and the next
- *   start catches up.
- * - Entries of a write that failed go with the next write, of any caller: the mark never passes a
- *   change that the copy does not have.
- * - `follow` brings a copy up to date, page by page; one that PostgreSQL cannot tell from others is
- *   removed first. In between the tables are those of no moment, so nobody may use them before the
- *   end.
- * - A directory that has been out of the cluster has no mark (`forgetMark`).
+ * - The owner first writes to PostgreSQL, then writes the entries and the mark of the copy in one
+ *   transaction: everything that a reader finds is in PostgreSQL. After a crash between both writes
+ *   the copy is behind, and the next start catches up.
+ * - The next write, of any caller, repeats the entries of a failed write: the mark never passes a
+ *   change that the copy lacks.
+ * - `follow` brings a copy up to date, page by page. If PostgreSQL does not know the mark of the
+ *   copy, `follow` empties the copy first. Between two pages the tables are inconsistent, so nobody
+ *   may use them before `follow` ends.
+ * - A directory that left the cluster has no mark (`forgetMark`).
  */
 import { Effect, Fiber, Semaphore, Stream } from "effect"
 import { asBuffer, compositeKey, rangeOf } from "../Keys.ts"
@@ -38,7 +38,7 @@ const markEntry = (mark: CopyMark): Entry => ({
   value: encodeValue(JSON.stringify(mark)),
 })
 
-/** From now on the tables are no copy. */
+/** Removes the mark: from now on the tables are no copy. */
 export const forgetMark = (files: Files): Effect.Effect<void, StorageError> =>
   Effect.flatMap(files.readEntry("outbox", markKey), (value) =>
     value === undefined ? Effect.void : files.writeEntries([removedMark]),
@@ -53,7 +53,7 @@ export class CopiedTables {
   readonly #files: Files
   readonly #tables: PgTables
   readonly #writing = Semaphore.makeUnsafe(1)
-  /** Of writes that failed, by name. */
+  /** The entries of failed writes, by name. */
   readonly #unsettled = new Map<string, Entry>()
 
   constructor(files: Files, tables: PgTables) {
@@ -61,7 +61,7 @@ export class CopiedTables {
     this.#tables = tables
   }
 
-  /** Brings the copy up to date; where PostgreSQL has no tables, they stay as they are. */
+  /** Brings the copy up to date. Changes nothing if PostgreSQL has no tables. */
   readonly follow: Effect.Effect<void, PgFailure | StorageError> = Effect.gen(
     { self: this },
     function* () {
@@ -82,11 +82,14 @@ export class CopiedTables {
     },
   )
 
-  /** This server is the owner who writes. The first one's tables become those of the cluster. */
+  /**
+   * Makes this server the owner, which may write. The tables of the first owner become the tables
+   * of the cluster.
+   */
   readonly claim = (epoch: number): Effect.Effect<void, PgFailure | StorageError> =>
     this.#tables.claim(epoch, this.#upload)
 
-  /** The same as a part of a transaction. */
+  /** `claim` as part of a transaction. */
   readonly claimIn = (run: Run, epoch: number): Effect.Effect<void, PgFailure | StorageError> =>
     this.#tables.claimIn(run, epoch, this.#upload)
 
@@ -94,7 +97,7 @@ export class CopiedTables {
     write: (entries: ReadonlyArray<Entry>) => Effect.Effect<void, PgFailure | StorageError>,
   ) => Effect.forEach(webhookTables, (table) => this.#slices(table, write), { discard: true })
 
-  /** Writes all entries or none; a write that ends with `Unavailable` may still come to pass. */
+  /** Writes all entries or none. A write that fails with `Unavailable` may still happen later. */
   readonly write = (entries: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> =>
     Effect.flatMap(
       Effect.forkDetach(Semaphore.withPermit(this.#writing, this.#write(entries)), {
@@ -109,13 +112,13 @@ export class CopiedTables {
     entries: ReadonlyArray<Entry>,
   ): Effect.fn.Return<void, StorageError> {
     const repeated = this.#unsettled.size > 0
-    // The last one of a key counts.
+    // The last entry of a key counts.
     for (const entry of entries) this.#unsettled.set(nameOf(entry), entry)
     const all = [...this.#unsettled.values()]
     yield* this.#tables.write(all, repeated)
     yield* this.#files.writeEntries([...all, markEntry(this.#tables.mark)])
     this.#unsettled.clear()
-    // A failure is for the next time.
+    // After a failure the next write tries again.
     yield* Effect.ignore(this.#tables.prune)
   }).bind(this)
 
@@ -129,7 +132,7 @@ export class CopiedTables {
     return JSON.parse(asBuffer(body).toString("utf8")) as CopyMark
   })
 
-  /** Removes all, the mark first. */
+  /** Removes all entries, the mark first. */
   readonly #clear: Effect.Effect<void, PgFailure | StorageError> = Effect.gen(
     { self: this },
     function* () {
@@ -142,7 +145,7 @@ export class CopiedTables {
     },
   )
 
-  /** Passes on all entries of a table but the mark. */
+  /** Calls `use` with all entries of a table except the mark. */
   #slices(
     table: Entry["table"],
     use: (entries: ReadonlyArray<Entry>) => Effect.Effect<void, PgFailure | StorageError>,

@@ -1,13 +1,14 @@
 /**
- * The journal of a partition as readers see it: the records of the local files, and those before
- * them that PostgreSQL still has. A copy that was filled from an archive begins at the archive's
- * snapshot, but streams and pending webhook deliveries need records from before it.
+ * The journal of a partition as readers see it: the records of the local files, and earlier records
+ * that PostgreSQL still has. A copy that was filled from an archive begins at the archive's
+ * snapshot, but streams and pending webhook deliveries need earlier records.
  *
  * - Records that the local files have are never read from PostgreSQL.
- * - A read that PostgreSQL does not answer fails with `Unavailable`: the same read succeeds later.
- * - PostgreSQL's journal may be damaged, or of another lineage since it was replaced. The former is
- *   logged; from then on this engine reads the local files alone. In the latter case this server is
- *   no owner any more: reads wait for its end.
+ * - While PostgreSQL does not answer, a read of earlier records fails with `Unavailable`: the same
+ *   read succeeds later.
+ * - If PostgreSQL's journal is damaged, the damage is logged, and from then on this engine reads
+ *   only the local files. If the journal was replaced, it has another lineage and this server is
+ *   not the owner any more: reads fail as unavailable until the engine closes.
  *
  * Cost of a read before the local files: two statements for each piece of `postgresReadRows`
  * batches.
@@ -29,7 +30,7 @@ interface Options {
 
 export class EarlierRecords {
   readonly #options: Options
-  /** The first record of PostgreSQL, as last read. */
+  /** The first record of PostgreSQL when it was last read. */
   #first = Number.POSITIVE_INFINITY
 
   constructor(options: Options) {
@@ -41,7 +42,7 @@ export class EarlierRecords {
     this.#first = sequence
   }
 
-  /** PostgreSQL's journal is about to lose the records below this one. */
+  /** PostgreSQL is about to remove the records below `sequence`. */
   readonly loses = (sequence: number): void => {
     this.#first = Math.max(this.#first, sequence)
   }
@@ -50,7 +51,7 @@ export class EarlierRecords {
     Effect.map(this.#options.files.firstSequence, (first) => Math.min(first, this.#first)),
   )
 
-  /** As `Storage.readRecords`. */
+  /** Implements `Storage.readRecords`. */
   readonly readRecords = (sequence: number): Records =>
     Stream.suspend(() => {
       const { files } = this.#options
@@ -74,7 +75,7 @@ export class EarlierRecords {
       Stream.catch((failure) =>
         Stream.unwrap(
           Effect.map(files.firstSequence, (first) =>
-            // It was pruned while it was read.
+            // The segment was pruned during the read.
             next < first && next >= this.#first ? this.readRecords(next) : Stream.fail(failure),
           ),
         ),
@@ -82,7 +83,9 @@ export class EarlierRecords {
     )
   }
 
-  /** PostgreSQL's records from `sequence` on, and those of the files from `first` on. */
+  /**
+   * The records from `sequence` on: from PostgreSQL, then from the files, which begin with `first`.
+   */
   #earlier(sequence: number, first: number): Records {
     const { journal, lineage } = this.#options
     const read = Effect.gen({ self: this }, function* () {

@@ -1,7 +1,7 @@
 /**
- * The directory of a cluster holds a data directory for each partition, `partitions/<n>`. What a
- * server without a cluster left in the directory itself becomes a partition's by renames: the
- * journal comes last, so that a start after a crash goes on with the rest.
+ * The directory of a cluster has a data directory for each partition, `partitions/<n>`. If a server
+ * without a cluster used the directory before, its data is moved into the partition by renames. The
+ * journal is moved last, so that a start after a crash moves the rest.
  */
 import path from "node:path"
 import { Effect, type Scope } from "effect"
@@ -16,7 +16,9 @@ import { Refused } from "./OutageRetry.ts"
 const isMoved = (name: string): boolean =>
   ["archive", "audit", "live", "restored"].includes(name) || name.startsWith("replaced-")
 
-/** Locks the directory of a cluster for the scope, and makes that of the partition in it. */
+/**
+ * Locks the directory of a cluster for the scope, and makes the directory of the partition in it.
+ */
 export const enterPartition = (
   root: string,
   partition: string,

@@ -1,11 +1,11 @@
 /**
- * What is left on a server of a cluster of partitions that it no longer serves or follows, and of
- * copies that were set aside: users may be in it who were erased since. It is removed
- * `leftoverKeptMs` after it was last written.
+ * Removes old data on a server of a cluster: copies that were moved aside, and copies of partitions
+ * that the server no longer serves or follows. Such data may name users who were erased since. It
+ * is removed `leftoverKeptMs` after its last write.
  *
- * Nothing is removed that is the only one of its kind: PostgreSQL or archives have what a copy with
- * a lineage has. The archives of a partition are pruned by its owner; those that a former owner has
- * left in its data directory go once none would be kept.
+ * No only copy is removed: PostgreSQL or archives have all data of a copy with a lineage. The owner
+ * prunes the archives of a partition. Scheduled archives in the data directory of a former owner
+ * are removed when they are older than `archivesKeptMs`.
  */
 import { lstat, readdir } from "node:fs/promises"
 import path from "node:path"
@@ -17,19 +17,19 @@ import { nodeDisk } from "../disk/NodeDisk.ts"
 import { asidePrefix, copyNames, originOf } from "./Mirror.ts"
 
 export interface LeftoverOptions {
-  /** The data directories of partitions, and the number of each. */
+  /** The data directory of each partition, by number. */
   readonly directories: ReadonlyMap<number, string>
-  /** Runs `remove` unless the partition is open or opened here meanwhile. */
+  /** Runs `remove` unless the partition is open on this server or is being opened. */
   readonly whileClosed: (partition: number, remove: Effect.Effect<void>) => Effect.Effect<void>
   readonly isOwner: (partition: number) => boolean
   /**
-   * How long scheduled archives are kept, milliseconds; `undefined`: none are in the data
-   * directories.
+   * How long scheduled archives are kept, in milliseconds; `undefined` if the data directories have
+   * no archives.
    */
   readonly archivesKeptMs: number | undefined
 }
 
-/** Removes what is old, again and again. A failure is logged, and is for the next time. */
+/** Removes old data at intervals. A failure is logged, and the next interval tries again. */
 export const removeLeftovers = (options: LeftoverOptions): Effect.Effect<never> =>
   Effect.gen(function* () {
     while (true) {
@@ -83,12 +83,15 @@ const removed = (partition: number, where: string): OnDisk<void> =>
   )
 
 /**
- * What a copy is written to while it is open. A folder itself is written when something is moved
- * into it.
+ * The folders that are written while a copy is open. The modification time of a folder also changes
+ * when a file is moved into it.
  */
 const written: ReadonlyArray<string> = ["journal", "live"]
 
-/** Whether these parts of `folder`, and the files in them, were not written lately. */
+/**
+ * Whether the last write to these parts of `folder`, and to the files in them, is older than
+ * `leftoverKeptMs`.
+ */
 const isOlder = (
   folder: string,
   parts: ReadonlyArray<string>,

@@ -1,6 +1,6 @@
 /**
- * Whether a data directory is a copy of the partition in PostgreSQL. Both have the id of their
- * lineage, and the chain of checksums proves the rest: the copy must end where a batch in
+ * Decides whether a data directory is a copy of the partition in PostgreSQL. Both have the id of
+ * their lineage, and the chain of checksums proves the rest: the copy must end where a batch in
  * PostgreSQL ends, with the same checksum.
  *
  *     directory             partition        at a start
@@ -16,9 +16,9 @@
  *       without lineage                      refused, as above
  *     restored, with lineage                 refused: PostgreSQL would undo the restore (`ReplacePartition.ts` makes it the partition)
  *
- * Only what PostgreSQL has was acknowledged, but after the loss of a standby or a backup that was
- * restored, a directory that is ahead is the last place of acknowledged records. So it is moved
- * aside, not removed.
+ * A record is acknowledged only if PostgreSQL has it. But after the promotion of a standby that was
+ * behind, or after the restore of a backup, a directory that is ahead may be the last place that
+ * has acknowledged records. So it is moved aside, not removed.
  */
 import { lineageName } from "../durable/LineageFile.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
@@ -27,9 +27,9 @@ import type { PartitionState } from "./PgJournal.ts"
 export interface LocalCopy extends JournalPosition {
   /** The data directory. */
   readonly directory: string
-  /** `undefined`: it has belonged to no cluster. */
+  /** `undefined` if the directory never belonged to a cluster. */
   readonly lineage: string | undefined
-  /** A restore has replaced it since it was last open. */
+  /** A restore replaced the data since the directory was last open. */
   readonly isRestored: boolean
 }
 
@@ -37,13 +37,13 @@ export type LineageDecision =
   | { readonly kind: "begin" }
   | { readonly kind: "follow" }
   | { readonly kind: "discard"; readonly why: string }
-  /** `remedy`: what to do where there is no archive to fill it from. */
+  /** `remedy`: what the operator should do if there is no archive to fill the copy from. */
   | { readonly kind: "refill"; readonly why: string; readonly remedy: string }
   | { readonly kind: "refuse"; readonly why: string }
 
 /**
- * `link` is the checksum that PostgreSQL has where the copy ends; `undefined`: no batch ends there,
- * or that part was pruned.
+ * `link` is the checksum that PostgreSQL has where the copy ends; `undefined` if no batch ends
+ * there, or if that part was pruned.
  */
 export const decideLineage = (
   local: LocalCopy,

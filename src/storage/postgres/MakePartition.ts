@@ -1,5 +1,5 @@
 /**
- * Makes a partition in PostgreSQL with the journal of a data directory, also in the place of one:
+ * Creates a partition in PostgreSQL from the journal of a data directory, or replaces a partition:
  * one transaction, all or nothing.
  */
 import { Effect } from "effect"
@@ -15,7 +15,7 @@ export type Upload<E> = (
   insert: (batches: ReadonlyArray<ChainedBatch>) => InPostgres<void>,
 ) => Effect.Effect<unknown, E>
 
-/** What else is changed with it. */
+/** Further changes in the same transaction. */
 export type More<E> = (run: Run, epoch: number) => Effect.Effect<void, PgFailure | E>
 
 export interface MakeOptions<E> {
@@ -24,21 +24,21 @@ export interface MakeOptions<E> {
   readonly lineage: string
   readonly upload: Upload<E>
   readonly more?: More<E>
-  /** All that PostgreSQL has of the partition goes; its epoch goes on. */
+  /** Removes all data that PostgreSQL has of the partition, and continues its epoch. */
   readonly replaces?: boolean
 }
 
 const createText =
   "INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum, format) VALUES ($1, $2, $3, '', 0, 0, least($4, (SELECT min(format) FROM laurel_partition)))"
 
-// The row comes first: its lock keeps appends of an owner out.
+// The row is first: its lock stops appends of an owner.
 const removeTexts = [
   "DELETE FROM laurel_partition WHERE id = $1 RETURNING epoch",
   "DELETE FROM laurel_journal WHERE partition = $1",
   "DELETE FROM laurel_tables WHERE partition = $1",
   "DELETE FROM laurel_claims WHERE partition = $1",
   "DELETE FROM laurel_entries WHERE partition = $1",
-  // What the replaced partition 1 had published is set aside for its next owner
+  // Keeps the directory that the replaced partition 1 published for its next owner
   // (`cluster/ForgottenProjects.ts`).
   `WITH replaced AS (DELETE FROM laurel_directory WHERE id = $1 RETURNING epoch, sequence, state)
   INSERT INTO laurel_directory (id, epoch, sequence, state) SELECT 0, epoch, sequence, state FROM replaced
@@ -71,10 +71,10 @@ export const makePartition = <E>({
     }),
   )
 
-/** Returns the next epoch. */
+/** Removes the partition. Returns the next epoch. */
 const remove = (run: Run, partition: number): InPostgres<number> =>
   Effect.map(
-    // It waits for another command that removes the same, as long as that takes.
+    // Waits without a limit for another command that removes the same partition.
     Effect.forEach(["SET LOCAL lock_timeout = 0", ...removeTexts], (text) =>
       run({
         text,

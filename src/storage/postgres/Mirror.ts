@@ -1,12 +1,12 @@
 /**
- * The local copy of a journal in PostgreSQL: segment files, written behind the acknowledgement, in
- * order, batch for batch.
+ * The local copy of a journal in PostgreSQL: segment files, written after the acknowledgement, in
+ * order, batch by batch.
  *
- * - `add` takes a copy of an appended batch; a fiber writes it. What is not written yet is read
- *   from memory, so that readers always find all that was acknowledged.
- * - A full local disk stops no append until `mirrorPendingBytesMax` wait here; from then on
- *   `isFull`. The write is repeated every `unavailableRetryMs`.
- * - Any other failure of the local disk is kept, and fails all that comes after.
+ * - `add` copies an appended batch, and a fiber writes it. Readers get batches that are not written
+ *   yet from memory, so they always find all acknowledged records.
+ * - While the local disk is full, the write is repeated every `unavailableRetryMs`. Appends
+ *   continue until `mirrorPendingBytesMax` wait here: then `isFull` is true.
+ * - Any other failure of the local disk is final: every later call fails with it.
  */
 
 import fs from "node:fs"
@@ -41,7 +41,7 @@ type Files = Pick<Storage["Service"], "append" | "readRecords">
 
 export class Mirror {
   readonly #files: Files
-  /** In order; the first is being written. */
+  /** The batches that are not written, in order. The first is being written. */
   #waiting: Array<JournalBatch> = []
   #waitingBytes = 0
   /** The last record in the files. */
@@ -80,7 +80,7 @@ export class Mirror {
     this.#wake = undefined
   }
 
-  /** Ends when all that was added before is in the files; fails while the disk is full. */
+  /** Ends when the files have all batches that were added before. Fails while the disk is full. */
   readonly settled: Effect.Effect<void, StorageError> = Effect.callback((resume) => {
     if (this.#failure !== undefined) return resume(Effect.fail(this.#failure))
     if (this.#waiting.length === 0) return resume(Effect.void)
@@ -95,7 +95,7 @@ export class Mirror {
     this.#settled.push(check)
   })
 
-  /** The records from `sequence` on, as `Storage.readRecords` has them. */
+  /** Implements `Storage.readRecords` for the files and the batches in memory. */
   readonly readRecords = (
     sequence: number,
   ): Stream.Stream<ReadonlyArray<StoredRecord>, StorageError> =>
@@ -105,7 +105,7 @@ export class Mirror {
         .filter(({ count, firstSequence }) => firstSequence + count > sequence)
         .filter(({ firstSequence }) => firstSequence > written)
         .map((batch) => checkedRecords(batch, sequence))
-      // Batches that come into the files from now on are among the rest.
+      // Batches that are written from now on are already in `rest`.
       const filed = Stream.map(this.#files.readRecords(sequence), (records) =>
         records.length > 0 && records.at(-1)!.sequence > written
           ? records.filter((record) => record.sequence <= written)
@@ -145,7 +145,7 @@ export class Mirror {
     ),
   )
 
-  /** The batch is in the files. */
+  /** Removes the first batch, which is in the files now. */
   #take(batch: JournalBatch): void {
     this.#waiting.shift()
     this.#waitingBytes -= batch.frames.length
@@ -173,19 +173,22 @@ export class Mirror {
 }
 
 /*
- * The data directory of a partition, before it is opened as one: its torn end, its way aside. The
- * caller holds the lock of the cluster's directory.
+ * The data directory of a partition before it is opened: truncates its torn end, or moves it aside.
+ * The caller holds the lock of the cluster's directory.
  */
 
-/** What a data directory says of itself. */
+/** The origin of the data in a data directory. */
 export interface Origin {
   /** `undefined`: it has belonged to no cluster. */
   readonly lineage: string | undefined
-  /** A restore has replaced it since it was last open, which PostgreSQL does not have. */
+  /**
+   * A restore replaced the data since the directory was last open, and PostgreSQL does not have the
+   * restored data.
+   */
   readonly isRestored: boolean
   /**
-   * The lineage is in its file; the data that has filled a copy has it in the mark of the swap at
-   * first.
+   * The lineage is in its file. After a refill the lineage is at first only in the mark of the
+   * swap.
    */
   readonly isNoted: boolean
 }
@@ -203,9 +206,9 @@ export const originOf = Effect.fnUntraced(function* (
 })
 
 /**
- * Cuts off what a power cut has left of unflushed writes at the end of the journal: whole batches
- * can follow a gap there. All of it was in PostgreSQL before it was written here. Returns whether
- * something was cut: records that were flushed never are.
+ * Truncates the rest of unflushed writes that a power cut left at the end of the journal: valid
+ * batches can follow a gap there. PostgreSQL had all of these records before they were written
+ * here. Flushed records are never truncated. Returns whether the journal was truncated.
  */
 export const cutTornEnd = Effect.fnUntraced(function* (
   disk: Disk,
@@ -226,14 +229,14 @@ export const cutTornEnd = Effect.fnUntraced(function* (
 })
 
 /**
- * Says that the copy is damaged, where that was found while it was open. The next opening fills
- * another one.
+ * The name of the file that notes damage which was found while the copy was open. The next opening
+ * fills a new copy.
  */
 export const damageName = "damaged"
 
 /**
- * At once: the process may end with the next call. A copy that cannot be marked is found damaged
- * again.
+ * Writes synchronously, since the process may end with the next call. If the note cannot be
+ * written, the damage is found again later.
  */
 export const noteDamage = (directory: string, words: string): void => {
   try {
@@ -241,7 +244,7 @@ export const noteDamage = (directory: string, words: string): void => {
   } catch {}
 }
 
-/** What was noted; `undefined`: no damage. */
+/** The noted damage; `undefined` if there is none. */
 export const notedDamage = (disk: Disk, directory: string): OnDisk<string | undefined> =>
   Effect.catchIf(
     readSmallFile(disk, path.join(directory, damageName), limits.damageNoteBytesMax),
@@ -254,12 +257,14 @@ const numberOf = (name: string): number =>
   name.startsWith(asidePrefix) ? Number(name.slice(asidePrefix.length)) : Number.NaN
 
 /**
- * All of a copy. After the note of its damage follows the lineage, without which it would not be
- * given up.
+ * The parts of a copy, in the order of their removal. The lineage is last: without it the rest
+ * would not be recognised as a copy.
  */
 export const copyNames = ["live", "journal", restoredName, damageName, lineageName] as const
 
-/** Moves the copy aside, to `discarded-<number>` in its directory. The newest of these are kept. */
+/**
+ * Moves the copy to `discarded-<number>` in its directory. Keeps only the newest of these folders.
+ */
 export const moveAside = Effect.fnUntraced(function* (
   disk: Disk,
   directory: string,
@@ -269,8 +274,8 @@ export const moveAside = Effect.fnUntraced(function* (
   const number = Math.max(0, ...numbers) + 1
   const aside = path.join(directory, `${asidePrefix}${number}`)
   yield* disk.makeFolder(aside)
-  // After a crash the journal, or the lineage alone, still shows that this is no copy; a snapshot
-  // without them would not.
+  // The snapshot is moved first: after a crash, a journal or a lineage without a snapshot is still
+  // recognised, a snapshot without them is not.
   for (const name of copyNames) {
     if (!names.includes(name)) continue
     yield* disk.rename(path.join(directory, name), path.join(aside, name))

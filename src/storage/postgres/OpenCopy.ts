@@ -1,6 +1,6 @@
 /**
- * Opens the data directory of a partition as a copy of what PostgreSQL has, or begins the partition
- * with it.
+ * Opens the data directory of a partition as a copy of PostgreSQL's journal, or creates the
+ * partition from it.
  */
 import { randomUUID } from "node:crypto"
 import path from "node:path"
@@ -29,21 +29,23 @@ export interface OpenedCopy {
   readonly lineage: string
 }
 
-/** An archive that fills a copy which PostgreSQL alone cannot fill. */
+/** Requests an archive to fill a copy that PostgreSQL alone cannot fill. */
 export interface Refill {
-  /** PostgreSQL's journal, which the restored data gets for its lineage. */
+  /** The lineage of PostgreSQL's journal, which the restored data gets. */
   readonly lineage: string
-  /** The archive has this record, or a later one. */
+  /** The archive must have this record or a later one. */
   readonly record: number
-  /** Whether PostgreSQL has what follows on this end of an archive. */
+  /** Whether PostgreSQL has the records that follow this end of an archive. */
   readonly isFollowed: (end: JournalPosition) => Effect.Effect<boolean, Failure>
-  /** Moves what is in the directory out of the way. Up to this call the directory is as it was. */
+  /**
+   * Moves the present data in the directory away. Before this call the directory must not change.
+   */
   readonly makeRoom: Effect.Effect<void, Broken>
 }
 
 /**
- * Restores an archive into the directory of a copy, which is closed. Succeeds with the reason where
- * there is none.
+ * Restores an archive into the directory of a closed copy. Succeeds with the reason if there is no
+ * fitting archive.
  */
 export type RefillCopy<E> = (refill: Refill) => Effect.Effect<string | undefined, Failure | E>
 
@@ -53,7 +55,7 @@ export interface CopyOptions<E> extends DurableStorage.DurableStorageOptions {
 
 const onDisk = Effect.mapError((cause: DiskError) => new Broken({ operation: "open", cause }))
 
-/** Opens the data directory as a copy of the partition, which is begun where there is none. */
+/** Opens the data directory as a copy of the partition. Creates the partition if there is none. */
 export const openCopy = Effect.fnUntraced(function* <E>(
   options: CopyOptions<E>,
   journal: PgJournal,
@@ -119,7 +121,7 @@ export const openCopy = Effect.fnUntraced(function* <E>(
     }
     if (!origin.isNoted) {
       yield* forgetMark(opened.storage)
-      // A restored copy that PostgreSQL goes on from has not gone back.
+      // The restored copy is on PostgreSQL's chain, so the mark of the restore is removed.
       const settle =
         remote === undefined
           ? noteInstalled(nodeDisk, directory, own)
@@ -131,9 +133,9 @@ export const openCopy = Effect.fnUntraced(function* <E>(
 })
 
 /**
- * The partition that fills the place of a copy which could not be opened. Fails where the copy is
- * not damaged, or where it may have what PostgreSQL has not: it belongs to no cluster or another
- * one, or was restored.
+ * The partition that can replace a copy which could not be opened. Fails if the copy is not
+ * damaged, or if it may have data that PostgreSQL lacks: it belongs to no cluster or to another
+ * one, or it was restored.
  */
 const replacementOf = Effect.fnUntraced(function* (
   directory: string,
@@ -155,7 +157,7 @@ const isUnused = (storage: Storage["Service"]): Effect.Effect<boolean, StorageEr
     Option.isNone,
   )
 
-/** Nothing of it is worth keeping. */
+/** Removes an empty copy. */
 const removeCopy = (directory: string): Effect.Effect<void, Broken> =>
   onDisk(
     Effect.forEach(copyNames, (name) => removeTree(nodeDisk, path.join(directory, name)), {
@@ -173,7 +175,7 @@ const putAside = Effect.fnUntraced(function* (
   )
 })
 
-/** Opens the files; a torn end is cut off first where it keeps them from being opened. */
+/** Opens the files. If a torn end prevents that, truncates it and tries again. */
 const openFiles = (
   options: DurableStorage.DurableStorageOptions,
 ): Effect.Effect<DurableStorage.OpenedStorage, Broken, Scope.Scope> =>
@@ -199,7 +201,9 @@ const linkAt = (
   return journal.checksumBefore(lastSequence + 1)
 }
 
-/** Makes the partition of what the directory has; false: there is one by now. */
+/**
+ * Creates the partition from the directory. Returns false if another server created it meanwhile.
+ */
 const begin = Effect.fnUntraced(function* (
   journal: PgJournal,
   directory: string,
@@ -231,18 +235,20 @@ const begin = Effect.fnUntraced(function* (
 })
 
 /*
- * When a copy that follows has to be opened again: PostgreSQL's journal is not the one that it has
- * the beginning of.
+ * When a copy that follows must be opened again: its journal is not the beginning of PostgreSQL's
+ * journal any more.
  */
 
-/** The copy is to be closed, and opened again: it is not on the way to where PostgreSQL is. */
+/**
+ * The copy must be closed and opened again: it cannot reach the state of PostgreSQL by following.
+ */
 export class Outdated extends Data.TaggedError("Outdated")<{ readonly words: string }> {
   override get message(): string {
     return this.words
   }
 }
 
-/** Why a copy that ends here cannot take over what PostgreSQL has; `undefined`: it can. */
+/** Why a copy with this end cannot take over PostgreSQL's records; `undefined` if it can. */
 export const outdatedBy = (
   { checksum, lastSequence, lineage }: JournalPosition & { readonly lineage: string },
   remote: PartitionState | undefined,
@@ -260,6 +266,9 @@ export const outdatedBy = (
     : undefined
 }
 
-/** The journal looks so, too, where it was replaced while it was read. */
+/**
+ * Whether PostgreSQL's journal looks damaged. It also looks damaged if it was replaced during the
+ * read.
+ */
 export const looksDamaged = (error: unknown): boolean =>
   error instanceof Broken && error.cause instanceof Damaged

@@ -1,7 +1,7 @@
 /**
- * Reads of the partitions' rows, for all partitions of a process: one statement answers the reads
- * of one turn of the event loop, and those that were asked for while an earlier statement was under
- * way. So each answer is from a statement that began after its call: who asks whether it owns a
+ * Reads the rows of partitions, for all partitions of a process. One statement answers all reads of
+ * one turn of the event loop, and all reads that began while the previous statement ran. So each
+ * answer comes from a statement that began after the call: a runner that asks whether it owns a
  * partition may rely on the time of its call.
  */
 import { Deferred, Effect, Exit } from "effect"
@@ -9,7 +9,7 @@ import type { InPostgres, PgConnection, PgFailure, Rows } from "./PgConnection.t
 
 type Row = Rows[number]
 
-/** A row of a partition; `undefined`: there is none. */
+/** Reads a row of a partition; `undefined` if there is none. */
 type Read = (partition: number) => InPostgres<Row | undefined>
 
 const stateText = `SELECT p.id, p.lineage, p.epoch, p.owner, p.last, p.checksum, p.format,
@@ -19,19 +19,19 @@ FROM laurel_partition p WHERE p.id = ANY ($1::int[])`
 const epochText = "SELECT id, epoch, format FROM laurel_partition WHERE id = ANY ($1::int[])"
 
 /**
- * A claim has a random id: the same claim with as many changes has the same tables, also after
- * PostgreSQL went back.
+ * A claim has a random id. So the same claim with the same number of changes means the same tables,
+ * also after PostgreSQL was restored from a backup.
  */
 const tablesText = `SELECT t.partition AS id, t.changes, (
   SELECT c.id FROM laurel_claims c WHERE c.partition = t.partition ORDER BY c.epoch DESC LIMIT 1
 ) AS claim FROM laurel_tables t WHERE t.partition = ANY ($1::int[])`
 
 export class PartitionRows {
-  /** Lineage, epoch, owner, end, format, and the first record that is kept. */
+  /** Reads lineage, epoch, owner, end, format, and the first record that is kept. */
   readonly state: Read
-  /** Epoch and format alone. */
+  /** Reads only epoch and format. */
   readonly epoch: Read
-  /** The tables of webhooks: their latest claim, and the number of changes. */
+  /** Reads the latest claim of the tables of webhooks, and the number of their changes. */
   readonly tables: Read
 
   constructor({ run }: Pick<PgConnection, "run">) {
@@ -45,7 +45,7 @@ const gathered = (read: (ids: ReadonlyArray<number>) => InPostgres<Rows>): Read 
   let asked = new Map<number, Deferred.Deferred<Row | undefined, PgFailure>>()
   let isReading = false
   const answer = Effect.gen(function* () {
-    // All calls of this turn.
+    // Waits for all calls of this turn.
     yield* Effect.yieldNow
     while (true) {
       const calls = asked

@@ -1,7 +1,7 @@
 /**
- * The rows of a journal in PostgreSQL, one a batch: insert an upload, read them back. Reading
- * checks each batch's checksum and its link to the batch before, so that a lost, changed or swapped
- * row fails the reading.
+ * The rows of a journal in PostgreSQL, one per batch: inserts an upload, and reads batches. A read
+ * checks the checksum of each batch, its link to the previous batch and its frames: a lost, changed
+ * or swapped row fails the read.
  */
 import { Effect, Option, Stream } from "effect"
 import { limits } from "../../Limits.ts"
@@ -26,8 +26,8 @@ export interface ChainedBatch extends JournalBatch {
 const insertText = `INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, frames)
 VALUES ($1, $2, $3, 0, $4, $5, $6)`
 
-// The format is that of the same moment: no later record is among these. The size of frames is
-// known without reading them.
+// The statement reads the format together with the records, so no record is newer than the format.
+// The size of frames is known without reading them.
 const readText = `SELECT first, count, previous, checksum, frames,
   (SELECT format FROM laurel_partition WHERE id = $1) AS format
 FROM (
@@ -37,7 +37,7 @@ FROM (
   ) AS page
 ) AS sized WHERE before < $4 ORDER BY first`
 
-/** A failure of PostgreSQL as one of the storage: what can pass is waited for. */
+/** Turns a failure of PostgreSQL into an error of the storage. An outage becomes `Unavailable`. */
 export const toStorageError = (operation: string, failure: PgFailure): StorageError =>
   failure.isOutage
     ? new Unavailable({ operation, reason: "database_away", detail: failure.words })
@@ -58,7 +58,7 @@ export const insertBatches = (
     { discard: true },
   )
 
-/** The batches after `after`, in order, up to the last. */
+/** The batches after `after`, in order, up to the last batch. */
 export const readBatches = (
   run: Run,
   partition: number,
@@ -100,7 +100,7 @@ const readSome = Effect.fnUntraced(function* (
   return batches
 })
 
-/** Why the batch is not the one after `end`. */
+/** Why `batch` cannot follow `end`; `undefined` if it can. */
 const faultAfter = (batch: ChainedBatch, end: JournalPosition): string | undefined => {
   const { checksum, firstSequence, previous } = batch
   if (firstSequence !== end.lastSequence + 1) {
@@ -113,14 +113,14 @@ const faultAfter = (batch: ChainedBatch, end: JournalPosition): string | undefin
     : `${name} is not as it was written`
 }
 
-/** The error of a journal in PostgreSQL that is not as it was written. */
+/** The error for a damaged journal in PostgreSQL. */
 export const damaged = (words: string): Broken =>
   new Broken({
     operation: "read",
     cause: new DamagedElsewhere(`The journal in PostgreSQL is damaged: ${words}`),
   })
 
-/** Where a batch ends. */
+/** The end of a batch. */
 export const endOf = ({ checksum, count, firstSequence }: ChainedBatch): JournalPosition => ({
   lastSequence: firstSequence + count - 1,
   checksum,

@@ -1,20 +1,20 @@
 /**
- * One session of PostgreSQL, connected when a statement needs it and again after it was lost.
+ * One session of PostgreSQL. It connects when a statement needs it, and again after a loss.
  * Statements run one at a time, in the order of the calls.
  *
  * - PostgreSQL has `answerMs` to answer a statement, and longer for a large one. Then the
- *   connection is cut, not cancelled: PostgreSQL can end the wait for a standby of a cancelled
- *   statement and still keep what the statement wrote. So after a failure the outcome of a
+ *   connection is cut. The statement is not cancelled: PostgreSQL can end the wait of a cancelled
+ *   statement for a standby and still keep the changes. So after a failure the outcome of a
  *   statement is unknown, and the caller must be able to repeat it.
- * - PostgreSQL may go on with a session that was cut: it finds out within `postgresLostSessionMs`,
- *   except while it waits for a standby. So the next session ends the one before it, and this
- *   connection never has more than these two. A wait for a lock ends before `answerMs`, and costs
- *   no session.
+ * - PostgreSQL may continue a session that was cut: it notices the loss within
+ *   `postgresLostSessionMs`, except while it waits for a standby. So the next session ends the
+ *   previous one, and this connection never has more than two. A wait for a lock ends before
+ *   `answerMs`, and does not cost the session.
  * - A session never acknowledges before the flush, even if the server's default is
  *   `synchronous_commit = off`.
  *
- * `pg` takes less processor time for an append than `postgres` and `@effect/sql-pg`, and lets go of
- * a connection without a cancel request.
+ * `pg` takes less processor time for an append than `postgres` and `@effect/sql-pg`, and can drop a
+ * connection without a cancel request.
  */
 
 import { Data, Effect } from "effect"
@@ -22,15 +22,15 @@ import pg from "pg"
 import { limits } from "../../Limits.ts"
 
 /*
- * The client of one session, for an address that is read as libpq reads it, PostgreSQL's own
- * library: `sslmode=require` encrypts, `verify-ca` also checks the server's certificate against
- * `sslrootcert`, `verify-full` its host name, too.
+ * The client of one session. The address means the same as for libpq, PostgreSQL's own library:
+ * `sslmode=require` encrypts, `verify-ca` also checks the server's certificate against
+ * `sslrootcert`, and `verify-full` also checks its host name.
  *
- * By default `pg` takes all three for `verify-full`, and warns that this will change. The files of
- * certificates are read with each session, so that a replaced one needs no restart.
+ * By default `pg` treats all three as `verify-full`, and warns that this will change. Each session
+ * reads the certificate files, so that a replaced file needs no restart.
  */
 
-/** `options` are those of `pg`; throws where the address names a file that cannot be read. */
+/** `options` are options of `pg`. Throws if the address names a file that cannot be read. */
 export const newClient = (url: string, options: pg.ClientConfig): pg.Client =>
   new pg.Client({
     ...options,
@@ -38,15 +38,20 @@ export const newClient = (url: string, options: pg.ClientConfig): pg.Client =>
     connectionTimeoutMillis: limits.postgresConnectMs,
   })
 
-/** `code` is PostgreSQL's SQLSTATE, or that of the operating system or of TLS, or `timeout`. */
+/**
+ * `code` is PostgreSQL's SQLSTATE, an error code of the operating system or of TLS, or `timeout`.
+ */
 export class PgFailure extends Data.TaggedError("PgFailure")<{
   readonly code: string
   readonly words: string
-  /** PostgreSQL does not answer, or cannot now: the same statement may succeed later. */
+  /**
+   * PostgreSQL does not answer, or cannot run the statement now: the same statement may succeed
+   * later.
+   */
   readonly isOutage: boolean
   /**
-   * PostgreSQL refuses this user, has no such database, or its certificate is not trusted: later
-   * only if an operator changes that.
+   * PostgreSQL refuses this user, has no such database, or its certificate is not trusted: only an
+   * operator can change that.
    */
   readonly isRefusal: boolean
 }> {
@@ -63,7 +68,7 @@ export interface Statement {
   readonly name?: string
   readonly text: string
   readonly values?: ReadonlyArray<unknown>
-  /** Beyond those of the connection, and those for the bytes of `values`. */
+  /** Time to answer in addition to `answerMs` and the time for the bytes of `values`. */
   readonly moreAnswerMs?: number
 }
 
@@ -77,24 +82,24 @@ export interface PgConnectionOptions {
   /** Default: `postgresAnswerMs`. */
   readonly answerMs?: number
   /**
-   * Calls `notified` with each notification's text; those of the time without a connection are
-   * missed.
+   * Calls `notified` with the text of each notification. Notifications are lost while there is no
+   * connection.
    */
   readonly listening?: { readonly channel: string; readonly notified: (text: string) => void }
-  /** Runs at the begin of each session, which a rejection ends. */
+  /** Runs at the start of each session; a rejection ends the session. */
   readonly session?: (query: Query) => Promise<unknown>
 }
 
 export type Query = (text: string, values?: ReadonlyArray<unknown>) => Promise<Rows>
 
 /**
- * Connection, resources, operator's intervention, input and output, rollback for other
- * transactions, a standby that does not take writes, and a transaction that PostgreSQL ended since
- * this process stood still within it.
+ * Errors of connections, resources, operator intervention, input and output; a rollback because of
+ * other transactions; a standby that takes no writes; a transaction that PostgreSQL ended because
+ * this process was suspended within it.
  */
 const outages = /^(08|53|57|58|40)|^25006$|^25P0[34]$|^55P03$/
 const refusals = /^(28|3D)/
-/** Of certificates, as Node and OpenSSL name them, such as `CERT_HAS_EXPIRED`. */
+/** Errors of certificates, as Node and OpenSSL name them, such as `CERT_HAS_EXPIRED`. */
 const untrusted = /^(CERT|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|INVALID|HOSTNAME|ERR_TLS_CERT)_/
 
 export const failureOf = (error: unknown): PgFailure => {
@@ -104,14 +109,14 @@ export const failureOf = (error: unknown): PgFailure => {
     const isOutage = outages.test(code) || isRefusal
     return new PgFailure({ code, words: `PostgreSQL: ${error.message}`, isOutage, isRefusal })
   }
-  // Several addresses of one name were tried.
+  // Several addresses of one host name were tried.
   const first = error instanceof AggregateError ? error.errors[0] : error
   const { code = "closed", message } = first as { readonly code?: string; readonly message: string }
   const words = `No connection to PostgreSQL: ${message}`
   return new PgFailure({ code, words, isOutage: true, isRefusal: untrusted.test(code) })
 }
 
-/** Ends a session without a word, by the socket, which the types of `pg`'s client do not have. */
+/** Ends a session by closing its socket. The types of `pg` do not include the socket. */
 export const cut = (client: pg.Client): void => {
   const { connection } = client as unknown as {
     readonly connection: { readonly stream: { destroy(): void } }
@@ -119,35 +124,37 @@ export const cut = (client: pg.Client): void => {
   connection.stream.destroy()
 }
 
-/** A server that stands still within a transaction must not hold its rows for ever. */
+/** A server that is suspended within a transaction must not hold its row locks forever. */
 const idleBound = `SET LOCAL idle_in_transaction_session_timeout = ${limits.postgresTransactionIdleMs}`
 
 const flushing = `SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off'`
 
-/** The SQLSTATE of a lock that was not to be had in time: the session goes on. */
+/** The SQLSTATE of a lock that was not available in time. The session continues. */
 const lockNotAvailable = "55P03"
 
-/** A setting that PostgreSQL does not have on its operating system. */
+/** The SQLSTATE of a setting that PostgreSQL does not support on its operating system. */
 const invalidValue = "22023"
 
-/** Another process may get the number of one that ended. */
+/** The process id alone is not unique: a new process may get the id of an ended one. */
 const sessionName = "pid || ' ' || extract(epoch FROM backend_start)"
 const nameText = `SELECT ${sessionName} AS name FROM pg_stat_activity WHERE pid = pg_backend_pid()`
 const endText = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${sessionName} = $1`
 
-/** A large value would otherwise be cut at each attempt. */
+/**
+ * The time for the bytes of `values`. Without it, each attempt to write a large value would be cut.
+ */
 const timeToTake = (values: ReadonlyArray<unknown> = []): number => {
   let bytes = 0
   for (const value of values) if (value instanceof Uint8Array) bytes += value.length
   return answerMsOf(bytes)
 }
 
-/** Time that PostgreSQL has for so many bytes, beyond that of a statement without any. */
+/** The additional time that PostgreSQL has for a statement with this many bytes. */
 export const answerMsOf = (bytes: number): number =>
   Math.floor(bytes / 1_024) * limits.postgresKibibyteAnswerMs
 
-/** What a call borrows: this connection, or one of several (`PgPool.ts`). */
+/** Runs statements: on this connection, or on one of several (`PgPool.ts`). */
 export type Sessions = Pick<PgConnection, "run" | "transaction">
 
 export class PgConnection {
@@ -156,10 +163,10 @@ export class PgConnection {
   readonly #listening: PgConnectionOptions["listening"]
   readonly #session: PgConnectionOptions["session"]
   #client: pg.Client | undefined
-  /** The last statement of a client that has not ended. `pg`'s own queue is deprecated. */
+  /** The last statement of each client that has not ended. The queue of `pg` is deprecated. */
   readonly #running = new WeakMap<pg.Client, Promise<pg.QueryResult>>()
   #connecting: Promise<pg.Client> | undefined
-  /** PostgreSQL's name of the last session. */
+  /** The name of the last session in PostgreSQL. */
   #name: string | undefined
   #closed = false
 
@@ -179,8 +186,8 @@ export class PgConnection {
     })
 
   /**
-   * Runs `use` in a transaction: all of it is kept, or, after a failure, nothing; an outage of its
-   * end leaves that unknown.
+   * Runs `use` in a transaction: PostgreSQL keeps all changes or, after a failure, none. An outage
+   * during the commit leaves the outcome unknown.
    */
   readonly transaction = <A, E>(
     use: (run: Run) => Effect.Effect<A, E>,
@@ -192,7 +199,7 @@ export class PgConnection {
       )
     }).pipe(
       Effect.flatMap((client) => {
-        // On this session alone: another one would be outside the transaction.
+        // Only on this session: another session would be outside the transaction.
         const run = this.#on(client)
         return run({ text: "BEGIN" }).pipe(
           Effect.andThen(run({ text: idleBound })),
@@ -203,7 +210,7 @@ export class PgConnection {
       }),
     )
 
-  /** Ends the session without an answer to what it runs; a later statement connects again. */
+  /** Ends the session without waiting for its statement. A later statement connects again. */
   cut(): void {
     if (this.#client !== undefined) this.#drop(this.#client)
   }
@@ -219,7 +226,7 @@ export class PgConnection {
     clearTimeout(timer)
   })
 
-  /** Runs statements on one client. */
+  /** Runs statements on `client` only. */
   readonly #on =
     (client: pg.Client): Run =>
     (statement) =>
@@ -267,7 +274,7 @@ export class PgConnection {
 
   async #connect(): Promise<pg.Client> {
     const client = newClient(this.#url, { application_name: "laurel", keepAlive: true })
-    // Without a listener a lost connection would end the process.
+    // Without a listener, a lost connection would end the process.
     client.on("error", () => this.#drop(client))
     const timer = setTimeout(() => cut(client), limits.postgresConnectMs + this.#answerMs)
     try {
@@ -292,7 +299,7 @@ export class PgConnection {
     return client
   }
 
-  /** Ends the session before this one, and bounds how long this one may outlive its connection. */
+  /** Ends the previous session, and bounds how long this session may outlive its connection. */
   async #bound(client: pg.Client): Promise<void> {
     if (this.#name !== undefined) await client.query(endText, [this.#name])
     const { rows } = await client.query<{ name: string }>(nameText)

@@ -1,22 +1,25 @@
 /**
  * The journal of one partition in PostgreSQL, and the fence around it (tables: `schema.ts`).
  *
- * - `claim` raises the epoch: from then on no earlier owner appends. The lock of the partition's
- *   row orders claims and appends, so a claimant reads all that earlier owners have acknowledged.
- * - A runner claims because it has the partition's lock (`cluster/RunnerLocks.ts`), and may have
- *   lost it without notice: then the claim would fence a runner that has it by now, and that
- *   answers reads until it notices. So `claim` looks for the lock twice. Before the commit, with
- *   the partition's row: a runner that takes the lock later claims later. And after the commit: a
- *   runner that takes the lock later finds this owner in the row, alive, and waits. `resume` fences
- *   nobody: it looks afterwards.
- * - An append is one statement and one flush. It changes the partition's row where epoch, place and
- *   checksum fit, and only then inserts the batch; no row back: look why (`#settle`).
- * - After an outage the caller repeats the append unchanged. A row of this epoch with the batch's
- *   checksum in its place: the earlier attempt went through. Before that is acknowledged, a write
- *   of its own waits for the standbys: the wait of the lost attempt may have ended without them.
- * - One append at a time, which ends even if its caller is interrupted.
+ * - `claim` raises the epoch: from then on no earlier owner can append. The lock of the partition's
+ *   row orders claims and appends, so a claimant reads all records that earlier owners have
+ *   acknowledged.
+ * - A runner claims because it has the partition's lock (`cluster/RunnerLocks.ts`), but it may have
+ *   lost the lock without notice. Then the claim would fence the runner that has the lock by now
+ *   and answers reads until it notices the fence. So `claim` checks the lock twice: before the
+ *   commit, under the lock of the partition's row, so that a runner that takes the lock later also
+ *   claims later; and after the commit, so that a runner that takes the lock later finds this live
+ *   owner in the row and waits. `resume` fences nobody, so it checks only afterwards.
+ * - An append is one statement and one flush. It changes the partition's row only if epoch, place
+ *   and checksum match, and only then inserts the batch. If the statement returns no row, `#settle`
+ *   finds out why.
+ * - After an outage the caller repeats the append unchanged. If the journal already has a row of
+ *   this epoch with the checksum of the batch, the earlier attempt was committed. Before the append
+ *   is acknowledged, an additional write waits for the standbys: the lost attempt may not have
+ *   waited for them.
+ * - There is one append at a time. It completes even if its caller is interrupted.
  *
- * Cost: one round trip and one commit of PostgreSQL a batch. All of it belongs to one partition.
+ * Cost: one round trip and one commit of PostgreSQL per batch. All state belongs to one partition.
  */
 import { Effect, Fiber, Semaphore, type Stream } from "effect"
 import { limits } from "../../Limits.ts"
@@ -35,12 +38,12 @@ import { type ChainedBatch, readBatches, toStorageError } from "./PgBatches.ts"
 import { type InPostgres, PgFailure, type Run } from "./PgConnection.ts"
 import type { PgSessions } from "./PgPool.ts"
 
-/** A partition as its row has it. */
+/** The row of a partition. */
 export interface PartitionState extends JournalPosition {
   readonly lineage: string
   readonly epoch: number
   readonly owner: string
-  /** The oldest record kept; without records, the next one. */
+  /** The oldest record that is kept; without records, the next sequence. */
   readonly firstSequence: number
 }
 
@@ -48,13 +51,11 @@ export interface PgJournalOptions {
   /** Shared with other partitions. */
   readonly sessions: PgSessions
   readonly partition: number
-  /**
-   * Whether PostgreSQL has this runner's lock of the partition; without it, a claim needs no lock.
-   */
+  /** Whether PostgreSQL has this runner's lock of the partition; absent: a claim needs no lock. */
   readonly hasLock?: HasLock
 }
 
-/** Looks by `run`, which may be within a transaction. */
+/** Checks by `run`, which may be part of a transaction. */
 export type HasLock = (run: Run) => InPostgres<boolean>
 
 const lockLost = new PgFailure({
@@ -73,8 +74,8 @@ INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, 
 SELECT id, $2, $3, $4, $5, $6, $7 FROM head RETURNING count`
 
 /**
- * Notifies the other servers of a new owner; `cluster/Owners.ts` also announces there that the
- * owner takes requests.
+ * The channel that announces a new owner to the other servers. `cluster/Owners.ts` also announces
+ * there that the owner takes requests.
  */
 export const ownerChannel = "laurel_owner"
 
@@ -84,8 +85,8 @@ const claimText = `WITH claimed AS (
 )
 SELECT epoch, last, checksum, format, pg_notify('${ownerChannel}', $1::text) FROM claimed`
 
-// The epoch stays, since nobody else has claimed: the statement corrects the owner that other
-// runners read.
+// The epoch stays, since nobody else has claimed the partition. The statement corrects the owner
+// that other runners read.
 const resumeText = `WITH resumed AS (
   UPDATE laurel_partition SET owner = $2 WHERE id = $1 AND epoch = $3 RETURNING id
 )
@@ -95,7 +96,7 @@ const settleText = `SELECT p.epoch, p.last, j.epoch AS row_epoch, j.checksum AS 
 FROM laurel_partition p LEFT JOIN laurel_journal j ON j.partition = p.id AND j.first = $2
 WHERE p.id = $1`
 
-// A change of nothing is a commit, too, and all commits before it are flushed with it.
+// An update without a change is still a commit, and its flush includes all earlier commits.
 const confirmText = "UPDATE laurel_partition SET owner = owner WHERE id = $1"
 
 const previousText = "SELECT previous FROM laurel_journal WHERE partition = $1 AND first = $2"
@@ -123,7 +124,7 @@ export class PgJournal {
     this.#options = options
   }
 
-  /** The end of the journal, as far as this owner knows. */
+  /** The end of the journal that this owner knows. */
   get position(): JournalPosition {
     return { lastSequence: this.#lastSequence, checksum: this.#checksum }
   }
@@ -133,7 +134,7 @@ export class PgJournal {
   }
 
   /**
-   * Whether the format in force, as of the claim or the last `isOwner`, lets a project be in any
+   * Whether the format in force, at the claim or the last `isOwner`, allows a project in any
    * partition.
    */
   get spreadsProjects(): boolean {
@@ -141,7 +142,7 @@ export class PgJournal {
   }
 
   /**
-   * The partition as it is now; `undefined`: there is none. Fails where this version does not know
+   * Reads the partition's row; `undefined` if there is none. Fails if this version does not know
    * its format.
    */
   readonly read: InPostgres<PartitionState | undefined> = Effect.suspend(() =>
@@ -161,15 +162,15 @@ export class PgJournal {
   )
 
   /**
-   * Makes the partition with the batches that `upload` inserts, in order: all or nothing. Fails
-   * with SQLSTATE 23505 where the partition exists.
+   * Creates the partition with the batches that `upload` inserts in order: all or nothing. Fails
+   * with SQLSTATE 23505 if the partition exists.
    */
   readonly create = <E>(lineage: string, upload: Upload<E>): Effect.Effect<void, PgFailure | E> =>
     makePartition({ ...this.#options, lineage, upload })
 
   /**
-   * As `create`, in the place of all that PostgreSQL has of the partition; its owner is fenced.
-   * Fails with SQLSTATE 23505 where another one replaces it at the same time.
+   * Like `create`, but replaces all data that PostgreSQL has of the partition, and fences its
+   * owner. Fails with SQLSTATE 23505 if another server replaces the partition at the same time.
    */
   readonly replace = <E>(
     lineage: string,
@@ -179,8 +180,9 @@ export class PgJournal {
     makePartition({ ...this.#options, lineage, upload, more, replaces: true })
 
   /**
-   * Makes this server the owner; where the journal ends then. `undefined`: it is not of this
-   * lineage any more. A lock that was lost is an outage.
+   * Makes this server the owner. Returns the end of the journal; `undefined` if the journal has
+   * another lineage. A lost lock counts as an outage. The new epoch is greater than any earlier
+   * epoch of this object.
    */
   readonly claim = (
     owner: string,
@@ -212,7 +214,7 @@ export class PgJournal {
     return Effect.flatMap(hasLock(run), (has) => (has ? Effect.void : Effect.fail(lockLost)))
   }
 
-  /** Whether no other server has claimed the partition since. */
+  /** Whether this server is still the owner. */
   readonly isOwner: InPostgres<boolean> = Effect.suspend(() =>
     Effect.map(this.#options.sessions.rows.epoch(this.#options.partition), (row) => {
       this.#format = Number(row?.format ?? 0)
@@ -221,9 +223,9 @@ export class PgJournal {
   )
 
   /**
-   * `isOwner` of a server that gave the partition away, and goes on since nobody took it: others
-   * send it requests again. Not interrupted: it would be done after the partition was given away
-   * once more.
+   * Like `isOwner`, for a server that released the partition and continues because nobody took it:
+   * other servers send requests to it again. It is not interruptible: otherwise the statement could
+   * run after the next release.
    */
   readonly resume: InPostgres<boolean> = Effect.uninterruptible(
     Effect.gen({ self: this }, function* () {
@@ -235,7 +237,9 @@ export class PgJournal {
     }),
   )
 
-  /** Appends; `onAppended` is called with it, in the order of the journal. */
+  /**
+   * Appends a batch, then calls `onAppended` with it. The calls are in the order of the journal.
+   */
   readonly append = (
     batch: JournalBatch,
     onAppended: (batch: JournalBatch) => void = () => {},
@@ -272,7 +276,7 @@ export class PgJournal {
     onAppended(batch)
   }).bind(this)
 
-  /** Succeeds where the batch is in its place: an earlier attempt went through. */
+  /** Succeeds if the batch is already in its place, since an earlier attempt was committed. */
   readonly #settle = Effect.fnUntraced(function* (
     this: PgJournal,
     firstSequence: number,
@@ -295,19 +299,19 @@ export class PgJournal {
       row === undefined
         ? "PostgreSQL has no such partition any more"
         : `PostgreSQL ends with record ${row.last}, but this server has acknowledged up to ${this.#lastSequence}: was a backup restored, or a standby promoted that was behind?`
-    // A person decides how to go on.
+    // The operator must decide what to do.
     return yield* new Broken({ operation: "append", cause: new DamagedElsewhere(words) })
   }).bind(this)
 
-  /** The batches after `after`, in order, up to the last. */
+  /** The batches after `after`, in order, up to the last batch. */
   readonly readBatches = (
     after: JournalPosition,
   ): Stream.Stream<ReadonlyArray<ChainedBatch>, StorageError> =>
     readBatches(this.#options.sessions.others.run, this.#options.partition, after)
 
   /**
-   * The checksum that the batch which begins with `sequence` follows; `undefined`: no batch begins
-   * there.
+   * The checksum of the batch before the batch that begins with `sequence`; `undefined` if no batch
+   * begins there.
    */
   readonly checksumBefore = (sequence: number): InPostgres<number | undefined> =>
     Effect.map(
@@ -319,8 +323,9 @@ export class PgJournal {
     )
 
   /**
-   * The journal's lineage, and the end of the batch before the one that has record `sequence`;
-   * without `after`, no batch has it. `undefined`: there is no such partition.
+   * The journal's lineage, and the end of the batch before the batch with record `sequence`.
+   * `after` is `undefined` if no batch has the record. The result is `undefined` if there is no
+   * such partition.
    */
   readonly startOf = (
     sequence: number,
@@ -341,8 +346,8 @@ export class PgJournal {
       )
 
   /**
-   * Removes batches that hold only records below `sequence`. A server that is no longer the owner
-   * removes nothing.
+   * Removes batches that hold only records below `sequence`. Does nothing if this server is not the
+   * owner any more.
    */
   readonly prune = (sequence: number): InPostgres<void> => {
     const { partition, sessions } = this.#options
@@ -356,6 +361,6 @@ export class PgJournal {
     })
   }
 
-  /** Ends when no append is under way. */
+  /** Ends when no append is in flight. */
   readonly settled: Effect.Effect<void> = Semaphore.withPermit(this.#appending, Effect.void)
 }

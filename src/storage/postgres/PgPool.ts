@@ -1,13 +1,13 @@
 /**
- * Sessions of PostgreSQL for calls that need any one of them.
+ * Several sessions of PostgreSQL: a call uses any free session.
  *
- * - A call or a transaction borrows a session. Without a free one it waits its turn, and fails
- *   after `answerMs` as if PostgreSQL had not answered; its statement was not sent. From the turn
- *   on, the deadlines of `PgConnection` count.
- * - An interrupted call cuts its session: the next one does not wait for an answer that nobody
- *   needs.
- * - A session connects when a call needs one more. The one that was used last goes first, with its
- *   prepared statements.
+ * - A call or a transaction borrows a session. If none is free it waits in order, and fails after
+ *   `answerMs` as if PostgreSQL had not answered; its statement was not sent. Once it has a
+ *   session, the deadlines of `PgConnection` apply.
+ * - An interrupted call cuts its session, so that the next call does not wait for an answer that
+ *   nobody needs.
+ * - A session connects when a call needs one more session. The last used session is used first,
+ *   since it has prepared statements.
  */
 import { Effect, Exit, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
@@ -29,7 +29,7 @@ export interface PgPoolOptions extends PgConnectionOptions {
 export class PgPool implements Sessions {
   readonly #all: ReadonlyArray<PgConnection>
   readonly #free: Array<PgConnection>
-  /** In the order of the calls. */
+  /** The calls that wait for a session, in order. */
   readonly #waiting = new Set<(session: PgConnection) => void>()
   readonly #waitMs: number
 
@@ -56,7 +56,8 @@ export class PgPool implements Sessions {
     use: (session: PgConnection) => Effect.Effect<A, E>,
   ): Effect.Effect<A, E | PgFailure> {
     return Effect.suspend(() => {
-      // Outside of the call, which may be interrupted in the moment in which it gets one.
+      // A variable outside the call, since the call may be interrupted at the moment in which it
+      // gets a session.
       let lent: PgConnection | undefined
       const take: InPostgres<PgConnection> = Effect.suspend(() => {
         lent = this.#free.pop()
@@ -102,27 +103,27 @@ export class PgPool implements Sessions {
 }
 
 /*
- * The sessions of PostgreSQL that the partitions of a process share: as many, however many
- * partitions it has.
+ * The sessions of PostgreSQL that the partitions of a process share. Their number does not depend
+ * on the number of partitions.
  *
  * - No session belongs to a partition. The statements of the fence name partition, epoch and place,
- *   and PostgreSQL checks them under the lock of the partition's row. That holds for a repeated
- *   append, too, whose first attempt may still run in a session that was cut: the later one of both
- *   finds another place, and changes nothing.
- * - Appends have sessions of their own, and so have the reads of the partitions' rows, by which a
+ *   and PostgreSQL checks them under the lock of the partition's row. That also holds for a
+ *   repeated append whose first attempt may still run in a session that was cut: the later attempt
+ *   finds another place and changes nothing.
+ * - Appends have separate sessions, and so have the reads of the partitions' rows, by which a
  *   runner knows that it is the owner: neither waits for a large write or an upload.
- * - A named statement has the same text in all files: a session prepares it once, for all
+ * - A named statement has the same text in all files, so a session prepares it once for all
  *   partitions.
  */
 
 export interface PgSessions {
   readonly appends: Sessions
   readonly rows: PartitionRows
-  /** For all else. */
+  /** For all other statements. */
   readonly others: Sessions
 }
 
-/** They end with the scope. */
+/** Opens the sessions. The end of the scope closes them. */
 export const openSessions = (
   options: PgConnectionOptions,
 ): Effect.Effect<PgSessions, never, Scope.Scope> =>

@@ -1,21 +1,21 @@
 /**
- * The tables of webhooks in PostgreSQL, and the fence around them: a row of `laurel_entries` for
- * each key, each write of the owner is one statement and has a number, its change.
+ * The tables of webhooks in PostgreSQL, and the fence around them. `laurel_entries` has a row for
+ * each key. Each write of the owner is one statement and has a number, its change.
  *
  * - The head row in `laurel_tables` has the epoch of the owner and the number of the last change. A
- *   write changes the head where both fit, and only then the entries: an earlier owner writes
- *   nothing. The head is not that of the journal (`laurel_partition`), whose appends would wait for
- *   each write of webhooks.
- * - `change` of an entry is the last one that wrote it, and a removed entry stays as one without a
- *   value: a copy that has all up to one change reads the entries of later ones. Removed entries go
- *   after `tableChangesKept` changes; up to `kept` they may be gone, and a copy that ends before
- *   that is begun again.
- * - A backup of PostgreSQL, or a standby that was behind, takes changes back, and their numbers are
- *   given again. So a copy names the claim that made its last change by a random id, and
- *   `laurel_claims` has the first change of each claim: only a change that PostgreSQL still knows
- *   is gone on from.
+ *   write changes the head only if both match, and only then writes the entries: an earlier owner
+ *   writes nothing. The head is separate from the head of the journal (`laurel_partition`):
+ *   otherwise appends would wait for each write of webhooks.
+ * - The column `change` of an entry is the last change that wrote it. A removed entry stays as a
+ *   row without a value. So a copy that has all entries up to a change reads only entries of later
+ *   changes. Rows of removed entries are deleted after `tableChangesKept` changes. Up to the change
+ *   `kept` they may be deleted, and a copy that ends before `kept` is filled again.
+ * - After the restore of a backup, or the promotion of a standby that was behind, PostgreSQL lacks
+ *   changes and assigns their numbers again. So a copy names the claim of its last change by a
+ *   random id, and `laurel_claims` has the first change of each claim: a copy continues only from a
+ *   change that PostgreSQL still knows.
  *
- * Cost: one round trip and one commit a write.
+ * Cost: one round trip and one commit per write.
  */
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
@@ -39,24 +39,24 @@ import {
   type Statement,
 } from "./PgConnection.ts"
 
-/** How far a copy follows: the last change that it has whole, and the claim that made it. */
+/** How far a copy has followed: its last complete change, and the claim that made the change. */
 export interface CopyMark {
   readonly claim: string
   readonly change: number
 }
 
-/** The place of an entry in the order in which copies read: behind it come later ones. */
+/** The place of an entry in the order in which copies read entries. */
 export interface ChangePlace {
   readonly change: number
   readonly table: string
   readonly key: Uint8Array
 }
 
-/** Entries that have changed, in the order of their changes. */
+/** Changed entries, in the order of their changes. */
 export interface ChangedEntries {
   readonly entries: ReadonlyArray<Entry>
   readonly end: ChangePlace
-  /** A copy that has all entries up to `end` may go on from here. */
+  /** The mark of a copy that has all entries up to `end`. */
   readonly mark: CopyMark | undefined
 }
 
@@ -83,7 +83,7 @@ ${upsert}`
 
 const headText = "SELECT epoch, changes FROM laurel_tables WHERE partition = $1"
 
-// The answer to an earlier attempt may have been lost.
+// `<=`, since the answer to an earlier attempt may have been lost.
 const takeText = `UPDATE laurel_tables SET epoch = $2 WHERE partition = $1 AND epoch <= $2
 RETURNING changes`
 
@@ -96,8 +96,8 @@ ON CONFLICT (partition, epoch) DO UPDATE SET id = excluded.id, first = excluded.
 const forgetText = "DELETE FROM laurel_claims WHERE partition = $1 AND epoch < $2"
 
 /**
- * No row: no owner has made the tables. The members of a claim are null where PostgreSQL does not
- * know it.
+ * Returns no row if no owner has created the tables. The columns of the claim are null if
+ * PostgreSQL does not know it.
  */
 const markText = `SELECT t.kept, c.first, coalesce((
   SELECT n.first FROM laurel_claims n WHERE n.partition = $1 AND n.epoch > c.epoch
@@ -107,12 +107,12 @@ FROM laurel_tables t LEFT JOIN laurel_claims c ON c.partition = $1 AND c.id = $2
 WHERE t.partition = $1`
 
 /**
- * For the sessions: pages of changes are read in the order of the index. Where PostgreSQL does not
- * know yet how many entries there are, it would sort all that are left for each page.
+ * A setting for the sessions: pages of changes are read in the order of the index. Without
+ * statistics, PostgreSQL would sort all remaining entries for each page.
  */
 export const inIndexOrder = (query: Query) => query("SET enable_sort = off")
 
-/** The size of a value is known without reading it. */
+/** PostgreSQL knows the size of a value without reading it. */
 export const changedText = `SELECT name, key, value, change FROM (
   SELECT *, sum(size) OVER (ORDER BY change, name, key) - size AS before FROM (
     SELECT name, key, value, change, coalesce(octet_length(value), 0) AS size FROM laurel_entries
@@ -126,8 +126,8 @@ const claimOfText = `SELECT id FROM laurel_claims WHERE partition = $1 AND first
 ORDER BY epoch DESC LIMIT 1`
 
 /**
- * The entries are found by their places alone: a second condition would make PostgreSQL look for
- * each in all places.
+ * The entries are found only by their row addresses: with a second condition PostgreSQL would
+ * search all addresses for each row.
  */
 export const pruneText = `WITH head AS (
   UPDATE laurel_tables SET kept = greatest(kept, $3::bigint) WHERE partition = $1 AND epoch = $2
@@ -138,7 +138,7 @@ DELETE FROM laurel_entries WHERE ctid = ANY (ARRAY(
   WHERE partition = $1 AND value IS NULL AND change <= (SELECT through FROM head) LIMIT $4
 ))`
 
-/** Passes on the entries of which tables are made. */
+/** Calls `write` with the first entries of the tables. */
 type Upload = (
   write: (entries: ReadonlyArray<Entry>) => InPostgres<void>,
 ) => Effect.Effect<void, PgFailure | StorageError>
@@ -146,7 +146,7 @@ type Upload = (
 export class PgTables {
   readonly #sessions: Sessions
   readonly #partition: number
-  /** Random: epochs come back after PostgreSQL lost some. */
+  /** A random id, since epochs can repeat after the restore of a backup of PostgreSQL. */
   readonly #claim = randomUUID()
   #epoch = 0
   #changes = 0
@@ -156,20 +156,20 @@ export class PgTables {
     this.#partition = partition
   }
 
-  /** The mark of a copy that has all. */
+  /** The mark of a copy that has all changes. */
   get mark(): CopyMark {
     return { claim: this.#claim, change: this.#changes }
   }
 
   /**
-   * Makes the owner of `epoch` the one who writes. Where there are no tables yet, they are made of
-   * the entries that `upload` writes, in the same transaction. Fails as fenced where a later owner
-   * was faster.
+   * Makes the owner of `epoch` the writer. If there are no tables yet, the same transaction creates
+   * them from the entries that `upload` writes. Fails as fenced if a later owner has claimed the
+   * tables.
    */
   readonly claim = (epoch: number, upload: Upload): Effect.Effect<void, PgFailure | StorageError> =>
     this.#sessions.transaction((run) => this.claimIn(run, epoch, upload))
 
-  /** `claim` as a part of a transaction. */
+  /** `claim` as part of a transaction. An epoch below an earlier epoch of this object is a bug. */
   readonly claimIn = Effect.fnUntraced(function* (
     this: PgTables,
     run: Run,
@@ -202,8 +202,8 @@ export class PgTables {
     )
 
   /**
-   * Where a copy with this mark goes on: `undefined` without tables, `allChanges` where it is to be
-   * begun again.
+   * Where a copy with this mark continues: `undefined` if there are no tables, `allChanges` if the
+   * copy must be filled again.
    */
   readonly placeOf = (mark: CopyMark | undefined): InPostgres<ChangePlace | undefined> =>
     Effect.map(
@@ -217,7 +217,10 @@ export class PgTables {
       },
     )
 
-  /** Some of the entries behind a place; none: a copy that has all before has all. */
+  /**
+   * The next entries after a place. No entries: a copy that has all entries up to the place is
+   * complete.
+   */
   readonly changedAfter = (place: ChangePlace): InPostgres<ChangedEntries> =>
     Effect.gen({ self: this }, function* () {
       const { run } = this.#sessions
@@ -236,13 +239,13 @@ export class PgTables {
         last === undefined
           ? place
           : { change: Number(last.change), table: String(last.name), key: entries.at(-1)!.key }
-      // Other entries of the last change may follow, unless there are none.
+      // More entries of the last change may follow, unless this page is empty.
       const whole = last === undefined && table !== "" ? change : end.change - 1
       const [claim] = yield* run({ text: claimOfText, values: [this.#partition, whole] })
       return { entries, end, mark: claim && { claim: String(claim.id), change: whole } }
     })
 
-  /** Writes entries, at most one of a key. `repeated`: an earlier attempt may have written them. */
+  /** Writes entries, at most one per key. `repeated`: an earlier attempt may have written them. */
   readonly write = Effect.fnUntraced(function* (
     this: PgTables,
     entries: ReadonlyArray<Entry>,
@@ -265,13 +268,13 @@ export class PgTables {
         const words = `PostgreSQL has ${head?.changes ?? "no"} changes of webhooks, but this server has made ${this.#changes}: was a backup restored, or a standby promoted that was behind?`
         return yield* new Broken({ operation: "write", cause: new DamagedElsewhere(words) })
       }
-      // The earlier attempt went through. Writing the same once more changes nothing, and waits for
-      // the standbys.
+      // The earlier attempt was committed. Writing the same entries again changes nothing, and
+      // waits for the standbys.
       this.#changes++
     }
   }).bind(this)
 
-  /** Forgets entries that were removed long ago, some of them. */
+  /** Deletes some rows of entries that were removed long ago. */
   readonly prune: InPostgres<void> = Effect.suspend(() => {
     const below = this.#changes - limits.tableChangesKept
     if (below <= 0 || this.#changes % limits.tablePruneChanges !== 0) return Effect.void
@@ -284,13 +287,16 @@ export class PgTables {
   })
 }
 
-/** Before all entries. */
+/** The place before all entries. */
 export const allChanges: ChangePlace = { change: 0, table: "", key: new Uint8Array() }
 
-/** Behind all entries up to a change. */
+/** The place after all entries up to a change. */
 const behind = (change: number): ChangePlace => ({ ...allChanges, change: change + 1 })
 
-/** A large write, such as the first one after an outage, would otherwise be cut at each attempt. */
+/**
+ * The additional time for a write. Without it, each attempt of a large write would be cut, such as
+ * the first write after an outage.
+ */
 const timeFor = (entries: ReadonlyArray<Entry>): number => {
   const bytes = entries.reduce((sum, { value }) => sum + (value?.byteLength ?? 0), 0)
   return entries.length * limits.postgresEntryAnswerMs + answerMsOf(bytes)

@@ -1,20 +1,20 @@
 /**
- * Makes a data directory the partition of a cluster in the place of what PostgreSQL has: after a
- * restore, which the partition's journal would otherwise undo.
+ * Replaces the partition in PostgreSQL by a data directory: after a restore, which the partition's
+ * journal would otherwise undo.
  *
- * - One transaction removes journal, tables of webhooks and directory, and uploads journal and
- *   tables of webhooks of the data directory under a new lineage: all or nothing, whoever is the
- *   next owner.
- * - The epoch goes on: the owner is fenced, also one that runs meanwhile. What it acknowledged
- *   until then is lost, as all records that the directory does not have. Its appends and claims of
- *   others wait for the transaction.
+ * - One transaction removes journal, tables of webhooks and directory from PostgreSQL, and uploads
+ *   the journal and the tables of webhooks of the data directory under a new lineage: all or
+ *   nothing.
+ * - The epoch continues, so a running owner is fenced. The records that it acknowledged until then
+ *   are lost, as are all records that the directory lacks. Its appends, and claims of other
+ *   servers, wait for the transaction.
  * - Copies of the old lineage are moved aside at their next opening (`Lineage`), and filled from
- *   PostgreSQL, or from an archive where that does not have all records. A claim names the lineage
- *   of the copy: none of them becomes the owner of the new one.
- * - The new lineage is written to the data directory last, and into the mark of the restore. After
- *   a crash before that a start is refused, and this can be repeated: the mark has the lineage
- *   before the transaction begins, so that one whose outcome was not known is not done twice. The
- *   records of servers since would be lost.
+ *   PostgreSQL, or from an archive if PostgreSQL lacks records. A claim names the lineage of the
+ *   copy, so no server with an old copy becomes the owner of the new journal.
+ * - The new lineage is written into the mark of the restore before the transaction begins, and into
+ *   the data directory last. After a crash in between, a start is refused and the command can be
+ *   repeated: the mark tells whether the transaction was committed, so that it never runs twice. A
+ *   second run would lose the records that servers have appended since.
  */
 import { randomUUID } from "node:crypto"
 import path from "node:path"
@@ -38,13 +38,13 @@ export interface ReplaceOptions<E> {
   /** `postgres://…` */
   readonly url: string
   readonly partition: number
-  /** The data directory; the caller holds the lock of the cluster's. */
+  /** The data directory. The caller holds the lock of the cluster's directory. */
   readonly directory: string
-  /** Belongs to the transaction. */
+  /** Further changes in the same transaction. */
   readonly also?: (run: Run, end: JournalPosition) => Effect.Effect<void, E>
 }
 
-/** Returns where the partition ends now. */
+/** Replaces the partition. Returns its end. */
 export const replacePartition = <E = never>({
   also = () => Effect.void,
   directory,
@@ -56,7 +56,7 @@ export const replacePartition = <E = never>({
   Scope.Scope
 > =>
   Effect.gen(function* () {
-    // Recovers the directory, and checks it: damaged data replaces nothing.
+    // Recovers and checks the directory: damaged data replaces nothing.
     const { position, storage } = yield* DurableStorage.open({ directory })
     const sessions = yield* openSessions({ url })
     const journal = new PgJournal({ sessions, partition })

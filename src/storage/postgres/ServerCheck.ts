@@ -1,18 +1,19 @@
 /**
- * What a start looks at before it relies on a PostgreSQL: its version and settings, and whether a
- * pooler gives each transaction another session.
+ * Checks a PostgreSQL server at a start: its version and settings, and whether a pooler gives each
+ * transaction another session.
  *
- * A pooler shows by the process id that it announces for the session: not that of the process which
- * answers. One that keeps a session for each client is harmless, so two sessions take turns in both
- * orders of release: with one session for each transaction, the first one meets another process in
- * one of both, however the pooler picks.
+ * A pooler is recognised by the process id that it announces for the session: it differs from the
+ * id of the process that answers. A pooler that keeps a session for each client is harmless. To
+ * find out, two clients run transactions in turn and end them in both orders: if each transaction
+ * gets another session, the first client meets another process in one of both orders, whichever
+ * session the pooler picks.
  */
 import { Effect } from "effect"
 import pg from "pg"
 import { limits } from "../../Limits.ts"
 import { cut, failureOf, newClient, PgFailure } from "./PgConnection.ts"
 
-/** As `pg_settings` has them: strings. */
+/** Settings as strings, as in `pg_settings`. */
 export interface ServerSettings {
   readonly server_version: string
   readonly server_version_num: string
@@ -23,8 +24,8 @@ export interface ServerSettings {
 }
 
 /**
- * The first with `idle_session_timeout`: without it the lock of a machine that lost its power
- * stays.
+ * The first version with `idle_session_timeout`: without this setting, the lock of a machine that
+ * lost its power stays.
  */
 const versionMin = 140_000
 
@@ -37,13 +38,13 @@ const names: ReadonlyArray<keyof ServerSettings> = [
   "synchronous_standby_names",
 ]
 
-/** Why nothing can run on a server; `undefined`: it can. */
+/** Why Laurel cannot run on a server; `undefined` if it can. */
 export const faultOf = (settings: ServerSettings): string | undefined =>
   Number(settings.server_version_num) >= versionMin
     ? undefined
     : `PostgreSQL ${settings.server_version} is too old: ${versionMin / 10_000} or newer is needed`
 
-/** What can lose acknowledged writes. */
+/** The settings that can lose acknowledged writes. */
 export const risksOf = (settings: ServerSettings): ReadonlyArray<string> => {
   const risks: Array<string> = []
   if (settings.fsync === "off") {
@@ -67,7 +68,7 @@ const refusal = (words: string): PgFailure =>
 const pooled =
   "LAUREL_CLUSTER leads to a pooler in transaction or statement mode: connect to PostgreSQL directly, or set pool_mode = session"
 
-/** The risks of the server at `url`; fails where nothing can run on it. */
+/** The risks of the server at `url`. Fails if Laurel cannot run on it. */
 export const checkServer = (url: string): Effect.Effect<ReadonlyArray<string>, PgFailure> =>
   Effect.tryPromise({
     try: () =>
@@ -115,14 +116,17 @@ const readSettings = async (client: pg.Client): Promise<ServerSettings> => {
   return read as unknown as ServerSettings
 }
 
-/** The types of `pg` do not have it. */
+/** The announced process id, which the types of `pg` do not include. */
 const announcedBy = (client: pg.Client): number =>
   (client as unknown as { readonly processID: number }).processID
 
 const processOf = async (client: pg.Client): Promise<number> =>
   (await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid")).rows[0]!.pid
 
-/** PgBouncer answers so to BEGIN where it gives each statement another session. */
+/**
+ * Whether the error is PgBouncer's answer to BEGIN if it gives each statement another session.
+ * Throws other errors.
+ */
 const refusesTransactions = (error: unknown): boolean => {
   if (error instanceof pg.DatabaseError && error.code === "08P01") return true
   throw error

@@ -1,15 +1,15 @@
 /**
- * A disk on which files opened `durable` are written without a flush: for a copy of what PostgreSQL
- * has. `flush` makes durable what was written before; so does the close of a file. A file stays due
- * until a flush that began after its last write has ended. After a failed flush nothing counts as
- * durable any more, and each further flush fails.
+ * A disk on which files opened `durable` are written without a flush: for a copy of PostgreSQL's
+ * data. `flush` makes all earlier writes durable; so does closing a file. A file is due until a
+ * flush that began after its last write has ended. After a failed flush nothing counts as durable
+ * any more, and each later flush fails.
  */
 import { Effect, Semaphore } from "effect"
 import type { Disk, DiskError, DiskFile, OnDisk } from "../disk/Disk.ts"
 
-/** What the files of one disk have in common. */
+/** The state that the files of one disk share. */
 interface Unflushed {
-  /** The files with writes that no flush has made durable. */
+  /** The files with writes that are not durable. */
   readonly due: Set<UnflushedFile>
   failure: DiskError | undefined
 }
@@ -38,9 +38,9 @@ export class UnflushedDisk {
 class UnflushedFile implements DiskFile {
   readonly #file: DiskFile
   readonly #unflushed: Unflushed
-  /** A flush of a closed descriptor could be that of another file. */
+  /** Held during a flush and the close: a closed descriptor could belong to another file. */
   readonly #using = Semaphore.makeUnsafe(1)
-  /** Writes that have ended. */
+  /** The number of writes that have ended. */
   #writes = 0
   readonly path: string
 
@@ -64,8 +64,8 @@ class UnflushedFile implements DiskFile {
   }
 
   /**
-   * A flush that begins during the change may miss it, so the file is due from its end on. A part
-   * of it counts as well.
+   * The file is due after the change has ended, also after a partial change, since a flush that
+   * begins during the change may miss it.
    */
   #changed(change: OnDisk<void>): OnDisk<void> {
     return Effect.ensuring(
@@ -77,7 +77,7 @@ class UnflushedFile implements DiskFile {
     )
   }
 
-  /** Where another flush is under way, it waits for that one. */
+  /** Flushes the file if it is due. A concurrent flush ends first. */
   readonly #flush: OnDisk<void> = Effect.suspend(() => {
     const { due, failure } = this.#unflushed
     if (failure !== undefined) return Effect.fail(failure)
@@ -93,8 +93,8 @@ class UnflushedFile implements DiskFile {
         return Effect.fail(error)
       },
     })
-    // The outcome of a flush is never missed: the next one could succeed without what the first has
-    // lost.
+    // Not interruptible, so that no failure is missed: the next flush could succeed although the
+    // first has lost writes.
   }).pipe(Effect.uninterruptible)
   readonly flush: OnDisk<void> = Semaphore.withPermit(this.#using, this.#flush)
 

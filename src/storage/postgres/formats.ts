@@ -1,19 +1,19 @@
 /**
- * The format of what one runner writes and others read: records, tables of webhooks, the directory,
- * forwarded requests. It lets runners of two versions work side by side while a cluster is
- * upgraded.
+ * The format of data that one runner writes and other runners read: records, tables of webhooks,
+ * the directory, forwarded requests. Formats let runners of two versions work side by side while a
+ * cluster is upgraded.
  *
  * - Each runner publishes the newest format that it knows (`laurel_runner`,
- *   `cluster/RunnerRow.ts`); it knows all older ones.
- * - `laurel_partition.format` is the format in force. It is raised once all runners know a newer
- *   one, those included that were silent for less than `formatWaitMs`, and never lowered. An owner
- *   writes nothing newer than it.
+ *   `cluster/RunnerRow.ts`). It knows all older formats.
+ * - `laurel_partition.format` is the format in force. It is raised when all runners know a newer
+ *   format, including runners that were silent for less than `formatWaitMs`. It is never lowered.
+ *   An owner writes nothing in a newer format.
  * - A runner that does not know the format in force reads no record of the partition: each
- *   statement that reads records reads the format with them. This check makes the rule safe; the
- *   wait for all runners only spares them the refusal.
+ *   statement that reads records also reads the format. This check makes the rule safe. The wait
+ *   for all runners only avoids refusals.
  *
- * A version that adds a format reads it from its first release on, and has its owner write it once
- * the format in force is the new one.
+ * A version that adds a format reads it from its first release on, and writes it once it is the
+ * format in force.
  */
 import { Effect } from "effect"
 import {
@@ -28,14 +28,14 @@ import {
 export const newestFormat = 2
 
 /**
- * Since this format a project may be in any partition. A version that knows only format 1 answers
- * for partition 1 alone.
+ * From this format on, a project may be in any partition. A version that knows only format 1 serves
+ * only partition 1.
  */
 export const spreadFormat = 2
 
 /**
- * The refusal of a row whose column `format` has one that this version does not know; `undefined`:
- * it knows it.
+ * The refusal of a row with a format that this version does not know; `undefined` if it knows the
+ * format.
  */
 export const formatRefusal = (row: Rows[number] | undefined): PgFailure | undefined => {
   const format = Number(row?.format ?? 0)
@@ -48,7 +48,7 @@ export const formatRefusal = (row: Rows[number] | undefined): PgFailure | undefi
   })
 }
 
-/** Fails where a partition has a newer format. */
+/** Fails if a partition has a newer format. */
 export const checkFormat = (connection: PgConnection): InPostgres<void> =>
   Effect.flatMap(
     connection.run({ text: "SELECT max(format) AS format FROM laurel_partition" }),
@@ -58,7 +58,10 @@ export const checkFormat = (connection: PgConnection): InPostgres<void> =>
     },
   )
 
-/** Raises the format in force to the one that all runners know that were seen within `waitMs`. */
+/**
+ * Raises the format in force to the newest format that all runners know which were seen within
+ * `waitMs`.
+ */
 export const raiseFormat = (waitMs: number): Statement => ({
   name: "raise format",
   text: `UPDATE laurel_partition SET format = known.newest FROM (

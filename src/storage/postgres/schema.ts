@@ -1,37 +1,38 @@
 /**
- * The tables of a cluster, in the first schema of the session's `search_path`; made and brought up
- * to date at a start.
+ * The tables of a cluster, in the first schema of the session's `search_path`. A start creates and
+ * migrates them.
  *
  * - `laurel_schema`: one row, the version of the tables.
- * - `laurel_partition`: one row a partition. `epoch` counts its owners: only the latest claim may
- *   append. `last` and `checksum` are the end of its journal. `lineage` tells journals apart that
- *   were begun independently. `since` is the time of the latest claim, for people. `format` is the
- *   format in force (`formats.ts`).
- * - `laurel_journal`: one row a batch of the group commit. `previous` and `checksum` chain the
- *   batches as in the segment files (`journal/SegmentFormat.ts`), so that a lost or changed row is
- *   found when it is read.
+ * - `laurel_partition`: one row per partition. `epoch` counts its claims: only the latest owner may
+ *   append. `last` and `checksum` are the end of its journal. `lineage` identifies the journal.
+ *   `since` is the time of the latest claim, for people. `format` is the format in force
+ *   (`formats.ts`).
+ * - `laurel_journal`: one row per batch of the group commit. `previous` and `checksum` chain the
+ *   batches as in the segment files (`journal/SegmentFormat.ts`), so that a read finds a lost or
+ *   changed row.
  * - `laurel_secret`: one row, the secret with which runners forward requests to each other.
  * - `laurel_tables`, `laurel_claims`, `laurel_entries`: the tables of webhooks; `PgTables.ts`
  *   describes them.
- * - `laurel_directory`: one row, the directory as of a record of partition 1, for all runners
+ * - `laurel_directory`: one row, the directory after a record of partition 1, for all runners
  *   (`cluster/DirectoryTable.ts`).
- * - `laurel_audit`: the audit log of the cluster, a row an entry
+ * - `laurel_audit`: the audit log of the cluster, one row per entry
  *   (`accounts/audit/ClusterAuditStore.ts`).
- * - `laurel_follower`: one row a follower of a partition, for people: its last record, and when it
- *   last had all of them.
- * - `laurel_load`: one row a partition, its load as its owner measured it (`cluster/Loads.ts`).
- * - `laurel_cluster_runners`: one row a runner, with its last sign of life, as Effect Cluster's own
- *   storage has it (`cluster/RunnerLocks.ts`).
- * - `laurel_runner`: one row a runner, with its version, the newest format that it knows, and its
+ * - `laurel_follower`: one row per follower of a partition, for people: its last record, and when
+ *   it last had all records.
+ * - `laurel_load`: one row per partition, the load that its owner measured (`cluster/Loads.ts`).
+ * - `laurel_cluster_runners`: one row per runner with its last heartbeat, as in Effect Cluster's
+ *   own storage (`cluster/RunnerLocks.ts`).
+ * - `laurel_runner`: one row per runner with its version, the newest format that it knows, and its
  *   lock expiration (`cluster/RunnerRow.ts`).
  *
  * The first server of a newer version changes the tables while servers of older versions use them,
- * and one of these may start again: tables of a newer version are used as they are. So a migration
- * only adds: tables, indexes that are not unique, and columns that may be null or have a default.
- * Columns and tables are never removed, renamed or changed in their meaning. What older servers
- * must know of is a new format instead, which comes into force without them.
+ * and an older server may start again: it uses the tables of a newer version as they are. So a
+ * migration only adds tables, indexes that are not unique, and columns that may be null or have a
+ * default. Tables and columns are never removed or renamed, and never change their meaning. A
+ * change that older servers must know is a new format (`formats.ts`).
  *
- * The head rows are changed by each append: room in their pages keeps that a change in place.
+ * Each append changes a head row. The free space of `fillfactor` lets PostgreSQL update the row in
+ * its page.
  */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
@@ -129,7 +130,7 @@ export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
     "CREATE INDEX laurel_audit_at ON laurel_audit (at, number)",
   ],
   [
-    // Before version 8 Effect Cluster made it.
+    // Before version 8, Effect Cluster created this table.
     `CREATE TABLE IF NOT EXISTS laurel_cluster_runners (
       machine_id serial PRIMARY KEY,
       address varchar(255) NOT NULL UNIQUE,
@@ -148,14 +149,14 @@ export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
   ],
 ]
 
-/** Any number, the same in all versions: starts migrate one after another. */
+/** Any number that is the same in all versions, so that servers migrate one after another. */
 const lockNumber = 4_702_111_234
 
 const readVersion = { text: "SELECT version FROM laurel_schema" }
 
 /**
- * Makes the tables, or changes them to this version; those of a newer one stay. Needs no right to
- * make tables where they are as they should be.
+ * Creates the tables, or migrates them to this version. Tables of a newer version stay. Needs no
+ * right to create tables if there is nothing to change.
  */
 export const migrate = (sessions: Sessions): InPostgres<void> =>
   sessions.run(readVersion).pipe(
@@ -175,8 +176,8 @@ const change = (sessions: Sessions): InPostgres<void> =>
       const [row] = yield* run(readVersion)
       const version = Number(row?.version ?? 0)
       if (version >= schemaVersion) return
-      // The wait for a table makes appends wait behind it. PostgreSQL ends it as an outage, which
-      // the start waits for.
+      // Appends wait behind a migration that waits for the lock of a table, so the wait is bounded.
+      // A timeout counts as an outage, and the start tries again.
       yield* run({ text: `SET LOCAL lock_timeout = ${limits.postgresMigrateMs}` })
       for (const text of migrations.slice(version).flat()) yield* run({ text })
       yield* run({ text: "DELETE FROM laurel_schema" })

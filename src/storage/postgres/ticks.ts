@@ -1,14 +1,15 @@
 /**
- * The times at which all partitions of a process ask PostgreSQL: at once, so that one statement
- * answers them (`PartitionRows.ts`).
+ * Common times at which all partitions of a process ask PostgreSQL, so that one statement answers
+ * all of them (`PartitionRows.ts`).
  */
 import { Effect } from "effect"
 import { monotonicMs } from "../disk/Deadline.ts"
 
-/** Ends with the next multiple of an interval, on a clock that only goes forward. */
+/** Ends at the next multiple of an interval on the monotonic clock. */
 export const nextTick = (intervalMs: number): Effect.Effect<void> =>
   Effect.flatMap(monotonicMs, (nowMs) => {
     const past = nowMs % intervalMs
-    // A timer does not count parts of a millisecond: too early, it would end twice.
+    // Rounds up, since timers ignore fractions of a millisecond: a timer that fires early would
+    // make one tick two.
     return Effect.sleep(Math.ceil(intervalMs - past))
   })
