@@ -1,4 +1,4 @@
-/** The delivery log as HTTP and the operator see it. */
+/** The delivery log for HTTP and the operator. */
 import { Context, Effect } from "effect"
 import type { MessageName } from "../domain/message/Message.ts"
 import type { Feed, FeedEntry } from "../engine/commit/Feed.ts"
@@ -24,7 +24,7 @@ export interface DeliveryDetails {
 export class DeliveryLog extends Context.Service<
   DeliveryLog,
   {
-    /** The numbers of an endpoint, as on disk; `undefined` for an unknown id. */
+    /** The counts of an endpoint, after a flush; `undefined` for an unknown id. */
     readonly stats: (
       environment: string,
       webhookId: string,
@@ -38,21 +38,18 @@ export class DeliveryLog extends Context.Service<
         readonly limit: number
       },
     ) => Effect.Effect<LogPage>
-    /** One delivery; `undefined` where the message has none. */
+    /** The delivery of a message with all its attempts; `undefined` if the message has none. */
     readonly find: (
       environment: string,
       webhookId: string,
       name: MessageName,
     ) => Effect.Effect<DeliveryDetails | undefined>
     /**
-     * Whether a message may be sent once more: not when its journal is `gone`, or its user was
-     * `erased` since.
+     * Whether a message can be sent again: not if its record is `gone` from the journal, or its
+     * user was `erased` since.
      */
     readonly standing: (name: MessageName) => Effect.Effect<"kept" | "gone" | "erased">
-    /**
-     * The JSON text of a message that has a delivery; `undefined` where it may not be sent once
-     * more.
-     */
+    /** The JSON text of a message; `undefined` if it cannot be sent again. */
     readonly message: (name: MessageName) => Effect.Effect<string | undefined>
   }
 >()("webhooks/DeliveryLog") {}
@@ -66,7 +63,7 @@ export interface DeliveryLogParts {
   readonly onBroken: (cause: Broken) => void
 }
 
-/** Never ends if the storage is broken: the process ends. */
+/** If the storage is broken, reports that and never ends, since the process ends. */
 const endsWhenBroken = <A>(
   effect: Effect.Effect<A, Broken>,
   onBroken: (cause: Broken) => void,
@@ -76,7 +73,7 @@ const endsWhenBroken = <A>(
     return Effect.never
   })
 
-/** Reads the store, after a flush. */
+/** Reads the store after a flush. */
 export const deliveryLogOf = ({
   writer,
   feed,

@@ -12,18 +12,19 @@
  *                              ▼
  *                            stored: pending, and loaded when it is due; or succeeded, failed, dropped
  *
- * Ready and sending ones without a row in the store are written later (`DeliveryWriter.ts`): one
- * that succeeds soon is written once. After a crash, the outbox expands their records again.
+ * Deliveries in the stages ready and sending that have no row in the store are written later
+ * (`DeliveryWriter.ts`): a delivery that succeeds soon is written once. After a crash, the outbox
+ * expands their records again.
  *
  * Each endpoint with work has a supervised fiber, which begins attempts, loads due deliveries when
- * memory has room, and waits for a due time or a wake-up. It ends when nothing is left, so an idle
- * endpoint costs its definition only.
+ * memory has room, and waits for a due time or a wake-up. The fiber ends when no work is left, so
+ * an idle endpoint costs only its definition.
  *
- * A wake-up begins attempts at once, without the fiber, which is resumed for other work only: most
- * of the time one attempt ends and the next begins.
+ * A wake-up begins attempts at once, without the fiber. The fiber resumes only for other work,
+ * since most wake-ups only begin the next attempt after one has ended.
  *
- * A crash concerns one endpoint: its deliveries in memory go back to the store, and its fiber
- * restarts after a pause. Concurrent loads are bounded over all endpoints.
+ * A crash affects one endpoint: its deliveries in memory return to the store, and its fiber
+ * restarts after a pause. The number of concurrent loads of all endpoints is bounded.
  */
 import { Cause, Effect, Latch, Semaphore } from "effect"
 import { messageKindAt } from "../domain/message/Message.ts"
@@ -49,7 +50,7 @@ export interface DispatcherOptions {
   readonly retentionMs: number
   readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
   readonly background: Background
-  /** Whether outcomes of attempts can be kept; a wake-up follows when they can again. */
+  /** Whether outcomes of attempts can be kept. A wake-up follows when they can be kept again. */
   readonly hasRoom: () => boolean
 }
 
@@ -58,8 +59,8 @@ export class Dispatcher {
   readonly #reading = Semaphore.makeUnsafe(limits.webhookReadersMax)
   readonly #loops = new Map<Endpoint, Loop>()
   /**
-   * Endpoints to be looked at, a few in each turn of the event loop: one record may be for
-   * thousands.
+   * Endpoints that were woken. Each turn of the event loop handles a few of them, since one record
+   * may be for thousands of endpoints.
    */
   readonly #toRouse = new Set<Endpoint>()
   #rousing = false
@@ -71,7 +72,7 @@ export class Dispatcher {
     this.#options = options
   }
 
-  /** Looks at the endpoint soon, once for all wake-ups until then: it may have work. */
+  /** Wakes an endpoint that may have work. It is handled soon, once for all wake-ups until then. */
   readonly wake = (endpoint: Endpoint): void => {
     if (this.closing) {
       if (endpoint.inFlight === 0) this.#landing.openUnsafe()
@@ -114,7 +115,10 @@ export class Dispatcher {
     running.woken.openUnsafe()
   }
 
-  /** Begins what may begin now; whether the fiber has nothing to do before an attempt ends. */
+  /**
+   * Begins the attempts that may begin now. Returns whether the fiber has nothing to do before an
+   * attempt ends.
+   */
   #began(endpoint: Endpoint, loop: Loop): boolean {
     if (!endpoint.isEnabled || endpoint.breaker.isOpen) return false
     if (loop.restarting || loop.defect !== undefined) return false
@@ -128,7 +132,10 @@ export class Dispatcher {
     )
   }
 
-  /** A crash leaves what is in memory to the store, from which the restarted fiber reads it. */
+  /**
+   * After a crash, deliveries in memory return to the store, from which the restarted fiber loads
+   * them.
+   */
   #supervised(endpoint: Endpoint, loop: Loop): Effect.Effect<void, Broken> {
     return Effect.tapCause(
       Effect.suspend(() => this.#run(endpoint, loop)),
@@ -155,7 +162,7 @@ export class Dispatcher {
         queue.leaveReady(0)
         endpoint.leaveSlots()
       }
-      // An endpoint that does not answer holds little in memory.
+      // An endpoint that does not answer keeps few deliveries in memory.
       if (endpoint.breaker.isOpen) queue.leaveReady(limits.webhookReadyFailingMax)
       if (this.#mustLoad(endpoint)) {
         yield* Semaphore.withPermit(
@@ -168,7 +175,7 @@ export class Dispatcher {
         yield* this.#wait(endpoint, loop)
         continue
       }
-      // Connections are kept open for a while for the next message.
+      // Connections stay open for a while for the next message.
       const since = this.#options.now()
       loop.idleSince = since
       yield* loop.woken.await
@@ -198,14 +205,14 @@ export class Dispatcher {
   }
 
   /**
-   * Whether memory has no room for what the endpoint could send; no wake-up follows when there is
-   * room.
+   * Whether the endpoint has deliveries to send but memory has no room. No wake-up follows when
+   * there is room.
    */
   #isCrowded({ queue }: Endpoint): boolean {
     return queue.behind && queue.ready.length === 0 && queue.room <= 0
   }
 
-  /** Ends when the endpoint is woken, or something may begin by the time. */
+  /** Ends when the endpoint is woken, or at the next time at which it has work. */
   #wait(endpoint: Endpoint, { woken }: Loop): Effect.Effect<void> {
     const { hasRoom } = this.#options
     if (!hasRoom()) return woken.await
@@ -226,12 +233,12 @@ export class Dispatcher {
     const { number, queue } = endpoint
     const until = now() + 1
     const wanted = queue.roomToLoad
-    // Only a pass from the start finds those again that are in memory or not written yet.
+    // Only a pass from the start finds deliveries again that are in memory or not written yet.
     const known = queue.size
     const from = queue.beginRead()
     const most = from === undefined ? wanted + known : wanted
     const due = yield* store.due(number, from ?? 0, until, most)
-    // Due later than any retry can be: the clock was set back.
+    // Deliveries that are due later than any retry can be, since the clock was set back.
     const stray = yield* store.due(number, until + longestPauseMs, Number.POSITIVE_INFINITY, wanted)
     const places: Array<DuePlace> = []
     let last: DuePlace | undefined
@@ -266,7 +273,7 @@ export class Dispatcher {
       const isSame = found?.record.at === at && messageKindAt(found.record, index) === kind
       const entry = isSame ? found : undefined
       if (erasures.has(delivery) || (entry !== undefined && (yield* isErased(entry)))) {
-        // The walk of an erasure skips deliveries that are in a queue: only this blanks it.
+        // The walk of an erasure skips deliveries in a queue, so the replies are blanked here.
         yield* store.blank(delivery)
         queue.drop(delivery, "erased")
       } else if (entry === undefined) {
@@ -282,11 +289,11 @@ export class Dispatcher {
     ).pipe(Effect.annotateLogs({ webhookId: endpoint.webhook.id, deliveries: gone }))
   })
 
-  /** Begins no more attempts; ends when none is under way. */
+  /** Stops beginning attempts. Ends when no attempt is under way. */
   readonly landed = Effect.fnUntraced(function* (this: Dispatcher, endpoints: Iterable<Endpoint>) {
     this.closing = true
     const all = [...endpoints]
-    // Those of other partitions may have their slots.
+    // Endpoints of other partitions may take their slots.
     for (const endpoint of all) endpoint.leaveSlots()
     while (all.some(({ inFlight }) => inFlight > 0)) {
       this.#landing.closeUnsafe()
@@ -297,7 +304,7 @@ export class Dispatcher {
 
 /** The fiber of an endpoint. */
 class Loop {
-  /** Open while the fiber has something to look at. */
+  /** Open while the fiber has work. */
   readonly woken = Latch.makeUnsafe()
   /** Since when the endpoint has nothing to do. */
   idleSince: number | undefined

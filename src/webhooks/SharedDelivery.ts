@@ -1,7 +1,7 @@
 /**
- * The bounds of sending webhooks that the engines of a process share, and the thread that sends:
- * attempts under way, deliveries in memory. A dispatcher alone has its own. Each dispatcher gives
- * back what it has when it ends (`Endpoint.release`).
+ * The sender thread and the bounds that the dispatchers of a process share: attempts under way, and
+ * deliveries in memory. A single dispatcher makes its own. A dispatcher that ends returns its slots
+ * and its memory (`Endpoint.release`).
  */
 import { Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
@@ -13,14 +13,14 @@ import type { MessageSender } from "./send/Sender.ts"
 import { SenderThread } from "./send/SenderThread.ts"
 
 export interface SharedDeliveryOptions {
-  /** Ranges that are allowed though they are not public. */
+  /** Address ranges that are allowed although they are not public. */
   readonly allowed?: AllowedRanges
   readonly timeoutMs?: number
   readonly attemptsAtOnceMax?: number
   readonly resolve?: Resolve
   /** Certificates that are trusted instead of the usual ones, in PEM. */
   readonly trusted?: string
-  /** In place of HTTP. */
+  /** Replaces HTTP, for tests. */
   readonly makeSender?: (url: string) => MessageSender
 }
 
@@ -28,7 +28,7 @@ export interface SharedDelivery {
   readonly slots: Slots
   readonly memory: Memory
   readonly makeSender: (url: string) => MessageSender
-  /** How webhooks' addresses are judged. */
+  /** The rules for addresses of webhooks. */
   readonly host: { readonly allowed: AllowedRanges; readonly resolve: Resolve }
 }
 
@@ -48,7 +48,7 @@ export const makeSharedDelivery = Effect.fnUntraced(function* (
   }
 })
 
-/** Makes senders in a thread of their own, which ends with the scope. */
+/** Makes senders in a separate thread, which ends with the scope. */
 const overHttp = Effect.fnUntraced(function* (
   { timeoutMs = limits.webhookTimeoutMs, trusted }: SharedDeliveryOptions,
   { allowed, resolve }: SharedDelivery["host"],

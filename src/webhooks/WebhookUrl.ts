@@ -1,7 +1,7 @@
 /**
- * Validates a webhook's URL. The checks run on the URL as parsed and serialised again, since
- * parsers accept many spellings of one address (`2130706433`, `0x7f.1`, full-width digits) and drop
- * tabs and line breaks.
+ * Validates the URL of a webhook. The checks run on the parsed and serialised URL, since parsers
+ * accept many spellings of one address (`2130706433`, `0x7f.1`, full-width digits) and drop tabs
+ * and line breaks.
  */
 import { isIP } from "node:net"
 import { Result } from "effect"
@@ -9,20 +9,20 @@ import { limits } from "../Limits.ts"
 import { type AllowedRanges, mayReach } from "./send/AddressGuard.ts"
 
 export interface WebhookUrlPolicy {
-  /** Ranges that are allowed though they are not public. */
+  /** Address ranges that are allowed although they are not public. */
   readonly allowed: AllowedRanges
-  /** Whether production insists on https. */
+  /** Whether production requires https. */
   readonly requireHttps: boolean
 }
 
-/** The fault of a URL that leads where no webhook may go. */
+/** The fault of a URL with an address that is not allowed. */
 export const notReachable =
   "must lead to a public address, or to one that the server allows with LAUREL_WEBHOOK_ALLOW_CIDR"
 
 /**
- * The normalised form of `text`, or all that is wrong with it. Names are resolved for each
- * connection alone (`Connector.ts`): a refusal here would tell which names of the operator's
- * network lead to private addresses.
+ * The normalised form of `text`, or all its faults. Host names are resolved only for each
+ * connection (`Connector.ts`): a refusal here would reveal which names in the operator's network
+ * lead to private addresses.
  */
 export const parseWebhookUrl = (
   text: string,

@@ -1,7 +1,7 @@
 /**
- * Jobs that take longer than one record's turn: purge a deleted endpoint, recover missed messages,
- * erase a user. A job is written with the cursor that passed its record, resumes after a restart,
- * and is idempotent. Jobs run side by side; recoveries one at a time.
+ * Jobs that take longer than the expansion of a record: purge a deleted endpoint, recover missed
+ * messages, erase a user. A job is written together with the cursor after its record. It is
+ * idempotent and resumes after a restart. Jobs run concurrently, but only one recovery at a time.
  */
 import { Effect, Semaphore } from "effect"
 import { messageKindAt } from "../../domain/message/Message.ts"
@@ -28,17 +28,17 @@ import { type DeliveryStore, statsKey } from "../store/DeliveryStore.ts"
 import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
 
 /*
- * Erases users from stored deliveries: drops pending ones, and blanks the replies of receivers,
- * which may repeat what was sent.
+ * Erases users from stored deliveries: drops pending deliveries, and blanks the replies of
+ * receivers, which may repeat the message.
  *
- * The store has no index by user, which each delivery would pay for. An erasure walks all
- * deliveries of its environment, and one walk serves all erasures that wait when it begins: N
- * erasures cost as many walks as fit between the first and the last, at most one per
- * `webhookEraseGatherMs`. A walk holds an endpoint's lock for one page at a time, so the endpoint's
- * fiber loads due deliveries between two pages.
+ * The store has no index by user, since each delivery would pay for it. An erasure walks all
+ * deliveries of its environment, and one walk serves all erasures that wait when it begins. There
+ * is at most one walk per `webhookEraseGatherMs`, for any number of erasures. A walk holds an
+ * endpoint's lock for one page at a time, so the endpoint's fiber can load due deliveries between
+ * two pages.
  *
- * A delivery that changes its table during a walk is in a queue meanwhile: `Erasures` covers those
- * until the job ends.
+ * A delivery that changes its table during a walk is in a queue at that time: `Erasures` covers
+ * deliveries in queues until the job ends.
  */
 
 export interface EraserOptions {
@@ -62,13 +62,13 @@ export class Eraser {
     this.#options = options
   }
 
-  /** How many erasures are waiting for the end of a walk. */
+  /** The number of erasures that wait for the end of a walk. */
   get waiting(): number {
     return this.#waiting.size
   }
 
   /**
-   * Ends when the user is erased, except from attempts in flight; `Erasures` must know the user.
+   * Ends when the user is erased, except from attempts under way. `Erasures` must have the user.
    */
   erase(job: Erasure): Effect.Effect<void, Broken> {
     return Effect.suspend(() => {
@@ -78,7 +78,7 @@ export class Eraser {
   }
 
   readonly #turn = Effect.fnUntraced(function* (this: Eraser, job: Erasure) {
-    // The previous walk served this erasure, too.
+    // The previous walk also served this erasure.
     if (!this.#waiting.has(job)) return
     const pause = this.#endedAt + limits.webhookEraseGatherMs - this.#options.now()
     if (pause > 0) yield* Effect.sleep(pause)
@@ -181,7 +181,7 @@ export class Jobs {
     this.#options = options
   }
 
-  /** Does a job, which is written with the next flush. */
+  /** Starts a new job. The next flush writes it. */
   add(job: Job): void {
     this.#options.writer.touchJob(job)
     this.run(job)
@@ -212,7 +212,7 @@ export class Jobs {
 
   readonly #purge = Effect.fnUntraced(function* (this: Jobs, { endpoint }: JobOf<"purge">) {
     const { writer, store } = this.#options
-    // A write under way may have deliveries of it.
+    // A write under way may have deliveries of the endpoint.
     yield* writer.flushed
     for (const table of ["due", "deliveries", "attempts"] as const) {
       while (true) {

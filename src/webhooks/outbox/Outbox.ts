@@ -1,17 +1,18 @@
 /**
- * Expands durable records into deliveries, in order, behind a cursor that is written together with
- * them (`DeliveryWriter.ts`). It follows the journal while any webhook exists; otherwise it costs
- * nothing. Jobs and commands of records (redeliver, recover, erase a user, delete a webhook) are
- * taken in the same order.
+ * Expands durable records into deliveries, in order. Its cursor is written together with the
+ * deliveries (`DeliveryWriter.ts`). It follows the journal while any webhook exists; otherwise it
+ * costs nothing. In the same order it runs the commands of records: redeliver, recover, erase a
+ * user, delete a webhook.
  *
- * Records of a user who was erased since make no deliveries.
+ * Records of users who were erased since make no deliveries.
  *
- * After a crash, records are expanded again, except the deliveries that the store has of them (up
- * to `reached`). Those are read before anything is sent: later they move between the tables.
+ * After a crash, records up to `reached` are expanded again, but deliveries that the store already
+ * has are skipped. These are read before anything is sent, since later they move between the
+ * tables.
  *
- * An endpoint gets the messages of records after its creation, of the kinds that it asks for at
- * that moment, while it is enabled. At `pendingMax` pending deliveries it is full: further ones are
- * counted as dropped, and can be recovered.
+ * An enabled endpoint gets the messages of records after its creation, of the kinds that it asks
+ * for when the record is expanded. With `pendingMax` pending deliveries it is full: further
+ * deliveries are counted as dropped, and can be recovered.
  */
 import { Effect, Latch } from "effect"
 import { messageKindAt } from "../../domain/message/Message.ts"
@@ -39,7 +40,7 @@ export interface OutboxOptions {
   readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
   readonly store: DeliveryStore
   readonly metrics: Pick<WebhookMetrics, "missed">
-  /** How many deliveries may be pending: of one endpoint, and of all. */
+  /** The largest number of pending deliveries of one endpoint, and of all endpoints. */
   readonly pendingMax: number
   readonly pendingTotalMax: number
 }
@@ -48,29 +49,30 @@ export class Outbox {
   readonly #options: OutboxOptions
   /** The last record that is expanded. */
   #cursor = 0
-  /** Up to here deliveries may have been written before. */
+  /** The last record of which the store may have deliveries. */
   #reached = 0
-  /** The stored deliveries of those records, by endpoint and place. */
+  /** The stored deliveries of the records from the cursor to `reached`, by endpoint and place. */
   readonly #written = new Map<number, ReadonlyMap<string, Written>>()
   #hasRun = false
   /** Open while there may be webhooks. */
   readonly #wanted = Latch.makeUnsafe()
   readonly #touched = new Set<Endpoint>()
-  /** Deliveries of this turn of the event loop. */
+  /** The number of deliveries that this turn of the event loop made. */
   #made = 0
 
   constructor(options: OutboxOptions) {
     this.#options = options
   }
 
-  /** How many durable records it has not expanded. */
+  /** The number of durable records that are not expanded. */
   get lagRecords(): number {
     return Math.max(0, this.#options.feed.head - this.next + 1)
   }
 
   /**
-   * Begins behind `cursor`, the last record that was expanded for good; 0: with the first webhook.
-   * Of records up to `reached` some deliveries may be there. Nothing is written meanwhile.
+   * Begins after `cursor`, the last record whose deliveries are all written; 0 begins with the
+   * first webhook. The store may have deliveries of records up to `reached`. Nothing may be written
+   * meanwhile.
    */
   readonly begin = Effect.fnUntraced(function* (this: Outbox, cursor: number, reached: number) {
     this.#cursor = cursor
@@ -86,7 +88,7 @@ export class Outbox {
     }
   })
 
-  /** There may be webhooks now. */
+  /** Continues, since there may be webhooks now. */
   wake(): void {
     this.#wanted.openUnsafe()
   }
@@ -102,8 +104,8 @@ export class Outbox {
   })
 
   /**
-   * The oldest record that is not expanded for good, or whose message a pending delivery needs;
-   * infinite without webhooks.
+   * The oldest record that has deliveries which are not written, or whose message a pending
+   * delivery needs; infinite without webhooks.
    */
   readonly needed: Effect.Effect<number, Broken> = Effect.gen({ self: this }, function* () {
     const { registry, store, writer } = this.#options
@@ -118,7 +120,7 @@ export class Outbox {
     return needed
   })
 
-  /** After a failure: of the record in which it failed, some deliveries may be made. */
+  /** Begins again after a failure. Some deliveries of the record in which it failed may exist. */
   readonly #beginAgain = Effect.suspend(() => {
     const { writer } = this.#options
     const begun = this.begin(this.#cursor, Math.max(this.#reached, this.#cursor + 1))
@@ -126,7 +128,7 @@ export class Outbox {
   })
 
   /**
-   * The next record to expand; infinite without webhooks. Nothing before it can have been missed:
+   * The next record to expand; infinite without webhooks. Earlier records need no expansion, since
    * no webhook is older.
    */
   get next(): number {
@@ -143,7 +145,7 @@ export class Outbox {
       for (const entry of entries) {
         const { sequence, subject } = entry.record
         const asked = subject.actor !== "directory" && isAbout(entry)
-        // An erasure that is carried out twice does no harm.
+        // An erasure may run twice, so only commands of projects cause a flush at once.
         const atOnce = asked && subject.actor === "project"
         if (asked) yield* this.#obey(entry, subject.environment)
         let dropped = false
@@ -218,7 +220,7 @@ export class Outbox {
   })
 
   /**
-   * Makes the deliveries of one record, but for those that the store has. Whether some were
+   * Makes the deliveries of one record that the store does not have. Returns whether some were
    * dropped.
    */
   #expand(entry: FeedEntry, environment: string): boolean {
@@ -246,10 +248,11 @@ export class Outbox {
         user ??= userOf(record)
         const name = { endpoint: endpoint.number, sequence, at: record.at, index }
         const delivery = new Delivery(name, kind, user)
-        // The journal was cut before the record that stood there: this delivery takes the place of
-        // its.
+        // The journal was truncated before the record that had this place: the new delivery
+        // replaces the old one.
         delivery.stored = written?.stored
-        // By the journal's clock: it is due for a later owner, too, whose own clock is behind.
+        // The time of the record, so that the delivery is also due for a later owner whose clock is
+        // behind.
         delivery.dueAt = record.at
         delivery.expandedAt = now()
         delivery.urgent = kind === "webhook.test"
@@ -261,7 +264,10 @@ export class Outbox {
     return dropped
   }
 
-  /** Pending ones in memory may not be written yet, and written ones may not be in memory. */
+  /**
+   * The larger of two counts: pending deliveries in memory may not be written yet, and written ones
+   * may not be in memory.
+   */
   #isFull({ queue, stats }: Endpoint): boolean {
     const { writer, pendingMax, pendingTotalMax } = this.#options
     const waiting = Math.max(stats.stored.pending, queue.inMemory)
@@ -269,7 +275,7 @@ export class Outbox {
   }
 }
 
-/** A stored delivery: when its record was decided, and its keys. */
+/** A stored delivery: the time of its record, and its keys. */
 interface Written {
   readonly at: number
   readonly stored: NonNullable<Delivery["stored"]>

@@ -1,7 +1,7 @@
 /**
- * Bounds the log of each endpoint: keeps the newest `logMax` of each status, none older than
- * `retentionMs`. A delivery pending for longer, because its endpoint is disabled or never answers,
- * is dropped as expired: the journal does not keep its message for ever.
+ * Bounds the log of each endpoint: keeps the newest `logMax` deliveries of each status, and none
+ * older than `retentionMs`. A delivery that is pending for longer, because its endpoint is disabled
+ * or never answers, is dropped as expired: the journal does not keep its message forever.
  */
 import { Effect, Semaphore } from "effect"
 import type { Feed } from "../../engine/commit/Feed.ts"
@@ -80,13 +80,13 @@ export class Retention {
     const before = now() - retentionMs
     const isOld = ({ at }: { readonly at: number }) => at < before
     const mayGo = (record: RecordName) => isOld(record) && this.#isPassed(record)
-    /** Whether there may be more. */
+    /** Drops old pending deliveries. Returns whether there may be more. */
     const expire = Effect.gen(function* () {
       const oldest = yield* store.oldest(endpoint.number, "pending", limits.webhookJobBatch)
       const old = oldest.filter(isOld)
       const waiting = old.filter((delivery) => !endpoint.queue.has(delivery))
       for (const delivery of waiting) endpoint.queue.drop(delivery, "expired")
-      // Those in memory expire when they are loaded again.
+      // Deliveries in memory expire when they are loaded again.
       return waiting.length > 0 && waiting.length === old.length
     })
     const swept = Effect.gen({ self: this }, function* () {
@@ -101,7 +101,10 @@ export class Retention {
     return Semaphore.withPermit(endpoint.lock, swept)
   }
 
-  /** Removes the oldest of a status that may go, at most `most`; how many those were. */
+  /**
+   * Removes at most `most` of the oldest deliveries of a status that may be removed. Returns their
+   * number.
+   */
   readonly #remove = Effect.fnUntraced(function* (
     this: Retention,
     endpoint: Endpoint,
@@ -114,7 +117,7 @@ export class Retention {
     const removal = Effect.gen(function* () {
       const { count, entries } = yield* store.removal(number, status, most, mayGo)
       if (count === 0 || !writer.isThere(endpoint)) return 0
-      // The numbers in memory may count deliveries of the next write.
+      // The counts in memory may include deliveries of the next write.
       const stored = yield* store.stats(number)
       stored.stored[status] -= count
       yield* writer.writeNow([...entries, jsonEntry("endpoints", statsKey(number), stored)])
@@ -126,16 +129,16 @@ export class Retention {
     return removed
   })
 
-  /** Outcomes of records that may be expanded again must be kept. */
+  /** Whether the record will not be expanded again. Otherwise its outcomes must be kept. */
   #isPassed({ sequence }: RecordName): boolean {
     return sequence <= this.#options.writer.cursorWritten
   }
 }
 
 /*
- * The oldest message that an enabled webhook has not delivered, looked for every `webhookOldestMs`:
- * one read for each endpoint with pending deliveries. Deliveries that are not written yet are
- * younger than that interval, and not seen.
+ * Finds the oldest message that an enabled webhook has not delivered, every `webhookOldestMs`.
+ * Cost: one read for each endpoint with pending deliveries. Deliveries that are not written yet are
+ * younger than that interval and are ignored.
  */
 
 export interface OldestPendingOptions {
@@ -155,12 +158,12 @@ export class OldestPending {
     this.#options = options
   }
 
-  /** 0 without one. */
+  /** The age of the oldest undelivered message; 0 if there is none. */
   get ageMs(): number {
     return this.#at === undefined ? 0 : Math.max(0, this.#options.now() - this.#at)
   }
 
-  /** Looks until it is interrupted. */
+  /** Looks at intervals. Never ends. */
   readonly watch: Effect.Effect<never, Broken> = Effect.gen({ self: this }, function* () {
     while (true) {
       yield* this.look

@@ -1,7 +1,7 @@
 /**
- * A delivery: one message for one endpoint, named by the endpoint's number (`Webhook.since`) and
- * the message's place in the journal. Expanding a record again therefore makes the same delivery.
- * The store keeps no message: it is read from the journal.
+ * A delivery: one message for one endpoint. Its name is the endpoint's number (`Webhook.since`) and
+ * the message's place in the journal, so expanding a record again makes the same delivery. The
+ * store does not have the message, which is read from the journal.
  */
 import { hash } from "node:crypto"
 import { factId, factNameOf, type MessageName, messageId } from "../../domain/message/Message.ts"
@@ -15,10 +15,10 @@ export type DeliveryStatus = (typeof deliveryStatuses)[number]
 
 /** The outcome of one attempt. */
 export interface AttemptResult {
-  /** When it began, epoch milliseconds. */
+  /** When the attempt began, in epoch milliseconds. */
   readonly at: number
   readonly durationMs: number
-  /** The HTTP status; null where there was none, and then `error` says why. */
+  /** The HTTP status; null if there was none: then `error` says why. */
   readonly status: number | null
   readonly error: string | null
   /** The start of the reply. */
@@ -28,22 +28,27 @@ export interface AttemptResult {
 type EarlierAttempts = ReadonlyArray<readonly [number: number, result: AttemptResult]>
 const none: EarlierAttempts = []
 
-/** Why a delivery was dropped: its user was erased, the journal is gone, or it waited too long. */
+/**
+ * Why a delivery was dropped: its user was erased, its record is gone from the journal, or it was
+ * pending for too long.
+ */
 export type DropReason = "erased" | "gone" | "expired"
 
 /**
- * Where a delivery stands, as `Dispatcher.ts` draws it. Only the `Queue` of its endpoint changes
- * it.
+ * The stage of a delivery (drawn in `Dispatcher.ts`). Only the `Queue` of its endpoint changes it.
  */
 export type DeliveryStage = "stored" | "ready" | "sending" | "revoked" | "leaving" | "overdue"
 
 /** The stored part of a delivery. Times are epoch milliseconds. */
 export interface DeliveryState {
   status: DeliveryStatus
-  /** How many attempts there were, and how many of those since it was last set on its way. */
+  /**
+   * All attempts so far (`attempts`), and the attempts since the delivery last became pending
+   * (`tries`).
+   */
   attempts: number
   tries: number
-  /** When the next attempt is due; the first one, when the record was decided. */
+  /** When the next attempt is due. The first attempt is due at the time of the record. */
   dueAt: number
   last: AttemptResult | null
   reason: DropReason | null
@@ -53,25 +58,25 @@ export interface DeliveryName extends MessageName {
   readonly endpoint: number
 }
 
-/** Where a delivery stands in the log of its endpoint. */
+/** The place of a delivery in the log of its endpoint. */
 export interface LogPlace {
   readonly sequence: number
   readonly index: number
 }
 
-/** The name of a delivery among those of its endpoint, in memory. */
+/** A place as a string: the key of a delivery among the deliveries of its endpoint in memory. */
 export const placeName = ({ index, sequence }: LogPlace): string => `${sequence}.${index}`
 
 export class Delivery implements DeliveryName, DeliveryState {
   readonly endpoint: number
   readonly sequence: number
   readonly index: number
-  /** When the record was decided. */
+  /** The time of the record. */
   readonly at: number
   readonly kind: MessageKind
-  /** The hash of its user (`userHash`); empty without a user. */
+  /** The hash of its user (`userHash`); empty if it has none. */
   readonly user: string
-  /** Its key among those of its endpoint. */
+  /** Its key among the deliveries of its endpoint (`placeName`). */
   readonly place: string
   status: DeliveryStatus = "pending"
   attempts = 0
@@ -80,18 +85,21 @@ export class Delivery implements DeliveryName, DeliveryState {
   last: AttemptResult | null = null
   reason: DropReason | null = null
 
-  /** The keys under which the store has it. */
+  /**
+   * The status and due time in the store, which are parts of its keys; `undefined` if the store
+   * does not have it.
+   */
   stored: { readonly status: DeliveryStatus; readonly dueAt: number } | undefined
-  /** Attempts before the last, by their number, that the store does not have yet. */
+  /** Attempts before the last, by number, that are not written yet. */
   earlier: EarlierAttempts = none
-  /** Its record, as long as it is in memory to be sent. */
+  /** Its record, while it is in memory to be sent. */
   entry: FeedEntry | undefined
   /**
-   * When the outbox expanded it: a crash before it is written expands it again. `undefined`:
-   * another process did.
+   * When the outbox of this process expanded it; after a crash before its write, the record is
+   * expanded again. `undefined`: another process expanded it.
    */
   expandedAt: number | undefined
-  /** It was asked for by hand: it passes others and the circuit breaker. */
+  /** A person requested it: it overtakes other deliveries and ignores the circuit breaker. */
   urgent = false
   stage: DeliveryStage = "stored"
 
@@ -109,7 +117,7 @@ export class Delivery implements DeliveryName, DeliveryState {
     return messageId(this)
   }
 
-  /** An attempt has ended. */
+  /** Records the outcome of an attempt. */
   record(result: AttemptResult): void {
     if (this.last !== null) this.earlier = [...this.earlier, [this.attempts, this.last]]
     this.attempts++
@@ -117,7 +125,7 @@ export class Delivery implements DeliveryName, DeliveryState {
     this.last = result
   }
 
-  /** Blanks the receiver's replies, also those of `earlier` attempts, which the store has. */
+  /** Blanks the receiver's replies, also in the `earlier` attempts that the store has. */
   blank(earlier: EarlierAttempts): void {
     const empty = (result: AttemptResult): AttemptResult => ({ ...result, body: "" })
     if (this.last !== null) this.last = empty(this.last)
@@ -135,18 +143,18 @@ export class Delivery implements DeliveryName, DeliveryState {
   }
 }
 
-/** A hash that identifies a user without naming the user. */
+/** A hash that identifies a user but does not reveal the id. */
 export const userHash = (environment: string, userId: string): string =>
   hash("sha256", `${environment}\n${userId}`, "buffer").toString("base64url", 0, 12)
 
-/** The hash of a record's user; empty without one. */
+/** The hash of a record's user; empty if it has none. */
 export const userOf = ({ subject }: JournalRecord): string =>
   subject.actor === "user" ? userHash(subject.environment, subject.userId) : ""
 
-/** The id of a delivery among those of its endpoint, such as `dlv_0mi8k3f2a4c92_1`. */
+/** The id of a delivery, unique within its endpoint, such as `dlv_0mi8k3f2a4c92_1`. */
 export const deliveryId = (name: MessageName): string => factId("dlv", name)
 
-/** The message whose delivery an id names; `undefined` for other text. */
+/** The message of the delivery with this id; `undefined` if the text is no such id. */
 export const messageOfDelivery = (id: string): MessageName | undefined => factNameOf("dlv", id)
 
 const statusNumber = (status: DeliveryStatus): number => deliveryStatuses.indexOf(status)
@@ -157,7 +165,7 @@ export const deliveryKey = (
   ...place: ReadonlyArray<number>
 ): Uint8Array => compositeKey(endpoint, statusNumber(status), ...place)
 
-/** Pending deliveries by when they are due. */
+/** The key of a pending delivery in `due`. */
 export const dueKey = (
   endpoint: number,
   dueAt: number,
@@ -195,7 +203,7 @@ export const decodeDelivery = (
   return delivery
 }
 
-/* A job of a record, beyond its deliveries; `outbox/Jobs.ts` runs it. */
+/* A job is work of a record beside its deliveries; `outbox/Jobs.ts` runs it. */
 
 /** A job and its progress, named by the sequence of its record. */
 export type Job = { readonly record: number } & (

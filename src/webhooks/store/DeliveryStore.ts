@@ -30,14 +30,18 @@ import {
 } from "./Delivery.ts"
 import { type RecordName, type Removal, SucceededLog } from "./SucceededLog.ts"
 
-/* The numbers of an endpoint: its stored deliveries by status, and how long it has been failing. */
+/* The counts of an endpoint: its stored deliveries by status, and how long it has been failing. */
 
-/** `stored` counts what the store has by status; `ended` everything that ever ended. */
+/**
+ * `stored` counts the deliveries in the store by status. `ended` counts all deliveries that ever
+ * ended.
+ */
 export interface EndpointStats {
   readonly stored: Record<DeliveryStatus, number>
   readonly ended: Record<Exclude<DeliveryStatus, "pending">, number>
   /**
-   * How long nothing but failures came, and when the last attempt of those was; 0 after a success.
+   * How long all attempts have failed, and the time of the last failure; both are 0 after a
+   * success.
    */
   failingMs: number
   failedAt: number
@@ -55,8 +59,8 @@ export const emptyStats = (): EndpointStats => ({
 export const statsKey = (endpoint: number): Uint8Array => compositeKey(endpoint)
 
 /**
- * The numbers as they are now. A flush may be of thousands of endpoints, and `structuredClone`
- * would hold it up.
+ * A copy of the counts. A flush may copy those of thousands of endpoints, and `structuredClone`
+ * would be slow.
  */
 export const copyOf = (stats: EndpointStats): EndpointStats => ({
   ...stats,
@@ -64,7 +68,7 @@ export const copyOf = (stats: EndpointStats): EndpointStats => ({
   ended: { ...stats.ended },
 })
 
-/** A delivery has gone from one status to another. */
+/** Counts a delivery that changed from one status to another. */
 export const count = (
   { ended, stored }: EndpointStats,
   before: DeliveryStatus | undefined,
@@ -81,12 +85,12 @@ type Store = Storage["Service"]
 export const cursorKey = compositeKey("cursor")
 export const reachedKey = compositeKey("reached")
 
-/** Where a pending delivery stands among those of its endpoint. */
+/** The place of a pending delivery in `due`. */
 export interface DuePlace extends LogPlace {
   readonly dueAt: number
 }
 
-/** Whether a place comes at or behind another in the order of the journal. */
+/** Whether `one` is equal to or after `other` in the order of the journal. */
 const isBehind = (one: LogPlace, other: LogPlace): boolean =>
   (one.sequence - other.sequence || one.index - other.index) >= 0
 
@@ -111,7 +115,7 @@ export class DeliveryStore {
     this.#all<Job>({ table: "outbox", ...rangeOf(jobPrefix) }),
   )
 
-  /** All endpoints that have numbers. */
+  /** All endpoints that have counts. */
   readonly endpoints: Effect.Effect<ReadonlyArray<number>, Broken> = Effect.suspend(() =>
     Effect.map(this.#entries({ table: "endpoints", ...rangeOf(new Uint8Array()) }), (entries) =>
       entries.map(([key]) => keyParts(key)[0] as number),
@@ -155,8 +159,8 @@ export class DeliveryStore {
   })
 
   /**
-   * The pending deliveries at these places, in their order, without those that are not there. Those
-   * that come next to each other cost one look into the store.
+   * The pending deliveries at these places, in the same order; missing deliveries are left out.
+   * Neighbouring deliveries cost one read of the store.
    */
   readonly pending = Effect.fnUntraced(function* (
     this: DeliveryStore,
@@ -224,7 +228,7 @@ export class DeliveryStore {
     )
   }
 
-  /** The oldest record that deliveries or their expansion need; infinite without endpoints. */
+  /** The oldest record that pending deliveries or the outbox need; infinite without endpoints. */
   readonly needed: Effect.Effect<number, Broken> = Effect.gen({ self: this }, function* () {
     const endpoints = yield* this.endpoints
     if (endpoints.length === 0) return Number.POSITIVE_INFINITY
@@ -235,7 +239,10 @@ export class DeliveryStore {
     return needed
   })
 
-  /** The entries that remove succeeded deliveries from the log. No write may come between. */
+  /**
+   * The entries that remove succeeded deliveries from the log. No other write may happen before
+   * these entries are written.
+   */
   withoutSucceeded(
     endpoint: number,
     places: ReadonlyArray<LogPlace>,
@@ -244,8 +251,8 @@ export class DeliveryStore {
   }
 
   /**
-   * Removes the oldest deliveries of a status and their attempts: at most `most` that `mayGo`
-   * accepts. No write may come between.
+   * The entries that remove the oldest deliveries of a status and their attempts: at most `most`
+   * deliveries that `mayGo` accepts. No other write may happen before these entries are written.
    */
   readonly removal = Effect.fnUntraced(function* (
     this: DeliveryStore,
@@ -280,7 +287,7 @@ export class DeliveryStore {
     return Effect.flatMap(this.#entries(range), (entries) => this.#deliveries(entries))
   }
 
-  /** The newest deliveries before `before`, of one status or of all. */
+  /** The newest deliveries before `before`, of one status or of all statuses. */
   readonly newest = Effect.fnUntraced(function* (
     this: DeliveryStore,
     endpoint: number,
@@ -311,14 +318,14 @@ export class DeliveryStore {
     return found.slice(0, limit)
   })
 
-  /** Blanks the receiver's reply in each attempt of a delivery; the caller writes it. */
+  /** Blanks the receiver's reply in each attempt of a delivery. The caller writes the delivery. */
   blank(delivery: Delivery): Effect.Effect<void, Broken> {
     return Effect.map(this.earlierAttempts(delivery), (stored) =>
       delivery.blank(stored.map((attempt, at) => [at + 1, attempt] as const)),
     )
   }
 
-  /** The attempts of a delivery that were not its last, oldest first. */
+  /** The attempts of a delivery except the last, oldest first. */
   earlierAttempts(delivery: Delivery): Effect.Effect<ReadonlyArray<AttemptResult>, Broken> {
     return this.#all<AttemptResult>({ table: "attempts", ...rangeOf(attemptKey(delivery)) })
   }
@@ -333,7 +340,7 @@ export class DeliveryStore {
     return Effect.map(this.#entries(range), (entries) => entries.map(([key]) => key))
   }
 
-  /** The keys of the earlier attempts of deliveries that come in the order of the journal. */
+  /** The keys of the earlier attempts of deliveries. `places` is in the order of the journal. */
   #attemptKeys(
     endpoint: number,
     places: ReadonlyArray<LogPlace>,
@@ -391,7 +398,7 @@ export class DeliveryStore {
   }
 }
 
-/** Removes deliveries that have an entry each. */
+/** Removes deliveries that have one entry each. */
 const removalOf = (deliveries: ReadonlyArray<Delivery>): Removal => ({
   count: deliveries.length,
   entries: deliveries.map(({ endpoint, index, sequence, status }) => ({

@@ -1,19 +1,18 @@
 /**
- * Writes deliveries in batches: those that are new or changed, the numbers of their endpoints, and
- * the outbox's cursor, in one transaction, every `webhookFlushIntervalMs` or when many wait. An
- * idle dispatcher writes nothing.
+ * Writes new and changed deliveries in batches. One transaction has the deliveries, the counts of
+ * their endpoints and the outbox's cursor. A flush happens every `webhookFlushIntervalMs`, or
+ * earlier when many deliveries wait. An idle dispatcher writes nothing.
  *
- * - A newly expanded delivery that is in memory is deferred (`DeliveryWriter.ts`): if it succeeds
- *   soon, it is written once. The cursor stays before the oldest of those, and `reached` says how
- *   far records are expanded.
+ * - A newly expanded delivery in memory is deferred: if it succeeds soon, it is written once. The
+ *   cursor stays before the oldest deferred delivery, and `reached` is the last expanded record.
  * - Deliveries of records before the cursor are in the same transaction or an earlier one. A crash
- *   loses deliveries only together with the cursor; the outbox makes them again with the same ids,
- *   except those between the cursor and `reached` that the store has. Messages sent in between are
- *   sent again; none is lost or counted twice.
- * - One write at a time. A full disk is retried until the write succeeds. Meanwhile the outbox
- *   waits and no attempt begins, once `webhookUnwrittenMax` deliveries are unwritten: their
- *   outcomes would be lost with the process.
- * - Numbers are counted from what is written (`Delivery.stored`), so they are right after a crash.
+ *   loses deliveries only together with the cursor. The outbox then makes them again with the same
+ *   ids, except deliveries between the cursor and `reached` that the store has. Messages that were
+ *   sent since the last flush are sent again; none is lost or counted twice.
+ * - There is one write at a time. While the disk is full or PostgreSQL does not answer, the write
+ *   is repeated. Once `webhookUnwrittenMax` deliveries are unwritten, the outbox waits and no
+ *   attempt begins: the outcomes would be lost with the process.
+ * - Counts follow the written state (`Delivery.stored`), so they are right after a crash.
  */
 import { Cause, Effect, Latch, type Scope, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
@@ -46,7 +45,7 @@ import {
 } from "./DeliveryStore.ts"
 import { blocksOf, type Row, rowOf } from "./SucceededLog.ts"
 
-/** Runs `write`, again and again while the disk is full. */
+/** Repeats `write` while the store is unavailable. */
 export const awaitSpace = <A>(write: Effect.Effect<A, StorageError>): Effect.Effect<A, Broken> =>
   Effect.catchTag(write, "Unavailable", () =>
     Effect.andThen(
@@ -56,8 +55,8 @@ export const awaitSpace = <A>(write: Effect.Effect<A, StorageError>): Effect.Eff
   )
 
 /*
- * New deliveries that are in memory and not written yet: one that succeeds soon is written once. In
- * journal order, since the cursor stays before the oldest.
+ * New deliveries in memory whose first write is deferred: a delivery that succeeds soon is written
+ * once. They are in journal order, since the cursor stays before the oldest of them.
  */
 
 class DeferredDeliveries {
@@ -68,15 +67,15 @@ class DeferredDeliveries {
     return this.#deliveries.size
   }
 
-  /** The record of the oldest. */
+  /** The record of the oldest deferred delivery. */
   get oldest(): number | undefined {
     const [oldest] = this.#deliveries
     return oldest?.sequence
   }
 
   /**
-   * Takes those out of `dirty` that need not be written yet, and adds those that were expanded by
-   * `before`.
+   * Moves deliveries out of `dirty` that need not be written yet, and moves deliveries into `dirty`
+   * that were expanded at `before` or earlier.
    */
   setAside(dirty: Set<Delivery>, before: number): void {
     for (const delivery of dirty) {
@@ -93,7 +92,7 @@ class DeferredDeliveries {
     if (this.#deliveries.size === 0) this.#newest = 0
   }
 
-  /** Adds all to `dirty`. */
+  /** Moves all deferred deliveries into `dirty`. */
   takeAll(dirty: Set<Delivery>): void {
     for (const delivery of this.#deliveries) dirty.add(delivery)
     this.#deliveries.clear()
@@ -131,8 +130,8 @@ const byEndpoint = (
 const nothing = encodeValue("")
 
 /**
- * Adds the entries that write a delivery and remove its old keys. The caller writes and updates the
- * blocks of succeeded ones (`SucceededLog.ts`).
+ * Adds the entries that write a delivery and remove its old keys. The caller writes the blocks of
+ * succeeded deliveries (`SucceededLog.ts`).
  */
 export const pushEntries = (entries: Array<Entry>, delivery: Delivery): void => {
   const { dueAt, endpoint, index, sequence, status, stored } = delivery
@@ -158,7 +157,7 @@ export const pushEntries = (entries: Array<Entry>, delivery: Delivery): void => 
   delivery.stored = { status, dueAt }
 }
 
-/** Whose numbers are kept. */
+/** An endpoint whose counts are kept. */
 export interface Account {
   readonly number: number
   readonly stats: EndpointStats
@@ -167,10 +166,10 @@ export interface Account {
 export interface DeliveryWriterOptions {
   readonly storage: Storage["Service"]
   readonly onBroken: (cause: Broken) => void
-  /** Milliseconds that only go forward. */
+  /** Monotonic milliseconds. */
   readonly now: () => number
   readonly flushIntervalMs?: number
-  /** How many deliveries do not wait for that. */
+  /** With this many unwritten deliveries, a flush does not wait for the interval. */
   readonly flushDeliveries?: number
 }
 
@@ -178,7 +177,7 @@ export interface DeliveryWriterOptions {
 interface Write {
   readonly dirty: ReadonlySet<Delivery>
   readonly groups: ReadonlyMap<number, ReadonlyArray<Delivery>>
-  /** The numbers of each endpoint as of this transaction. */
+  /** The counts of each endpoint after this transaction. */
   readonly stats: ReadonlyMap<Account, EndpointStats>
   readonly jobs: ReadonlyMap<number, Job | null>
   readonly entries: Array<Entry>
@@ -187,7 +186,7 @@ interface Write {
   readonly cursor: number
   readonly reached: number
   /**
-   * How many deliveries and numbers are encoded: the event loop runs after every
+   * The number of encoded deliveries and counts. The event loop runs after every
    * `webhookFlushTurnDeliveries`.
    */
   encoded: number
@@ -198,17 +197,17 @@ export class DeliveryWriter {
   readonly #store: DeliveryStore
   readonly #flushDeliveries: number
   #dirty = new Set<Delivery>()
-  /** Those that were expanded not long ago and wait in memory, in the order of the journal. */
+  /** Recently expanded deliveries in memory, in the order of the journal. */
   readonly #deferred = new DeferredDeliveries()
-  /** The next flush writes those, too. */
+  /** The next flush also writes the deferred deliveries. */
   #all = false
-  /** The endpoints that exist, by number: deliveries of others are not written. */
+  /** The existing endpoints by number. Deliveries of other endpoints are not written. */
   readonly #open = new Map<number, Account>()
-  /** Those whose numbers are to be written. */
+  /** The endpoints whose counts the next flush writes. */
   #accounts = new Set<Account>()
   #jobs = new Map<number, Job | null>()
   #others: Array<Entry> = []
-  /** Opened by the end of the next flush that begins. */
+  /** Opened at the end of the next flush that begins. */
   #nextFlush = Latch.makeUnsafe()
   readonly #listeners: Array<(deliveries: ReadonlyArray<Delivery>) => void> = []
   #pending = 0
@@ -216,12 +215,12 @@ export class DeliveryWriter {
   #cursorWritten = 0
   #reached = 0
   #reachedWritten = 0
-  /** Held by a write, and by reads that must not see half of one. */
+  /** Held by a write, and by reads that need a consistent state. */
   readonly #writing = Semaphore.makeUnsafe(1)
   #cursorWrittenAt = 0
-  /** Open while anything is to be written. */
+  /** Open while there is something to write. */
   readonly #changed = Latch.makeUnsafe()
-  /** Open while that must not wait for the interval. */
+  /** Open while the next flush must not wait for the interval. */
   readonly #pressing = Latch.makeUnsafe()
   readonly #hasRoom = Latch.makeUnsafe(true)
   readonly #roomListeners: Array<() => void> = []
@@ -235,9 +234,9 @@ export class DeliveryWriter {
   }
 
   /**
-   * Begins behind the record `cursor`, with `pending` deliveries pending in all. `reached`: the
-   * last record of which the store may have deliveries; until the cursor is there again, it stays
-   * as it is in the store.
+   * Begins after the record `cursor`, with `pending` pending deliveries in total. `reached` is the
+   * last record of which the store may have deliveries. It is not changed in the store before the
+   * cursor passes it.
    */
   begin(cursor: number, reached: number, pending: number): void {
     this.#cursor = cursor
@@ -248,9 +247,10 @@ export class DeliveryWriter {
   }
 
   /**
-   * Runs `work` between two writes: all that it reads from the store, and what it asks the queues
-   * without a pause after reading, is of one moment. Without it a delivery can be read as it was
-   * before a write, and be gone from its queue after it. `work` must not wait for a write.
+   * Runs `work` between two writes, so that its reads of the store are consistent with the queues
+   * if it asks the queues right after the reads. Otherwise `work` could read a delivery as it was
+   * before a write and no longer find it in its queue after the write. `work` must not wait for a
+   * write.
    */
   betweenWrites<A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> {
     return Semaphore.withPermit(this.#writing, work)
@@ -261,73 +261,72 @@ export class DeliveryWriter {
     return this.#open.get(account.number) === account
   }
 
-  /** Writes entries in a transaction of their own; within `betweenWrites`. */
+  /** Writes entries in a separate transaction. Only within `betweenWrites`. */
   writeNow(entries: ReadonlyArray<Entry>): Effect.Effect<void, Broken> {
     return awaitSpace(this.#options.storage.writeEntries(entries))
   }
 
-  /** How many deliveries of all endpoints are pending, as far as they are written. */
+  /** The number of pending deliveries of all endpoints in the store. */
   get pending(): number {
     return this.#pending
   }
 
-  /**
-   * Calls `listener` after each flush with the deliveries that are in the store as they are now.
-   */
+  /** Calls `listener` after each flush with the written deliveries that have not changed since. */
   onWritten(listener: (deliveries: ReadonlyArray<Delivery>) => void): void {
     this.#listeners.push(listener)
   }
 
-  /** The endpoint exists. */
+  /** Adds an endpoint. */
   open(account: Account): void {
     this.#open.set(account.number, account)
   }
 
-  /** The endpoint is deleted, and its pending deliveries with it. */
+  /** Removes a deleted endpoint, with its pending deliveries. */
   forget(account: Account): void {
     this.#open.delete(account.number)
     this.#pending -= account.stats.stored.pending
     this.#accounts.delete(account)
   }
 
-  /** How many deliveries are to be written. */
+  /** The number of unwritten deliveries, without the deferred ones. */
   get unwritten(): number {
     return this.#dirty.size
   }
 
-  /** The cursor, as it is on disk: records up to it will not be expanded again. */
+  /** The cursor on disk: records up to it will not be expanded again. */
   get cursorWritten(): number {
     return this.#cursorWritten
   }
 
-  /** The oldest record that is expanded only in memory. */
+  /** The oldest record with a deferred delivery. */
   get oldestDeferred(): number | undefined {
     return this.#deferred.oldest
   }
 
-  /** A delivery was made or has changed. */
+  /** Notes a new or changed delivery. */
   touch(delivery: Delivery): void {
     this.#deferred.delete(delivery)
     this.#dirty.add(delivery)
     this.#change()
   }
 
-  /** An endpoint's numbers changed, other than by its deliveries. */
+  /** Notes that the counts of an endpoint changed for another reason than its deliveries. */
   touchAccount(account: Account): void {
     this.#accounts.add(account)
     this.#change()
   }
 
-  /** A job was added, made progress, or is `done`. */
+  /** Notes that a job was added, made progress, or is `done`. */
   touchJob(job: Job, done = false): void {
     this.#jobs.set(job.record, done ? null : job)
     this.#change()
   }
 
   /**
-   * Every record up to this one is expanded. It is written with the next flush; alone only now and
-   * then, since expanding once more what made no deliveries does no harm, unless `atOnce`: it would
-   * do something twice.
+   * Moves the cursor: every record up to `sequence` is expanded. The next flush writes the cursor.
+   * The cursor alone causes a flush only every `webhookCursorIntervalMs`, since records without
+   * deliveries may be expanded again. `atOnce` causes a flush now, for a record that must not take
+   * effect twice.
    */
   passed(sequence: number, atOnce: boolean): void {
     this.#cursor = sequence
@@ -362,18 +361,19 @@ export class DeliveryWriter {
   }
 
   /**
-   * Ends when nothing will be written any more: the storage is broken, or another server has it.
+   * Ends when nothing will be written any more: the storage is broken, or another server has the
+   * partition.
    */
   readonly ended: Effect.Effect<void> = Effect.suspend(() => this.#ended.await)
 
-  /** Ends when everything is on disk, without waiting for the interval. */
+  /** Flushes without waiting for the interval. Ends when everything is on disk. */
   readonly flushed: Effect.Effect<void> = Effect.suspend(() => {
     if (this.#isSettled && this.#cursor === this.#cursorWritten) return Effect.void
     this.#all = true
     return this.#flushSoon()
   })
 
-  /** The same, but for deferred deliveries. */
+  /** `flushed`, except that deferred deliveries stay deferred. */
   readonly settledFlushed: Effect.Effect<void> = Effect.suspend(() =>
     this.#isSettled ? Effect.void : this.#flushSoon(),
   )
@@ -398,8 +398,8 @@ export class DeliveryWriter {
       else yield* Effect.timeoutOption(this.#changed.await, limits.webhookDeferMs)
       if (!this.#pressing.isOpen()) yield* Effect.timeoutOption(this.#pressing.await, interval)
       this.#busy = true
-      // The outbox may be in the middle of a record: its other deliveries and the cursor belong to
-      // the same write.
+      // The outbox may be within a record: its remaining deliveries and the cursor belong to the
+      // same write.
       yield* Effect.yieldNow
       yield* this.betweenWrites(this.#flush)
       this.#busy = false
@@ -418,7 +418,7 @@ export class DeliveryWriter {
     this.#finishWrite(write)
   })
 
-  /** Takes everything that is to be written; later changes belong to the next write. */
+  /** Takes all unwritten state. Later changes belong to the next write. */
   #startWrite(): Write {
     const dirty = this.#dirty
     const passed = this.#cursor
@@ -458,8 +458,8 @@ export class DeliveryWriter {
   }
 
   /**
-   * Adds the entries of all deliveries, and counts the deliveries in both the current and the
-   * written numbers.
+   * Adds the entries of all deliveries, and counts the deliveries both in the current and in the
+   * written counts.
    */
   readonly #addDeliveries = Effect.fnUntraced({ self: this }, function* (write: Write) {
     const { entries, groups } = write
@@ -492,7 +492,7 @@ export class DeliveryWriter {
     }
   })
 
-  /** Adds the entries of numbers, jobs and the cursor. */
+  /** Adds the entries of counts, jobs and the cursor. */
   readonly #addRest = Effect.fnUntraced({ self: this }, function* (write: Write) {
     const { cursor, entries, jobs, reached, stats } = write
     for (const [{ number }, numbers] of stats) {

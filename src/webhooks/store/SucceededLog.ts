@@ -1,13 +1,14 @@
 /**
- * The succeeded deliveries, most of the log by far, in blocks: one value of the store holds many,
- * so writing and pruning each costs little.
+ * The succeeded deliveries, by far the largest part of the log, in blocks. One value of the store
+ * has many deliveries, so writing and pruning a delivery costs little.
  *
- * A block's key is that of its first delivery, in journal order. A block stays within its window of
- * `webhookBlockMax` records. Blocks of one window may overlap, since deliveries do not end in
- * order, so a reader reads whole windows.
+ * The key of a block is the key of its first delivery in journal order. A block has deliveries of
+ * one window of `webhookBlockMax` records. Blocks of one window may overlap, since deliveries do
+ * not end in order, so a reader reads whole windows.
  *
- * A block is never appended to. Removing deliveries replaces it by a block of the others, under the
- * key of the first of them. No delivery is in two blocks, so two blocks never share a key.
+ * A block never grows. Removing deliveries replaces the block by a block of the remaining
+ * deliveries, under the key of the first. No delivery is in two blocks, so two blocks never have
+ * the same key.
  */
 import { Effect, Stream } from "effect"
 import type { MessageKind } from "../../domain/message/MessageKind.ts"
@@ -57,7 +58,7 @@ const inOrder = (
   [otherSequence, otherIndex]: readonly [number, number, ...Array<unknown>],
 ): number => sequence - otherSequence || index - otherIndex
 
-/** The blocks of deliveries of one endpoint that no block has yet. `rows` comes back in order. */
+/** The blocks for deliveries of one endpoint that are in no block yet. Sorts `rows`. */
 export const blocksOf = (endpoint: number, rows: Array<Row>): ReadonlyArray<Entry> => {
   const entries: Array<Entry> = []
   rows.sort(inOrder)
@@ -72,17 +73,17 @@ export const blocksOf = (endpoint: number, rows: Array<Row>): ReadonlyArray<Entr
   return entries
 }
 
-/** The record of a delivery, and the time of its decision. */
+/** The record of a delivery, and its time. */
 export interface RecordName {
   readonly sequence: number
   readonly at: number
 }
 
-/** Removes deliveries from the log. */
+/** The removal of deliveries from the log. */
 export interface Removal {
   readonly count: number
   readonly entries: ReadonlyArray<Entry>
-  /** Those of them that had more than one attempt, in order. */
+  /** The removed deliveries that had more than one attempt, in order. */
   readonly retried: ReadonlyArray<LogPlace>
 }
 
@@ -121,7 +122,7 @@ export class SucceededLog {
     this.#storage = storage
   }
 
-  /** The deliveries from `from` on, in order: at most `limit`. */
+  /** At most `limit` deliveries from `from` on, in order. */
   readonly oldest = Effect.fnUntraced(function* (
     this: SucceededLog,
     endpoint: number,
@@ -141,7 +142,7 @@ export class SucceededLog {
     return found.slice(0, limit).map((row) => deliveryOf(endpoint, row))
   })
 
-  /** The deliveries before `before`, newest first: at most `limit`. */
+  /** At most `limit` deliveries before `before`, newest first. */
   readonly newest = Effect.fnUntraced(function* (
     this: SucceededLog,
     endpoint: number,
@@ -180,7 +181,10 @@ export class SucceededLog {
       .map((row) => deliveryOf(endpoint, row))
   })
 
-  /** The entries that remove these deliveries from their blocks. No write may come between. */
+  /**
+   * The entries that remove these deliveries from their blocks. No other write may happen before
+   * these entries are written.
+   */
   readonly without = Effect.fnUntraced(function* (
     this: SucceededLog,
     endpoint: number,
@@ -200,7 +204,7 @@ export class SucceededLog {
     return entries
   })
 
-  /** Removes the oldest, at most `most`, up to the first that `mayGo` refuses. */
+  /** Removes at most `most` of the oldest deliveries, up to the first that `mayGo` refuses. */
   readonly removal = Effect.fnUntraced(function* (
     this: SucceededLog,
     endpoint: number,
