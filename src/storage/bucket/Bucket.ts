@@ -1,12 +1,12 @@
 /**
- * A bucket of an S3-compatible server: whole objects under one prefix, put, got, listed and
- * removed.
+ * A bucket of an S3-compatible server: puts, gets, lists and removes whole objects under one
+ * prefix.
  *
  * The client (`@bradenmacdonald/s3-lite-client`) signs each request with the SHA-256 of its body,
- * so that the server refuses bytes that changed on the way; the module is loaded when a bucket is
- * opened. Requests have a deadline here, and are repeated after failures that pass: an object is
- * never appended to, so repeating any request is safe. No object is larger than
- * `bucketObjectBytesMax`, and callers hold it in memory.
+ * so that the server refuses bytes that changed on the way. The module is loaded when a bucket is
+ * opened. A request has a deadline, and is repeated after a temporary failure. Repeating any
+ * request is safe, since no object is ever appended to. No object is larger than
+ * `bucketObjectBytesMax`; callers hold objects in memory.
  */
 import type { S3Client } from "@bradenmacdonald/s3-lite-client"
 import { Effect } from "effect"
@@ -22,38 +22,38 @@ import {
   TooLarge,
 } from "./bucketErrors.ts"
 
-/** A listed object; the key is without the prefix of the bucket. */
+/** A listed object. The key does not include the prefix of the bucket. */
 export interface ListedObject {
   readonly key: string
   readonly bytes: number
-  /** By the server's clock, epoch milliseconds. */
+  /** Epoch milliseconds of the server's clock. */
   readonly modifiedAt: number
 }
 
 export interface Bucket {
-  /** As people write it: `s3://bucket/prefix`. */
+  /** The name for people: `s3://bucket/prefix`. */
   readonly name: string
   readonly put: (key: string, bytes: Uint8Array) => Effect.Effect<void, BucketError>
-  /** The object's bytes; fails for more than `bucketObjectBytesMax`. */
+  /** The object's bytes. Fails if there are more than `bucketObjectBytesMax`. */
   readonly get: (key: string) => Effect.Effect<Buffer, BucketError>
-  /** Does nothing where the object is missing. */
+  /** Does nothing if the object is missing. */
   readonly remove: (key: string) => Effect.Effect<void, BucketError>
   /** All objects whose keys begin with `start`, in the order of their keys. */
   readonly list: (start: string) => Effect.Effect<ReadonlyArray<ListedObject>, BucketError>
 }
 
 export interface BucketOptions {
-  /** Delay before the first repetition of a request; each further one takes twice as long. */
+  /** The delay before the first repetition of a request. It doubles with each repetition. */
   readonly retryMs?: number
-  /** Deadline of a request. */
+  /** The deadline of a request. */
   readonly requestMs?: number
-  /** Times that a request is sent when its failures may pass. */
+  /** How often a request is sent if its failures are temporary. */
   readonly tries?: number
-  /** Runs before a request is repeated. */
+  /** Called before a request is repeated. */
   readonly onRetry?: () => void
 }
 
-/** Sends a request until it succeeds, its failure will not pass, or `tries` are used up. */
+/** Sends a request until it succeeds, fails permanently, or was sent `tries` times. */
 const insistWith =
   (
     place: BucketPlace,
@@ -126,7 +126,7 @@ export const openBucket = Effect.fnUntraced(function* (
           client.makeRequest({
             method: "PUT",
             objectName: prefix + key,
-            // The client would hand on a view of a larger piece of memory as it is.
+            // A copy: the client does not handle a view of a larger buffer.
             payload: bytes as Uint8Array<ArrayBuffer>,
           }),
         ),
@@ -144,7 +144,7 @@ export const openBucket = Effect.fnUntraced(function* (
       while (true) {
         const { next, objects } = yield* pageOf(client, insist, prefix, start, token)
         for (const object of objects) {
-          // A server that begins again would never end.
+          // A server that repeats its listing would never end it.
           if (object.key <= (all.at(-1)?.key ?? "")) return yield* bucketFailed(new NotS3(), place)
           all.push(object)
         }
@@ -170,8 +170,8 @@ const clientFor = async (place: BucketPlace): Promise<S3Client> => {
 }
 
 /**
- * The client has no class of errors for a listing that it cannot parse, and gives no place to a
- * missing one.
+ * Turns the errors of a listing that the client cannot parse into `NotS3`: the client has no error
+ * class for them.
  */
 const orNotS3 = (error: unknown): never => {
   const isOther = error instanceof Error && error.constructor === Error
@@ -182,7 +182,7 @@ const isMissingList = (error: unknown): boolean =>
   isReply(error) && error.statusCode === 404 && error.code !== "NoSuchBucket"
 
 const wholeBody = async (response: Response): Promise<Buffer> => {
-  // On the way a body may be compressed: then it has another length.
+  // A body that was compressed on the way has another length.
   const isEncoded = response.headers.has("content-encoding")
   const expected = isEncoded ? null : response.headers.get("content-length")
   const pieces: Array<Uint8Array> = []

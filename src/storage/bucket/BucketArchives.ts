@@ -5,18 +5,18 @@
  *     removed/<id>.<reason>.json    an archive that the retention removed: its pieces stay for `bucketKeptMs`
  *     pieces/<sha256>-<attempt>     a file, or `bucketPieceBytes` of a larger one, named after its checksum and the attempt that sent it
  *
- * An archive is listed by one object, put last: an interrupted upload is no archive. Archives share
- * pieces. Several servers may ship to one prefix at once, also one that does not know that another
- * took over, since nothing depends on who writes:
+ * One object lists an archive, and it is put last: an interrupted upload is no archive. Archives
+ * share pieces. Several servers may ship to one prefix at the same time, including a server that
+ * does not know that another took over, since these rules hold for any writer:
  *
- * - No object is ever overwritten with other bytes: pieces are named after their content, and each
- *   attempt has names of its own.
- * - A shipper uses a piece that is there only if an archive that it finds listed names the piece,
- *   or the piece is younger than `bucketSendMs`; and lists its archive within `bucketSendMs` after
- *   that look. The server refuses requests that were signed a quarter of an hour ago, so a process
- *   that stood still in between does no harm.
- * - A piece is deleted if it is older than `bucketKeptMs`, twice as long, and is named by no
- *   archive that was listed within that time. From then on no shipper will use the piece, so the
+ * - No object is ever overwritten with other bytes: the name of a piece has the checksum of its
+ *   content, and each attempt uses its own names.
+ * - A shipper uses an existing piece only if a listed archive names the piece, or the piece is
+ *   younger than `bucketSendMs`. It lists its own archive within `bucketSendMs` after that check.
+ *   The server refuses requests that were signed more than a quarter of an hour ago, so a process
+ *   that was suspended in between does no harm.
+ * - A piece is deleted if it is older than `bucketKeptMs` (twice `bucketSendMs`) and no archive
+ *   that was listed within that time names it. From then on no shipper will use the piece, so the
  *   deletion may be late, interrupted or repeated.
  */
 import { Effect, Result, Schema } from "effect"
@@ -38,7 +38,7 @@ export const piecesPrefix = "pieces/"
 
 type Reason = Manifest["reason"]
 
-/** An archive as its key tells. */
+/** An archive, decoded from its key. */
 export interface BucketArchive {
   readonly id: string
   /** Epoch milliseconds. */
@@ -55,7 +55,7 @@ const removedKey = ({ id, reason }: Pick<BucketArchive, "id" | "reason">): strin
 
 const archivePattern = /^(?:archives|removed)\/(.+)\.(schedule|request)\.json$/
 
-/** `undefined`: the key is of something else. */
+/** The archive of a key; `undefined` for other keys. */
 export const parseArchiveKey = (key: string): BucketArchive | undefined => {
   const [, id = "", reason] = archivePattern.exec(key) ?? []
   const parsed = parseArchiveId(id)
@@ -66,7 +66,7 @@ const piecePattern = /^[0-9a-f]{64}-[0-9a-z]{1,32}$/
 
 export const pieceName = (sha256: string, attempt: string): string => `${sha256}-${attempt}`
 
-/** The SHA-256 in the name of a piece; `undefined`: no piece has such a name. */
+/** The SHA-256 in the name of a piece; `undefined` if the name is not that of a piece. */
 export const pieceSum = (name: string): string | undefined =>
   piecePattern.test(name) ? name.slice(0, 64) : undefined
 
@@ -79,7 +79,7 @@ export const listBucketArchives = (
   )
 
 const piece = Schema.String.check(Schema.isPattern(piecePattern))
-// Names come from the bucket, and become paths.
+// The names come from the bucket and become paths, so they are restricted.
 const filePath = Schema.String.check(
   Schema.isPattern(/^(?:snapshot|live|parts|journal)\/[A-Za-z0-9_-][A-Za-z0-9._-]*$/),
 )
@@ -107,7 +107,7 @@ export const encodeIndex = ({ files, text }: Pick<BucketIndex, "files" | "text">
   return Buffer.from(JSON.stringify(sealJson("archive", archive)))
 }
 
-/** Decodes such an object, or returns its fault, in words that follow "It". */
+/** Decodes the object of `encodeIndex`, or returns its fault, in words that follow "It". */
 export const decodeIndex = (bytes: Buffer): Result.Result<BucketIndex, string> =>
   Result.flatMap(
     openSealedJson(bytes.toString(), "archive", 1, decodeContent),
@@ -115,7 +115,9 @@ export const decodeIndex = (bytes: Buffer): Result.Result<BucketIndex, string> =
       Result.map(decodeManifestText(text), (manifest) => ({ files, text, manifest })),
   )
 
-/** Reads the index of an archive; its fault is a result, a failed request a failure. */
+/**
+ * Reads the index of an archive. A damaged index is a failed result; a failed request is an error.
+ */
 export const readIndex = (
   bucket: Bucket,
   archive: BucketArchive,
@@ -129,7 +131,10 @@ export const readIndex = (
     ),
   )
 
-/** Reads a piece; one that is missing or has other bytes than its name says is a result, too. */
+/**
+ * Reads a piece. A missing piece, or a piece with other bytes than its name says, is a failed
+ * result.
+ */
 export const readPiece = (
   bucket: Bucket,
   name: string,
@@ -147,8 +152,8 @@ export const readPiece = (
   )
 
 /*
- * What leaves a bucket: archives by the retention, and the pieces that no archive names any longer
- * (`BucketArchives.ts`).
+ * Removal from a bucket: archives that the retention removes, and pieces that no archive names any
+ * more.
  */
 
 /** The archives among `archives` that the retention removes, oldest first. */
@@ -166,8 +171,8 @@ export const expiredInBucket = (
 }
 
 /**
- * Removes an archive; its pieces stay for those who began to use them. Another server may be
- * removing the archive, too.
+ * Removes an archive. Its pieces stay for shippers that have begun to use them. Another server may
+ * remove the archive at the same time.
  */
 export const removeFromBucket = Effect.fnUntraced(function* (
   bucket: Bucket,
@@ -187,9 +192,9 @@ const getIfThere = (bucket: Bucket, key: string): Effect.Effect<Buffer | undefin
   )
 
 /**
- * Deletes the pieces that no archive needs; returns their number, or the key of an archive that
- * cannot be read: then nothing is deleted, for that archive may need anything. `progress` is called
- * before each request.
+ * Deletes the pieces that no archive needs. Returns their number, or the key of an archive that
+ * cannot be read: then nothing is deleted, since that archive may need any piece. `progress` is
+ * called before each request.
  */
 export const collectPieces = Effect.fnUntraced(function* (
   bucket: Bucket,
@@ -199,7 +204,7 @@ export const collectPieces = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Result.Result<number, string>, BucketError> {
   const isOld = ({ modifiedAt }: { readonly modifiedAt: number }) =>
     modifiedAt < now - limits.bucketKeptMs
-  // In this order: an archive that is removed meanwhile is in the second list at the latest.
+  // In this order, so that an archive that is removed meanwhile is at least in the second list.
   const listed = yield* bucket.list(archivesPrefix)
   const removed = yield* bucket.list(removedPrefix)
   const needed = new Set<string>()

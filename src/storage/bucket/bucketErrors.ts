@@ -1,10 +1,10 @@
-/** Failed requests to a bucket, in words that name the setting to look at. */
+/** Describes failed requests to a bucket in words that name the setting to check. */
 import { Data } from "effect"
 
 /** Where the bucket is, and the credentials. */
 export interface BucketPlace {
   readonly bucket: string
-  /** Begins all keys: empty, or ends with a slash. */
+  /** The prefix of all keys: empty, or ends with a slash. */
   readonly prefix: string
   /** Base URL of the server. */
   readonly endpoint: string
@@ -15,8 +15,8 @@ export interface BucketPlace {
 }
 
 /**
- * `missing`: no such object. `refused`: a setting is wrong, or the machine's clock. `passing`:
- * worth another try. `failed`: everything else.
+ * `missing`: no such object. `refused`: a setting or the machine's clock is wrong. `passing`: a
+ * temporary failure. `failed`: everything else.
  */
 export type BucketErrorKind = "missing" | "refused" | "passing" | "failed"
 
@@ -32,15 +32,15 @@ export class BucketError extends Data.TaggedError("BucketError")<{
 export const bucketName = ({ bucket, prefix }: Pick<BucketPlace, "bucket" | "prefix">): string =>
   `s3://${bucket}/${prefix}`.replace(/\/$/, "")
 
-/** A reply that did not come, or not whole. */
+/** There was no reply, or an incomplete one. */
 export class Garbled extends Error {}
 
-/** A reply that no S3 server gives. */
+/** The reply is not that of an S3 server. */
 export class NotS3 extends Error {}
 
 export class TooLarge extends Error {}
 
-/** What the client throws for a reply with an error. */
+/** The error that the client throws for an error reply. */
 interface Reply {
   readonly statusCode: number
   readonly code: string
@@ -55,8 +55,8 @@ export const bucketFailed = (error: unknown, place: BucketPlace): BucketError =>
   new BucketError(describe(error, place))
 
 /**
- * Words of a server as they may be logged: a line of bounded length without the secrets, which a
- * server may repeat.
+ * The words of a server for the log: one line of bounded length, without the secrets that a server
+ * may repeat.
  */
 const quoted = (text: string, { secretAccessKey, sessionToken = "" }: BucketPlace): string => {
   let shown = text
@@ -102,7 +102,7 @@ const describe = (error: unknown, place: BucketPlace): Described => {
   }
 }
 
-/** Classes of the client's own errors. */
+/** The names of the client's own errors. */
 const clientRefuses = /^Invalid\w+Error$/
 
 const tlsCode = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|EPROTO)/

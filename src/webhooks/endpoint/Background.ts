@@ -1,15 +1,15 @@
 /**
- * Work beside the path of a delivery: the fiber of an endpoint, jobs, retention. Each has a key,
- * under which it runs once. A crash is logged, and the work restarts after a pause that grows;
- * broken storage ends the process.
+ * Background work: the fibers of endpoints, jobs, retention. Work has a key, and only one fiber
+ * runs per key. A crash is logged, and the work restarts after an increasing pause. Broken storage
+ * ends the process.
  */
 import { Cause, Effect, FiberMap, Schedule, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"
 
 /**
- * Runs `work` until it ends or the scope closes, unless work with the same key runs. The log names
- * the key.
+ * Runs `work` until it ends or the scope closes, unless work with the same key is running. Logs
+ * name the key.
  */
 export type Background = (key: string, work: Effect.Effect<void, Broken>) => void
 

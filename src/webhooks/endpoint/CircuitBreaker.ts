@@ -1,9 +1,9 @@
 /**
- * Limits the attempts at once to an endpoint. It starts with one; each success allows one more, up
- * to `webhookConcurrencyMax`, each failure halves them. After `webhookBreakerFailures` failures in
- * a row the circuit opens: nothing is sent for a pause, then one attempt, whose success closes the
- * circuit and whose failure doubles the pause. A receiver that answers 429 or 503 with
- * `Retry-After` gets nothing for that long.
+ * Limits the concurrent attempts to an endpoint. The limit starts at one. Each success raises it by
+ * one, up to `webhookConcurrencyMax`; each failure halves it. After `webhookBreakerFailures`
+ * failures in a row the circuit opens: nothing is sent for a pause, then one attempt. If it
+ * succeeds, the circuit closes; if it fails, the pause doubles. A receiver that answers 429 or 503
+ * with `Retry-After` gets nothing for that time.
  */
 import { limits } from "../../Limits.ts"
 import { jittered } from "./RetrySchedule.ts"
@@ -14,7 +14,7 @@ export class CircuitBreaker {
   #concurrency = 1
   #failures = 0
   #openMs = 0
-  /** Until when nothing is sent. */
+  /** Nothing is sent before this time. */
   openUntil = 0
 
   constructor(random: () => number) {
@@ -30,12 +30,12 @@ export class CircuitBreaker {
     return this.#failures >= limits.webhookBreakerFailures
   }
 
-  /** Whether as many attempts at once are allowed as ever. */
+  /** Whether the limit is at its maximum. */
   get isFull(): boolean {
     return this.#concurrency === limits.webhookConcurrencyMax
   }
 
-  /** Whether one more attempt may begin beside `inFlight` others. */
+  /** Whether another attempt may begin beside `inFlight` attempts. */
   mayStart(inFlight: number, now: number): boolean {
     if (now < this.openUntil) return false
     return inFlight < (this.isOpen ? 1 : this.#concurrency)
@@ -48,7 +48,7 @@ export class CircuitBreaker {
     this.openUntil = 0
   }
 
-  /** `pauseMs`: for how long the receiver asked to be left alone. */
+  /** `pauseMs`: the pause that the receiver asked for. */
   failed(now: number, pauseMs: number | undefined): void {
     this.#concurrency = Math.max(1, Math.floor(this.#concurrency / 2))
     this.#failures++
@@ -63,7 +63,7 @@ export class CircuitBreaker {
     }
   }
 
-  /** Forgets all outcomes, since the endpoint was changed. */
+  /** Forgets all outcomes, after a change of the endpoint. */
   reset(): void {
     this.#concurrency = 1
     this.#failures = 0

@@ -1,12 +1,13 @@
 /**
- * One endpoint: its definition, its queue, and its attempts under way. `Dispatcher.ts` runs it in a
- * supervised fiber while it has work. Attempts are plain callbacks.
+ * One endpoint: its definition, its queue, and its attempts under way. `Dispatcher.ts` runs a
+ * supervised fiber for it while it has work. Attempts are plain callbacks.
  *
- * An endpoint that answers at once gets a few attempts more than it has connections, so that the
- * next one is at hand when a connection is free. When it fails they are taken back.
+ * An endpoint that answers quickly has a few more attempts than connections, so that the next
+ * attempt is ready when a connection is free. After a failure the waiting attempts return to the
+ * store.
  *
- * Messages of one user are sent one at a time, so they arrive in order; a message that has to be
- * retried lets others pass.
+ * Messages about one user are sent one at a time, so they arrive in order. While a message waits
+ * for a retry, later messages overtake it.
  */
 import type { KeyObject } from "node:crypto"
 import { Effect, Schedule, Semaphore } from "effect"
@@ -40,13 +41,13 @@ export interface Shared {
   readonly makeSender: (url: string) => MessageSender
   readonly schedule: RetrySchedule
   readonly random: () => number
-  /** How many deliveries of one endpoint may be in memory to be sent. */
+  /** The largest number of deliveries of one endpoint that are in memory to be sent. */
   readonly readyMax?: number | undefined
-  /** Milliseconds that only increase, at the speed of time (`SteadyTime.ts`): for due times. */
+  /** Monotonic milliseconds at real speed (`SteadyTime.ts`), for due times. */
   readonly now: () => number
-  /** Epoch milliseconds: for the log and signatures. */
+  /** Epoch milliseconds, for the log and signatures. */
   readonly wallNow: () => number
-  /** The endpoint has something to do. */
+  /** Wakes an endpoint that has work. */
   readonly wake: (endpoint: Endpoint) => void
   readonly disable: (endpoint: Endpoint, reason: Exclude<DisabledReason, "manual">) => void
 }
@@ -54,7 +55,7 @@ export interface Shared {
 interface Flight {
   readonly delivery: Delivery
   readonly startedAt: number
-  /** Whose slot it has. */
+  /** The host whose slot the attempt has. */
   readonly host: string
   giveUp: () => void
 }
@@ -66,19 +67,20 @@ export class Endpoint implements Account {
   readonly breaker: CircuitBreaker
   readonly stats: EndpointStats
   kinds: ReadonlySet<MessageKind>
-  /** Laurel disables it; the record is not durable yet. */
+  /** Laurel is disabling the endpoint; the record is not durable yet. */
   givenUp = false
   readonly #shared: Shared
   #webhook: Webhook
   #host: string
   #keys: ReadonlyArray<Key>
-  /** Those that sign, as of the last message. */
+  /** The keys that signed the last message. */
   #signing: ReadonlyArray<KeyObject> = []
   #sender: MessageSender | undefined
-  /** Held while deliveries are read from the store to be changed. */
+  /** Held while deliveries are read from the store and changed. */
   readonly lock = Semaphore.makeUnsafe(1)
   /**
-   * Attempts under way, oldest first: few, and an array for the reason given in `SenderThread.ts`.
+   * The attempts under way, oldest first. There are few, and an array is used for the reason given
+   * in `SenderThread.ts`.
    */
   readonly #flights: Array<Flight> = []
   #lastDurationMs = Number.POSITIVE_INFINITY
@@ -105,8 +107,8 @@ export class Endpoint implements Account {
   }
 
   /**
-   * Whether a message of a kind that it asks for is for it: newer than its webhook, and addressed
-   * to it or to all.
+   * Whether a message of a requested kind is for this endpoint: newer than the webhook, and
+   * addressed to it or to all endpoints.
    */
   accepts({ record }: FeedEntry, index: number): boolean {
     return record.sequence > this.number && isFactFor(record.facts[index]!, this.webhook.id)
@@ -116,7 +118,7 @@ export class Endpoint implements Account {
     return this.#flights.length
   }
 
-  /** Changes its definition. */
+  /** Changes the definition of the endpoint. */
   define(webhook: Webhook): void {
     const before = this.#webhook
     this.#webhook = webhook
@@ -137,7 +139,7 @@ export class Endpoint implements Account {
     this.#shared.wake(this)
   }
 
-  /** Begins as many attempts as may begin now. */
+  /** Begins all attempts that may begin now. */
   start(): void {
     const { slots } = this.#shared
     const now = this.#shared.now()
@@ -145,15 +147,15 @@ export class Endpoint implements Account {
       const at = this.#next(now)
       if (at === -1) break
       const standing = slots.areFree(this.#host) ? "failing" : this.#standing(now)
-      // It may have been offered a slot in another standing than its present one.
+      // A slot may have been offered for another standing than the present one.
       if (!slots.take(this.#host, standing, this.inFlight === 0, this.#wake)) break
       this.#send(this.queue.take(at), now)
     }
-    // Passes an unused offer on.
+    // Offers an unused slot to another endpoint.
     slots.offer(this.#host)
   }
 
-  /** Waits for no slot any more, and passes on one that it may have been offered. */
+  /** Stops waiting for a slot, and offers an unused slot to another endpoint. */
   leaveSlots(): void {
     const { slots } = this.#shared
     slots.forget(this.#host, this.#wake)
@@ -163,8 +165,8 @@ export class Endpoint implements Account {
   readonly #wake = (): void => this.#shared.wake(this)
 
   /**
-   * The place of the delivery to send next; -1 for none. Urgent ones come first, and do not mind
-   * the breaker.
+   * The index of the delivery to send next; -1 if there is none. Urgent deliveries are first, and
+   * ignore the circuit breaker.
    */
   #next(now: number): number {
     const { ready } = this.queue
@@ -176,13 +178,13 @@ export class Endpoint implements Account {
       const { urgent, user } = ready[at]!
       if (!may && !urgent) return -1
       if ((may || mayUrgent) && !(busy?.has(user) ?? this.#isBusy(user))) return at
-      // Where one has to wait for a message about the same user, thousands may.
+      // If one delivery waits for a message about the same user, thousands may, so a set is built.
       busy ??= this.#busyUsers()
     }
     return -1
   }
 
-  /** Whether a message about the user is under way. */
+  /** Whether an attempt with a message about the user is under way. */
   #isBusy(user: string): boolean {
     if (user === "") return false
     for (const { delivery } of this.#flights) if (delivery.user === user) return true
@@ -195,21 +197,21 @@ export class Endpoint implements Account {
     return users
   }
 
-  /** Whether everything is answered soon, as far as one can tell. */
+  /** Whether the endpoint answers quickly, judged by its last answer and its oldest attempt. */
   #isQuick(now: number): boolean {
     const [oldest] = this.#flights
     const waited = oldest === undefined ? 0 : now - oldest.startedAt
     return Math.max(this.#lastDurationMs, waited) <= limits.webhookQuickMs
   }
 
-  /** An endpoint that takes long to answer counts as failing until it does. */
+  /** The standing of the endpoint. While an answer takes long, it counts as failing. */
   #standing(now: number): Standing {
     const [oldest] = this.#flights
     const slow = oldest !== undefined && now - oldest.startedAt > limits.webhookSlowMs
     return slow ? "failing" : this.breaker.standing
   }
 
-  /** When something may begin that may not now. */
+  /** When the next attempt may begin that may not begin now. */
   get waitsUntil(): number {
     const { openUntil } = this.breaker
     const held = this.queue.ready.length > 0 && openUntil > this.#shared.now()
@@ -231,7 +233,7 @@ export class Endpoint implements Account {
     flight.giveUp = this.#sender.send(outgoing, (outcome) => this.#settle(delivery, at, outcome))
   }
 
-  /** The keys that sign at a time; the same array as long as they are the same. */
+  /** The keys that sign at a time. Returns the same array while the keys are the same. */
   #keysAt(at: number): ReadonlyArray<KeyObject> {
     const [only] = this.#keys
     if (this.#keys.length === 1 && this.#signing.length === 1 && this.#signing[0] === only!.key) {
@@ -256,7 +258,7 @@ export class Endpoint implements Account {
     this.#lastDurationMs = durationMs
     this.#land(delivery)
     const erased = delivery.stage === "revoked" || this.#shared.erasures.has(delivery)
-    // A reply may repeat the message: the id of an erased user is not kept with it.
+    // A reply may repeat the message, so a reply about an erased user is not kept.
     const body = erased || delivery.kind === "user.deleted" ? "" : outcome.body
     delivery.record({ at, durationMs, status, error, body })
     const succeeded = status !== null && status >= 200 && status < 300
@@ -291,10 +293,10 @@ export class Endpoint implements Account {
   }
 
   /**
-   * Leaves deliveries that wait in the sender for a connection to the store: they were not tried.
+   * Returns deliveries to the store that wait for a connection in the sender: they were not tried.
    */
   #recallAhead(): void {
-    // Attempts begin in their order.
+    // Attempts begin in this order.
     for (const { delivery, giveUp } of this.#flights.slice(limits.webhookConcurrencyMax)) {
       giveUp()
       this.#land(delivery)
@@ -316,7 +318,7 @@ export class Endpoint implements Account {
   }
 
   /**
-   * Gives up attempts under way, without an outcome, and leaves all deliveries in memory to the
+   * Aborts the attempts under way without an outcome, and returns all deliveries in memory to the
    * store.
    */
   release(): void {
@@ -324,7 +326,7 @@ export class Endpoint implements Account {
     this.queue.leaveAll()
   }
 
-  /** Its webhook is deleted: drops everything in memory. */
+  /** Forgets all deliveries in memory, since the webhook is deleted. */
   discard(): void {
     this.#giveUp()
     this.queue.clear()
@@ -339,7 +341,7 @@ export class Endpoint implements Account {
     this.closeSender()
   }
 
-  /** Closes its connections when the attempts under way have ended. */
+  /** Closes the connections when the attempts under way have ended. */
   closeSender(): void {
     this.#sender?.close()
     this.#sender = undefined
@@ -348,17 +350,14 @@ export class Endpoint implements Account {
 
 const nothing = (): void => {}
 
-/** A secret's key, and until when it signs. */
+/** The key of a secret, and the time until which it signs. */
 interface Key {
   readonly secret: string
   readonly key: KeyObject
   readonly until: number
 }
 
-/**
- * The keys of a webhook's secrets, the current one first; those that were there before stay the
- * same.
- */
+/** The keys of a webhook's secrets, the current key first. Keys in `before` are reused. */
 const keysOf = (
   { olderSecrets = [], previousSecret, secret }: Webhook,
   before: ReadonlyArray<Key>,
@@ -374,7 +373,7 @@ const keysOf = (
   })
 }
 
-/* Commands to one endpoint: disable it, redeliver one message. */
+/* Commands for one endpoint: disable it, redeliver a message. */
 
 export interface EndpointCommandsParts {
   readonly engine: Engine["Service"]
@@ -394,7 +393,7 @@ export class EndpointCommands {
   }
 
   /**
-   * Disables the webhook in its project; retries until the record is durable, or the webhook is
+   * Disables the webhook in its project. Retries until the record is durable, or the webhook is
    * disabled or deleted.
    */
   readonly disable = (
@@ -417,7 +416,7 @@ export class EndpointCommands {
   }
 
   /**
-   * Sends a message at once, whatever its delivery's status, unless its user is erased or its
+   * Sends a message at once, for any status of its delivery, unless its user is erased or its
    * record is gone.
    */
   redeliver(endpoint: Endpoint, name: MessageName): Effect.Effect<void, Broken> {

@@ -1,14 +1,16 @@
 /**
- * The pending deliveries of one endpoint: those in memory, and where the others are.
+ * The pending deliveries of one endpoint: the deliveries in memory, and the progress of reading the
+ * others from the store.
  *
- * - `ready` may be sent now, in order, and is bounded; the rest waits in the store. While the store
- *   has a due delivery (`behind`), or an overdue one is not written yet, new ones go to the store
- *   too: that keeps order. Those that come during a read follow what it finds.
- * - The store is read in passes by due time. A delivery that returns before the pass's place
- *   restarts the pass; a pass that reached the end is followed by one more.
- * - A pending delivery is in memory or in the store, never neither. It has one object at a time: a
+ * - `ready` has the deliveries that may be sent now, in order. It is bounded; other deliveries wait
+ *   in the store. To keep the order, new deliveries also go to the store while the store has a due
+ *   delivery (`behind`) or an overdue delivery is not written. Deliveries that arrive during a read
+ *   are sent after the deliveries that were read.
+ * - The store is read in passes by due time. A delivery that returns to the store before the place
+ *   of the pass restarts the pass. A delivery that returns during a read causes another pass.
+ * - A pending delivery is in memory or in the store or in both. It has one object at a time: a
  *   delivery that left memory is not read again before it is written.
- * - The queue alone changes the stage of a delivery (drawn in `Dispatcher.ts`).
+ * - Only the queue changes the stage of a delivery (drawn in `Dispatcher.ts`).
  */
 import type { FeedEntry } from "../../engine/commit/Feed.ts"
 import { limits } from "../../Limits.ts"
@@ -22,7 +24,7 @@ import {
 import type { DuePlace } from "../store/DeliveryStore.ts"
 import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
 
-/** The deliveries in memory, over all endpoints. */
+/** The deliveries in memory of all endpoints. */
 export interface Memory {
   deliveries: number
   bytes: number
@@ -32,7 +34,7 @@ export interface QueueOptions {
   readonly writer: Pick<DeliveryWriter, "touch">
   readonly memory: Memory
   readonly now: () => number
-  /** How many of one endpoint may be ready; `webhookReadyMax` by default. */
+  /** The largest number of ready deliveries of one endpoint; absent: `webhookReadyMax`. */
   readonly readyMax?: number | undefined
 }
 
@@ -46,27 +48,27 @@ export class Queue {
   readonly #options: QueueOptions
   readonly #isProven: () => boolean
   #ready: Array<Delivery> = []
-  /** Those in memory, and those that left it and are not written yet, by place. */
+  /** The deliveries that are in memory, or left memory and are not written yet, by place. */
   readonly #deliveries = new Map<string, Delivery>()
-  /** How many of them are in memory: ready or under way. */
+  /** The number of deliveries in memory: ready or under way. */
   #inMemory = 0
   #overdue = 0
   /**
-   * Up to where the due ones of the store have been read; undefined: they are read from the first
-   * on.
+   * The place up to which due deliveries were read from the store; `undefined`: the next read
+   * begins with the first.
    */
   #readUpTo: DuePlace | undefined
   #isReading = false
-  /** Those in memory that came during the read. */
+  /** The deliveries in memory that arrived during the read. */
   #arrived: Array<Delivery> = []
-  /** Since the last read began, something due has come back. */
+  /** A due delivery has returned to the store since the last read began. */
   #cameBack = false
-  /** There may be due deliveries in the store that are not in memory. */
+  /** The store may have due deliveries that are not in memory. */
   behind = false
-  /** When the earliest other one of the store is due. */
+  /** When the earliest delivery in the store is due that is not due yet. */
   nextDueAt = Number.POSITIVE_INFINITY
 
-  /** `isProven`: whether the endpoint answers; otherwise little is kept in memory. */
+  /** `isProven`: whether the endpoint answers. Otherwise few deliveries are kept in memory. */
   constructor(options: QueueOptions, isProven: () => boolean) {
     this.#options = options
     this.#isProven = isProven
@@ -76,27 +78,27 @@ export class Queue {
     return this.#ready
   }
 
-  /** Those in memory: ready or under way. */
+  /** The deliveries in memory: ready or under way. */
   get held(): ReadonlyArray<Delivery> {
     return [...this.#deliveries.values()].filter(isInMemory)
   }
 
-  /** How many are in memory: ready or under way. */
+  /** The number of deliveries in memory: ready or under way. */
   get inMemory(): number {
     return this.#inMemory
   }
 
-  /** How many are in memory, or left it and are not written yet. */
+  /** The number of deliveries that are in memory, or left memory and are not written yet. */
   get size(): number {
     return this.#deliveries.size
   }
 
-  /** Whether nothing is in memory, and nothing in the store will be due. */
+  /** Whether no delivery is in memory, and none in the store is or becomes due. */
   get isEmpty(): boolean {
     return this.#inMemory === 0 && !this.behind && this.nextDueAt === Number.POSITIVE_INFINITY
   }
 
-  /** Whether a delivery is in memory, or left it and is not written yet. */
+  /** Whether a delivery is in memory, or left memory and is not written yet. */
   has(place: LogPlace): boolean {
     return this.#deliveries.has(placeName(place))
   }
@@ -107,7 +109,7 @@ export class Queue {
     return delivery !== undefined && isInMemory(delivery) ? delivery : undefined
   }
 
-  /** Takes a new or renewed delivery into memory, or leaves it to the store. */
+  /** Takes a new or renewed delivery into memory, or leaves it for the store. */
   offer(delivery: Delivery, entry: FeedEntry): void {
     const inOrder = !this.behind && this.#overdue === 0
     if (delivery.urgent || (inOrder && this.room > 0)) {
@@ -117,14 +119,14 @@ export class Queue {
     } else this.#leave(delivery)
   }
 
-  /** How many more may be taken into memory. */
+  /** How many more deliveries memory can take. */
   get room(): number {
     return Math.max(0, this.#readyMax - this.#ready.length - this.#arrived.length)
   }
 
   /**
-   * How many may be read from the store now: not each time one was sent, but when half of them
-   * were.
+   * How many deliveries may be read from the store now. It is 0 until half of the ready deliveries
+   * are sent, so that reads are few and large.
    */
   get roomToLoad(): number {
     const most = Math.min(this.#readyMax, limits.webhookLoadMax)
@@ -132,7 +134,10 @@ export class Queue {
     return room > this.#ready.length ? room : 0
   }
 
-  /** The second half of all memory is for those that have little there. */
+  /**
+   * The largest number of ready deliveries. The second half of the shared memory is for endpoints
+   * with few deliveries in memory.
+   */
   get #readyMax(): number {
     const { memory, readyMax = limits.webhookReadyMax } = this.#options
     const filled = Math.max(
@@ -160,7 +165,9 @@ export class Queue {
     else list.push(delivery)
   }
 
-  /** Moves a ready delivery to the front, due now; one under way stays as it is. */
+  /**
+   * Makes a ready delivery due now and moves it to the front. A delivery under way does not change.
+   */
   hasten(delivery: Delivery): void {
     const list = this.#arrived.includes(delivery) ? this.#arrived : this.#ready
     const at = list.indexOf(delivery)
@@ -172,15 +179,15 @@ export class Queue {
     this.#options.writer.touch(delivery)
   }
 
-  /** Takes the delivery at a place of `ready`, to send it. */
+  /** Takes the delivery at an index of `ready`, to send it. */
   take(at: number): Delivery {
-    // Of a long array, only the first can be taken without moving the others.
+    // Removing the first element of a long array does not move the others.
     const delivery = at === 0 ? this.#ready.shift()! : this.#ready.splice(at, 1)[0]!
     delivery.stage = "sending"
     return delivery
   }
 
-  /** A delivery ends, or is pending until `dueAt`: it leaves memory, and is written. */
+  /** Ends a delivery, or makes it pending until `dueAt`. It leaves memory and is written. */
   settle(delivery: Delivery, status: DeliveryStatus = "pending", dueAt = delivery.dueAt): void {
     delivery.status = status
     delivery.dueAt = dueAt
@@ -188,7 +195,7 @@ export class Queue {
     this.#leave(delivery)
   }
 
-  /** A delivery, in memory or in the store, will not be sent. */
+  /** Drops a delivery in memory or in the store: it will not be sent. */
   drop(delivery: Delivery, reason: DropReason): void {
     if (delivery.stage === "ready") {
       this.#ready = this.#ready.filter((ready) => ready !== delivery)
@@ -198,7 +205,7 @@ export class Queue {
     this.settle(delivery, "dropped")
   }
 
-  /** The user of a delivery in memory is erased: it is dropped, now or when its attempt ends. */
+  /** Drops a delivery in memory whose user is erased: now, or when its attempt ends. */
   revoke(delivery: Delivery): void {
     if (delivery.stage === "ready") this.drop(delivery, "erased")
     else if (delivery.stage === "sending") delivery.stage = "revoked"
@@ -223,7 +230,7 @@ export class Queue {
     this.#options.writer.touch(delivery)
   }
 
-  /** A delivery was written. Answers whether the endpoint has work now. */
+  /** Notes that a delivery was written. Returns whether the endpoint has work now. */
   written(delivery: Delivery): boolean {
     const { place, stage } = delivery
     if (stage !== "leaving" && stage !== "overdue") return false
@@ -243,8 +250,8 @@ export class Queue {
   }
 
   /**
-   * The due ones of the store are read now: from the first on, or behind the place that is
-   * returned.
+   * Begins a read of due deliveries from the store: after the returned place, or from the first
+   * delivery if it is `undefined`.
    */
   beginRead(): DuePlace | undefined {
     this.#isReading = true
@@ -255,8 +262,8 @@ export class Queue {
   }
 
   /**
-   * The due ones were read up to `place`; undefined: to the end. The read may have missed those
-   * that returned meanwhile.
+   * Ends a read of due deliveries up to `place`; `undefined`: to the end. The read may have missed
+   * deliveries that returned to the store meanwhile.
    */
   endRead(place: DuePlace | undefined): void {
     this.#isReading = false
@@ -267,19 +274,19 @@ export class Queue {
     else this.#ready.push(...arrived)
   }
 
-  /** Leaves ready deliveries beyond the first `kept` to the store. */
+  /** Returns ready deliveries after the first `kept` to the store. */
   leaveReady(kept: number): void {
     for (const delivery of this.#ready.splice(kept)) this.settle(delivery)
   }
 
-  /** Leaves all that is in memory to the store. */
+  /** Returns all deliveries in memory to the store. */
   leaveAll(): void {
     this.#ready = []
     this.#arrived = []
     for (const delivery of this.held) this.settle(delivery)
   }
 
-  /** Forgets all that is in memory. */
+  /** Forgets all deliveries in memory. */
   clear(): void {
     this.#ready = []
     this.#arrived = []

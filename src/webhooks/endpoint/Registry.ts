@@ -1,6 +1,7 @@
 /**
- * All endpoints, as the projects define them: added when a webhook is created or found at the
- * start, redefined when it changes, removed when it is deleted. Reads the projects' durable states.
+ * All endpoints, as the projects define them. An endpoint is added when a webhook is created or
+ * found at the start, changed when the webhook changes, and removed when it is deleted. Reads the
+ * durable states of projects.
  */
 import { Effect } from "effect"
 import type { MessageKind } from "../../domain/message/MessageKind.ts"
@@ -12,7 +13,7 @@ import { Endpoint, type Shared } from "./Endpoint.ts"
 /** The endpoints of one environment. */
 class Neighbours {
   readonly byId = new Map<string, Endpoint>()
-  /** The enabled ones that ask for a kind; made when it is first asked for. */
+  /** The enabled endpoints that ask for a kind; built at the first use. */
   #byKind = new Map<MessageKind, ReadonlyArray<Endpoint>>()
 
   changed(): void {
@@ -22,7 +23,7 @@ class Neighbours {
   askingFor(kind: MessageKind): ReadonlyArray<Endpoint> {
     let found = this.#byKind.get(kind)
     if (found === undefined) {
-      // A test goes to one endpoint, whatever its kinds.
+      // A test goes to one endpoint, also if it does not ask for that kind.
       found = [...this.byId.values()].filter(
         ({ isEnabled, kinds }) => isEnabled && (kind === "webhook.test" || kinds.has(kind)),
       )
@@ -55,7 +56,7 @@ export class Registry {
     return this.#byNumber.size
   }
 
-  /** Attempts under way. */
+  /** The number of attempts under way. */
   get inFlight(): number {
     let inFlight = 0
     for (const endpoint of this) inFlight += endpoint.inFlight
@@ -87,7 +88,7 @@ export class Registry {
     return this.#environments.get(environment)?.askingFor(kind) ?? none
   }
 
-  /** Finds all webhooks that there are. */
+  /** Adds the endpoints of all existing webhooks. */
   readonly load = Effect.fnUntraced(function* (this: Registry, store: DeliveryStore) {
     for (const environment of yield* this.#engine.readEnvironments) {
       const { webhooks } = yield* this.#engine.readProject(environment)
@@ -99,7 +100,7 @@ export class Registry {
     }
   })
 
-  /** Follows a change of the webhooks of a project. */
+  /** Applies a change of the webhooks of an environment. */
   sync(environment: string): void {
     const { webhooks } = Effect.runSync(this.#engine.readProject(environment))
     const neighbours = this.#environments.get(environment)

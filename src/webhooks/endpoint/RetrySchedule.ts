@@ -2,8 +2,8 @@
 import { limits } from "../../Limits.ts"
 
 /**
- * The pause before each attempt, the first included, in milliseconds. Each is counted from the
- * attempt before.
+ * The pause before each attempt, including the first, in milliseconds. A pause begins at the
+ * previous attempt.
  */
 export type RetrySchedule = ReadonlyArray<number>
 
@@ -11,13 +11,16 @@ export const defaultSchedule: RetrySchedule = [
   0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400,
 ].map((seconds) => seconds * 1_000)
 
-/** Up to a fifth more or less, so that deliveries that failed together are not retried together. */
+/**
+ * Changes a pause by up to a fifth, so that deliveries that failed together are not retried
+ * together.
+ */
 export const jittered = (ms: number, random: () => number): number =>
   Math.round(ms * (0.8 + 0.4 * random()))
 
 /**
- * The pause before the next attempt after `tries` failed ones, in milliseconds; `undefined` after
- * the last. The receiver's `Retry-After` can make it longer, not shorter.
+ * The pause after `tries` failed attempts, in milliseconds; `undefined` after the last attempt. The
+ * receiver's `Retry-After` can make the pause longer, not shorter.
  */
 export const nextPause = (
   schedule: RetrySchedule,
@@ -29,14 +32,14 @@ export const nextPause = (
   return pause === undefined ? undefined : Math.max(jittered(pause, random), retryAfterMs ?? 0)
 }
 
-/** The longest that a delivery waits for its next attempt. */
+/** The longest time that a delivery waits for its next attempt. */
 export const longestPause = (schedule: RetrySchedule): number =>
   Math.max(limits.webhookRetryAfterMsMax, 1.2 * Math.max(...schedule))
 
 /**
- * The pause that a `Retry-After` asks for, in milliseconds from `now` (epoch milliseconds): seconds
- * or a date, at most `webhookRetryAfterMsMax`; `undefined` for a missing or malformed value, or a
- * past time.
+ * The pause that a `Retry-After` (seconds or a date) asks for, in milliseconds from `now` (epoch
+ * milliseconds), at most `webhookRetryAfterMsMax`. `undefined` for a missing or malformed value, or
+ * a past time.
  */
 export const retryAfterOf = (value: string | undefined, now: number): number | undefined => {
   if (value === undefined) return undefined
@@ -49,12 +52,12 @@ export const retryAfterOf = (value: string | undefined, now: number): number | u
   return ms > 0 ? Math.min(ms, limits.webhookRetryAfterMsMax) : undefined
 }
 
-/** The form of RFC 9110 that is sent; the obsolete ones count as malformed. */
+/** The preferred date format of RFC 9110. The obsolete formats count as malformed. */
 const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 
 /**
- * Reads a schedule such as `0,5,300`: whole seconds. `undefined` for other text, and for too many
- * or too long pauses.
+ * Parses a schedule of whole seconds such as `0,5,300`. `undefined` for other text, and for too
+ * many or too long pauses.
  */
 export const parseSchedule = (text: string): RetrySchedule | undefined => {
   const parts = text.split(",").map((part) => part.trim())

@@ -1,11 +1,11 @@
 /**
- * The attempts under way over all endpoints, bounded. Endpoints whose last attempt failed may use
- * half of the slots, new ones three quarters, and an endpoint's second attempt at once counts as
- * failing: endpoints that hang cannot take the slots of those that answer. An endpoint without a
- * slot waits in the queue of its standing.
+ * Bounds the attempts under way of all endpoints. Endpoints whose last attempt failed may use half
+ * of the slots, and new endpoints three quarters. While an attempt to a new endpoint is under way,
+ * another attempt to it counts as failing. So endpoints that hang cannot take the slots of
+ * endpoints that answer. An endpoint without a slot waits in the queue of its standing.
  *
- * The endpoints of one environment on one host share a part of the slots, divided in the same way:
- * many webhooks with one receiver would otherwise multiply each event there, and hold the slots of
+ * The endpoints of one environment on one host share a part of the slots, divided in the same way.
+ * Otherwise many webhooks to one receiver would multiply each event there, and take the slots of
  * other receivers.
  */
 import { limits } from "../../Limits.ts"
@@ -13,7 +13,7 @@ import { limits } from "../../Limits.ts"
 const standings = ["proven", "unknown", "failing"] as const
 export type Standing = (typeof standings)[number]
 
-/** Slots, and the endpoints that wait for one. */
+/** A number of slots, and the endpoints that wait for one of them. */
 class Pool {
   readonly #most: Readonly<Record<Standing, number>>
   readonly waiting: Readonly<Record<Standing, Set<() => void>>> = {
@@ -70,16 +70,16 @@ export class Slots {
   }
 
   /**
-   * Whether a slot is free for any standing. `host` is that of an environment (`hostOf`), here and
-   * below.
+   * Whether a slot is free for every standing. Here and below, `host` is a host of an environment
+   * (`hostOf`).
    */
   areFree(host: string): boolean {
     return this.#all.has("failing") && (this.#hosts.get(host)?.has("failing") ?? true)
   }
 
   /**
-   * Takes a slot, or has `wake` called, once, when there may be one. `first`: no other attempt to
-   * it is under way.
+   * Takes a slot. If none is free, `wake` is called once when a slot may be free. `first`: no other
+   * attempt to the endpoint is under way.
    */
   take(host: string, endpoint: Standing, first: boolean, wake: () => void): boolean {
     const standing = first ? endpoint : "failing"
@@ -107,8 +107,8 @@ export class Slots {
   }
 
   /**
-   * Wakes the next endpoint of the host that may have a slot, and the next one of all. One that
-   * takes none calls `offer` again.
+   * Wakes the next endpoint of the host that may take a slot, and the next of all endpoints. An
+   * endpoint that takes no slot calls `offer` again.
    */
   offer(host: string): void {
     this.#hosts.get(host)?.offer()
@@ -122,6 +122,6 @@ export class Slots {
   }
 }
 
-/** The name of a host in an environment: one receiver, whatever its ports. */
+/** The name of a host in an environment. All ports of a host count as one receiver. */
 export const hostOf = (environment: string, url: string): string =>
   `${environment} ${new URL(url).hostname}`

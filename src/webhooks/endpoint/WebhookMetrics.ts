@@ -2,7 +2,7 @@
 import type { Webhook } from "../../domain/project/Project.ts"
 import type { Counter, Metrics } from "../../metrics/Metrics.ts"
 
-/** Read at each scrape. */
+/** Values that are read at each scrape. */
 export interface ObservedWebhooks {
   readonly pending: () => number
   readonly inFlight: () => number
@@ -64,18 +64,18 @@ export class WebhookMetrics {
     this.#metrics.gauge("laurel_webhook_lag_records", lagRecords)
   }
 
-  /** An attempt has ended. */
+  /** Counts an attempt that has ended. */
   attempted(succeeded: boolean): void {
     if (succeeded) this.#succeeded.increment()
     else this.#failed.increment()
   }
 
-  /** An erasure read a page of deliveries. */
+  /** Counts a page of deliveries that an erasure read. */
   erasureWalked(): void {
     this.#erasurePages.increment()
   }
 
-  /** Records were pruned before the outbox read them. */
+  /** Counts records that were pruned before the outbox read them. */
   missed(records: number): void {
     this.#missed.add(records)
   }

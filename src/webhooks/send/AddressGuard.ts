@@ -1,8 +1,8 @@
 /**
- * The addresses that webhooks may reach: public ones, and the operator's allowed ranges. Refuses
- * addresses that lead back into a machine, its network or a cloud's metadata service, in IPv4,
- * IPv6, and IPv4 inside IPv6. Pure: names are resolved elsewhere, and each of their addresses is
- * checked here.
+ * Decides which addresses webhooks may reach: public addresses, and ranges that the operator
+ * allows. Refuses addresses of the machine, its network or a cloud's metadata service, in IPv4,
+ * IPv6, and IPv4 inside IPv6. Pure: host names are resolved elsewhere, and each of their addresses
+ * is checked here.
  */
 import { BlockList, isIP } from "node:net"
 
@@ -30,7 +30,8 @@ const refusedV4: ReadonlyArray<Cidr> = [
   ["240.0.0.0", 4], // reserved, broadcast
 ]
 
-// Everything beyond 2000::/3 is refused: loopback, mapped and translated IPv4, local, multicast.
+// Everything outside of 2000::/3 is refused: loopback, mapped and translated IPv4, local,
+// multicast.
 const globalV6: Cidr = ["2000::", 3]
 const refusedV6: ReadonlyArray<Cidr> = [
   ["2001::", 23], // protocol assignments, with Teredo
@@ -50,10 +51,7 @@ const blockList = (v4: ReadonlyArray<Cidr>, v6: ReadonlyArray<Cidr>): BlockList 
 const refused = blockList(refusedV4, refusedV6)
 const global = blockList([], [globalV6])
 
-/**
- * Whether `address`, an IPv4 or IPv6 address without brackets or zone, is one of the public
- * internet.
- */
+/** Whether `address`, an IPv4 or IPv6 address without brackets or zone, is public. */
 export const isPublicAddress = (address: string): boolean => {
   switch (isIP(address)) {
     case 4:
@@ -65,7 +63,7 @@ export const isPublicAddress = (address: string): boolean => {
   }
 }
 
-/** The ranges that an operator allows on top. */
+/** The additional ranges that the operator allows. */
 export class AllowedRanges {
   readonly cidrs: ReadonlyArray<string>
   readonly #list: BlockList

@@ -1,8 +1,8 @@
 /**
  * Opens connections behind the address guard: each connection resolves the host once, checks every
- * address, and connects to one that passed. Literal addresses, for which Node makes no look-up, are
- * checked before; the address that the socket reached, after. Proxies are ignored, whatever the
- * environment says.
+ * address, and connects to one that passed. Literal addresses, for which Node makes no lookup, are
+ * checked before the connection; the address that the socket reached is checked after it. Proxy
+ * settings of the environment are ignored.
  */
 import { isIP, type LookupFunction, type Socket } from "node:net"
 import { buildConnector } from "undici"
@@ -14,7 +14,7 @@ export interface ConnectorOptions {
   readonly resolve: Resolve
   /** For the TCP and TLS handshakes together. */
   readonly timeoutMs: number
-  /** Certificates that are trusted instead of the usual ones, in PEM. */
+  /** Certificates in PEM that are trusted instead of the default ones. */
   readonly trusted?: string
 }
 
@@ -33,7 +33,7 @@ export const makeConnector = (options: ConnectorOptions): buildConnector.connect
       return
     }
     connect(target, (error: Error | null, socket?: Socket | null) => {
-      // An error comes alone.
+      // After an error there is no socket.
       if (error !== null || socket === null || socket === undefined) {
         callback(error ?? new Error("No connection"), null)
         return
@@ -61,6 +61,6 @@ const guardedLookup =
     )
   }
 
-/** Without the zone, and IPv4 as such where a socket shows it inside IPv6. */
+/** Removes the zone, and turns IPv4 inside IPv6 into IPv4. */
 const plainAddress = (address: string): string =>
   address.replace(/%.*/s, "").replace(/^::ffff:(\d+\.\d+\.\d+\.\d+)$/i, "$1")

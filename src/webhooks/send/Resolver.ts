@@ -1,7 +1,7 @@
 /**
- * Resolves host names and leaves out addresses that webhooks may not reach. Uses DNS over the
- * network instead of the system's `getaddrinfo`, which blocks a thread of the pool that writes the
- * journal for as long as a name server is silent. Knows `localhost` and the machine's hosts file.
+ * Resolves host names and omits addresses that webhooks may not reach. Uses DNS over the network
+ * instead of the system's `getaddrinfo`: while a name server is silent, `getaddrinfo` blocks a
+ * thread of the pool that writes the journal. Knows `localhost` and the machine's hosts file.
  */
 import { Resolver as DnsResolver, NODATA, NOTFOUND } from "node:dns/promises"
 import { readFile } from "node:fs/promises"
@@ -9,13 +9,11 @@ import { isIP } from "node:net"
 import { limits } from "../../Limits.ts"
 import { type AllowedRanges, mayReach } from "./AddressGuard.ts"
 
-/**
- * The addresses of a host name, none where the name is unknown; rejects where the look-up failed.
- */
+/** The addresses of a host name; none if the name is unknown. Rejects if the lookup failed. */
 export type Resolve = (host: string) => Promise<ReadonlyArray<string>>
 
 export interface ResolverOptions {
-  /** `address:port` of each name server; the system's by default. */
+  /** `address:port` of each name server; absent: the name servers of the system. */
   readonly servers?: ReadonlyArray<string>
   readonly hostsFile?: string
 }
@@ -42,26 +40,25 @@ export const makeResolve = ({
   }
 }
 
-/** Answers of name servers: the name is unknown, or has no address of this family. */
+/** Error codes of a name that is unknown or has no address of this family. */
 const hasNoAddress: ReadonlySet<unknown> = new Set([NOTFOUND, NODATA])
 
 /**
- * The host leads to no address that may be reached: only to others, or to none at all. Callers get
- * the same answer for both, since they could find out which names exist in the operator's network.
+ * The host has no allowed address: it has only refused addresses, or none. Callers get the same
+ * error for both, since otherwise they could find out which names exist in the operator's network.
  */
 export class AddressRefused extends Error {
   readonly code = "ADDRESS_REFUSED"
 }
 
-/** The name servers gave no answer about the host. */
+/** No name server answered. */
 class LookupFailed extends Error {
   readonly code = "LOOKUP_FAILED"
 }
 
 /**
- * The addresses of a host that may be reached, at least one; rejects where there is none. Others
- * are left out: a connection goes to one of these alone, so what else a name server answers has no
- * effect.
+ * The allowed addresses of a host, at least one; rejects if there is none. A connection uses only
+ * these addresses, so refused addresses in an answer have no effect.
  */
 export const resolveAllowed = async (
   host: string,

@@ -1,16 +1,16 @@
 /**
  * One attempt to deliver a message: a POST over a connection that only this endpoint uses.
  *
- * - At most `connectionsMax` attempts are under way; others wait here, in order. An attempt's time
- *   runs from when it has a connection, or may open one.
+ * - At most `connectionsMax` attempts are under way; others wait here in order. The time of an
+ *   attempt begins when it has a connection or may open one.
  * - The status decides: a 2xx is success as soon as it arrives. Redirects are not followed.
- * - Everything is bounded, whatever the receiver does: the attempt by `timeoutMs`, header fields by
- *   `webhookHeaderBytesMax`, the body by `webhookReplyReadBytesMax`; its first
- *   `webhookReplyKeptBytesMax` are kept. A longer body is cut off.
- * - The receiver may close a kept-open connection just as an attempt begins. Such an attempt is
+ * - Everything that a receiver can do is bounded: the attempt by `timeoutMs`, header fields by
+ *   `webhookHeaderBytesMax`, the body by `webhookReplyReadBytesMax`. The first
+ *   `webhookReplyKeptBytesMax` of the body are kept. A longer body is truncated.
+ * - The receiver may close an idle connection just when an attempt begins. The attempt is then
  *   repeated once, on a new connection.
  *
- * Plain callbacks: a fiber for each attempt would cost more than the rest of it.
+ * Plain callbacks: a fiber for each attempt would cost more than the rest of the attempt.
  */
 
 import type { KeyObject } from "node:crypto"
@@ -21,23 +21,25 @@ import type { makeConnector } from "./Connector.ts"
 import { sign } from "./Signature.ts"
 
 /*
- * Times out a few items at once, such as the attempts of one endpoint. All have the same timeout,
- * so the oldest ends first and one timer serves all; a timer for each would cost more.
+ * Times out a few concurrent items, such as the attempts of one endpoint. All have the same
+ * timeout, so the oldest expires first and one timer serves all. A timer for each item would cost
+ * more.
  *
- * Only time in which the process runs counts: after a pause of the process, timers fire before
- * replies are read, and the receiver would be blamed. So the timer fires every `runningStepMs`; if
- * it is late by as much again, all items get that time back, and one step more.
+ * Only the time in which the process runs counts: after a suspension, timers fire before replies
+ * are read, so attempts would time out although replies are there. So the timer fires every
+ * `runningStepMs`. If it is late by at least one more step, all items get that time back, and one
+ * step more.
  *
- * An array, searched linearly, for the reason given in `SenderThread.ts`.
+ * Uses an array with linear search, for the reason given in `SenderThread.ts`.
  */
 
 export class TimeoutQueue<A> {
   readonly #timeoutMs: number
   readonly #expired: (one: A) => void
-  /** Items under way, oldest first, and when each times out. */
+  /** The items, oldest first, and the time at which each expires. */
   readonly #ends: Array<{ readonly one: A; at: number }> = []
   #timer: NodeJS.Timeout | undefined
-  /** When the timer is to fire, in milliseconds of `performance.now()`. */
+  /** When the timer should fire, in milliseconds of `performance.now()`. */
   #fireAt = 0
 
   /** Calls `expired` with each item that is not removed in time. */
@@ -75,7 +77,7 @@ export class TimeoutQueue<A> {
     }
     for (let [first] = this.#ends; first !== undefined; [first] = this.#ends) {
       const left = first.at - performance.now()
-      // One that began meanwhile, because another ended, may have armed the timer for its own end.
+      // An item that was added meanwhile may have set the timer for its own end.
       if (left > 0) {
         this.#arm(left)
         return
@@ -86,7 +88,7 @@ export class TimeoutQueue<A> {
   }
 }
 
-/** The failure of an attempt without a status. */
+/** Why an attempt has no status. */
 export type AttemptError =
   | "address_refused"
   | "connection_failed"
@@ -98,7 +100,7 @@ export type AttemptError =
   | "tls_failure"
 
 export interface Outcome {
-  /** The HTTP status; null when there was none. */
+  /** The HTTP status; null if there was none. */
   readonly status: number | null
   readonly error: AttemptError | null
   /** The start of the reply's body. */
@@ -108,13 +110,13 @@ export interface Outcome {
 }
 
 export interface OutgoingMessage {
-  /** One object for all endpoints; the first attempt adds the `bytes` of its text. */
+  /** Shared by all endpoints. The first attempt adds the `bytes` of the text. */
   readonly message: Told & { bytes?: Buffer }
-  /** As the record has it. */
+  /** The trace of the record. */
   readonly trace?: string | undefined
-  /** When it is sent, since 1970. */
+  /** The time of sending, in seconds since 1970. */
   readonly timestampSeconds: number
-  /** The signing keys, the same array while they are the same. */
+  /** The signing keys. The array is the same while the keys are the same. */
   readonly keys: ReadonlyArray<KeyObject>
 }
 
@@ -127,23 +129,23 @@ export interface SenderOptions {
 /** Sends messages to one URL. */
 export interface MessageSender {
   /**
-   * Sends a message and calls back once, later, with the outcome. The returned function gives it
-   * up, without one.
+   * Sends a message. Calls `settled` once, later, with the outcome. The returned function aborts
+   * the attempt without an outcome.
    */
   readonly send: (message: OutgoingMessage, settled: (outcome: Outcome) => void) => () => void
-  /** Closes its connections once nothing is under way. */
+  /** Closes the connections when no attempt is under way. */
   readonly close: () => void
 }
 
-/** Sends over HTTP. Attempts run side by side, each on a connection of its own. */
+/** Sends over HTTP. Attempts run concurrently, each on its own connection. */
 export class Sender implements MessageSender {
   readonly #options: SenderOptions
   readonly #origin: string
   readonly #path: string
   readonly #deadlines: TimeoutQueue<Attempt>
-  /** Connections on which nothing is under way, the one that was used last at the end. */
+  /** The idle connections; the last one was used last. */
   readonly #idle: Array<Client> = []
-  /** In order; some may have been given up. Arrays: see `Sender.ts`. */
+  /** The waiting attempts, in order. Some may be aborted. */
   readonly #waiting: Array<Attempt> = []
   #underWay = 0
   #beginning = false
@@ -158,7 +160,7 @@ export class Sender implements MessageSender {
   }
 
   send(message: OutgoingMessage, settled: (outcome: Outcome) => void): () => void {
-    // Signed while it waits: a connection that gets free should not wait for that.
+    // Signs before the attempt waits, so that a free connection does not wait for the signature.
     const attempt = new Attempt(requestOf(this.#path, message), this.#ended, settled)
     const isFree = this.#waiting.length === 0 && this.#underWay < this.#options.connectionsMax
     if (isFree) this.#begin(attempt)
@@ -178,7 +180,7 @@ export class Sender implements MessageSender {
     attempt.begin(idle ?? this.#connection(), idle !== undefined)
   }
 
-  /** A connection, which opens with its first attempt. */
+  /** Makes a connection, which opens with its first attempt. */
   #connection(): Client {
     return new Client(this.#origin, {
       connect: this.#options.connect,
@@ -187,13 +189,13 @@ export class Sender implements MessageSender {
       maxHeaderSize: limits.webhookHeaderBytesMax,
       keepAliveTimeout: limits.webhookKeepAliveMs,
       keepAliveMaxTimeout: limits.webhookKeepAliveMs,
-      // The attempt has a deadline of its own.
+      // The attempt has its own deadline.
       headersTimeout: 0,
       bodyTimeout: 0,
     })
   }
 
-  /** `isWhole`: the connection may serve again. */
+  /** `isWhole`: the connection can be reused. */
   readonly #ended = (attempt: Attempt, client: Client, isWhole: boolean): void => {
     this.#deadlines.remove(attempt)
     this.#underWay--
@@ -202,7 +204,7 @@ export class Sender implements MessageSender {
     this.#closeWhenLast()
     if (this.#waiting.length === 0 || this.#beginning) return
     this.#beginning = true
-    // Others may be given up in the same turn.
+    // Other attempts may be aborted in the same turn.
     queueMicrotask(this.#beginMore)
   }
 
@@ -215,7 +217,7 @@ export class Sender implements MessageSender {
     this.#closeWhenLast()
   }
 
-  /** Connections close when no attempt waits for one. */
+  /** Closes the connections when no attempt waits or is under way. */
   #closeWhenLast(): void {
     if (!this.#closing || this.#waiting.length > 0) return
     for (const client of this.#idle.splice(0)) client.close().catch(() => {})
@@ -224,7 +226,7 @@ export class Sender implements MessageSender {
 
 type Request = Pick<Dispatcher.DispatchOptions, "path" | "method" | "headers" | "body">
 
-/** The request that brings a message. */
+/** The request for a message. */
 const requestOf = (path: string, outgoing: OutgoingMessage): Request => {
   const { keys, message, timestampSeconds, trace } = outgoing
   const { id, text } = message
@@ -242,12 +244,14 @@ const requestOf = (path: string, outgoing: OutgoingMessage): Request => {
     "webhook-signature",
     sign(keys, id, timestampSeconds, body),
   ]
-  // Of a sampled trace alone a record keeps anything.
+  // Records have only sampled traces.
   if (trace !== undefined) headers.push("traceparent", `00-${trace}-01`)
   return { path, method: "POST", headers, body }
 }
 
-/** One object for all that is kept of an attempt: thousands of them wait, or are under way. */
+/**
+ * The whole state of an attempt in one object, since thousands of attempts wait or are under way.
+ */
 class Attempt implements Dispatcher.DispatchHandler {
   readonly #request: Request
   readonly #ended: (attempt: Attempt, client: Client, isWhole: boolean) => void
@@ -259,10 +263,10 @@ class Attempt implements Dispatcher.DispatchHandler {
   #retryAfter: string | undefined
   #chunks: Array<Buffer> | undefined
   #bytes = 0
-  /** It is over, or was given up. */
+  /** The attempt has ended or was aborted. */
   done = false
 
-  /** When it is over, `ended` is called, then `settled`, unless it was given up. */
+  /** At its end the attempt calls `ended`, then, unless it was aborted, `settled`. */
   constructor(
     request: Request,
     ended: (attempt: Attempt, client: Client, isWhole: boolean) => void,
@@ -273,7 +277,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#settled = settled
   }
 
-  /** `again`: it is made once more when its connection breaks before anything was answered. */
+  /** `again`: repeat the attempt if its connection breaks before any answer. */
   begin(client: Client, again: boolean): void {
     this.#client = client
     this.#again = again
@@ -293,7 +297,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (!this.done) this.#end(false)
   }
 
-  // undici takes no handler without it.
+  // undici requires this method.
   onRequestStart(): void {}
 
   onResponseStart(
@@ -330,7 +334,8 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * A received status counts, also if the body fails. `isWhole`: the connection may serve again.
+   * Ends the attempt. A received status counts, also if the body fails. `isWhole`: the connection
+   * can be reused.
    */
   finish(error: AttemptError | null, isWhole = false): void {
     if (this.done) return
@@ -348,15 +353,12 @@ class Attempt implements Dispatcher.DispatchHandler {
   #end(isWhole: boolean): void {
     this.done = true
     this.#chunks = undefined
-    // It may not have begun.
+    // The attempt may not have begun.
     if (this.#client !== undefined) this.#ended(this, this.#client, isWhole)
   }
 }
 
-/**
- * The start of a body as text, without a character cut in two at its end; shorter where it is not
- * text.
- */
+/** The start of a body as text, without a partial character at its end. */
 const textOf = (chunks: ReadonlyArray<Buffer>): string => {
   const bytes = Buffer.concat(chunks).subarray(0, limits.webhookReplyKeptBytesMax)
   let text = bytes.toString("utf8")
@@ -383,7 +385,7 @@ const reasons: Readonly<Record<string, AttemptError>> = {
 
 const reasonOf = (error: Error): AttemptError => {
   const code = String((error as { readonly code?: unknown }).code ?? "")
-  // undici ends the connection over an unsolicited 100 Continue or 101.
+  // undici closes the connection after an unsolicited 100 or 101.
   if (/^bad (response|upgrade)$/.test(error.message)) return "invalid_response"
   const known = reasons[code]
   if (known !== undefined) return known

@@ -1,17 +1,17 @@
 /**
- * The protocol between `SenderThread.ts` and its worker (`SenderWorker.ts`). Orders and reports go
- * in batches, in order. Senders and attempts are named by numbers that are used once.
+ * The protocol between `SenderThread.ts` and its worker (`SenderWorker.ts`). Orders and reports are
+ * sent in batches, in order. Numbers identify senders and attempts; no number is used twice.
  */
 import type { KeyObject } from "node:crypto"
 import type { Told } from "../../engine/commit/Feed.ts"
 import type { Outcome } from "./Sender.ts"
 
-/** How the thread begins. */
+/** The settings of the thread. */
 export interface SenderSettings {
-  /** The CIDRs that may be reached though they are not public. */
+  /** The CIDRs that are allowed although they are not public. */
   readonly allowed: ReadonlyArray<string>
   readonly timeoutMs: number
-  /** Certificates that are trusted instead of the usual ones, in PEM. */
+  /** Certificates in PEM that are trusted instead of the default ones. */
   readonly trusted: string | undefined
 }
 
@@ -29,11 +29,12 @@ export type SenderOrder =
     ]
   | readonly ["giveUp", attempt: number]
   | readonly ["close", sender: number]
-  /** The addresses of a host that was asked for; null where the look-up failed. */
+  /** The addresses of a requested host; null if the lookup failed. */
   | readonly ["resolved", question: number, addresses: ReadonlyArray<string> | null]
 
 /**
- * Outcomes of attempts, `outcomeLength` values each: an array for each would cost more to transfer.
+ * Outcomes of attempts as a flat array, `outcomeLength` values each: an array for each outcome
+ * would cost more to transfer.
  */
 export type SenderOutcomes = Array<number | string | null | undefined>
 export const outcomeLength = 6
@@ -41,7 +42,7 @@ export const outcomeLength = 6
 /** A batch of reports from the thread. */
 export interface SenderReports {
   readonly outcomes: SenderOutcomes
-  /** Hosts whose addresses it asks for, by the number of the question. */
+  /** Hosts whose addresses the thread requests, by the number of the request. */
   readonly questions: ReadonlyArray<readonly [question: number, host: string]>
 }
 

@@ -1,12 +1,12 @@
 /**
- * Sends from a thread of its own (`SenderWorker.ts`), so that sockets, TLS and signatures take no
+ * Sends from a separate thread (`SenderWorker.ts`), so that sockets, TLS and signatures take no
  * time of the event loop that the actors share.
  *
  * - The thread starts with the first message and ends with `close`.
- * - Orders of one turn go over as one batch; outcomes come back in batches, a few milliseconds
- *   later. The attempts in the thread are bounded by `webhookAttemptsAtOnceMax`.
- * - If the thread crashes, every attempt under way ends without a reply, as after a connection
- *   reset, and the next attempt starts another thread.
+ * - The orders of one turn are sent as one batch. Outcomes return in batches, a few milliseconds
+ *   later. `webhookAttemptsAtOnceMax` bounds the attempts in the thread.
+ * - If the thread crashes, all attempts under way end without a reply, as after a connection reset.
+ *   The next attempt starts another thread.
  */
 import type { KeyObject } from "node:crypto"
 import { Worker } from "node:worker_threads"
@@ -20,23 +20,23 @@ import {
 } from "./SenderProtocol.ts"
 
 /**
- * A map of items under way by number. `Numbering` gives the numbers, each once; `SlotMap` holds
- * other data under the same numbers, in another thread.
+ * A map of items under way by number. `Numbering` assigns the numbers, each once. `SlotMap` keeps
+ * other data under the same numbers in another thread.
  *
- * Reused slots instead of a `Map`: one that changes all the time leaves old tables behind, and a
- * table that has reached the old generation keeps everything after it alive.
+ * Slots are reused instead of a `Map`: a `Map` that changes all the time leaves old hash tables
+ * behind, and a table in the old generation of the heap keeps all later tables alive.
  */
 export class SlotMap<A> {
   readonly #slots: Array<{ readonly number: number; readonly value: A } | undefined> = []
   size = 0
 
-  /** Holds `value` under an unused number. */
+  /** Adds `value` under an unused number. */
   set(number: number, value: A): void {
     this.#slots[slotOf(number)] = { number, value }
     this.size++
   }
 
-  /** Removes and returns the value of a number; `undefined` if it has none any more. */
+  /** Removes and returns the value of a number; `undefined` if there is none. */
   take(number: number): A | undefined {
     const slot = slotOf(number)
     const held = this.#slots[slot]
@@ -46,7 +46,7 @@ export class SlotMap<A> {
     return held.value
   }
 
-  /** Removes and returns everything. */
+  /** Removes and returns all values. */
   takeAll(): ReadonlyArray<A> {
     const held = this.#slots.filter((slot) => slot !== undefined)
     for (const { number } of held) this.take(number)
@@ -54,13 +54,13 @@ export class SlotMap<A> {
   }
 }
 
-/** Gives the numbers, to at most 65,536 at once. */
+/** Assigns the numbers, to at most 65,536 items at a time. */
 export class Numbering<A> extends SlotMap<A> {
   readonly #free: Array<number> = []
   #slots = 0
   #given = 0
 
-  /** Keeps `value`; answers its number. */
+  /** Adds `value`. Returns its number. */
   add(value: A): number {
     const number = ++this.#given * slotsMax + (this.#free.pop() ?? this.#slots++)
     this.set(number, value)
@@ -80,7 +80,7 @@ const slotOf = (number: number): number => number % slotsMax
 export interface SenderThreadOptions {
   readonly settings: SenderSettings
   readonly resolve: Resolve
-  /** The thread has ended by itself. */
+  /** Called when the thread has crashed. */
   readonly onFailure: (cause: unknown) => void
   readonly startWorker?: (settings: SenderSettings) => Worker
 }
@@ -96,7 +96,7 @@ export class SenderThread {
   #orders: Array<SenderOrder> = []
   readonly #attempts = new Numbering<Settled>()
   #senders = 0
-  /** How many threads have ended, and with them their senders. */
+  /** The number of threads that have ended, and their senders with them. */
   #ended = 0
 
   constructor(options: SenderThreadOptions) {
@@ -153,7 +153,7 @@ export class SenderThread {
     const orders = this.#orders
     this.#orders = []
     if (this.#worker === undefined) {
-      // Every attempt was given up meanwhile: no thread starts for those.
+      // All attempts were aborted meanwhile, so no thread is needed.
       if (this.#attempts.size === 0) {
         this.#ended++
         return
@@ -183,7 +183,7 @@ export class SenderThread {
       onFailure(failure ?? new Error(`The webhook sender thread exited with ${code}`))
       for (const settled of this.#attempts.takeAll()) settled(lost)
     })
-    // The process does not wait for the thread.
+    // The thread does not keep the process alive.
     worker.unref()
     return worker
   }
@@ -197,12 +197,12 @@ export class SenderThread {
   }
 
   readonly #settle = (attempt: number, outcome: Outcome): void => {
-    // It may have been given up meanwhile.
+    // The attempt may have been aborted meanwhile.
     this.#attempts.take(attempt)?.(outcome)
   }
 }
 
-/** The outcome of attempts in a thread that crashed. */
+/** The outcome of attempts in a crashed thread. */
 const lost: Outcome = {
   status: null,
   error: "connection_failed",

@@ -1,6 +1,7 @@
 /**
- * The sender thread: a worker that `SenderThread.ts` starts. It signs, keeps the connections, and
- * knows nothing of deliveries. The main thread resolves names; this one checks their addresses.
+ * The sender thread: a worker that `SenderThread.ts` starts. It signs messages and keeps
+ * connections. It does not know deliveries. The main thread resolves host names; this thread checks
+ * their addresses.
  */
 import type { KeyObject } from "node:crypto"
 import { parentPort, workerData } from "node:worker_threads"
@@ -21,7 +22,7 @@ import { SlotMap } from "./SenderThread.ts"
 const { allowed, timeoutMs, trusted } = workerData as SenderSettings
 const port = parentPort!
 
-// Waking the other thread costs more than signing a message, so outcomes are reported in batches.
+// Waking the main thread costs more than signing a message, so outcomes are reported in batches.
 let outcomes: SenderOutcomes = []
 let questions: Array<readonly [question: number, host: string]> = []
 let due: NodeJS.Timeout | undefined
@@ -66,7 +67,7 @@ interface Open {
   keys: ReadonlyArray<KeyObject>
 }
 const senders = new Map<number, Open>()
-/** The functions that give attempts up. */
+/** The functions that abort attempts. */
 const attempts = new SlotMap<() => void>()
 
 const obey = (order: SenderOrder): void => {

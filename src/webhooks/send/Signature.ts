@@ -1,9 +1,9 @@
 /**
  * Signatures of Standard Webhooks 1.0: `webhook-signature: v1,<base64>` with the HMAC-SHA-256 of
  * `<webhook-id>.<webhook-timestamp>.<body>` under a secret `whsec_<base64 of 24 to 64 bytes>`.
- * While a secret is being replaced there are two signatures, with a space between.
+ * While a secret is being replaced there are two signatures, separated by a space.
  *
- * Needs nothing but Node: receivers may copy this file for `verifyWebhook`.
+ * Needs only Node: receivers may copy this file for `verifyWebhook`.
  */
 import {
   createHmac,
@@ -17,10 +17,10 @@ const prefix = "whsec_"
 const secretBytes = 32
 const secretBytesMin = 24
 const secretBytesMax = 64
-/** How far the sender's clock may be from the receiver's. */
+/** The largest accepted difference between the clocks of sender and receiver. */
 const toleranceSeconds = 300
 
-/** A new secret. */
+/** Generates a secret. */
 export const makeSecret = (): string => prefix + randomBytes(secretBytes).toString("base64")
 
 /** The key of a secret. Throws on malformed text. */
@@ -52,19 +52,19 @@ export const sign = (
 ): string => keys.map((key) => `v1,${signature(key, id, String(timestampSeconds), body)}`).join(" ")
 
 export interface SignedRequest {
-  /** The secret, as answered when the webhook was created or its secret rotated. */
+  /** The secret from the response that created the webhook or rotated its secret. */
   readonly secret: string
   /** The header fields of the request, names in lower case. */
   readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
-  /** The body as received, byte by byte: not parsed and serialised again. */
+  /** The bytes of the body as received, not parsed and serialised again. */
   readonly body: string | Uint8Array
-  /** Epoch milliseconds; now by default. */
+  /** Epoch milliseconds; absent: now. */
   readonly now?: number
 }
 
 /**
- * For receivers: whether a request is from Laurel and not older than five minutes. Remember its
- * `webhook-id`, too: the same message may come more than once.
+ * For receivers: whether a request is from Laurel and at most five minutes old. Also store its
+ * `webhook-id`, since the same message may arrive more than once.
  */
 export const verifyWebhook = ({
   body,

@@ -1,14 +1,14 @@
 /**
- * A clock for due times that runs at the speed of time: the monotonic clock moves it, also while
- * the engine's stands still because the machine's clock was set back; where the engine's clock is
- * ahead of it, it follows that.
+ * A clock for due times that runs at real speed. The monotonic clock moves it, also while the
+ * engine's clock stands still because the machine's clock was set back. If the engine's clock is
+ * ahead, this clock follows it.
  *
- * It is the engine's clock to a millisecond while no clock is set. Due times are stored, and
- * another process judges them by its own clock: time that ran ahead here would delay messages
- * there, and let later ones pass. First attempts do not depend on it: they are due at the time of
- * their record, which no engine's clock is behind. A retry is late by as much as the clock of a
- * later owner is behind, at most by the longest pause: what is due later than that is sent at once
- * (`Dispatcher.ts`).
+ * While no clock is set, it equals the engine's clock to a millisecond. Due times are stored, and
+ * another process compares them with its own clock: if this clock were ahead, messages would be
+ * late there, and later messages would overtake them. First attempts do not depend on this clock:
+ * they are due at the time of their record, and no engine's clock is behind that. A retry is late
+ * by the difference if the clock of a later owner is behind, but at most by the longest pause:
+ * deliveries that are due later than that are sent at once (`Dispatcher.ts`).
  */
 import type { Clock } from "effect"
 
@@ -18,7 +18,7 @@ export class SteadyTime {
   readonly #engineNow: () => number
   #monotonic: bigint
 
-  /** `engineNow` answers epoch milliseconds that never go back. */
+  /** `engineNow` returns epoch milliseconds that never go back. */
   constructor(clock: Clock.Clock, engineNow: () => number) {
     this.#clock = clock
     this.#engineNow = engineNow
@@ -26,7 +26,7 @@ export class SteadyTime {
     this.#monotonic = clock.monotonicTimeNanosUnsafe()
   }
 
-  /** Epoch milliseconds, unless the clock was set. */
+  /** Epoch milliseconds; different from the machine's clock if that was set. */
   readonly now = (): number => {
     const monotonic = this.#clock.monotonicTimeNanosUnsafe()
     const passed = Math.max(0, Number(monotonic - this.#monotonic) / 1e6)
