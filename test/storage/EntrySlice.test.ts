@@ -17,7 +17,7 @@ const plain = (entries: Iterable<Entry>) =>
   }))
 
 describe("A slice of entries", () => {
-  it("has the entries of every form that were added, also in another thread's view of it", () => {
+  it("has all added entries of every form, also as another thread sees it", () => {
     const entries: ReadonlyArray<Entry> = [
       ...tables.map((table, n) => ({ table, key: bytes(n + 1, n), value: bytes(n, 255 - n) })),
       { table: "users", key: bytes(1), value: bytes(0), replaces: null },
@@ -33,7 +33,7 @@ describe("A slice of entries", () => {
     expect(plain(EntrySlice.from(slice.shared))).toEqual(expected)
   })
 
-  it("throws after its entries if their number or bytes are not those that were added", () => {
+  it("throws if its entries do not add up to its count and bytes", () => {
     const { shared } = EntrySlice.of(
       [1, 2, 3].map((n) => ({ table: "users", key: bytes(n), value: bytes(n) })),
     )
@@ -52,7 +52,7 @@ describe("A slice of entries", () => {
     expect(plain(slice)).toEqual(before)
   })
 
-  it("takes keys from one byte to the most that LMDB takes", () => {
+  it("accepts keys from one byte up to LMDB's limit", () => {
     const slice = new EntrySlice()
     for (const length of [1, keyBytesMax]) {
       slice.add({ table: "users", key: bytes(length), value: null })
@@ -65,7 +65,7 @@ describe("A slice of entries", () => {
     expect(slice.count).toBe(2)
   })
 
-  it("is empty once it was cleared, and keeps its memory of two full slices", () => {
+  it("is empty after `clear`, and keeps the memory of at most two full slices", () => {
     const slice = new EntrySlice()
     const memoryAfter = (valueBytes: number) => {
       slice.add({ table: "users", key: bytes(1), value: bytes(valueBytes) })

@@ -25,7 +25,7 @@ const faulty = () => {
 }
 
 describe("FaultyStorage", () => {
-  it.effect("fails as often as it was told, in the order planned, and counts the calls", () =>
+  it.effect("fails as often as planned, in the planned order, and counts the calls", () =>
     Effect.gen(function* () {
       const { faults, store } = faulty()
       faults.fail("append", { error: "Unavailable", times: 2 })
@@ -43,7 +43,7 @@ describe("FaultyStorage", () => {
     }),
   )
 
-  it.effect("can lose the answer of work that was done", () =>
+  it.effect("can lose the answer of a completed call", () =>
     Effect.gen(function* () {
       const { faults, store } = faulty()
       faults.fail("append", { error: "Broken", when: "after" })

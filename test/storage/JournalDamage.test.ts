@@ -40,7 +40,10 @@ const flip = (files: Files, name: string, at: number, bit = 0) => {
 const sizeOfOne = batchHeaderBytes + numbered(1, 1).frames.length
 const startOf = (batch: number) => segmentHeaderBytes + (batch - 1) * sizeOfOne
 
-/** Opens the disk and appends, and opens it again: the records up to `last` and the new ones are there. */
+/**
+ * Opens the disk and appends, and opens it again: the records up to `last` and the new ones are
+ * there.
+ */
 const expectRecovered = (disk: SimulatedDisk, last: number, padding = "") =>
   Effect.gen(function* () {
     yield* Effect.scoped(
@@ -69,7 +72,7 @@ const keptAside = (disk: SimulatedDisk) =>
   [...disk.files(folder)].filter(([name]) => name.startsWith("cut-")).map(([, bytes]) => bytes)
 
 describe("a last batch that was not written whole", () => {
-  it.effect("is cut off wherever it stops, and its bytes are kept aside", () =>
+  it.effect("is truncated wherever it stops, and its bytes are kept in a separate file", () =>
     Effect.gen(function* () {
       const files = yield* filesOf([1, 1, 1], "killed")
       for (let end = startOf(3); end < startOf(4); end++) {
@@ -89,7 +92,7 @@ describe("a last batch that was not written whole", () => {
     }),
   )
 
-  it.effect("is cut off whichever of its bits are wrong", () =>
+  it.effect("is truncated whichever of its bits are wrong", () =>
     Effect.gen(function* () {
       const files = yield* filesOf([1, 1, 1], "killed")
       for (let at = startOf(3); at < startOf(4); at++) {
@@ -103,7 +106,7 @@ describe("a last batch that was not written whole", () => {
     }),
   )
 
-  it.effect("takes its whole segment along when it is the first there", () =>
+  it.effect("is removed with its segment if it is the first batch there", () =>
     Effect.gen(function* () {
       const padding = "x".repeat(1_000)
       const files = yield* filesOf([1, 1, 1, 1], "killed", padding)
@@ -116,7 +119,7 @@ describe("a last batch that was not written whole", () => {
     }),
   )
 
-  it.effect("may be the only one", () =>
+  it.effect("may be the only batch of the journal", () =>
     Effect.gen(function* () {
       const files = yield* filesOf([1], "killed")
       for (let at = segmentHeaderBytes; at < startOf(2); at++) {
@@ -130,27 +133,25 @@ describe("a last batch that was not written whole", () => {
 })
 
 describe("damage", () => {
-  it.effect(
-    "before the last batch stops the start, changes nothing and says what can be done",
-    () =>
-      Effect.gen(function* () {
-        for (const ending of ["killed", "closed"] as const) {
-          const files = yield* filesOf([1, 1, 1], ending)
-          for (let at = 0; at < startOf(3); at++) {
-            // The rest of the header is not used.
-            if (at >= 28 && at < segmentHeaderBytes) continue
-            const after = at < startOf(2) ? 0 : 1
-            const disk = edited(files, (copy) => flip(copy, only, at, at % 8))
-            yield* expectRefused(
-              disk,
-              new RegExp(`damaged.*after record ${after}.*archive.*truncate`),
-            )
-          }
+  it.effect("before the last batch fails the start, changes nothing and names the remedy", () =>
+    Effect.gen(function* () {
+      for (const ending of ["killed", "closed"] as const) {
+        const files = yield* filesOf([1, 1, 1], ending)
+        for (let at = 0; at < startOf(3); at++) {
+          // The rest of the header is not used.
+          if (at >= 28 && at < segmentHeaderBytes) continue
+          const after = at < startOf(2) ? 0 : 1
+          const disk = edited(files, (copy) => flip(copy, only, at, at % 8))
+          yield* expectRefused(
+            disk,
+            new RegExp(`damaged.*after record ${after}.*archive.*truncate`),
+          )
         }
-      }),
+      }
+    }),
   )
 
-  it.effect("of the last batch counts as damage after a clean shutdown", () =>
+  it.effect("of the last batch after a clean shutdown fails the start", () =>
     Effect.gen(function* () {
       const files = yield* filesOf([1, 1, 1], "closed")
       for (let at = startOf(3); at < startOf(4); at++) {
@@ -164,7 +165,7 @@ describe("damage", () => {
     }),
   )
 
-  it.effect("that the checksums of single batches do not show is found by the chain", () =>
+  it.effect("that no checksum of a single batch shows is found by the chain", () =>
     Effect.gen(function* () {
       const files = yield* filesOf([1, 1, 1, 1], "killed")
       const swapped = edited(files, (copy) => {
@@ -187,7 +188,7 @@ describe("damage", () => {
     }),
   )
 
-  it.effect("of a batch in the middle that was zeroed is not taken for the end", () =>
+  it.effect("of a zeroed batch in the middle is not taken for the end", () =>
     Effect.gen(function* () {
       const files = yield* filesOf([1, 1, 1], "killed")
       const disk = edited(files, (copy) => copy.get(only)!.fill(0, startOf(2), startOf(3)))
@@ -195,7 +196,7 @@ describe("damage", () => {
     }),
   )
 
-  it.effect("of whole segments is found: missing, exchanged, empty or cut short", () =>
+  it.effect("of whole segments is found: missing, exchanged, empty or truncated", () =>
     Effect.gen(function* () {
       const padding = "x".repeat(1_000)
       const files = yield* filesOf(Array(12).fill(1), "killed", padding)
@@ -223,7 +224,7 @@ describe("damage", () => {
     }),
   )
 
-  it.effect("is not what a later version's file is called", () =>
+  it.effect("is not reported for a file of a newer version", () =>
     Effect.gen(function* () {
       const { crc32 } = yield* Effect.promise(() => import("node:zlib"))
       const files = yield* filesOf([1], "closed")
@@ -238,7 +239,7 @@ describe("damage", () => {
 })
 
 describe("the mark of a clean shutdown", () => {
-  it.effect("stands until the first append, and is gone before its batch is written", () =>
+  it.effect("exists until the first append, which removes it before it writes the batch", () =>
     Effect.gen(function* () {
       const disk = SimulatedDisk.holding(folder, yield* filesOf([1, 1], "closed"))
       const journal = yield* journalOn(disk)

@@ -21,7 +21,7 @@ const startsWith = (parts: ReadonlyArray<KeyPart>, prefix: ReadonlyArray<KeyPart
   prefix.every((part, index) => parts[index] === part)
 
 describe("compositeKey", () => {
-  it.prop("gives its parts back", [Parts], ([parts]) => {
+  it.prop("returns its parts", [Parts], ([parts]) => {
     const plain = parts.map((part) => (part === 0 ? 0 : part))
     expect(keyParts(compositeKey(...parts))).toEqual(plain)
   })
@@ -42,7 +42,7 @@ describe("compositeKey", () => {
     expect(order).toBe(Buffer.compare(Buffer.from(one), Buffer.from(other)))
   })
 
-  it("sorts a string before those that it begins, whatever follows it", () => {
+  it("sorts a string before longer strings that begin with it", () => {
     const texts = [
       "",
       "\0",
@@ -91,7 +91,7 @@ describe("compositeKey", () => {
     expect(distinct.size).toBe(keys.length)
   })
 
-  it("takes a key of the largest size and refuses one byte more", () => {
+  it("accepts a key of the largest size and refuses one byte more", () => {
     expect(compositeKey("x".repeat(keyBytesMax - 2)).length).toBe(keyBytesMax)
     expect(() => compositeKey("x".repeat(keyBytesMax - 1))).toThrow(RangeError)
   })
@@ -105,7 +105,7 @@ describe("compositeKey", () => {
 })
 
 describe("rangeOf", () => {
-  it.prop("holds exactly the keys that begin with the parts", [Parts, Parts], ([prefix, parts]) => {
+  it.prop("has exactly the keys that begin with the parts", [Parts, Parts], ([prefix, parts]) => {
     const { from, until } = rangeOf(compositeKey(...prefix))
     const holds = (key: Uint8Array) =>
       Buffer.compare(key, from) >= 0 && Buffer.compare(key, until) < 0
@@ -113,7 +113,7 @@ describe("rangeOf", () => {
     expect(holds(compositeKey(...parts))).toBe(startsWith(parts, prefix))
   })
 
-  it("steps over a prefix that ends in the largest bytes", () => {
+  it("ends after a prefix that ends with the largest bytes", () => {
     const { until } = rangeOf(compositeKey(2 ** 32 - 1))
     expect(Buffer.compare(compositeKey(2 ** 32 - 1, "\u{10ffff}"), until)).toBe(-1)
     expect(Buffer.compare(compositeKey(2 ** 32), until)).not.toBe(-1)

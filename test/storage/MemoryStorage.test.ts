@@ -16,7 +16,7 @@ storageContract(
 )
 
 describe("onAppend", () => {
-  it.effect("holds a batch back: nobody sees it before it is let through", () =>
+  it.effect("delays a batch: nobody sees it before `onAppend` succeeds", () =>
     Effect.gen(function* () {
       const flushed = yield* Deferred.make<void>()
       const store = MemoryStorage.make({ onAppend: () => Deferred.await(flushed) })
@@ -30,7 +30,7 @@ describe("onAppend", () => {
     }),
   )
 
-  it.effect("that fails keeps nothing, and the append may be repeated", () =>
+  it.effect("that fails discards the batch, and the append may be repeated", () =>
     Effect.gen(function* () {
       let full = true
       const store = MemoryStorage.make({
@@ -49,7 +49,7 @@ describe("onAppend", () => {
 })
 
 describe("an entry that names the value it replaces", () => {
-  it.effect("is refused where another value is stored, or none", () =>
+  it.effect("is refused if another value or no value is stored", () =>
     Effect.gen(function* () {
       const store = MemoryStorage.make()
       const entry = (text: string, replaces: number | null) => ({

@@ -50,7 +50,7 @@ const randomBody = (random: Random): Buffer => {
 
 describe("A packed body", () => {
   for (const seed of seeds(3)) {
-    it(`is the body again, and shorter, or is not made (seed ${seed})`, () => {
+    it(`unpacks to the body and is shorter, or is not written (seed ${seed})`, () => {
       const random = new Random(seed)
       let made = 0
       for (let run = 0; run < 300; run++) {
@@ -64,7 +64,7 @@ describe("A packed body", () => {
       expect(made).toBeGreaterThan(50)
     })
 
-    it(`that was changed or cut gives other bytes or none, within bounds (seed ${seed})`, () => {
+    it(`that was changed or truncated gives other bytes or none, within bounds (seed ${seed})`, () => {
       const random = new Random(seed)
       const body = Buffer.from(Array.from({ length: 40 }, (_, n) => record(n)).join("\n"))
       const whole = packed(body)!
@@ -81,7 +81,7 @@ describe("A packed body", () => {
     })
   }
 
-  it("that claims more bytes than the limit, more than it has, or from before the dictionary is none", () => {
+  it("that claims more bytes than the limit, more than it has, or bytes before the dictionary is refused", () => {
     const size = limits.packedBodyBytesMax + 1
     expect(unpacked(Buffer.of(size & 0xff, size >>> 8))).toBeUndefined()
     for (const bytes of [
@@ -104,13 +104,13 @@ describe("A packed body", () => {
     expect(unpacked(Buffer.from([5, 0, 0x10, 65, 1, 0, 0x00]))?.toString()).toBe("AAAAA")
   })
 
-  it("is made of bodies up to the limit", () => {
+  it("is written for bodies up to the limit", () => {
     const most = Buffer.alloc(limits.packedBodyBytesMax, "ab")
     expect(unpacked(packed(most)!)?.equals(most)).toBe(true)
     expect(packed(Buffer.alloc(limits.packedBodyBytesMax + 1, "ab"))).toBeUndefined()
   })
 
-  it("of today is read for ever", () => {
+  it("of format version 2 is read unchanged", () => {
     const text = `${record(1)}\n${record(2)}`
     expect(packed(Buffer.from(text))?.toString("hex")).toBe(golden)
     expect(unpacked(Buffer.from(golden, "hex"))?.toString()).toBe(text)
@@ -130,14 +130,14 @@ describe("A stored value with a packed body", () => {
     expect(packedValue(short)).toBe(short)
   })
 
-  it("is itself where that is shorter", () => {
+  it("stays unpacked if that is shorter", () => {
     for (const body of ["", "short", "0123456789abcdefghijklmnopqrstuv"]) {
       const plain = encodeValue(body)
       expect(packedValue(plain)).toBe(plain)
     }
   })
 
-  it("is refused with any bit flipped, and when it was cut short", () => {
+  it("is refused with any flipped bit, and if it was truncated", () => {
     for (let bit = 0; bit < short.length * 8; bit++) {
       const flipped = Buffer.from(short)
       flipped[bit >> 3]! ^= 1 << (bit & 7)

@@ -11,7 +11,7 @@ const messageOf = (value: Uint8Array) =>
   Effect.map(Effect.flip(decodeValue(value, place)), (error) => String(error.cause))
 
 describe("a stored value", () => {
-  it.effect.prop("gives its body back", [Schema.String], ([text]) =>
+  it.effect.prop("returns its body", [Schema.String], ([text]) =>
     Effect.gen(function* () {
       const body = Buffer.from(text)
       expect(Buffer.from(yield* decodeValue(encodeValue(body), place))).toEqual(body)
@@ -19,7 +19,7 @@ describe("a stored value", () => {
     }),
   )
 
-  it.effect("is refused with any bit flipped, naming table and key", () =>
+  it.effect("with any flipped bit is refused, and the error names table and key", () =>
     Effect.gen(function* () {
       const value = encodeValue('{"xp":120}')
       for (let bit = 0; bit < value.length * 8; bit++) {
@@ -30,7 +30,7 @@ describe("a stored value", () => {
     }),
   )
 
-  it.effect("is refused when it was cut short", () =>
+  it.effect("that was truncated is refused", () =>
     Effect.gen(function* () {
       const value = encodeValue("body")
       for (let length = 0; length < value.length; length++) {
@@ -39,7 +39,7 @@ describe("a stored value", () => {
     }),
   )
 
-  it.effect("of a later format is told apart from damage", () =>
+  it.effect("of a newer format is distinguished from damage", () =>
     Effect.gen(function* () {
       const value = Uint8Array.from(encodeValue("body"))
       value[0] = 3
@@ -71,7 +71,7 @@ describe("a block of values", () => {
   /** The block in which the value `n` is another one. */
   const withOther = (n: number, other: Uint8Array) => blockOf(values.with(n, other))
 
-  it("is whole when every value is, however many there are", () => {
+  it("has no damaged value if all of its values are intact", () => {
     expect(firstDamaged(blockOf([]))).toBe(-1)
     for (let count = 1; count <= values.length; count++) {
       expect(firstDamaged(blockOf(values.slice(0, count)))).toBe(-1)
@@ -82,7 +82,7 @@ describe("a block of values", () => {
     expect(firstDamaged(block)).toBe(-1)
   })
 
-  it("tells which value has any bit flipped", () => {
+  it("names the value that has a flipped bit", () => {
     for (const [n, value] of values.entries()) {
       for (let bit = 0; bit < value.length * 8; bit++) {
         const flipped = Uint8Array.from(value)
@@ -92,7 +92,7 @@ describe("a block of values", () => {
     }
   })
 
-  it("tells which value was cut short, or is of another format", () => {
+  it("names the value that was truncated or has another format", () => {
     for (const [n, value] of values.entries()) {
       for (let length = 0; length < value.length; length++) {
         expect(firstDamaged(withOther(n, value.subarray(0, length)))).toBe(n)
@@ -104,7 +104,7 @@ describe("a block of values", () => {
     }
   })
 
-  it("tells the first of several that are damaged", () => {
+  it("names the first of several damaged values", () => {
     const damaged = encodeValue("body").subarray(1)
     expect(firstDamaged(blockOf([values[0]!, damaged, values[1]!, damaged]))).toBe(1)
   })

@@ -14,7 +14,7 @@ export const storageContract = (
 
   describe(`${name}: records`, () => {
     it.effect(
-      "an empty storage holds nothing",
+      "an empty storage has no records",
       withStore((store) =>
         Effect.gen(function* () {
           expect(store.lastSequence).toBe(0)
@@ -25,7 +25,7 @@ export const storageContract = (
     )
 
     it.effect(
-      "appended records are read back in order, from any sequence on",
+      "a read returns appended records in order, from any sequence on",
       withStore((store) =>
         Effect.gen(function* () {
           const last = yield* appendAll(store, [1, 3, 1, 10, 2])
@@ -35,7 +35,7 @@ export const storageContract = (
     )
 
     it.effect(
-      "a body may be empty and may hold any byte",
+      "a body may be empty and may have any byte",
       withStore((store) =>
         Effect.gen(function* () {
           const bodies = [new Uint8Array(0), Uint8Array.from({ length: 256 }, (_, byte) => byte)]
@@ -47,7 +47,7 @@ export const storageContract = (
     )
 
     it.effect(
-      "a batch that leaves a gap or repeats a record is refused, and harms nothing",
+      "a batch that leaves a gap or repeats a record is refused, and changes nothing",
       withStore((store) =>
         Effect.gen(function* () {
           yield* appendAll(store, [2])
@@ -62,7 +62,7 @@ export const storageContract = (
     )
 
     it.effect(
-      "the memory of a batch belongs to the caller again once the append has ended",
+      "the caller may change the memory of a batch after the append has ended",
       withStore((store) =>
         Effect.gen(function* () {
           const batch = numbered(1, 2)
@@ -74,7 +74,7 @@ export const storageContract = (
     )
 
     it.effect(
-      "a reader sees what was durable when it began, while appends go on",
+      "a reader sees the records that were durable when it began, while appends continue",
       withStore((store) =>
         Effect.gen(function* () {
           const padding = "x".repeat(50_000)
@@ -96,7 +96,7 @@ export const storageContract = (
     )
 
     it.effect(
-      "an append goes through although its caller was interrupted",
+      "an append completes although its caller was interrupted",
       withStore((store) =>
         Effect.gen(function* () {
           const caller = yield* Effect.forkChild(store.append(numbered(1, 1)), {
@@ -109,7 +109,7 @@ export const storageContract = (
       ),
     )
 
-    it.effect("what was appended is there after a restart, and numbering goes on", () =>
+    it.effect("appended records exist after a restart, and numbering continues", () =>
       Effect.gen(function* () {
         const place = yield* makePlace
         for (let round = 0; round < 3; round++) {
@@ -126,7 +126,7 @@ export const storageContract = (
     )
 
     it.effect(
-      "pruning keeps every record from the given one on",
+      "pruning keeps all records from the given sequence on",
       withStore((store) =>
         Effect.gen(function* () {
           const last = yield* appendAll(

@@ -42,7 +42,7 @@ export const entriesContract = (
     const key = compositeKey
 
     it.effect(
-      "a value is read by its key, in its table only",
+      "a value is found by its key, only in its table",
       withStore((store) =>
         Effect.gen(function* () {
           yield* store.writeEntries([put("users", key("a"), "ada"), put("meta", key("b"), "bob")])
@@ -55,7 +55,7 @@ export const entriesContract = (
     )
 
     it.effect(
-      "of several entries with one key the last one counts",
+      "of several entries with the same key, the last one counts",
       withStore((store) =>
         Effect.gen(function* () {
           yield* store.writeEntries([
@@ -74,7 +74,7 @@ export const entriesContract = (
     )
 
     it.effect(
-      "a value read is the reader's to keep",
+      "a reader may keep a value",
       withStore((store) =>
         Effect.gen(function* () {
           const long = "x".repeat(20_000)
@@ -96,7 +96,7 @@ export const entriesContract = (
     )
 
     it.effect(
-      "values may be empty, and large",
+      "values may be empty or large",
       withStore((store) =>
         Effect.gen(function* () {
           const large = "x".repeat(3_000_000)
@@ -108,7 +108,7 @@ export const entriesContract = (
     )
 
     it.effect(
-      "a range is read in byte order, both ways, with its bounds and its limit",
+      "a range is read in byte order, forwards and backwards, within its bounds and its limit",
       withStore((store) =>
         Effect.gen(function* () {
           const count = 2_500
@@ -142,7 +142,7 @@ export const entriesContract = (
     )
 
     it.effect(
-      "a range is read in blocks as it is read in entries, also where a value fills one",
+      "a read in blocks returns the same entries, also if one value fills a block",
       withStore((store) =>
         Effect.gen(function* () {
           const count = 2_500
@@ -170,7 +170,7 @@ export const entriesContract = (
     )
 
     it.effect(
-      "two who read a table in blocks do not disturb each other, nor who writes it",
+      "two readers of blocks of one table do not disturb each other or a writer",
       withStore((store) =>
         Effect.gen(function* () {
           const range = { table: "users", ...rangeOf(key("env")) } as const
@@ -206,7 +206,7 @@ export const entriesContract = (
     )
 
     it.effect(
-      "one key too long, or empty, and none of the entries is written",
+      "a key that is too long or empty fails the write, and no entry is written",
       withStore((store) =>
         Effect.gen(function* () {
           for (const size of [0, keyBytesMax + 1]) {
@@ -225,7 +225,7 @@ export const entriesContract = (
       ),
     )
 
-    it.effect("entries are there after a restart", () =>
+    it.effect("entries exist after a restart", () =>
       Effect.gen(function* () {
         const place = yield* makePlace
         yield* Effect.scoped(

@@ -36,7 +36,7 @@ const mostOf = (durationMs: number) =>
   })
 
 describe("An endpoint", () => {
-  it.live("that answers at once has a few more attempts waiting for its connections", () =>
+  it.live("that answers quickly has a few attempts that wait for its connections", () =>
     Effect.gen(function* () {
       const most = limits.webhookConcurrencyMax + limits.webhookAheadMax
       expect(yield* mostOf(limits.webhookQuickMs)).toBe(most)
@@ -50,7 +50,7 @@ describe("An endpoint", () => {
   )
 
   it.live(
-    "that fails gives back the attempts that wait for its connections: they were not tried",
+    "that fails returns the attempts that wait for its connections: they were not tried",
     () =>
       Effect.gen(function* () {
         interface Flight {
@@ -111,7 +111,7 @@ describe("An endpoint", () => {
       }),
   )
 
-  it.live("never has more connections than attempts allowed at once", () =>
+  it.live("never has more connections than allowed concurrent attempts", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       const started = yield* startInMemory()

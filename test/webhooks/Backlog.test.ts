@@ -10,7 +10,7 @@ const url = "http://receiver.test/"
 const readyMax = 256
 
 describe("A backlog", () => {
-  it.live("is read from the store in pieces: nothing is lost, and nothing succeeds twice", () => {
+  it.live("is read from the store in pieces: no delivery is lost, and none succeeds twice", () => {
     const clock = new RunningClock("2026-11-03T12:00:00Z")
     return Effect.gen(function* () {
       const count = 6 * readyMax

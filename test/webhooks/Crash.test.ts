@@ -1,7 +1,7 @@
 /**
- * The process is killed between each two steps of a delivery: at each write to the journal and to the store, before
- * and after it is on disk, with attempts under way. The next process continues, and in the end every message of
- * the journal has arrived, and nothing else.
+ * The process is killed between each two steps of a delivery: at each write to the journal and to
+ * the store, before and after it is on disk, with attempts under way. The next process continues,
+ * and in the end every message of the journal has arrived, and nothing else.
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
@@ -24,7 +24,10 @@ const hooks = () => [
   webhook("http://failing.test/", ["reward.granted", "user.*"]),
 ]
 
-/** One life of the data: a process that dies as `dying` says, and one that continues. Returns whether the first died. */
+/**
+ * One life of the data: a process that dies as `dying` says, and one that continues. Returns
+ * whether the first died.
+ */
 const lives = Effect.fnUntraced(function* (dying: Dying, clock: RunningClock) {
   const state = new MemoryStorage.MemoryState()
   const store = new DeliveryStore(MemoryStorage.make({ state }))
@@ -192,7 +195,7 @@ const copyOf = (state: MemoryStorage.MemoryState): MemoryStorage.MemoryState => 
 }
 
 describe("A process that is killed while an older message is under way", () => {
-  it.live("sends that one again, and none that was answered since", () =>
+  it.live("sends that message again, and none that was answered since", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const store = new DeliveryStore(MemoryStorage.make({ state }))

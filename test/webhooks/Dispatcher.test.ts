@@ -28,7 +28,7 @@ const change = (
 ) => ({ kind: "updateWebhook", webhookId, change: of }) as const
 
 describe("A webhook", () => {
-  it.live("gets the kinds that it asks for, signed, once", () =>
+  it.live("gets each message of the kinds that it asks for once, and signed", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       const started = yield* startInMemory()
@@ -56,7 +56,7 @@ describe("A webhook", () => {
     }),
   )
 
-  it.live("gets messages of its own environment, and none from before it was created", () =>
+  it.live("gets only messages of its own environment from after its creation", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       const started = yield* startInMemory()
@@ -73,7 +73,7 @@ describe("A webhook", () => {
     }),
   )
 
-  it.live("gets a user's messages in order, though many are under way at once", () =>
+  it.live("gets the messages about a user in order while many attempts are under way", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       let atOnce = 0
@@ -149,7 +149,7 @@ describe("A webhook", () => {
     }),
   )
 
-  it.live("that is changed gets messages by its new definition", () =>
+  it.live("that was changed gets messages according to its new definition", () =>
     Effect.gen(function* () {
       const [one, other] = yield* Effect.all([receiving, receiving])
       const started = yield* startInMemory()
@@ -176,7 +176,7 @@ describe("A webhook", () => {
     }),
   )
 
-  it.live("that is deleted gets nothing more, and leaves no row in the store", () =>
+  it.live("that was deleted gets no more messages, and leaves no row in the store", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       const state = new MemoryState()
@@ -239,7 +239,7 @@ describe("A webhook", () => {
     }),
   )
 
-  it.live("gets messages about rules and events, too", () =>
+  it.live("gets messages about rules and events", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       const started = yield* startInMemory()

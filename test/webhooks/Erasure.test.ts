@@ -46,7 +46,7 @@ const echoing = (status: () => number) =>
   })
 
 describe("An erased user", () => {
-  it.live("leaves nothing when an attempt about them ends after all else was erased", () =>
+  it.live("leaves nothing if an attempt about the user ends after everything else was erased", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const ends: Array<() => void> = []
@@ -86,7 +86,7 @@ describe("An erased user", () => {
     }),
   )
 
-  it.live("gets no redelivery of an older message, though one was asked for just before", () =>
+  it.live("causes no redelivery of an older message that was requested just before", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const receiver = yield* receiving
@@ -122,7 +122,7 @@ describe("An erased user", () => {
     }),
   )
 
-  it.live("is in no table of webhooks, whatever the status of the messages", () =>
+  it.live("is in no table of webhooks, for any status of the messages", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const started = yield* startInMemory(state, {
@@ -175,7 +175,7 @@ describe("An erased user", () => {
     }),
   )
 
-  it.live("appears in no further message, wherever the outbox is", () =>
+  it.live("appears in no later message, wherever the outbox is", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const receiver = yield* receiving
@@ -183,7 +183,8 @@ describe("An erased user", () => {
       const first = yield* startInMemory(state)
       yield* first.engine.askProject(sandbox, made)
       yield* first.close()
-      // Without deliveries: more messages than the outbox takes at once lie between an event and the end.
+      // Without deliveries: more messages than the outbox takes at once lie between an event and
+      // the end.
       const engine = yield* startEngine(MemoryStorage.make({ state }))
       yield* engine.engine.askUser(sandbox, event(id, "TAP", { metadata: { me: id } }))
       const others = Array.from({ length: limits.outboxTakeRecordsMax }, () => reward("other", 1))
@@ -200,7 +201,7 @@ describe("An erased user", () => {
   )
 
   it.live(
-    "appears in no further message, though a new user takes the id within the same millisecond",
+    "appears in no later message if a new user takes the id within the same millisecond",
     () =>
       Effect.gen(function* () {
         const state = new MemoryStorage.MemoryState()

@@ -18,7 +18,10 @@ const hour = 3_600_000
 const retentionMs = 24 * hour
 const onBroken = () => expect.unreachable()
 
-/** Loads a delivery whose first attempt failed, `ageMs` after its record, and answers its status and the reason for it. */
+/**
+ * Loads a delivery whose first attempt failed, `ageMs` after its record, and answers its status and
+ * the reason for it.
+ */
 const loaded = Effect.fnUntraced(function* (
   ageMs: number,
   isErased: DispatcherOptions["isErased"] = () => Effect.succeed(false),
@@ -96,7 +99,7 @@ describe("A due delivery that is loaded from the store", () => {
     }),
   )
 
-  it.live("is dropped when its user is erased, though no job has reached it yet", () =>
+  it.live("is dropped if its user is erased, also before a job has reached it", () =>
     Effect.gen(function* () {
       expect(yield* loaded(0, () => Effect.succeed(true))).toEqual(["dropped", "erased"])
     }),

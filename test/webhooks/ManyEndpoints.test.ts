@@ -1,6 +1,6 @@
 /**
- * As many endpoints as an environment may have, of which every tenth never answers. `npm run bench -- endpoints` has
- * ten times as many.
+ * As many endpoints as an environment may have, of which every tenth never answers. `npm run bench
+ * -- endpoints` has ten times as many.
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -13,7 +13,7 @@ const rounds = 3
 const hangs = (url: string) => url.endsWith("7/")
 
 describe("Endpoints that hang", () => {
-  it.live("delay no message to the others, hold little memory, and delay no caller", () =>
+  it.live("delay no message to other endpoints, use little memory, and delay no caller", () =>
     Effect.gen(function* () {
       const urls = Array.from(
         { length: limits.webhooksMax },

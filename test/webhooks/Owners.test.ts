@@ -1,6 +1,7 @@
 /**
- * Two owners of a partition in turn, each with a data directory of its own. The second one takes over while the first is
- * sending: receivers get every message, in order, with the same id, and twice only what the first had under way.
+ * Two owners of a partition in turn, each with a data directory of its own. The second one takes
+ * over while the first is sending: receivers get every message, in order, with the same id, and
+ * twice only what the first had under way.
  */
 import { rm } from "node:fs/promises"
 import path from "node:path"
@@ -30,7 +31,7 @@ const expected = ({ engine }: Started) =>
     ),
   )
 
-it.live("receivers see one owner after the other, and their deliveries stay", () =>
+it.live("receivers see one owner after another, and their deliveries stay", () =>
   Effect.gen(function* () {
     const server = yield* postgres
     const url = yield* Effect.promise(() => server.schema("owners"))
@@ -84,7 +85,8 @@ it.live("receivers see one owner after the other, and their deliveries stay", ()
     expect(new Set(received)).toEqual(new Set(ids))
     const firsts = received.filter((id, at) => received.indexOf(id) === at)
     expect(firsts).toEqual(ids)
-    // A message about a user waits for the one before: each owner sends in order, the second from the first unwritten on.
+    // A message about a user waits for the one before: each owner sends in order, the second from
+    // the first unwritten on.
     const again = received.filter((id, at) => received.indexOf(id) !== at)
     expect(again).toEqual(ids.filter((id) => again.includes(id)))
     const numbers = again.map((id) => ids.indexOf(id))
@@ -105,7 +107,7 @@ it.live("receivers see one owner after the other, and their deliveries stay", ()
   }),
 )
 
-it.live("a backlog comes into the cluster, goes to another owner, and out again", () =>
+it.live("a backlog moves into a cluster, to another owner, and out of the cluster", () =>
   Effect.gen(function* () {
     const server = yield* postgres
     const url = yield* Effect.promise(() => server.schema("backlog"))
@@ -144,7 +146,8 @@ it.live("a backlog comes into the cluster, goes to another owner, and out again"
           return found
         }),
       )
-    // The end of the server without a cluster may have left records whose messages were not stored yet.
+    // The end of the server without a cluster may have left records whose messages were not stored
+    // yet.
     const allPending = (started: Started) =>
       until(pendingOf(started), (pending) => pending === count)
     expect(yield* owning(one, allPending)).toBe(count)

@@ -51,7 +51,7 @@ const attempted = (running: Running, id: string, attempts: number) =>
   first(running, id, (delivery) => delivery.attempts === attempts)
 
 describe("A replaced secret", () => {
-  it.live("signs beside the new one until its grace period ends, and not after", () =>
+  it.live("signs together with the new secret until its grace period ends, and not after", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       const running = yield* starting()
@@ -84,7 +84,7 @@ describe("A replaced secret", () => {
 })
 
 describe("A message that is refused", () => {
-  it.live("is sent ten times over three days, at growing pauses, and has failed then", () =>
+  it.live("is sent ten times over three days with increasing pauses, and then has failed", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       receiver.answer = answer(500)
@@ -205,7 +205,7 @@ describe("An endpoint that only fails", () => {
       }),
   )
 
-  it.live("recovers what failed, and nothing from before it was created", () =>
+  it.live("recovers failed messages, and none from before its creation", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       receiver.answer = answer(500)
@@ -293,8 +293,8 @@ describe("A clock that is set", () => {
   )
 })
 
-describe("A server whose clock is behind that of the one before", () => {
-  it.live("sends what was pending first, in the order of the journal", () =>
+describe("A server whose clock is behind the clock of the previous server", () => {
+  it.live("first sends pending messages in the order of the journal", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const at = (time: string) => Effect.provideService(Clock.Clock, new RunningClock(time))

@@ -24,7 +24,7 @@ const sending = Effect.fnUntraced(function* (
 })
 
 describe("Two dispatchers of a process", () => {
-  it.live("have the attempts of one, and one that ends gives back what it has", () =>
+  it.live("share the bound on attempts, and a dispatcher that ends returns its share", () =>
     Effect.gen(function* () {
       const ends: Array<() => void> = []
       const makeSender = (): MessageSender => ({

@@ -30,7 +30,7 @@ const making = Effect.sync(() => {
 const url = "http://receiver.test/"
 const other = "http://other.test/"
 
-describe("At an orderly shutdown", () => {
+describe("At a clean shutdown", () => {
   it.live("attempts under way may finish, and no new one begins", () =>
     Effect.gen(function* () {
       const { begin, receivers } = yield* making

@@ -33,58 +33,60 @@ const failing = (state: MemoryStorage.MemoryState) => {
   return { held, storage: { ...storage, writeEntries } }
 }
 
-it.live("no attempt begins while too many outcomes wait; then all arrive, each once", () =>
-  Effect.gen(function* () {
-    const count = limits.webhookUnwrittenMax + 500
-    const state = new MemoryStorage.MemoryState()
-    const made = webhook(url, ["reward.granted"])
-    const silent = new VirtualReceivers(() => undefined)
-    const first = yield* startInMemory(state, {
-      makeSender: silent.senders(),
-      shutdownGraceMs: 0,
-    })
-    yield* first.engine.askProject(sandbox, made)
-    for (let sent = 0; sent < count; sent += 500) {
-      const rewards = Array.from({ length: 500 }, (_, index) => reward(`u${sent + index}`, 1))
-      yield* first.engine.askUsers(sandbox, rewards)
-    }
-    const pending = Effect.map(
-      first.deliveries.stats(sandbox, made.webhook.id),
-      (stats) => stats?.stored.pending,
-    )
-    yield* until(pending, (found) => found === count)
-    yield* first.close()
+it.live(
+  "no attempt begins while too many outcomes are unwritten; later all messages arrive once",
+  () =>
+    Effect.gen(function* () {
+      const count = limits.webhookUnwrittenMax + 500
+      const state = new MemoryStorage.MemoryState()
+      const made = webhook(url, ["reward.granted"])
+      const silent = new VirtualReceivers(() => undefined)
+      const first = yield* startInMemory(state, {
+        makeSender: silent.senders(),
+        shutdownGraceMs: 0,
+      })
+      yield* first.engine.askProject(sandbox, made)
+      for (let sent = 0; sent < count; sent += 500) {
+        const rewards = Array.from({ length: 500 }, (_, index) => reward(`u${sent + index}`, 1))
+        yield* first.engine.askUsers(sandbox, rewards)
+      }
+      const pending = Effect.map(
+        first.deliveries.stats(sandbox, made.webhook.id),
+        (stats) => stats?.stored.pending,
+      )
+      yield* until(pending, (found) => found === count)
+      yield* first.close()
 
-    const { held, storage } = failing(state)
-    const receivers = new VirtualReceivers()
-    const second = yield* startOn(storage, { makeSender: receivers.senders() })
-    held.failure = new Unavailable({
-      operation: "write",
-      reason: "database_away",
-      detail: "PostgreSQL is away",
-    })
-    const { webhookConcurrencyMax, webhookAheadMax, webhookUnwrittenMax } = limits
-    yield* until(
-      Effect.sync(() => receivers.of(url).length),
-      (sent) => sent >= webhookUnwrittenMax,
-    )
-    for (let turn = 0; turn < 500; turn++) yield* yieldToEventLoop
-    const most = webhookUnwrittenMax + webhookConcurrencyMax + webhookAheadMax
-    expect(receivers.of(url).length).toBeLessThanOrEqual(most)
-    held.failure = undefined
-    const succeeded = Effect.map(
-      second.deliveries.stats(sandbox, made.webhook.id),
-      (stats) => stats?.stored.succeeded,
-    )
-    yield* until(succeeded, (found) => found === count)
-    expect(new Set(receivers.of(url).map(({ id }) => id)).size).toBe(count)
-    expect(receivers.of(url)).toHaveLength(count)
-    yield* second.close()
-  }),
+      const { held, storage } = failing(state)
+      const receivers = new VirtualReceivers()
+      const second = yield* startOn(storage, { makeSender: receivers.senders() })
+      held.failure = new Unavailable({
+        operation: "write",
+        reason: "database_away",
+        detail: "PostgreSQL is away",
+      })
+      const { webhookConcurrencyMax, webhookAheadMax, webhookUnwrittenMax } = limits
+      yield* until(
+        Effect.sync(() => receivers.of(url).length),
+        (sent) => sent >= webhookUnwrittenMax,
+      )
+      for (let turn = 0; turn < 500; turn++) yield* yieldToEventLoop
+      const most = webhookUnwrittenMax + webhookConcurrencyMax + webhookAheadMax
+      expect(receivers.of(url).length).toBeLessThanOrEqual(most)
+      held.failure = undefined
+      const succeeded = Effect.map(
+        second.deliveries.stats(sandbox, made.webhook.id),
+        (stats) => stats?.stored.succeeded,
+      )
+      yield* until(succeeded, (found) => found === count)
+      expect(new Set(receivers.of(url).map(({ id }) => id)).size).toBe(count)
+      expect(receivers.of(url)).toHaveLength(count)
+      yield* second.close()
+    }),
 )
 
 // The clock of this test stands still: an end that waits does not come.
-it.effect("a dispatcher that was replaced ends at once, without the outcomes", () =>
+it.effect("a fenced dispatcher ends at once, without writing outcomes", () =>
   Effect.gen(function* () {
     const state = new MemoryStorage.MemoryState()
     const { held, storage } = failing(state)

@@ -11,7 +11,7 @@ const parse = (url: string, { allow = [] as Array<string>, production = false } 
 }
 
 describe("a webhook's URL", () => {
-  it("is kept in its normal form, without the fragment", () => {
+  it("is normalised, without the fragment", () => {
     expect(parse("HTTPS://Example.COM:443/a/./b?q=1#x")).toEqual({
       url: "https://example.com/a/b?q=1",
     })
@@ -19,7 +19,7 @@ describe("a webhook's URL", () => {
     expect(parse("https://münchen.example/")).toEqual({ url: "https://xn--mnchen-3ya.example/" })
   })
 
-  it("leads to a public address, however it is spelled", () => {
+  it("is refused for an address that is not public, in any spelling", () => {
     const inside = [
       "http://127.0.0.1/",
       "http://127.1/",
@@ -45,11 +45,11 @@ describe("a webhook's URL", () => {
     }
   })
 
-  it("is refused with the setting that would allow it", () => {
+  it("is refused with the name of the setting that allows it", () => {
     expect(notReachable).toContain("LAUREL_WEBHOOK_ALLOW_CIDR")
   })
 
-  it("may lead inside where the operator allows it", () => {
+  it("may have a private address if the operator allows it", () => {
     const allow = ["127.0.0.0/8", "10.0.0.0/8"]
     for (const url of ["http://127.0.0.1:9000/", "http://localhost:9000/", "http://10.1.1.1/"]) {
       expect(parse(url, { allow })).toEqual({ url })
@@ -73,7 +73,7 @@ describe("a webhook's URL", () => {
     expect(parse("https://example.com/", { production: true })).toHaveProperty("url")
   })
 
-  it("has no credentials, and is not too long when normalised", () => {
+  it("is refused with credentials, or if it is too long when normalised", () => {
     const withName = { faults: ["must not contain a user name or password"] }
     expect(parse("https://user@example.com/")).toEqual(withName)
     expect(parse("https://:secret@example.com/")).toEqual(withName)

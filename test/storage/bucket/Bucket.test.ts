@@ -34,7 +34,7 @@ const failureOf = async (effect: Effect.Effect<unknown, BucketError>): Promise<B
 }
 
 describe("A bucket", () => {
-  it("gives back what was put, byte for byte, and lists only what begins so", async () => {
+  it("returns the bytes that were put, and lists only keys with the given start", async () => {
     const bucket = await open()
     const large = randomBytes(limits.bucketPieceBytes)
     await Effect.runPromise(bucket.put("pieces/large", large))
@@ -57,7 +57,7 @@ describe("A bucket", () => {
     expect((await failureOf(bucket.get("other"))).kind).toBe("missing")
   })
 
-  it("lists more keys than one reply has, while each third request fails", async () => {
+  it("lists more keys than fit in one reply while each third request fails", async () => {
     const bucket = await open({ prefix: "many/" })
     const keys = Array.from({ length: 1_001 }, (_, n) => `k/${String(n).padStart(5, "0")}`)
     await mkdir(path.join(s3.folder, "many/k"), { recursive: true })
@@ -68,7 +68,7 @@ describe("A bucket", () => {
     expect(listed.map(({ key }) => key)).toEqual(keys)
   })
 
-  it("repeats what fails and may pass: errors, cut connections, truncated replies", async () => {
+  it("repeats requests after temporary failures: errors, cut connections, truncated replies", async () => {
     const bucket = await open()
     await Effect.runPromise(bucket.put("a", Buffer.from("content")))
     const faults: ReadonlyArray<S3["fault"]> = [
@@ -95,7 +95,7 @@ describe("A bucket", () => {
     }
   })
 
-  it("gives up after so many tries, and says which server it was", async () => {
+  it("gives up after the configured tries, and names the server", async () => {
     const bucket = await open()
     s3.fault = (_, response) => refuse(response, 503, "SlowDown", "Please reduce your rate.")
     const error = await failureOf(bucket.get("a"))
@@ -106,7 +106,7 @@ describe("A bucket", () => {
     ])
   })
 
-  it("refuses an object beyond its bound", async () => {
+  it("refuses an object above the size limit", async () => {
     const bucket = await open()
     s3.fault = (_, response) => {
       response.writeHead(200, { "content-length": limits.bucketObjectBytesMax + 1 })
@@ -117,7 +117,7 @@ describe("A bucket", () => {
     expect(s3.requests).toHaveLength(1)
   })
 
-  it("gives up a server that takes requests and never answers, or stops within a reply", async () => {
+  it("gives up if the server never answers or stops within a reply", async () => {
     let retries = 0
     const onRetry = () => retries++
     const bucket = await open({}, { requestMs: 50, tries: 2, onRetry })
@@ -144,7 +144,7 @@ describe("A bucket", () => {
     }
   })
 
-  it("does not believe a server that is none of S3, or lists without an end", async () => {
+  it("refuses a server that is not S3 or whose listing never ends", async () => {
     const bucket = await open()
     const answers = {
       "a page for people": (response: ServerResponse) => {
@@ -177,7 +177,7 @@ describe("A bucket", () => {
     }
   })
 
-  it("repeats no secret and no flood of a server in its errors", async () => {
+  it("includes no secret and no long text of a server in its errors", async () => {
     const change = { secretAccessKey: "SECRET/of+the/key", sessionToken: "TOKEN=of=the=session" }
     const bucket = await open(change)
     s3.fault = (request, response) => {
@@ -205,7 +205,7 @@ describe("A bucket", () => {
     expect(String(await Effect.runPromise(bucket.get("a")))).toBe(text)
   })
 
-  it("names the setting that is wrong, and does not try again", async () => {
+  it("names the wrong setting, and does not try again", async () => {
     const list = async (change: Partial<S3["place"]>) => {
       const bucket = await open(change)
       s3.requests.length = 0
@@ -230,7 +230,7 @@ describe("A bucket", () => {
     }
   })
 
-  it("tells TLS from a server that does not answer", async () => {
+  it("distinguishes a TLS error from a server that does not answer", async () => {
     const bucket = await open({ endpoint: s3.place.endpoint.replace("http:", "https:") })
     const error = await failureOf(bucket.list(""))
     expect([error.kind, error.detail]).toEqual(["refused", expect.stringMatching(/TLS/)])

@@ -25,7 +25,7 @@ const wrapped = ({ files: others = files, manifest: other = text }): Buffer =>
   encodeIndex({ files: others, text: other })
 
 describe("The object that lists an archive in a bucket", () => {
-  it("has the form of version 1", () => {
+  it("has format 1", () => {
     const bytes = encodeIndex({ files, text })
     expect(JSON.parse(String(bytes))).toEqual({
       sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
@@ -34,7 +34,7 @@ describe("The object that lists an archive in a bucket", () => {
     expect(Result.getOrThrow(decodeIndex(bytes))).toEqual({ files, manifest, text })
   })
 
-  it("is refused where it is changed, or names files that are none of an archive", () => {
+  it("is refused if it was changed or names files that no archive has", () => {
     const faultOf = (bytes: Buffer) => Result.getOrThrow(Result.flip(decodeIndex(bytes)))
     for (const changed of [
       "",
@@ -55,7 +55,7 @@ describe("The object that lists an archive in a bucket", () => {
     expect(faultOf(wrapped({ manifest: "{}" }))).toMatch(/./)
   })
 
-  it("has a key from which id, time and reason can be read", () => {
+  it("has a key with id, time and reason", () => {
     const id = "2026-11-21T12-00-00.000Z-7"
     expect(parseArchiveKey(`archives/${id}.request.json`)).toEqual({
       id,

@@ -5,28 +5,30 @@ import { Effect } from "effect"
 import { bytesUnder, roomAt } from "../../../src/cli/process/DataUse.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
-it.live("a folder takes what its files do, however deep, and links lead nowhere", () =>
-  Effect.gen(function* () {
-    const folder = yield* temporaryFolder
-    const deep = path.join(folder, "measured/a/b")
-    yield* Effect.promise(() => mkdir(deep, { recursive: true }))
-    const measured = bytesUnder(path.join(folder, "measured"))
-    expect(yield* measured).toBe(0)
-    const mebibyte = Buffer.alloc(2 ** 20, 1)
-    yield* Effect.promise(async () => {
-      await writeFile(path.join(deep, "one"), mebibyte)
-      await writeFile(path.join(folder, "measured/two"), mebibyte)
-      await writeFile(path.join(folder, "outside"), mebibyte)
-      await symlink("../outside", path.join(folder, "measured/link"))
-      await symlink("..", path.join(folder, "measured/circle"))
-    })
-    const bytes = yield* measured
-    expect(bytes).toBeGreaterThanOrEqual(2 * 2 ** 20)
-    expect(bytes).toBeLessThan(2.5 * 2 ** 20)
-  }),
+it.live(
+  "the use of a folder is the sum of its files at any depth, and links are not followed",
+  () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const deep = path.join(folder, "measured/a/b")
+      yield* Effect.promise(() => mkdir(deep, { recursive: true }))
+      const measured = bytesUnder(path.join(folder, "measured"))
+      expect(yield* measured).toBe(0)
+      const mebibyte = Buffer.alloc(2 ** 20, 1)
+      yield* Effect.promise(async () => {
+        await writeFile(path.join(deep, "one"), mebibyte)
+        await writeFile(path.join(folder, "measured/two"), mebibyte)
+        await writeFile(path.join(folder, "outside"), mebibyte)
+        await symlink("../outside", path.join(folder, "measured/link"))
+        await symlink("..", path.join(folder, "measured/circle"))
+      })
+      const bytes = yield* measured
+      expect(bytes).toBeGreaterThanOrEqual(2 * 2 ** 20)
+      expect(bytes).toBeLessThan(2.5 * 2 ** 20)
+    }),
 )
 
-it.live("a folder that does not exist takes nothing; what is no folder has no size", () =>
+it.live("a missing folder uses nothing; a file has no use as a folder", () =>
   Effect.gen(function* () {
     const folder = yield* temporaryFolder
     expect(yield* bytesUnder(path.join(folder, "missing"))).toBe(0)

@@ -12,7 +12,7 @@ const isFolder = (where: string) => Effect.promise(async () => (await stat(where
 const failureToMake = (where: string) => Effect.flip(nodeDisk.makeFolder(where))
 
 describe("making a folder", () => {
-  it.live("makes those above it too, and does nothing when it is there", () =>
+  it.live("makes its parents too, and does nothing if it exists", () =>
     Effect.gen(function* () {
       const folder = path.join(yield* temporaryFolder, "a", "b", "c")
       yield* nodeDisk.makeFolder(folder)
@@ -23,7 +23,7 @@ describe("making a folder", () => {
     }),
   )
 
-  it.live("goes through a link to a folder", () =>
+  it.live("follows a link to a folder", () =>
     Effect.gen(function* () {
       const [target, place] = [yield* temporaryFolder, yield* temporaryFolder]
       const link = path.join(place, "link")
@@ -34,7 +34,7 @@ describe("making a folder", () => {
     }),
   )
 
-  it.live("fails where something else has its name, or that of one above it", () =>
+  it.live("fails if a file has the name of the folder or of a parent", () =>
     Effect.gen(function* () {
       const place = yield* temporaryFolder
       const [file, link] = [path.join(place, "file"), path.join(place, "link")]
@@ -58,7 +58,9 @@ describe("making a folder", () => {
 })
 
 describe("a file", () => {
-  /** Lets each call of the system read or write at most `bytes`; answers how many calls there were. */
+  /**
+   * Lets each call of the system read or write at most `bytes`; answers how many calls there were.
+   */
   const limitCalls = Effect.fnUntraced(function* (bytes: number) {
     const { read, writev } = fs
     const reads = vi
@@ -84,7 +86,7 @@ describe("a file", () => {
     return { reads, writes }
   })
 
-  it.live("is written and read whole where the system takes and gives a few bytes a call", () =>
+  it.live("is written and read completely if each system call handles only a few bytes", () =>
     Effect.gen(function* () {
       const where = path.join(yield* temporaryFolder, "file")
       const { reads, writes } = yield* limitCalls(3)
@@ -105,7 +107,7 @@ describe("a file", () => {
     }),
   )
 
-  it.live("opened durable syncs each write: on Linux in the same call", () =>
+  it.live("opened as durable syncs each write: on Linux in the same call", () =>
     Effect.gen(function* () {
       const where = path.join(yield* temporaryFolder, "file")
       const opens = vi.spyOn(fs, "open")

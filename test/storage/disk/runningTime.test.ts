@@ -31,7 +31,7 @@ const waiting = (clock: Clock.Clock, ms: number) =>
   )
 
 describe("A timeout of running time", () => {
-  it.effect("ends at its time, and not a millisecond before", () =>
+  it.effect("ends at its time, and not a millisecond earlier", () =>
     Effect.gen(function* () {
       const { stopped } = yield* stoppable
       const fiber = yield* waiting(stopped, 2.5 * step)
@@ -42,7 +42,7 @@ describe("A timeout of running time", () => {
     }),
   )
 
-  it.effect("does not count a step in which the process stood still", () =>
+  it.effect("does not count a step in which the process was suspended", () =>
     Effect.gen(function* () {
       const { standStill, stopped } = yield* stoppable
       const fiber = yield* waiting(stopped, 3 * step)
@@ -65,7 +65,7 @@ describe("A timeout of running time", () => {
     }),
   )
 
-  it.effect("answers what came while the process stood still", () =>
+  it.effect("returns a result that arrived while the process was suspended", () =>
     Effect.gen(function* () {
       const { standStill, stopped } = yield* stoppable
       const answer = yield* Effect.forkChild(Effect.as(Effect.sleep(1.5 * step), "answered"), {

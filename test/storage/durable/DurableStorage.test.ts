@@ -23,7 +23,7 @@ storageContract(
 )
 
 describe("a journal of many pieces", () => {
-  it.live("is proved and read whole, wherever the pieces that are read cut its batches", () =>
+  it.live("is verified and read completely wherever the pieces cut its batches", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryFolder
       const padding = "x".repeat(30_000)
@@ -59,7 +59,7 @@ const otherProcess = (directory: string) =>
   )
 
 describe("the lock of a data directory", () => {
-  it.live("keeps a second storage of the same process out, until the first is closed", () =>
+  it.live("excludes a second storage of the same process until the first is closed", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryFolder
       const open = DurableStorage.make({ directory })
@@ -77,7 +77,7 @@ describe("the lock of a data directory", () => {
     }),
   )
 
-  it.live("keeps a second process out, and goes with a process that is killed", () =>
+  it.live("excludes a second process, and ends with a killed process", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryFolder
       const child = yield* otherProcess(directory)
@@ -93,7 +93,7 @@ describe("the lock of a data directory", () => {
 })
 
 describe("The thread that writes LMDB", () => {
-  it.live("starts with the first record, before anything is to be written", () =>
+  it.live("starts with the first record, before the first write of entries", () =>
     Effect.gen(function* () {
       const start = vi.spyOn(WriteThread.prototype, "start")
       yield* Effect.addFinalizer(() => Effect.sync(() => start.mockRestore()))

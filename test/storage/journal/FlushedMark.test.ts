@@ -54,7 +54,7 @@ const scanned = (disk: SimulatedDisk) =>
 
 describe("A journal whose last batch", () => {
   for (const [name, spoil] of Object.entries(ways)) {
-    it.effect(`${name} is damaged where the batch was acknowledged for certain`, () =>
+    it.effect(`${name} is damaged if the batch was certainly acknowledged`, () =>
       Effect.gen(function* () {
         const disk = yield* spoilt(3, spoil)
         const before = disk.files(folder)
@@ -67,7 +67,7 @@ describe("A journal whose last batch", () => {
       }),
     )
 
-    it.effect(`${name} is cut where that is not known`, () =>
+    it.effect(`${name} is truncated if its acknowledgement is not known`, () =>
       Effect.gen(function* () {
         const disk = yield* spoilt(2, spoil)
         expect((yield* scanned(disk))?.kind).toBe(name === "is gone" ? undefined : "interrupted")
@@ -81,7 +81,7 @@ describe("A journal whose last batch", () => {
 })
 
 describe("The mark of the flushed end", () => {
-  it.effect("is none in a folder without it, or where both of its slots are damaged", () =>
+  it.effect("is 0 in a folder without the file, or if both of its slots are damaged", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       yield* disk.makeFolder(folder)
@@ -98,7 +98,7 @@ describe("The mark of the flushed end", () => {
     }),
   )
 
-  it.effect("is the last or the one before, whenever the power goes", () =>
+  it.effect("is the last mark or the one before it after a power cut at any time", () =>
     Effect.gen(function* () {
       const marks = [1, 2, 3, 2 ** 40, 2 ** 40 + 1]
       for (let call = 1; call <= 30; call++) {

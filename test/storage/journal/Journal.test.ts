@@ -12,7 +12,7 @@ const segmentsOn = (disk: SimulatedDisk) =>
   [...disk.files(folder).keys()].filter((name) => /^\d/.test(name)).sort()
 
 describe("segments", () => {
-  it.effect("follow one another, and every record is found again in any of them", () =>
+  it.effect("are consecutive, and a read finds every record in each of them", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const counts = Array.from({ length: 60 }, (_, index) => 1 + (index % 5))
@@ -28,7 +28,7 @@ describe("segments", () => {
     }),
   )
 
-  it.effect("cost one write and one flush per append while one is being filled", () =>
+  it.effect("cost one write and one flush per append while a segment is filled", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const journal = yield* journalOn(disk, 1 << 20)
@@ -40,7 +40,7 @@ describe("segments", () => {
     }),
   )
 
-  it.effect("tell how long the disk took for each batch that was flushed, and for no other", () =>
+  it.effect("report how long the disk took for each flushed batch, and for no other", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const flushes: Array<number> = []
@@ -60,7 +60,7 @@ describe("segments", () => {
     }),
   )
 
-  it.effect("take a batch that just fits, and none that is larger", () =>
+  it.effect("accept a batch that just fits, and refuse a larger one", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const journal = yield* journalOn(disk)
@@ -73,7 +73,7 @@ describe("segments", () => {
     }),
   )
 
-  it.effect("end when they hold a record that is old enough, and then go in their time", () =>
+  it.effect("take no more batches after a record that is old enough, and are removed later", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const journal = yield* journalOn(disk, 1 << 20)
@@ -94,7 +94,7 @@ describe("segments", () => {
     }),
   )
 
-  it.effect("ask for the space of a batch and of the zeros behind it, and no more", () =>
+  it.effect("need free space for a batch and the zeros after it, and no more", () =>
     Effect.gen(function* () {
       const step = limits.journalAllocationBytes
       const [least, head] = [1_000, numbered(1, 1)]
@@ -113,7 +113,7 @@ describe("segments", () => {
     }),
   )
 
-  it.effect("go on beyond their end while there is no space for the next", () =>
+  it.effect("take batches beyond their end while there is no space for the next segment", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const journal = yield* journalOn(disk, 1 << 20)
@@ -134,28 +134,30 @@ describe("segments", () => {
     }),
   )
 
-  it.effect("go when all their records are below the pruned sequence, the newest never", () =>
-    Effect.gen(function* () {
-      const disk = new SimulatedDisk()
-      const journal = yield* journalOn(disk)
-      const last = yield* appendBatches(journal, Array(30).fill(1), "x".repeat(700))
-      const names = segmentsOn(disk)
-      const third = Number(names[2]!.slice(0, 20))
-      yield* journal.prune(third - 1)
-      expect(segmentsOn(disk)).toEqual(names.slice(1))
-      yield* journal.prune(third)
-      expect(segmentsOn(disk)).toEqual(names.slice(2))
-      yield* journal.prune(last + 1)
-      expect(segmentsOn(disk)).toEqual(names.slice(-1))
-      const reopened = yield* journalOn(disk.afterKill())
-      expect(reopened.lastSequence).toBe(last)
-      yield* expectRecords(reopened, last, last, "x".repeat(700))
-      const gone = yield* Effect.flip(recordsFrom(reopened, 1))
-      expect(String(gone.cause)).toContain("1 is gone")
-    }),
+  it.effect(
+    "are removed when all their records are below the pruned sequence, but never the newest",
+    () =>
+      Effect.gen(function* () {
+        const disk = new SimulatedDisk()
+        const journal = yield* journalOn(disk)
+        const last = yield* appendBatches(journal, Array(30).fill(1), "x".repeat(700))
+        const names = segmentsOn(disk)
+        const third = Number(names[2]!.slice(0, 20))
+        yield* journal.prune(third - 1)
+        expect(segmentsOn(disk)).toEqual(names.slice(1))
+        yield* journal.prune(third)
+        expect(segmentsOn(disk)).toEqual(names.slice(2))
+        yield* journal.prune(last + 1)
+        expect(segmentsOn(disk)).toEqual(names.slice(-1))
+        const reopened = yield* journalOn(disk.afterKill())
+        expect(reopened.lastSequence).toBe(last)
+        yield* expectRecords(reopened, last, last, "x".repeat(700))
+        const gone = yield* Effect.flip(recordsFrom(reopened, 1))
+        expect(String(gone.cause)).toContain("1 is gone")
+      }),
   )
 
-  it.effect("are not given up before their successor holds a durable record", () =>
+  it.effect("are not closed before the next segment has a durable record", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const journal = yield* journalOn(disk)
@@ -171,7 +173,7 @@ describe("segments", () => {
 })
 
 describe("a full disk", () => {
-  it.effect("refuses a batch, and takes the same one once there is space", () =>
+  it.effect("refuses a batch, and accepts the same batch when there is space", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const journal = yield* journalOn(disk)
@@ -199,7 +201,7 @@ describe("a full disk", () => {
   )
 
   it.effect(
-    "leaves no file open when a start cannot prepare the next segment, and no part of one",
+    "leaves no open file and no partial file when a start cannot prepare the next segment",
     () =>
       Effect.gen(function* () {
         const disk = new SimulatedDisk()
@@ -217,7 +219,7 @@ describe("a full disk", () => {
       }),
   )
 
-  it.effect("is noticed while some room is left for the operator", () =>
+  it.effect("is noticed while the reserve for the operator is free", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       disk.capacityBytes = 100_000
@@ -237,7 +239,7 @@ describe("a full disk", () => {
   )
 
   it.effect(
-    "found by the flush is no different: the same batch goes through once there is some",
+    "that the flush finds is handled the same: the same batch succeeds when there is space",
     () =>
       Effect.gen(function* () {
         const disk = new SimulatedDisk()
@@ -257,7 +259,7 @@ describe("a full disk", () => {
 })
 
 describe("an unknown outcome", () => {
-  it.effect("of a flush breaks the journal for ever, and nothing is flushed again", () =>
+  it.effect("of a flush breaks the journal forever, and nothing is flushed again", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const journal = yield* journalOn(disk)

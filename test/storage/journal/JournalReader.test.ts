@@ -12,7 +12,9 @@ import { SimulatedDisk } from "../../simulation/SimulatedDisk.ts"
 import { folder } from "../journalOn.ts"
 import { numbered } from "../records.ts"
 
-/** Reads a segment of these batches, each with its checksum, whose last record is `lastSequence`. */
+/**
+ * Reads a segment of these batches, each with its checksum, whose last record is `lastSequence`.
+ */
 const readBatches = Effect.fnUntraced(function* (
   batches: ReadonlyArray<JournalBatch>,
   lastSequence: number,
@@ -45,7 +47,7 @@ describe("A reader of the journal", () => {
     }),
   )
 
-  it.effect("fails at a batch whose frames do not add up, though its checksum is right", () =>
+  it.effect("fails at a batch with a right checksum whose frames do not add up", () =>
     Effect.gen(function* () {
       const odd = { ...numbered(3, 1), count: 2 }
       const { positions, read } = yield* readBatches([numbered(1, 2), odd], 4)
@@ -54,7 +56,7 @@ describe("A reader of the journal", () => {
     }),
   )
 
-  it.effect("fails at a batch that leaves a gap, though it is whole", () =>
+  it.effect("fails at a whole batch that leaves a gap", () =>
     Effect.gen(function* () {
       const { positions, read } = yield* readBatches([numbered(1, 2), numbered(4, 1)], 4)
       const { message } = yield* Effect.flip(read)
@@ -62,7 +64,7 @@ describe("A reader of the journal", () => {
     }),
   )
 
-  it.effect("fails where the batches end before the last record that was appended", () =>
+  it.effect("fails if the batches end before the last appended record", () =>
     Effect.gen(function* () {
       const { end, read } = yield* readBatches([numbered(1, 2)], 3)
       const { message } = yield* Effect.flip(read)

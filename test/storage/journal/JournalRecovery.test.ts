@@ -7,7 +7,7 @@ import { removeOldCuts } from "../../../src/storage/journal/JournalRecovery.ts"
 import { SimulatedDisk } from "../../simulation/SimulatedDisk.ts"
 import { appendBatches, folder, journalOn } from "../journalOn.ts"
 
-it.effect("Bytes that were cut off go a week later, and nothing else", () =>
+it.effect("A start removes truncated bytes after a week, and no other file", () =>
   Effect.gen(function* () {
     yield* TestClock.adjust(Date.parse("2026-11-20T10:00:00.123Z"))
     const disk = new SimulatedDisk()

@@ -44,7 +44,7 @@ const total = 44
 
 describe("A scan of a journal", () => {
   for (const ending of ["killed", "closed"] as const) {
-    it.effect(`reads all of one that was ${ending}, and changes nothing`, () =>
+    it.effect(`reads all batches of a journal that was ${ending}, and changes nothing`, () =>
       Effect.gen(function* () {
         const disk = yield* written(counts, ending)
         const before = disk.files(folder)
@@ -57,7 +57,7 @@ describe("A scan of a journal", () => {
   }
 
   it.effect(
-    "begins with the segment that has the first record, and ends with the batch of the last",
+    "begins with the segment of the first requested record, and ends with the batch of the last",
     () =>
       Effect.gen(function* () {
         const disk = yield* written(counts, "closed")
@@ -79,7 +79,7 @@ describe("A scan of a journal", () => {
       }),
   )
 
-  it.effect("finds nothing where there is nothing", () =>
+  it.effect("finds nothing in an empty or missing folder", () =>
     Effect.gen(function* () {
       const { end } = yield* scan(new SimulatedDisk())
       expect(end).toMatchObject({ firstSequence: undefined, lastSequence: 0, fault: undefined })
@@ -116,7 +116,7 @@ describe("A scan of a journal", () => {
     )
   }
 
-  it.effect("tells a segment of a newer Laurel from damage", () =>
+  it.effect("distinguishes a segment of a newer Laurel from damage", () =>
     Effect.gen(function* () {
       const files = (yield* written([1], "killed")).files(folder)
       const header = files.get(segmentName(1))!.subarray(0, segmentHeaderBytes)
@@ -151,32 +151,34 @@ describe("A copy by the writer of segments", () => {
       return { end, position: yield* writer!.end }
     })
 
-  it.effect("has the same batches, and is a journal that was closed in order and goes on", () =>
-    Effect.gen(function* () {
-      const disk = yield* written(counts, "killed")
-      for (const [from, segmentBytes] of [
-        [1, undefined],
-        [30, undefined],
-        [30, 500],
-      ] as const) {
-        const { end, position } = yield* copy(disk, from, segmentBytes)
-        expect(position).toEqual({ lastSequence: total, checksum: end.checksum })
-        const files = new Map([...disk.files("/copy")].map(([name, bytes]) => [name, bytes]))
-        const copied = SimulatedDisk.holding(folder, files)
-        yield* Effect.scoped(
-          Effect.gen(function* () {
-            const journal = yield* journalOn(copied)
-            expect(journal.position).toEqual(position)
-            yield* appendBatches(journal, [2])
-            yield* expectRecords(journal, end.firstSequence!, total + 2)
-          }),
-        )
-        for (const name of files.keys()) yield* disk.remove(`/copy/${name}`)
-      }
-    }),
+  it.effect(
+    "has the same batches, and can be opened and appended to like a cleanly closed journal",
+    () =>
+      Effect.gen(function* () {
+        const disk = yield* written(counts, "killed")
+        for (const [from, segmentBytes] of [
+          [1, undefined],
+          [30, undefined],
+          [30, 500],
+        ] as const) {
+          const { end, position } = yield* copy(disk, from, segmentBytes)
+          expect(position).toEqual({ lastSequence: total, checksum: end.checksum })
+          const files = new Map([...disk.files("/copy")].map(([name, bytes]) => [name, bytes]))
+          const copied = SimulatedDisk.holding(folder, files)
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const journal = yield* journalOn(copied)
+              expect(journal.position).toEqual(position)
+              yield* appendBatches(journal, [2])
+              yield* expectRecords(journal, end.firstSequence!, total + 2)
+            }),
+          )
+          for (const name of files.keys()) yield* disk.remove(`/copy/${name}`)
+        }
+      }),
   )
 
-  it.effect("is durable when it has ended, and its last byte can not be lost unseen", () =>
+  it.effect("is durable after its end, and the loss of its last byte is found", () =>
     Effect.gen(function* () {
       const disk = yield* written([2, 2], "closed")
       yield* copy(disk, 1)

@@ -14,7 +14,7 @@ import { numbered } from "../records.ts"
 
 describe("A reader of a segment", () => {
   it.effect(
-    "finds the batches after one that is longer than a piece, and reads each byte once",
+    "finds the batches after a batch that is longer than a piece, and reads each byte once",
     () =>
       Effect.gen(function* () {
         const disk = new SimulatedDisk()

@@ -24,8 +24,8 @@ const contentOf = (disk: SimulatedDisk) =>
     return { batches, end, texts }
   })
 
-describe("A journal that is written again", () => {
-  it.effect("is the same, though it is many writes and segments long", () =>
+describe("A copy of a journal", () => {
+  it.effect("has the same batches when it has many writes and segments", () =>
     Effect.gen(function* () {
       const source = new SimulatedDisk()
       const padding = "p".repeat(100_000)

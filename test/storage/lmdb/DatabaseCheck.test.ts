@@ -29,7 +29,10 @@ const rename = (folder: string) =>
     await writeFile(dataFile(folder), bytes)
   })
 
-/** A database that was closed in order, in which a key has changed then; larger by a value of `bytes`. */
+/**
+ * A database that was closed in order, in which a key has changed then; larger by a value of
+ * `bytes`.
+ */
 const renamed = Effect.fnUntraced(function* (bytes: number) {
   const folder = yield* written([put("users", 1, bytes), put("users", 5), put("users", 8)])
   yield* rename(folder)
@@ -44,23 +47,25 @@ const faultOf = (folder: string, uncleanShutdown = false) =>
 const otherEntries = "is damaged: table users has other entries than those that were written"
 
 describe("The check of a database before it is opened", () => {
-  it.live("reads all of a small one", () =>
+  it.live("reads all entries of a small database", () =>
     Effect.gen(function* () {
       expect(yield* faultOf(yield* renamed(10))).toContain(otherEntries)
     }),
   )
 
-  it.live("reads all of a large one only where its last end was not orderly, and says so", () =>
-    Effect.gen(function* () {
-      const folder = yield* renamed(limits.databaseCheckedBytesMax)
-      expect((yield* check(folder)).isWhole).toBe(false)
-      expect(yield* faultOf(folder, true)).toContain(otherEntries)
-      yield* Effect.promise(() => rm(path.join(folder, "closed")))
-      expect(yield* faultOf(folder)).toContain(otherEntries)
-    }),
+  it.live(
+    "reads all entries of a large database only after an unclean shutdown, and logs that",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* renamed(limits.databaseCheckedBytesMax)
+        expect((yield* check(folder)).isWhole).toBe(false)
+        expect(yield* faultOf(folder, true)).toContain(otherEntries)
+        yield* Effect.promise(() => rm(path.join(folder, "closed")))
+        expect(yield* faultOf(folder)).toContain(otherEntries)
+      }),
   )
 
-  it.live("reads all of a large one whose file is shorter than it should be", () =>
+  it.live("reads all entries of a large database if its file is too short", () =>
     Effect.gen(function* () {
       const folder = yield* written([put("users", 1, limits.databaseCheckedBytesMax)])
       const { length } = yield* Effect.promise(async () => {
@@ -92,7 +97,7 @@ describe("The check of a database before it is opened", () => {
     }),
   )
 
-  it.live("does not take a database that has lost its sums for one that never had any", () =>
+  it.live("finds damage in a database that lost its sums", () =>
     Effect.gen(function* () {
       for (const mark of ["closed", "in-use"]) {
         const folder = yield* written([put("users", 1)])
@@ -109,7 +114,7 @@ describe("The check of a database before it is opened", () => {
     }),
   )
 
-  it.live("finds a database that is older than its orderly end", () =>
+  it.live("finds damage in a database that is older than its clean shutdown", () =>
     Effect.gen(function* () {
       const folder = yield* written([put("users", 1)])
       const older = yield* temporaryFolder
@@ -122,7 +127,7 @@ describe("The check of a database before it is opened", () => {
     }),
   )
 
-  it.live("tells a file that can not be read as one that can not be opened", () =>
+  it.live("reports a file that cannot be read as an error of the opening", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* Effect.promise(() => symlink(dataFile(folder), dataFile(folder)))
@@ -130,7 +135,7 @@ describe("The check of a database before it is opened", () => {
     }),
   )
 
-  it.live("says how far it is, up to the last entry", () =>
+  it.live("reports its progress up to the last entry", () =>
     Effect.gen(function* () {
       const folder = yield* written(entries(2_500, 10, "x"))
       const seen: Array<string> = []
@@ -140,8 +145,8 @@ describe("The check of a database before it is opened", () => {
   )
 })
 
-describe("The marks of an end", () => {
-  it.live("tell an open database from one that was closed", () =>
+describe("The marks beside a database", () => {
+  it.live("distinguish an open database from a closed one", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const names = Effect.promise(async () => (await readdir(folder)).sort())
@@ -158,7 +163,7 @@ describe("The marks of an end", () => {
   )
 })
 
-describe("A scan beside the process that writes", () => {
+describe("A scan while another process writes", () => {
   it.live("finds the sums of the transaction that it reads", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
@@ -184,7 +189,7 @@ describe("A scan beside the process that writes", () => {
   )
 })
 
-describe("The process of the scans", () => {
+describe("A scan process", () => {
   const children = async (): Promise<ReadonlyArray<string>> => {
     const tasks = await readdir("/proc/self/task")
     const lists = await Promise.all(
@@ -212,7 +217,7 @@ describe("The process of the scans", () => {
     }),
   )
 
-  it.live("is another one after damage", () =>
+  it.live("is not reused after damage", () =>
     Effect.gen(function* () {
       expect(yield* faultOf(yield* renamed(10))).toContain(otherEntries)
       expect((yield* check(yield* written([put("users", 1)]))).isWhole).toBe(true)

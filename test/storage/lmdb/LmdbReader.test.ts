@@ -8,7 +8,7 @@ import { text } from "../records.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
 describe("LmdbReader", () => {
-  it.live("reads what was written, in order, and nothing of tables that were never used", () =>
+  it.live("reads written entries in order, and nothing from unused tables", () =>
     Effect.gen(function* () {
       const folder = yield* written(entries(2_500, 10, "x"), [
         { table: "meta", key: compositeKey("m"), value: Buffer.from("mark") },
@@ -25,7 +25,7 @@ describe("LmdbReader", () => {
     }),
   )
 
-  it.live("fails where there is no environment, and makes none", () =>
+  it.live("fails if there is no environment, and creates none", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       expect(() => new LmdbReader(folder)).toThrow()

@@ -19,7 +19,7 @@ const put = (n: number, value: string) => ({
 })
 
 describe("LmdbStore", () => {
-  it.live("writes everything that many callers ask for at once", () =>
+  it.live("writes all entries of many concurrent callers", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* Effect.scoped(
@@ -44,7 +44,7 @@ describe("LmdbStore", () => {
     }),
   )
 
-  it.live("outgrows its map under load, while readers see all that was written", () =>
+  it.live("outgrows its map under load while readers see all written entries", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const mapBytes = 1024 * 1024
@@ -85,7 +85,7 @@ describe("LmdbStore", () => {
     }),
   )
 
-  it.live("lets the event loop turn between the chunks of a range", () =>
+  it.live("lets the event loop run between the chunks of a range", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const store = yield* openLmdbStore({ folder, freeSpaceBytesMin: 0 })
@@ -112,7 +112,7 @@ describe("LmdbStore", () => {
     }),
   )
 
-  it.live("has all of a slice or none after a kill, and every slice that was answered", () =>
+  it.live("has all entries of a slice or none after a kill, and every acknowledged slice", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       for (let round = 1; round <= 3; round++) {
@@ -154,7 +154,7 @@ describe("LmdbStore", () => {
     }),
   )
 
-  it.live("refuses to write below the reserve, and writes nothing then", () =>
+  it.live("refuses a write that would use the reserve, and writes nothing", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const store = yield* openLmdbStore({ folder, freeSpaceBytesMin: Number.MAX_SAFE_INTEGER })
@@ -172,7 +172,7 @@ describe("LmdbStore", () => {
     }),
   )
 
-  it.effect("tells a folder that can not be opened", () =>
+  it.effect("names a folder that cannot be opened", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(
         Effect.scoped(openLmdbStore({ folder: "/dev/null/live", freeSpaceBytesMin: 0 })),

@@ -34,7 +34,7 @@ const holderOf = (folder: string) =>
   )
 
 describe("The lock between commits and openings of a database", () => {
-  it.live("holds up an opening by another process, and goes on when its holder was killed", () =>
+  it.live("delays an opening by another process, and is released when its holder is killed", () =>
     Effect.gen(function* () {
       const [folder, other] = [yield* temporaryFolder, yield* temporaryFolder]
       for (const each of [folder, other]) {
@@ -45,7 +45,8 @@ describe("The lock between commits and openings of a database", () => {
       const opening = yield* Effect.forkChild(
         runScan({ folder, whole: true }, () => Deferred.doneUnsafe(begun, Effect.void)),
       )
-      // The scan says so before it opens the database, and would be done before another one that starts now.
+      // The scan says so before it opens the database, and would be done before another one that
+      // starts now.
       yield* Deferred.await(begun)
       expect(yield* runScan({ folder: other, whole: true })).toMatchObject({ entries: 1 })
       expect(opening.pollUnsafe()).toBeUndefined()
@@ -55,7 +56,7 @@ describe("The lock between commits and openings of a database", () => {
     }),
   )
 
-  it.live("holds up a commit while another process opens the database", () =>
+  it.live("delays a commit while another process opens the database", () =>
     Effect.gen(function* () {
       const [folder, other] = [yield* temporaryFolder, yield* temporaryFolder]
       yield* withStore(folder, (store) =>
@@ -75,7 +76,7 @@ describe("The lock between commits and openings of a database", () => {
     }),
   )
 
-  it.live("is free again after a run that threw", () =>
+  it.live("is released after `run` has thrown", () =>
     Effect.gen(function* () {
       const lock = OpeningLock.open(yield* temporaryFolder)
       const failing = () => {
@@ -87,7 +88,7 @@ describe("The lock between commits and openings of a database", () => {
     }),
   )
 
-  it.live("reports that its mutex was destroyed, and is whole again at the next opening", () =>
+  it.live("reports that its mutex was destroyed, and works again after the next opening", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const before = OpeningLock.open(folder)
@@ -103,7 +104,7 @@ describe("The lock between commits and openings of a database", () => {
     }),
   )
 
-  it.live("is created again where a full disk had cut its file", () =>
+  it.live("is created again if a full disk has cut its file", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* withStore(folder, (store) => store.writeEntries([entry(1)]))
@@ -121,7 +122,7 @@ const transactionAt = 8
 describe("A transaction", () => {
   for (const behind of [1, 2, 3]) {
     it.live(
-      `is refused, and undoes none, where an opening without the lock has set LMDB back by ${behind}`,
+      `fails and undoes nothing if an opening without the lock has set LMDB back by ${behind}`,
       () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder

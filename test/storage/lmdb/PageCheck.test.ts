@@ -104,7 +104,7 @@ const faultOf = (file: string, change: (bytes: Buffer, places: Places) => void, 
 }
 
 describe("The check of pages", () => {
-  it.live("passes a whole database, and reads it in part", () =>
+  it.live("accepts an intact database, and reads only the tables if asked to", () =>
     Effect.gen(function* () {
       const file = yield* grown()
       expect(faultOf(file, () => {})).toBe(undefined)
@@ -123,7 +123,7 @@ describe("The check of pages", () => {
     }),
   )
 
-  it.live("finds a page that is in use and in the free list", () =>
+  it.live("finds a page that is in a tree and in the free list", () =>
     Effect.gen(function* () {
       const fault = faultOf(yield* grown(), (bytes, { leaf, pages }) => {
         bytes.writeBigUInt64LE(1n, pages - 8)
@@ -133,7 +133,7 @@ describe("The check of pages", () => {
     }),
   )
 
-  it.live("finds a page in use behind the last one", () =>
+  it.live("finds a used page after the last page", () =>
     Effect.gen(function* () {
       const fault = faultOf(yield* grown(), (bytes, { branch, meta }) =>
         bytes.writeBigUInt64LE(BigInt(branch / pageBytes - 1), meta + 144),
@@ -142,7 +142,7 @@ describe("The check of pages", () => {
     }),
   )
 
-  it.live("finds a missing end of the file", () =>
+  it.live("finds that the end of the file is missing", () =>
     Effect.gen(function* () {
       const file = yield* grown()
       const { leaf } = placesIn(readFileSync(file))
@@ -151,7 +151,7 @@ describe("The check of pages", () => {
     }),
   )
 
-  it.live("accepts as many pages as the address space holds, or twice those of the file", () =>
+  it.live("accepts as many pages as fit in the address space, or twice the pages of the file", () =>
     Effect.gen(function* () {
       const first = limits.mapBytes / pageBytes
       for (const [fileBytes, most] of [

@@ -21,7 +21,7 @@ const slice = (...numbers: ReadonlyArray<number>) =>
 
 describe("The thread that writes LMDB", () => {
   it.live(
-    "writes what the event loop reads at once, also after it was idle, and is gone after `close`",
+    "writes entries that the event loop reads at once, also after an idle time, and ends with `close`",
     () =>
       Effect.gen(function* () {
         const folder = yield* temporaryFolder
@@ -53,7 +53,7 @@ describe("The thread that writes LMDB", () => {
       }),
   )
 
-  it.live("starts no thread where nothing is written", () =>
+  it.live("does not start if nothing is written", () =>
     Effect.promise(async () => {
       let started = 0
       const thread = new WriteThread({ folder: "/none", mapBytes: undefined, sums: {} }, () => {
@@ -65,7 +65,7 @@ describe("The thread that writes LMDB", () => {
     }),
   )
 
-  it.live("starts one thread, with `start` or with the first write", () =>
+  it.live("starts once, with `start` or with the first write", () =>
     Effect.promise(async () => {
       for (const early of [true, false]) {
         let started = 0
@@ -88,38 +88,36 @@ describe("The thread that writes LMDB", () => {
     }),
   )
 
-  it.live(
-    "ends after a while without a write, and starts again with the sums of the last one",
-    () =>
-      Effect.promise(async () => {
-        const given: Array<Sums> = []
-        const ended: Array<Promise<unknown>> = []
-        const answer = `const { parentPort: port, workerData } = require("node:worker_threads")
+  it.live("ends after an idle time, and starts again with the sums of the last write", () =>
+    Effect.promise(async () => {
+      const given: Array<Sums> = []
+      const ended: Array<Promise<unknown>> = []
+      const answer = `const { parentPort: port, workerData } = require("node:worker_threads")
         let { count } = workerData.sums.users
         const write = () => port.postMessage({ sums: { users: { count: ++count, sum: 0 } } })
         port.on("message", (order) => order === "close" ? port.close() : write())`
-        const thread = new WriteThread(
-          { folder: "/none", mapBytes: undefined, sums: { users: { count: 0, sum: 0 } } },
-          (workerData) => {
-            given.push(workerData.sums)
-            const worker = new Worker(answer, { eval: true, workerData })
-            ended.push(new Promise((resolve) => worker.once("exit", resolve)))
-            return worker
-          },
-          1,
-        )
-        for (let round = 1; round <= 5; round++) {
-          expect(await thread.write(slice(1))).toEqual({
-            sums: { users: { count: round, sum: 0 } },
-          })
-          // Every second write may come while the thread ends.
-          if (round % 2 === 0) await ended.at(-1)
-        }
-        expect(given.length).toBeGreaterThanOrEqual(3)
-        expect(given[0]).toEqual({ users: { count: 0, sum: 0 } })
-        await thread.close()
-        await Promise.all(ended)
-      }),
+      const thread = new WriteThread(
+        { folder: "/none", mapBytes: undefined, sums: { users: { count: 0, sum: 0 } } },
+        (workerData) => {
+          given.push(workerData.sums)
+          const worker = new Worker(answer, { eval: true, workerData })
+          ended.push(new Promise((resolve) => worker.once("exit", resolve)))
+          return worker
+        },
+        1,
+      )
+      for (let round = 1; round <= 5; round++) {
+        expect(await thread.write(slice(1))).toEqual({
+          sums: { users: { count: round, sum: 0 } },
+        })
+        // Every second write may come while the thread ends.
+        if (round % 2 === 0) await ended.at(-1)
+      }
+      expect(given.length).toBeGreaterThanOrEqual(3)
+      expect(given[0]).toEqual({ users: { count: 0, sum: 0 } })
+      await thread.close()
+      await Promise.all(ended)
+    }),
   )
 
   for (const [name, code] of [

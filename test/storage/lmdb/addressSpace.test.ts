@@ -6,14 +6,14 @@ const mebibyte = 1_048_576
 const { mapBytes, mapBytesMin, threadsMapBytes } = limits
 
 describe("The address space of a database", () => {
-  it("is the usual one where the process has no limit, or enough for two", () => {
+  it("is the usual size if the process has no limit or enough for two databases", () => {
     for (const free of [Number.POSITIVE_INFINITY, threadsMapBytes + 2 * mapBytes]) {
       expect(mapBytesOf(0, free)).toBe(mapBytes)
     }
     expect(mapBytesOf(0, threadsMapBytes + 2 * mapBytes - 1)).toBe(mapBytes - mebibyte)
   })
 
-  it("is half of what the threads leave, down to the least that a database needs", () => {
+  it("is half of the bytes that the threads leave, down to the minimum of a database", () => {
     expect(mapBytesOf(0, threadsMapBytes + 10 * mapBytesMin)).toBe(5 * mapBytesMin)
     const least = threadsMapBytes + 2 * mapBytesMin
     expect(mapBytesOf(0, least)).toBe(mapBytesMin)

@@ -1,6 +1,6 @@
 /**
- * Damage anywhere in the file of a database: the check before a start finds it, or every entry is as written, and stays so while
- * transactions rewrite all pages.
+ * Damage anywhere in the file of a database: the check before a start finds it, or every entry is
+ * as written, and stays so while transactions rewrite all pages.
  */
 import { spawn } from "node:child_process"
 import { cp, open, readFile, truncate } from "node:fs/promises"
@@ -34,7 +34,10 @@ const slice = (random: Random, table: Table): ReadonlyArray<Entry> =>
     return { table, key, value }
   })
 
-/** A database with branches, long values and free pages, and its file's bytes before and after the last transactions. */
+/**
+ * A database with branches, long values and free pages, and its file's bytes before and after the
+ * last transactions.
+ */
 const grown = Effect.fnUntraced(function* (random: Random) {
   const folder = yield* temporaryFolder
   const read = Effect.promise(() => readFile(dataFile(folder)))
@@ -123,7 +126,10 @@ interface Survived {
   readonly differs: ReadonlyArray<unknown>
 }
 
-/** Reads, writes and reads again databases with LMDB in a process; fewer than asked for where the process has died. */
+/**
+ * Reads, writes and reads again databases with LMDB in a process; fewer than asked for where the
+ * process has died.
+ */
 const useAll = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray<Survived>> => {
   const child = spawn(process.execPath, [path.join(import.meta.dirname, "../readAll.ts")])
   onTestFinished(() => {
@@ -139,7 +145,7 @@ const useAll = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray<Sur
 describe("Damage anywhere in a database", () => {
   for (const seed of seeds(1)) {
     it.live(
-      `is found before the start, or hides nothing; again with LAUREL_TEST_SEED=${seed}`,
+      `is found before the start, or changes no entry; again with LAUREL_TEST_SEED=${seed}`,
       () =>
         Effect.gen(function* () {
           const random = new Random(seed)

@@ -33,7 +33,10 @@ const fill = Effect.fnUntraced(function* (folder: string, pages: number) {
 
 const empty = (folder: string) => Effect.promise(() => rm(path.join(folder, "ballast")))
 
-/** Runs `attempt` with each number of free pages, in a folder of its own, and then `check` with space. */
+/**
+ * Runs `attempt` with each number of free pages, in a folder of its own, and then `check` with
+ * space.
+ */
 const withEach = Effect.fnUntraced(function* <A, E>(
   disk: string,
   begin: (folder: string) => Promise<void>,
@@ -55,7 +58,7 @@ const withEach = Effect.fnUntraced(function* <A, E>(
 })
 
 describe("LMDB on a full disk", () => {
-  it.live("refuses to begin a database, and begins it once there is space", (test) =>
+  it.live("refuses to create a database, and creates it when there is space", (test) =>
     Effect.gen(function* () {
       const disk = yield* mounted(4)
       if (disk === undefined) return test.skip("no file system can be mounted here")
@@ -95,7 +98,7 @@ describe("LMDB on a full disk", () => {
 describe("The lock of a database", () => {
   const lockBytes = 65_536
 
-  it.live("has its space before LMDB opens it, for reading too", () =>
+  it.live("has its space before LMDB opens the database, also for reading", () =>
     Effect.gen(function* () {
       const folder = yield* written(put)
       expect(yield* sizeOf(lockOf(folder))).toBe(lockBytes)
@@ -105,20 +108,18 @@ describe("The lock of a database", () => {
     }),
   )
 
-  it.live(
-    "is written again where a full disk has cut it, and left alone where LMDB has used it",
-    () =>
-      Effect.gen(function* () {
-        const folder = yield* written(put)
-        for (const [left, then] of [
-          [4_096, lockBytes],
-          [8_192, 8_192],
-        ] as const) {
-          yield* Effect.promise(() => truncate(lockOf(folder), left))
-          yield* Effect.promise(() => openReadOnly(folder).close())
-          expect(yield* sizeOf(lockOf(folder))).toBeGreaterThanOrEqual(then)
-        }
-      }),
+  it.live("is written again if a full disk has cut it, and not changed if LMDB has used it", () =>
+    Effect.gen(function* () {
+      const folder = yield* written(put)
+      for (const [left, then] of [
+        [4_096, lockBytes],
+        [8_192, 8_192],
+      ] as const) {
+        yield* Effect.promise(() => truncate(lockOf(folder), left))
+        yield* Effect.promise(() => openReadOnly(folder).close())
+        expect(yield* sizeOf(lockOf(folder))).toBeGreaterThanOrEqual(then)
+      }
+    }),
   )
 })
 

@@ -12,13 +12,16 @@ import { temporaryFolder } from "../temporaryFolder.ts"
 describe("The sums of a database", () => {
   for (const seed of seeds(1)) {
     it.live(
-      `are those of its entries, whatever was written, removed and repeated, also within one slice and by several at once; again with LAUREL_TEST_SEED=${seed}`,
+      `match its entries after any writes, removals and repetitions, also within one slice and by concurrent callers; again with LAUREL_TEST_SEED=${seed}`,
       () =>
         Effect.gen(function* () {
           const random = new Random(seed)
           const folder = yield* temporaryFolder
           let next = 0
-          /** By number, the checksums of entries that name what they replace, and the numbers of this slice. */
+          /**
+           * By number, the checksums of entries that name what they replace, and the numbers of
+           * this slice.
+           */
           const stored = new Map<number, number>()
           const used = new Set<number>()
           const entry = (): Entry => {
@@ -53,7 +56,7 @@ describe("The sums of a database", () => {
     )
   }
 
-  it.live("never count fewer than no entries: the transaction is refused", () =>
+  it.live("never count fewer than 0 entries: the transaction fails", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* withStore(folder, (store) =>
@@ -66,7 +69,7 @@ describe("The sums of a database", () => {
     }),
   )
 
-  it("tell entries apart whose keys or values differ in a bit, or have changed places", () => {
+  it("differ for entries whose keys or values differ in a bit or are swapped", () => {
     const digest = (key: Uint8Array, value: Uint8Array) => digestOf(hashKey(key), checksumOf(value))
     const keys = Array.from({ length: 40 }, (_, n) => compositeKey("environment", `user${n}`))
     const values = keys.map((_, n) => encodeValue(`value ${n}`))

@@ -18,7 +18,7 @@ const decided = (more: Partial<LocalCopy>, has: typeof remote | undefined, link?
 const empty = { lineage: undefined, lastSequence: 0, checksum: 0 }
 const words = (text: string) => expect.stringContaining(text)
 
-it("A directory begins a partition, follows it, or is of another database", () => {
+it("A directory creates a partition, follows it, or is refused as that of another database", () => {
   expect(decided(empty, undefined)).toEqual(["begin"])
   expect(decided({}, undefined)).toEqual(["refuse", words("no such partition")])
   expect(decided({}, remote, 5)).toEqual(["follow"])
@@ -27,7 +27,7 @@ it("A directory begins a partition, follows it, or is of another database", () =
   expect(decided({ isRestored: true }, remote, 5)).toEqual(["refuse", words("undo the restore")])
 })
 
-it("A copy that lacks what PostgreSQL has deleted is filled from an archive", () => {
+it("A copy that lacks records which PostgreSQL has deleted is filled from an archive", () => {
   for (const copy of [empty, { ...empty, lineage: "own" }, { lastSequence: 9 }]) {
     expect(decided(copy, pruned)).toEqual(["refill", words("begins with record 11")])
   }
@@ -38,7 +38,7 @@ it("A copy that lacks what PostgreSQL has deleted is filled from an archive", ()
   expect(decided(foreign, pruned)).toEqual(["refuse", words("Restore an archive")])
 })
 
-it("A copy that is none any more gives way: to PostgreSQL's records, or to an archive", () => {
+it("A copy that left PostgreSQL's chain is replaced by PostgreSQL's records or by an archive", () => {
   const cases = [
     [{ lineage: "other" }, 5, "a copy of another cluster"],
     [{ lastSequence: 21 }, undefined, "PostgreSQL with 20"],

@@ -16,7 +16,7 @@ const failing = (failures: number, now = 0): CircuitBreaker => {
 }
 
 describe("A circuit breaker", () => {
-  it("allows one attempt more with each success, up to a bound, and half with each failure", () => {
+  it("allows one more attempt after each success, up to a bound, and half after each failure", () => {
     const breaker = new CircuitBreaker(middle)
     expect([concurrency(breaker), breaker.standing]).toEqual([1, "unknown"])
     for (let success = 0; success < 20; success++) breaker.succeeded()
@@ -31,7 +31,7 @@ describe("A circuit breaker", () => {
     ])
   })
 
-  it("opens after so many failures in a row, and not before", () => {
+  it("opens after `webhookBreakerFailures` failures in a row, and not before", () => {
     expect(failing(limits.webhookBreakerFailures - 1).isOpen).toBe(false)
     const open = failing(limits.webhookBreakerFailures)
     expect(open.isOpen).toBe(true)
@@ -40,7 +40,7 @@ describe("A circuit breaker", () => {
     expect(concurrency(open, limits.webhookBreakerOpenMs)).toBe(1)
   })
 
-  it("stays open twice as long with each attempt that fails, up to a bound", () => {
+  it("stays open twice as long after each failed attempt, up to a bound", () => {
     const breaker = failing(limits.webhookBreakerFailures)
     const pauses: Array<number> = []
     for (let now = breaker.openUntil; pauses.length < 8; now = breaker.openUntil) {
@@ -75,7 +75,7 @@ describe("A circuit breaker", () => {
     expect(greedy.openUntil).toBe(limits.webhookBreakerPauseMsMax)
   })
 
-  it("is reset when the endpoint is changed", () => {
+  it("forgets all outcomes when the endpoint changes", () => {
     const breaker = failing(limits.webhookBreakerFailures)
     breaker.reset()
     expect([concurrency(breaker), breaker.standing]).toEqual([1, "unknown"])

@@ -1,4 +1,7 @@
-/** When an endpoint begins attempts: enabled, disabled by hand, given up, and beside others that hang. */
+/**
+ * When an endpoint begins attempts: enabled, disabled by hand, given up, and beside others that
+ * hang.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
@@ -115,7 +118,7 @@ describe("An endpoint", () => {
     }),
   )
 
-  it.live("that is new gets a slot though others hold half of them", () =>
+  it.live("that is new gets a slot while failing endpoints hold half of the slots", () =>
     Effect.gen(function* () {
       const receivers = new VirtualReceivers((to) => (to === url ? 204 : undefined))
       const started = yield* startInMemory(undefined, {
@@ -177,7 +180,7 @@ describe("An endpoint", () => {
     }),
   )
 
-  it.live("that may not take the slot that it was offered passes the slot on", () =>
+  it.live("that may not take an offered slot passes the slot on", () =>
     Effect.gen(function* () {
       const { answer, hasGot, of, senders, state } = heldReceivers()
       const started = yield* startInMemory(undefined, {
@@ -222,7 +225,10 @@ describe("An endpoint", () => {
   )
 })
 
-/** Receivers that answer when a test says so: how many messages each URL got, and how many wait for an answer. */
+/**
+ * Receivers that answer when a test says so: how many messages each URL got, and how many wait for
+ * an answer.
+ */
 const heldReceivers = () => {
   const got = new Map<string, number>()
   const waiting = new Map<string, Array<() => void>>()

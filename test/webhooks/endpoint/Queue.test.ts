@@ -21,7 +21,7 @@ const queueOf = (count: number, { isProven = true, ofOthers = 0 } = {}) => {
 const readyMax = limits.webhookReadyMax
 
 describe("The queue of an endpoint", () => {
-  it("keeps as many deliveries in memory as it may, and leaves the next one to the store", () => {
+  it("keeps deliveries in memory up to its limit, and leaves the next one to the store", () => {
     const full = queueOf(readyMax)
     expect([full.queue.ready.length, full.queue.room, full.queue.size]).toEqual([
       readyMax,
@@ -33,12 +33,12 @@ describe("The queue of an endpoint", () => {
     expect(over.written).toHaveLength(readyMax + 1)
   })
 
-  it("keeps few in memory until the endpoint has answered", () => {
+  it("keeps few deliveries in memory until the endpoint has answered", () => {
     const { queue } = queueOf(readyMax, { isProven: false })
     expect(queue.ready).toHaveLength(limits.webhookReadyFailingMax)
   })
 
-  it("keeps the second half of all memory for endpoints that hold little", () => {
+  it("reserves the second half of all memory for endpoints with few deliveries in memory", () => {
     const half = limits.webhookReadyTotalMax / 2
     const few = limits.webhookReadyFailingMax
     expect(queueOf(few + 1, { ofOthers: half - few }).queue.ready).toHaveLength(few)
@@ -47,14 +47,14 @@ describe("The queue of an endpoint", () => {
     expect(queueOf(1, { ofOthers: limits.webhookReadyTotalMax - 1 }).queue.ready).toHaveLength(1)
   })
 
-  it("loads when half of a piece was sent, and at most a piece", () => {
+  it("loads at most a piece, after half of a piece was sent", () => {
     const piece = limits.webhookLoadMax
     expect(queueOf(0).queue.roomToLoad).toBe(piece)
     expect(queueOf(piece / 2).queue.roomToLoad).toBe(0)
     expect(queueOf(piece / 2 - 1).queue.roomToLoad).toBe(piece / 2 + 1)
   })
 
-  it("is taken from in any order", () => {
+  it("lets deliveries be taken in any order", () => {
     const { memory, queue } = queueOf(5)
     const taken = [0, 1, 2].map((at) => queue.take(at).sequence)
     expect([taken, queue.ready.map(({ sequence }) => sequence)]).toEqual([
@@ -85,7 +85,7 @@ describe("The queue of an endpoint", () => {
       return { ...made, deliveries }
     }
 
-    it("sends those that come meanwhile after what the read finds", () => {
+    it("sends deliveries that arrive meanwhile after the deliveries that the read finds", () => {
       const { queue, deliveries } = setUp()
       const [older, newer, newest] = deliveries
       queue.offer(newer, entry)
@@ -96,7 +96,7 @@ describe("The queue of an endpoint", () => {
       expect([queue.ready, queue.behind]).toEqual([deliveries, false])
     })
 
-    it("leaves them to the store, where there is more than the read has found", () => {
+    it("leaves arriving deliveries to the store if the store has more than the read has found", () => {
       const { memory, queue, deliveries, written } = setUp()
       const [older, newer] = deliveries
       queue.offer(newer, entry)
@@ -109,7 +109,7 @@ describe("The queue of an endpoint", () => {
       expect([queue.has(newer), queue.behind]).toEqual([false, true])
     })
 
-    it("drops, hastens and leaves them as the others", () => {
+    it("drops, hastens and returns arriving deliveries like the others", () => {
       const { memory, queue, deliveries } = setUp()
       const [first, second, third] = deliveries
       for (const delivery of deliveries) queue.offer(delivery, entry)
@@ -122,7 +122,7 @@ describe("The queue of an endpoint", () => {
     })
   })
 
-  it("moves a hastened delivery to the front, once, and leaves one under way alone", () => {
+  it("moves a hastened delivery to the front once, and does not change one under way", () => {
     const { queue, written } = queueOf(3)
     const [first, , third] = queue.ready
     queue.hasten(third!)

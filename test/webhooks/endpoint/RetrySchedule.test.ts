@@ -31,7 +31,7 @@ describe("The schedule", () => {
     expect(nextPause([0], 1, undefined, Math.random)).toBeUndefined()
   })
 
-  it("waits as long as the receiver asks, and no shorter than its own pause", () => {
+  it("waits as long as the receiver asks, but at least for its own pause", () => {
     const wait = (retryAfter: number) => nextPause([0, 10_000], 1, retryAfter, () => 0.5)
     expect([wait(1_000), wait(60_000)]).toEqual([10_000, 60_000])
     expect(longestPause([0, 10_000])).toBe(limits.webhookRetryAfterMsMax)

@@ -11,7 +11,7 @@ const fill = (slots: Slots, standing: Standing, first = true, of = host): number
 }
 
 describe("Slots", () => {
-  it("keep half for endpoints that do not fail, and a quarter for those that answer", () => {
+  it("reserve half for endpoints that do not fail, and a quarter for endpoints that answer", () => {
     const slots = new Slots(100)
     expect(fill(slots, "failing")).toBe(50)
     expect(fill(slots, "unknown")).toBe(25)
@@ -19,13 +19,13 @@ describe("Slots", () => {
     expect(slots.inUse).toBe(100)
   })
 
-  it("count a further attempt to the same endpoint among the half", () => {
+  it("count a second attempt to the same new endpoint as failing", () => {
     const slots = new Slots(100)
     expect(fill(slots, "proven", false)).toBe(50)
     expect(slots.take(host, "proven", true, nobody)).toBe(true)
   })
 
-  it("that become free are offered to one waiting endpoint: proven ones first, each in turn", () => {
+  it("that become free are offered to one waiting endpoint: proven endpoints first, in turn", () => {
     const slots = new Slots(4)
     for (let taken = 0; taken < 4; taken++) slots.take(host, "proven", true, nobody)
     const woken: Array<string> = []
@@ -63,7 +63,7 @@ describe("Slots", () => {
 describe("The slots of one host of an environment", () => {
   const other = "prj_b:sandbox receiver.test"
 
-  it("are a part of all, divided as all are, and leave the rest to other hosts and environments", () => {
+  it("are a part of all slots, divided in the same way, and leave the rest to other hosts and environments", () => {
     const slots = new Slots(100, 20)
     expect(fill(slots, "failing")).toBe(10)
     expect(fill(slots, "unknown")).toBe(5)
@@ -74,7 +74,7 @@ describe("The slots of one host of an environment", () => {
     expect(slots.inUse).toBe(40)
   })
 
-  it("that become free wake an endpoint of that host alone, and one that leaves is not woken", () => {
+  it("that become free wake only an endpoint of that host, and no endpoint that has left", () => {
     const slots = new Slots(100, 2)
     const woken: Array<string> = []
     for (const of of [host, host, other, other]) {
@@ -93,7 +93,7 @@ describe("The slots of one host of an environment", () => {
     expect(woken).toEqual(["other", "host"])
   })
 
-  it("are given again after all were given back", () => {
+  it("are available again after all were released", () => {
     const slots = new Slots(100, 2)
     for (let round = 0; round < 3; round++) {
       expect(fill(slots, "proven")).toBe(2)
@@ -103,7 +103,7 @@ describe("The slots of one host of an environment", () => {
     expect(slots.inUse).toBe(0)
   })
 
-  it("belong to a host name, whatever the port, in one environment", () => {
+  it("belong to a host name in one environment, for all ports", () => {
     expect(hostOf("a", "https://receiver.test/x")).toBe(hostOf("a", "http://receiver.test:8080/y"))
     expect(hostOf("a", "https://receiver.test/")).not.toBe(hostOf("b", "https://receiver.test/"))
   })

@@ -1,4 +1,6 @@
-/** Erasures beside a backlog: how often they walk through it, and that messages are sent meanwhile. */
+/**
+ * Erasures beside a backlog: how often they walk through it, and that messages are sent meanwhile.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { limits } from "../../../src/Limits.ts"
@@ -20,7 +22,7 @@ const hook = webhook("http://receiver.test/", ["reward.granted"])
 const sampleOf = (metrics: Metrics, name: string): number =>
   Number(new RegExp(`^${name} (\\S+)$`, "m").exec(metrics.text())?.[1])
 
-describe("Erasures beside a backlog", () => {
+describe("Erasures during a backlog", () => {
   it.live("share a walk, and let the backlog be sent between its pages", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
@@ -78,7 +80,8 @@ describe("Erasures beside a backlog", () => {
         yield* yieldToEventLoop
       }
       expect(most).toBeGreaterThan(1)
-      // The first erasure walks alone, those that came meanwhile together; each status has a page that is the last.
+      // The first erasure walks alone, those that came meanwhile together; each status has a page
+      // that is the last.
       const oneWalk = Math.ceil(backlog / limits.webhookJobBatch) + 2 * deliveryStatuses.length
       expect(pages()).toBeLessThanOrEqual(4 * oneWalk)
       // Messages went out while pages were still to be read.

@@ -85,7 +85,7 @@ describe("A recovery", () => {
 })
 
 describe("A webhook that is deleted", () => {
-  it.live("has each of its rows removed once", () =>
+  it.live("causes one removal of each of its rows", () =>
     Effect.gen(function* () {
       const started = yield* starting
       const { engine, receivers, removals, store, webhookId } = started

@@ -9,7 +9,7 @@ import { answer } from "../Receiver.ts"
 
 const hour = 3_600_000
 
-it.live("the age of the oldest message that is not delivered, and the states of webhooks", () =>
+it.live("metrics have the age of the oldest undelivered message, and the states of webhooks", () =>
   Effect.gen(function* () {
     const clock = new RunningClock("2026-11-03T12:00:00Z")
     const metrics = new Metrics()

@@ -49,7 +49,7 @@ const tallyOf = ({ deliveries }: Pick<Started, "deliveries">, id: string) =>
 const usersOf = ({ receivers }: { readonly receivers: VirtualReceivers }) =>
   receivers.of(url).map(({ body }) => JSON.parse(body).data.userId)
 
-describe("Deliveries that wait", () => {
+describe("Pending deliveries", () => {
   it.live("are bounded: further ones are counted as dropped, and can be recovered", () =>
     Effect.gen(function* () {
       const running = yield* starting({ pendingMax: 3, schedule: [0, hour, hour] })
@@ -76,7 +76,7 @@ describe("Deliveries that wait", () => {
     }),
   )
 
-  it.live("are bounded though none is written yet", () =>
+  it.live("are bounded also before any of them is written", () =>
     Effect.gen(function* () {
       let sent = 0
       const makeSender = (): MessageSender => ({
@@ -110,7 +110,7 @@ describe("Deliveries that wait", () => {
     }),
   )
 
-  it.live("expire after the retention time, and no others", () =>
+  it.live("expire after the retention time, and not before", () =>
     Effect.gen(function* () {
       const running = yield* starting({ schedule: [0, 7 * day], retentionMs: 6 * day })
       const { id, receivers } = running
@@ -141,7 +141,7 @@ describe("Deliveries that wait", () => {
     }),
   )
 
-  it.live("are dropped when their message was pruned from the journal", () =>
+  it.live("are dropped if their record was pruned from the journal", () =>
     Effect.gen(function* () {
       const state = new MemoryState()
       const first = yield* starting({ schedule: [0, hour] }, state)
@@ -177,7 +177,7 @@ describe("Deliveries that wait", () => {
 })
 
 describe("Records that are pruned before they are expanded", () => {
-  it.live("are logged and counted, and the next one makes a message", () =>
+  it.live("are logged and counted, and the next record makes a message", () =>
     Effect.gen(function* () {
       const state = new MemoryState()
       const first = yield* starting({}, state)
@@ -206,7 +206,7 @@ describe("Records that are pruned before they are expanded", () => {
 })
 
 describe("Deliveries that have ended", () => {
-  it.live("are kept up to a number of each status, the newest", () =>
+  it.live("are kept up to a number of each status, newest first", () =>
     Effect.gen(function* () {
       const logMax = 20
       const running = yield* starting({ logMax })
@@ -231,7 +231,7 @@ describe("Deliveries that have ended", () => {
     }),
   )
 
-  it.live("are forgotten after their time, with their attempts", () =>
+  it.live("are removed after the retention time, with their attempts", () =>
     Effect.gen(function* () {
       const state = new MemoryState()
       const running = yield* starting({ schedule: [0, 0], retentionMs: 6 * day }, state)

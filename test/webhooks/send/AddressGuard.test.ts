@@ -63,7 +63,7 @@ describe("the address guard", () => {
     expect(isPublicAddress(address)).toBe(false)
   })
 
-  it("accepts addresses only, no names and no odd spellings", () => {
+  it("accepts only addresses, no names and no unusual spellings", () => {
     for (const text of [
       "",
       "localhost",

@@ -30,7 +30,7 @@ describe("A connection", () => {
     expect(await connecting("127.0.0.1", ["127.0.0.0/8"])).toBe("to 127.0.0.1")
   })
 
-  it("is refused where an allowed address leads to another that is not", async () => {
+  it("is refused if an allowed address leads to a refused one", async () => {
     // The system connects 0.0.0.0 to itself.
     expect(await connecting("0.0.0.0", ["0.0.0.0/32"])).toMatch(
       /The connection led to 127\.0\.0\.1/,

@@ -46,7 +46,7 @@ const nameServer = async (names: Record<string, ReadonlyArray<string> | null>) =
 const noHosts = { hostsFile: "/nonexistent/hosts" }
 
 describe("A host's addresses", () => {
-  it("are all that the name server answers, resolved each time", async () => {
+  it("are all addresses that the name server returns, resolved each time", async () => {
     const { asked, server } = await nameServer({ "receiver.test": ["192.0.2.1", "192.0.2.2"] })
     const resolve = makeResolve({ servers: [server], ...noHosts })
     for (let round = 0; round < 2; round++) {
@@ -60,14 +60,14 @@ describe("A host's addresses", () => {
     ])
   })
 
-  it("are none where the name is unknown or has no address", async () => {
+  it("are none if the name is unknown or has no address", async () => {
     const { server } = await nameServer({ "empty.test": [] })
     const resolve = makeResolve({ servers: [server], ...noHosts })
     expect(await resolve("unknown.test")).toEqual([])
     expect(await resolve("empty.test")).toEqual([])
   })
 
-  it("include the hosts file's; localhost is loopback", async () => {
+  it("include those of the hosts file; localhost is loopback", async () => {
     const { asked, server } = await nameServer({})
     const folder = mkdtempSync(join(tmpdir(), "laurel-hosts-"))
     ends.push(() => rmSync(folder, { recursive: true }))

@@ -97,7 +97,7 @@ describe("An attempt", () => {
     })
   })
 
-  it("uses a connection again, and makes as many as it needs at once", async () => {
+  it("reuses a connection, and opens as many as it needs concurrently", async () => {
     const receiver = await receiving()
     const one = sending(receiver.url(), { connectionsMax: 1 })
     for (let round = 0; round < 5; round++) await send(one)
@@ -108,7 +108,7 @@ describe("An attempt", () => {
     expect(receiver.connections).toBe(1 + 4)
   })
 
-  it("is repeated when its kept-open connection was closed just before", async () => {
+  it("is repeated if its idle connection was closed just before", async () => {
     let requests = 0
     const url = await listening((socket) =>
       socket.on("data", () => {
@@ -196,7 +196,7 @@ describe("An attempt", () => {
     expect(outcome).toMatchObject({ status: null, error: "connection_reset" })
   })
 
-  it("counts a received status, though its body breaks off", async () => {
+  it("counts a received status even if the body breaks off", async () => {
     for (const [status, words] of [
       [200, "200 OK"],
       [500, "500 No"],
@@ -234,7 +234,7 @@ describe("An attempt", () => {
     expect(neverResolved).toMatchObject({ status: null, error: "timeout" })
   })
 
-  it("has its full time, though it waited for a connection before", async () => {
+  it("has its full time also after waiting for a connection", async () => {
     const timeoutMs = 1_000
     const receiver = await receiving()
     receiver.answer = (response) => {
@@ -246,7 +246,7 @@ describe("An attempt", () => {
     expect(waiting).toMatchObject({ status: 204, error: null })
   })
 
-  it("has lasted from when it was sent, however long it waited for a connection before", async () => {
+  it("measures its duration from the sending, without the wait for a connection", async () => {
     const heldMs = 200
     const receiver = await receiving()
     let answeredAt = 0
@@ -266,7 +266,7 @@ describe("An attempt", () => {
     expect(quick.durationMs).toBeLessThanOrEqual(Math.ceil(since))
   })
 
-  it("waits for a connection though its sender was closed, unless it is given up", async () => {
+  it("waits for a connection after its sender was closed, unless it is aborted", async () => {
     const receiver = await receiving()
     let answerFirst = () => {}
     receiver.answer = (response) => {
@@ -331,7 +331,7 @@ describe("An attempt", () => {
     expect(written).toBeGreaterThan(0)
   })
 
-  it("cuts a dripping body at its timeout; the status counts", async () => {
+  it("truncates a slow body at its timeout; the status counts", async () => {
     const url = await listening((socket) =>
       socket.once("data", () => {
         socket.write("HTTP/1.1 200 OK\r\n\r\n")
@@ -366,7 +366,7 @@ describe("An attempt", () => {
     expect(await sendTo(nonsense)).toMatchObject({ status: null, error: "invalid_response" })
   })
 
-  it("keeps the start of the reply as text, and no half characters", async () => {
+  it("keeps the start of the reply as text without partial characters", async () => {
     const receiver = await receiving()
     const wide = `${"x".repeat(limits.webhookReplyKeptBytesMax - 2)}🏆 and more`
     receiver.answer = answer(500, {}, wide)
@@ -381,7 +381,7 @@ describe("An attempt", () => {
     expect(await sendTo(receiver.url())).toMatchObject({ status: 500, body: "not really gzip" })
   })
 
-  it("can be given up: it reports nothing, and its connection ends", async () => {
+  it("that is aborted reports nothing, and its connection closes", async () => {
     const receiver = await receiving()
     receiver.answer = () => {}
     const outcomes: Array<Outcome> = []
@@ -440,7 +440,7 @@ describe("TLS", () => {
 })
 
 describe("The address of a connection", () => {
-  it("is refused when it is not public, however it is written", async () => {
+  it("is refused if it is not public, in any spelling", async () => {
     const receiver = await receiving()
     const { port } = receiver
     for (const host of [
@@ -490,7 +490,7 @@ describe("The address of a connection", () => {
     expect(receiver.connections).toBe(0)
   })
 
-  it("suffices where the name has others that may not be reached, which get no connection", async () => {
+  it("is used if it is allowed, while refused addresses of the same name get no connection", async () => {
     const receiver = await receiving()
     // The receiver listens at 127.0.0.1 alone.
     for (const [allow, reached] of [
@@ -528,7 +528,7 @@ describe("The address of a connection", () => {
     expect([again.error, asked]).toEqual(["address_refused", 2])
   })
 
-  it("is reached without a proxy, whatever the environment says", async () => {
+  it("is reached without a proxy, also if the environment sets one", async () => {
     const [proxy, receiver] = [await receiving(), await receiving()]
     const before = getGlobalDispatcher()
     const variables = [
@@ -551,14 +551,14 @@ describe("The address of a connection", () => {
     expect([proxy.connections, receiver.received.length]).toEqual([1, 1])
   })
 
-  it("gets the same outcome where it is unknown and where it leads inside", async () => {
+  it("gives the same outcome for an unknown name and for a private address", async () => {
     const unknown = await sendTo("http://receiver.test/", { resolve: async () => [] })
     const inside = await sendTo("http://receiver.test/", { resolve: async () => ["10.0.0.1"] })
     expect(unknown).toMatchObject({ status: null, error: "address_refused" })
     expect(inside).toMatchObject({ status: null, error: "address_refused" })
   })
 
-  it("gets an outcome of its own where name servers give no answer", async () => {
+  it("gives a different outcome if no name server answers", async () => {
     const outcome = await sendTo("http://receiver.test/", {
       resolve: () => Promise.reject(new Error("SERVFAIL")),
     })

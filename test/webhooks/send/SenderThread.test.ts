@@ -69,7 +69,7 @@ describe("The thread that sends", () => {
     expect(received!.headers["webhook-id"]).toBe("msg_1")
   })
 
-  it("signs with the keys of the moment", async () => {
+  it("signs with the current keys", async () => {
     const receiver = await receiving()
     const { thread } = starting()
     const sender = thread.sender(receiver.url())
@@ -87,7 +87,7 @@ describe("The thread that sends", () => {
     ])
   })
 
-  it("has names resolved by the main thread, and checks their addresses itself", async () => {
+  it("lets the main thread resolve names, and checks the addresses itself", async () => {
     const receiver = await receiving()
     const asked: Array<string> = []
     const { thread } = starting({
@@ -104,7 +104,7 @@ describe("The thread that sends", () => {
     expect(asked).toEqual(["receiver.test", "inside.test", "unknown.test"])
   })
 
-  it("reports nothing of an attempt given up, and cuts its connection", async () => {
+  it("reports nothing about an aborted attempt, and cuts its connection", async () => {
     const receiver = await receiving()
     const { thread } = starting()
     let outcomes = 0
@@ -133,7 +133,7 @@ describe("The thread that sends", () => {
     expect(workers).toHaveLength(2)
   })
 
-  it("is not started for an attempt given up at once, nor by an unused sender", async () => {
+  it("is not started for an attempt that is aborted at once, or by an unused sender", async () => {
     const receiver = await receiving()
     const { thread, workers } = starting()
     const sender = thread.sender(receiver.url())

@@ -22,7 +22,7 @@ const verify = (
 ) => verifyWebhook({ secret, headers: headersOf(signature), body, now: seconds * 1_000, ...more })
 
 describe("A secret", () => {
-  it("is 32 random bytes behind a prefix", () => {
+  it("is a prefix and 32 random bytes", () => {
     const secrets = Array.from({ length: 100 }, makeSecret)
     expect(new Set(secrets).size).toBe(100)
     for (const secret of secrets) {
@@ -31,7 +31,7 @@ describe("A secret", () => {
     }
   })
 
-  it("may have 24 to 64 bytes, and is nothing else", () => {
+  it("may have 24 to 64 bytes; other text is refused", () => {
     const of = (length: number) => `whsec_${randomBytes(length).toString("base64")}`
     for (const length of [24, 64]) expect(secretKey(of(length)).symmetricKeySize).toBe(length)
     const wrong = [of(23), of(65), "whsec_", of(32).slice(6), `${of(32)}!`, of(32).slice(0, -1)]
@@ -68,7 +68,7 @@ describe("A signature", () => {
     }
   })
 
-  it("is sent twice while a secret is replaced, and either verifies", () => {
+  it("is sent for both secrets while a secret is replaced, and each verifies", () => {
     const both = sign([secretKey(other), secretKey(secret)], id, seconds, body)
     expect(both.split(" ")).toHaveLength(2)
     expect(verify(secret, both)).toBe(true)
@@ -91,7 +91,7 @@ describe("A signature", () => {
     )
   })
 
-  it("needs all of its header fields, in their form", () => {
+  it("needs all of its header fields in the right form", () => {
     for (const name of Object.keys(headersOf(signed))) {
       expect(verify(secret, signed, { headers: { ...headersOf(signed), [name]: undefined } })).toBe(
         false,

@@ -4,7 +4,7 @@ import { Random, seeds } from "../../simulation/random.ts"
 
 describe("Numbers", () => {
   it.each(seeds(1))(
-    "lead to the stored value until it is taken, and to nothing else (%i)",
+    "return the stored value until it is taken, and no other value (%i)",
     (seed) => {
       const random = new Random(seed)
       const numbering = new Numbering<string>()
@@ -33,7 +33,7 @@ describe("Numbers", () => {
     },
   )
 
-  it("use a few slots over and over", () => {
+  it("reuse a few slots", () => {
     const numbering = new Numbering<number>()
     for (let count = 0; count < 200_000; count++) {
       const number = numbering.add(count)

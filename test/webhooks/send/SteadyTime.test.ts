@@ -20,7 +20,7 @@ const clocks = () => {
 
 describe("The clock of due times", () => {
   for (const us of [50, 300, 700, 1_300, 3_000]) {
-    it(`runs at the speed of time when it is read every ${us} µs`, () => {
+    it(`runs at real speed if it is read every ${us} µs`, () => {
       const { at, pass, time } = clocks()
       for (let n = 0; n < 10_000; n++) {
         pass(us)
@@ -29,7 +29,7 @@ describe("The clock of due times", () => {
     })
   }
 
-  it("follows the engine's clock where that goes ahead", () => {
+  it("follows the engine's clock if that is ahead", () => {
     const { at, pass, time } = clocks()
     at.engineMs += 60_000
     expect(time.now()).toBe(begin + 60_000)
@@ -37,7 +37,7 @@ describe("The clock of due times", () => {
     expect(time.now()).toBe(begin + 65_000)
   })
 
-  it("goes on while the engine's clock stands still or is slow, and never goes back", () => {
+  it("continues while the engine's clock stands still or is slow, and never goes back", () => {
     const { at, time } = clocks()
     at.monotonicUs += 5_000_000
     expect(time.now()).toBe(begin + 5_000)

@@ -2,14 +2,14 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { limits } from "../../../src/Limits.ts"
 import { TimeoutQueue } from "../../../src/webhooks/send/Sender.ts"
 
-describe("TimeoutQueue", () => {
+describe("Timeouts", () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
 
   const ended: Array<string> = []
   const make = () => new TimeoutQueue<string>(100, (name) => ended.push(name))
 
-  it("end each when its own time is over, and not a millisecond before", () => {
+  it("expire at their own times, and not a millisecond earlier", () => {
     ended.length = 0
     const deadlines = make()
     deadlines.add("first")
@@ -39,7 +39,7 @@ describe("TimeoutQueue", () => {
     expect([ended, vi.getTimerCount()]).toEqual([["third"], 0])
   })
 
-  it("do not count time in which the process was paused", () => {
+  it("do not count time in which the process was suspended", () => {
     ended.length = 0
     const deadlines = make()
     deadlines.add("first")
@@ -56,7 +56,7 @@ describe("TimeoutQueue", () => {
     stood.mockRestore()
   })
 
-  it("count the delay of a timer that is a little late", () => {
+  it("count the delay of a timer that is slightly late", () => {
     ended.length = 0
     const deadlines = make()
     deadlines.add("first")
@@ -68,7 +68,7 @@ describe("TimeoutQueue", () => {
     late.mockRestore()
   })
 
-  it("end on time, also where others begin or end because of one", () => {
+  it("expire on time if other items begin or end because of one", () => {
     ended.length = 0
     const deadlines: TimeoutQueue<string> = new TimeoutQueue(100, (name) => {
       ended.push(name)

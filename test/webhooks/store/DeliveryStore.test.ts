@@ -7,7 +7,7 @@ import { DeliveryStore } from "../../../src/webhooks/store/DeliveryStore.ts"
 import { pushEntries } from "../../../src/webhooks/store/DeliveryWriter.ts"
 
 describe("The store of deliveries", () => {
-  it.effect("lists the newest first, of one record the last first, of any status", () =>
+  it.effect("lists deliveries of any status, newest first; of one record, the last first", () =>
     Effect.gen(function* () {
       const storage = MemoryStorage.make()
       const entries: Array<Entry> = []

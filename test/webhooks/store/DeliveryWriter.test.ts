@@ -55,7 +55,7 @@ const starting = Effect.fnUntraced(function* (now: () => number) {
 })
 
 describe("DeliveryWriter", () => {
-  it.live("writes the numbers of the deliveries it writes, without counts made meanwhile", () =>
+  it.live("writes the counts of the deliveries that it writes, without later changes", () =>
     Effect.gen(function* () {
       const memory = MemoryStorage.make()
       const store = new DeliveryStore(memory)
@@ -97,7 +97,7 @@ describe("DeliveryWriter", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("counts no pending delivery of a deleted endpoint, whenever it is deleted", () =>
+  it.live("counts no pending delivery of an endpoint that is deleted at any time", () =>
     Effect.gen(function* () {
       const account: Account = { number: endpoint, stats: emptyStats() }
       const writer = new DeliveryWriter({
@@ -168,12 +168,15 @@ describe("DeliveryWriter", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("does not write a record's deliveries before all of them are made", () =>
+  it.live("writes the deliveries of a record only after all of them are made", () =>
     Effect.gen(function* () {
       const memory = MemoryStorage.make()
       const store = new DeliveryStore(memory)
       const account: Account = { number: endpoint, stats: emptyStats() }
-      /** After each write: the newest record of which a delivery is there, and how far it says to have come. */
+      /**
+       * After each write: the newest record of which a delivery is there, and how far it says to
+       * have come.
+       */
       const writes: Array<{ readonly newest: number; readonly reached: number }> = []
       const writer = new DeliveryWriter({
         storage: {
@@ -208,7 +211,7 @@ describe("DeliveryWriter", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("keeps `reached` until the cursor has come there again", () =>
+  it.live("keeps `reached` until the cursor has passed it", () =>
     Effect.gen(function* () {
       const { begin, writer, expand, store } = yield* starting(() => 0)
       yield* begin(2, 10)
@@ -221,33 +224,29 @@ describe("DeliveryWriter", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live(
-    "keeps the cursor before the oldest unwritten delivery, in whatever order they changed",
-    () =>
-      Effect.gen(function* () {
-        const { writer, expand, store } = yield* running(() => 0)
-        const first = expand(1, false)
-        expand(2, false)
-        yield* writer.settledFlushed
-        // Somebody asks for the first one again while it waits.
-        writer.touch(first)
-        yield* writer.settledFlushed
-        const found = yield* store.find(endpoint, { sequence: 1, index: 0 })
-        expect([yield* store.cursor, found?.status]).toEqual([1, "pending"])
-      }).pipe(Effect.scoped),
+  it.live("keeps the cursor before the oldest unwritten delivery, for any order of changes", () =>
+    Effect.gen(function* () {
+      const { writer, expand, store } = yield* running(() => 0)
+      const first = expand(1, false)
+      expand(2, false)
+      yield* writer.settledFlushed
+      // Somebody asks for the first one again while it waits.
+      writer.touch(first)
+      yield* writer.settledFlushed
+      const found = yield* store.find(endpoint, { sequence: 1, index: 0 })
+      expect([yield* store.cursor, found?.status]).toEqual([1, "pending"])
+    }).pipe(Effect.scoped),
   )
 
-  it.live(
-    "writes deferred deliveries when asked to, or before a record that must not run twice",
-    () =>
-      Effect.gen(function* () {
-        const { account, writer, expand, store } = yield* running(() => 0)
-        expand(1, false)
-        yield* writer.flushed
-        expect(yield* store.cursor).toBe(1)
-        expand(2, true)
-        yield* writer.settledFlushed
-        expect([yield* store.cursor, account.stats.stored.pending]).toEqual([2, 2])
-      }).pipe(Effect.scoped),
+  it.live("writes deferred deliveries on request, or before a record that must not run twice", () =>
+    Effect.gen(function* () {
+      const { account, writer, expand, store } = yield* running(() => 0)
+      expand(1, false)
+      yield* writer.flushed
+      expect(yield* store.cursor).toBe(1)
+      expand(2, true)
+      yield* writer.settledFlushed
+      expect([yield* store.cursor, account.stats.stored.pending]).toEqual([2, 2])
+    }).pipe(Effect.scoped),
   )
 })

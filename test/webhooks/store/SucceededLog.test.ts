@@ -55,7 +55,7 @@ const made = () => {
 
 describe("The log of succeeded deliveries", () => {
   for (const seed of seeds(5)) {
-    it.effect("reads as the list of all deliveries written and not removed, in order", () =>
+    it.effect("returns all written deliveries that were not removed, in order", () =>
       Effect.gen(function* () {
         const random = new Random(seed)
         const { log, storage, write } = made()
@@ -121,7 +121,7 @@ describe("The log of succeeded deliveries", () => {
     )
   }
 
-  it.effect("reads, removes and rewrites values from before there were blocks", () =>
+  it.effect("reads, removes and rewrites single deliveries without a block", () =>
     Effect.gen(function* () {
       const { log, storage, write } = made()
       const old = succeeded(5, 1, 2)
@@ -143,7 +143,7 @@ describe("The log of succeeded deliveries", () => {
     }),
   )
 
-  it.effect("has one entry up to a block's bound, and another beyond", () =>
+  it.effect("has one block up to the size limit, and another beyond", () =>
     Effect.gen(function* () {
       const { state, write } = made()
       const most = limits.webhookBlockMax
