@@ -97,7 +97,7 @@ storageContract(
 )
 
 describe("The local copy", () => {
-  it.effect("is a whole data directory, at the place where PostgreSQL is", () =>
+  it.effect("is a complete data directory with the same end as PostgreSQL", () =>
     Effect.gen(function* () {
       const [url, directory] = [yield* cluster, yield* temporaryFolder]
       yield* within(url, directory, (storage) => appendAll(storage, [1, 2, 3]))
@@ -108,7 +108,7 @@ describe("The local copy", () => {
     }),
   )
 
-  it.effect("is filled from PostgreSQL where it is empty, and caught up where it is behind", () =>
+  it.effect("is filled from PostgreSQL if it is empty, and catches up if it is behind", () =>
     Effect.gen(function* () {
       const url = yield* cluster
       const [one, two] = [yield* temporaryFolder, yield* temporaryFolder]
@@ -123,7 +123,7 @@ describe("The local copy", () => {
   )
 
   it.effect(
-    "is moved aside when it is ahead of PostgreSQL, not on its chain, or of another cluster",
+    "is moved aside if it is ahead of PostgreSQL, not on its chain, or of another cluster",
     () =>
       Effect.gen(function* () {
         const url = yield* cluster
@@ -138,7 +138,8 @@ describe("The local copy", () => {
         )
         yield* copy("one", "fork")
         yield* within(url, at("one"), (storage) => appendAll(storage, [1, 1, 1]))
-        // PostgreSQL goes back to record 2, as after the loss of a standby, and another server appends.
+        // PostgreSQL goes back to record 2, as after the loss of a standby, and another server
+        // appends.
         yield* goBack(url)
         yield* within(url, at("one"), (storage) => expectRecords(storage, 1, 2))
         expect(yield* namesIn(at("one"))).toContain("discarded-1")
@@ -164,7 +165,7 @@ describe("The local copy", () => {
   )
 
   it.effect(
-    "that belongs to no cluster becomes the first partition, whole, and comes out again",
+    "that belongs to no cluster becomes the first partition, and can leave the cluster again",
     () =>
       Effect.gen(function* () {
         const url = yield* cluster
@@ -205,30 +206,35 @@ describe("The local copy", () => {
       }),
   )
 
-  it.effect("of a pruned journal uploads what is left; only a copy that reaches it joins", () =>
-    Effect.gen(function* () {
-      const url = yield* cluster
-      const base = yield* temporaryFolder
-      const [one, two] = [path.join(base, "one"), path.join(base, "two")]
-      const padding = "x".repeat(9_000)
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const { storage } = yield* DurableStorage.open({ directory: one, segmentBytes: 100_000 })
-          yield* appendAll(storage, Array(40).fill(1), padding)
-          yield* storage.prune(30)
-          expect(yield* storage.firstSequence).toBeGreaterThan(10)
-        }),
-      )
-      yield* within(url, one, () => Effect.void)
-      expect(yield* refusal(opened(url, two))).toContain("Restore an archive of this cluster")
-      yield* Effect.promise(() => cp(one, two, { recursive: true }))
-      yield* Effect.promise(() => rm(path.join(two, lineageName)))
-      yield* within(url, two, (storage) => appendAll(storage, [1], padding))
-      yield* within(url, one, (storage) => expectRecords(storage, 30, 41, padding))
-    }),
+  it.effect(
+    "of a pruned journal uploads the kept records; only a copy that reaches them joins",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* cluster
+        const base = yield* temporaryFolder
+        const [one, two] = [path.join(base, "one"), path.join(base, "two")]
+        const padding = "x".repeat(9_000)
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const { storage } = yield* DurableStorage.open({
+              directory: one,
+              segmentBytes: 100_000,
+            })
+            yield* appendAll(storage, Array(40).fill(1), padding)
+            yield* storage.prune(30)
+            expect(yield* storage.firstSequence).toBeGreaterThan(10)
+          }),
+        )
+        yield* within(url, one, () => Effect.void)
+        expect(yield* refusal(opened(url, two))).toContain("Restore an archive of this cluster")
+        yield* Effect.promise(() => cp(one, two, { recursive: true }))
+        yield* Effect.promise(() => rm(path.join(two, lineageName)))
+        yield* within(url, two, (storage) => appendAll(storage, [1], padding))
+        yield* within(url, one, (storage) => expectRecords(storage, 30, 41, padding))
+      }),
   )
 
-  it.effect("is filled from an archive where PostgreSQL begins later, wherever that ends", () =>
+  it.effect("is filled from an archive if PostgreSQL begins later, wherever the archive ends", () =>
     Effect.gen(function* () {
       const url = yield* cluster
       const base = yield* temporaryFolder
@@ -322,7 +328,7 @@ describe("The local copy", () => {
     }),
   )
 
-  it.effect("that was restored is not caught up behind the operator's back", () =>
+  it.effect("that was restored refuses to catch up", () =>
     Effect.gen(function* () {
       const [url, directory] = [yield* cluster, yield* temporaryFolder]
       yield* within(url, directory, (storage) => appendAll(storage, [2]))
@@ -335,7 +341,7 @@ describe("The local copy", () => {
     }),
   )
 
-  it.effect("of a cluster does not begin another in an empty database", () =>
+  it.effect("of a cluster does not begin another cluster in an empty database", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryFolder
       yield* within(yield* cluster, directory, (storage) => appendAll(storage, [2]))
@@ -345,7 +351,7 @@ describe("The local copy", () => {
     }),
   )
 
-  it.effect("torn by a power cut loses what was not flushed, and has it back from PostgreSQL", () =>
+  it.effect("that a power cut tore loses unflushed records, and reads them from PostgreSQL", () =>
     Effect.gen(function* () {
       const url = yield* cluster
       const base = yield* temporaryFolder
@@ -403,7 +409,7 @@ describe("A damaged copy", () => {
     })
 
   for (const part of ["journal", "database"] as const) {
-    it.live(`is moved aside and filled from PostgreSQL where its ${part} is damaged`, () =>
+    it.live(`is moved aside and filled from PostgreSQL if its ${part} is damaged`, () =>
       Effect.gen(function* () {
         const { directory, live, url } = yield* made
         const where = part === "journal" ? yield* journalIn(directory) : path.join(live, "data.mdb")
@@ -419,7 +425,7 @@ describe("A damaged copy", () => {
     )
   }
 
-  it.live("that was found open takes no more entries, and is filled by the next opening", () =>
+  it.live("that was found while open takes no more entries, and the next opening fills it", () =>
     Effect.gen(function* () {
       const { directory, url } = yield* made
       yield* Effect.scoped(
@@ -438,7 +444,7 @@ describe("A damaged copy", () => {
     }),
   )
 
-  it.live("is filled from an archive where PostgreSQL begins later", () =>
+  it.live("is filled from an archive if PostgreSQL begins later", () =>
     Effect.gen(function* () {
       const { directory, url } = yield* made
       yield* query(url, "DELETE FROM laurel_journal WHERE first = 1")
@@ -456,25 +462,23 @@ describe("A damaged copy", () => {
     }),
   )
 
-  it.live(
-    "stays where it is, and ends the start, where PostgreSQL is not known to have its records",
-    () =>
-      Effect.gen(function* () {
-        const { directory, url } = yield* made
-        yield* damage(yield* journalIn(directory))
-        const expectDamaged = (to: string) =>
-          Effect.gen(function* () {
-            const error = yield* Effect.flip(Effect.scoped(opened(to, directory)))
-            expect(error).toMatchObject({
-              _tag: "Broken",
-              message: expect.stringContaining("damaged"),
-            })
-            expect(yield* namesIn(directory)).toContain("journal")
+  it.live("is not moved, and fails the start, if PostgreSQL may lack its records", () =>
+    Effect.gen(function* () {
+      const { directory, url } = yield* made
+      yield* damage(yield* journalIn(directory))
+      const expectDamaged = (to: string) =>
+        Effect.gen(function* () {
+          const error = yield* Effect.flip(Effect.scoped(opened(to, directory)))
+          expect(error).toMatchObject({
+            _tag: "Broken",
+            message: expect.stringContaining("damaged"),
           })
-        yield* expectDamaged(yield* cluster)
-        yield* Effect.promise(() => rm(path.join(directory, lineageName)))
-        yield* expectDamaged(url)
-      }),
+          expect(yield* namesIn(directory)).toContain("journal")
+        })
+      yield* expectDamaged(yield* cluster)
+      yield* Effect.promise(() => rm(path.join(directory, lineageName)))
+      yield* expectDamaged(url)
+    }),
   )
 })
 
@@ -535,7 +539,7 @@ const notedDisk = () => {
 }
 
 describe("The flush of the local files", () => {
-  it.effect("precedes entries, the mark of the flushed end and the close; no append waits", () =>
+  it.effect("happens before entries, the flushed mark and the close; no append waits for it", () =>
     Effect.gen(function* () {
       const [url, directory] = [yield* cluster, yield* temporaryFolder]
       const { calls, disk, taken, until } = notedDisk()
@@ -563,7 +567,7 @@ describe("The flush of the local files", () => {
 })
 
 describe("A full local disk", () => {
-  it.live("stops no append until too much waits for it; all of it can be read", () =>
+  it.live("stops no append until too many bytes wait; all records can be read", () =>
     Effect.gen(function* () {
       const [url, directory] = [yield* cluster, yield* temporaryFolder]
       const { disk, state } = fillingDisk()
@@ -605,7 +609,7 @@ describe("A full local disk", () => {
 
 describe("Ownership", () => {
   it.live(
-    "goes to the later start, which has all that was acknowledged; the earlier one learns it idle",
+    "goes to the later start with all acknowledged records; the earlier owner notices without an append",
     () =>
       Effect.gen(function* () {
         const url = yield* cluster
@@ -639,7 +643,7 @@ describe("Ownership", () => {
       }),
   )
 
-  it.live("is not taken by a start that is refused", () =>
+  it.live("stays with the owner if a start is refused", () =>
     Effect.gen(function* () {
       const url = yield* cluster
       const [one, two] = [yield* temporaryFolder, yield* temporaryFolder]
@@ -664,7 +668,7 @@ describe("Ownership", () => {
     }),
   )
 
-  it.live("of an empty database goes to one of two that start at once; both have one lineage", () =>
+  it.live("of an empty database goes to one of two concurrent starts; both have one lineage", () =>
     Effect.gen(function* () {
       const url = yield* cluster
       const folders = [yield* temporaryFolder, yield* temporaryFolder]
@@ -683,7 +687,7 @@ describe("Ownership", () => {
 })
 
 describe("PostgreSQL", () => {
-  it.live("keeps what no archive has, and what the local journal keeps", () =>
+  it.live("keeps records that no archive has, and records that the local journal keeps", () =>
     Effect.gen(function* () {
       const [url, directory] = [yield* cluster, yield* temporaryFolder]
       let ends: ReadonlyArray<number> = []
@@ -715,7 +719,7 @@ describe("PostgreSQL", () => {
     }),
   )
 
-  it.live("has the records from before the local journal, which readers find", () =>
+  it.live("has the records before the local journal, and readers find them", () =>
     Effect.gen(function* () {
       const url = yield* cluster
       const directory = yield* temporaryFolder
@@ -762,7 +766,7 @@ describe("PostgreSQL", () => {
     }),
   )
 
-  it.effect("whose journal is damaged or replaced is not read by readers of the past", () =>
+  it.effect("with a damaged or replaced journal is not read for earlier records", () =>
     Effect.gen(function* () {
       const [url, directory] = [yield* cluster, yield* temporaryFolder]
       const padding = "x".repeat(9_000)
@@ -789,7 +793,7 @@ describe("PostgreSQL", () => {
     }),
   )
 
-  it.live("and all files have nothing of a user any more once all of it is old", () =>
+  it.live("and all files have no data of an erased user after all retention times", () =>
     Effect.gen(function* () {
       const user = "ada-who-was-erased"
       const [url, directory] = [yield* cluster, yield* temporaryFolder]
@@ -861,7 +865,7 @@ describe("PostgreSQL", () => {
     }),
   )
 
-  it.live("that is away is waited for by a start, one that refuses the user is not", () =>
+  it.live("that is away delays a start; a refused user fails it", () =>
     Effect.gen(function* () {
       const [url, directory] = [yield* cluster, yield* temporaryFolder]
       yield* Effect.promise(() => server.stop())
@@ -880,7 +884,7 @@ describe("PostgreSQL", () => {
     }),
   )
 
-  it.live("with a damaged or lost row starts no server that needs it", () =>
+  it.live("with a damaged or lost row fails the start of a server that needs the row", () =>
     Effect.gen(function* () {
       const url = yield* cluster
       const [one, two] = [yield* temporaryFolder, yield* temporaryFolder]

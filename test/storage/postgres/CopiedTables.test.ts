@@ -1,4 +1,7 @@
-/** The tables of webhooks in PostgreSQL and their copies, under changes of owner and the faults of a network. */
+/**
+ * The tables of webhooks in PostgreSQL and their copies, under changes of owner and the faults of a
+ * network.
+ */
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Stream } from "effect"
 import { limits } from "../../../src/Limits.ts"
@@ -137,7 +140,7 @@ const numbers = (seed: number) => {
 }
 
 layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTables", (it) => {
-  it.effect("each new owner has all that the owners before it wrote, whatever it had", () =>
+  it.effect("each new owner has all writes of earlier owners, whatever its copy had", () =>
     Effect.gen(function* () {
       const { directory, query, url } = yield* prepared
       const next = numbers(7)
@@ -188,7 +191,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTabl
     }),
   )
 
-  it.effect("lets an earlier owner change nothing, also one that claims late", () =>
+  it.effect("an earlier owner changes nothing, also if it claims late", () =>
     Effect.gen(function* () {
       const { directory, url } = yield* prepared
       const [one, two] = [directory(), directory()]
@@ -206,39 +209,41 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTabl
     }),
   )
 
-  it.effect("a claim under writes: what was acknowledged is there, and nothing after", () =>
-    Effect.gen(function* () {
-      const { directory, url } = yield* prepared
-      let epoch = 1
-      let holder = directory()
-      let owner = yield* holder.open(epoch)
-      for (let round = 0; round < 4; round++) {
-        let acknowledged = 0
-        const writing = yield* Effect.forkChild(
-          Effect.exit(
-            Effect.gen(function* () {
-              while (true) {
-                yield* owner.write([put(round, `${acknowledged + 1}`)])
-                acknowledged++
-              }
-            }),
-          ),
-        )
-        while (acknowledged < 3) yield* Effect.promise(() => new Promise(setImmediate))
-        const next = directory()
-        const taken = yield* next.open(++epoch)
-        const exit = yield* Fiber.join(writing)
-        expect(yield* Effect.flip(exit)).toSatisfy(isFenced)
-        expect(next.entries).toEqual(holder.entries)
-        expect(yield* found(url)).toEqual(next.entries)
-        holder = next
-        owner = taken
-      }
-    }),
+  it.effect(
+    "all writes that were acknowledged before a concurrent claim exist, and none after it",
+    () =>
+      Effect.gen(function* () {
+        const { directory, url } = yield* prepared
+        let epoch = 1
+        let holder = directory()
+        let owner = yield* holder.open(epoch)
+        for (let round = 0; round < 4; round++) {
+          let acknowledged = 0
+          const writing = yield* Effect.forkChild(
+            Effect.exit(
+              Effect.gen(function* () {
+                while (true) {
+                  yield* owner.write([put(round, `${acknowledged + 1}`)])
+                  acknowledged++
+                }
+              }),
+            ),
+          )
+          while (acknowledged < 3) yield* Effect.promise(() => new Promise(setImmediate))
+          const next = directory()
+          const taken = yield* next.open(++epoch)
+          const exit = yield* Fiber.join(writing)
+          expect(yield* Effect.flip(exit)).toSatisfy(isFenced)
+          expect(next.entries).toEqual(holder.entries)
+          expect(yield* found(url)).toEqual(next.entries)
+          holder = next
+          owner = taken
+        }
+      }),
   )
 
   for (const at of ["request", "answer"] as const) {
-    it.effect(`a connection cut before the ${at} is through: repeated, or part of the next`, () =>
+    it.effect(`a write that was cut before the ${at} is repeated, or part of the next write`, () =>
       Effect.gen(function* () {
         const { directory, name, server, url } = yield* prepared
         const proxy = yield* proxyBefore(server.port)
@@ -261,7 +266,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTabl
     )
   }
 
-  it.effect("a follower without anything new writes nothing", () =>
+  it.effect("a follower without changes writes nothing", () =>
     Effect.gen(function* () {
       const { directory, url } = yield* prepared
       const owner = yield* directory().open(1)
@@ -277,25 +282,27 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTabl
     }),
   )
 
-  it.effect("a write that the copy missed is there after the next write, and after a start", () =>
-    Effect.gen(function* () {
-      const { directory, url } = yield* prepared
-      const one = directory()
-      const copied = yield* one.open(1)
-      one.failure = new Unavailable({ operation: "write", reason: "disk_full" })
-      yield* Effect.flip(copied.write([put(1, "missed")]))
-      yield* copied.write([put(2, "next")])
-      expect(one.entries).toHaveLength(2)
-      one.failure = new Broken({ operation: "write", cause: new Error("killed") })
-      yield* Effect.flip(copied.write([put(3, "missed")]))
-      expect(one.entries).toHaveLength(2)
-      yield* one.open(2)
-      expect(one.entries).toHaveLength(3)
-      expect(yield* found(url)).toEqual(one.entries)
-    }),
+  it.effect(
+    "a write that the copy missed is in the copy after the next write, and after a start",
+    () =>
+      Effect.gen(function* () {
+        const { directory, url } = yield* prepared
+        const one = directory()
+        const copied = yield* one.open(1)
+        one.failure = new Unavailable({ operation: "write", reason: "disk_full" })
+        yield* Effect.flip(copied.write([put(1, "missed")]))
+        yield* copied.write([put(2, "next")])
+        expect(one.entries).toHaveLength(2)
+        one.failure = new Broken({ operation: "write", cause: new Error("killed") })
+        yield* Effect.flip(copied.write([put(3, "missed")]))
+        expect(one.entries).toHaveLength(2)
+        yield* one.open(2)
+        expect(one.entries).toHaveLength(3)
+        expect(yield* found(url)).toEqual(one.entries)
+      }),
   )
 
-  it.effect("pages of many entries and of large ones lead to the same copy", () =>
+  it.effect("pages of many entries and of large entries give the same copy", () =>
     Effect.gen(function* () {
       const { directory, url } = yield* prepared
       const one = directory()
@@ -309,111 +316,117 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTabl
     }),
   )
 
+  it.effect("a copy that left the cluster, or whose changes are deleted, is filled again", () =>
+    Effect.gen(function* () {
+      const { directory, query, url } = yield* prepared
+      const [one, two] = [directory(), directory()]
+      yield* Effect.scoped(Effect.flatMap(one.open(1), (copied) => copied.write([put(1, "a")])))
+      // Out, with outcomes of its own.
+      yield* one.files.writeEntries([put(1, "b"), put(2, "b")])
+      yield* forgetMark(one.files)
+      yield* one.open(2)
+      expect(one.entries).toEqual(yield* found(url))
+      expect(one.entries).toHaveLength(1)
+      // The removal of an entry is forgotten while a copy is away.
+      yield* Effect.scoped(Effect.flatMap(two.open(3), (copied) => copied.write([put(5, "c")])))
+      const owner = yield* one.open(4)
+      yield* owner.write([remove(5)])
+      yield* query(
+        "UPDATE laurel_tables SET kept = changes; DELETE FROM laurel_entries WHERE value IS NULL",
+      )
+      yield* two.open()
+      expect(two.entries).toEqual(one.entries)
+      expect(two.entries).toHaveLength(1)
+    }),
+  )
+
   it.effect(
-    "a copy that was out of the cluster, or follows changes that are gone, begins again",
+    "rows of removed entries are kept for some changes, and then deleted by the owner only",
+    () =>
+      Effect.gen(function* () {
+        const { directory, query, url } = yield* prepared
+        const copied = yield* directory().open(1)
+        yield* copied.write([put(1, "a"), put(2, "a")])
+        yield* copied.write([remove(1)])
+        const removed = query(
+          "SELECT count(*)::int AS count FROM laurel_entries WHERE value IS NULL",
+        )
+        // As if there had been many changes: the next one is the first that prunes.
+        const until = (changes: number) =>
+          Effect.gen(function* () {
+            yield* query(`UPDATE laurel_tables SET changes = ${changes - 1}`)
+            const later = new Directory(url)
+            const owner = yield* later.open(
+              Number((yield* query("SELECT epoch + 1 AS next FROM laurel_tables"))[0]!.next),
+            )
+            yield* owner.write([put(2, `${changes}`)])
+          })
+        const { tableChangesKept, tablePruneChanges } = limits
+        yield* until(tableChangesKept)
+        expect(yield* removed).toEqual([{ count: 1 }])
+        yield* until(tableChangesKept + tablePruneChanges)
+        expect(yield* removed).toEqual([{ count: 0 }])
+        const [head] = yield* query("SELECT kept FROM laurel_tables")
+        expect(Number(head!.kept)).toBe(tablePruneChanges)
+      }),
+  )
+
+  it.effect(
+    "a PostgreSQL that lost changes ends the owner, and no copy continues from lost changes",
     () =>
       Effect.gen(function* () {
         const { directory, query, url } = yield* prepared
         const [one, two] = [directory(), directory()]
-        yield* Effect.scoped(Effect.flatMap(one.open(1), (copied) => copied.write([put(1, "a")])))
-        // Out, with outcomes of its own.
-        yield* one.files.writeEntries([put(1, "b"), put(2, "b")])
-        yield* forgetMark(one.files)
-        yield* one.open(2)
+        const names = ["laurel_tables", "laurel_claims", "laurel_entries"]
+        const owner = yield* one.open(1)
+        yield* owner.write([put(1, "kept")])
+        for (const name of names) yield* query(`CREATE TABLE old_${name} AS SELECT * FROM ${name}`)
+        yield* owner.write([put(1, "lost"), put(2, "lost")])
+        yield* owner.write([put(3, "lost")])
+        for (const name of names) {
+          yield* query(`DELETE FROM ${name}; INSERT INTO ${name} SELECT * FROM old_${name}`)
+        }
+        const error = yield* Effect.flip(owner.write([put(4, "later")]))
+        expect(error).toMatchObject({ _tag: "Broken", cause: expect.any(Damaged) })
+        // Another owner gives the same numbers again, and more.
+        const other = yield* two.open(2)
+        for (const text of ["a", "b", "c", "d"]) yield* other.write([put(5, text)])
+        yield* one.open()
+        expect(one.entries).toEqual(two.entries)
         expect(one.entries).toEqual(yield* found(url))
-        expect(one.entries).toHaveLength(1)
-        // The removal of an entry is forgotten while a copy is away.
-        yield* Effect.scoped(Effect.flatMap(two.open(3), (copied) => copied.write([put(5, "c")])))
-        const owner = yield* one.open(4)
-        yield* owner.write([remove(5)])
-        yield* query(
-          "UPDATE laurel_tables SET kept = changes; DELETE FROM laurel_entries WHERE value IS NULL",
-        )
-        yield* two.open()
-        expect(two.entries).toEqual(one.entries)
-        expect(two.entries).toHaveLength(1)
       }),
   )
 
-  it.effect("removed entries are kept for some changes, and then go, for the owner alone", () =>
-    Effect.gen(function* () {
-      const { directory, query, url } = yield* prepared
-      const copied = yield* directory().open(1)
-      yield* copied.write([put(1, "a"), put(2, "a")])
-      yield* copied.write([remove(1)])
-      const removed = query("SELECT count(*)::int AS count FROM laurel_entries WHERE value IS NULL")
-      // As if there had been many changes: the next one is the first that prunes.
-      const until = (changes: number) =>
-        Effect.gen(function* () {
-          yield* query(`UPDATE laurel_tables SET changes = ${changes - 1}`)
-          const later = new Directory(url)
-          const owner = yield* later.open(
-            Number((yield* query("SELECT epoch + 1 AS next FROM laurel_tables"))[0]!.next),
+  it.effect(
+    "the cost of pages and of deletions depends only on the returned rows, also without statistics",
+    () =>
+      Effect.gen(function* () {
+        const { directory, url } = yield* prepared
+        const copied = yield* directory().open(1)
+        const entries = Array.from({ length: 6_000 }, (_, number) => put(number, "x".repeat(500)))
+        yield* copied.write(entries)
+        yield* copied.write(Array.from({ length: 100 }, (_, number) => remove(number)))
+        const connection = new PgConnection({ url, answerMs, session: inIndexOrder })
+        const planOf = (text: string, values: ReadonlyArray<unknown>) =>
+          Effect.map(
+            connection.run({ text: `EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF) ${text}`, values }),
+            (lines) => lines.map((line) => line["QUERY PLAN"]).join("\n"),
           )
-          yield* owner.write([put(2, `${changes}`)])
-        })
-      const { tableChangesKept, tablePruneChanges } = limits
-      yield* until(tableChangesKept)
-      expect(yield* removed).toEqual([{ count: 1 }])
-      yield* until(tableChangesKept + tablePruneChanges)
-      expect(yield* removed).toEqual([{ count: 0 }])
-      const [head] = yield* query("SELECT kept FROM laurel_tables")
-      expect(Number(head!.kept)).toBe(tablePruneChanges)
-    }),
+        const { postgresEntryBytes, postgresEntryRows } = limits
+        const from = [1, 0, "", new Uint8Array()]
+        const page = yield* planOf(changedText, [...from, postgresEntryRows, postgresEntryBytes])
+        expect(page).toContain("using laurel_entries_change")
+        expect(page).not.toContain("Sort")
+        const pruned = yield* planOf(pruneText, [1, 1, 2, 60])
+        expect(pruned).toMatch(/Tid Scan on laurel_entries .*rows=60\.00/)
+        expect(pruned).toContain("using laurel_entries_removed")
+        const stale = yield* planOf(pruneText, [1, 2, 2, 60])
+        expect(stale).toMatch(/Tid Scan on laurel_entries .*rows=0\.00/)
+        yield* connection.close
+      }),
   )
 
-  it.effect("a PostgreSQL that lost changes ends the owner; no copy goes on from them", () =>
-    Effect.gen(function* () {
-      const { directory, query, url } = yield* prepared
-      const [one, two] = [directory(), directory()]
-      const names = ["laurel_tables", "laurel_claims", "laurel_entries"]
-      const owner = yield* one.open(1)
-      yield* owner.write([put(1, "kept")])
-      for (const name of names) yield* query(`CREATE TABLE old_${name} AS SELECT * FROM ${name}`)
-      yield* owner.write([put(1, "lost"), put(2, "lost")])
-      yield* owner.write([put(3, "lost")])
-      for (const name of names) {
-        yield* query(`DELETE FROM ${name}; INSERT INTO ${name} SELECT * FROM old_${name}`)
-      }
-      const error = yield* Effect.flip(owner.write([put(4, "later")]))
-      expect(error).toMatchObject({ _tag: "Broken", cause: expect.any(Damaged) })
-      // Another owner gives the same numbers again, and more.
-      const other = yield* two.open(2)
-      for (const text of ["a", "b", "c", "d"]) yield* other.write([put(5, text)])
-      yield* one.open()
-      expect(one.entries).toEqual(two.entries)
-      expect(one.entries).toEqual(yield* found(url))
-    }),
-  )
-
-  it.effect("pages and the removal of old entries cost what they return, without statistics", () =>
-    Effect.gen(function* () {
-      const { directory, url } = yield* prepared
-      const copied = yield* directory().open(1)
-      const entries = Array.from({ length: 6_000 }, (_, number) => put(number, "x".repeat(500)))
-      yield* copied.write(entries)
-      yield* copied.write(Array.from({ length: 100 }, (_, number) => remove(number)))
-      const connection = new PgConnection({ url, answerMs, session: inIndexOrder })
-      const planOf = (text: string, values: ReadonlyArray<unknown>) =>
-        Effect.map(
-          connection.run({ text: `EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF) ${text}`, values }),
-          (lines) => lines.map((line) => line["QUERY PLAN"]).join("\n"),
-        )
-      const { postgresEntryBytes, postgresEntryRows } = limits
-      const from = [1, 0, "", new Uint8Array()]
-      const page = yield* planOf(changedText, [...from, postgresEntryRows, postgresEntryBytes])
-      expect(page).toContain("using laurel_entries_change")
-      expect(page).not.toContain("Sort")
-      const pruned = yield* planOf(pruneText, [1, 1, 2, 60])
-      expect(pruned).toMatch(/Tid Scan on laurel_entries .*rows=60\.00/)
-      expect(pruned).toContain("using laurel_entries_removed")
-      const stale = yield* planOf(pruneText, [1, 2, 2, 60])
-      expect(stale).toMatch(/Tid Scan on laurel_entries .*rows=0\.00/)
-      yield* connection.close
-    }),
-  )
-
-  it.effect("a statement that asks for longer gets it, another one is cut", () =>
+  it.effect("a statement with more time gets it, and another is cut", () =>
     Effect.gen(function* () {
       const { url } = yield* prepared
       const connection = new PgConnection({ url, answerMs: 50 })
@@ -424,7 +437,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTabl
     }),
   )
 
-  it.effect("tables of a cluster from before are made of the first owner's, once", () =>
+  it.effect("tables of an existing cluster are created once from the first owner's tables", () =>
     Effect.gen(function* () {
       const { directory, query, url } = yield* prepared
       yield* query(backToVersion2)

@@ -1,4 +1,7 @@
-/** A copy that follows the owner in PostgreSQL: what it takes over, what makes it end, and its way to be the owner. */
+/**
+ * A copy that follows the owner in PostgreSQL: what it takes over, what makes it end, and its way
+ * to be the owner.
+ */
 import { readdir } from "node:fs/promises"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, type Scope } from "effect"
@@ -133,7 +136,7 @@ describe("A copy that follows", () => {
     }),
   )
 
-  it.live("is the owner after its claim, with all that was acknowledged under it", () =>
+  it.live("is the owner after its claim, with all acknowledged records", () =>
     Effect.gen(function* () {
       const { follower, owner, two } = yield* pair
       let acknowledged = 3
@@ -153,7 +156,7 @@ describe("A copy that follows", () => {
     }),
   )
 
-  it.live("is fenced out as any owner by the next one, and follows that one as a new copy", () =>
+  it.live("is fenced by the next owner, and follows it as a new copy", () =>
     Effect.gen(function* () {
       const { follower, owner, url } = yield* pair
       yield* Effect.scoped(
@@ -174,7 +177,7 @@ describe("A copy that follows", () => {
     }),
   )
 
-  it.live("fails without PostgreSQL as an outage, and goes on where it was", () =>
+  it.live("fails as unavailable during an outage, and then continues", () =>
     Effect.gen(function* () {
       const { follower, owner } = yield* pair
       yield* Effect.promise(() => server.stop())
@@ -191,7 +194,7 @@ describe("A copy that follows", () => {
     }),
   )
 
-  it.live("ends where PostgreSQL does not have what it has, or not what it needs next", () =>
+  it.live("is outdated if PostgreSQL lacks its records or the records that it needs next", () =>
     Effect.gen(function* () {
       const { follower, owner } = yield* pair
       yield* owner.append([1, 1])
@@ -220,7 +223,7 @@ describe("A copy that follows", () => {
     }),
   )
 
-  it.live("ends at a row that is not as it was written, and claims nothing", () =>
+  it.live("fails at a damaged row, and claims nothing", () =>
     Effect.gen(function* () {
       const { follower, owner } = yield* pair
       yield* owner.append([1, 1, 1])
@@ -234,30 +237,32 @@ describe("A copy that follows", () => {
     }),
   )
 
-  it.live("follows on after a claim that was interrupted before PostgreSQL was asked", () =>
-    Effect.gen(function* () {
-      const { owner, url } = yield* pair
-      const reached = yield* Deferred.make<void>()
-      let isFit: Effect.Effect<void> = Effect.andThen(
-        Deferred.succeed(reached, undefined),
-        Effect.never,
-      )
-      const beforeClaim = () => Effect.suspend(() => isFit)
-      const follower = yield* copyAt(url, yield* temporaryFolder, { beforeClaim })
-      const claiming = yield* Effect.forkChild(follower.claim)
-      yield* Deferred.await(reached)
-      yield* owner.append([2])
-      yield* Fiber.interrupt(claiming)
-      expect(follower.progress().isTorn).toBe(false)
-      yield* follower.look
-      isFit = Effect.void
-      yield* follower.claim
-      expect(follower.folded).toEqual(upTo(5))
-      yield* follower.append([1])
-    }),
+  it.live(
+    "continues to follow after a claim that was interrupted before it reached PostgreSQL",
+    () =>
+      Effect.gen(function* () {
+        const { owner, url } = yield* pair
+        const reached = yield* Deferred.make<void>()
+        let isFit: Effect.Effect<void> = Effect.andThen(
+          Deferred.succeed(reached, undefined),
+          Effect.never,
+        )
+        const beforeClaim = () => Effect.suspend(() => isFit)
+        const follower = yield* copyAt(url, yield* temporaryFolder, { beforeClaim })
+        const claiming = yield* Effect.forkChild(follower.claim)
+        yield* Deferred.await(reached)
+        yield* owner.append([2])
+        yield* Fiber.interrupt(claiming)
+        expect(follower.progress().isTorn).toBe(false)
+        yield* follower.look
+        isFit = Effect.void
+        yield* follower.claim
+        expect(follower.folded).toEqual(upTo(5))
+        yield* follower.append([1])
+      }),
   )
 
-  it.live("is torn by an interruption within a batch, and once it has begun to claim", () =>
+  it.live("is torn by an interruption within a batch or within a claim", () =>
     Effect.gen(function* () {
       const { follower, owner } = yield* pair
       yield* owner.append([2])
@@ -329,7 +334,7 @@ const ownerWithFillingDisk = Effect.gen(function* () {
 })
 
 describe("A full disk of a copy that follows", () => {
-  it.live("stops it when too much waits for the disk; with space it has all again", () =>
+  it.live("stops it when too many bytes wait for the disk; with space it catches up", () =>
     Effect.gen(function* () {
       const { disk, owner, state, two, url } = yield* ownerWithFillingDisk
       const padding = "x".repeat(1_000_000)
@@ -356,7 +361,7 @@ describe("A full disk of a copy that follows", () => {
     }),
   )
 
-  it.live("costs it the webhooks of that time, not its place", () =>
+  it.live("delays its tables of webhooks, but not its records", () =>
     Effect.gen(function* () {
       const { disk, owner, state, two, url } = yield* ownerWithFillingDisk
       const follower = yield* copyAt(url, two, { disk })

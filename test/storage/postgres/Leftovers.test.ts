@@ -1,4 +1,7 @@
-/** What a server of a cluster removes of partitions that it does not serve, and of copies that were set aside. */
+/**
+ * What a server of a cluster removes of partitions that it does not serve, and of copies that were
+ * set aside.
+ */
 import { mkdir, readdir, rename, utimes, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { expect, it } from "@effect/vitest"
@@ -66,7 +69,7 @@ const removeOnce = (
 const namesIn = (directory: string) =>
   Effect.promise(async () => (await readdir(directory)).toSorted())
 
-it.live("A copy that its server does not use goes a week after it was last written", () =>
+it.live("A copy that its server does not use is removed a week after its last write", () =>
   Effect.gen(function* () {
     const folder = yield* temporaryFolder
     const at = (name: string) => path.join(folder, name)
@@ -86,7 +89,7 @@ it.live("A copy that its server does not use goes a week after it was last writt
   }),
 )
 
-it.live("A copy that was set aside goes a week after that, also from an open partition", () =>
+it.live("A copy that was moved aside is removed a week later, also from an open partition", () =>
   Effect.gen(function* () {
     const directory = yield* temporaryFolder
     for (const [number, agoMs] of [
@@ -107,7 +110,7 @@ it.live("A copy that was set aside goes a week after that, also from an open par
   }),
 )
 
-it.live("Scheduled archives of a partition that has another owner go once their time is over", () =>
+it.live("Scheduled archives of a partition with another owner are removed after their time", () =>
   Effect.gen(function* () {
     const folder = yield* temporaryFolder
     const directories = new Map([

@@ -1,4 +1,6 @@
-/** The journal in PostgreSQL under the faults of a network and of PostgreSQL, against a real one. */
+/**
+ * The journal in PostgreSQL under the faults of a network and of PostgreSQL, against a real one.
+ */
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Stream } from "effect"
 import { limits } from "../../../src/Limits.ts"
@@ -78,7 +80,7 @@ const firsts = (journal: PgJournal) =>
   Effect.map(batchesOf(journal), (batches) => batches.map((batch) => batch.firstSequence))
 
 layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal", (it) => {
-  it.effect("numbers the owners, and reads what they appended, chained", () =>
+  it.effect("numbers the owners, and reads their appends as a chain", () =>
     Effect.gen(function* () {
       const { journal } = yield* prepared
       expect(yield* journal.claim("one")).toEqual(start)
@@ -98,7 +100,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
   )
 
   it.effect(
-    "makes the tables once, for starts at the same time too, and uses newer ones as they are",
+    "creates the tables once, also for concurrent starts, and uses tables of a newer version as they are",
     () =>
       Effect.gen(function* () {
         const server = yield* Server
@@ -115,7 +117,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
       }),
   )
 
-  it.effect("acknowledges no append of an earlier owner, whichever of many it is", () =>
+  it.effect("acknowledges no append of any earlier owner", () =>
     Effect.gen(function* () {
       const { journal, url } = yield* prepared
       yield* journal.claim("first")
@@ -139,7 +141,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
     }),
   )
 
-  it.effect("is its owner's of record again who goes on, until another one claims it", () =>
+  it.effect("names an owner that resumes again, until another server claims it", () =>
     Effect.gen(function* () {
       const { journal, query, url } = yield* prepared
       yield* journal.claim("first")
@@ -156,34 +158,36 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
     }),
   )
 
-  it.effect("a claim under appends: what was acknowledged is there, and nothing after", () =>
-    Effect.gen(function* () {
-      const { journal, url } = yield* prepared
-      yield* journal.claim("first")
-      let acknowledged = 0
-      const writer = yield* Effect.forkChild(
-        Effect.gen(function* () {
-          while (true) {
-            yield* persist(journal, numbered(acknowledged + 1, 1))
-            acknowledged++
-          }
-        }),
-      )
-      const second = yield* journalOn(url)
-      while (acknowledged < 100) yield* Effect.sleep(1)
-      const taken = (yield* second.claim("second"))!
-      expect(yield* Effect.flip(Fiber.join(writer))).toMatchObject({ _tag: "Fenced" })
-      expect(taken.lastSequence).toBeGreaterThanOrEqual(100)
-      expect(acknowledged).toBe(taken.lastSequence)
-      yield* second.append(numbered(taken.lastSequence + 1, 1))
-      expect(yield* firsts(second)).toEqual(
-        Array.from({ length: taken.lastSequence + 1 }, (_, index) => index + 1),
-      )
-    }),
+  it.effect(
+    "has all records that were acknowledged before a concurrent claim, and none after it",
+    () =>
+      Effect.gen(function* () {
+        const { journal, url } = yield* prepared
+        yield* journal.claim("first")
+        let acknowledged = 0
+        const writer = yield* Effect.forkChild(
+          Effect.gen(function* () {
+            while (true) {
+              yield* persist(journal, numbered(acknowledged + 1, 1))
+              acknowledged++
+            }
+          }),
+        )
+        const second = yield* journalOn(url)
+        while (acknowledged < 100) yield* Effect.sleep(1)
+        const taken = (yield* second.claim("second"))!
+        expect(yield* Effect.flip(Fiber.join(writer))).toMatchObject({ _tag: "Fenced" })
+        expect(taken.lastSequence).toBeGreaterThanOrEqual(100)
+        expect(acknowledged).toBe(taken.lastSequence)
+        yield* second.append(numbered(taken.lastSequence + 1, 1))
+        expect(yield* firsts(second)).toEqual(
+          Array.from({ length: taken.lastSequence + 1 }, (_, index) => index + 1),
+        )
+      }),
   )
 
   for (const at of ["request", "answer"] as const) {
-    it.effect(`a connection cut before the ${at} is through: repeated, and there once`, () =>
+    it.effect(`has an append once that was repeated after a cut before the ${at}`, () =>
       Effect.gen(function* () {
         const { journal, name, server } = yield* prepared
         const proxy = yield* proxyBefore(server.port)
@@ -199,23 +203,21 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
     )
   }
 
-  it.effect(
-    "an append that went through before another claim is acknowledged when it is repeated",
-    () =>
-      Effect.gen(function* () {
-        const { journal, name, server } = yield* prepared
-        const proxy = yield* proxyBefore(server.port)
-        const behind = yield* journalOn(server.urlOf(name, proxy.port))
-        yield* behind.claim("behind")
-        proxy.cutNext("answer", "record 1")
-        expect((yield* Effect.flip(behind.append(numbered(1, 1))))._tag).toBe("Unavailable")
-        expect((yield* journal.claim("other"))!.lastSequence).toBe(1)
-        yield* behind.append(numbered(1, 1))
-        expect((yield* Effect.flip(behind.append(numbered(2, 1))))._tag).toBe("Fenced")
-      }),
+  it.effect("acknowledges a repeated append that was committed before another claim", () =>
+    Effect.gen(function* () {
+      const { journal, name, server } = yield* prepared
+      const proxy = yield* proxyBefore(server.port)
+      const behind = yield* journalOn(server.urlOf(name, proxy.port))
+      yield* behind.claim("behind")
+      proxy.cutNext("answer", "record 1")
+      expect((yield* Effect.flip(behind.append(numbered(1, 1))))._tag).toBe("Unavailable")
+      expect((yield* journal.claim("other"))!.lastSequence).toBe(1)
+      yield* behind.append(numbered(1, 1))
+      expect((yield* Effect.flip(behind.append(numbered(2, 1))))._tag).toBe("Fenced")
+    }),
   )
 
-  it.effect("one that did not go through before another claim is fenced when it is repeated", () =>
+  it.effect("fences a repeated append that was not committed before another claim", () =>
     Effect.gen(function* () {
       const { journal, name, server } = yield* prepared
       const proxy = yield* proxyBefore(server.port)
@@ -229,7 +231,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
     }),
   )
 
-  it.effect("an unreachable PostgreSQL is an outage, also without an answer; it passes", () =>
+  it.effect("treats an unreachable or silent PostgreSQL as an outage, and continues after it", () =>
     Effect.gen(function* () {
       const { journal, name, server } = yield* prepared
       const proxy = yield* proxyBefore(server.port)
@@ -288,7 +290,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
     )
   }
 
-  it.effect("PostgreSQL stands still beyond the deadline: an outage, and then once there", () =>
+  it.effect("treats a suspended PostgreSQL as an outage, and has the repeated append once", () =>
     Effect.gen(function* () {
       const { journal: patient, server, url } = yield* prepared
       const journal = yield* journalOn(url, shortAnswerMs)
@@ -305,31 +307,29 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
     }),
   )
 
-  it.effect(
-    "has the longer for a batch, the larger that is; a small one is cut, and repeated",
-    () =>
-      Effect.gen(function* () {
-        const { journal: patient, query, url } = yield* prepared
-        // Later than the deadline of a small batch, and earlier than that of a large one.
-        yield* query(`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql
+  it.effect("gives a larger batch more time; a slow small batch is cut and repeated", () =>
+    Effect.gen(function* () {
+      const { journal: patient, query, url } = yield* prepared
+      // Later than the deadline of a small batch, and earlier than that of a large one.
+      yield* query(`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql
         AS 'BEGIN PERFORM pg_sleep(1); RETURN new; END'`)
-        const journal = yield* journalOn(url, shortAnswerMs)
-        yield* claim(journal)
-        yield* query(
-          "CREATE TRIGGER slow BEFORE INSERT ON laurel_journal FOR EACH ROW EXECUTE FUNCTION wait()",
-        )
-        const kibibytes = 10_000 / limits.postgresKibibyteAnswerMs
-        yield* journal.append(numbered(1, 1, "x".repeat(kibibytes * 1_024)))
-        const error = yield* Effect.flip(journal.append(numbered(2, 1)))
-        expect(error).toMatchObject({
-          _tag: "Unavailable",
-          reason: "database_away",
-          detail: expect.stringContaining("answer"),
-        })
-        yield* query("DROP TRIGGER slow ON laurel_journal")
-        yield* persist(journal, numbered(2, 1))
-        expect(yield* firsts(patient)).toEqual([1, 2])
-      }),
+      const journal = yield* journalOn(url, shortAnswerMs)
+      yield* claim(journal)
+      yield* query(
+        "CREATE TRIGGER slow BEFORE INSERT ON laurel_journal FOR EACH ROW EXECUTE FUNCTION wait()",
+      )
+      const kibibytes = 10_000 / limits.postgresKibibyteAnswerMs
+      yield* journal.append(numbered(1, 1, "x".repeat(kibibytes * 1_024)))
+      const error = yield* Effect.flip(journal.append(numbered(2, 1)))
+      expect(error).toMatchObject({
+        _tag: "Unavailable",
+        reason: "database_away",
+        detail: expect.stringContaining("answer"),
+      })
+      yield* query("DROP TRIGGER slow ON laurel_journal")
+      yield* persist(journal, numbered(2, 1))
+      expect(yield* firsts(patient)).toEqual([1, 2])
+    }),
   )
 
   it.effect("reads many large batches in several pages", () =>
@@ -347,7 +347,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
     }),
   )
 
-  it.effect("finds a changed, a lost and a swapped row when it reads", () =>
+  it.effect("finds a changed, a lost and a swapped row in a read", () =>
     Effect.gen(function* () {
       const { journal, query } = yield* prepared
       yield* journal.claim("owner")
@@ -373,7 +373,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
     }),
   )
 
-  it.effect("a PostgreSQL that has lost acknowledged records ends the owner", () =>
+  it.effect("ends the owner if PostgreSQL has lost acknowledged records", () =>
     Effect.gen(function* () {
       const { journal, query } = yield* prepared
       yield* journal.claim("owner")
@@ -388,7 +388,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
     }),
   )
 
-  it.effect("an upload is kept whole or not at all, and once", () =>
+  it.effect("keeps an upload completely or not at all, and once", () =>
     Effect.gen(function* () {
       const server = yield* Server
       const url = yield* Effect.promise(() => server.schema("upload"))
@@ -437,7 +437,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
     }),
   )
 
-  it.effect("never runs with asynchronous commits, and tells a refusal from an outage", () =>
+  it.effect("never uses asynchronous commits, and distinguishes a refusal from an outage", () =>
     Effect.gen(function* () {
       const { query, url } = yield* prepared
       yield* query("ALTER ROLE laurel SET synchronous_commit = off")

@@ -37,7 +37,10 @@ const processOf = (run: Run) =>
 /** Shorter than usual, and still enough for an answer on most machines. */
 const shortAnswerMs = 500
 
-/** The owner of an empty partition 1, whose statements have a short time; and what the server has of it. */
+/**
+ * The owner of an empty partition 1, whose statements have a short time; and what the server has of
+ * it.
+ */
 const ownerOn = Effect.fnUntraced(function* (server: Postgres) {
   const schema = `owner_${++schemas}`
   const url = yield* Effect.promise(() => server.schema(schema))
@@ -80,7 +83,7 @@ const hold = Effect.fnUntraced(function* (pool: Sessions) {
 layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
   "The sessions of a process",
   (it) => {
-    it.effect("are as many for any partitions, and have one text under each name", () =>
+    it.effect("do not increase with partitions, and have one text for each statement name", () =>
       Effect.gen(function* () {
         const server = yield* Server
         const url = yield* Effect.promise(() => server.schema(`shared_${++schemas}`))
@@ -118,7 +121,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
       }),
     )
 
-    it.effect("keep some for appends, and one for who asks for the owner", () =>
+    it.effect("are reserved for appends, and one for reads of the owner", () =>
       Effect.gen(function* () {
         const server = yield* Server
         const url = yield* Effect.promise(() => server.schema(`reserved_${++schemas}`))
@@ -137,7 +140,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
       }),
     )
 
-    it.effect("a call without a free one waits its turn", () =>
+    it.effect("are borrowed in order by calls that wait", () =>
       Effect.gen(function* () {
         const pool = yield* poolOf(2)
         const held = [yield* hold(pool), yield* hold(pool)] as const
@@ -153,7 +156,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
     )
 
     it.effect(
-      "a call without a free one fails as an outage when none is free in time, and takes none then",
+      "cause an outage for a call if none is free in time, and the call takes none later",
       () =>
         Effect.gen(function* () {
           const pool = yield* poolOf(1, 500)
@@ -166,7 +169,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
         }),
     )
 
-    it.effect("a call without a free one takes none either when it is interrupted", () =>
+    it.effect("are not taken by an interrupted call that waits", () =>
       Effect.gen(function* () {
         const pool = yield* poolOf(1)
         const held = yield* hold(pool)
@@ -180,7 +183,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
     )
 
     it.effect(
-      "a call that is interrupted leaves its session to the next one, which does not wait for its answer",
+      "of an interrupted call go to the next call, which does not wait for the answer",
       () =>
         Effect.gen(function* () {
           const server = yield* Server
@@ -200,7 +203,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
     )
 
     it.effect(
-      "reads of partitions' rows of one turn are one statement, and one that comes later has what was written before",
+      "answer all reads of partitions' rows of one turn by one statement, and a later read sees earlier writes",
       () =>
         Effect.gen(function* () {
           const server = yield* Server
@@ -247,7 +250,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
     )
 
     it.effect(
-      "reads of partitions' rows fail alone where PostgreSQL fails, and succeed again",
+      "fail only the reads of partitions' rows during an outage, and later reads succeed",
       () =>
         Effect.gen(function* () {
           const server = yield* Server
@@ -262,7 +265,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
     )
 
     it.effect(
-      "a transaction within which the process stood still is an outage, and succeeds again",
+      "treat a transaction in which the process was suspended as an outage, and it succeeds again",
       () =>
         Effect.gen(function* () {
           const pool = yield* poolOf(1)
@@ -283,7 +286,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
     )
 
     it.effect(
-      "are no more while a lock is held for long: each wait ends, and its session stays",
+      "do not increase while a lock is held for long: each wait ends, and its session stays",
       () =>
         Effect.gen(function* () {
           const { journal, query, server } = yield* ownerOn(yield* Server)
@@ -311,8 +314,8 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })(
   },
 )
 
-describe("A synchronous standby that is lost", () => {
-  it.live("leaves one session for each connection, however often a write is repeated", () =>
+describe("The loss of a synchronous standby", () => {
+  it.live("leaves one session for each connection, also if a write is repeated often", () =>
     Effect.gen(function* () {
       const server = yield* postgres
       const { journal, query, sessions } = yield* ownerOn(server)

@@ -41,8 +41,8 @@ const delivery = (name: string) => ({
   value: encodeValue(name),
 })
 
-describe("A data directory in the place of a partition", () => {
-  it.live("fences the owner, takes all of it, and is followed by the other copies", () =>
+describe("A data directory that replaces a partition", () => {
+  it.live("fences the owner, replaces all its data, and is followed by other copies", () =>
     Effect.gen(function* () {
       const url = yield* Effect.promise(() => server.schema("replaced"))
       const base = yield* temporaryFolder
@@ -56,7 +56,8 @@ describe("A data directory in the place of a partition", () => {
           Effect.andThen(appendAll(storage, [2]), storage.writeEntries([delivery("first")])),
         ),
       )
-      // As a restore leaves it: earlier data, with the lineage that it has in the folder, and the mark.
+      // As a restore leaves it: earlier data, with the lineage that it has in the folder, and the
+      // mark.
       yield* Effect.promise(() => cp(one, back, { recursive: true }))
       yield* Effect.promise(() => writeFile(path.join(back, "restored"), ""))
       yield* Effect.promise(() => cp(one, two, { recursive: true }))
@@ -98,7 +99,7 @@ describe("A data directory in the place of a partition", () => {
   )
 
   for (const moment of ["in a look", "before the claim", "in the look of a claim"] as const) {
-    it.live(`that comes ${moment} is not taken by a copy of the former one`, () =>
+    it.live(`that comes ${moment} is not claimed by a copy of the replaced partition`, () =>
       Effect.gen(function* () {
         const url = yield* Effect.promise(() => server.schema(moment.replaceAll(" ", "_")))
         const base = yield* temporaryFolder
@@ -137,7 +138,7 @@ describe("A data directory in the place of a partition", () => {
     )
   }
 
-  it.live("is not replaced twice where the end of the first time was not noted", () =>
+  it.live("replaces the partition once, also if its end was not noted the first time", () =>
     Effect.gen(function* () {
       const url = yield* Effect.promise(() => server.schema("twice"))
       const base = yield* temporaryFolder
@@ -167,7 +168,7 @@ describe("A data directory in the place of a partition", () => {
     }),
   )
 
-  it.live("is one whole directory where two come at once", () =>
+  it.live("is one of two directories as a whole if both replace the partition concurrently", () =>
     Effect.gen(function* () {
       const url = yield* Effect.promise(() => server.schema("at_once"))
       const base = yield* temporaryFolder
@@ -201,7 +202,7 @@ describe("A data directory in the place of a partition", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("brings its deliveries, where it is opened first", () =>
+  it.live("brings its webhook deliveries if it is opened first", () =>
     Effect.gen(function* () {
       const url = yield* Effect.promise(() => server.schema("deliveries"))
       const [one, other] = [yield* temporaryFolder, yield* temporaryFolder]
@@ -226,7 +227,7 @@ describe("A data directory in the place of a partition", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("waits while PostgreSQL removes the former journal", () =>
+  it.live("waits while PostgreSQL removes the replaced journal", () =>
     Effect.gen(function* () {
       const url = yield* Effect.promise(() => server.schema("slow"))
       const directory = yield* temporaryFolder
@@ -241,7 +242,7 @@ describe("A data directory in the place of a partition", () => {
     }),
   )
 
-  it.live("changes nothing where it is damaged, or PostgreSQL fails in the midst of it", () =>
+  it.live("changes nothing if it is damaged or PostgreSQL fails during the transaction", () =>
     Effect.gen(function* () {
       const url = yield* Effect.promise(() => server.schema("failed"))
       const [one, other] = [yield* temporaryFolder, yield* temporaryFolder]

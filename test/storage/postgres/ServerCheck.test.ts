@@ -20,7 +20,7 @@ const good: ServerSettings = {
 }
 
 describe("The settings of a PostgreSQL", () => {
-  it("are fine as they come", () => {
+  it("are accepted with their defaults", () => {
     expect([faultOf(good), risksOf(good)]).toEqual([undefined, []])
   })
 
@@ -82,7 +82,7 @@ describe("A PostgreSQL at a start", () => {
     }
   })
 
-  it("is taken behind a pooler of sessions", async () => {
+  it("is accepted behind a pooler in session mode", async () => {
     const pooler = await Pooler.listen(postgres.port, { mode: "session", picks: "last" })
     try {
       const risks = await Effect.runPromise(checkServer(postgres.urlOf("public", pooler.port)))

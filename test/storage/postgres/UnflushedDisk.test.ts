@@ -83,7 +83,7 @@ describe("A file that is written without a flush", () => {
     }),
   )
 
-  it.effect("is waited for by a second flush while the first is under way", () =>
+  it.effect("makes a second flush wait while the first is in progress", () =>
     Effect.gen(function* () {
       const { calls, flush, next, open } = steeredDisk()
       const file = yield* open
@@ -99,7 +99,7 @@ describe("A file that is written without a flush", () => {
     }),
   )
 
-  it.effect("is not flushed again after a failed flush, by whoever waited or comes later", () =>
+  it.effect("is not flushed again after a failed flush, by a waiting or a later call", () =>
     Effect.gen(function* () {
       const { calls, flush, next, open } = steeredDisk()
       const file = yield* open
@@ -118,7 +118,7 @@ describe("A file that is written without a flush", () => {
     }),
   )
 
-  it.effect("is closed where its last flush fails, and no later flush succeeds", () =>
+  it.effect("is closed also if its last flush fails, and no later flush succeeds", () =>
     Effect.gen(function* () {
       const { calls, flush, next, open } = steeredDisk()
       const file = yield* open

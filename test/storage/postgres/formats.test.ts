@@ -1,4 +1,7 @@
-/** Servers of two versions on the same tables: what the newer one changes in them, and which format is in force. */
+/**
+ * Servers of two versions on the same tables: what the newer one changes in them, and which format
+ * is in force.
+ */
 import { Effect, Result, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { version } from "../../../src/Build.ts"
@@ -64,7 +67,10 @@ const columnsOf = async (): Promise<ReadonlyArray<TableColumn>> =>
     is_nullable AS nullable, column_default AS filled FROM information_schema.columns
     WHERE table_schema = current_schema() ORDER BY 1`)) as unknown as ReadonlyArray<TableColumn>
 
-/** What can refuse a row, or needs one to be new: primary keys, unique indexes and constraints, checks, triggers. */
+/**
+ * What can refuse a row, or needs one to be new: primary keys, unique indexes and constraints,
+ * checks, triggers.
+ */
 const rulesOf = async (tables: ReadonlySet<string>): Promise<ReadonlyArray<string>> => {
   const rows = await query(`SELECT relname AS "table", 'unique ' || indexrelid::regclass AS rule
     FROM pg_index JOIN pg_class c ON c.oid = indrelid WHERE indisunique AND relnamespace = current_schema()::regnamespace
@@ -80,7 +86,7 @@ const rulesOf = async (tables: ReadonlySet<string>): Promise<ReadonlyArray<strin
 const tableOf = ({ name }: TableColumn): string => name.split(".")[0]!
 
 describe("A migration", () => {
-  it("only adds, so that servers of earlier versions go on", async () => {
+  it("only adds, so that servers of earlier versions continue", async () => {
     await inSchema(async () => {
       expect(migrations).toHaveLength(schemaVersion)
       for (const statements of migrations) {
@@ -104,7 +110,7 @@ describe("A migration", () => {
     })
   })
 
-  it("leaves a session of an earlier version as it is, with its prepared statements", async () => {
+  it("does not disturb a session of an earlier version and its prepared statements", async () => {
     await inSchema(async (url) => {
       const earlier = schemaVersion - 1
       for (const text of migrations.slice(0, earlier).flat()) await query(text)
@@ -131,7 +137,7 @@ describe("A migration", () => {
   })
 
   // Appends of the owner would wait behind it for as long as that lasts.
-  it("does not wait for a table that is in use, and counts that as an outage", async () => {
+  it("treats a table that is locked for long as an outage", async () => {
     await inSchema(async (url) => {
       for (const text of migrations.slice(0, 5).flat()) await query(text)
       await query("CREATE TABLE laurel_schema (version int NOT NULL)")
@@ -200,7 +206,7 @@ describe("The format in force", () => {
   )
 
   it.each([0, 1])(
-    "newer by %i than this version knows: a start and a look at the journal",
+    "that is %i above the newest known format fails a start and a read only if it is above",
     async (by) => {
       await inSchema(async () => {
         await partitionIn(newestFormat + by)
@@ -223,7 +229,7 @@ describe("Projects", () => {
   const make = (journal: PgJournal) =>
     Effect.runPromise(journal.create("lineage", () => Effect.void))
 
-  it("are spread over partitions once all runners know that", async () => {
+  it("are spread over partitions when all runners know the format for it", async () => {
     await inSchema(async () => {
       await partitionIn(spreadFormat - 1)
       const first = journalOf(1)
@@ -264,7 +270,7 @@ const patient = <A, E extends { readonly _tag: string }, R>(call: Effect.Effect<
   Effect.retry(call, { while: ({ _tag }) => _tag === "Unavailable" })
 
 describe("A copy that follows", () => {
-  it("takes no record over once the format in force is newer than it knows, and is not opened again", async () => {
+  it("takes over no record in a newer format than it knows, and is not opened again", async () => {
     await inSchema((url) =>
       Effect.gen(function* () {
         const [one, two] = [yield* temporaryFolder, yield* temporaryFolder]
@@ -307,7 +313,7 @@ describe("A copy that follows", () => {
 })
 
 describe("The row of a runner", () => {
-  it("has its version, format and requests, and rows of runners that are gone for long are removed", async () => {
+  it("has its version, format and requests, and rows of runners that are long gone are removed", async () => {
     await inSchema(async () => {
       await partitionIn(1)
       await runner("gone", 1, limits.runnerForgottenMs + 1_000)
@@ -340,7 +346,7 @@ describe("The row of a runner", () => {
     expect(names).toEqual(["runner", "raise format"])
   })
 
-  it("is unknown of a runner of an earlier version, on tables of that version too", async () => {
+  it("is missing for a runner of an earlier version, also in tables of that version", async () => {
     await inSchema(async () => {
       for (const text of migrations.slice(0, 5).flat()) await query(text)
       await query("INSERT INTO laurel_partition VALUES (1, 'lineage', 1, 'owner', 0, 0)")
@@ -363,7 +369,7 @@ describe("The row of a runner", () => {
 })
 
 describe("The requests of the last minute", () => {
-  it("are those since the last counts that are a minute old", () => {
+  it("are counted since the last counts that are a minute old", () => {
     let now = 5_000
     const recent = new RecentRequests(() => now)
     const at = (seconds: number, answered: number, forwarded: number) => {
