@@ -205,11 +205,11 @@ describe("A process that is killed while an older message is under way", () => {
       const slow = webhook("http://hanging.test/", ["reward.granted"])
       const quick = webhook("http://quick.test/", ["reward.granted"])
       for (const made of [slow, quick]) yield* first.engine.askProject(sandbox, made)
-      // The creation of a webhook is written at once, with all that is made by then.
-      yield* logOf(first, quick.webhook.id)
-      yield* first.engine.askUser(sandbox, reward("ada", 1))
       const { webhooks } = yield* first.engine.readProject(sandbox)
       const number = webhooks.get(quick.webhook.id)!.since
+      // The creation of a webhook is written at once, with all deliveries that exist by then.
+      yield* until(Effect.orDie(store.cursor), (cursor = 0) => cursor >= number)
+      yield* first.engine.askUser(sandbox, reward("ada", 1))
       yield* until(Effect.orDie(store.stats(number)), ({ stored }) => stored.succeeded === 1)
       const [cursor = 0, reached = 0] = yield* Effect.orDie(
         Effect.all([store.cursor, store.reached]),
