@@ -119,7 +119,6 @@ const fill = async (laurel: Laurel, visitor: Visitor) => {
     await visitor.post(`${place}/keys`, {
       name: `Key ${number}`,
       scope: "read",
-      tier: "free",
       expires: "never",
     })
   }

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { readServerFile } from "../src/cli/process/AdminRequest.ts"
+import type { Tier } from "../src/domain/project/Directory.ts"
 import { limits } from "../src/Limits.ts"
 import { inProcess } from "./children.ts"
 import { type BenchLine, comparing, formatLine } from "./Line.ts"
@@ -42,6 +43,16 @@ const createKey = async (directory: string, project: string, more: object): Prom
   return key
 }
 
+const limitProject = async (directory: string, project: string, tier: Tier): Promise<void> => {
+  const { adminUrl, token } = (await Effect.runPromise(readServerFile(directory)))!
+  const reply = await fetch(`${adminUrl}/admin/projects/${project}/limit`, {
+    method: "PUT",
+    headers: { authorization: `Bearer ${token}` },
+    body: JSON.stringify({ tier }),
+  })
+  if (!reply.ok) throw new Error(`No limit: ${reply.status}`)
+}
+
 /** Rules that each event of the project evaluates. */
 const createRules = async (port: number, key: string): Promise<void> => {
   for (let number = 0; number < rules; number++) {
@@ -69,10 +80,10 @@ const hostileCallers = async (
   directory: string,
   port: number,
 ): Promise<ReadonlyArray<HostileCaller>> => {
-  const enterprise = { scope: "full", tier: "enterprise", rateLimit: null }
-  const ingest = await createKey(directory, "bodies", { scope: "ingest", tier: "free" })
-  const ruled = await createKey(directory, "rules", enterprise)
-  const flood = await createKey(directory, "flood", enterprise)
+  const ingest = await createKey(directory, "bodies", { scope: "ingest" })
+  await limitProject(directory, "bodies", "free")
+  const ruled = await createKey(directory, "rules", { scope: "full" })
+  const flood = await createKey(directory, "flood", { scope: "full" })
   await createRules(port, ruled)
   const members = Array.from({ length: membersOfBody }, (_, n) => `"m${n}":0`).join()
   const event = `{"userId":"u","action":"HOSTILE","metadata":{"text":"${"x".repeat(500)}"}}`

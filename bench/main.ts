@@ -107,7 +107,7 @@ Only by name: soak, an hour of steady load (npm run bench:soak); peers, the tria
   --quick            short rounds and few users, to try ${names.short.join(", ")}; without
                      names, those only
   --url URL          measures a server that runs already, without peers; it keeps the events. Only ${names.remote.join(", ")}
-  --key KEY          its key, of tier enterprise and without a rate limit; the server needs a rule for LESSON_DONE
+  --key KEY          its key, of a project without a rate limit; the server needs a rule for LESSON_DONE
   --connections N    of the closed loop
   --rate N           events a second of the open loop, instead of shares of saturation
   --duration S       seconds of each round

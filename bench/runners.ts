@@ -35,7 +35,7 @@ const connectionsOfProject = 10
 type Settings = Readonly<Record<string, string>>
 
 const createKey = async (project: string, settings: Settings): Promise<string> => {
-  const scope = ["--project", project, "--environment", "sandbox", "--tier", "enterprise"]
+  const scope = ["--project", project, "--environment", "sandbox"]
   const env = { PATH: process.env.PATH, ...settings }
   const args = [program, "keys", "create", ...scope]
   const { stdout } = await promisify(execFile)("sh", args, { env })

@@ -14,7 +14,6 @@ import {
   isKeyInForce,
   type KeyKind,
   type RotationOverlap,
-  tierRequestsPerMinute,
 } from "../domain/project/Directory.ts"
 import { type LaurelError, laurelError } from "../domain/values/Errors.ts"
 import { isoTime } from "../domain/values/isoTime.ts"
@@ -26,7 +25,7 @@ import { hashKeyText, KeyIndex } from "./KeyIndex.ts"
 import { hashSecretOf, keyHint, makeId, makeKeyText } from "./KeyText.ts"
 import { KeyUses } from "./KeyUses.ts"
 import { keysOf, OwnPartition } from "./OwnPartition.ts"
-import { ProjectPartitions, Projects } from "./Projects.ts"
+import { ProjectPartitions, Projects, projectDetails } from "./Projects.ts"
 import { RateLimits } from "./RateLimits.ts"
 
 /** A key as the contract shows it. */
@@ -37,8 +36,6 @@ const shownKey = (key: ApiKey, project: string) => ({
   project,
   environment: key.environment,
   scope: key.scope,
-  tier: key.tier,
-  rateLimit: key.requestsPerMinute,
   allowedOrigins: key.allowedOrigins ?? [],
   allowedCidrs: key.allowedCidrs ?? [],
   createdAt: isoTime(key.createdAt),
@@ -194,7 +191,7 @@ export const make = Effect.gen(function* () {
     request: KeyRequest & { readonly inProject?: string },
     by: Asker,
   ): Effect.fn.Return<CreatedKey, LaurelError> {
-    const { environment, expiresAt, inProject, project, rateLimit, ...wish } = request
+    const { environment, expiresAt, inProject, project, ...wish } = request
     const { text, ...made } = yield* newText(environment, wish.kind)
     const projectId = makeId("prj")
     yield* engine.askDirectory({
@@ -208,7 +205,6 @@ export const make = Effect.gen(function* () {
         ...made,
         ...wish,
         environment,
-        requestsPerMinute: rateLimit === undefined ? tierRequestsPerMinute[wish.tier] : rateLimit,
         ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
       },
     })
@@ -258,6 +254,16 @@ export const make = Effect.gen(function* () {
     rename: (by, projectId, name) => ask({ kind: "renameProject", by, projectId, name }),
     archive: (by, projectId) => ask({ kind: "archiveProject", by, projectId }),
     unarchive: (by, projectId) => ask({ kind: "unarchiveProject", by, projectId }),
+    limit: (by, projectId, { rateLimit, tier }) =>
+      Effect.map(
+        ask({ kind: "limitProject", by, projectId, tier, requestsPerMinute: rateLimit }),
+        () => projectDetails(latest().projects.get(projectId)!),
+      ),
+    list: Effect.sync(() =>
+      [...latest().projects.values()]
+        .sort((one, other) => one.createdAt - other.createdAt)
+        .map(projectDetails),
+    ),
   })
 
   return Context.make(Accounts, accounts).pipe(

@@ -8,7 +8,6 @@ import {
   type RotationOverlap,
   rotationOverlaps,
   scopes,
-  tiers,
 } from "../domain/project/Directory.ts"
 import type { LaurelError } from "../domain/values/Errors.ts"
 import { isIsoTime } from "../domain/values/isoTime.ts"
@@ -17,14 +16,15 @@ const IsoTime = Schema.String.check(
   Schema.makeFilter((text) => isIsoTime(text) || "must be a time in ISO 8601 with a zone"),
 )
 
-/** A requested key, secret unless it names its kind. A publishable key has the scope `read`. Without a name it gets one from its kind or scope; without origins or ranges it may be used from anywhere. `rateLimit` is requests per minute, `null` for none; only `enterprise` may choose. Times are ISO 8601. */
+/**
+ * A requested key. Without `kind` it is secret; a publishable key has the scope `read`. Without a name, its kind or scope names it.
+ * Without origins or ranges, requests may come from anywhere. Times are ISO 8601.
+ */
 export const KeyRequest = Schema.Struct({
   project: Schema.String,
   environment: Schema.Literals(environmentNames),
   kind: Schema.optionalKey(Schema.Literals(keyKinds)),
   scope: Schema.Literals(scopes),
-  tier: Schema.Literals(tiers),
-  rateLimit: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
   expiresAt: Schema.optionalKey(IsoTime),
   name: Schema.optionalKey(Schema.String),
   allowedOrigins: Schema.optionalKey(Schema.Array(Schema.String)),
@@ -42,8 +42,6 @@ const keyMembers = {
   project: Schema.String,
   environment: Schema.Literals(environmentNames),
   scope: Schema.Literals(scopes),
-  tier: Schema.Literals(tiers),
-  rateLimit: Schema.NullOr(Schema.Int),
   allowedOrigins: Schema.Array(Schema.String),
   allowedCidrs: Schema.Array(Schema.String),
   createdAt: Schema.String,

@@ -10,6 +10,7 @@ import {
   environmentId,
   isArchived,
   isKeyInForce,
+  limitOf,
   scopeOf,
 } from "../domain/project/Directory.ts"
 import type { Caller, KeyRestrictions, MadeToken } from "./Accounts.ts"
@@ -52,7 +53,7 @@ export class KeyIndex {
       const expiresAt = key.expiresAt ?? Number.POSITIVE_INFINITY
       nextExpiryAt = Math.min(nextExpiryAt, expiresAt)
       const indexed = {
-        caller: callerOf(key, uses),
+        caller: callerOf(directory, key, uses),
         hash: Buffer.from(key.hash, "hex"),
         expiresAt,
       }
@@ -110,14 +111,14 @@ export class KeyIndex {
   }
 }
 
-const callerOf = (key: ApiKey, uses: KeyUses): Caller => ({
+const callerOf = ({ projects }: DirectoryState, key: ApiKey, uses: KeyUses): Caller => ({
   kind: key.kind ?? "secret",
   keyId: key.id,
   projectId: key.projectId,
   environmentName: key.environment,
   environment: environmentId(key.projectId, key.environment),
   scope: scopeOf(key),
-  tier: key.tier,
+  tier: limitOf(projects.get(key.projectId) ?? {}).tier,
   restrictions: restrictionsOf(key),
   use: uses.of(key.id),
 })

@@ -1,24 +1,23 @@
 /**
- * Rate limits: fixed windows of a minute, each beginning with the first request that it counts.
+ * Rate limits: fixed windows of a minute. A window begins with the first request that it counts.
  *
- * A window belongs to an environment and a policy (tier and requests per minute, of servers or of clients), not to a
- * key: a second key of the same policy brings no second allowance, and clients cannot use up what servers may. Keys of
- * different policies in one environment have a window each, so an enterprise key does not starve a free key beside it.
+ * The limit is the project's. Each environment of a project has two windows of that limit, however many keys it has: one for
+ * servers (secret keys) and one for clients (publishable keys and user tokens), so that clients cannot use up the requests of
+ * servers. A request with a user token also counts in a window of its user, so that one user cannot use up the requests of the
+ * others.
  *
- * A user token counts twice: in a window of its user, so that one user leaves the others their share, and in that of
- * clients with its key's policy.
- *
- * A request takes all that it asks for or nothing. Windows live in memory only, two per environment and
- * policy in use, so there are never more than twice the keys, and `usersCountedMax` of users. A restart begins new ones.
+ * A request takes all units that it asks for, or none. A changed limit begins new windows. Windows are in memory only, so a
+ * restart begins new ones: four for each project with a limit, and at most `usersCountedMax` for users.
  */
 import {
-  type ApiKey,
   type DirectoryState,
   environmentId,
+  environmentNames,
+  limitOf,
   type Tier,
 } from "../domain/project/Directory.ts"
 import { limits } from "../Limits.ts"
-import type { Caller, RateLimitState } from "./Accounts.ts"
+import { type Caller, isClient, type RateLimitState } from "./Accounts.ts"
 
 class Window {
   readonly tier: RateLimitState["tier"]
@@ -46,7 +45,7 @@ class Window {
 
   #isLimited(amount: number, now: number): boolean {
     const age = now - this.#startedAt
-    // A clock that was set back ends the window too, or it could last for hours.
+    // A clock that was set back also ends the window, which could last for hours otherwise.
     if (age >= limits.rateLimitWindowMs || age < 0) this.#used = 0
     return this.#used + amount > this.limit
   }
@@ -71,64 +70,72 @@ const unlimited = (tier: Tier): RateLimitState => ({
   tier,
 })
 
-const policyOf = (key: ApiKey, of: "clients" | "servers"): string =>
-  `${environmentId(key.projectId, key.environment)} ${key.tier} ${key.requestsPerMinute} ${of}`
+/** The windows of one environment. */
+interface Windows {
+  readonly servers: Window
+  readonly clients: Window
+}
 
 export class RateLimits {
-  #windows = new Map<string, Window>()
-  /** The windows of each key, for itself and for the tokens that it made; none of a key without a limit. */
-  #windowsByKey = new Map<string, { readonly own: Window; readonly tokens: Window }>()
+  /** By environment; none of an environment without a limit. */
+  #windows = new Map<string, Windows>()
   readonly #windowsOfUsers = new Map<string, Window>()
 
-  /** Takes over the keys of a changed directory; windows still in use continue. */
-  load(directory: DirectoryState): void {
-    const windows = new Map<string, Window>()
-    const byKey = new Map<string, { readonly own: Window; readonly tokens: Window }>()
-    for (const key of directory.keys.values()) {
-      const { kind, requestsPerMinute, tier } = key
+  /** Takes over the limits of a changed directory; windows whose limit is the same continue. */
+  load({ projects }: DirectoryState): void {
+    const windows = new Map<string, Windows>()
+    for (const project of projects.values()) {
+      const { requestsPerMinute, tier } = limitOf(project)
       if (requestsPerMinute === null) continue
-      const windowOf = (of: "clients" | "servers"): Window => {
-        const policy = policyOf(key, of)
-        const window =
-          windows.get(policy) ?? this.#windows.get(policy) ?? new Window(tier, requestsPerMinute)
-        windows.set(policy, window)
-        return window
+      for (const name of environmentNames) {
+        const environment = environmentId(project.id, name)
+        const before = this.#windows.get(environment)
+        const isSame = before?.servers.limit === requestsPerMinute && before.servers.tier === tier
+        windows.set(
+          environment,
+          isSame
+            ? before
+            : {
+                servers: new Window(tier, requestsPerMinute),
+                clients: new Window(tier, requestsPerMinute),
+              },
+        )
       }
-      const tokens = windowOf("clients")
-      byKey.set(key.id, { own: kind === "publishable" ? tokens : windowOf("servers"), tokens })
     }
     this.#windows = windows
-    this.#windowsByKey = byKey
   }
 
-  /** The number of windows of policies: of servers and clients. */
+  /** The number of environments with a limit. */
   get size(): number {
     return this.#windows.size
   }
 
   /** See `Accounts.consume`. `now` is epoch milliseconds. */
   consume(caller: Caller, amount: number, now: number): RateLimitState {
-    const windows = this.#windowsByKey.get(caller.keyId)
+    const shared = this.#windowOf(caller)
     if (caller.userId === undefined) {
-      return windows?.own.consume(amount, now) ?? unlimited(caller.tier)
+      return shared?.consume(amount, now) ?? unlimited(caller.tier)
     }
     const own = this.#windowOfUser(caller.environment, caller.userId)
     const looked = own.look(amount, now)
     if (looked.limited) return looked
-    const shared = windows?.tokens.consume(amount, now)
-    return shared?.limited ? shared : own.consume(amount, now)
+    const taken = shared?.consume(amount, now)
+    return taken?.limited ? taken : own.consume(amount, now)
   }
 
   /** See `Accounts.look`. */
   look(caller: Caller, amount: number, now: number): RateLimitState {
-    const windows = this.#windowsByKey.get(caller.keyId)
-    if (caller.userId === undefined) {
-      return windows?.own.look(amount, now) ?? unlimited(caller.tier)
-    }
-    const shared = windows?.tokens.look(amount, now)
-    return shared?.limited
-      ? shared
+    const shared = this.#windowOf(caller)
+    if (caller.userId === undefined) return shared?.look(amount, now) ?? unlimited(caller.tier)
+    const looked = shared?.look(amount, now)
+    return looked?.limited
+      ? looked
       : this.#windowOfUser(caller.environment, caller.userId).look(amount, now)
+  }
+
+  #windowOf(caller: Caller): Window | undefined {
+    const windows = this.#windows.get(caller.environment)
+    return isClient(caller) ? windows?.clients : windows?.servers
   }
 
   #windowOfUser(environment: string, userId: string): Window {

@@ -12,6 +12,7 @@ import { demo } from "./commands/demo.ts"
 import { keys } from "./commands/keys.ts"
 import { limits } from "./commands/limits.ts"
 import { listen } from "./commands/listen.ts"
+import { projects } from "./commands/projects.ts"
 import { snapshots } from "./commands/snapshots.ts"
 import { CommandFailed, exitCodes } from "./output/ExitCode.ts"
 
@@ -35,6 +36,7 @@ const laurel = Command.make("laurel").pipe(
   Command.withSubcommands([
     serve,
     accounts,
+    projects,
     keys,
     definitions,
     listen,

@@ -16,6 +16,7 @@ import {
   type DirectoryState,
   environmentId,
   environmentNames,
+  limitOf,
   projectNamed,
 } from "../domain/project/Directory.ts"
 import { errorKinds, type LaurelError, laurelError } from "../domain/values/Errors.ts"
@@ -381,7 +382,7 @@ const callerOf = ({ account }: Member, { environment, project }: Place, role: Ro
   environmentName: environment,
   environment: environmentId(project.id, environment),
   scope: includesRole(role, "admin") ? "full" : "read",
-  tier: "enterprise",
+  tier: limitOf(project).tier,
 })
 
 /** Whether a browser sent a form that navigates, and not a script that reads the reply. */

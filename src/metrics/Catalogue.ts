@@ -91,7 +91,7 @@ export const catalogue = {
   laurel_http_requests_in_flight: gauge("Requests in progress."),
   laurel_http_connections: gauge("Open connections."),
   laurel_rate_limited_requests_total: counter(
-    "Requests refused because their key or user exceeded the rate limit.",
+    "Requests refused because their project or user exceeded the rate limit.",
     "tier",
   ),
   laurel_overloaded: largest(

@@ -6,6 +6,7 @@ import { make } from "../../src/accounts/AccountsLive.ts"
 import { ApiKeys, type KeyRequest } from "../../src/accounts/ApiKeys.ts"
 import { makeKeyText } from "../../src/accounts/KeyText.ts"
 import { OwnPartition } from "../../src/accounts/OwnPartition.ts"
+import { Projects } from "../../src/accounts/Projects.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
 import { laurelError } from "../../src/domain/values/Errors.ts"
 import { Engine } from "../../src/engine/Engine.ts"
@@ -17,7 +18,6 @@ const wish: KeyRequest = {
   project: "shop",
   environment: "sandbox",
   scope: "full",
-  tier: "free",
 }
 
 /** Accounts over a real engine; `state` lets a second one begin where the first ended. */
@@ -38,6 +38,7 @@ const startAccounts = Effect.fnUntraced(function* (
     end: Scope.close(scope, Exit.void),
     accounts: Context.get(context, Accounts),
     keys: Context.get(context, ApiKeys),
+    projects: Context.get(context, Projects),
   }
 })
 
@@ -53,7 +54,6 @@ describe("Accounts", () => {
         environmentName: "sandbox",
         environment: expect.stringMatching(/^prj_[0-9a-f]{32}:sandbox$/),
         scope: "full",
-        tier: "free",
       })
       const held = accounts.version
       yield* keys.revoke(created.id)
@@ -154,10 +154,53 @@ describe("Accounts", () => {
     }),
   )
 
+  it.effect("limit the keys of a project together, from the next request on", () =>
+    Effect.gen(function* () {
+      const { accounts, keys, projects } = yield* startAccounts()
+      const made = [yield* keys.create(wish), yield* keys.create({ ...wish, scope: "read" })]
+      const [one, other] = made.map(({ key }) => accounts.authenticate(key)!)
+      expect([one!.tier, accounts.consume(one!, 1_000_000).limited]).toEqual(["enterprise", false])
+      const before = accounts.version
+      const [project] = yield* projects.list
+      expect(project).toMatchObject({ name: "shop", tier: "enterprise", rateLimit: null })
+      const limited = yield* projects.limit("operator", project!.id, { tier: "free" })
+      expect(limited).toEqual({ ...project, tier: "free", rateLimit: 100 })
+      expect(accounts.version).not.toBe(before)
+      expect(accounts.authenticate(made[0]!.key)?.tier).toBe("free")
+      expect(accounts.consume(one!, 60).limited).toBe(false)
+      expect(accounts.consume(other!, 41)).toMatchObject({ limited: true, remaining: 40 })
+      expect(accounts.consume(other!, 40)).toMatchObject({ limited: false, remaining: 0 })
+      expect(accounts.consume(one!, 1).limited).toBe(true)
+      const own = { tier: "enterprise", rateLimit: 7 } as const
+      yield* projects.limit("operator", project!.id, own)
+      expect(accounts.consume(one!, 7)).toMatchObject({ limited: false, limit: 7 })
+      expect(accounts.consume(other!, 1)).toMatchObject({ limited: true, tier: "enterprise" })
+      yield* projects.limit("operator", project!.id, { tier: "enterprise", rateLimit: null })
+      expect(accounts.consume(one!, 1_000_000)).toMatchObject({ limited: false, limit: null })
+      const unknown = yield* Effect.flip(projects.limit("operator", "prj_x", { tier: "free" }))
+      expect(unknown.code).toBe("project_not_found")
+    }),
+  )
+
+  it.effect("keep a project's limit over a restart", () =>
+    Effect.gen(function* () {
+      const { close, keys, projects, state } = yield* startAccounts()
+      const { key } = yield* keys.create(wish)
+      const [project] = yield* projects.list
+      yield* projects.limit("operator", project!.id, { tier: "enterprise", rateLimit: 3 })
+      yield* close("kill")
+      const again = yield* startAccounts(state)
+      const caller = again.accounts.authenticate(key)!
+      expect(again.accounts.consume(caller, 3).limited).toBe(false)
+      expect(again.accounts.consume(caller, 1).limited).toBe(true)
+    }),
+  )
+
   it.effect("count requests by the clock of the program", () =>
     Effect.gen(function* () {
-      const { accounts, keys } = yield* startAccounts()
+      const { accounts, keys, projects } = yield* startAccounts()
       const caller = accounts.authenticate((yield* keys.create(wish)).key)!
+      yield* projects.limit("operator", caller.projectId, { tier: "free" })
       expect(accounts.consume(caller, 100).limited).toBe(false)
       expect(accounts.consume(caller, 1).limited).toBe(true)
       yield* TestClock.adjust("60 seconds")
@@ -170,8 +213,8 @@ describe("Accounts", () => {
       const { accounts, keys } = yield* startAccounts()
       yield* keys.create(wish)
       const before = accounts.version
-      const refused = yield* Effect.flip(keys.create({ ...wish, project: "No", rateLimit: null }))
-      expect(refused.errors?.map(({ pointer }) => pointer)).toEqual(["/project", "/rateLimit"])
+      const refused = yield* Effect.flip(keys.create({ ...wish, project: "No", name: "" }))
+      expect(refused.errors?.map(({ pointer }) => pointer)).toEqual(["/project", "/name"])
       expect(accounts.version).toBe(before)
       expect(yield* keys.list).toHaveLength(1)
     }),

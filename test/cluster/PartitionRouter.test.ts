@@ -24,8 +24,6 @@ const keyOf = (id: string, projectId: string, text: string): [string, ApiKey] =>
     projectId,
     environment: "sandbox",
     scope: "full",
-    tier: "enterprise",
-    requestsPerMinute: null,
     hash: hashKeyText(secret, text),
     hint: "lk_",
     createdAt: 0,

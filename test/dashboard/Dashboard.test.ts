@@ -23,7 +23,7 @@ beforeAll(async () => {
   server = await startDashboard()
   for (const project of ["shop", "bank"]) {
     for (const environment of ["sandbox", "production"] as const) {
-      await run(server.keys.create({ project, environment, scope: "full", tier: "free" }))
+      await run(server.keys.create({ project, environment, scope: "full" }))
     }
   }
   owner = await server.owner()
@@ -149,7 +149,7 @@ describe("Signing in", () => {
 describe("A key", () => {
   it("is not shown to another session, even with its address", async () => {
     const keys = "/dashboard/shop/sandbox/keys"
-    const { location } = await admin.post(keys, { scope: "full", tier: "free", expires: "never" })
+    const { location } = await admin.post(keys, { scope: "full", expires: "never" })
     expect((await owner.get(location!)).text).not.toContain("Your new key")
     expect((await admin.get(location!)).text).toContain("Your new key")
   })

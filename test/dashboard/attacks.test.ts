@@ -16,9 +16,7 @@ beforeAll(async () => {
   server = await startDashboard()
   owner = await server.owner()
   for (const project of ["shop", "bank"]) {
-    await run(
-      server.keys.create({ project, environment: "sandbox", scope: "full", tier: "enterprise" }),
-    )
+    await run(server.keys.create({ project, environment: "sandbox", scope: "full" }))
   }
 })
 afterAll(() => server.stop())

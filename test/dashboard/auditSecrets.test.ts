@@ -10,12 +10,11 @@ it("The audit log has no secret, whichever way a secret was created or used", as
   const server = await startDashboard()
   const secrets = new Set([password, changed, typed, server.setupToken])
   try {
-    const wish = { scope: "full", tier: "free", expires: "never" }
+    const wish = { scope: "full", expires: "never" }
     const create = server.keys.create({
       project: "shop",
       environment: "sandbox",
       scope: "full",
-      tier: "free",
     })
     secrets.add((await Effect.runPromise(create)).key)
     const owner = await server.owner()

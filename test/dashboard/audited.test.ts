@@ -153,7 +153,7 @@ describe("A change by an API key", () => {
   beforeAll(async () => {
     server = await startDashboard()
     const wish = { project: "shop", environment: "sandbox", scope: "full" } as const
-    key = await run(server.keys.create({ ...wish, tier: "enterprise", name: "Backend" }))
+    key = await run(server.keys.create({ ...wish, name: "Backend" }))
     await server.owner()
   })
   afterAll(() => server.stop())
@@ -286,7 +286,7 @@ describe("A change by an API key", () => {
 
   it(`has at most ${limits.auditKeyEntriesPerHourMax} entries an hour, and the next one counts the rest`, async () => {
     const wish = { project: "flood", environment: "sandbox", scope: "full" } as const
-    const other = await run(server.keys.create({ ...wish, tier: "enterprise" }))
+    const other = await run(server.keys.create({ ...wish }))
     const rule = await ask(server.url, other.key, "POST", "/rules", {
       action: "RUN",
       reward: { xp: 1 },
@@ -313,7 +313,7 @@ describe("The audit log", () => {
 
   beforeAll(async () => {
     server = await startDashboard()
-    const key = { project: "shop", environment: "sandbox", scope: "full", tier: "free" } as const
+    const key = { project: "shop", environment: "sandbox", scope: "full" } as const
     await run(server.keys.create(key))
     owner = await server.owner()
   })
@@ -343,7 +343,7 @@ describe("The audit log", () => {
   it("has the author, key, environment, address and request of a new key", async () => {
     const before = await server.logged()
     const keys = "/dashboard/shop/production/keys"
-    const wish = { scope: "read", tier: "pro", expires: "never" }
+    const wish = { scope: "read", expires: "never" }
     const own = { "sec-fetch-site": "same-origin", "x-request-id": "mine-1" }
     await owner.post(keys, wish, own)
     const { id } = (await run(server.keys.list)).at(-1)!
@@ -351,7 +351,7 @@ describe("The audit log", () => {
     const [revoked, created] = await since(before)
     const where = { environment: "production", subject: id, address: "127.0.0.1" }
     expect(created).toMatchObject({ ...where, action: "key.create", requestId: "mine-1" })
-    expect(created!.detail).toBe("read, pro")
+    expect(created!.detail).toBe("read")
     expect(revoked).toMatchObject({ ...where, action: "key.revoke" })
     expect(created!.projectId).toMatch(/^prj_/)
     expect(created!.at).toBeGreaterThanOrEqual(Date.parse("2026-11-22T10:00:00Z"))
@@ -397,7 +397,7 @@ describe("The audit log", () => {
     const fresh = await startDashboard()
     try {
       const wish = { project: "demo", environment: "sandbox", scope: "full" } as const
-      await run(fresh.keys.create({ ...wish, tier: "free" }))
+      await run(fresh.keys.create({ ...wish }))
       const fields = { token: fresh.setupToken, email: "ada@example.com", name: "ada", password }
       await fresh.browser().post("/dashboard/setup", fields)
       const { id } = (await run(fresh.keys.list)).at(-1)!
@@ -406,7 +406,7 @@ describe("The audit log", () => {
         action: "key.create",
         by: { email: "ada@example.com" },
         subject: id,
-        detail: "full, enterprise",
+        detail: "full",
         environment: "sandbox",
       })
     } finally {
@@ -423,7 +423,6 @@ describe("The audit log", () => {
         project: "shop",
         environment: "sandbox",
         scope: "full",
-        tier: "enterprise",
       }),
     )
     await ask(server.url, key.key, "POST", "/events", { userId, action: "RUN", id: "own-id" })

@@ -29,7 +29,6 @@ beforeAll(async () => {
       project: "shop",
       environment: "sandbox",
       scope: "full",
-      tier: "enterprise",
     }),
   )
   key = made.key

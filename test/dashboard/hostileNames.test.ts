@@ -67,7 +67,7 @@ beforeAll(async () => {
     })
     const url = `https://hooks.example.com/${encodeURIComponent(name)}?<b>`
     await api("POST", "/webhooks", { url, description: short(name), events: ["*"] })
-    const made = { name: short(name), scope: "ingest", tier: "free", expires: "never" }
+    const made = { name: short(name), scope: "ingest", expires: "never" }
     await owner.post("/dashboard/shop/sandbox/keys", made)
   }
   await api("PATCH", "/project", { name: names.markup })

@@ -9,7 +9,7 @@ let admin: Browser
 let viewer: Browser
 
 const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromise(effect)
-const wish = { scope: "full", tier: "free", expires: "never" }
+const wish = { scope: "full", expires: "never" }
 
 /** The rows of the table: the text of each cell. */
 const rowsOf = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
@@ -29,7 +29,7 @@ const actionsAt = async (browser: Browser, path: string) => {
 beforeAll(async () => {
   server = await startDashboard()
   for (const project of ["shop", "bank"]) {
-    const key = { project, environment: "sandbox", scope: "full", tier: "free" } as const
+    const key = { project, environment: "sandbox", scope: "full" } as const
     await run(server.keys.create(key))
   }
   const { projects } = await run(server.engine.readDirectory)
@@ -63,7 +63,7 @@ describe("The page of the log", () => {
       "key.create",
       "shop production",
       "127.0.0.1",
-      `${id} full, free`,
+      `${id} full`,
     ])
     expect(first![6]).toMatch(/^req_/)
   })

@@ -108,7 +108,7 @@ test("the page leads from nothing to production", { timeout: 1_200_000 }, async 
 
   expect(await follow("Commands")).toMatch(/lk_live_\w+[\s\S]*shop[\s\S]*Z-\d+/)
   const keyOf = async (project: string) => {
-    const wish = `--project ${project} --environment sandbox --tier enterprise --json`
+    const wish = `--project ${project} --environment sandbox --json`
     const [, key] = /"key":"([^"]+)"/.exec(await laurel(`keys create ${wish}`))!
     return key!
   }

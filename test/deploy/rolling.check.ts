@@ -51,7 +51,7 @@ test(`from ${commit} to the present, one server at a time`, { timeout: 600_000 }
   await load.progress(200)
   // One server of each version: nothing is written that the old one does not know.
   expect(await formats()).toEqual([1])
-  const mixed = await other.createKey("mixed")
+  const mixed = await other.createKey("mixed", { tier: "enterprise" })
   for (const { url } of runners) {
     await eventually("the project's own answer", async () => {
       const { status } = await ask(url, mixed, "/v1/project")

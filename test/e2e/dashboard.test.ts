@@ -22,7 +22,7 @@ describe("The dashboard", () => {
     const [, token] = link.split("#")
     expect((await browser.post("/dashboard/setup", { ...account, token: token! })).status).toBe(303)
     expect((await browser.get("/dashboard")).text).toContain("demo")
-    const wish = { name: "App", scope: "full", tier: "free", expires: "never" }
+    const wish = { name: "App", scope: "full", expires: "never" }
     const created = await browser.post("/dashboard/demo/sandbox/keys", wish)
     const page = await browser.get(created.location!)
     const [, key] = /id="key"[^>]*>(lk_test_\w+)</.exec(page.text)!

@@ -88,8 +88,6 @@ describe("The first start", () => {
         project: "demo",
         environment: "sandbox",
         scope: "full",
-        tier: "enterprise",
-        rateLimit: null,
       },
     ])
     expect(key.startsWith(JSON.parse(stdout)[0].hint)).toBe(true)

@@ -33,15 +33,32 @@ describe("Keys on the command line, beside a running server", () => {
     })
   })
 
-  it("have the scope, tier and limit that was asked for", async () => {
-    const { key } = await createKey(folder, "--scope", "read", "--rate-limit", "2")
+  it("have the scope that was asked for, and together the limit of their project", async () => {
+    const { key } = await createKey(folder, "--scope", "read")
+    const limit = (...wish: ReadonlyArray<string>) =>
+      commandEnd(["projects", "limit", "shop", ...wish], folder)
+    const set = await limit("--tier", "enterprise", "--rate-limit", "2")
+    expect(set).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/shop: enterprise, 2 requests a minute\.\n$/),
+    })
+    const listed = await commandEnd(["projects", "list", "--json"], folder)
+    expect(JSON.parse(listed.stdout)).toContainEqual(
+      expect.objectContaining({ name: "shop", tier: "enterprise", rateLimit: 2 }),
+    )
     const post = await server.request(key, "POST", "/v1/events", { userId: "u", action: "A" })
     expect([post.status, post.body.code]).toEqual([403, "insufficient_scope"])
     const statuses = []
     for (let asked = 0; asked < 4; asked++) statuses.push(await statusWith(server, key))
     expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(2)
     expect(statuses.at(-1)).toBe(429)
-    const other = await createKey(folder, "--rate-limit", "none")
+    const other = await createKey(folder)
+    expect(await statusWith(server, other.key)).toBe(429)
+    expect((await limit("--tier", "pro", "--rate-limit", "5")).code).toBe(64)
+    expect((await limit("--tier", "enterprise", "--rate-limit", "0")).code).toBe(64)
+    expect((await commandEnd(["projects", "limit", "shpo", "--tier", "pro"], folder)).code).toBe(1)
+    expect((await limit("--tier", "enterprise")).code).toBe(0)
+    expect(await statusWith(server, key)).toBe(200)
     expect(await statusWith(server, other.key)).toBe(200)
   })
 
@@ -121,7 +138,7 @@ describe("Keys on the command line, beside a running server", () => {
     const old = await createKey(folder, "--name", "Backend", "--scope", "read")
     const rotated = await run(["keys", "rotate", old.id, "--overlap", "1h", "--json"], folder)
     const next = JSON.parse(rotated.stdout)
-    expect(next).toMatchObject({ name: "Backend", scope: "read", tier: "enterprise" })
+    expect(next).toMatchObject({ name: "Backend", scope: "read" })
     expect([await statusWith(server, old.key), await statusWith(server, next.key)]).toEqual([
       200, 200,
     ])
@@ -145,7 +162,7 @@ describe("Keys on the command line, beside a running server", () => {
 
   it("are printed as the JSON that scripts rely on", async () => {
     const args = ["keys", "create", "--project", "shop", "--environment", "production"]
-    const { stdout } = await run([...args, "--tier", "pro", "--json"], folder)
+    const { stdout } = await run([...args, "--json"], folder)
     expect(JSON.parse(stdout)).toEqual({
       key: expect.stringMatching(/^lk_live_\w{49}$/),
       id: expect.stringMatching(/^key_[0-9a-f]{32}$/),
@@ -154,8 +171,6 @@ describe("Keys on the command line, beside a running server", () => {
       project: "shop",
       environment: "production",
       scope: "full",
-      tier: "pro",
-      rateLimit: 1000,
       allowedOrigins: [],
       allowedCidrs: [],
       createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
@@ -206,10 +221,10 @@ describe("Keys on the command line, without a server", () => {
     const table = await commandEnd(["keys", "list"], folder)
     expect(table.stdout.split("\n").map((line) => line.split(/\s{2,}/))).toEqual([
       [
-        ...["ID", "NAME", "PROJECT", "ENVIRONMENT", "SCOPE", "TIER", "LIMIT", "KEY", "CREATED"],
+        ...["ID", "NAME", "PROJECT", "ENVIRONMENT", "SCOPE", "KEY", "CREATED"],
         ...["BY", "LAST USED", "STATUS"],
       ],
-      Array(12).fill(expect.stringMatching(/^─+$/)),
+      Array(10).fill(expect.stringMatching(/^─+$/)),
       [first.id, ...same, ...rest("expired ")],
       [kept.id, ...same, ...rest("in force")],
       [ended.id, ...same, ...rest("revoked ")],
@@ -272,7 +287,7 @@ describe("Keys on the command line, without a server", () => {
   })
 })
 
-const same = ["full key", "shop", "sandbox", "full", "enterprise", "no limit"]
+const same = ["full key", "shop", "sandbox", "full"]
 const rest = (status: string) => [
   expect.stringMatching(/^lk_test_\w{4}…$/),
   expect.stringMatching(/^\d{4}-\d\d-\d\d$/),

@@ -135,10 +135,13 @@ export class Server extends Running {
   /** In a cluster that of all partitions. */
   readonly #whole: string
   readonly #ready: RegExp
+  /** In earlier versions the tier is the key's. */
+  readonly #isEarlier: boolean
 
   constructor(directory: string, variables: Variables = {}, prepare?: string, checkout?: string) {
     const anyPorts = { LAUREL_PORT: "0", LAUREL_ADMIN_PORT: "0" }
     super(["serve"], { ...anyPorts, LAUREL_DATA_DIR: directory, ...variables }, prepare, checkout)
+    this.#isEarlier = checkout !== undefined
     const isClustered = variables.LAUREL_CLUSTER !== undefined
     // That of the first partition, which has the keys.
     this.#whole = directory
@@ -167,7 +170,8 @@ export class Server extends Running {
   /** A sandbox key without a limit, made at the admin address as the command line does it, without a process for it. */
   async createKey(project = "shop"): Promise<string> {
     const { adminUrl, token } = await readServerFile(this.#directory)
-    const wish = { project, environment: "sandbox", scope: "full", tier: "enterprise" }
+    const tier = this.#isEarlier ? { tier: "enterprise" } : {}
+    const wish = { project, environment: "sandbox", scope: "full", ...tier }
     const response = await fetch(`${adminUrl}/admin/keys`, {
       method: "POST",
       headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
@@ -213,7 +217,7 @@ export const createKey = async (
   directory: string,
   ...more: ReadonlyArray<string>
 ): Promise<{ readonly key: string; readonly id: string }> => {
-  const wish = ["--project", "shop", "--environment", "sandbox", "--tier", "enterprise"]
+  const wish = ["--project", "shop", "--environment", "sandbox"]
   const args = ["keys", "create", ...wish, "--json", ...more]
   const { code, stderr, stdout } = await commandEnd(args, directory)
   if (code !== 0) throw new Error(`keys create ended with ${code}: ${stderr}`)

@@ -70,7 +70,7 @@ describe("Passwords, links, sessions, devices, passkeys, keys and user tokens", 
     expect((await ada.post("/dashboard/setup", { ...account, token })).status).toBe(303)
     keepCookies("ada", ada)
     const keys = "/dashboard/demo/sandbox/keys"
-    const wish = { name: "Server", scope: "full", tier: "free", expires: "never" }
+    const wish = { name: "Server", scope: "full", expires: "never" }
     const created = await ada.post(keys, wish)
     const key = secret(
       "key",

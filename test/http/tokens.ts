@@ -93,7 +93,6 @@ export const createKey = (
       project: "shop",
       environment: "sandbox",
       scope: "full",
-      tier: "enterprise",
       ...wish,
     }),
   )

@@ -1,8 +1,9 @@
-/** Logs the operator's changes to keys and accounts by the command line. */
+/** Logs the operator's changes to keys, projects and accounts by the command line. */
 import { Effect } from "effect"
 import { type DirectoryState, projectNamed, scopeOf } from "../../domain/project/Directory.ts"
 import type { AccountAdmin } from "../AccountAdmin.ts"
 import type { ApiKeys, CreatedKey, KeyDetails } from "../ApiKeys.ts"
+import { limitChange, type Projects } from "../Projects.ts"
 import type { AuditLog } from "./AuditLog.ts"
 import { logged } from "./AuditLog.ts"
 
@@ -36,7 +37,7 @@ export const auditedKeys = (
         ({ key, state }) => ({
           ...where(state, key),
           action,
-          detail: `${before}${scopeOf(key)}, ${key.tier}`,
+          detail: `${before}${scopeOf(key)}`,
         }),
       ),
       ({ key }) => key,
@@ -58,6 +59,23 @@ export const auditedKeys = (
       }),
   }
 }
+
+export const auditedProjects = (
+  projects: Projects["Service"],
+  log: AuditLog,
+  directory: Effect.Effect<DirectoryState>,
+): Projects["Service"] => ({
+  ...projects,
+  limit: (by, projectId, request) =>
+    Effect.flatMap(directory, (before) =>
+      logged(log, projects.limit(by, projectId, request), (after) => ({
+        ...byOperator,
+        action: "project.limit",
+        detail: limitChange(before.projects.get(projectId), after),
+        projectId,
+      })),
+    ),
+})
 
 export const auditedAccounts = (
   admin: AccountAdmin["Service"],

@@ -8,13 +8,11 @@ import {
   projectNamePattern,
   rotationOverlaps,
   scopes,
-  tierRequestsPerMinute,
-  tiers,
 } from "../../domain/project/Directory.ts"
 import { parseIsoTime } from "../../domain/values/isoTime.ts"
 import { limits } from "../../Limits.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
-import { keyTable, printCreated, rateLimitText } from "../output/KeyWords.ts"
+import { keyTable, printCreated } from "../output/KeyWords.ts"
 import { withKeys } from "../process/KeyAccess.ts"
 
 /* Flags that commands about keys share. */
@@ -50,25 +48,6 @@ const kind = Flag.Literals("kind", keyKinds).pipe(
 const scope = Flag.Literals("scope", scopes).pipe(
   Flag.withDescription(
     "full, ingest (send events only) or read (GET only); of a secret key. Default: full",
-  ),
-  Flag.optional,
-)
-
-const tier = Flag.Literals("tier", tiers).pipe(
-  Flag.withDescription("free (100 requests per minute), pro (1,000) or enterprise (--rate-limit)"),
-  Flag.withDefault("free"),
-)
-
-const rateLimit = Flag.String("rate-limit").pipe(
-  Flag.withMetavar("N|none"),
-  Flag.withDescription("Requests per minute, for the enterprise tier only. Default: none"),
-  Flag.filterMap(
-    (text): Option.Option<number | null> => {
-      if (text === "none") return Option.some(null)
-      const good = /^[1-9]\d{0,9}$/.test(text) && Number(text) <= limits.requestsPerMinuteMax
-      return good ? Option.some(Number(text)) : Option.none()
-    },
-    () => `a rate limit is a whole number from 1 to ${limits.requestsPerMinuteMax}, or none`,
   ),
   Flag.optional,
 )
@@ -123,8 +102,6 @@ const createKey = Command.make(
     name,
     kind,
     scope,
-    tier,
-    rateLimit,
     expiresIn,
     expiresAt,
     origins,
@@ -132,15 +109,9 @@ const createKey = Command.make(
     json,
   },
   Effect.fnUntraced(function* (given) {
-    const { cidrs, expiresAt, expiresIn, json, kind, name, origins, rateLimit, scope, ...wish } =
-      given
+    const { cidrs, expiresAt, expiresIn, json, kind, name, origins, scope, ...wish } = given
     if (Option.isSome(expiresIn) && Option.isSome(expiresAt)) {
       const words = "--expires-in and --expires-at exclude each other."
-      return yield* commandFailed(exitCodes.usage, words)
-    }
-    if (Option.isSome(rateLimit) && wish.tier !== "enterprise") {
-      const fixed = rateLimitText(tierRequestsPerMinute[wish.tier])
-      const words = `--rate-limit requires --tier enterprise; ${wish.tier} has ${fixed}.`
       return yield* commandFailed(exitCodes.usage, words)
     }
     if (Option.isSome(scope) && kind === "publishable") {
@@ -158,7 +129,6 @@ const createKey = Command.make(
           ...wish,
           kind,
           scope: kind === "publishable" ? "read" : Option.getOrElse(scope, () => "full" as const),
-          ...(Option.isSome(rateLimit) && { rateLimit: rateLimit.value }),
           ...(Option.isSome(endsAt) && { expiresAt: new Date(endsAt.value).toISOString() }),
           ...(Option.isSome(name) && { name: name.value }),
           ...(origins.length > 0 && { allowedOrigins: origins }),
@@ -174,7 +144,7 @@ const createKey = Command.make(
   ),
   Command.withExamples([
     {
-      command: "laurel keys create --project shop --environment production --tier pro",
+      command: "laurel keys create --project shop --environment production",
       description: "A key for a shop's server",
     },
     {

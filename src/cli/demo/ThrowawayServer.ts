@@ -14,7 +14,7 @@ import { readServerFile } from "../process/AdminRequest.ts"
 
 export interface ThrowawayServer {
   readonly url: string
-  /** A key without limits. */
+  /** A key of a new project, which has no rate limit. */
   readonly key: string
   readonly process: ChildProcess
 }
@@ -91,8 +91,7 @@ const didNotStart = ({ complaint, process }: Laurel): CommandFailed =>
 const createKey = (directory: string): Effect.Effect<string, CommandFailed> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const wish =
-        "--project throwaway --environment sandbox --tier enterprise --rate-limit none --json"
+      const wish = "--project throwaway --environment sandbox --json"
       const laurel = yield* startLaurel(directory, ["keys", "create", ...wish.split(" ")])
       yield* Effect.promise(() => laurel.ended)
       if (laurel.process.exitCode !== 0) return yield* didNotStart(laurel)

@@ -4,17 +4,12 @@ import type { CreatedKey, KeyDetails } from "../../accounts/ApiKeys.ts"
 import { scopeOf } from "../../domain/project/Directory.ts"
 import { type Column, formatTable } from "./Table.ts"
 
-export const rateLimitText = (rateLimit: number | null): string =>
-  rateLimit === null ? "no limit" : `${rateLimit}/min`
-
 const columns: ReadonlyArray<Column<KeyDetails>> = [
   { title: "ID", align: "left", text: (key) => key.id },
   { title: "NAME", align: "left", text: (key) => key.name },
   { title: "PROJECT", align: "left", text: (key) => key.project },
   { title: "ENVIRONMENT", align: "left", text: (key) => key.environment },
   { title: "SCOPE", align: "left", text: scopeOf },
-  { title: "TIER", align: "left", text: (key) => key.tier },
-  { title: "LIMIT", align: "left", text: (key) => rateLimitText(key.rateLimit) },
   { title: "KEY", align: "left", text: (key) => `${key.hint}…` },
   { title: "CREATED", align: "left", text: (key) => day(key.createdAt) },
   { title: "BY", align: "left", text: (key) => key.createdBy ?? "" },
@@ -58,7 +53,7 @@ const aboutKey = (key: CreatedKey): string => {
   const { allowedCidrs, allowedOrigins } = key
   const from = [...allowedOrigins.map((origin) => `pages of ${origin}`), ...allowedCidrs]
   return [
-    `${key.id} (${key.name}): project ${key.project}, ${key.environment}, scope ${scopeOf(key)}, tier ${key.tier}, ${rateLimitText(key.rateLimit)}`,
+    `${key.id} (${key.name}): project ${key.project}, ${key.environment}, scope ${scopeOf(key)}`,
     key.expiresAt === null ? "" : `, until ${key.expiresAt}`,
     from.length === 0 ? "" : `, from ${from.join(", ")}`,
     ". The key is shown only once.",

@@ -20,7 +20,6 @@ export const createDemoKey: Effect.Effect<CreatedKey | undefined, LaurelError, E
       project: firstProjectName,
       environment: "sandbox",
       scope: "full",
-      tier: "enterprise",
     })
   })
 

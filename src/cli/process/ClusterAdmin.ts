@@ -6,6 +6,7 @@
  */
 import { Effect, type Scope } from "effect"
 import type { ApiKeys } from "../../accounts/ApiKeys.ts"
+import type { Projects } from "../../accounts/Projects.ts"
 import { noOwner } from "../../cluster/Forward.ts"
 import type { Owner } from "../../cluster/Owners.ts"
 import type { ClusterStatus, RunnerStatus } from "../../cluster/status.ts"
@@ -36,7 +37,7 @@ export interface AdminHandlers {
 export const keepAdmin = (
   admin: AdminHandlers,
   options: AdminOptions,
-): Effect.Effect<void, never, ApiKeys | Archives | Scope.Scope> =>
+): Effect.Effect<void, never, ApiKeys | Projects | Archives | Scope.Scope> =>
   Effect.gen(function* () {
     const own = yield* makeAdmin(options)
     const forOthers = yield* makeAdmin({ ...options, token: undefined })

@@ -1,6 +1,6 @@
 /**
- * Access to the keys: through the running server of the data directory, or by opening the data
- * directory.
+ * Access to keys, projects and accounts: through the running server of the data directory, or by
+ * opening the data directory.
  */
 
 import fs from "node:fs/promises"
@@ -9,6 +9,7 @@ import { Console, Effect, Schema, type Scope } from "effect"
 import { AccountDetails, CreatedLink, type LinkRequest } from "../../accounts/AccountAdmin.ts"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import { ApiKeys, CreatedKey, KeyDetails, type KeyRequest } from "../../accounts/ApiKeys.ts"
+import { type LimitRequest, limitNamed, ProjectDetails, Projects } from "../../accounts/Projects.ts"
 import type { Config } from "../../config/Config.ts"
 import type { RotationOverlap } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
@@ -75,6 +76,59 @@ const keysAlone = Effect.fnUntraced(function* (config: Config) {
   return (yield* openAudit(config)).keys
 })
 
+/* Managing projects. */
+
+/** `Projects` as the operator uses them, with the errors `E` of the way to the server. */
+interface ProjectClient<E> {
+  readonly list: Effect.Effect<ReadonlyArray<ProjectDetails>, LaurelError | E>
+  readonly limit: (
+    name: string,
+    request: LimitRequest,
+  ) => Effect.Effect<ProjectDetails, LaurelError | E>
+}
+
+const ProjectList = Schema.Struct({ projects: Schema.Array(ProjectDetails) })
+
+const projectClientOf = (file: ServerFile): ProjectClient<AdminUnavailable> => ({
+  list: Effect.map(
+    askAdmin(file, "GET", "/admin/projects", ProjectList),
+    ({ projects }) => projects,
+  ),
+  limit: (name, request) =>
+    askAdmin(
+      file,
+      "PUT",
+      `/admin/projects/${encodeURIComponent(name)}/limit`,
+      ProjectDetails,
+      request,
+    ),
+})
+
+/** Runs `use` with the projects of the configured data directory, which has to be there. */
+export const withProjects = <A>(
+  use: <E extends AdminUnavailable>(
+    projects: ProjectClient<E>,
+  ) => Effect.Effect<A, LaurelError | E>,
+): Effect.Effect<A, CommandFailed> =>
+  reachOrOpen({
+    makes: false,
+    beside: (server) => use(projectClientOf(server)),
+    alone: (config) =>
+      Effect.flatMap(projectsAlone(config), (projects) =>
+        use<never>({
+          list: projects.list,
+          limit: (name, request) => limitNamed(projects, name, request),
+        }),
+      ),
+  })
+
+/** Logged, unless there is no dashboard. */
+const projectsAlone = Effect.fnUntraced(function* (config: Config) {
+  if (config.dashboard === "off") return yield* Projects
+  const { openAudit } = yield* Effect.promise(() => import("./OpenAudit.ts"))
+  return (yield* openAudit(config)).projects
+})
+
 interface Access<A> {
   /** Creates the data directory if there is none. */
   readonly makes: boolean
@@ -84,7 +138,11 @@ interface Access<A> {
   ) => Effect.Effect<A, LaurelError | AdminUnavailable>
   readonly alone: (
     config: Config,
-  ) => Effect.Effect<A, LaurelError | CommandFailed, Engine | Accounts | ApiKeys | Scope.Scope>
+  ) => Effect.Effect<
+    A,
+    LaurelError | CommandFailed,
+    Engine | Accounts | ApiKeys | Projects | Scope.Scope
+  >
 }
 
 /**

@@ -15,9 +15,9 @@ import { openAudit } from "./OpenAudit.ts"
 
 export const openAccounts = Effect.fnUntraced(function* (config: Config) {
   const engine = yield* Engine
-  const { audit, keys } = yield* openAudit(config)
+  const { audit, keys, projects } = yield* openAudit(config)
   const watch = logFailedSignIns(audit, engine.now)
   const people = yield* Effect.provideService(PeopleLive.make, GuessingWatch, watch)
   const admin = auditedAccounts(makeAccountAdmin(engine, people, dashboardPrefix), audit)
-  return { audit, keys, people, admin }
+  return { audit, keys, projects, people, admin }
 })

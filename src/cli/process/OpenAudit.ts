@@ -8,7 +8,8 @@ import { Context, Effect } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import type { NewAuditEntry } from "../../accounts/audit/AuditLog.ts"
 import { auditFolder, openAuditStore } from "../../accounts/audit/AuditStore.ts"
-import { auditedKeys } from "../../accounts/audit/operatorAudit.ts"
+import { auditedKeys, auditedProjects } from "../../accounts/audit/operatorAudit.ts"
+import { Projects } from "../../accounts/Projects.ts"
 import { type Config, partitionNumber } from "../../config/Config.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
 import { Engine } from "../../engine/Engine.ts"
@@ -42,7 +43,7 @@ export const restoreEntry = ({ partition }: Config, lastSequence: number): NewAu
   requestId: "",
 })
 
-/** `keys` logs each change as the operator's. */
+/** `keys` and `projects` log each change as the operator's. */
 export const openAudit = Effect.fnUntraced(function* (config: Config) {
   const { readDirectory } = yield* Engine
   const sessions = yield* AuditSessions
@@ -50,7 +51,11 @@ export const openAudit = Effect.fnUntraced(function* (config: Config) {
   const restoredTo = yield* RestoredTo
   // `write` logs its failures.
   if (restoredTo !== undefined) yield* Effect.ignore(audit.write(restoreEntry(config, restoredTo)))
-  return { audit, keys: auditedKeys(yield* ApiKeys, audit, readDirectory) }
+  return {
+    audit,
+    keys: auditedKeys(yield* ApiKeys, audit, readDirectory),
+    projects: auditedProjects(yield* Projects, audit, readDirectory),
+  }
 })
 
 const openFiles = Effect.fnUntraced(function* ({ dataDirectory }: Config) {

@@ -21,6 +21,8 @@ interface OpenedDashboard {
   readonly accounts: AccountAdmin["Service"]
   /** The keys for the operator. Changes are in the audit log. */
   readonly keys: ApiKeys["Service"]
+  /** The projects for the operator: logged. */
+  readonly projects: Projects["Service"]
   readonly pages: MakePages
   /** The token of the link that makes the first owner; `undefined` once there is one. */
   readonly setupToken: string | undefined
@@ -47,7 +49,8 @@ export const openDashboard = Effect.fnUntraced(function* (
   const engine = yield* Engine
   const keys = yield* ApiKeys
   const projects = yield* Projects
-  const { admin, audit, keys: operatorKeys, people } = yield* openAccounts(config)
+  const opened = yield* openAccounts(config)
+  const { admin, audit, people } = opened
   const { dashboardInsecure: insecure, publicUrl } = config
   const server = yield* makeServerState({ config, archives, metrics })
   const pages = makeDashboard({
@@ -62,7 +65,7 @@ export const openDashboard = Effect.fnUntraced(function* (
   })
   const isFirst = partitionNumber(config) === firstPartition
   const setupToken = isFirst ? yield* people.setUp : undefined
-  return { accounts: admin, keys: operatorKeys, pages, setupToken }
+  return { accounts: admin, keys: opened.keys, projects: opened.projects, pages, setupToken }
 })
 
 const fileName = "setup-link"

@@ -4,6 +4,7 @@
  */
 import { Context, Effect, Fiber } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
+import { Projects } from "../../accounts/Projects.ts"
 import { bucketOf } from "../../config/BucketSettings.ts"
 import {
   archivesIn,
@@ -107,9 +108,14 @@ const serveServices = Effect.fnUntraced(function* (parts: ServiceParts) {
     openDashboard(config, archives, metrics),
     Context.add(services, AuditSessions, sessions),
   )
-  // With a dashboard, the operator's changes of keys are in the audit log.
+  // With a dashboard, the operator's changes of keys and projects are in the audit log.
   const operator =
-    dashboard === undefined ? services : Context.add(services, ApiKeys, dashboard.keys)
+    dashboard === undefined
+      ? services
+      : services.pipe(
+          Context.add(ApiKeys, dashboard.keys),
+          Context.add(Projects, dashboard.projects),
+        )
   const demoKey = isFirst(config) ? yield* Effect.provide(createDemoKey, operator) : undefined
   const shownKey =
     demoKey === undefined ? undefined : yield* showOrKeep(clusterDirectory(config), demoKey)

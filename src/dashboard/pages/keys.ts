@@ -4,10 +4,10 @@ import { Effect } from "effect"
 import type { CreatedKey, KeyDetails } from "../../accounts/ApiKeys.ts"
 import {
   keyKinds,
+  limitOf,
   rotationOverlaps,
   scopeOf,
   scopes,
-  tiers,
 } from "../../domain/project/Directory.ts"
 import { type Fault, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
@@ -27,7 +27,6 @@ import {
   confirmButton,
   emptyForm,
   idempotencyField,
-  numberField,
   refusal,
   selectField,
   textField,
@@ -47,11 +46,6 @@ const scopeLabels = {
   full: "full: read and change everything",
   ingest: "ingest: send events",
   read: "read: read everything, change nothing",
-} as const
-const tierLabels = {
-  free: "free: 100 requests a minute",
-  pro: "pro: 1,000 requests a minute",
-  enterprise: "enterprise: a limit of its own, or none",
 } as const
 /** By days. */
 const expiries: ReadonlyArray<readonly [string, string]> = [
@@ -124,12 +118,11 @@ ${confirmButton({
 })}</div>`
 }
 
-const heads = ["Key", "Scope", "Requests a minute", "Allowed from", "Created by"]
+const heads = ["Key", "Scope", "Allowed from", "Created by"]
 
 const keyRow = (visit: PlaceVisit, key: KeyDetails, allowed: boolean): ReadonlyArray<Content> => [
   html`${key.name !== "" && html`${isolated(key.name)}<br>`}<code>${key.hint}…</code>`,
   scopeOf(key),
-  key.rateLimit === null ? "no limit" : count(key.rateLimit),
   usedFrom(key),
   html`${key.createdBy === "operator" ? "command line" : isolated(key.createdBy ?? "")}<br>${isoTime(key.createdAt)}`,
   isoTime(key.lastUsedAt),
@@ -188,16 +181,7 @@ const withLines = (faults: ReadonlyArray<Fault> | undefined, form: PlaceVisit["f
       : { ...fault, detail: `“${line.slice(0, 60)}” ${fault.detail}` }
   })
 
-const fields = [
-  "name",
-  "kind",
-  "scope",
-  "tier",
-  "rateLimit",
-  "expires",
-  "allowedOrigins.*",
-  "allowedCidrs.*",
-]
+const fields = ["name", "kind", "scope", "expires", "allowedOrigins.*", "allowedCidrs.*"]
 
 const createForm = (visit: PlaceVisit, error: LaurelError | undefined): Html => {
   const { base, form } = visit
@@ -208,12 +192,17 @@ ${confirmHint(visit, "A production key", `${base}/keys`)}
 ${textField({ name: "name", label: "Name", value: form.text("name"), charactersMax: limits.keyNameCharactersMax, hint: "Purpose of the key, such as Backend. If empty, the key is named after its kind or scope.", faults })}
 ${selectField({ name: "kind", label: "Kind", options: keyKinds.map((one) => [one, kindLabels[one]]), value: form.text("kind"), faults })}
 ${selectField({ name: "scope", label: "Scope of a secret key", options: scopes.map((one) => [one, scopeLabels[one]]), value: form.text("scope"), faults })}
-${selectField({ name: "tier", label: "Tier", options: tiers.map((one) => [one, tierLabels[one]]), value: form.text("tier") || "enterprise", faults })}
-${numberField({ name: "rateLimit", label: "Requests a minute", value: form.text("rateLimit"), hint: "Only for the enterprise tier. No limit, if empty.", faults })}
 ${selectField({ name: "expires", label: "Expires", options: expiries, value: form.text("expires") || "never", faults })}
 ${areaField({ name: "allowedOrigins", label: "Allowed origins of web pages", value: form.text("allowedOrigins"), hint: "Origins such as https://app.example:8443, one a line. All, if empty.", code: true, below: true, faults })}
 ${areaField({ name: "allowedCidrs", label: "Allowed IP addresses", value: form.text("allowedCidrs"), hint: "Addresses or ranges such as 203.0.113.0/24, one a line. All, if empty.", code: true, below: true, faults })}
 <button class="main">Create key</button></form>`
+}
+
+const limitSentence = ({ place }: PlaceVisit): string => {
+  const { requestsPerMinute, tier } = limitOf(place.project)
+  const most =
+    requestsPerMinute === null ? "no rate limit" : `${count(requestsPerMinute)} requests a minute`
+  return `The tier of the project is ${tier}: ${most} in ${place.environment}, however many keys it has.`
 }
 
 const keysPage = Effect.fnUntraced(function* (
@@ -229,6 +218,7 @@ const keysPage = Effect.fnUntraced(function* (
     html`${created !== undefined && createdSection(origin, list, created)}
 ${refusal(error, fields)}
 ${listSection(visit, list, allowed)}
+<p class="hint">${limitSentence(visit)}</p>
 ${allowed && createForm(visit, error)}`,
     error,
   )
@@ -241,25 +231,20 @@ const create = (visit: PlaceVisit): Effect.Effect<CreatedKey, LaurelError> => {
   const { form, keys, now, place } = visit
   const kind = chosen(form.text("kind") || "secret", keyKinds)
   const scope = kind === "publishable" ? "read" : chosen(form.text("scope"), scopes)
-  const tier = chosen(form.text("tier"), tiers)
   const expiry = expiries.find(([value]) => value === form.text("expires"))?.[0]
-  if (kind === undefined || scope === undefined || tier === undefined || expiry === undefined) {
+  if (kind === undefined || scope === undefined || expiry === undefined) {
     return Effect.fail(chooseOption)
   }
   const name = form.optional("name")
-  const rateLimit = form.number("rateLimit")
   const wish = {
     project: place.project.name,
     inProject: place.project.id,
     environment: place.environment,
     kind,
     scope,
-    tier,
     allowedOrigins: form.lines("allowedOrigins"),
     allowedCidrs: form.lines("allowedCidrs"),
     ...(name !== undefined && { name }),
-    // A text that is not a number is out of range, too.
-    ...(rateLimit !== undefined && { rateLimit: Number(rateLimit) }),
     ...(expiry !== "never" && {
       expiresAt: new Date(now() + Number(expiry) * 86_400_000).toISOString(),
     }),
@@ -286,7 +271,7 @@ export const keyRoutes: ReadonlyArray<Route> = [
       Effect.map(create(visit), (created) =>
         about(withText(visit, created), {
           subject: created.id,
-          detail: `${scopeOf(created)}, ${created.tier}`,
+          detail: scopeOf(created),
         }),
       ),
     ),
@@ -299,7 +284,7 @@ export const keyRoutes: ReadonlyArray<Route> = [
         const { id } = yield* ownKey(visit)
         if (overlap === undefined) return yield* Effect.fail(chooseOption)
         const created = yield* visit.keys.rotate(id, overlap, asker(visit))
-        const detail = `in place of ${id}, ${scopeOf(created)}, ${created.tier}`
+        const detail = `in place of ${id}, ${scopeOf(created)}`
         return about(withText(visit, created), { subject: created.id, detail })
       }),
     )

@@ -1,15 +1,22 @@
-/** The projects that an account has access to; owners create, rename and archive them. */
+/** The projects that an account has access to; owners create, rename, limit and archive them. */
 import { Effect } from "effect"
 import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
+import { limitChange } from "../../accounts/Projects.ts"
 import { roleIn } from "../../domain/accounts/Account.ts"
-import { environmentId, environmentNames, type Project } from "../../domain/project/Directory.ts"
+import {
+  environmentId,
+  environmentNames,
+  limitOf,
+  type Project,
+  tiers,
+} from "../../domain/project/Directory.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { asker, type MemberVisit, memberForm, type Route } from "../request/Route.ts"
 import { confirmButton, idempotencyField, refusal, textField } from "../view/Forms.ts"
 import { type Content, type Html, html, isolated } from "../view/Html.ts"
 import { offsetPage, table } from "../view/Lists.ts"
 import { badge, placePath } from "../view/Page.ts"
-import { time } from "../view/Quantities.ts"
+import { count, time } from "../view/Quantities.ts"
 import { about, type Reply, redirect } from "../view/Replies.ts"
 
 const nameHint =
@@ -40,13 +47,20 @@ const projectsPage = Effect.fnUntraced(function* (
       links.push(html`<a href="${address}">${badge(environment)}</a> ${users} users`)
     }
     const more = owner ? actions(visit, project) : roleIn(member.account, project.id)
-    rows.push([html`<strong>${isolated(project.name)}</strong>`, ...links, more])
+    const { requestsPerMinute, tier } = limitOf(project)
+    const most = requestsPerMinute === null ? "no limit" : `${count(requestsPerMinute)} a minute`
+    rows.push([
+      html`<strong>${isolated(project.name)}</strong>`,
+      ...links,
+      html`${tier}<br>${most}`,
+      more,
+    ])
   }
   const last = owner ? "Actions" : "Your role"
   return show(
     "Projects",
     html`${refusal(error, ["name"])}
-${inUse.length > 0 && table("Projects", ["Project", "Sandbox", "Production", last], rows)}
+${inUse.length > 0 && table("Projects", ["Project", "Sandbox", "Production", "Requests", last], rows)}
 ${
   !listed.some(isInUse) &&
   html`<p>A project is one app or product. It has a sandbox for trials and a production environment, which share no data.${!owner && " Ask an owner to invite you to one."}</p>`
@@ -77,7 +91,36 @@ ${shown.pager}`,
   )
 })
 
-const actions = ({ prefix }: MemberVisit, { id, name }: Project): Html => {
+const tierLabels = {
+  free: "free: 100 requests a minute",
+  pro: "pro: 1,000 requests a minute",
+  enterprise: "enterprise: a limit of its own, or none",
+} as const
+
+const limitQuestion = ({ prefix }: MemberVisit, project: Project): Html => {
+  const { id, name } = project
+  const { requestsPerMinute, tier } = limitOf(project)
+  const own = tier === "enterprise" ? requestsPerMinute : null
+  return confirmButton({
+    id: `limit-${id}`,
+    button: "Limit",
+    confirm: "Set limit",
+    danger: false,
+    title: `Limit the requests of ${name}`,
+    detail:
+      "Each environment of the project has this limit, however many keys it has. Requests of web pages and apps have the same limit of their own, apart from that of servers.",
+    action: `${prefix}/projects/${id}/limit`,
+    fields: html`<div class="field"><label for="tier-${id}">Tier</label><select id="tier-${id}" name="tier">${tiers.map(
+      (one) =>
+        html`<option value="${one}"${one === tier && html` selected`}>${tierLabels[one]}</option>`,
+    )}</select></div>
+<div class="field"><label for="rateLimit-${id}">Requests a minute</label><input id="rateLimit-${id}" name="rateLimit" value="${own ?? ""}" inputmode="numeric" autocomplete="off" aria-describedby="rateLimit-${id}-hint"><p class="hint" id="rateLimit-${id}-hint">Only for the enterprise tier. No limit, if empty.</p></div>`,
+  })
+}
+
+const actions = (visit: MemberVisit, project: Project): Html => {
+  const { prefix } = visit
+  const { id, name } = project
   const rename = confirmButton({
     id: `rename-${id}`,
     button: "Rename",
@@ -99,7 +142,7 @@ const actions = ({ prefix }: MemberVisit, { id, name }: Project): Html => {
     action: `${prefix}/projects/${id}/archive`,
     fields: html`<div class="field"><label for="typed-${id}">Type ${name} to confirm</label><input id="typed-${id}" name="typed" autocomplete="off" required></div>`,
   })
-  return html`<div class="row">${rename}${archive}</div>`
+  return html`<div class="row">${limitQuestion(visit, project)}${rename}${archive}</div>`
 }
 
 /** A form of the page. It redirects to the page, or shows the page with the reason of a refusal. */
@@ -118,6 +161,25 @@ const formRoute = (
   return memberForm("owner", `/projects${path}`, action, changed, projectsPage)
 }
 
+/** Sets the limit; the audit log has the limit before and after. */
+const setLimit = (visit: MemberVisit): Effect.Effect<Reply, LaurelError> => {
+  const { directory, form, params, prefix, projects } = visit
+  const tier = tiers.find((one) => one === form.text("tier"))
+  if (tier === undefined) return Effect.fail(chooseTier)
+  const typed = form.number("rateLimit")
+  // A text that is no number is out of range, too. JSON has no `NaN`: a cluster would send `null`, no limit.
+  const rateLimit = typeof typed === "string" ? 0 : typed
+  const request = { tier, ...(rateLimit !== undefined && { rateLimit }) }
+  return Effect.map(projects.limit(asker(visit), params.id!, request), (after) =>
+    about(redirect(prefix), {
+      detail: limitChange(directory.projects.get(after.id), after),
+      projectId: after.id,
+    }),
+  )
+}
+
+const chooseTier = laurelError("invalid_request", "Choose one of the listed tiers.")
+
 const notTyped = laurelError(
   "conflict",
   "The name that you typed is not the name of the project. Nothing was archived: type it again.",
@@ -132,6 +194,7 @@ export const projectRoutes: ReadonlyArray<Route> = [
     const { form, params, projects } = visit
     return projects.rename(asker(visit), params.id!, form.text("name").trim())
   }),
+  memberForm("owner", "/projects/:id/limit", "project.limit", setLimit, projectsPage),
   formRoute("/:id/archive", "project.archive", (visit) => {
     const { directory, form, params, projects } = visit
     const typed = form.text("typed").trim() === directory.projects.get(params.id!)?.name

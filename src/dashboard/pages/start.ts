@@ -82,7 +82,6 @@ export const startOf = (
       project: project.name,
       environment: "sandbox",
       scope: "full",
-      tier: "enterprise",
       name: "Get started",
     } as const
     const { address, requestId } = request
@@ -93,7 +92,7 @@ export const startOf = (
         action: "key.create",
         by: { id: account.id, email: account.email },
         subject: made.id,
-        detail: `${scopeOf(made)}, ${made.tier}`,
+        detail: scopeOf(made),
         projectId: project.id,
         environment: made.environment,
       }),

@@ -59,6 +59,7 @@ export const decideDirectory = (
     case "renameProject":
     case "archiveProject":
     case "unarchiveProject":
+    case "limitProject":
     case "adoptProjects":
       return decideProjects(state, command, now)
     default:

@@ -16,7 +16,6 @@ import {
   restrictionFaults,
   rotationOverlapMs,
   scopeOf,
-  tierRequestsPerMinute,
 } from "../project/Directory.ts"
 import type { DirectoryFact } from "../record/Record.ts"
 import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
@@ -217,17 +216,6 @@ const keyFaults = (
   if (key.kind === "publishable" && key.scope !== "read") {
     const detail = "must be read: a publishable key only reads"
     faults.push({ pointer: "/scope", code: "invalid_value", detail })
-  }
-  const limit = key.requestsPerMinute
-  if (key.tier !== "enterprise" && limit !== tierRequestsPerMinute[key.tier]) {
-    const detail = `must be absent: only the enterprise tier sets its own limit; ${key.tier} has ${tierRequestsPerMinute[key.tier]}`
-    faults.push({ pointer: "/rateLimit", code: "invalid_value", detail })
-  } else if (
-    limit !== null &&
-    !(Number.isInteger(limit) && limit >= 1 && limit <= limits.requestsPerMinuteMax)
-  ) {
-    const detail = `must be a whole number from 1 to ${limits.requestsPerMinuteMax}, or null for none`
-    faults.push({ pointer: "/rateLimit", code: "out_of_range", detail })
   }
   if (key.expiresAt !== undefined && !(key.expiresAt > now)) {
     faults.push({ pointer: "/expiresAt", code: "out_of_range", detail: "must be in the future" })

@@ -1,5 +1,5 @@
 /**
- * Decides the commands on projects. Owners and the command line create, rename and archive
+ * Decides the commands on projects. Owners and the command line create, rename, archive and limit
  * projects.
  */
 import { Result } from "effect"
@@ -9,11 +9,14 @@ import { asks, ownerAsks, quotaExceeded } from "../accounts/decideAccounts.ts"
 import {
   type DirectoryState,
   firstPartition,
+  limitOf,
   type Project,
   partitionOf,
   projectNameCharactersMax,
   projectNamed,
   projectNamePattern,
+  type Tier,
+  tierRequestsPerMinute,
 } from "../project/Directory.ts"
 import type { Fact } from "../record/Record.ts"
 import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
@@ -38,6 +41,17 @@ export type ProjectsCommand =
    */
   | { readonly kind: "archiveProject"; readonly by: Asker; readonly projectId: string }
   | { readonly kind: "unarchiveProject"; readonly by: Asker; readonly projectId: string }
+  /**
+   * Sets the tier of a project. Only the tier `enterprise` may have `requestsPerMinute`; without it
+   * the tier has no limit.
+   */
+  | {
+      readonly kind: "limitProject"
+      readonly by: Asker
+      readonly projectId: string
+      readonly tier: Tier
+      readonly requestsPerMinute?: number | null | undefined
+    }
   /**
    * Projects whose data other partitions have, and which the directory lacks since a restore to an
    * earlier time.
@@ -88,9 +102,43 @@ const decide = (state: DirectoryState, command: ProjectsCommand, now: number): D
     if (name === project.name) return Result.succeed([])
     return Result.map(freeName(state, name), () => [{ kind: "project.renamed", projectId, name }])
   }
+  if (command.kind === "limitProject") return limitProject(project, command)
   const archived = command.kind === "archiveProject"
   if (archived === (project.archivedAt !== undefined)) return Result.succeed([])
   return Result.succeed([{ kind: archived ? "project.archived" : "project.unarchived", projectId }])
+}
+
+const limitProject = (
+  project: Project,
+  { requestsPerMinute, tier }: Extract<ProjectsCommand, { readonly kind: "limitProject" }>,
+): Decided => {
+  const fault = limitFault(tier, requestsPerMinute)
+  if (fault !== undefined) return Result.fail(invalidRequest([fault]))
+  const limit = {
+    tier,
+    requestsPerMinute:
+      tier === "enterprise" ? (requestsPerMinute ?? null) : tierRequestsPerMinute[tier],
+  }
+  const before = limitOf(project)
+  return before.tier === tier && before.requestsPerMinute === limit.requestsPerMinute
+    ? Result.succeed([])
+    : Result.succeed([{ kind: "project.limited", projectId: project.id, limit }])
+}
+
+const limitFault = (tier: Tier, requestsPerMinute?: number | null): Fault | undefined => {
+  const pointer = "/rateLimit"
+  if (requestsPerMinute === undefined) return undefined
+  if (tier !== "enterprise") {
+    const detail = `must be absent: only the enterprise tier sets its own limit; ${tier} has ${tierRequestsPerMinute[tier]}`
+    return { pointer, code: "invalid_value", detail }
+  }
+  if (requestsPerMinute === null) return undefined
+  const most = limits.requestsPerMinuteMax
+  if (Number.isInteger(requestsPerMinute) && requestsPerMinute >= 1 && requestsPerMinute <= most) {
+    return undefined
+  }
+  const detail = `must be a whole number from 1 to ${most}, or null for no limit`
+  return { pointer, code: "out_of_range", detail }
 }
 
 /**

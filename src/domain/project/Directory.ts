@@ -20,12 +20,23 @@ export type CallerScope = Scope | "publishable" | "user"
 export const tiers = ["free", "pro", "enterprise"] as const
 export type Tier = (typeof tiers)[number]
 
-/** Requests per minute of a tier; `null` is no limit. An enterprise key sets its own. */
-export const tierRequestsPerMinute: Record<Tier, number | null> = {
+/** Requests per minute of the tiers with a fixed limit. A project of the tier `enterprise` has its own limit or none. */
+export const tierRequestsPerMinute: Readonly<Record<Exclude<Tier, "enterprise">, number>> = {
   free: 100,
   pro: 1_000,
-  enterprise: null,
 }
+
+/** How many requests a project may send, in each of its environments. */
+export interface ProjectLimit {
+  readonly tier: Tier
+  /** `null` for no limit. */
+  readonly requestsPerMinute: number | null
+}
+
+/** The limit of a project for which nobody has set one: only owners and the operator create projects. */
+const noLimit: ProjectLimit = { tier: "enterprise", requestsPerMinute: null }
+
+export const limitOf = ({ limit = noLimit }: Pick<Project, "limit">): ProjectLimit => limit
 
 /** A project's name: lower-case letters, digits and dashes, as in a host name. */
 export const projectNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/
@@ -42,6 +53,8 @@ export interface Project {
   readonly archivedAt?: number
   /** The partition of the cluster that has the data of the project; absent: the first partition. */
   readonly partition?: number
+  /** Absent until an owner or the operator sets it; see `limitOf`. */
+  readonly limit?: ProjectLimit
 }
 
 /**
@@ -65,9 +78,6 @@ export interface ApiKey {
   readonly kind?: KeyKind
   readonly environment: EnvironmentName
   readonly scope: Scope
-  readonly tier: Tier
-  /** Requests per minute; `null`: no limit. */
-  readonly requestsPerMinute: number | null
   /** HMAC-SHA-256 of the key's text, in hex. */
   readonly hash: string
   /** The start of the key's text, for lists. */

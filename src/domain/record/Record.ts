@@ -16,7 +16,7 @@ import {
   type Rule,
   type Where,
 } from "../project/Definition.ts"
-import type { ApiKey, Project } from "../project/Directory.ts"
+import type { ApiKey, Project, ProjectLimit } from "../project/Directory.ts"
 import type { DisabledReason, ProjectSettings, Webhook } from "../project/Project.ts"
 import type { StreakState } from "../user/Streak.ts"
 import type { Profile, StepCounts } from "../user/User.ts"
@@ -345,6 +345,7 @@ export type DirectoryFact =
   | { readonly kind: "project.created"; readonly project: Project }
   | { readonly kind: "project.renamed"; readonly projectId: string; readonly name: string }
   | { readonly kind: "project.archived" | "project.unarchived"; readonly projectId: string }
+  | { readonly kind: "project.limited"; readonly projectId: string; readonly limit: ProjectLimit }
   /** All projects moved to the first partition, because their data has left the cluster. */
   | { readonly kind: "projects.gathered" }
   | { readonly kind: "key.created"; readonly key: ApiKey }

@@ -25,7 +25,8 @@ export const applyDirectory = (state: DirectoryState, record: JournalRecord): Di
         break
       case "project.renamed":
       case "project.archived":
-      case "project.unarchived": {
+      case "project.unarchived":
+      case "project.limited": {
         const project = projects.get(fact.projectId)
         if (project !== undefined) {
           projects = new Map(projects).set(project.id, changedProject(project, fact, record.at))
@@ -91,11 +92,20 @@ const changed = (keys: Keys, at: number, ...some: ReadonlyArray<ApiKey>): Keys =
 const gathered = ({ partition: _, ...project }: Project): Project => project
 
 const changedProject = (
-  { archivedAt, ...project }: Project,
-  fact: FactOf<"project.renamed" | "project.archived" | "project.unarchived">,
+  project: Project,
+  fact: FactOf<"project.renamed" | "project.archived" | "project.unarchived" | "project.limited">,
   at: number,
 ): Project => {
-  if (fact.kind === "project.archived") return { ...project, archivedAt: at }
-  if (fact.kind === "project.unarchived") return project
-  return { ...project, name: fact.name, ...(archivedAt !== undefined && { archivedAt }) }
+  switch (fact.kind) {
+    case "project.renamed":
+      return { ...project, name: fact.name }
+    case "project.archived":
+      return { ...project, archivedAt: at }
+    case "project.unarchived": {
+      const { archivedAt: _, ...used } = project
+      return used
+    }
+    case "project.limited":
+      return { ...project, limit: fact.limit }
+  }
 }

@@ -8,6 +8,8 @@
  * - `POST /admin/keys`: 201 and the key with its text.
  * - `DELETE /admin/keys/:id`: 204.
  * - `POST /admin/keys/:id/rotate`: 201 and the new key with its text.
+ * - `GET /admin/projects`: `{ projects }`.
+ * - `PUT /admin/projects/:name/limit`: 200 and the project.
  * - `POST /admin/archives`: a stream (`createArchive`).
  * - `GET /admin/archives`: `{ server, archives }`, the archives in the server's folder.
  * - `GET /admin/position`: `{ lastSequence, checksum }`, the end of the durable journal.
@@ -28,6 +30,7 @@ import { Cause, Effect, Result, type Schema, type Scope } from "effect"
 import { type AccountAdmin, LinkRequest } from "../../accounts/AccountAdmin.ts"
 import { ApiKeys, type CreatedKey, KeyRequest, RotationRequest } from "../../accounts/ApiKeys.ts"
 import { RequestOrigin } from "../../accounts/audit/AuditLog.ts"
+import { LimitRequest, limitNamed, Projects } from "../../accounts/Projects.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { Archives } from "../../engine/archive/Archives.ts"
 import type { JobFailed, JobProgress } from "../../engine/archive/Jobs.ts"
@@ -203,7 +206,7 @@ export interface AdminOptions extends Address {
  */
 export const serveAdmin = (
   options: AdminOptions,
-): Effect.Effect<Served, ServeError, ApiKeys | Archives | Scope.Scope> =>
+): Effect.Effect<Served, ServeError, ApiKeys | Projects | Archives | Scope.Scope> =>
   Effect.gen(function* () {
     const handler = yield* makeAdmin(options)
     return yield* listenAdmin(options, handler)
@@ -276,9 +279,10 @@ const adminHandler = (
 /** The operations that need an engine. */
 export const makeAdmin = (
   options: AdminOptions,
-): Effect.Effect<RequestHandler, never, ApiKeys | Archives> =>
+): Effect.Effect<RequestHandler, never, ApiKeys | Projects | Archives> =>
   Effect.gen(function* () {
     const keys = yield* ApiKeys
+    const projects = yield* Projects
     const archives = yield* Archives
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const accounts = options.accounts
@@ -289,18 +293,28 @@ export const makeAdmin = (
     const rotate = (exchange: Exchange, id: string): Answer =>
       created(Effect.flatMap(rotationRequest(exchange), ({ overlap }) => keys.rotate(id, overlap)))
 
+    const limit = (exchange: Exchange, name: string): Answer =>
+      Effect.map(
+        Effect.flatMap(limitRequest(exchange), (request) => limitNamed(projects, name, request)),
+        (body) => ({ status: 200, body }),
+      )
+
     const route = (exchange: Exchange): Answer => {
       const { path, request } = exchange
       if (!mayEnter(request)) return Effect.fail(unauthorized)
       if (/^\/admin\/accounts(\/|$)/.test(path)) return accountRoute(accounts, exchange)
       const rotated = /^\/admin\/keys\/([^/]+)\/rotate$/.exec(path)?.[1]
       if (rotated !== undefined && request.method === "POST") return rotate(exchange, rotated)
+      const limited = /^\/admin\/projects\/([^/]+)\/limit$/.exec(path)?.[1]
+      if (limited !== undefined && request.method === "PUT") return limit(exchange, limited)
       const id = /^\/admin\/keys\/([^/]+)$/.exec(path)?.[1]
       switch (id === undefined ? `${request.method} ${path}` : request.method) {
         case "GET /admin/keys":
           return Effect.map(keys.list, (all) => ({ status: 200, body: { keys: all } }))
         case "POST /admin/keys":
           return create(exchange)
+        case "GET /admin/projects":
+          return Effect.map(projects.list, (all) => ({ status: 200, body: { projects: all } }))
         case "GET /admin/archives":
           return listOf(archives, options.clusterAddress)
         case "GET /admin/position":
@@ -360,6 +374,7 @@ const refuse = (exchange: Exchange, cause: Cause.Cause<LaurelError>): Effect.Eff
 }
 
 const keyRequest = jsonBody<KeyRequest>(KeyRequest)
+const limitRequest = jsonBody<LimitRequest>(LimitRequest)
 const rotationRequest = jsonBody<typeof RotationRequest.Type>(RotationRequest)
 
 const created = (key: Effect.Effect<CreatedKey, LaurelError>): Answer =>

@@ -372,7 +372,8 @@ export const Project = Schema.Struct({
     examples: [["LESSON_OPENED"]],
   }),
   tier: oneOf(tiers).annotate({
-    description: "The tier of the key in use (read only).",
+    description:
+      "The tier of the project (read only). Each environment of the project has its rate limit.",
     examples: ["free"],
   }),
 }).annotate({

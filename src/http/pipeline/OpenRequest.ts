@@ -161,7 +161,7 @@ const wholeUnits = (bytes: number): number => Math.floor(bytes / limits.rateLimi
 const batchTooLarge = (cost: number, limit: number): LaurelError =>
   laurelError(
     "batch_too_large",
-    `The batch counts as ${cost} requests, and the key's limit is ${limit} a minute. Send smaller batches.`,
+    `The batch counts as ${cost} requests, and the limit is ${limit} a minute. Send smaller batches.`,
   )
 
 const rateLimited = (resetSeconds: number): LaurelError =>

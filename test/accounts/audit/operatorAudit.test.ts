@@ -4,7 +4,12 @@ import type { AccountAdmin } from "../../../src/accounts/AccountAdmin.ts"
 import * as AccountsLive from "../../../src/accounts/AccountsLive.ts"
 import { ApiKeys } from "../../../src/accounts/ApiKeys.ts"
 import { RequestOrigin } from "../../../src/accounts/audit/AuditLog.ts"
-import { auditedAccounts, auditedKeys } from "../../../src/accounts/audit/operatorAudit.ts"
+import {
+  auditedAccounts,
+  auditedKeys,
+  auditedProjects,
+} from "../../../src/accounts/audit/operatorAudit.ts"
+import { Projects } from "../../../src/accounts/Projects.ts"
 import { laurelError } from "../../../src/domain/values/Errors.ts"
 import { Engine } from "../../../src/engine/Engine.ts"
 import { startInMemory } from "../../engine/fixture.ts"
@@ -20,7 +25,7 @@ describe("An operator's change to keys", () => {
     const { entries, log } = logInMemory()
     return { engine, entries, keys, log, audited: auditedKeys(keys, log, engine.readDirectory) }
   })
-  const wish = { project: "shop", environment: "production", scope: "read", tier: "pro" } as const
+  const wish = { project: "shop", environment: "production", scope: "read" } as const
 
   it.effect("is logged with the key, its project, and the request that brought it", () =>
     Effect.gen(function* () {
@@ -33,13 +38,13 @@ describe("An operator's change to keys", () => {
       const by = { by: "operator", projectId, environment: "production" }
       const none = { address: "", requestId: "" }
       expect(entries).toEqual([
-        { ...by, ...origin, action: "key.create", subject: first.id, detail: "read, pro" },
+        { ...by, ...origin, action: "key.create", subject: first.id, detail: "read" },
         {
           ...by,
           ...none,
           action: "key.rotate",
           subject: second.id,
-          detail: `in place of ${first.id}, read, pro`,
+          detail: `in place of ${first.id}, read`,
         },
         { ...by, ...none, action: "key.revoke", subject: second.id, detail: "read" },
       ])
@@ -59,6 +64,30 @@ describe("An operator's change to keys", () => {
       expect(yield* keys.list).toEqual([])
       expect((yield* Effect.flip(audited.revoke("key_unknown"))).code).toBe("key_not_found")
       expect(entries).toEqual([])
+    }),
+  )
+})
+
+describe("An operator's change to the limit of a project", () => {
+  it.effect("is logged with the limit before and after, and not where it was refused", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* startInMemory()
+      const made = yield* Effect.provideService(AccountsLive.make, Engine, engine)
+      const { entries, log } = logInMemory()
+      const projects = auditedProjects(Context.get(made, Projects), log, engine.readDirectory)
+      yield* projects.create("operator", "shop")
+      const [{ id } = { id: "" }] = yield* projects.list
+      yield* projects.limit("operator", id, { tier: "free" })
+      yield* Effect.flip(projects.limit("operator", id, { tier: "free", rateLimit: 7 }))
+      yield* projects.limit("operator", id, { tier: "enterprise", rateLimit: 7 })
+      const by = { by: "operator", action: "project.limit", projectId: id, environment: null }
+      expect(entries).toMatchObject([
+        { ...by, detail: "shop: enterprise, no limit → free, 100 requests a minute" },
+        {
+          ...by,
+          detail: "shop: free, 100 requests a minute → enterprise, 7 requests a minute",
+        },
+      ])
     }),
   )
 })

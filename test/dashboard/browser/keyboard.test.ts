@@ -33,7 +33,7 @@ describe("By keyboard alone", () => {
   it("people set up the server, sign in, create a key, copy and use it, and revoke it", async () => {
     const server = await startDashboard()
     onTestFinished(() => server.stop())
-    const wish = { project: "shop", environment: "sandbox", scope: "read", tier: "free" } as const
+    const wish = { project: "shop", environment: "sandbox", scope: "read" } as const
     await Effect.runPromise(server.keys.create(wish))
     const page = await tabs.open({ url: server.url })
     await page.goto(`/dashboard/setup#${server.setupToken}`)

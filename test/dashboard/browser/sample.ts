@@ -40,7 +40,7 @@ export const startSample = async (): Promise<Sample> => {
   const server = await startDashboard()
   const owner = await server.owner()
   const makeKey = (environment: "production" | "sandbox", scope: "full" | "ingest") =>
-    Effect.runPromise(server.keys.create({ project: "shop", environment, scope, tier: "pro" }))
+    Effect.runPromise(server.keys.create({ project: "shop", environment, scope }))
   const { key } = await makeKey("sandbox", "full")
   const spare = await makeKey("sandbox", "ingest")
   await makeKey("production", "full")
@@ -67,7 +67,7 @@ export const startSample = async (): Promise<Sample> => {
   return { server, owner, key, params }
 }
 
-const keyFields = { kind: "secret", scope: "full", tier: "enterprise", expires: "30" }
+const keyFields = { kind: "secret", scope: "full", expires: "30" }
 
 /** As long as people write names: with spaces, and without. */
 const longName = "Wolfeschlegelsteinhausenbergerdorff of the Northern Provinces"

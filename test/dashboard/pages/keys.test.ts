@@ -7,7 +7,7 @@ import { fieldsOf } from "./pageForm.ts"
 
 const keys = "/dashboard/shop/sandbox/keys"
 const production = "/dashboard/shop/production/keys"
-const wish = { scope: "full", tier: "enterprise", expires: "never" }
+const wish = { scope: "full", expires: "never" }
 
 let server: DashboardServer
 let owner: Browser
@@ -16,7 +16,7 @@ const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromise(effect)
 
 beforeAll(async () => {
   server = await startDashboard()
-  const old = { project: "shop", environment: "sandbox", scope: "full", tier: "free" } as const
+  const old = { project: "shop", environment: "sandbox", scope: "full" } as const
   await run(server.keys.create(old))
   owner = await server.owner()
   const { projects } = await run(server.engine.readDirectory)
@@ -102,7 +102,7 @@ describe("The form of a new key", () => {
     expect((await server.logged())[0]).toMatchObject({
       action: "key.create",
       subject: made.id,
-      detail: "publishable, enterprise",
+      detail: "publishable",
     })
     expect(await statusWith(key)).toBe(200)
     expect(await statusWith(key, { origin: "https://app.example" })).toBe(200)
@@ -112,23 +112,21 @@ describe("The form of a new key", () => {
     expect((await owner.post(keys, other)).text).toContain("Choose one of the listed options")
   })
 
-  it("takes a name, a limit, an expiry, origins and addresses, and the key obeys them", async () => {
+  it("takes a name, an expiry, origins and addresses, and the key obeys them", async () => {
     const { key } = await textAfter(owner, keys, {
       ...wish,
       name: "Shop floor",
-      rateLimit: "7",
       expires: "30",
       allowedOrigins: "https://app.example\r\n\r\n http://localhost:5173 ",
       allowedCidrs: "127.0.0.1\n10.0.0.0/8",
     })
     expect(await listed()).toMatchObject({
       name: "Shop floor",
-      rateLimit: 7,
       allowedOrigins: ["https://app.example", "http://localhost:5173"],
       allowedCidrs: ["127.0.0.1/32", "10.0.0.0/8"],
     })
     const row = rowWith((await owner.get(keys)).text, "Shop floor")!
-    for (const words of ["<td>7</td>", "<code>https://app.example</code>", "10.0.0.0/8", "never"]) {
+    for (const words of ["<code>https://app.example</code>", "10.0.0.0/8", "never"]) {
       expect(row).toContain(words)
     }
     expect(await statusWith(key)).toBe(200)
@@ -140,15 +138,13 @@ describe("The form of a new key", () => {
     const typed = {
       ...wish,
       name: "x".repeat(limits.keyNameCharactersMax + 1),
-      tier: "pro",
-      rateLimit: "many",
       allowedOrigins: "https://good.example\n<b>null</b>",
       allowedCidrs: "10.0.0.0/33\n::1",
     }
     const { status, text } = await owner.post(keys, typed)
     expect(status).toBe(400)
     expect(text).toContain("Nothing was saved: see the fields that are marked.")
-    for (const field of ["name", "rateLimit", "allowedOrigins", "allowedCidrs"]) {
+    for (const field of ["name", "allowedOrigins", "allowedCidrs"]) {
       expect(text).toContain(`id="${field}-fault"`)
     }
     expect(text).toContain("“&lt;b&gt;null&lt;/b&gt;” must be an origin")
@@ -156,7 +152,7 @@ describe("The form of a new key", () => {
     expect(text).not.toContain("“https://good.example”")
     expect(fieldsOf(text, keys)).toMatchObject(typed)
     expect(await run(server.keys.list)).toEqual(before)
-    for (const field of ["scope", "tier", "expires"]) {
+    for (const field of ["scope", "expires"]) {
       expect((await owner.post(keys, { ...wish, [field]: "other" })).status).toBe(400)
     }
   })
@@ -172,7 +168,7 @@ describe("The form of a new key", () => {
 
 describe("The list", () => {
   it("shows keys in force, so that ended ones do not bury them, in pages of 20", async () => {
-    const base = { project: "many", environment: "sandbox", scope: "read", tier: "free" } as const
+    const base = { project: "many", environment: "sandbox", scope: "read" } as const
     for (let index = 0; index < 23; index++) {
       server.clock.set(new Date(Date.parse("2026-11-22T11:30:00Z") + 1_000 * index).toISOString())
       const { id } = await run(server.keys.create({ ...base, name: `Key ${index}.` }))
@@ -213,7 +209,6 @@ describe("A key of production", () => {
           project: "shop",
           environment: "production",
           scope: "full",
-          tier: "free",
         }),
       )
       const browser = await fresh.owner()

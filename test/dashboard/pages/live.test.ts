@@ -12,7 +12,7 @@ afterEach(async () => {
 const start = async (bounds: { readonly streamHeartbeatMs?: number } = {}) => {
   const server = await startDashboard({}, { bounds })
   servers.push(server)
-  const wish = { project: "shop", environment: "sandbox", scope: "full", tier: "free" } as const
+  const wish = { project: "shop", environment: "sandbox", scope: "full" } as const
   const { key } = await Effect.runPromise(server.keys.create(wish))
   const owner = await server.owner()
   const { projects } = await Effect.runPromise(server.engine.readDirectory)

@@ -212,7 +212,7 @@ rm -rf /var/tmp/back`)
   it("are for owners only: others have no link to the page and get 404", async () => {
     expect(await textOf()).toContain(`<a href="${path}" aria-current="page">Operations</a>`)
     await Effect.runPromise(
-      server.keys.create({ project: "shop", environment: "sandbox", scope: "full", tier: "free" }),
+      server.keys.create({ project: "shop", environment: "sandbox", scope: "full" }),
     )
     const { projects } = await Effect.runPromise(server.engine.readDirectory)
     const admin = await server.joined(owner, "grace", `admin ${[...projects.keys()][0]}`)

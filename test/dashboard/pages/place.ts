@@ -24,7 +24,7 @@ export const startPlaces = async (): Promise<Places> => {
   const keys = new Map<string, string>()
   for (const project of ["shop", "bank"]) {
     for (const environment of ["sandbox", "production"] as const) {
-      const made = server.keys.create({ project, environment, scope: "full", tier: "enterprise" })
+      const made = server.keys.create({ project, environment, scope: "full" })
       keys.set(`${project} ${environment}`, (await Effect.runPromise(made)).key)
     }
   }

@@ -29,7 +29,7 @@ describe("Many projects", () => {
     const many = await startDashboard()
     try {
       const browser = await many.owner()
-      const wish = { environment: "sandbox", scope: "full", tier: "free" } as const
+      const wish = { environment: "sandbox", scope: "full" } as const
       const named = (number: number) => `p${String(number).padStart(3, "0")}`
       for (let number = 0; number <= limits.pageMax; number++) {
         await run(many.keys.create({ project: named(number), ...wish }))
@@ -73,7 +73,7 @@ describe("Projects", () => {
 
   it("keep their new name if they are renamed while a key is created, and no other project appears", async () => {
     const id = await projectId("shop")
-    const wish = { scope: "full", tier: "free", expires: "never" }
+    const wish = { scope: "full", expires: "never" }
     const names = ["shop", ...Array.from({ length: 10 }, (_, round) => `store${round}`)]
     for (const [round, name] of names.slice(1).entries()) {
       await Promise.all([
@@ -88,7 +88,7 @@ describe("Projects", () => {
 
   it("keep keys and data under a new name; only the addresses change", async () => {
     await owner.post("/dashboard/projects", { name: "before" })
-    const wish = { project: "before", environment: "sandbox", scope: "full", tier: "free" } as const
+    const wish = { project: "before", environment: "sandbox", scope: "full" } as const
     const { key } = await run(server.keys.create(wish))
     expect(await track(key)).toBe(200)
     const id = await projectId("before")
@@ -102,7 +102,7 @@ describe("Projects", () => {
 
   it("are archived once their name is typed: keys are refused at once, and work again after unarchiving", async () => {
     await owner.post("/dashboard/projects", { name: "old" })
-    const wish = { project: "old", environment: "production", scope: "full", tier: "free" } as const
+    const wish = { project: "old", environment: "production", scope: "full" } as const
     const { id: keyId, key } = await run(server.keys.create(wish))
     const id = await projectId("old")
     const archive = `/dashboard/projects/${id}/archive`
@@ -116,6 +116,42 @@ describe("Projects", () => {
     await owner.post(`/dashboard/projects/${id}/unarchive`)
     expect(await track(key)).toBe(200)
     expect((await owner.get("/dashboard/old/production/keys")).status).toBe(200)
+  })
+
+  it("are limited by an owner alone: all keys of an environment share one window", async () => {
+    await owner.post("/dashboard/projects", { name: "limited" })
+    const wish = { project: "limited", environment: "sandbox", scope: "full" } as const
+    const keys = [await run(server.keys.create(wish)), await run(server.keys.create(wish))]
+    const id = await projectId("limited")
+    const limit = `/dashboard/projects/${id}/limit`
+    const set = await owner.post(limit, { tier: "enterprise", rateLimit: "2" })
+    expect([set.status, set.location]).toEqual([303, "/dashboard"])
+    const statuses = []
+    for (const { key } of [...keys, ...keys]) statuses.push(await track(key))
+    expect(statuses).toEqual([200, 200, 429, 429])
+    expect((await server.logged())[0]).toMatchObject({
+      action: "project.limit",
+      subject: id,
+      projectId: id,
+      detail: "limited: enterprise, no limit → enterprise, 2 requests a minute",
+    })
+    expect((await owner.get("/dashboard")).text).toContain("enterprise<br>2 a minute")
+    const page = (await owner.get("/dashboard/limited/sandbox/keys")).text
+    expect(page).toContain("enterprise: 2 requests a minute in sandbox")
+    const admin = await server.joined(owner, "admin", `admin ${id}`)
+    expect((await admin.get("/dashboard")).text).not.toContain(limit)
+    for (const tier of ["enterprise", "pro"]) {
+      expect((await admin.post(limit, { tier })).status).toBeGreaterThanOrEqual(400)
+    }
+    for (const rateLimit of ["0", "-1", "1.5", "many", "Infinity", "1000000001"]) {
+      const refused = await owner.post(limit, { tier: "enterprise", rateLimit })
+      expect([refused.status, refused.text]).toEqual([400, expect.stringContaining("/rateLimit")])
+    }
+    expect((await owner.post(limit, { tier: "pro", rateLimit: "5" })).status).toBe(400)
+    expect((await owner.post(limit, { tier: "gold" })).status).toBe(400)
+    expect(await track(keys[0]!.key)).toBe(429)
+    expect((await owner.post(limit, { tier: "pro", rateLimit: "" })).status).toBe(303)
+    expect(await track(keys[0]!.key)).toBe(200)
   })
 
   it("are archived only after a recent confirmation", async () => {

@@ -11,7 +11,7 @@ let server: DashboardServer
 let owner: Browser
 beforeAll(async () => {
   server = await startDashboard()
-  const wish = { project: "shop", environment: "sandbox", scope: "full", tier: "free" } as const
+  const wish = { project: "shop", environment: "sandbox", scope: "full" } as const
   await Effect.runPromise(server.keys.create(wish))
   owner = await server.owner()
 })

@@ -25,9 +25,7 @@ let viewer: Browser
 let key: string
 
 const makeKey = (environment: "production" | "sandbox") =>
-  Effect.runPromise(
-    server.keys.create({ project: "shop", environment, scope: "full", tier: "enterprise" }),
-  )
+  Effect.runPromise(server.keys.create({ project: "shop", environment, scope: "full" }))
 
 beforeAll(async () => {
   const webhooks = { allowed: new AllowedRanges(["127.0.0.0/8"]), schedule: [0] }
@@ -456,7 +454,7 @@ describe("Production", () => {
     const fresh = await startDashboard()
     try {
       await Effect.runPromise(
-        fresh.keys.create({ project: "shop", environment: "sandbox", scope: "full", tier: "free" }),
+        fresh.keys.create({ project: "shop", environment: "sandbox", scope: "full" }),
       )
       const browser = await fresh.owner()
       const fields = newWebhook("https://hooks.example.com/", ["*"])

@@ -34,8 +34,6 @@ const create = (
     id: `key_${id}`,
     environment: "sandbox",
     scope: "full",
-    tier: "free",
-    requestsPerMinute: 100,
     hash: `hash of ${id}`,
     hint: "lk_test_abc",
     ...more,
@@ -158,7 +156,6 @@ describe("A new key", () => {
       emptyDirectory,
       create("a", {
         name: "",
-        requestsPerMinute: 7,
         expiresAt: 1,
         allowedOrigins: ["null"],
         allowedCidrs: ["ten"],
@@ -166,7 +163,6 @@ describe("A new key", () => {
     )
     expect(errors?.map(({ pointer }) => pointer)).toEqual([
       "/name",
-      "/rateLimit",
       "/expiresAt",
       "/allowedOrigins/0",
       "/allowedCidrs/0",
@@ -224,8 +220,6 @@ describe("Rotation", () => {
       create("a", {
         name: "Backend",
         scope: "ingest",
-        tier: "enterprise",
-        requestsPerMinute: 5,
         allowedOrigins: ["https://app.example"],
         allowedCidrs: ["10.0.0.0/8"],
       }),

@@ -91,6 +91,7 @@ describe("Projects of the directory", () => {
       (by) => ({ kind: "renameProject", by, projectId: "prj_a", name: "store" }),
       (by) => ({ kind: "archiveProject", by, projectId: "prj_a" }),
       (by) => ({ kind: "unarchiveProject", by, projectId: "prj_a" }),
+      (by) => ({ kind: "limitProject", by, projectId: "prj_a", tier: "enterprise" }),
     ]
     for (const command of commands) {
       expect(refusal(state, command({ sessionId: "ses_bob" })).code).toBe("insufficient_role")
@@ -100,6 +101,37 @@ describe("Projects of the directory", () => {
     const archive = { kind: "archiveProject", by: late, projectId: "prj_a" } as const
     expect(refusal(state, archive).code).toBe("confirmation_required")
     expect(after(state, { ...archive, kind: "unarchiveProject" }).projects.size).toBe(1)
+  })
+
+  it("are limited by an owner, not by an admin of the project, and keep the limit when they change", () => {
+    const state = after(peopled, create("shop", "prj_a"))
+    const admin = account("bob", false)
+    const access = { owner: false, projects: [{ projectId: "prj_a", role: "admin" }] } as const
+    const withAdmin = {
+      ...state,
+      accounts: new Map(state.accounts).set("bob", { ...admin, access }),
+    }
+    const limit = { kind: "limitProject", projectId: "prj_a", tier: "free" } as const
+    const byAdmin = { ...limit, by: { sessionId: "ses_bob" } }
+    expect(refusal(withAdmin, byAdmin).code).toBe("insufficient_role")
+    let limited = after(withAdmin, { ...limit, by: owner })
+    const free = { tier: "free", requestsPerMinute: 100 }
+    expect(limited.projects.get("prj_a")?.limit).toEqual(free)
+    expect(Result.getOrThrow(decideDirectory(limited, { ...limit, by: owner }, now))).toEqual([])
+    const same = { by: owner, projectId: "prj_a" } as const
+    limited = after(limited, { ...same, kind: "renameProject", name: "store" })
+    limited = after(limited, { ...same, kind: "archiveProject" })
+    limited = after(limited, { ...same, kind: "unarchiveProject" })
+    expect(limited.projects.get("prj_a")).toEqual({
+      id: "prj_a",
+      name: "store",
+      createdAt: now,
+      limit: free,
+    })
+    const again = decodeDirectory(Buffer.from(encodeDirectory(limited)))
+    expect(again.projects).toEqual(limited.projects)
+    const unknown = { ...limit, by: owner, projectId: "prj_x" }
+    expect(refusal(limited, unknown).code).toBe("project_not_found")
   })
 
   it("have well-formed names of their own, also beside archived projects", () => {
@@ -143,8 +175,6 @@ describe("Projects of the directory", () => {
       id: "key_a",
       environment: "sandbox",
       scope: "full",
-      tier: "free",
-      requestsPerMinute: 100,
       hash: "",
       hint: "",
     } as const
@@ -229,8 +259,6 @@ describe("Projects of the directory", () => {
             id: "key_1",
             environment: "sandbox",
             scope: "full",
-            tier: "free",
-            requestsPerMinute: 100,
             hash: "00",
             hint: "lk",
           },

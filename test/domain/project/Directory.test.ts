@@ -5,6 +5,8 @@ import {
   type ApiKey,
   type DirectoryState,
   emptyDirectory,
+  limitOf,
+  type Tier,
 } from "../../../src/domain/project/Directory.ts"
 import { applyDirectory } from "../../../src/domain/record/applyDirectory.ts"
 import { limits } from "../../../src/Limits.ts"
@@ -22,8 +24,6 @@ const createKey = (
     id: `key_${id}`,
     environment: "sandbox",
     scope: "full",
-    tier: "free",
-    requestsPerMinute: 100,
     hash: `hash of ${id}`,
     hint: "lk_test_abc",
     ...more,
@@ -79,24 +79,42 @@ describe("The directory", () => {
     }
   })
 
-  it("gives free and pro their limit, and enterprise one of its own or none", () => {
+  it("gives a project the limit of the tiers free and pro, and enterprise one of its own or none", () => {
     const most = limits.requestsPerMinuteMax
-    const limit = (tier: ApiKey["tier"], requestsPerMinute: number | null) =>
-      createKey("a", "shop", { tier, requestsPerMinute })
-    for (const good of [limit("pro", 1_000), limit("enterprise", null), limit("enterprise", 1)]) {
-      run(emptyDirectory, good)
+    const shop = run(emptyDirectory, createKey("a", "shop"))
+    const limit = (tier: Tier, requestsPerMinute?: number | null): DirectoryCommand => ({
+      kind: "limitProject",
+      by: "operator",
+      projectId: "prj_a",
+      tier,
+      requestsPerMinute,
+    })
+    const after = (command: DirectoryCommand) => limitOf(run(shop, command).projects.get("prj_a")!)
+    expect(limitOf(shop.projects.get("prj_a")!)).toEqual({
+      tier: "enterprise",
+      requestsPerMinute: null,
+    })
+    expect(after(limit("free"))).toEqual({ tier: "free", requestsPerMinute: 100 })
+    expect(after(limit("pro"))).toEqual({ tier: "pro", requestsPerMinute: 1_000 })
+    for (const number of [1, most]) {
+      expect(after(limit("enterprise", number)).requestsPerMinute).toBe(number)
     }
-    run(emptyDirectory, limit("enterprise", most))
-    const bad = [limit("free", 1_000), limit("free", null), limit("pro", 5)]
+    const limited = run(shop, limit("enterprise", 5))
+    for (const none of [limit("enterprise"), limit("enterprise", null)]) {
+      expect(limitOf(run(limited, none).projects.get("prj_a")!).requestsPerMinute).toBeNull()
+    }
+    const bad = [limit("free", 100), limit("free", null), limit("pro", 5)]
     for (const number of [0, -1, 1.5, Number.NaN, most + 1]) bad.push(limit("enterprise", number))
-    for (const command of bad) expect(pointers(command)).toEqual(["/rateLimit"])
+    for (const command of bad) {
+      expect(refusal(shop, command).errors?.map(({ pointer }) => pointer)).toEqual(["/rateLimit"])
+    }
   })
 
   it("refuses a key that has expired already, and names all faults at once", () => {
     expect(pointers(createKey("a", "shop", { expiresAt: 5 }), 5)).toEqual(["/expiresAt"])
     run(emptyDirectory, createKey("a", "shop", { expiresAt: 6 }), 5)
-    const all = createKey("a", "?", { requestsPerMinute: 7, expiresAt: 1 })
-    expect(pointers(all, 5)).toEqual(["/project", "/rateLimit", "/expiresAt"])
+    const all = createKey("a", "?", { name: "", expiresAt: 1 })
+    expect(pointers(all, 5)).toEqual(["/project", "/name", "/expiresAt"])
   })
 
   it("holds a bounded number of projects", () => {

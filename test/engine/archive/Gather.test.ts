@@ -49,7 +49,7 @@ const foundCluster = Effect.fnUntraced(function* ({ askDirectory }: Engine["Serv
       partitions: 3,
       key: {
         ...{ id: `key_${number}`, hash: `0${number}`, hint: "lk_test_" },
-        ...{ environment: "sandbox", scope: "full", tier: "enterprise", requestsPerMinute: null },
+        ...{ environment: "sandbox", scope: "full" },
       },
     })
   }

@@ -33,8 +33,6 @@ const foundSecond = (engine: Engine["Service"]) =>
       id: "key_2",
       environment: "production",
       scope: "full",
-      tier: "enterprise",
-      requestsPerMinute: null,
       hash: "01",
       hint: "lk_live_",
     },

@@ -23,8 +23,6 @@ const create = (engine: Engine["Service"], id: string, more: Partial<ApiKey> = {
       id,
       environment: "sandbox",
       scope: "full",
-      tier: "free",
-      requestsPerMinute: 100,
       hash: id,
       hint: `lk_test_${id.slice(-4)}`,
       ...more,

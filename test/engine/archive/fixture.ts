@@ -84,8 +84,6 @@ export const found = Effect.fnUntraced(function* (engine: Engine["Service"]) {
       id: "key_1",
       environment: "sandbox",
       scope: "full",
-      tier: "enterprise",
-      requestsPerMinute: null,
       hash: "00",
       hint: "lk_test_",
     },

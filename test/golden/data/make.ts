@@ -45,7 +45,7 @@ const receiver = createServer((request, response) => {
 await new Promise<void>((done) => receiver.listen(0, "127.0.0.1", done))
 const receiverUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
 
-const wish = ["--project", "shop", "--environment", "sandbox", "--tier", "enterprise"]
+const wish = ["--project", "shop", "--environment", "sandbox"]
 const created = await laurel(root, directory, first, "keys", "create", ...wish, "--json").ended
 const { key } = JSON.parse(created.split("\n").find((line) => line.startsWith("{"))!)
 

@@ -67,7 +67,7 @@ const jsonOf = (text: string) => {
   }
 }
 
-const wish = { project: "shop", environment: "sandbox", scope: "read", tier: "free" }
+const wish = { project: "shop", environment: "sandbox", scope: "read" }
 
 describe("The admin server", () => {
   it.live("rotates a key, and lists the faults of its origins and ranges", () =>
@@ -288,17 +288,54 @@ describe("The admin server", () => {
     }),
   )
 
+  it.live("lists projects, and sets the limit of one", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* startAdmin()
+      yield* ask("POST", "/admin/keys", JSON.stringify(wish))
+      const limit = (name: string, request: object) =>
+        ask("PUT", `/admin/projects/${name}/limit`, JSON.stringify(request))
+      expect((yield* ask("GET", "/admin/projects")).body.projects).toMatchObject([
+        { name: "shop", tier: "enterprise", rateLimit: null, archivedAt: null },
+      ])
+      const set = yield* limit("shop", { tier: "pro" })
+      expect(set).toMatchObject({ status: 200, body: { name: "shop", rateLimit: 1_000 } })
+      const own = yield* limit("shop", { tier: "enterprise", rateLimit: 1_000_000_000 })
+      expect(own.body).toMatchObject({ tier: "enterprise", rateLimit: 1_000_000_000 })
+      expect((yield* limit("shpo", { tier: "pro" })).body.code).toBe("project_not_found")
+      for (const [request, pointer] of [
+        [{ tier: "gold" }, "/tier"],
+        [{ tier: "pro", rateLimit: 5 }, "/rateLimit"],
+        [{ tier: "enterprise", rateLimit: 0 }, "/rateLimit"],
+        [{ tier: "enterprise", rateLimit: 1_000_000_001 }, "/rateLimit"],
+      ] as const) {
+        const { body, status } = yield* limit("shop", request)
+        expect([status, body.errors[0].pointer]).toEqual([400, pointer])
+      }
+      for (const [method, path] of [
+        ["GET", "/admin/projects/shop/limit"],
+        ["PUT", "/admin/projects"],
+      ] as const) {
+        expect((yield* ask(method, path)).status).toBe(404)
+      }
+      const [project] = (yield* ask("GET", "/admin/projects")).body.projects
+      expect(project).toEqual(own.body)
+      expect((yield* ask("GET", "/admin/projects", undefined, "Bearer no")).status).toBe(401)
+      const withTier = JSON.stringify({ ...wish, tier: "pro" })
+      expect((yield* ask("POST", "/admin/keys", withTier)).body.errors[0].pointer).toBe("/tier")
+    }),
+  )
+
   it.live("returns all faults of a request for a key, and makes no key", () =>
     Effect.gen(function* () {
       const { ask } = yield* startAdmin()
-      const strange = { environment: "moon", scope: "full", tier: "free", colour: "red" }
+      const strange = { environment: "moon", scope: "full", colour: "red" }
       const faults = (yield* ask("POST", "/admin/keys", JSON.stringify(strange))).body.errors
       expect(faults.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual([
         "/colour",
         "/environment",
         "/project",
       ])
-      const limited = JSON.stringify({ ...wish, project: "No", rateLimit: 7 })
+      const limited = JSON.stringify({ ...wish, project: "No", name: "" })
       const refused = yield* ask("POST", "/admin/keys", limited)
       expect([refused.status, refused.body.code]).toEqual([400, "invalid_request"])
       expect(refused.body.errors).toHaveLength(2)

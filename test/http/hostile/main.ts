@@ -145,7 +145,6 @@ const headsTo = async (slowest: Slowest, field: ProxyField): Promise<void> => {
       project: "shop",
       environment: "sandbox",
       scope: "full",
-      tier: "enterprise",
     }),
   )
   const { host, port } = new URL(server.url)

@@ -91,7 +91,7 @@ export const occurrences = {
   body_too_large: at(events, "The body may have at most 65536 bytes."),
   batch_too_large: at(
     "/v1/events/batch",
-    "The batch counts as 101 requests, and the key's limit is 100 a minute. Send smaller batches.",
+    "The batch counts as 101 requests, and the limit is 100 a minute. Send smaller batches.",
   ),
   unsupported_media_type: at(
     events,

@@ -24,7 +24,6 @@ export const startWorld = async (): Promise<World> => {
     project: "shop",
     environment: "sandbox",
     scope: "full",
-    tier: "enterprise",
   } as const
   const { key } = await Effect.runPromise(server.keys.create(make))
   const { projects } = await Effect.runPromise(server.engine.readDirectory)
