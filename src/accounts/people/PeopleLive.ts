@@ -1,9 +1,9 @@
 /**
- * People from the engine's directory. The directory decides; here secrets become hashes on the way in, guessing is
- * slowed down, and sessions are found by their cookie. Nothing of it is kept but by the directory and, for as long as
- * the process runs, the failures that the throttle counts.
+ * People from the engine's directory. The directory makes all decisions. This layer hashes secrets before they reach it, slows
+ * down guessing, and finds sessions by their cookies. All durable state is the directory's. The failures that the throttles count
+ * live as long as the process.
  */
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import type { AccountCommand, NewSession } from "../../domain/accounts/Account.ts"
 import {
   type Account,
@@ -19,133 +19,198 @@ import { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { networkOf } from "../AddressRanges.ts"
 import { hashSecretOf, makeId } from "../KeyText.ts"
-import { linkNotFound, makePasskeyFlows } from "./PasskeyFlows.ts"
+import { linkNotFound, makePasskeyFlows, type PasskeyFlows } from "./PasskeyFlows.ts"
 import { type Asking, PasswordStrength, Passwords } from "./Passwords.ts"
 import { type Acceptance, GuessingWatch, People, type SignedIn, type Visitor } from "./People.ts"
 import { Throttle } from "./Throttle.ts"
 import { deviceOf, hashToken, makeDeviceToken, makeToken } from "./Tokens.ts"
 
-const nobodyAccess = { owner: false, projects: [] }
+/** Sessions by the hash of their cookie, indexed again after each change of the directory's sessions. */
+class SessionIndex {
+  #sessions = new Map<string, Session>()
+  #indexed: DirectoryState["sessions"] | undefined
 
-export const make = Effect.gen(function* () {
-  const engine = yield* Engine
-  const { now } = engine
-  const watchGuessing = yield* GuessingWatch
-  const directory = engine.readDirectory
-  const passwords = new Passwords()
-  const strength = new PasswordStrength()
-  const byAccount = new Throttle(limits.signInFailuresFreePerAccount)
-  const byAddress = new Throttle(limits.signInFailuresFreePerAddress)
-
-  const ask = (command: AccountCommand) => Effect.asVoid(engine.askDirectory(command))
-
-  /** By the hash of their cookie; of `indexed`, an older map of sessions. */
-  let sessions = new Map<string, Session>()
-  let indexed: DirectoryState["sessions"] | undefined
-  const sessionWith = (state: DirectoryState, cookie: string): Session | undefined => {
-    if (state.sessions !== indexed) {
-      indexed = state.sessions
-      sessions = new Map([...indexed.values()].map((session) => [session.hash, session]))
+  find({ sessions }: DirectoryState, cookie: string): Session | undefined {
+    if (sessions !== this.#indexed) {
+      this.#indexed = sessions
+      this.#sessions = new Map([...sessions.values()].map((session) => [session.hash, session]))
     }
-    return sessions.get(hashToken(cookie))
+    return this.#sessions.get(hashToken(cookie))
+  }
+}
+
+/** Whom a failed check counts against. */
+interface Suspect {
+  /** A device that signed in before; otherwise the typed address. */
+  readonly name: string
+  /** Absent for a known device. */
+  readonly network: string | undefined
+}
+
+/**
+ * Checks passwords, and pauses whoever failed too often. Failures count for the account and for the network. A device that signed
+ * in before has a count of its own, so that guesses of others do not lock its owner out.
+ */
+class GuessingGuard {
+  readonly #byAccount = new Throttle(limits.signInFailuresFreePerAccount)
+  readonly #byNetwork = new Throttle(limits.signInFailuresFreePerAddress)
+  readonly #engine: Engine["Service"]
+  readonly #watch: typeof GuessingWatch.Service
+
+  constructor(engine: Engine["Service"], watch: typeof GuessingWatch.Service) {
+    this.#engine = engine
+    this.#watch = watch
   }
 
-  const newSession = ({ address, agent }: Visitor): { text: string; session: NewSession } => {
-    const text = makeToken()
-    const shown = agent.slice(0, limits.sessionAgentCharactersMax)
-    return { text, session: { id: makeId("ses"), hash: hashToken(text), agent: shown, address } }
-  }
-
-  const signedIn = (text: string, accountId: string) =>
-    Effect.gen(function* () {
-      const secret = yield* hashSecretOf(engine)
-      const account = (yield* directory).accounts.get(accountId)
-      if (account === undefined) return yield* Effect.fail(wrongSignIn)
-      return { session: text, device: makeDeviceToken(secret, accountId), account }
-    })
-
-  /** Runs a check of a password unless too many failed; a device that signed in before has a count of its own. */
-  const throttled = <A>(
+  /** Runs `check`, which returns `undefined` for a wrong password. `rate_limited` during a pause. */
+  check<A>(
     email: string,
     account: Account | undefined,
     visitor: Visitor,
     check: (asking: Asking) => Effect.Effect<A | undefined, LaurelError>,
-  ): Effect.Effect<A, LaurelError> =>
-    Effect.gen(function* () {
-      const secret = yield* hashSecretOf(engine)
-      const device =
-        account && visitor.device && deviceOf(secret, account.id, visitor.device)
-          ? `device ${hashToken(visitor.device)}`
-          : undefined
-      const name = device ?? normalEmail(email).slice(0, limits.emailCharactersMax)
-      const network = networkOf(visitor.address)
-      const at = now()
-      const pauseNow = () =>
-        Math.max(
-          byAccount.pauseMs(name, at),
-          device === undefined ? byAddress.pauseMs(network, at) : 0,
-        )
-      const pauseMs = pauseNow()
-      if (pauseMs > 0) {
-        const retryAfterSeconds = Math.ceil(pauseMs / 1000)
-        const detail = `Too many wrong passwords. Try again in ${retryAfterSeconds} s.`
-        return yield* Effect.fail(laurelError("rate_limited", detail, { retryAfterSeconds }))
-      }
-      // Counted before the check, so that many at once are no way around the count.
-      const takeBack = [byAccount.failed(name, at)]
-      if (device === undefined) takeBack.push(byAddress.failed(network, at))
-      const begunMs = pauseNow()
-      const noFailure = Effect.sync(() => {
-        for (const undo of takeBack) undo()
-      })
-      const asking = device === undefined ? "stranger" : "known"
-      const checked = yield* Effect.tapError(check(asking), () => noFailure)
+  ): Effect.Effect<A, LaurelError> {
+    return Effect.gen({ self: this }, function* () {
+      const secret = yield* hashSecretOf(this.#engine)
+      const suspect = suspectOf(secret, email, account, visitor)
+      const at = this.#engine.now()
+      const pauseMs = this.#pauseMs(suspect, at)
+      if (pauseMs > 0) return yield* Effect.fail(tooManyGuesses(pauseMs))
+      // Counted before the check, so that parallel guesses do not escape the count.
+      const takeBack = this.#count(suspect, at)
+      const begunMs = this.#pauseMs(suspect, at)
+      const asking = suspect.network === undefined ? "known" : "stranger"
+      const checked = yield* Effect.tapError(check(asking), () => Effect.sync(takeBack))
       if (checked === undefined) {
         const { address } = visitor
-        if (begunMs > 0) yield* watchGuessing({ account, address, pauseMs: begunMs })
+        if (begunMs > 0) yield* this.#watch({ account, address, pauseMs: begunMs })
         return yield* Effect.fail(wrongSignIn)
       }
-      yield* noFailure
-      byAccount.succeeded(name)
+      takeBack()
+      this.#byAccount.succeeded(suspect.name)
       return checked
     })
+  }
 
-  const checkPassword =
-    (account: Account | undefined, password: string, member?: "known") => (asking: Asking) =>
-      Effect.map(
-        passwords.check(password, account?.password ?? null, member ?? asking),
-        ({ matches, rehashed }) =>
-          account !== undefined && matches ? { account, rehashed } : undefined,
-      )
+  #pauseMs({ name, network }: Suspect, at: number): number {
+    return Math.max(
+      this.#byAccount.pauseMs(name, at),
+      network === undefined ? 0 : this.#byNetwork.pauseMs(network, at),
+    )
+  }
 
-  const chosen = (password: string, owner: Pick<Account, "email" | "name">) =>
-    Effect.gen(function* () {
-      const faults = yield* strength.faults(password, owner)
-      if (faults.length > 0) return yield* Effect.fail(invalidRequest(faults))
-      return { password: yield* passwords.hash(password) }
-    })
+  /** Counts a failure; returns how to take it back. */
+  #count({ name, network }: Suspect, at: number): () => void {
+    const takeBack = [this.#byAccount.failed(name, at)]
+    if (network !== undefined) takeBack.push(this.#byNetwork.failed(network, at))
+    return () => {
+      for (const undo of takeBack) undo()
+    }
+  }
+}
 
-  const makeLink = (
-    by: Extract<AccountCommand, { readonly kind: "invite" }>["by"],
-    wish: Partial<Extract<AccountCommand, { readonly kind: "invite" }>["invitation"]>,
-  ) =>
-    Effect.gen(function* () {
-      const token = makeToken()
-      const invitation = {
-        id: makeId("inv"),
-        hash: hashToken(token),
-        purpose: "join" as const,
-        accountId: null,
-        email: null,
-        access: nobodyAccess,
-        ...wish,
+const suspectOf = (
+  secret: string,
+  email: string,
+  account: Account | undefined,
+  { address, device }: Visitor,
+): Suspect =>
+  account !== undefined && device !== undefined && deviceOf(secret, account.id, device)
+    ? { name: `device ${hashToken(device)}`, network: undefined }
+    : {
+        name: normalEmail(email).slice(0, limits.emailCharactersMax),
+        network: networkOf(address),
       }
-      yield* ask({ kind: "invite", by, invitation })
-      return token
-    })
 
-  const passkeyFlows = makePasskeyFlows({ ask, directory, newSession, now, signedIn })
+const tooManyGuesses = (pauseMs: number): LaurelError => {
+  const retryAfterSeconds = Math.ceil(pauseMs / 1000)
+  const detail = `Too many wrong passwords. Try again in ${retryAfterSeconds} s.`
+  return laurelError("rate_limited", detail, { retryAfterSeconds })
+}
 
+/** A new session, and the text of its cookie. */
+const newSession = ({ address, agent }: Visitor): { text: string; session: NewSession } => {
+  const text = makeToken()
+  const shown = agent.slice(0, limits.sessionAgentCharactersMax)
+  return { text, session: { id: makeId("ses"), hash: hashToken(text), agent: shown, address } }
+}
+
+/** What the functions below share. */
+interface Parts {
+  readonly engine: Engine["Service"]
+  readonly passwords: Passwords
+  readonly strength: PasswordStrength
+  readonly guard: GuessingGuard
+}
+
+const ask = ({ engine }: Parts, command: AccountCommand): Effect.Effect<void, LaurelError> =>
+  Effect.asVoid(engine.askDirectory(command))
+
+/** The answer to somebody who has a new session with this cookie. */
+const signedIn = (
+  { engine }: Parts,
+  cookie: string,
+  accountId: string,
+): Effect.Effect<SignedIn, LaurelError> =>
+  Effect.gen(function* () {
+    const secret = yield* hashSecretOf(engine)
+    const account = (yield* engine.readDirectory).accounts.get(accountId)
+    if (account === undefined) return yield* Effect.fail(wrongSignIn)
+    return { session: cookie, device: makeDeviceToken(secret, accountId), account }
+  })
+
+/** A check for `GuessingGuard`. Without an account it takes as long as with one. */
+const checkPassword =
+  ({ passwords }: Parts, account: Account | undefined, password: string, member?: "known") =>
+  (asking: Asking) =>
+    Effect.map(
+      passwords.check(password, account?.password ?? null, member ?? asking),
+      ({ matches, rehashed }) =>
+        account !== undefined && matches ? { account, rehashed } : undefined,
+    )
+
+/** The hash of a password that somebody chose; refused where it is too easy to guess. */
+const chosen = (
+  { passwords, strength }: Parts,
+  password: string,
+  owner: Pick<Account, "email" | "name">,
+) =>
+  Effect.gen(function* () {
+    const faults = yield* strength.faults(password, owner)
+    if (faults.length > 0) return yield* Effect.fail(invalidRequest(faults))
+    return { password: yield* passwords.hash(password) }
+  })
+
+type Invite = Extract<AccountCommand, { readonly kind: "invite" }>
+
+/** Creates a link; returns its token. */
+const makeLink = (
+  parts: Parts,
+  by: Invite["by"],
+  wish: Partial<Invite["invitation"]>,
+): Effect.Effect<string, LaurelError> =>
+  Effect.gen(function* () {
+    const token = makeToken()
+    const invitation = {
+      id: makeId("inv"),
+      hash: hashToken(token),
+      purpose: "join" as const,
+      accountId: null,
+      email: null,
+      access: { owner: false, projects: [] },
+      ...wish,
+    }
+    yield* ask(parts, { kind: "invite", by, invitation })
+    return token
+  })
+
+type Flows<Name extends keyof People["Service"]> = Pick<People["Service"], Name>
+
+/** How people come to an account. */
+const joining = (
+  parts: Parts,
+  passkeys: PasskeyFlows,
+): Flows<"accept" | "invitation" | "invite" | "reset" | "revokeInvitation" | "setUp"> => {
+  const { now, readDirectory: directory } = parts.engine
   const accept = Effect.fnUntraced(function* ({
     email,
     name,
@@ -155,7 +220,7 @@ export const make = Effect.gen(function* () {
   }: Acceptance): Effect.fn.Return<SignedIn, LaurelError> {
     const state = yield* directory
     const hash = hashToken(token)
-    // A look before the costly hash; the directory looks again.
+    // The directory checks the invitation again. A check here saves the costly hash.
     const invitation = invitationWithHash(state, hash, now())
     if (invitation === undefined) return yield* Effect.fail(linkNotFound)
     const reset = invitation.accountId !== null && state.accounts.get(invitation.accountId)
@@ -163,23 +228,30 @@ export const make = Effect.gen(function* () {
       proof.passkey === undefined
         ? {
             accountId: makeId("acc"),
-            ...(yield* chosen(proof.password, reset || { email, name })),
+            ...(yield* chosen(parts, proof.password, reset || { email, name })),
           }
         : yield* Effect.andThen(
-            // The faults of what was typed, before the answer that is empty where the options had the same.
-            passkeyFlows.ownerToBe({ email, name, token }),
-            passkeyFlows.created(proof.passkey, invitation.accountId),
+            // First the faults of the typed fields: where they were refused, there were no options, and the answer is empty.
+            passkeys.ownerToBe({ email, name, token }),
+            passkeys.created(proof.passkey, invitation.accountId),
           )
     const { session, text } = newSession(visitor)
-    yield* ask({ kind: "acceptInvitation", hash, accountId, email, name, credential, session })
-    return yield* signedIn(text, reset ? reset.id : accountId)
+    yield* ask(parts, {
+      kind: "acceptInvitation",
+      hash,
+      accountId,
+      email,
+      name,
+      credential,
+      session,
+    })
+    return yield* signedIn(parts, text, reset ? reset.id : accountId)
   })
-
-  return People.of({
+  return {
     setUp: Effect.gen(function* () {
       const { accounts } = yield* directory
       if ([...accounts.values()].some(({ access }) => access.owner)) return undefined
-      return yield* makeLink("operator", { purpose: "setup" })
+      return yield* makeLink(parts, "operator", { purpose: "setup" })
     }),
     invitation: (token) =>
       Effect.flatMap(directory, (state) => {
@@ -187,51 +259,76 @@ export const make = Effect.gen(function* () {
         return invitation === undefined ? Effect.fail(linkNotFound) : Effect.succeed(invitation)
       }),
     accept,
+    invite: (asker, wish) => makeLink(parts, asker, wish),
+    reset: (asker, accountId) => makeLink(parts, asker, { purpose: "reset", accountId }),
+    revokeInvitation: (asker, invitationId) =>
+      ask(parts, { kind: "revokeInvitation", by: asker, invitationId }),
+  }
+}
+
+/** Signing in and out, and the sessions in between. */
+const sessionsOf = (
+  parts: Parts,
+): Flows<"changePassword" | "confirm" | "find" | "signIn" | "signOut" | "signOutOthers"> => {
+  const { guard } = parts
+  const { now, readDirectory: directory } = parts.engine
+  const index = new SessionIndex()
+  return {
     signIn: (email, password, visitor) =>
       Effect.gen(function* () {
         const found = accountWithEmail(yield* directory, email)
-        const { account, rehashed } = yield* throttled(
-          email,
-          found,
-          visitor,
-          checkPassword(found, password),
-        )
+        const check = checkPassword(parts, found, password)
+        const { account, rehashed } = yield* guard.check(email, found, visitor, check)
         const { session, text } = newSession(visitor)
         const again = rehashed !== undefined && { rehashed }
-        yield* ask({ kind: "signIn", accountId: account.id, session, ...again })
-        return yield* signedIn(text, account.id)
+        yield* ask(parts, { kind: "signIn", accountId: account.id, session, ...again })
+        return yield* signedIn(parts, text, account.id)
       }),
     find: (cookie) =>
       Effect.gen(function* () {
         const state = yield* directory
-        const session = sessionWith(state, cookie)
+        const session = index.find(state, cookie)
         if (session === undefined || !isSessionInForce(session, now())) return undefined
         const account = state.accounts.get(session.accountId)
         if (account === undefined) return undefined
         if (now() - session.usedAt >= limits.sessionRenewMs) {
-          // A full disk must not close the dashboard: the session is renewed another time.
-          yield* Effect.ignore(ask({ kind: "renewSession", sessionId: session.id }))
+          // A full disk must not close the dashboard: the next request renews the session.
+          yield* Effect.ignore(ask(parts, { kind: "renewSession", sessionId: session.id }))
         }
         return { account, session }
       }),
     confirm: ({ account, session }, password, visitor) =>
       Effect.andThen(
-        throttled(account.email, account, visitor, checkPassword(account, password, "known")),
-        ask({ kind: "confirmSession", sessionId: session.id }),
+        guard.check(
+          account.email,
+          account,
+          visitor,
+          checkPassword(parts, account, password, "known"),
+        ),
+        ask(parts, { kind: "confirmSession", sessionId: session.id }),
       ),
-    passkeys: passkeyFlows,
     signOut: ({ session }, sessionId = session.id) =>
-      ask({ kind: "endSession", by: by(session), sessionId }),
-    signOutOthers: ({ session }) => ask({ kind: "endOtherSessions", by: by(session) }),
-    rename: ({ session }, name) => ask({ kind: "changeName", by: by(session), name }),
+      ask(parts, { kind: "endSession", by: by(session), sessionId }),
+    signOutOthers: ({ session }) => ask(parts, { kind: "endOtherSessions", by: by(session) }),
     changePassword: (member, password, visitor) =>
       Effect.gen(function* () {
-        const { password: hash } = yield* chosen(password, member.account)
+        const { password: hash } = yield* chosen(parts, password, member.account)
         const { session, text } = newSession(visitor)
         const asker = by(member.session)
-        yield* ask({ kind: "changePassword", by: asker, password: hash, session })
-        return yield* signedIn(text, member.account.id)
+        yield* ask(parts, { kind: "changePassword", by: asker, password: hash, session })
+        return yield* signedIn(parts, text, member.account.id)
       }),
+  }
+}
+
+/** Lists, and changes to accounts. */
+const managing = (
+  parts: Parts,
+): Flows<
+  "accounts" | "changeAccess" | "changeAddress" | "invitations" | "remove" | "rename" | "sessionsOf"
+> => {
+  const { now, readDirectory: directory } = parts.engine
+  return {
     accounts: Effect.map(directory, ({ accounts }) => [...accounts.values()]),
     sessionsOf: (accountId) =>
       Effect.map(directory, (state) =>
@@ -242,19 +339,37 @@ export const make = Effect.gen(function* () {
     invitations: Effect.map(directory, ({ invitations }) =>
       [...invitations.values()].filter(({ expiresAt }) => expiresAt > now()),
     ),
-    invite: (asker, wish) => makeLink(asker, wish),
-    reset: (asker, accountId) => makeLink(asker, { purpose: "reset", accountId }),
+    rename: ({ session }, name) => ask(parts, { kind: "changeName", by: by(session), name }),
     changeAddress: (asker, accountId, email) =>
-      ask({ kind: "changeAddress", by: asker, accountId, email }),
-    revokeInvitation: (asker, invitationId) =>
-      ask({ kind: "revokeInvitation", by: asker, invitationId }),
+      ask(parts, { kind: "changeAddress", by: asker, accountId, email }),
     changeAccess: (asker, accountId, access, seen) =>
-      ask({ kind: "changeAccess", by: asker, accountId, access, seen }),
-    remove: (asker, accountId) => ask({ kind: "removeAccount", by: asker, accountId }),
+      ask(parts, { kind: "changeAccess", by: asker, accountId, access, seen }),
+    remove: (asker, accountId) => ask(parts, { kind: "removeAccount", by: asker, accountId }),
+  }
+}
+
+export const make = Effect.gen(function* () {
+  const engine = yield* Engine
+  const parts: Parts = {
+    engine,
+    passwords: new Passwords(),
+    strength: new PasswordStrength(),
+    guard: new GuessingGuard(engine, yield* GuessingWatch),
+  }
+  const passkeys = makePasskeyFlows({
+    ask: (command) => ask(parts, command),
+    directory: engine.readDirectory,
+    newSession,
+    now: engine.now,
+    signedIn: (cookie, accountId) => signedIn(parts, cookie, accountId),
+  })
+  return People.of({
+    passkeys,
+    ...joining(parts, passkeys),
+    ...sessionsOf(parts),
+    ...managing(parts),
   })
 })
-
-export const layer: Layer.Layer<People, never, Engine> = Layer.effect(People, make)
 
 const by = ({ id }: Session) => ({ sessionId: id })
 
