@@ -1,26 +1,30 @@
 /**
- * Accounts as HTTP sees them: the caller of a key, and the rate limit. Both answer at once, from memory: they are
- * on the path of every request.
+ * Accounts as HTTP sees them: who the caller is, and the rate limit. All members answer
+ * synchronously from memory, because every request passes them.
  */
 import { Context } from "effect"
 import type { CallerScope, EnvironmentName, KeyKind, Tier } from "../domain/project/Directory.ts"
 import type { AddressRanges } from "./AddressRanges.ts"
 import type { KeyUse } from "./KeyUses.ts"
 
-/** The addresses from which a key may be used; `undefined`: all. */
+/** The origins of web pages and the addresses that may use a key; `undefined`: all. */
 export interface KeyRestrictions {
   readonly origins: ReadonlySet<string> | undefined
   readonly addresses: AddressRanges | undefined
 }
 
-/** The project and environment of a key. `environment` is the id for the engine (`prj_…:sandbox`). Of a user token, `keyId` is the key that made it; of a page, an account. */
+/**
+ * Who sends a request, and to which project and environment. `environment` is the engine's id of
+ * the environment (`prj_…:sandbox`). For a user token `keyId` is the key that made the token; for a
+ * page of the dashboard it is the account.
+ */
 export interface Caller {
   /** `account`: a page of the dashboard. */
   readonly kind: KeyKind | "user" | "account"
   readonly keyId: string
-  /** The account behind a request of the dashboard; absent for an API key. */
+  /** The account that uses the dashboard; absent for an API key. */
   readonly accountId?: string
-  /** The user of a user token, the only one that its requests may name. */
+  /** The user of a user token. Its requests may name no other user. */
   readonly userId?: string
   /** When a user token was made, and when it expires; epoch milliseconds. */
   readonly issuedAt?: number
@@ -29,24 +33,28 @@ export interface Caller {
   readonly environmentName: EnvironmentName
   readonly environment: string
   readonly scope: CallerScope
+  /** The tier of the project. */
   readonly tier: Tier
-  /** Absent for a key that may be used from anywhere. */
+  /** Absent: requests may come from anywhere. */
   readonly restrictions?: KeyRestrictions | undefined
-  /** Where `consume` and `look` note the time of the request. */
+  /** `consume` and `look` write the time of the request here. */
   readonly use?: KeyUse
 }
 
-/** Whether the request comes from where nobody keeps a secret, such as a web page or an app. */
+/** Whether the caller is a web page or an app, where everybody can read the key. */
 export const isClient = ({ kind }: Caller): boolean => kind === "publishable" || kind === "user"
 
-/** `limit` is requests per minute; `null` is no limit, and then the other numbers say nothing. */
+/**
+ * `limit` is requests per minute; `null` is no limit, and `remaining` and `resetSeconds` then have
+ * no meaning.
+ */
 export interface RateLimitState {
   readonly limited: boolean
   readonly limit: number | null
   readonly remaining: number
   /** Seconds until the window ends, at least 1. */
   readonly resetSeconds: number
-  /** `user`: of the tokens of one user. */
+  /** `user`: the limit of one user's tokens. */
   readonly tier: Tier | "user"
 }
 
@@ -59,16 +67,26 @@ export interface MadeToken {
 export class Accounts extends Context.Service<
   Accounts,
   {
-    /** The caller behind the text of a key or user token; `undefined` for each that is not in force. */
+    /**
+     * The caller with this key or user token; `undefined` if the key or token is unknown or no
+     * longer in force.
+     */
     readonly authenticate: (keyText: string) => Caller | undefined
-    /** Whether the key, and the token, of a caller that was authenticated before is still in force. */
+    /**
+     * Whether the key of an earlier authenticated caller, and its token if it has one, are still in
+     * force.
+     */
     readonly isInForce: (caller: Caller) => boolean
-    /** A token of a user, made by a secret key; `undefined` for another caller, or a key no longer in force. */
+    /** Makes a token of a user; `undefined` unless the caller has a secret key in force. */
     readonly makeToken: (caller: Caller, userId: string, seconds: number) => MadeToken | undefined
-    /** Changes whenever any key does, so that callers may be remembered until then. */
+    /**
+     * Changes whenever any key changes or expires. A result of `authenticate` may be cached as long
+     * as it is the same.
+     */
     readonly version: number
     /**
-     * Takes `amount` requests, at least 1, from the caller's project and environment; takes nothing if `limited`.
+     * Takes `amount` requests, at least 1, from the caller's rate limit; takes nothing if the
+     * result is `limited`.
      */
     readonly consume: (caller: Caller, amount: number) => RateLimitState
     /** Whether `consume` would be limited; takes nothing. */

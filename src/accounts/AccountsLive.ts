@@ -1,9 +1,10 @@
 /**
- * `Accounts`, `ApiKeys` and `Projects` over the engine's directory. In a cluster of several partitions the directory is a copy,
- * which other servers change as well.
+ * `Accounts`, `ApiKeys` and `Projects` over the engine's directory. In a cluster of several
+ * partitions the directory is a copy, which other servers change as well.
  *
- * `KnownKeys` keeps the index of keys and the windows of rate limits. Every question first compares the identity of the directory,
- * and rebuilds both after a change: the next request with a key that has ended is refused.
+ * `KnownKeys` keeps the index of keys and the windows of rate limits. Every question first compares
+ * the identity of the directory, and rebuilds both after a change: the next request with a key that
+ * has ended is refused.
  */
 import { Context, Effect, Semaphore } from "effect"
 import type { Asker } from "../domain/accounts/Account.ts"
@@ -106,7 +107,10 @@ class KnownKeys {
     return key !== undefined && isKeyInForce(key, now) && !isArchived(directory, key)
   }
 
-  /** Whether the user of a token was erased after the token was made: the token would create the user again. */
+  /**
+   * Whether the user of a token was erased after the token was made: the token would create the
+   * user again.
+   */
   #isFromBefore({ environment, issuedAt, userId }: Caller): boolean {
     if (issuedAt === undefined || userId === undefined) return false
     const erasedAt = this.#engine.erasedAt(environment, userId)
@@ -143,9 +147,9 @@ const accountsOf = (known: KnownKeys): Accounts["Service"] =>
   })
 
 /**
- * Records the last uses of keys until the scope closes; returns the last record (`ApiKeys.leave`). No change waits for it: in a
- * cluster the directory may be on another server, which may be unreachable. Where the storage takes no writes, the next check
- * tries again.
+ * Records the last uses of keys until the scope closes; returns the last record (`ApiKeys.leave`).
+ * No change waits for it: in a cluster the directory may be on another server, which may be
+ * unreachable. Where the storage takes no writes, the next check tries again.
  */
 const recordUses = Effect.fnUntraced(function* (engine: Engine["Service"], known: KnownKeys) {
   const { now } = engine

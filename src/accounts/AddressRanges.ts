@@ -1,11 +1,12 @@
-/** Ranges of addresses, such as those that a key may be used from. */
+/** Sets of IP ranges, such as the addresses that may use a key. */
 import { BlockList } from "node:net"
 
 export class AddressRanges {
-  // A list of both families takes IPv4 for a part of IPv6: `::/0` would include all of it.
+  // A `BlockList` of both families treats IPv4 as a part of IPv6: `::/0` would include all IPv4
+  // addresses.
   readonly #lists = { ipv4: new BlockList(), ipv6: new BlockList() }
 
-  /** Takes ranges as `normalCidr` returns them. */
+  /** The ranges have the form that `normalCidr` returns. */
   constructor(cidrs: ReadonlyArray<string>) {
     for (const cidr of cidrs) {
       const [network, bits] = cidr.split("/") as [string, string]
@@ -14,7 +15,7 @@ export class AddressRanges {
     }
   }
 
-  /** Whether an address, as `normalAddress` returns it, is in one of them. */
+  /** Whether a range includes the address, which has the form that `normalAddress` returns. */
   includes(address: string): boolean {
     const family = familyOf(address)
     return this.#lists[family].check(address, family)
@@ -23,7 +24,7 @@ export class AddressRanges {
 
 const familyOf = (address: string) => (address.includes(":") ? "ipv6" : "ipv4")
 
-/** The part of an address that one person is likely to have: all of IPv4, the /64 of IPv6. */
+/** The network that one person is likely to have: the whole address for IPv4, the /64 for IPv6. */
 export const networkOf = (address: string): string => {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
   if (mapped !== null) return mapped[1]!

@@ -17,8 +17,9 @@ const IsoTime = Schema.String.check(
 )
 
 /**
- * A requested key. Without `kind` it is secret; a publishable key has the scope `read`. Without a name, its kind or scope names it.
- * Without origins or ranges, requests may come from anywhere. Times are ISO 8601.
+ * A requested key. Without `kind` it is secret; a publishable key has the scope `read`. Without a
+ * name, its kind or scope names it. Without origins or ranges, requests may come from anywhere.
+ * Times are ISO 8601.
  */
 export const KeyRequest = Schema.Struct({
   project: Schema.String,
@@ -32,7 +33,7 @@ export const KeyRequest = Schema.Struct({
 })
 export type KeyRequest = typeof KeyRequest.Type
 
-/** The period for which a replaced key stays in force; an earlier expiry stays. */
+/** How long a replaced key stays in force, unless it expires before. */
 export const RotationRequest = Schema.Struct({ overlap: Schema.Literals(rotationOverlaps) })
 
 const keyMembers = {
@@ -49,8 +50,9 @@ const keyMembers = {
 }
 
 /**
- * A key as lists show it; `hint` is the start of its text. `createdBy` is the account's name, its id once it is removed, or
- * `operator`; `null` where it was not recorded. `replacedBy` is the id of its successor.
+ * A key as lists show it. `hint` is the start of its text. `createdBy` is the name of the account,
+ * the account's id once it is removed, or `operator`; `null` if it was not recorded. `replacedBy`
+ * is the id of the key that a rotation created.
  */
 export const KeyDetails = Schema.Struct({
   ...keyMembers,
@@ -63,7 +65,10 @@ export const KeyDetails = Schema.Struct({
 })
 export type KeyDetails = typeof KeyDetails.Type
 
-/** A new key with its text, which is shown this once. `projectCreated`: its project did not exist before. */
+/**
+ * A new key with its text, which only this reply shows. `projectCreated`: the project was created
+ * with the key.
+ */
 export const CreatedKey = Schema.Struct({
   key: Schema.String,
   projectCreated: Schema.Boolean,
@@ -75,31 +80,38 @@ export class ApiKeys extends Context.Service<
   ApiKeys,
   {
     /**
-     * Creates a key, which requests may use at once: in the project with the id `inProject`, or else in the one of this name,
-     * which it creates where there is none. `by` absent: the operator.
+     * Creates a key, which requests may use at once. Its project has the id `inProject`; without
+     * `inProject` it has the name `project`, and is created if no project has that name. `by`
+     * absent: the operator.
      */
     readonly create: (
       request: KeyRequest & { readonly inProject?: string },
       by?: Asker,
     ) => Effect.Effect<CreatedKey, LaurelError>
-    /** All keys, oldest first; of those revoked or expired only the latest `endedKeysMax`. */
+    /**
+     * All keys, oldest first. Of revoked and expired keys only the latest `endedKeysMax` are kept.
+     */
     readonly list: Effect.Effect<ReadonlyArray<KeyDetails>, LaurelError>
     /** The keys of one environment, oldest first. */
     readonly listOf: (
       projectId: string,
       environment: EnvironmentName,
     ) => Effect.Effect<ReadonlyArray<KeyDetails>>
-    /** Creates a key like this one, which expires after the overlap; `key_not_found` unless it is in force. */
+    /**
+     * Creates a key with the same properties. The old key expires after the overlap;
+     * `key_not_found` unless it is in force.
+     */
     readonly rotate: (
       keyId: string,
       overlap: RotationOverlap,
       by?: Asker,
     ) => Effect.Effect<CreatedKey, LaurelError>
-    /** Ends a key at once; `key_not_found` where it is unknown or revoked. */
+    /** Ends a key at once; `key_not_found` if it is unknown or revoked. */
     readonly revoke: (keyId: string, by?: Asker) => Effect.Effect<void, LaurelError>
     /**
-     * Records the last uses of keys for the last time, within `keyUseLastFlushMs`: in a cluster before another server takes
-     * over, after which nothing is recorded here; else at the end.
+     * Records the last uses of keys for the last time, within `keyUseLastFlushMs`. A server of a
+     * cluster calls it before another server takes over. Otherwise the end of the scope does. Later
+     * calls do nothing.
      */
     readonly leave: Effect.Effect<void>
   }

@@ -1,10 +1,11 @@
 /**
- * Checks what people send in a thread of its own: answers about passkeys (`passkeys/PasskeyWorker.ts`) and chosen passwords
- * (`people/PasswordWorker.ts`). The libraries take 100 ms and more to load, some also for a check: the event loop of the
- * actors must not wait for that.
+ * Runs slow checks in a thread of their own: answers about passkeys (`passkeys/PasskeyWorker.ts`)
+ * and chosen passwords (`people/PasswordWorker.ts`). Their libraries take at least 100 ms to load,
+ * and some checks take as long. The event loop of the actors must not wait for them.
  *
- * - The thread starts with the first check and ends after a minute without one.
- * - Checks under way are bounded. One that takes too long ends the thread, and with it all others.
+ * - The thread starts with the first check and ends after a minute without checks.
+ * - At most `checksMax` checks are under way. A check that takes longer than `checkMs` ends the
+ *   thread, and all checks under way fail.
  */
 import { Worker } from "node:worker_threads"
 import { Effect } from "effect"
@@ -37,7 +38,7 @@ export class CheckThread<Check, Outcome> {
     this.#startWorker = startWorker
   }
 
-  /** Fails with `overloaded` where too many checks wait, or one takes too long. */
+  /** Fails with `overloaded` if too many checks are under way, or if a check takes too long. */
   check(check: Check): Effect.Effect<Outcome, LaurelError> {
     return Effect.callback((resume) => {
       if (this.#waiting.size >= limits.checksMax) {
@@ -59,7 +60,7 @@ export class CheckThread<Check, Outcome> {
 
   #start(): Worker {
     const worker = this.#startWorker()
-    // A check under way must not keep a process alive that is ending.
+    // A check under way must not delay the end of the process.
     worker.unref()
     worker.on("message", ({ number, outcome }: NumberedOutcome<Outcome>) => {
       this.#waiting.get(number)?.(Effect.succeed(outcome))

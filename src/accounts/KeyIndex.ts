@@ -1,7 +1,8 @@
 /**
- * The keys in force, by the hash of their text, rebuilt from the directory whenever that changes. The look-up
- * finds a candidate by its keyed hash, which nobody can compute without the secret; the comparison
- * after it takes the same time wherever two hashes differ. A user token names its key by id.
+ * An immutable index of the keys in force, by the hash of their text and by id. `AccountsLive`
+ * builds a new one whenever the keys change. The look-up is by a keyed hash, which nobody can
+ * compute without the secret. The comparison after it takes the same time wherever two hashes
+ * differ. A user token names its key by id.
  */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto"
 import {
@@ -39,10 +40,10 @@ export class KeyIndex {
   readonly #tokens: UserTokens | undefined
   readonly #keys = new Map<string, IndexedKey>()
   readonly #keysById = new Map<string, IndexedKey>()
-  /** When the next key expires, epoch milliseconds. */
+  /** When the next key expires; epoch milliseconds. */
   readonly nextExpiryAt: number
 
-  /** Indexes the keys that are in force at `now`; without it all keys, for `projectOf`. */
+  /** Indexes the keys that are in force at `now`; without `now` all keys, for `projectOf`. */
   constructor(directory: DirectoryState, uses: KeyUses, now?: number) {
     this.#secret = directory.hashSecret === null ? undefined : secretKey(directory.hashSecret)
     this.#tokens = this.#secret && new UserTokens(this.#secret)
@@ -63,7 +64,7 @@ export class KeyIndex {
     this.nextExpiryAt = nextExpiryAt
   }
 
-  /** The caller whose key or token this is, `undefined` if it is none in force. */
+  /** The caller with this key or token; `undefined` if none in force has this text. */
   find(text: string, now: number): Caller | undefined {
     if (looksLikeToken(text)) return this.#ofToken(text, now)
     const found = this.#keyOf(text)
@@ -78,8 +79,9 @@ export class KeyIndex {
   }
 
   /**
-   * A token of the caller's key, which ends no later than that; `undefined` unless it is a secret key in force. It is made after
-   * `erasedAt` (`isFromBefore`): a second has no parts in a token.
+   * Makes a token with the caller's key; `undefined` unless that is a secret key in force. The
+   * token expires no later than the key. Tokens have times in whole seconds: `issuedAt` is the
+   * first second after `erasedAt`, or the token would count as made before the erasure.
    */
   makeToken(
     { keyId, kind }: Caller,
@@ -123,7 +125,10 @@ const callerOf = ({ projects }: DirectoryState, key: ApiKey, uses: KeyUses): Cal
   use: uses.of(key.id),
 })
 
-/** The caller of a token of a key, which need not come from where the key does: its addresses are those of servers. */
+/**
+ * The caller with a token that the key made. The key's address ranges do not apply: they are the
+ * ranges of servers.
+ */
 const userCaller = (key: Caller, { expiresAt, issuedAt, userId }: UserToken): Caller => {
   const origins = key.restrictions?.origins
   const restrictions = origins && { origins, addresses: undefined }
@@ -138,7 +143,7 @@ const restrictionsOf = ({ allowedCidrs, allowedOrigins }: ApiKey): KeyRestrictio
         addresses: allowedCidrs && rangesOf(allowedCidrs),
       }
 
-/** An index is made whenever any key changes; a key's list stays the same object. */
+/** By the list of a key, which stays the same object when the index is rebuilt. */
 const ranges = new WeakMap<ReadonlyArray<string>, AddressRanges>()
 
 const rangesOf = (cidrs: ReadonlyArray<string>): AddressRanges => {

@@ -1,7 +1,8 @@
 /**
- * The text of an API key: `lk_test_` (sandbox) or `lk_live_` (production), of a publishable key `lk_pub_test_` or
- * `lk_pub_live_`; 43 random characters (256 bits), and 6 characters of checksum, so that a mistyped or cut key is refused without a comparison of secrets, and a
- * scanner for leaked secrets can tell a key from noise.
+ * The text of an API key: the prefix `lk_test_` (sandbox) or `lk_live_` (production), for a
+ * publishable key `lk_pub_test_` or `lk_pub_live_`; then 43 random characters (256 bits); then 6
+ * characters of checksum. With the checksum a mistyped or truncated key is refused before any hash
+ * is computed, and scanners for leaked secrets can recognize a key.
  */
 import { randomBytes, randomUUIDv7 } from "node:crypto"
 import { crc32 } from "node:zlib"
@@ -37,7 +38,7 @@ const randomText = (): string => {
   let text = ""
   while (text.length < randomCharacters) {
     for (const byte of randomBytes(2 * randomCharacters)) {
-      // Bytes above the last multiple of the alphabet would favour its first characters.
+      // Larger bytes are skipped: they would make the first characters of the alphabet more likely.
       if (byte < 4 * alphabet.length && text.length < randomCharacters) {
         text += alphabet[byte % alphabet.length]
       }
@@ -46,7 +47,7 @@ const randomText = (): string => {
   return text
 }
 
-/** A new key for an environment of that name. */
+/** The text of a new key for an environment with this name. */
 export const makeKeyText = (environment: EnvironmentName, kind: KeyKind = "secret"): string => {
   const text = prefixes[kind][environment] + randomText()
   return text + checksum(text)
@@ -57,7 +58,7 @@ export const isKeyText = (text: string): boolean =>
   keyPattern.test(text) &&
   checksum(text.slice(0, -checksumCharacters)) === text.slice(-checksumCharacters)
 
-/** The part of a key that may be shown. */
+/** The start of a key, which may be shown. */
 export const keyHint = (text: string): string =>
   text.slice(0, hintCharacters - randomCharacters - checksumCharacters)
 
@@ -71,7 +72,7 @@ export const hashSecretOf = (engine: Engine["Service"]): Effect.Effect<string, L
     const { hashSecret } = yield* engine.readDirectory
     if (hashSecret !== null) return hashSecret
     const made = randomBytes(secretBytes).toString("hex")
-    // Two may make one at the same time: the directory keeps the first.
+    // Two calls may create a secret at the same time. The directory keeps the first.
     yield* Effect.catchIf(
       engine.askDirectory({ kind: "createDirectory", hashSecret: made }),
       ({ code }) => code === "conflict",
@@ -80,7 +81,10 @@ export const hashSecretOf = (engine: Engine["Service"]): Effect.Effect<string, L
     return yield* hashSecretOf(engine)
   })
 
-/** A new id such as `bdg_01a1fc1e64c07345932e273286b5ca30`: a prefix that names its kind, and a UUID that sorts by time. */
+/**
+ * A new id such as `bdg_01a1fc1e64c07345932e273286b5ca30`: a prefix that names its kind, and a UUID
+ * that sorts by time.
+ */
 export const makeId = (prefix: IdPrefix): string => {
   const id = randomUUIDv7()
   // Five slices take a third less time than replacing the dashes.

@@ -1,10 +1,13 @@
 /**
- * When keys were last used. A request writes one number in memory; `AccountsLive` records those of all keys together, at most
- * once in `keyUseFlushMs`.
+ * When keys were last used. A request writes one number in memory. `AccountsLive` records the times
+ * of all keys together, at most once every `keyUseFlushMs`.
  */
 import type { ApiKey, DirectoryState } from "../domain/project/Directory.ts"
 
-/** Epoch milliseconds; `-Infinity`: not used since the start. One number that is overwritten, so that a request allocates nothing. */
+/**
+ * Epoch milliseconds; `-Infinity`: not used since the start. Requests overwrite the number, so they
+ * allocate nothing.
+ */
 export interface KeyUse {
   at: number
 }
@@ -12,7 +15,7 @@ export interface KeyUse {
 export class KeyUses {
   readonly #uses = new Map<string, KeyUse>()
 
-  /** The place for the time of a key's last request, the same one each time. */
+  /** The object for the time of a key's last request; the same object for each call. */
   of(keyId: string): KeyUse {
     let use = this.#uses.get(keyId)
     if (use === undefined) {
@@ -27,13 +30,13 @@ export class KeyUses {
     for (const keyId of this.#uses.keys()) if (!keys.has(keyId)) this.#uses.delete(keyId)
   }
 
-  /** When the key was last used, recorded or not; `undefined`: never. */
+  /** When the key was last used, whether recorded or not; `undefined`: never. */
   lastUsedAt({ id, lastUsedAt }: ApiKey): number | undefined {
     const at = this.#uses.get(id)?.at ?? Number.NEGATIVE_INFINITY
     return at > (lastUsedAt ?? Number.NEGATIVE_INFINITY) ? at : lastUsedAt
   }
 
-  /** The uses that `keys` lacks. */
+  /** The uses that are later than the recorded ones in `keys`. */
   unrecorded(keys: DirectoryState["keys"]): ReadonlyArray<readonly [keyId: string, at: number]> {
     const found: Array<readonly [string, number]> = []
     for (const [keyId, { at }] of this.#uses) {

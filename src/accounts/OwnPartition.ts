@@ -1,16 +1,20 @@
 /**
- * The part of a cluster's directory that one partition serves. It knows the keys of its own projects alone: a request
- * with another one's key has come to the wrong engine, which has none of that project's data.
+ * The part of a cluster's directory that one partition serves. The engine of a partition knows only
+ * the keys of the partition's own projects. A request with any other key has come to the wrong
+ * engine, which has no data of that project.
  */
 import { Context } from "effect"
 import { type DirectoryState, partitionOf } from "../domain/project/Directory.ts"
 
-/** The partition of this engine; `undefined` without several of them. */
+/** The partition of this engine; `undefined` if the data has only one. */
 export const OwnPartition = Context.Reference<number | undefined>("accounts/OwnPartition", {
   defaultValue: () => undefined,
 })
 
-/** The directory with the keys of a partition's projects alone; the same object where there is one partition. */
+/**
+ * The directory with only the keys of the partition's projects; the same object if `own` is
+ * `undefined`.
+ */
 export const keysOf = (own: number | undefined, directory: DirectoryState): DirectoryState => {
   if (own === undefined) return directory
   const { keys, projects } = directory

@@ -1,4 +1,7 @@
-/** Managing projects: owners on the dashboard, the operator on the command line. `by` is the session of the owner, or `operator`. */
+/**
+ * Managing projects: owners on the dashboard, the operator on the command line. `by` is the session
+ * of the owner, or `operator`.
+ */
 import { Context, Effect, Schema } from "effect"
 import type { Asker } from "../domain/accounts/Account.ts"
 import type { Partitions } from "../domain/decide/decideProjects.ts"
@@ -6,7 +9,10 @@ import { limitOf, type Project, tiers } from "../domain/project/Directory.ts"
 import { type LaurelError, laurelError } from "../domain/values/Errors.ts"
 import { isoTime } from "../domain/values/isoTime.ts"
 
-/** A requested limit. `rateLimit` is requests per minute, `null` for no limit; only `enterprise` may have it. */
+/**
+ * A requested limit. `rateLimit` is requests per minute, `null` for no limit; only `enterprise` may
+ * have it.
+ */
 export const LimitRequest = Schema.Struct({
   tier: Schema.Literals(tiers),
   rateLimit: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
@@ -50,7 +56,7 @@ export const limitChange = (before: Project | undefined, after: ProjectDetails):
   return `${after.name}: ${was}${limitText(after)}`
 }
 
-/** The partitions among which new projects are spread now; `undefined` without a cluster. */
+/** The partitions over which new projects are spread; `undefined` without a cluster. */
 export const ProjectPartitions = Context.Reference<() => Partitions>("accounts/ProjectPartitions", {
   defaultValue: () => () => undefined,
 })
@@ -58,15 +64,18 @@ export const ProjectPartitions = Context.Reference<() => Partitions>("accounts/P
 export class Projects extends Context.Service<
   Projects,
   {
-    /** Creates a project without keys; `invalid_request` or `conflict` for its name. */
+    /**
+     * Creates a project without keys; `invalid_request` for a malformed name, `conflict` for a name
+     * in use.
+     */
     readonly create: (by: Asker, name: string) => Effect.Effect<void, LaurelError>
-    /** The addresses of its pages change with the name; keys stay. */
+    /** Also changes the addresses of the project's pages. Its keys stay. */
     readonly rename: (
       by: Asker,
       projectId: string,
       name: string,
     ) => Effect.Effect<void, LaurelError>
-    /** From the answer on, its keys are refused and its streams end. Nothing is deleted. */
+    /** Ends the project's streams and refuses its keys from the answer on. Nothing is deleted. */
     readonly archive: (by: Asker, projectId: string) => Effect.Effect<void, LaurelError>
     readonly unarchive: (by: Asker, projectId: string) => Effect.Effect<void, LaurelError>
     /** Sets the tier and the rate limit of a project, from the next request on. */

@@ -1,13 +1,14 @@
 /**
  * Rate limits: fixed windows of a minute. A window begins with the first request that it counts.
  *
- * The limit is the project's. Each environment of a project has two windows of that limit, however many keys it has: one for
- * servers (secret keys) and one for clients (publishable keys and user tokens), so that clients cannot use up the requests of
- * servers. A request with a user token also counts in a window of its user, so that one user cannot use up the requests of the
- * others.
+ * The limit is the project's. Each environment of a project has two windows of that limit, however
+ * many keys it has: one for servers (secret keys) and one for clients (publishable keys and user
+ * tokens), so that clients cannot use up the requests of servers. A request with a user token also
+ * counts in a window of its user, so that one user cannot use up the requests of the others.
  *
- * A request takes all units that it asks for, or none. A changed limit begins new windows. Windows are in memory only, so a
- * restart begins new ones: four for each project with a limit, and at most `usersCountedMax` for users.
+ * A request takes all units that it asks for, or none. A changed limit begins new windows. Windows
+ * are in memory only, so a restart begins new ones: four for each project with a limit, and at most
+ * `usersCountedMax` for users.
  */
 import {
   type DirectoryState,

@@ -1,13 +1,16 @@
 /**
- * The text of user tokens: JSON Web Tokens (RFC 7519) with HMAC-SHA-256, so that clients read the expiry with any library. The
- * issuer is the id of the key that made the token, the subject the user.
+ * The text of user tokens: JSON Web Tokens (RFC 7519) with HMAC-SHA-256, so that clients can read
+ * the expiry with any library. The issuer is the id of the key that made the token, the subject is
+ * the user.
  *
- * Nothing is stored: the signing key is derived from the directory's secret, and a token ends with its key. One signing
- * key for all, so that the signature is checked before anything else is read. With Ed25519 an archive could verify tokens but
- * not make them; a verification would cost more than the rest of a request, and strangers can ask for as many as they like.
+ * Tokens are not stored. The signing key is derived from the directory's secret, and a token ends
+ * with the API key that made it. All tokens have the same signing key, so that the signature is
+ * checked before anything else is read. With Ed25519 a copy of the data could verify tokens but not
+ * make them. But a verification would cost more than the rest of a request, and strangers can cause
+ * any number of verifications.
  *
- * The header is one constant text: a token cannot choose its algorithm. Signatures are compared as texts, so each
- * token has one form.
+ * The header is one constant text, so a token cannot choose its algorithm. Signatures are compared
+ * as texts, so each token has exactly one form.
  */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto"
 import { limits } from "../Limits.ts"
@@ -23,13 +26,16 @@ export interface UserToken {
 const header = `${Buffer.from('{"alg":"HS256","typ":"JWT"}').toString("base64url")}.`
 const signatureCharacters = 43
 
-/** Whether `text` claims to be a token: cheap, and no key begins so. */
+/** Whether `text` begins like a token, as no key does. */
 export const looksLikeToken = (text: string): boolean => text.startsWith(header)
 
 export class UserTokens {
   readonly #key: KeyObject
 
-  /** `secret` is the directory's; keys are hashed under it, and no text of a key is this one. */
+  /**
+   * `secret` is the directory's secret. It also hashes the texts of keys, none of which is `user
+   * tokens`.
+   */
   constructor(secret: KeyObject) {
     this.#key = createSecretKey(createHmac("sha256", secret).update("user tokens").digest())
   }
@@ -45,16 +51,19 @@ export class UserTokens {
     return `${signed}.${this.#signature(signed)}`
   }
 
-  /** The claims of a token; `undefined` for a text that is none of this directory, or has expired at `now`. */
+  /**
+   * The claims of a token; `undefined` if this directory did not sign the token, or if it has
+   * expired at `now`.
+   */
   read(text: string, now: number): UserToken | undefined {
     const token = this.readAnyTime(text)
     if (token === undefined) return undefined
-    // One with more time left than any may have was made before the clock was set back.
+    // A token with more than the longest lifetime left was made before the clock was set back.
     const leftMs = token.expiresAt - now
     return leftMs > 0 && leftMs <= limits.userTokenSecondsMax * 1_000 ? token : undefined
   }
 
-  /** `read` of a token that may have expired. */
+  /** Like `read`, for tokens that may have expired. */
   readAnyTime(text: string): UserToken | undefined {
     const end = text.length - signatureCharacters - 1
     if (text.length > limits.userTokenCharactersMax || end <= header.length) return undefined

@@ -1,16 +1,20 @@
 /**
- * The audit log on disk: a journal of its own (`storage/journal`) in `audit/` of the data directory, an entry per batch.
- * Archives and restores leave that folder alone: a restore does not change who did what.
+ * The audit log on disk: a journal of its own (`storage/journal`) in the folder `audit/` of the
+ * data directory, one entry per batch. Archives do not contain the folder, and restores keep it: a
+ * restore does not change who did what.
  *
- * - An entry is flushed before `write` succeeds. The log has a file of its own, so ingestion never waits for it.
- * - Entries expire after `auditKeptMs`, and beyond `auditEntriesMax`: reads hide them at once. The hourly prune removes
- *   whole segments, so the last bytes of an expired entry go at most `auditSegmentMs` and a segment later.
- * - An entry's time is never before that of the entry before it, so that times are found by bisection.
- * - A damaged log does not stop the server: its folder is set aside, and a new log begins with an entry that says so. One of
- *   a newer Laurel does.
+ * - An entry is flushed before `write` succeeds. Ingestion never waits for it, because the log has
+ *   its own files.
+ * - Entries expire after `auditKeptMs`. If there are more than `auditEntriesMax`, the oldest expire
+ *   before. Reads hide expired entries at once. The hourly prune removes whole segments, so an
+ *   expired entry stays on disk for at most `auditSegmentMs` and one segment.
+ * - The time of an entry is never earlier than the time of the entry before it, so that times can
+ *   be found by bisection.
+ * - A damaged log does not stop the server: its folder is set aside, and a new log begins with an
+ *   entry that says so. A log of a newer Laurel stops the server.
  *
- * Cost: an append is one write and one flush. A page reads at most `auditSearchedMax` entries, `auditReadEntriesMax` in a
- * turn of the event loop.
+ * Cost: an append is one write and one flush. A page reads at most `auditSearchedMax` entries, and
+ * at most `auditReadEntriesMax` in one turn of the event loop.
  */
 import path from "node:path"
 import { Effect, type Scope, Semaphore, Stream } from "effect"
@@ -66,7 +70,7 @@ export const tooMany = laurelError(
   { retryAfterSeconds: 3_600 },
 )
 
-/** Opens the log for the surrounding scope. Fails where its folder cannot be used. */
+/** Opens the log for the surrounding scope. Fails if its folder cannot be used. */
 export const openAuditStore = Effect.fnUntraced(function* (
   options: AuditStoreOptions,
 ): Effect.fn.Return<AuditLog, StorageError, Scope.Scope> {
@@ -125,7 +129,7 @@ class AuditStore implements AuditLog {
   readonly #folder: string
   readonly #journal: Journal
   readonly #writing = Semaphore.makeUnsafe(1)
-  /** No prune removes a segment under a read. */
+  /** Held by reads and by prunes, so that no prune removes a segment during a read. */
   readonly #reading = Semaphore.makeUnsafe(1)
   readonly #actions: HourlyCounts
   #lastAt = 0
@@ -150,7 +154,7 @@ class AuditStore implements AuditLog {
       if (accountId !== undefined && this.#actions.isFull(accountId)) return Effect.fail(tooMany)
       if (this.#broken) return Effect.fail(failed)
       const { disk, freeSpaceBytesMin, segmentBytes } = this.#options
-      // The journal takes a segment at a time, and prepares another.
+      // The journal allocates whole segments, and prepares the next segment in advance.
       const needed =
         (freeSpaceBytesMin ?? limits.freeSpaceBytesMin) +
         2 * (segmentBytes ?? limits.auditSegmentBytes)
@@ -207,7 +211,7 @@ class AuditStore implements AuditLog {
     const end = { entries, next: undefined, searchedBackTo: undefined }
     const filter = new EntryFilter(query)
     let searched = 0
-    // Without a filter the first read has a whole page.
+    // Without a filter, the first read returns a whole page.
     let count = limits.auditPageMax + 1
     while (top > bottom) {
       const lowest = Math.max(bottom, top - count)
@@ -253,12 +257,15 @@ class AuditStore implements AuditLog {
     ),
   )
 
-  /** Entries before this time are older than `ms`. */
+  /** The time before which entries are older than `ms`. */
   #expiredBefore(ms: number): number {
     return this.#options.now() - ms + 1
   }
 
-  /** The first entry at `time` or later, by bisection; the number after the last where there is none. */
+  /**
+   * The number of the first entry at `time` or later, by bisection; if there is none, the number
+   * after the last entry.
+   */
   readonly #firstSince = Effect.fnUntraced(function* (
     this: AuditStore,
     time: number,
@@ -274,7 +281,7 @@ class AuditStore implements AuditLog {
     return low
   }).bind(this)
 
-  /** The records from `from` on and before `until`. */
+  /** The records from `from` (inclusive) to `until` (exclusive). */
   readonly #records = Effect.fnUntraced(function* (
     this: AuditStore,
     from: number,
@@ -294,7 +301,7 @@ class AuditStore implements AuditLog {
     return found
   }).bind(this)
 
-  /** The time of an entry, epoch milliseconds; `undefined` where there is none of this number. */
+  /** The time of the entry with this number, epoch milliseconds; `undefined` if there is none. */
   #timeOf(sequence: number): Effect.Effect<number | undefined, Broken> {
     return Effect.map(
       this.#records(sequence, sequence + 1),
@@ -302,7 +309,7 @@ class AuditStore implements AuditLog {
     )
   }
 
-  /** After `Broken` the journal takes nothing more. */
+  /** Remembers `Broken`, after which the journal accepts no entry. */
   #noted<A>(work: Effect.Effect<A, StorageError>): Effect.Effect<A, StorageError> {
     return Effect.tapError(work, ({ _tag }) =>
       Effect.sync(() => {

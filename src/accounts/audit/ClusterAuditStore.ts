@@ -1,17 +1,23 @@
 /**
- * The audit log of a cluster: one table in PostgreSQL for all partitions and servers, so that it is whole whichever server answers,
- * and survives each of them. Restores leave it alone; `laurel cluster install` is an entry.
+ * The audit log of a cluster: one table in PostgreSQL for all partitions and servers. Every server
+ * can read the whole log, and the log outlives each server. Restores do not change it; `laurel
+ * cluster install` writes an entry.
  *
- * - It has no fence. An entry says what was done under the fence of the journal: also one of a server that was replaced in
- *   between is true, and would be missed.
- * - An entry has an id, so that a write whose answer was lost is sent again. Its writer waits up to `auditWriteMs` for PostgreSQL;
- *   then the entry is in the server's log alone.
- * - Pages are in the order of time, then of writing. Servers' clocks may differ; on one server time never goes back.
- * - Entries expire as in files (`AuditStore.ts`), removed hourly by the owner of the first partition.
- * - A log in files, of a server that had no cluster or of an earlier version, is moved here when its data directory is opened.
- *   Its entries get ids from their contents: after a crash they are moved again, and are here once.
+ * - The table has no fence. An entry describes an action under the fence of the journal. If another
+ *   server took over between the action and the entry, the entry is still true, and must not be
+ *   lost.
+ * - Each entry has an id, so that a write whose answer was lost can be repeated. The writer waits
+ *   up to `auditWriteMs` for PostgreSQL. After that, only the server's log has the entry.
+ * - Pages are sorted by time, then by the order of writing. The clocks of servers may differ; on
+ *   one server time never goes back.
+ * - Entries expire as in files (`AuditStore.ts`). The owner of the first partition removes expired
+ *   entries hourly.
+ * - Opening a data directory moves the log in its files, from a server without a cluster or from an
+ *   earlier version, to the table. The ids of moved entries come from their contents, so that a
+ *   move that is repeated after a crash adds no entry twice.
  *
- * Cost: one statement before an action, one after it. A page reads at most `auditSearchedMax` entries.
+ * Cost: one statement before an action, and one after it. A page reads at most `auditSearchedMax`
+ * entries.
  */
 import { createHash, randomUUID } from "node:crypto"
 import path from "node:path"
@@ -120,7 +126,7 @@ export class ClusterAuditStore implements AuditLog {
       ),
     )
 
-  /** Waits for PostgreSQL. */
+  /** Repeats the statement until PostgreSQL answers, for up to `auditWriteMs`. */
   readonly #insert = Effect.fnUntraced(function* (
     this: ClusterAuditStore,
     entries: ReadonlyArray<Encoded>,
@@ -151,7 +157,7 @@ export class ClusterAuditStore implements AuditLog {
       ),
     )
 
-  /** `next` is the number of the last entry that was searched: the next page begins behind it. */
+  /** `next` is the number of the last searched entry, after which the next page begins. */
   readonly #search = Effect.fnUntraced(function* (
     this: ClusterAuditStore,
     query: AuditQuery,
@@ -160,7 +166,7 @@ export class ClusterAuditStore implements AuditLog {
     const filter = new EntryFilter(query)
     let next = query.before
     let searched = 0
-    // Without a filter the first read has a whole page.
+    // Without a filter, the first read returns a whole page.
     let count = limits.auditPageMax + 1
     while (true) {
       const rows = yield* this.#rows(query, next, count)
@@ -196,12 +202,12 @@ export class ClusterAuditStore implements AuditLog {
       : this.#sessions.run({ name: "audit before", text: beforeText, values: [...values, before] })
   }
 
-  /** Entries before this time have expired. */
+  /** The time before which entries have expired. */
   get #expiredBefore(): number {
     return this.#now() - limits.auditKeptMs + 1
   }
 
-  /** Removes what has expired, now and every hour. */
+  /** Removes expired entries now and then every hour. */
   readonly prune: Effect.Effect<never> = Effect.suspend(() =>
     this.#sessions.run({ text: pruneText, values: [this.#expiredBefore, this.#entriesMax] }),
   ).pipe(
@@ -214,7 +220,10 @@ export class ClusterAuditStore implements AuditLog {
     Effect.forever,
   )
 
-  /** Moves the log in the files of a data directory here, if there is one; then the files are gone. */
+  /**
+   * Moves the log of a data directory's files, if there is one, into the table, and removes the
+   * files.
+   */
   readonly take = (
     disk: Disk,
     directory: string,
@@ -230,14 +239,17 @@ export class ClusterAuditStore implements AuditLog {
       )
     })
 
-  /** Writes the log to the files of a new data directory, which leaves the cluster. Returns the number of its entries. */
+  /**
+   * Writes the log to the files of a new data directory that leaves the cluster. Returns the number
+   * of entries.
+   */
   readonly copyTo = (
     disk: Disk,
     directory: string,
   ): Effect.Effect<number, PgFailure | StorageError | DiskError> =>
     Effect.gen({ self: this }, function* () {
       const folder = path.join(directory, auditFolder)
-      // Of an attempt that failed.
+      // An earlier attempt may have failed.
       yield* removeTree(disk, folder)
       const { auditPageMax: count, auditSegmentBytes: segmentBytes } = limits
       const journal = yield* openJournal({ disk, folder, segmentBytes, freeSpaceBytesMin: 0 })
@@ -246,7 +258,7 @@ export class ClusterAuditStore implements AuditLog {
         const rows = yield* this.#sessions.run({ text: afterText, values: [at, number, count] })
         const last = rows.at(-1)
         if (last === undefined) return journal.lastSequence
-        // One flush for all of them; they fit in a segment.
+        // One flush for the whole page, which fits in a segment.
         const bodies = rows.map(({ body }) => body as Uint8Array)
         yield* journal.append(batchOf(journal.lastSequence + 1, bodies))
         at = last.at

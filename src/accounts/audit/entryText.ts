@@ -1,9 +1,9 @@
-/** Entries of the audit log as the store has them, a JSON object each, and the search among them. */
+/** The stored form of the audit log's entries, one JSON object each, and the search among them. */
 import { limits } from "../../Limits.ts"
 import type { StoredRecord } from "../../storage/Storage.ts"
 import type { AuditActor, AuditEntry, AuditQuery, NewAuditEntry } from "./AuditLog.ts"
 
-/** Longer texts are cut. `at` is epoch milliseconds. */
+/** Long texts are truncated. `at` is epoch milliseconds. */
 export const encodeEntry = (at: number, entry: NewAuditEntry): Buffer => {
   const { changes = [], detail, subject, ...others } = entry
   const kept = changes.slice(0, limits.auditChangesMax).map(({ field, from, to }) => ({
@@ -31,11 +31,11 @@ export const decodeEntry = ({ body, sequence }: StoredRecord): AuditEntry => ({
 const bufferOf = ({ buffer, byteLength, byteOffset }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength)
 
-/** The members of a query that an entry matches or not; times and numbers are the store's. */
+/** Tests entries against a query. The store itself selects by times and numbers. */
 export class EntryFilter {
   readonly #query: AuditQuery
   readonly #by: string | undefined
-  /** Every matching entry has these bytes, and one of `#subjects`. */
+  /** Each matching entry contains all of these bytes, and one of `#subjects`. */
   readonly #needles: ReadonlyArray<Buffer>
   readonly #subjects: ReadonlyArray<Buffer> | undefined
 
@@ -48,7 +48,10 @@ export class EntryFilter {
     this.#subjects = query.on?.map(needleOf)
   }
 
-  /** Whether it is worth to decode the entry: most are not, and a look at the bytes is cheaper. */
+  /**
+   * Whether the entry may match, by its bytes: that is cheaper than decoding, and most entries do
+   * not match.
+   */
   mayMatch({ body }: StoredRecord): boolean {
     const bytes = bufferOf(body)
     const has = (needle: Buffer) => bytes.includes(needle)

@@ -1,14 +1,19 @@
 /**
- * Failed sign-ins in the audit log: an entry whenever wrong passwords make somebody pause (`people/Throttle`), at most
- * `auditFailuresPerHourMax` an hour, so that guessing from many addresses cannot push out the rest. The next entry counts
- * those in between. No entry has the text typed: somebody may have typed the password as the address.
+ * Failed sign-ins in the audit log. There is an entry whenever a pause after wrong passwords begins
+ * (`people/Throttle`), at most `auditFailuresPerHourMax` an hour, so that guesses from many
+ * addresses cannot push other entries out. The next entry has the number of unlogged pauses before
+ * it. No entry contains the typed text: somebody may have typed a password into the field of the
+ * address.
  */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Guessing } from "../people/People.ts"
 import { type AuditLog, RequestOrigin } from "./AuditLog.ts"
 
-/** Counts by name within the present hour; the next hour begins with none, so few names are held. */
+/**
+ * Counts by name within the current hour. Each hour begins without names, so that few names are
+ * held.
+ */
 export class HourlyCounts {
   readonly #most: number
   readonly #now: () => number
@@ -29,7 +34,7 @@ export class HourlyCounts {
     return this.#counts
   }
 
-  /** Whether `name` was counted as often as is allowed. */
+  /** Whether the count of `name` has reached the limit. */
   isFull(name: string): boolean {
     return (this.#current().get(name) ?? 0) >= this.#most
   }
@@ -58,7 +63,7 @@ export const logFailedSignIns = (
       const others = unlogged === 0 ? "" : `, and ${unlogged} more since the entry before`
       unlogged = 0
       return Effect.flatMap(RequestOrigin, ({ requestId }) =>
-        // A failure is in the server's log.
+        // The store has logged a failure in the server's log.
         Effect.ignore(
           log.write({
             action: "session.fail_sign_in",

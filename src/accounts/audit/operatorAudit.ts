@@ -1,4 +1,4 @@
-/** Logs the operator's changes to keys, projects and accounts by the command line. */
+/** Writes the operator's changes to keys, projects and accounts to the audit log. */
 import { Effect } from "effect"
 import { type DirectoryState, projectNamed, scopeOf } from "../../domain/project/Directory.ts"
 import type { AccountAdmin } from "../AccountAdmin.ts"
@@ -9,7 +9,6 @@ import { logged } from "./AuditLog.ts"
 
 const byOperator = { by: "operator", subject: "", projectId: null, environment: null } as const
 
-/** Each member is named, so that a new one that changes something cannot be left out. */
 export const auditedKeys = (
   keys: ApiKeys["Service"],
   log: AuditLog,

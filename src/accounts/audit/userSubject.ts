@@ -1,6 +1,7 @@
 /**
- * A user in the audit log: a hash under the directory's secret (hex), since entries outlive an erasure by far. Whoever has the id and
- * the server finds the entries; nobody finds the id by the entries.
+ * The name of a user in the audit log: a hash of the id under the directory's secret (hex), because
+ * entries outlive an erasure by far. With the id and the server somebody can find a user's entries.
+ * The entries alone do not reveal the id.
  */
 import { createHmac } from "node:crypto"
 

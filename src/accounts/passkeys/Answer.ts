@@ -1,4 +1,7 @@
-/** The browser's answer about a passkey: the JSON of a `PublicKeyCredential`. Unknown members are ignored. */
+/**
+ * The browser's answer about a passkey: the JSON of a `PublicKeyCredential`. Unknown members are
+ * ignored.
+ */
 import { Option, Schema } from "effect"
 
 const shared = { clientDataJSON: Schema.String }
@@ -22,7 +25,7 @@ const Used = Schema.Struct({
     ...shared,
     authenticatorData: Schema.String,
     signature: Schema.String,
-    /** The id of the account, base64url; some authenticators leave it out. */
+    /** The id of the account, base64url. Some authenticators omit it. */
     userHandle: Schema.optional(Schema.NullOr(Schema.String)),
   }),
 })
@@ -43,14 +46,16 @@ const parsed = (text: string): unknown => {
 const decodeNew = Schema.decodeUnknownOption(New)
 const decodeUsed = Schema.decodeUnknownOption(Used)
 
-/** The answer in a form's field, without unknown fields; `undefined` for any other text. */
+/**
+ * The answer in a form's field, without unknown members; `undefined` if the text is no such answer.
+ */
 export const newAnswer = (text: string): NewAnswer | undefined =>
   Option.getOrUndefined(decodeNew(parsed(text)))
 
 export const usedAnswer = (text: string): UsedAnswer | undefined =>
   Option.getOrUndefined(decodeUsed(parsed(text)))
 
-/** The challenge that the browser signed, as it says; the signature is checked later. */
+/** The challenge that the browser claims to have signed. The signature is checked later. */
 export const challengeOf = ({ response }: NewAnswer | UsedAnswer): string => {
   const data = parsed(Buffer.from(response.clientDataJSON, "base64url").toString())
   const challenge =

@@ -1,4 +1,4 @@
-/** What the thread that checks passkeys is asked, and answers. */
+/** The messages to and from the thread that checks passkeys. */
 import type { NewPasskey } from "../../domain/accounts/Account.ts"
 import type { NewAnswer, UsedAnswer } from "./Answer.ts"
 
@@ -9,7 +9,7 @@ interface Expected {
   readonly challenge: string
   /** The page's origin, such as `https://laurel.example.com`. */
   readonly origin: string
-  /** The host to which passkeys are bound. */
+  /** The host that passkeys are bound to. */
   readonly rpId: string
 }
 

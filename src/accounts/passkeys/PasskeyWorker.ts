@@ -1,4 +1,4 @@
-/** Checks answers about passkeys in a thread of its own. It keeps nothing between two checks. */
+/** Checks answers about passkeys in a thread of its own. The thread has no state between checks. */
 import { parentPort } from "node:worker_threads"
 import {
   type AuthenticationResponseJSON,
@@ -35,7 +35,7 @@ const checked = async (check: PasskeyCheck): Promise<PasskeyOutcome> => {
   const { authenticationInfo, verified } = await verifyAuthenticationResponse({
     ...expected,
     response: { ...check.answer, clientExtensionResults: {} } as AuthenticationResponseJSON,
-    // The directory compares the counters: it alone knows the latest one.
+    // The directory compares the counters, because only it knows the latest counter.
     credential: {
       id: check.answer.id,
       publicKey: new Uint8Array(Buffer.from(check.publicKey, "base64url")),

@@ -1,6 +1,7 @@
 /**
- * Passkeys: the options that a browser is asked with, and the checks of its answers. Every passkey signs in without a
- * typed address (it is discoverable), and only after the authenticator has verified the person. WebAuthn Level 3.
+ * Passkeys (WebAuthn Level 3): the options for the browser, and the checks of its answers. All
+ * passkeys are discoverable, so that nobody types an address to sign in. The authenticator must
+ * verify the person each time.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 import type {
@@ -21,20 +22,20 @@ import { challengeOf, newAnswer, usedAnswer } from "./Answer.ts"
 import { type PasskeyCheck, type PasskeyOutcome, passkeyAlgorithms } from "./PasskeyThread.ts"
 
 /*
- * Challenges of passkeys. A challenge carries its expiry and subject under a MAC, and the process keeps it only once it
- * is used: strangers may ask for any number of challenges without taking memory or evicting those of others. A restart
- * invalidates all of them.
+ * Challenges of passkeys. A challenge contains its expiry and subject, with a MAC. The process
+ * remembers a challenge only after its use, so strangers may ask for any number of challenges
+ * without using memory or evicting the challenges of others. A restart invalidates all challenges.
  */
 
 const nonceBytes = 16
 const keyBytes = 32
 
-/** The purpose of a challenge; an answer is valid for this purpose only. */
+/** An answer is valid only for the purpose of its challenge. */
 export type ChallengePurpose = "create" | "sign-in" | "confirm"
 
 export interface Challenge {
   readonly id: string
-  /** The account that the challenge is for; empty for any. */
+  /** The account of the challenge; empty for any account. */
   readonly subject: string
   readonly expiresAt: number
 }
@@ -44,14 +45,19 @@ export class Challenges {
   /** The expiry of used challenges by their id, in the order of use. */
   readonly #used = new Map<string, number>()
 
-  /** A new challenge in base64url, valid for `passkeyChallengeMs` in the browser whose cookie or session is `browser`. */
+  /**
+   * A new challenge in base64url, valid for `passkeyChallengeMs` in the browser whose cookie or
+   * session is `browser`.
+   */
   make(purpose: ChallengePurpose, browser: string, subject: string, now: number): string {
     const nonce = randomBytes(nonceBytes).toString("base64url")
     const id = `${now + limits.passkeyChallengeMs}.${nonce}.${subject}`
     return Buffer.from(`${id}.${this.#mac(purpose, browser, id)}`).toString("base64url")
   }
 
-  /** The challenge behind the text, or `undefined` where it is not of this purpose and browser or has expired. */
+  /**
+   * The challenge with this text; `undefined` if it has another purpose or browser, or has expired.
+   */
   read(
     text: string,
     purpose: ChallengePurpose,
@@ -69,9 +75,13 @@ export class Challenges {
     return now < expiresAt ? { id, subject, expiresAt } : undefined
   }
 
-  /** Uses the challenge: false where it was used before, or where too many others were used to remember one more. */
+  /**
+   * Marks the challenge as used. False if it was used before, or if too many used challenges are
+   * remembered already.
+   */
   use({ expiresAt, id }: Challenge, now: number): boolean {
-    // In the order of use, an expired entry waits five minutes at most behind one that expires later.
+    // The map is in the order of use, so an expired entry may stay behind one that expires later,
+    // for at most five minutes.
     for (const [used, expires] of this.#used) {
       if (expires > now) break
       this.#used.delete(used)
@@ -81,7 +91,7 @@ export class Challenges {
     return true
   }
 
-  /** Takes back a use whose answer was refused, so that refused answers fill no memory. */
+  /** Takes a use back. Called for refused answers, so that they use no memory. */
   release({ id }: Challenge): void {
     this.#used.delete(id)
   }
@@ -94,14 +104,15 @@ export class Challenges {
 
 /** The site for which a passkey is created or used. */
 export interface Ceremony {
-  /** The page's origin, such as `https://laurel.example.com`, and the host to which its passkeys are bound. */
+  /** The page's origin, such as `https://laurel.example.com`. */
   readonly origin: string
+  /** The host that its passkeys are bound to. */
   readonly rpId: string
   /** The browser: a session's id, or the text of a cookie. */
   readonly browser: string
 }
 
-/** The account that a passkey is for: an existing one, or one that is to be created. */
+/** The account that a passkey is for. The account may not exist yet. */
 export type PasskeyOwner = Pick<Account, "email" | "id" | "name" | "passkeys">
 
 export interface UsedPasskey {
@@ -123,7 +134,7 @@ export class Passkeys {
     this.#thread = new CheckThread(startWorker)
   }
 
-  /** The options with which a browser creates a passkey. */
+  /** The options for a browser that creates a passkey. */
   creation(
     { browser, rpId }: Ceremony,
     { email, id, name, passkeys }: PasskeyOwner,
@@ -144,7 +155,10 @@ export class Passkeys {
     }
   }
 
-  /** The options with which a browser signs in, by any passkey, or confirms `account` by one of its own. */
+  /**
+   * The options for a browser that signs in with any passkey or, given an `account`, confirms it
+   * with one of its passkeys.
+   */
   request(
     { browser, rpId }: Ceremony,
     account: Account | undefined,
@@ -159,7 +173,7 @@ export class Passkeys {
     }
   }
 
-  /** The passkey that a browser created, and the id of the account that its options were for. */
+  /** The passkey that a browser created, and the id of the account in its options. */
   created(
     text: string,
     ceremony: Ceremony,
@@ -177,7 +191,7 @@ export class Passkeys {
     })
   }
 
-  /** The passkey of `state` that a browser used to sign in, or to confirm the account `confirms`. */
+  /** The passkey in `state` with which a browser signed in, or confirmed the account `confirms`. */
   used(
     text: string,
     ceremony: Ceremony,
@@ -214,7 +228,7 @@ export class Passkeys {
       const now = this.#now()
       const text = challengeOf(check.answer)
       const challenge = this.#challenges.read(text, purpose, browser, now)
-      // Used before the check: an answer that comes twice at once passes once.
+      // Marked before the check, so that of two equal answers at the same time only one passes.
       if (challenge === undefined || !this.#challenges.use(challenge, now)) {
         return Effect.fail(expired)
       }

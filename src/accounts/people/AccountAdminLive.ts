@@ -1,4 +1,4 @@
-/** Manages accounts for the operator of the machine. Accounts are named by e-mail address, projects by name. */
+/** Manages accounts for the operator, who names accounts by e-mail address and projects by name. */
 import { Effect } from "effect"
 import { type Access, type Account, accountWithEmail } from "../../domain/accounts/Account.ts"
 import { type DirectoryState, projectNamed } from "../../domain/project/Directory.ts"

@@ -1,4 +1,7 @@
-/** The ways of passkeys: to an account instead of a password, beside one, to sign in and to confirm. */
+/**
+ * What people do with passkeys: create an account with one, add and remove passkeys, sign in, and
+ * confirm.
+ */
 import { Effect } from "effect"
 import type { AccountCommand, NewPasskey, NewSession } from "../../domain/accounts/Account.ts"
 import { invitationWithHash, normalEmail } from "../../domain/accounts/Account.ts"
@@ -11,7 +14,7 @@ import { type PasskeyOwner, Passkeys } from "../passkeys/Passkeys.ts"
 import type { Acceptance, CreatedPasskey, PeoplePasskeys, SignedIn, Visitor } from "./People.ts"
 import { hashToken } from "./Tokens.ts"
 
-/** Services shared with the other ways to an account. */
+/** What passkeys share with passwords. */
 interface Shared {
   readonly ask: (command: AccountCommand) => Effect.Effect<void, LaurelError>
   readonly directory: Effect.Effect<DirectoryState>
@@ -21,11 +24,14 @@ interface Shared {
 }
 
 export interface PasskeyFlows extends PeoplePasskeys {
-  /** Checks a link and the typed fields; the account that the passkey will belong to. */
+  /** Checks a link and the typed fields; returns the account that will have the passkey. */
   readonly ownerToBe: (
     wish: Pick<Acceptance, "email" | "name" | "token">,
   ) => Effect.Effect<PasskeyOwner, LaurelError>
-  /** The passkey of an answer, and the account that its options were for: `expected` where that exists already. */
+  /**
+   * The passkey of an answer, and the id of the account in its options. `expected` is that id if
+   * the account exists already.
+   */
   readonly created: (
     created: CreatedPasskey,
     expected: string | null,
@@ -81,7 +87,7 @@ export const makePasskeyFlows = ({
     optionsToConfirm: ({ account }, ceremony) => passkeys.request(ceremony, account),
     add: ({ account, session }, wish) =>
       Effect.gen(function* () {
-        // Before the answer, which is empty where the options were refused for the same reason.
+        // Checked before the answer: where this refused the options, the answer is empty.
         yield* Effect.fromResult(confirmed(yield* directory, { sessionId: session.id }, now()))
         const { passkey } = yield* created(wish, account.id)
         yield* ask({ kind: "addPasskey", by: { sessionId: session.id }, passkey })

@@ -1,7 +1,8 @@
 /**
- * Estimates how many guesses a password withstands, in a thread of its own: with dictionaries of passwords and words, keyboard
- * patterns, dates, repetitions and sequences. The time grows with the square of the length, so only the first
- * characters are looked at; the guesses of the whole are no fewer.
+ * Estimates in a thread of its own how many guesses a password withstands, by dictionaries of
+ * passwords and words, keyboard patterns, dates, repetitions and sequences. The time grows with the
+ * square of the length, so only the first characters are estimated. The whole password withstands
+ * at least as many guesses.
  */
 import { parentPort } from "node:worker_threads"
 import { ZxcvbnFactory } from "@zxcvbn-ts/core"

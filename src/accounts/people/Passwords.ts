@@ -1,7 +1,8 @@
 /**
- * Hashes and checks passwords with argon2id on Node's thread pool, few at a time: the pool and the processor are
- * shared with ingestion. A hash is kept as a PHC string with its parameters, so that the cost can grow: the next
- * sign-in then hashes again. Parameters: OWASP Password Storage Cheat Sheet (19 MiB, 2 passes, 1 lane).
+ * Hashes and checks passwords with argon2id on Node's thread pool. Few run at a time, because
+ * ingestion shares the pool and the processor. A hash is stored as a PHC string with its
+ * parameters. When a later version raises the cost, the next sign-in hashes the password again.
+ * Parameters: OWASP Password Storage Cheat Sheet (19 MiB, 2 passes, 1 lane).
  */
 import { argon2, randomBytes, timingSafeEqual } from "node:crypto"
 import { Effect, Semaphore } from "effect"
@@ -24,20 +25,22 @@ const phcPattern = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)
 
 export interface Checked {
   readonly matches: boolean
-  /** The password's hash at today's cost, where the one that it was checked against cost less. */
+  /** The password's hash at the present cost; absent if the stored hash has that cost. */
   readonly rehashed?: string
 }
 
-/** Whom a hash is for: strangers leave room for people whom the server knows. */
+/** Who causes a hash. Strangers cannot fill the places of people whom the server knows. */
 export type Asking = "known" | "stranger"
 
 export class Passwords {
   readonly #running = Semaphore.makeUnsafe(limits.passwordHashesConcurrentMax)
   #waiting = 0
-  /** The hash of nobody's password: checked where there is no account, so that the answer takes as long. */
+  /** Checked if there is no account, so that the answer takes as long as with one. */
   readonly #nobody = phcOf(cost, randomBytes(saltBytes), randomBytes(tagBytes))
 
-  /** The PHC string of a password, for somebody known. Fails with `overloaded` where too many hashes wait. */
+  /**
+   * The PHC string of a known person's password. Fails with `overloaded` if too many hashes wait.
+   */
   hash(password: string): Effect.Effect<string, LaurelError> {
     return Effect.suspend(() => {
       const salt = randomBytes(saltBytes)
@@ -47,7 +50,7 @@ export class Passwords {
     })
   }
 
-  /** Whether `password` is the one of `phc`; costs the same where there is none. */
+  /** Whether `phc` is the hash of `password`. Without `phc` it is not, after the same time. */
   check(password: string, phc: string | null, asking: Asking): Effect.Effect<Checked, LaurelError> {
     if (phc === null) {
       return Effect.as(this.check(password, this.#nobody, asking), { matches: false })
@@ -105,26 +108,33 @@ const phcOf = ({ memory, parallelism, passes }: Cost, salt: Buffer, tag: Buffer)
 
 const unpadded = (bytes: Buffer): string => bytes.toString("base64").replaceAll("=", "")
 
-/** UTF-16 units of a password in any canonical form: one character decomposes to four, or to three of two units. */
+/**
+ * The most UTF-16 units that a password has in any canonical form: a character decomposes to at most
+ * four characters, or to three of two units each.
+ */
 const passwordUnitsMax = 8 * limits.passwordCharactersMax
 
 /**
- * The bytes to hash. Normalization takes time in the square of a run of combining marks: a second for a form full of
- * them, a millisecond up to the bound. No account has a longer password, so its bytes stay as they are and match none.
+ * The bytes to hash. The time of normalization grows with the square of a run of combining marks: a
+ * second for a form full of them, a millisecond up to the bound. A longer text is not normalized:
+ * no account has such a password, so it matches none.
  */
 const messageOf = (password: string): Buffer =>
   Buffer.from(password.length > passwordUnitsMax ? password : password.normalize("NFKC"))
 
-/** What the thread that estimates passwords is asked; it answers with the power of ten of the guesses. */
+/**
+ * A message to the thread that estimates passwords. The answer is the decimal logarithm of the
+ * number of guesses.
+ */
 export interface PasswordEstimate {
   readonly password: string
-  /** What somebody would try first: the address, the name. */
+  /** Words that a guesser would try first, such as the address and the name. */
   readonly about: ReadonlyArray<string>
 }
 
 const startPasswordWorker = () => startCheckWorker(new URL("./PasswordWorker.ts", import.meta.url))
 
-/** Judges a chosen password by how many guesses it withstands. */
+/** Refuses chosen passwords that withstand too few guesses. */
 export class PasswordStrength {
   readonly #thread = new CheckThread<PasswordEstimate, number>(startPasswordWorker)
 

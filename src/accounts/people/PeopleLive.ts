@@ -1,7 +1,7 @@
 /**
- * People from the engine's directory. The directory makes all decisions. This layer hashes secrets before they reach it, slows
- * down guessing, and finds sessions by their cookies. All durable state is the directory's. The failures that the throttles count
- * live as long as the process.
+ * People from the engine's directory. The directory makes all decisions. This layer hashes secrets
+ * before they reach it, slows down guessing, and finds sessions by their cookies. All durable state
+ * is the directory's. The failures that the throttles count live as long as the process.
  */
 import { Effect } from "effect"
 import type { AccountCommand, NewSession } from "../../domain/accounts/Account.ts"
@@ -25,7 +25,10 @@ import { type Acceptance, GuessingWatch, People, type SignedIn, type Visitor } f
 import { Throttle } from "./Throttle.ts"
 import { deviceOf, hashToken, makeDeviceToken, makeToken } from "./Tokens.ts"
 
-/** Sessions by the hash of their cookie, indexed again after each change of the directory's sessions. */
+/**
+ * Sessions by the hash of their cookie, indexed again after each change of the directory's
+ * sessions.
+ */
 class SessionIndex {
   #sessions = new Map<string, Session>()
   #indexed: DirectoryState["sessions"] | undefined
@@ -48,8 +51,9 @@ interface Suspect {
 }
 
 /**
- * Checks passwords, and pauses whoever failed too often. Failures count for the account and for the network. A device that signed
- * in before has a count of its own, so that guesses of others do not lock its owner out.
+ * Checks passwords, and pauses whoever failed too often. Failures count for the account and for the
+ * network. A device that signed in before has a count of its own, so that guesses of others do not
+ * lock its owner out.
  */
 class GuessingGuard {
   readonly #byAccount = new Throttle(limits.signInFailuresFreePerAccount)
@@ -62,7 +66,9 @@ class GuessingGuard {
     this.#watch = watch
   }
 
-  /** Runs `check`, which returns `undefined` for a wrong password. `rate_limited` during a pause. */
+  /**
+   * Runs `check`, which returns `undefined` for a wrong password. `rate_limited` during a pause.
+   */
   check<A>(
     email: string,
     account: Account | undefined,
@@ -231,7 +237,8 @@ const joining = (
             ...(yield* chosen(parts, proof.password, reset || { email, name })),
           }
         : yield* Effect.andThen(
-            // First the faults of the typed fields: where they were refused, there were no options, and the answer is empty.
+            // First the faults of the typed fields: where they were refused, there were no options,
+            // and the answer is empty.
             passkeys.ownerToBe({ email, name, token }),
             passkeys.created(proof.passkey, invitation.accountId),
           )

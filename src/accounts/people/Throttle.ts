@@ -1,7 +1,8 @@
 /**
- * Slows down guessing. After some failures a name (an account's address, a network address, a device) has to pause,
- * first a second, then twice as long with each further failure, 15 minutes at most. A name's failures are forgotten
- * after a day without one. Names are bounded: the one whose last failure is longest past goes first.
+ * Slows down guessing. After some free failures a name (an account's address, a network, a device)
+ * has to pause: first a second, then twice as long after each further failure, at most 15 minutes.
+ * A name is forgotten after a day without failures. At most `signInNamesMax` names are kept; beyond
+ * that, the name with the oldest last failure is forgotten.
  */
 import { limits } from "../../Limits.ts"
 
@@ -17,18 +18,18 @@ export class Throttle {
   readonly #names = new Map<string, Failures>()
   readonly #free: number
 
-  /** `free` failures cost nothing. */
+  /** The first `free` failures cause no pause. */
   constructor(free: number) {
     this.#free = free
   }
 
-  /** How long `name` has to wait before another try, in milliseconds; 0 for not at all. */
+  /** How long `name` has to wait before another try, in milliseconds; 0 outside of a pause. */
   pauseMs(name: string, now: number): number {
     const failures = this.#names.get(name)
     return failures === undefined ? 0 : Math.max(0, failures.pauseUntil - now)
   }
 
-  /** Counts a failure; the result takes it back, where it turns out to be none. */
+  /** Counts a failure. The returned function takes it back. */
   failed(name: string, now: number): () => void {
     const before = this.#names.get(name)
     const forgotten = before === undefined || now - before.lastAt >= limits.signInFailuresKeptMs
@@ -48,7 +49,7 @@ export class Throttle {
       const current = this.#names.get(name)
       if (current === failures && before !== undefined) this.#names.set(name, before)
       else if (current === failures) this.#names.delete(name)
-      // Others failed meanwhile: their pause stays.
+      // Another check failed meanwhile. Its pause stays.
       else if (current !== undefined) current.count--
     }
   }
