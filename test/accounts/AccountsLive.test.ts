@@ -63,7 +63,7 @@ describe("Accounts", () => {
     }),
   )
 
-  it.effect("know publishable keys, also one that replaced another", () =>
+  it.effect("know publishable keys, also after a rotation", () =>
     Effect.gen(function* () {
       const { accounts, keys } = yield* startAccounts()
       const asked = { ...wish, kind: "publishable", scope: "read" } as const
@@ -76,7 +76,7 @@ describe("Accounts", () => {
     }),
   )
 
-  it.effect("know no key but those they made", () =>
+  it.effect("know only keys that they made", () =>
     Effect.gen(function* () {
       const { accounts, keys } = yield* startAccounts()
       expect(accounts.authenticate(makeKeyText("sandbox"))).toBeUndefined()
@@ -87,7 +87,7 @@ describe("Accounts", () => {
     }),
   )
 
-  it.effect("keep nothing from which a key could be told", () =>
+  it.effect("store nothing that reveals a key", () =>
     Effect.gen(function* () {
       const { close, keys, state } = yield* startAccounts()
       const { key } = yield* keys.create(wish)
@@ -125,7 +125,7 @@ describe("Accounts", () => {
     }),
   )
 
-  it.effect("are listed in the order of creation, also those of one millisecond", () =>
+  it.effect("list keys in the order of creation, also within one millisecond", () =>
     Effect.gen(function* () {
       const first = yield* startAccounts()
       const ids: Array<string> = []
@@ -137,7 +137,7 @@ describe("Accounts", () => {
     }),
   )
 
-  it.effect("let a key expire at its time, and tell those who remember callers", () =>
+  it.effect("let a key expire at its time, and change their version", () =>
     Effect.gen(function* () {
       const { accounts, keys } = yield* startAccounts()
       const expiresAt = new Date(60_000).toISOString()
@@ -154,7 +154,7 @@ describe("Accounts", () => {
     }),
   )
 
-  it.effect("limit the keys of a project together, from the next request on", () =>
+  it.effect("limit all keys of a project together, from the request after the change", () =>
     Effect.gen(function* () {
       const { accounts, keys, projects } = yield* startAccounts()
       const made = [yield* keys.create(wish), yield* keys.create({ ...wish, scope: "read" })]
@@ -220,7 +220,7 @@ describe("Accounts", () => {
     }),
   )
 
-  it.effect("make the secret once however many first keys are asked for together", () =>
+  it.effect("make one secret, however many first keys are created at the same time", () =>
     Effect.gen(function* () {
       const { accounts, committed, keys } = yield* startAccounts()
       const created = yield* Effect.all(
@@ -234,7 +234,7 @@ describe("Accounts", () => {
     }),
   )
 
-  it.effect("see at once what another way has changed", () =>
+  it.effect("see changes of other writers at once", () =>
     Effect.gen(function* () {
       const { accounts, engine, keys } = yield* startAccounts()
       const { id, key } = yield* keys.create(wish)
@@ -323,7 +323,7 @@ describe("User tokens", () => {
     }),
   )
 
-  it.effect("are made by secret keys in force, by no other caller", () =>
+  it.effect("are made only by secret keys in force", () =>
     Effect.gen(function* () {
       const { accounts, keys } = yield* startAccounts()
       const { id, key } = yield* keys.create(wish)
@@ -338,7 +338,7 @@ describe("User tokens", () => {
     }),
   )
 
-  it.effect("survive a restart, and are known by no other server", () =>
+  it.effect("survive a restart, and are unknown to servers with another directory", () =>
     Effect.gen(function* () {
       const first = yield* startAccounts()
       const { id, key } = yield* first.keys.create(wish)
@@ -438,7 +438,7 @@ describe("The last use of a key", () => {
     }),
   )
 
-  it.effect("delays no revocation, nor the end, while it cannot be recorded", () =>
+  it.effect("delays neither revocations nor the end while it cannot be recorded", () =>
     Effect.gen(function* () {
       const recording = Latch.makeUnsafe(false)
       const { accounts, end, keys } = yield* startAccounts(undefined, (engine) => ({
@@ -465,7 +465,7 @@ describe("The last use of a key", () => {
     }),
   )
 
-  it.effect("does not make connections look their key up again while only people come and go", () =>
+  it.effect("does not change the version while only sessions change", () =>
     Effect.gen(function* () {
       const { accounts, engine, keys } = yield* startAccounts()
       yield* keys.create(wish)
@@ -517,37 +517,39 @@ describe("A rotated key", () => {
 })
 
 describe("Accounts of a partition", () => {
-  it.effect("know the keys of its own projects, of a directory that another runner changes", () =>
-    Effect.gen(function* () {
-      const { keys, engine } = yield* startAccounts()
-      const create = (name: string) =>
-        engine.askDirectory({
-          kind: "createProject",
-          by: "operator",
-          project: { id: `prj_${name}`, name },
-          partitions: 2,
-        })
-      yield* create("one")
-      yield* create("two")
-      const first = yield* keys.create({ ...wish, project: "one" })
-      const state = { directory: yield* engine.readDirectory }
-      const copied = { ...engine, directoryNow: () => state.directory }
-      const accountsOf = (number: number) =>
-        Effect.map(
-          make.pipe(
-            Effect.provideService(Engine, copied),
-            Effect.provideService(OwnPartition, number),
-          ),
-          (context) => Context.get(context, Accounts),
-        )
-      const [one, two] = [yield* accountsOf(1), yield* accountsOf(2)]
-      const known = (key: string) =>
-        [one, two].map((accounts) => accounts.authenticate(key) !== undefined)
-      expect(known(first.key)).toEqual([true, false])
-      const second = yield* keys.create({ ...wish, project: "two" })
-      expect(known(second.key)).toEqual([false, false])
-      state.directory = yield* engine.readDirectory
-      expect(known(second.key)).toEqual([false, true])
-    }).pipe(Effect.scoped),
+  it.effect(
+    "know only the keys of its own projects, in a directory that another runner changes",
+    () =>
+      Effect.gen(function* () {
+        const { keys, engine } = yield* startAccounts()
+        const create = (name: string) =>
+          engine.askDirectory({
+            kind: "createProject",
+            by: "operator",
+            project: { id: `prj_${name}`, name },
+            partitions: 2,
+          })
+        yield* create("one")
+        yield* create("two")
+        const first = yield* keys.create({ ...wish, project: "one" })
+        const state = { directory: yield* engine.readDirectory }
+        const copied = { ...engine, directoryNow: () => state.directory }
+        const accountsOf = (number: number) =>
+          Effect.map(
+            make.pipe(
+              Effect.provideService(Engine, copied),
+              Effect.provideService(OwnPartition, number),
+            ),
+            (context) => Context.get(context, Accounts),
+          )
+        const [one, two] = [yield* accountsOf(1), yield* accountsOf(2)]
+        const known = (key: string) =>
+          [one, two].map((accounts) => accounts.authenticate(key) !== undefined)
+        expect(known(first.key)).toEqual([true, false])
+        const second = yield* keys.create({ ...wish, project: "two" })
+        expect(known(second.key)).toEqual([false, false])
+        state.directory = yield* engine.readDirectory
+        expect(known(second.key)).toEqual([false, true])
+      }).pipe(Effect.scoped),
   )
 })

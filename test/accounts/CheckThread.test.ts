@@ -43,7 +43,7 @@ const start = () => {
 const withRealTimers = Effect.ensuring(Effect.sync(() => vi.useRealTimers()))
 
 describe("A thread that checks passkeys or passwords", () => {
-  it.live(`has at most ${limits.checksMax} checks; one more is refused`, () =>
+  it.live(`has at most ${limits.checksMax} checks at a time; one more is refused`, () =>
     withRealTimers(
       Effect.gen(function* () {
         const { fork, thread, workers } = start()
@@ -64,7 +64,7 @@ describe("A thread that checks passkeys or passwords", () => {
     ),
   )
 
-  it.live("ends with a check that takes too long, and starts again with the next", () =>
+  it.live("ends with a check that takes too long, and starts again with the next check", () =>
     withRealTimers(
       Effect.gen(function* () {
         const { fork, workers } = start()
@@ -102,7 +102,7 @@ describe("A thread that checks passkeys or passwords", () => {
     ),
   )
 
-  it.live("fails the checks that it crashed with as a defect, and no later one", () =>
+  it.live("fails the checks of a crash with a defect, and no later check", () =>
     withRealTimers(
       Effect.gen(function* () {
         const { fork, workers } = start()

@@ -24,7 +24,7 @@ describe("The text of a key", () => {
     }
   })
 
-  it("is refused with any one character changed, lost or added", () => {
+  it("is refused if one character is changed, lost or added", () => {
     const key = makeKeyText("production")
     for (let place = 0; place < key.length; place++) {
       const [before, after] = [key.slice(0, place), key.slice(place + 1)]
@@ -38,16 +38,16 @@ describe("The text of a key", () => {
     }
   })
 
-  it("belongs to one environment: the other's prefix does not fit it", () => {
+  it("is refused with the prefix of the other environment", () => {
     expect(isKeyText(makeKeyText("production").replace("lk_live_", "lk_test_"))).toBe(false)
   })
 
-  it("is of one kind: the other's prefix does not fit it", () => {
+  it("is refused with the prefix of the other kind", () => {
     expect(isKeyText(makeKeyText("production").replace("lk_", "lk_pub_"))).toBe(false)
     expect(isKeyText(makeKeyText("sandbox", "publishable").replace("pub_", ""))).toBe(false)
   })
 
-  it("shows no more than its first 4 random characters", () => {
+  it("has a hint with only its first 4 random characters", () => {
     const key = makeKeyText("sandbox")
     expect(keyHint(key)).toBe(key.slice(0, 12))
     const publishable = makeKeyText("sandbox", "publishable")

@@ -79,7 +79,7 @@ describe("Rate limits", () => {
     })
   })
 
-  it("begin a new minute with the first request after the last one's end", () => {
+  it("begin a new window with the first request after the end of the last window", () => {
     const { consume, look } = limitsOf(free)
     consume(key(), 100, 5_000)
     expect(consume(key(), 1, 64_999).limited).toBe(true)
@@ -89,7 +89,7 @@ describe("Rate limits", () => {
     expect(consume(key(), 1, 140_000)).toMatchObject({ remaining: 99, resetSeconds: 60 })
   })
 
-  it("take a whole batch or nothing of it", () => {
+  it("take a whole batch or none of it", () => {
     const { consume } = limitsOf(free)
     expect(consume(key(), 60, 0)).toMatchObject({ limited: false, remaining: 40 })
     expect(consume(key(), 41, 0)).toMatchObject({ limited: true, remaining: 40 })
@@ -97,7 +97,7 @@ describe("Rate limits", () => {
     expect(consume(key(), 101, 60_000)).toMatchObject({ limited: true, remaining: 100 })
   })
 
-  it("take nothing for an amount of 0, and limit it when nothing remains", () => {
+  it("take nothing for a look, which is limited when nothing remains", () => {
     const { consume, look } = limitsOf(free)
     expect(look(key(), 1, 0)).toMatchObject({ limited: false, remaining: 100 })
     consume(key(), 100, 0)
@@ -125,7 +125,7 @@ describe("Rate limits", () => {
     })
   })
 
-  it("of clients are apart from those of servers", () => {
+  it("count requests of clients apart from requests of servers", () => {
     const { consume } = limitsOf(free)
     const page = key({ kind: "publishable" })
     expect(consume(page, 100, 0).limited).toBe(false)
@@ -138,7 +138,7 @@ describe("Rate limits", () => {
     const most = limits.userRequestsPerMinute
     const token = (userId: string, of = key()): Caller => ({ ...caller(of), kind: "user", userId })
 
-    it("are of one user each, whichever key made them", () => {
+    it("count for one user each, whichever key made the token", () => {
       const { rateLimits } = limitsOf(unlimited, unlimited)
       for (let asked = 1; asked <= most; asked++) {
         expect(rateLimits.consume(token("ada"), 1, 0)).toEqual({
@@ -157,7 +157,7 @@ describe("Rate limits", () => {
       expect(rateLimits.consume(token("ada"), 1, 60_000).limited).toBe(false)
     })
 
-    it("share that of clients with publishable keys, and take nothing from servers", () => {
+    it("share the window of clients with publishable keys, and take nothing from servers", () => {
       const [server, page] = [key(), key({ kind: "publishable" })]
       const { consume, look, rateLimits } = limitsOf(free)
       for (let asked = 0; asked < 99; asked++) {
@@ -172,7 +172,7 @@ describe("Rate limits", () => {
       expect(rateLimits.consume(token("one more"), 100, 60_000).limited).toBe(false)
     })
 
-    it("are counted of so many users; those seen first begin again", () => {
+    it("count a bounded number of users; the users counted first begin again", () => {
       const { rateLimits } = limitsOf(unlimited)
       const spend = (userId: string) => rateLimits.consume(token(userId), most, 0).limited
       expect([spend("first"), spend("first")]).toEqual([false, true])
@@ -196,7 +196,7 @@ describe("Rate limits", () => {
     expect(rateLimits.size).toBe(0)
   })
 
-  it("go on when another project changes, begin again when their limit does, and end with it", () => {
+  it("continue when another project changes, begin again when the limit changes, and end with the limit", () => {
     const { consume, rateLimits } = limitsOf(free)
     consume(key(), 100, 0)
     rateLimits.load(directoryOf({ ...free }, pro))
@@ -210,7 +210,7 @@ describe("Rate limits", () => {
     expect(rateLimits.size).toBe(0)
   })
 
-  it("end a window when the clock is set back, instead of waiting for hours", () => {
+  it("begin a new window when the clock is set back", () => {
     const { consume } = limitsOf(free)
     consume(key(), 100, 7_200_000)
     expect(consume(key(), 1, 0)).toMatchObject({ limited: false, remaining: 99, resetSeconds: 60 })

@@ -11,7 +11,7 @@ const claims = { keyId: "key_01a1", userId: "ada", issuedAt: now, expiresAt: now
 const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url")
 
 describe("The text of a user token", () => {
-  it("says whose it is, who made it and until when", () => {
+  it("names the user, the key that made it and its times", () => {
     const text = tokens.make(claims)
     expect(looksLikeToken(text)).toBe(true)
     expect(tokens.read(text, now)).toEqual(claims)
@@ -23,7 +23,7 @@ describe("The text of a user token", () => {
     })
   })
 
-  it("is the same for every user id, however long", () => {
+  it("can be read again with every user id, however long", () => {
     const ids = [
       "a",
       "ü".repeat(128),
@@ -39,19 +39,19 @@ describe("The text of a user token", () => {
     }
   })
 
-  it("ends with its second", () => {
+  it("ends at the second of its expiry", () => {
     const text = tokens.make(claims)
     expect(tokens.read(text, claims.expiresAt - 1)).toEqual(claims)
     expect(tokens.read(text, claims.expiresAt)).toBeUndefined()
   })
 
-  it("is refused with more time left than any may have: the clock was set back", () => {
+  it("is refused with more than the longest lifetime left: the clock was set back", () => {
     const text = tokens.make({ ...claims, expiresAt: now + 24 * hour })
     expect(tokens.read(text, now)).toBeDefined()
     expect(tokens.read(text, now - 1)).toBeUndefined()
   })
 
-  it("is refused with any one character changed, lost or added", () => {
+  it("is refused if one character is changed, lost or added", () => {
     const text = tokens.make(claims)
     for (let place = 0; place < text.length; place++) {
       const [before, after] = [text.slice(0, place), text.slice(place + 1)]
@@ -67,7 +67,7 @@ describe("The text of a user token", () => {
     }
   })
 
-  it("cannot choose its algorithm, nor come from another secret", () => {
+  it("can neither choose its algorithm nor be signed with another secret", () => {
     const [, payload] = tokens.make(claims).split(".")
     const others = [
       `${encoded({ alg: "none", typ: "JWT" })}.${payload}.`,
@@ -82,7 +82,7 @@ describe("The text of a user token", () => {
     for (const text of others) expect(tokens.read(text, now)).toBeUndefined()
   })
 
-  it("is not read at all beyond its most characters", () => {
+  it("is refused unread beyond the maximum length", () => {
     const userId = "x".repeat(limits.userTokenCharactersMax)
     expect(tokens.read(tokens.make({ ...claims, userId }), now)).toBeUndefined()
   })

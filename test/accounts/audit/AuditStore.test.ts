@@ -62,7 +62,7 @@ const oldestOf = (log: Effect.Success<ReturnType<typeof logOn>>, before: number)
   })
 
 describe("An entry", () => {
-  it.effect("is on disk before its write succeeds, and found after a kill", () =>
+  it.effect("is on disk before its write succeeds, and is read after a kill", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const log = yield* logOn(disk)
@@ -81,7 +81,7 @@ describe("An entry", () => {
     }),
   )
 
-  it.effect("is in the order of its writing, also where many are written at once", () =>
+  it.effect("is in the order of writing, also if many entries are written at the same time", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const log = yield* logOn(disk)
@@ -94,7 +94,7 @@ describe("An entry", () => {
     }),
   )
 
-  it.effect("has a time that is never before that of the entry before it", () =>
+  it.effect("has a time that is never before the time of the previous entry", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const clock = { now: begin }
@@ -140,7 +140,7 @@ describe("An entry", () => {
 })
 
 describe("The log", () => {
-  it.effect(`shows ${limits.auditEntriesMax} entries, and its disk holds hardly more`, () =>
+  it.effect(`shows ${limits.auditEntriesMax} entries, and little more is on disk`, () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       yield* filled(disk, limits.auditEntriesMax, () => begin)
@@ -161,7 +161,7 @@ describe("The log", () => {
     }),
   )
 
-  it.effect("keeps an entry for 400 days, and removes its bytes within a month more", () =>
+  it.effect("keeps an entry for 400 days, and removes its bytes within another month", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const clock = { now: begin }
@@ -230,7 +230,7 @@ describe("A page of the log", () => {
     }),
   )
 
-  it.effect("has no next page where the last entry is its own", () =>
+  it.effect("has no next page if it ends with the last entry", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       yield* filled(disk, limits.auditPageMax, () => begin)
@@ -238,7 +238,7 @@ describe("A page of the log", () => {
     }),
   )
 
-  it.effect("has only what was asked for", () =>
+  it.effect("has only the entries that match the query", () =>
     Effect.gen(function* () {
       const clock = { now: begin }
       const log = yield* logOn(new SimulatedDisk(), clock)
@@ -281,30 +281,32 @@ describe("A page of the log", () => {
     }),
   )
 
-  it.effect(`searches ${limits.auditSearchedMax} entries at most, and goes on from there`, () =>
-    Effect.gen(function* () {
-      const disk = new SimulatedDisk()
-      const count = 2 * limits.auditSearchedMax
-      yield* filled(disk, count, (index) => begin + index)
-      const log = yield* logOn(disk, { now: begin + count })
-      const query = { by: "nobody@example.com" }
-      const first = yield* log.read(query)
-      const oldest = count - limits.auditSearchedMax
-      expect(first).toMatchObject({
-        entries: [],
-        next: oldest + 1,
-        searchedBackTo: begin + oldest - 1,
-      })
-      const nothing = { entries: [], next: undefined, searchedBackTo: undefined }
-      expect(yield* log.read({ ...query, before: first.next })).toEqual(nothing)
-      // A day ends the search by itself.
-      expect(yield* log.read({ ...query, from: begin + count - 10 })).toEqual(nothing)
-    }),
+  it.effect(
+    `searches ${limits.auditSearchedMax} entries at most, and the next page continues there`,
+    () =>
+      Effect.gen(function* () {
+        const disk = new SimulatedDisk()
+        const count = 2 * limits.auditSearchedMax
+        yield* filled(disk, count, (index) => begin + index)
+        const log = yield* logOn(disk, { now: begin + count })
+        const query = { by: "nobody@example.com" }
+        const first = yield* log.read(query)
+        const oldest = count - limits.auditSearchedMax
+        expect(first).toMatchObject({
+          entries: [],
+          next: oldest + 1,
+          searchedBackTo: begin + oldest - 1,
+        })
+        const nothing = { entries: [], next: undefined, searchedBackTo: undefined }
+        expect(yield* log.read({ ...query, before: first.next })).toEqual(nothing)
+        // A day ends the search by itself.
+        expect(yield* log.read({ ...query, from: begin + count - 10 })).toEqual(nothing)
+      }),
   )
 })
 
 describe("Trouble with the disk", () => {
-  it.effect("a full one refuses the action before it is done, until there is space", () =>
+  it.effect("refuses actions while the disk is full, until there is space", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const log = yield* logOn(disk)
@@ -323,7 +325,7 @@ describe("Trouble with the disk", () => {
   )
 
   it.effect(
-    "a flush that fails after the action is reported, and the entry is in the server's log",
+    "reports a flush that fails after the action, and writes the entry to the server's log",
     () =>
       Effect.gen(function* () {
         const disk = new SimulatedDisk()
@@ -342,7 +344,7 @@ describe("Trouble with the disk", () => {
       }),
   )
 
-  it.effect("damage sets the log aside: a new one begins, and says so", () =>
+  it.effect("sets a damaged log aside, and begins a new log that says so", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const scope = yield* Scope.make()
@@ -364,7 +366,7 @@ describe("Trouble with the disk", () => {
     }),
   )
 
-  it.effect("a folder that cannot be used fails the opening, and is not set aside", () =>
+  it.effect("fails the opening if the folder cannot be used, and does not set it aside", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       disk.failCall(1, "EACCES")

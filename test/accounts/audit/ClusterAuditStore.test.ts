@@ -75,7 +75,7 @@ const fill = (count: number, at: string) =>
 const outage = new PgFailure({ code: "08006", words: "away", isOutage: true, isRefusal: false })
 
 describe("An entry of a cluster", () => {
-  it.effect("is found by every server, whole, in the order of time", () =>
+  it.effect("is read by every server, complete and in the order of time", () =>
     Effect.gen(function* () {
       const clock = { now: begin }
       const here = yield* emptyLog(clock)
@@ -104,7 +104,7 @@ describe("An entry of a cluster", () => {
     }),
   )
 
-  it.live("is there once, where the answer to its write was lost", () =>
+  it.live("is written once, even if the answer to the write was lost", () =>
     Effect.gen(function* () {
       let lost = 1
       const log = yield* emptyLog(undefined, (statement) =>
@@ -118,7 +118,7 @@ describe("An entry of a cluster", () => {
     }),
   )
 
-  it.effect("waits for PostgreSQL for a while, and nothing begins without it", () =>
+  it.effect("waits a bounded time for PostgreSQL, and no action begins without PostgreSQL", () =>
     Effect.gen(function* () {
       const log = yield* emptyLog(undefined, () => Effect.fail(outage))
       expect((yield* Effect.flip(log.admit())).detail).toContain("nothing was changed")
@@ -131,7 +131,7 @@ describe("An entry of a cluster", () => {
     }),
   )
 
-  it.effect("of an account is one of a limited number in an hour", () =>
+  it.effect("counts towards the limit of its account in an hour", () =>
     Effect.gen(function* () {
       const log = yield* emptyLog(undefined, () => Effect.succeed([]))
       const by = { id: "acc_1", email: "ada@example.com" }
@@ -146,7 +146,7 @@ describe("An entry of a cluster", () => {
 })
 
 describe("The log of a cluster", () => {
-  it.effect("has pages without gaps, also of entries of one moment", () =>
+  it.effect("has pages without gaps, also between entries of the same time", () =>
     Effect.gen(function* () {
       const log = yield* emptyLog()
       const count = 2 * limits.auditPageMax + 1
@@ -168,7 +168,7 @@ describe("The log of a cluster", () => {
     }),
   )
 
-  it.effect("keeps entries for 400 days, and so many of them", () =>
+  it.effect("keeps entries for 400 days, and a bounded number of them", () =>
     Effect.gen(function* () {
       const clock = { now: begin + limits.auditKeptMs }
       const entriesMax = 10
@@ -190,7 +190,7 @@ describe("The log of a cluster", () => {
     }),
   )
 
-  it.effect("leaves with a data directory, in its order", () =>
+  it.effect("is copied into a data directory in its order", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const log = yield* emptyLog()
@@ -205,7 +205,7 @@ describe("The log of a cluster", () => {
     }),
   )
 
-  it.effect("takes the log of a data directory over, once", () =>
+  it.effect("takes over the log of a data directory once", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const log = yield* emptyLog()

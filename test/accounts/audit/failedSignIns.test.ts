@@ -10,7 +10,7 @@ const details = (entries: ReadonlyArray<NewAuditEntry>) => entries.map(({ detail
 
 describe("Wrong passwords from many addresses", () => {
   it.effect(
-    `fill ${limits.auditFailuresPerHourMax} entries an hour; the next counts the rest`,
+    `fill ${limits.auditFailuresPerHourMax} entries an hour, and the next entry counts the rest`,
     () =>
       Effect.gen(function* () {
         const { entries, log } = logInMemory()

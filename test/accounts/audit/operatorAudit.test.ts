@@ -27,7 +27,7 @@ describe("An operator's change to keys", () => {
   })
   const wish = { project: "shop", environment: "production", scope: "read" } as const
 
-  it.effect("is logged with the key, its project, and the request that brought it", () =>
+  it.effect("is logged with the key, its project, and the request", () =>
     Effect.gen(function* () {
       const { audited, engine, entries } = yield* start
       const origin = { address: "127.0.0.1", requestId: "req_1" }
@@ -52,7 +52,7 @@ describe("An operator's change to keys", () => {
     }),
   )
 
-  it.effect("is not done while nothing can be logged, and not logged where it was refused", () =>
+  it.effect("is refused while nothing can be logged, and is not logged if it was refused", () =>
     Effect.gen(function* () {
       const { audited, engine, entries, keys, log } = yield* start
       const full = auditedKeys(
@@ -69,7 +69,7 @@ describe("An operator's change to keys", () => {
 })
 
 describe("An operator's change to the limit of a project", () => {
-  it.effect("is logged with the limit before and after, and not where it was refused", () =>
+  it.effect("is logged with the limit before and after, and is not logged if it was refused", () =>
     Effect.gen(function* () {
       const { engine } = yield* startInMemory()
       const made = yield* Effect.provideService(AccountsLive.make, Engine, engine)

@@ -39,7 +39,7 @@ describe("A challenge", () => {
     expect(challenges.use(challenge, 1_000)).toBe(true)
   })
 
-  it(`is refused beside ${limits.passkeyChallengesUsedMax} used ones, until those expire`, () => {
+  it(`is refused after ${limits.passkeyChallengesUsedMax} used challenges, until they expire`, () => {
     const full = new Challenges()
     const use = (now: number) => {
       const made = full.make("create", "browser", "", now)

@@ -37,7 +37,7 @@ const refusalOf = <A>(effect: Effect.Effect<A, LaurelError>) =>
   Effect.map(Effect.flip(effect), ({ code, detail }) => `${code}: ${detail}`)
 
 describe("Options", () => {
-  it("want the person verified, a passkey that needs no typed address, and none that exists already", () => {
+  it("ask for a verified person and a discoverable passkey, and exclude the passkeys that exist", () => {
     const { passkeys } = start()
     const known = [{ id: "cred", transports: ["usb"] }] as unknown as Account["passkeys"]
     const account = { ...owner, passkeys: known } as Account
@@ -73,7 +73,7 @@ describe("A new passkey", () => {
     }),
   )
 
-  it.live("is refused where the browser says anything else than it was asked", () =>
+  it.live("is refused if the browser's answer does not fit the options", () =>
     Effect.gen(function* () {
       const { passkeys } = start()
       const refused = (lies: Lies) => {
@@ -90,27 +90,29 @@ describe("A new passkey", () => {
     }),
   )
 
-  it.live("is refused where the options were used, have expired, or were another browser's", () =>
-    Effect.gen(function* () {
-      const { clock, passkeys } = start()
-      const authenticator = new Authenticator(ceremony.origin)
-      const answer = () => authenticator.create(passkeys.creation(ceremony, owner) as never)
-      const late = "unauthorized: The page has waited too long, or was sent twice. Try again."
-      const once = answer()
-      const elsewhere = { ...ceremony, browser: "two" }
-      expect(yield* refusalOf(passkeys.created(once, elsewhere))).toBe(late)
-      yield* passkeys.created(once, ceremony)
-      expect(yield* refusalOf(passkeys.created(once, ceremony))).toBe(late)
-      const waiting = answer()
-      clock.now += limits.passkeyChallengeMs
-      expect(yield* refusalOf(passkeys.created(waiting, ceremony))).toBe(late)
-      const twice = answer()
-      const both = yield* Effect.all(
-        [1, 2].map(() => Effect.exit(passkeys.created(twice, ceremony))),
-        { concurrency: 2 },
-      )
-      expect(both.map(({ _tag }) => _tag).sort()).toEqual(["Failure", "Success"])
-    }),
+  it.live(
+    "is refused if the options were used, have expired, or were made for another browser",
+    () =>
+      Effect.gen(function* () {
+        const { clock, passkeys } = start()
+        const authenticator = new Authenticator(ceremony.origin)
+        const answer = () => authenticator.create(passkeys.creation(ceremony, owner) as never)
+        const late = "unauthorized: The page has waited too long, or was sent twice. Try again."
+        const once = answer()
+        const elsewhere = { ...ceremony, browser: "two" }
+        expect(yield* refusalOf(passkeys.created(once, elsewhere))).toBe(late)
+        yield* passkeys.created(once, ceremony)
+        expect(yield* refusalOf(passkeys.created(once, ceremony))).toBe(late)
+        const waiting = answer()
+        clock.now += limits.passkeyChallengeMs
+        expect(yield* refusalOf(passkeys.created(waiting, ceremony))).toBe(late)
+        const twice = answer()
+        const both = yield* Effect.all(
+          [1, 2].map(() => Effect.exit(passkeys.created(twice, ceremony))),
+          { concurrency: 2 },
+        )
+        expect(both.map(({ _tag }) => _tag).sort()).toEqual(["Failure", "Success"])
+      }),
   )
 })
 
@@ -140,7 +142,7 @@ describe("A passkey", () => {
     }),
   )
 
-  it.live("is unknown once it was removed, and confirms no account but its own", () =>
+  it.live("is unknown after its removal, and confirms only its own account", () =>
     Effect.gen(function* () {
       const { passkeys, registered } = start()
       const { account, authenticator, state } = yield* registered
@@ -159,7 +161,7 @@ describe("A passkey", () => {
     }),
   )
 
-  it.live("is refused where the answer is garbage, without a thread to check it", () =>
+  it.live("is refused without a thread if the answer is malformed", () =>
     Effect.gen(function* () {
       const passkeys = new Passkeys(
         () => 0,
@@ -205,7 +207,7 @@ describe("A passkey", () => {
   )
 
   it.live(
-    "with garbage behind a right challenge is refused, and the thread still checks others",
+    "is refused with a right challenge and a malformed rest, and the thread still checks others",
     () =>
       Effect.gen(function* () {
         const { passkeys, registered } = start()

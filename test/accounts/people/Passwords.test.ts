@@ -5,7 +5,7 @@ import { PasswordStrength, Passwords } from "../../../src/accounts/people/Passwo
 import { limits } from "../../../src/Limits.ts"
 
 describe("A password", () => {
-  it.live("is the one that was hashed, and no other", () =>
+  it.live("matches its own hash, and no other password does", () =>
     Effect.gen(function* () {
       const passwords = new Passwords()
       const phc = yield* passwords.hash("correct horse battery")
@@ -25,7 +25,7 @@ describe("A password", () => {
     }),
   )
 
-  it.live("is normalized no longer than an account can have one, and in each of its forms", () =>
+  it.live("is normalized in each of its forms, and not beyond the longest password", () =>
     Effect.gen(function* () {
       const passwords = new Passwords()
       const longest = "\u1f82".repeat(limits.passwordCharactersMax)
@@ -45,7 +45,7 @@ describe("A password", () => {
     }),
   )
 
-  it.live("that was hashed at another cost is hashed again when it is right", () =>
+  it.live("with a hash of another cost is hashed again when it matches", () =>
     Effect.gen(function* () {
       const passwords = new Passwords()
       // argon2id of "password" with the salt "somesaltsomesalt", m=64, t=1, p=1 (node:crypto).
@@ -57,7 +57,7 @@ describe("A password", () => {
     }),
   )
 
-  it.live("of nobody, or of a damaged hash, matches nothing", () =>
+  it.live("matches neither a missing nor a damaged hash", () =>
     Effect.gen(function* () {
       const passwords = new Passwords()
       for (const phc of [null, "", "$argon2id$v=19$m=1", "$2b$10$abc"]) {
@@ -67,7 +67,7 @@ describe("A password", () => {
   )
 
   it.live(
-    `waits while others are hashed: of strangers ${limits.passwordHashesWaitingMax}, of people who are known ${limits.passwordHashesOfKnownMax} more`,
+    `waits with at most ${limits.passwordHashesWaitingMax} hashes of strangers, and ${limits.passwordHashesOfKnownMax} more of known people`,
     () =>
       Effect.gen(function* () {
         const passwords = new Passwords()
@@ -130,7 +130,7 @@ describe("A password", () => {
     }),
   )
 
-  it.live("is estimated by its first characters, in a bounded time whatever it is", () =>
+  it.live("is estimated by its first characters, in a bounded time", () =>
     Effect.gen(function* () {
       const { passwordCharactersMax: most, passwordEstimatedCharactersMax: looked } = limits
       const strength = new PasswordStrength()

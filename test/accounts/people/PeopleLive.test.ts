@@ -57,7 +57,7 @@ describe("The first owner", () => {
     }),
   )
 
-  it.effect("is one of two who open it at the same time", () =>
+  it.effect("is only one of two who open the link at the same time", () =>
     Effect.gen(function* () {
       const { people } = yield* startPeople()
       const token = (yield* people.setUp)!
@@ -71,7 +71,7 @@ describe("The first owner", () => {
     }),
   )
 
-  it.effect("gets a new link at each start until one was used", () =>
+  it.effect("gets a new link at each start until a link was used", () =>
     Effect.gen(function* () {
       const first = yield* startPeople()
       const one = (yield* first.people.setUp)!
@@ -87,7 +87,7 @@ describe("The first owner", () => {
 })
 
 describe("Signing in", () => {
-  it.effect("takes the address in any case, and survives a restart", () =>
+  it.effect("accepts the address in upper and lower case, and survives a restart", () =>
     Effect.gen(function* () {
       const { close, people, state } = yield* startOwned()
       const { account, session } = yield* people.signIn(" ADA@example.com", password, visitor)
@@ -100,7 +100,7 @@ describe("Signing in", () => {
     }),
   )
 
-  it.effect("answers an unknown address as it does a wrong password", () =>
+  it.effect("gives the same answer to an unknown address and to a wrong password", () =>
     Effect.gen(function* () {
       const { people } = yield* startOwned()
       const wrong = yield* Effect.flip(people.signIn("ada@example.com", "wrong", visitor))
@@ -132,7 +132,7 @@ describe("Signing in", () => {
     }),
   )
 
-  it.effect("tells of each pause once, and of the account, not of what was typed", () =>
+  it.effect("reports each pause once with the account, and without the typed text", () =>
     Effect.gen(function* () {
       const told: Array<Guessing> = []
       const watch = (guessing: Guessing) => Effect.sync(() => void told.push(guessing))
@@ -157,7 +157,7 @@ describe("Signing in", () => {
     }),
   )
 
-  it.effect("pauses a network address that tries many accounts, for nobody else", () =>
+  it.effect("pauses a network that tries many accounts, and no other network", () =>
     Effect.gen(function* () {
       const { people } = yield* startOwned()
       for (let count = 0; count < limits.signInFailuresFreePerAddress; count++) {
@@ -212,7 +212,7 @@ describe("Signing in", () => {
 })
 
 describe("A session", () => {
-  it.effect("ends when its account signs out, and with it no other", () =>
+  it.effect("ends when its account signs out, and other sessions stay", () =>
     Effect.gen(function* () {
       const { owner, people } = yield* startOwned()
       const other = yield* people.signIn("ada@example.com", password, visitor)
@@ -224,7 +224,7 @@ describe("A session", () => {
     }),
   )
 
-  it.effect("is found until it was unused for 12 hours, and lives on by its use", () =>
+  it.effect("ends after 12 hours without use, and each use renews it", () =>
     Effect.gen(function* () {
       const { owner, people } = yield* startOwned()
       yield* TestClock.adjust(limits.sessionIdleMs - 1)
@@ -236,7 +236,7 @@ describe("A session", () => {
     }),
   )
 
-  it.effect("is replaced when the password changes, and every other ends", () =>
+  it.effect("is replaced when the password changes, and all others end", () =>
     Effect.gen(function* () {
       const { owner, people } = yield* startOwned()
       const stolen = yield* people.signIn("ada@example.com", password, visitor)
@@ -253,7 +253,7 @@ describe("A session", () => {
     }),
   )
 
-  it.effect("asks for the password again, ten minutes on, before accounts are managed", () =>
+  it.effect("asks for the password again after ten minutes, before accounts are managed", () =>
     Effect.gen(function* () {
       const { owner, people } = yield* startOwned()
       const member = (yield* people.find(owner.session))!
@@ -272,7 +272,7 @@ describe("A session", () => {
 })
 
 describe("An account", () => {
-  it.effect("that was locked out comes back by a link of an owner, or of the command line", () =>
+  it.effect("that is locked out comes back by a link from an owner or from the command line", () =>
     Effect.gen(function* () {
       const { owner, people } = yield* startOwned()
       const token = yield* people.reset("operator", owner.account.id)
@@ -289,7 +289,7 @@ describe("An account", () => {
     }),
   )
 
-  it.effect("leaves no password and no token in any record", () =>
+  it.effect("leaves neither passwords nor tokens in any record", () =>
     Effect.gen(function* () {
       const { owner, people, state, token } = yield* startOwned()
       yield* people.signIn("ada@example.com", password, visitor)

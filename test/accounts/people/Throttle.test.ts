@@ -4,7 +4,7 @@ import { Throttle } from "../../../src/accounts/people/Throttle.ts"
 import { limits } from "../../../src/Limits.ts"
 
 describe("A throttle", () => {
-  it("lets a few failures pass, then pauses twice as long after each, to a bound", () => {
+  it("lets a few failures pass, then doubles the pause after each failure, up to a bound", () => {
     const throttle = new Throttle(5)
     const pauses = Array.from({ length: 20 }, () => {
       throttle.failed("ada", 1_000)
@@ -18,7 +18,7 @@ describe("A throttle", () => {
     expect(throttle.pauseMs("bob", 1_000)).toBe(0)
   })
 
-  it("forgets failures with a success, and after a day without one", () => {
+  it("forgets failures after a success, and after a day without failures", () => {
     const throttle = new Throttle(1)
     throttle.failed("ada", 0)
     throttle.succeeded("ada")
@@ -30,7 +30,7 @@ describe("A throttle", () => {
     expect(throttle.pauseMs("ada", 0)).toBe(0)
   })
 
-  it("takes a failure back without touching the pause that others caused meanwhile", () => {
+  it("takes a failure back without changing the pause of later failures", () => {
     const throttle = new Throttle(2)
     const takeBack = throttle.failed("ada", 0)
     takeBack()
@@ -45,7 +45,7 @@ describe("A throttle", () => {
     expect(throttle.pauseMs("ada", 0)).toBe(2_000)
   })
 
-  it(`remembers at most ${limits.signInNamesMax} names: the longest past goes first`, () => {
+  it(`remembers at most ${limits.signInNamesMax} names, and forgets the oldest failure first`, () => {
     const throttle = new Throttle(1)
     throttle.failed("first", 0)
     throttle.failed("second", 0)
@@ -57,7 +57,7 @@ describe("A throttle", () => {
 })
 
 describe("A network", () => {
-  it("is an IPv4 address, also one that is mapped, or the /64 of IPv6", () => {
+  it("is a whole IPv4 address, also a mapped one, or the /64 of IPv6", () => {
     expect(networkOf("192.0.2.1")).toBe("192.0.2.1")
     expect(networkOf("::ffff:192.0.2.1")).toBe("192.0.2.1")
     for (const same of [
