@@ -15,6 +15,10 @@ import type { ReferenceFiles } from "./ReferenceThread.ts"
  * Starts the reader. The reader writes every parameter into its snippets, unless the parameter has
  * a media type. `leftOut` therefore gives a media type to optional parameters, so that each snippet
  * runs as it stands.
+ *
+ * The colours have the contrast that WCAG AA demands on the reader's backgrounds. `repairs` corrects
+ * markup of the reader that axe reports, as soon as the reader adds or changes it. After its change,
+ * an element no longer matches the selector.
  */
 const start = `
 const leftOut = (parameter) => {
@@ -33,7 +37,47 @@ const show = (content) => Scalar.createApiReference("#reference", {
   customCss: \`
     .markdown td:first-child code { white-space: nowrap; }
     .markdown-summary, .markdown-summary *, .property-detail, .property-detail * { line-height: 1.5 !important; }
+    .collapsible-section-trigger button { display: none !important; }
+    .light-mode.light-mode {
+      --scalar-color-2: #595959;
+      --scalar-color-3: #636363;
+      --scalar-color-green: #006644;
+      --scalar-color-red: #c00000;
+      --scalar-color-yellow: #785a00;
+      --scalar-color-blue: #0058a3;
+      --scalar-color-orange: #a83800;
+    }
+    .dark-mode.dark-mode { --scalar-color-3: #9a9a9a; --scalar-color-red: #ff6b66; }
   \`,
+});
+const repairs = [
+  ["button[aria-selected]:not([role])", (button) => button.removeAttribute("aria-selected")],
+  ["aside[role=navigation]", (aside) => aside.removeAttribute("role")],
+  ["button[role=search]", (button) => {
+    button.removeAttribute("role");
+    button.setAttribute("aria-label", "Search");
+  }],
+  ["[role=tablist] button:not([role])", (button) => button.setAttribute("role", "tab")],
+  ["[role=region]", (region) => region.setAttribute("role", "group")],
+  [".endpoints:not([tabindex])", (list) => list.setAttribute("tabindex", "0")],
+];
+const repairOne = (element) => {
+  for (const [selector, change] of repairs) if (element.matches(selector)) change(element);
+};
+const repairAll = (element) => {
+  repairOne(element);
+  for (const [selector, change] of repairs) element.querySelectorAll(selector).forEach(change);
+};
+new MutationObserver((changes) => {
+  for (const { addedNodes, target, type } of changes) {
+    if (type === "attributes") repairOne(target);
+    else for (const node of addedNodes) if (node instanceof Element) repairAll(node);
+  }
+}).observe(document.body, {
+  childList: true,
+  subtree: true,
+  attributes: true,
+  attributeFilter: ["aria-selected", "role"],
 });
 fetch("/openapi.json").then((reply) => reply.json()).then((document) => {
   for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path))) {

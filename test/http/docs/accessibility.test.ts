@@ -1,0 +1,26 @@
+/** The page /docs in a real browser: what axe finds in it. */
+import { expect, it } from "vitest"
+import { accessibilityFaults } from "../../dashboard/browser/axe.ts"
+import { useTabs } from "../../dashboard/browser/tabs.ts"
+import type { Json } from "../exampleWorld.ts"
+import { startServer } from "../fixture.ts"
+
+const tabs = useTabs()
+
+/** Axe reads thousands of elements, twice. */
+const timeout = 300_000
+
+it("The reference at /docs is accessible in light and dark", { timeout }, async () => {
+  const server = await startServer()
+  try {
+    const { json } = await server.call("GET", "/openapi.json", { key: null })
+    const operations = Object.values<Json>(json.paths).flatMap((path) => Object.keys(path)).length
+    const page = await tabs.open({ url: server.url })
+    await page.goto("/docs")
+    const snippets = page.locator(".request-card pre").filter({ hasText: /^curl / })
+    await expect.poll(() => snippets.count()).toBe(operations)
+    expect(await accessibilityFaults(page)).toEqual([])
+  } finally {
+    await server.stop()
+  }
+})
