@@ -158,12 +158,8 @@ const notStarted: QuestState = {
   times: 0,
 }
 
-/** A zone that held for no time at all is not kept: the user was first seen at that moment. */
-const zonesAfter = (
-  { createdAt, pastZones, profile }: UserState,
-  at: number,
-): UserState["pastZones"] =>
-  at > createdAt ? withPastZone(pastZones, profile.timezone, at) : pastZones
+const zonesAfter = ({ pastZones, profile }: UserState, at: number): UserState["pastZones"] =>
+  withPastZone(pastZones, profile.timezone, at)
 
 const windowsAfter = (
   windows: UserState["windows"],

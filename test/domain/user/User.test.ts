@@ -242,19 +242,3 @@ describe("A record with thousands of facts", () => {
     expect(user?.quests.size).toBe(count)
   })
 })
-
-describe("A user who changes the time zone", () => {
-  const change = { kind: "profile", change: { timezone: "Pacific/Apia" } } as const
-
-  it("in the moment of the first event has no earlier zone", () => {
-    const seen = run(emptyProject, undefined, track("TAP")).user
-    expect(run(emptyProject, seen, change, 3).user.pastZones).toEqual([])
-  })
-
-  it("later keeps the zone that held before", () => {
-    const seen = { ...run(emptyProject, undefined, track("TAP")).user, createdAt: now - 1 }
-    expect(run(emptyProject, seen, change, 3).user.pastZones).toEqual([
-      { timezone: null, until: now },
-    ])
-  })
-})

@@ -20,9 +20,11 @@ export const placesOf = (log: Log, { moves, settings }: Definitions): Places => 
       : [],
   )
   const seen = log[0]?.at ?? Infinity
-  const ends = [...own.map(({ from }) => from), ...moves.map(({ until }) => until)]
-    .filter((end) => end > seen)
-    .sort((one, other) => one - other)
+  // A user may move in the millisecond of the first event, whose day counts in the zone before.
+  const ends = [
+    ...own.map(({ from }) => from).filter((end) => end >= seen),
+    ...moves.map(({ until }) => until).filter((end) => end > seen),
+  ].sort((one, other) => one - other)
   return [...ends, Infinity].map((until) => ({
     zone:
       own.findLast(({ from }) => from < until)?.zone ??
