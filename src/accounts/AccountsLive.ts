@@ -214,7 +214,7 @@ const keyDetails = (
   revokedAt: key.revokedAt === null ? null : isoTime(key.revokedAt),
 })
 
-/** Makes the texts of keys, of which the directory gets the hashes only. */
+/** Makes the texts of keys. The directory stores only their hashes. */
 class KeyMaker {
   readonly #engine: Engine["Service"]
   readonly #known: KnownKeys

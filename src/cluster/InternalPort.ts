@@ -1,7 +1,7 @@
 /**
  * The port for other runners. It accepts forwarded requests with the cluster's secret, for
  * partitions that this runner serves. It forwards nothing, so a request makes one hop. The first
- * runner creates the secret in a row of PostgreSQL: whoever can read the row can also write the
+ * runner creates the secret in a row of PostgreSQL: a client that can read the row can also write the
  * journal, and operators have one setting less to get wrong. The connection is plain HTTP, so the
  * port belongs on a private network.
  */

@@ -51,8 +51,8 @@ interface Suspect {
 }
 
 /**
- * Checks passwords, and pauses whoever failed too often. Failures count for the account and for the
- * network. A device that signed in before has a count of its own, so that guesses of others do not
+ * Checks passwords, and delays further attempts after too many failures. Failures count for the
+ * account and for the network. A device that signed in before has a count of its own, so that guesses of others do not
  * lock its owner out.
  */
 class GuessingGuard {

@@ -241,7 +241,7 @@ export interface Quest {
   /** The time of the publication; absent: published when created, or not yet published. */
   readonly publishedAt?: number
   readonly endsAt: number | null
-  /** The windows, in the project's time zone, in each of which the quest restarts. */
+  /** The quest restarts in each window of this kind, in the project's time zone. */
   readonly recurrence: QuestRecurrence
   /** The ids of the quests that a user must complete before this quest. */
   readonly prerequisites: ReadonlyArray<string>

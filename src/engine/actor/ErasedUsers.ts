@@ -5,7 +5,7 @@
  *
  * An erased user is remembered by a hash of the id. The first snapshot after `userTokenSecondsMax`
  * deletes it. Beyond `erasedUsersMax` the oldest erasure is forgotten early, and then every token
- * from before that erasure is refused, whoever its user is.
+ * from before that erasure is refused for every user.
  */
 import { createHash } from "node:crypto"
 import { limits } from "../../Limits.ts"

@@ -324,7 +324,7 @@ export class IdIndex {
 
   /**
    * Calls back for each id in the buckets of one of 2^bits parts of an older run. Returns the
-   * entries that delete the buckets of which no further part is needed.
+   * entries that delete the buckets that are no longer needed.
    */
   readonly #take = Effect.fnUntraced(function* (
     this: IdIndex,

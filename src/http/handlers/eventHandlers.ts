@@ -357,7 +357,7 @@ const derivedId = ({ fingerprint, key }: Idempotency): string =>
   `~${createHash("sha256").update(`${key}\n${fingerprint}`).digest("hex").slice(0, 32)}`
 
 /**
- * The failure of a whole batch of `count` events, of which `refusals` were refused; `undefined`:
+ * The failure of a whole batch: `refusals` of its `count` events were refused. `undefined`:
  * each event has its own outcome.
  */
 const failureOf = (

@@ -80,7 +80,7 @@ export type HeaderList = ReadonlyArray<string>
 
 const none: HeaderList = []
 
-/** Is told the end of each exchange, once. */
+/** Called once at the end of each exchange. */
 interface ExchangeOwner {
   /** Whether every reply closes its connection. */
   readonly draining: boolean

@@ -15,7 +15,7 @@
  *   environment that gets no units.
  *
  * Cost: counters per environment. The units are only read while the server is overloaded. Shares
- * are kept for environments with a key, of which there are few (`projectsMax`).
+ * are kept for environments with a key: few, because of `projectsMax`.
  */
 
 export type ShareBounds = Record<"overloadSharedUnits" | "overloadShareTurnsMax", number>

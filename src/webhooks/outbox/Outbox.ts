@@ -49,7 +49,7 @@ export class Outbox {
   readonly #options: OutboxOptions
   /** The last record that is expanded. */
   #cursor = 0
-  /** The last record of which the store may have deliveries. */
+  /** The store has no deliveries of records after this sequence. */
   #reached = 0
   /** The stored deliveries of the records from the cursor to `reached`, by endpoint and place. */
   readonly #written = new Map<number, ReadonlyMap<string, Written>>()

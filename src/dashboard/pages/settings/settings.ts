@@ -1,4 +1,4 @@
-/** Effects of a change of settings, shown before it is saved. */
+/** The settings of an environment: the form, what a change will do, and the pages. */
 
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
