@@ -279,8 +279,8 @@ describe("A cluster of two runners", () => {
     expect(load.faults).toEqual([])
   })
 
-  // Last, since the other runner has no archive from which it could follow the partition afterwards.
-  it("restores one partition to an archive on both runners, while the others notice nothing", async () => {
+  // Last, since one runner has no archive from which it could follow the partition afterwards.
+  it("restores one partition to an archive that only the other runner has, while the others notice nothing", async () => {
     const auditOf = async (words: string) => {
       const text = `SELECT 1 FROM laurel_audit WHERE position('${words}' IN convert_from(body, 'UTF8')) > 0`
       return (await postgres.query(text, "cluster")).length
