@@ -144,9 +144,7 @@ export class Runner {
 
   /** Creates a key as its operator does, and the project if it does not exist. */
   async createKey(project: string, more: Readonly<Record<string, string>> = {}): Promise<string> {
-    // In earlier versions the tier is the key's.
-    const tier = this.trouble.sources === undefined ? {} : { tier: "enterprise" }
-    const request = { project, environment: "sandbox", scope: "full", ...tier, ...more }
+    const request = { project, environment: "sandbox", scope: "full", ...more }
     const reply = await this.asOperator("/admin/keys", request)
     if (reply.status !== 201) throw new Error(`${reply.status} ${await reply.text()}`)
     return ((await reply.json()) as { readonly key: string }).key

@@ -340,8 +340,8 @@ const waitForPostgres = (
   const connection = new PgConnection({ url })
   const prepare = Effect.gen(function* () {
     const risks = yield* checkServer(url)
-    yield* migrate(connection)
     yield* checkFormat(connection)
+    yield* migrate(connection)
     return { risks, secret: yield* readSecret(connection) }
   })
   const retryOutage = makeOutageRetry((why) => {

@@ -19,7 +19,6 @@ import {
   sweepArchives,
 } from "../../storage/archive/ArchiveCatalog.ts"
 import {
-  archiveFormat,
   archiveId,
   encodeManifest,
   type Manifest,
@@ -30,6 +29,7 @@ import { describeFiles, pathsIn } from "../../storage/archive/Files.ts"
 import { partListPath, partsFolder } from "../../storage/archive/PartFile.ts"
 import { type DiskError, removeTree, replaceFile } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { dataFormat } from "../../storage/format.ts"
 import { damageOf, faultText, scanJournal } from "../../storage/journal/JournalScan.ts"
 import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
 import { openReader } from "../../storage/lmdb/LmdbReader.ts"
@@ -150,7 +150,7 @@ const describe = Effect.fnUntraced(function* (
   )
   const { end, lastAt } = saved.tail
   return {
-    format: archiveFormat,
+    format: dataFormat,
     id: archiveId(at, saved.lastSequence),
     createdAt: new Date(at).toISOString(),
     recordedAt: lastAt === undefined ? null : new Date(lastAt).toISOString(),

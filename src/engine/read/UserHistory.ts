@@ -19,7 +19,7 @@ import { decodeValue } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { RecallingActor } from "../actor/RecordFinder.ts"
 import { decodePage } from "../records/Codec.ts"
-import { findStored, pagesIn, partitionOf, unpartitioned } from "../records/SnapshotValues.ts"
+import { findStored, pagesIn, partitionOf } from "../records/SnapshotValues.ts"
 import type { EngineState } from "../state/EngineState.ts"
 
 /** The position of a reader: it has given every record from `before` on. */
@@ -187,8 +187,8 @@ export class UserHistory {
       const last = { ...range, reverse: true, limit } as const
       pages = (yield* Stream.runCollect(storage.readEntries(last))).flat()
       if (pages.length > 0) break
-      if (partition === unpartitioned) return undefined
-      partition = partition > oldest ? partition - 1 : unpartitioned
+      if (partition === oldest) return undefined
+      partition--
       if (asked % limits.historyTurnPartitionsMax === 0) yield* yieldToEventLoop
     }
     const records: Array<JournalRecord> = []

@@ -10,13 +10,7 @@ import { Effect, Exit, Stream } from "effect"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { continueWith } from "../../storage/exitOf.ts"
-import {
-  compositeKey,
-  isNumberAt,
-  type KeyRange,
-  keyParts,
-  numberBytes,
-} from "../../storage/Keys.ts"
+import { compositeKey, type KeyRange, keyParts, numberBytes } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
 import { decodePage, encodePage } from "./Codec.ts"
@@ -31,9 +25,6 @@ import type { RecordBuffer } from "./RecordBuffer.ts"
  *   two, where many of its entries share a page of LMDB. Under (environment, user, sequence) the
  *   records of a million users changed a million pages of LMDB.
  * - A page ends where its partition does, so a record is found in one partition.
- * - Versions before partitions wrote keys without a partition. Those pages are older than all
- *   others; `unpartitioned` stands for them. Records of a snapshot that such a version did not
- *   finish are written again, in a partition.
  *
  * Cost: a record takes a look-up in its partition. A user's whole history takes a seek in each
  * partition, so a larger partition makes reads cheaper and writes dearer.
@@ -43,29 +34,15 @@ import type { RecordBuffer } from "./RecordBuffer.ts"
 export const partitionOf = (sequence: number): number =>
   Math.floor(sequence / limits.historyPartitionRecords)
 
-/** Stands for pages without a partition; less than every partition. */
-export const unpartitioned = -1
-
 /** The key of a user's page that begins with the record `first`. */
 export const pageKey = (environment: string, userId: string, first: number): Uint8Array =>
-  keyIn(environment, partitionOf(first), userId, first)
+  compositeKey(environment, partitionOf(first), userId, first)
 
-const keyIn = (environment: string, partition: number, userId: string, first: number) =>
-  partition === unpartitioned
-    ? compositeKey(environment, userId, first)
-    : compositeKey(environment, partition, userId, first)
+/** The prefix of all keys with the environment and the partition of a page's key. */
+export const partitionPrefix = (key: Uint8Array): Uint8Array =>
+  key.subarray(0, key.indexOf(0) + 1 + numberBytes)
 
-/** The prefix of all keys with the environment and the partition, if any, of a page's key. */
-export const partitionPrefix = (key: Uint8Array): Uint8Array => {
-  const environmentEnd = key.indexOf(0) + 1
-  const isPartitioned = isNumberAt(key, environmentEnd)
-  return key.subarray(0, environmentEnd + (isPartitioned ? numberBytes : 1))
-}
-
-/**
- * A user's pages in a partition (or `unpartitioned`) whose first records are from `first` to
- * `before` (exclusive).
- */
+/** A user's pages in a partition whose first records are from `first` to `before` (exclusive). */
 export const pagesIn = (
   environment: string,
   partition: number,
@@ -74,8 +51,8 @@ export const pagesIn = (
   before: number,
 ): KeyRange & { readonly table: "history" } => ({
   table: "history",
-  from: keyIn(environment, partition, userId, first),
-  until: keyIn(environment, partition, userId, before),
+  from: compositeKey(environment, partition, userId, first),
+  until: compositeKey(environment, partition, userId, before),
 })
 
 export interface PagePlace {
@@ -83,7 +60,6 @@ export interface PagePlace {
   readonly userId: string
   /** The sequence of the page's first record. */
   readonly first: number
-  readonly isPartitioned: boolean
   /** The user's key in the table `users`. */
   readonly user: Uint8Array
 }
@@ -96,21 +72,17 @@ export const placeOfPage = (key: Uint8Array): PagePlace | undefined => {
   } catch {
     return undefined
   }
-  const isPartitioned = typeof parts[1] === "number"
-  const [userId, first, ...more] = parts.slice(isPartitioned ? 2 : 1)
-  const [environment] = parts
+  const [environment, partition, userId, first, ...more] = parts
   if (
     typeof environment !== "string" ||
+    typeof partition !== "number" ||
     typeof userId !== "string" ||
     typeof first !== "number" ||
     more.length > 0
   ) {
     return undefined
   }
-  const user = isPartitioned
-    ? compositeKey(environment, userId)
-    : key.subarray(0, key.length - numberBytes)
-  return { environment, userId, first, isPartitioned, user }
+  return { environment, userId, first, user: compositeKey(environment, userId) }
 }
 
 type Store = Storage["Service"]
@@ -188,15 +160,11 @@ export const findStored = Effect.fnUntraced(function* (
   userId: string,
   sequence: number,
 ): Effect.fn.Return<JournalRecord | undefined, Broken> {
-  for (const partition of [partitionOf(sequence), unpartitioned]) {
-    const range = pagesIn(environment, partition, userId, 0, sequence + 1)
-    const last = { ...range, reverse: true, limit: 1 } as const
-    const entry = (yield* Stream.runCollect(storage.readEntries(last))).flat()[0]
-    if (entry === undefined) continue
-    const [key, value] = entry
-    const page = decodePage(yield* decodeValue(value, { table: "history", key }))
-    const found = page.find((record) => record.sequence === sequence)
-    if (found !== undefined) return found
-  }
-  return undefined
+  const range = pagesIn(environment, partitionOf(sequence), userId, 0, sequence + 1)
+  const last = { ...range, reverse: true, limit: 1 } as const
+  const entry = (yield* Stream.runCollect(storage.readEntries(last))).flat()[0]
+  if (entry === undefined) return undefined
+  const [key, value] = entry
+  const page = decodePage(yield* decodeValue(value, { table: "history", key }))
+  return page.find((record) => record.sequence === sequence)
 })

@@ -39,13 +39,7 @@ import { eraseFromBatches, eraseKept } from "../dedupe/KeptAnswers.ts"
 import type { Erasure } from "../erasure/Erasures.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { decodePage } from "../records/Codec.ts"
-import {
-  actorEntry,
-  pageEntries,
-  pagesIn,
-  partitionOf,
-  unpartitioned,
-} from "../records/SnapshotValues.ts"
+import { actorEntry, pageEntries, pagesIn, partitionOf } from "../records/SnapshotValues.ts"
 import type { EngineState } from "../state/EngineState.ts"
 import { nextMark, type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
 
@@ -68,7 +62,7 @@ const erasedEntries = (
   const seed = idSeed(environment, userId)
   const partitions = Array.from({ length: partitionOf(sequence) + 1 }, (_, partition) => partition)
   let bytes = 0
-  return Stream.make(unpartitioned, ...partitions).pipe(
+  return Stream.fromIterable(partitions).pipe(
     Stream.mapEffect((partition) => {
       const range = pagesIn(environment, partition, userId, 0, sequence + 1)
       const isDue = partition % limits.historyTurnPartitionsMax === 0

@@ -19,6 +19,7 @@ import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { type Disk, type DiskError, type DiskFile, isMissing, withFile } from "../disk/Disk.ts"
 import { batchFault } from "../Frames.ts"
+import { otherFormat } from "../format.ts"
 import { acknowledgedMissing, type CleanMark, readCleanMark, readFlushed } from "./FlushedMark.ts"
 import {
   batchHeaderBytes,
@@ -92,11 +93,11 @@ export const copyBytes = Effect.fnUntraced(function* (
 })
 
 /**
- * `interrupted`: the journal ends with an incomplete write, which a start truncates. `newer`: a
- * newer Laurel wrote the file.
+ * `interrupted`: the journal ends with an incomplete write, which a start truncates. `other`: the
+ * file has another format.
  */
 export interface JournalFault {
-  readonly kind: "interrupted" | "damaged" | "newer"
+  readonly kind: "interrupted" | "damaged" | "other"
   readonly path: string
   /** The end of the valid batches of `path`. */
   readonly position: number
@@ -280,7 +281,7 @@ class Scan<E> {
     const bytes = Buffer.alloc(segmentHeaderBytes)
     yield* file.read(0, bytes)
     const header = decodeSegmentHeader(bytes)
-    if (header === "newer") return this.#fault("newer", "it was written by a newer Laurel")
+    if (typeof header === "number") return this.#fault("other", otherFormat(header))
     if (header === "damaged") return yield* this.#tail(file, size, newest)
     if (header.firstSequence !== first) {
       const name = segmentName(header.firstSequence)

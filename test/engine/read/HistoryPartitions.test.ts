@@ -1,6 +1,5 @@
 /**
- * Histories in partitions so small that a user's pages are in many, in a real data directory, and
- * beside pages of a version without partitions.
+ * Histories in partitions so small that a user's pages are in many, in a real data directory.
  */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
@@ -10,7 +9,7 @@ import type { Engine } from "../../../src/engine/Engine.ts"
 import { pageKey, placeOfPage } from "../../../src/engine/records/SnapshotValues.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
-import { compositeKey, rangeOf } from "../../../src/storage/Keys.ts"
+import { rangeOf } from "../../../src/storage/Keys.ts"
 import type { StoredEntry } from "../../../src/storage/Storage.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { alone, busy, found, running } from "../archive/fixture.ts"
@@ -104,71 +103,23 @@ const expectWhole = Effect.fnUntraced(function* (
   yield* close()
 })
 
-/** Rewrites pages as a version without partitions wrote them. */
-const withoutPartition = ([key, value]: StoredEntry) => {
-  const { environment, first, userId } = placeOfPage(key)!
-  return { table: "history", key: compositeKey(environment, userId, first), value } as const
-}
-
 describe("Histories in many partitions", () => {
   it.live("are complete from any record on, and pass the check of a directory", () =>
     Effect.gen(function* () {
       const { committed, directory } = yield* written
       const places = (yield* pagesOf(directory)).map(([key]) => placeOfPage(key)!)
-      expect(places.every(({ isPartitioned }) => isPartitioned)).toBe(true)
       // Each partition has at most five records.
       expect(places.filter(({ userId }) => userId === "u0").length).toBeGreaterThan(3)
       yield* expectWhole(directory, committed)
     }),
   )
 
-  it.live("are complete beside pages of a version without partitions", () =>
-    Effect.gen(function* () {
-      const { committed, directory } = yield* written
-      const pages = yield* pagesOf(directory)
-      const middle = committed[Math.floor(committed.length / 2)]!.sequence
-      const older = pages.filter(([key]) => placeOfPage(key)!.first <= middle)
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const storage = yield* storageOf(directory)
-          yield* storage.writeEntries(older.map(withoutPartition))
-          yield* storage.writeEntries(
-            older.map(([key]) => ({ table: "history", key, value: null }) as const),
-          )
-        }),
-      )
-      yield* expectWhole(directory, committed)
-    }),
-  )
-
-  it.live("are complete after a snapshot that a version without partitions did not finish", () =>
-    Effect.gen(function* () {
-      const { committed, directory } = yield* written
-      const pages = yield* pagesOf(directory)
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const storage = yield* storageOf(directory)
-          yield* storage.writeEntries(pages.slice(0, pages.length / 2).map(withoutPartition))
-        }),
-      )
-      yield* expectWhole(directory, committed)
-    }),
-  )
-
-  it.live("of an erased user are deleted from every partition, and from pages without one", () =>
+  it.live("of an erased user are deleted from every partition", () =>
     Effect.gen(function* () {
       const { directory } = yield* written
       const pages = yield* pagesOf(directory)
       const isOfUser = ([key]: StoredEntry) => placeOfPage(key)!.userId === "u0"
-      const first = pages.find(isOfUser)!
       expect(pages.filter(isOfUser).length).toBeGreaterThan(3)
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const storage = yield* storageOf(directory)
-          const old = withoutPartition(first)
-          yield* storage.writeEntries([old, { table: "history", key: first[0], value: null }])
-        }),
-      )
       const { close, engine } = yield* running({ directory, host: yield* host })
       yield* engine.askUser(sandbox, { userId: "u0", command: { kind: "erasure" } })
       yield* engine.askUser(sandbox, event("u0", "TAP"))

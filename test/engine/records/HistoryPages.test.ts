@@ -5,7 +5,6 @@ import {
   partitionOf,
   partitionPrefix,
   placeOfPage,
-  unpartitioned,
 } from "../../../src/engine/records/SnapshotValues.ts"
 import { limits } from "../../../src/Limits.ts"
 import { compositeKey, rangeOf } from "../../../src/storage/Keys.ts"
@@ -24,7 +23,6 @@ describe("The key of a page", () => {
         environment: sandbox,
         userId: "ada",
         first,
-        isPartitioned: true,
         user: compositeKey(sandbox, "ada"),
       })
       expect(isIn(key, rangeOf(partitionPrefix(key)))).toBe(true)
@@ -38,21 +36,11 @@ describe("The key of a page", () => {
     }
   })
 
-  it("of a version without partitions is read as before", () => {
-    const key = compositeKey(sandbox, "ada", 5)
-    const user = compositeKey(sandbox, "ada")
-    const place = { environment: sandbox, userId: "ada", first: 5, isPartitioned: false, user }
-    expect(placeOfPage(key)).toMatchObject(place)
-    expect(isIn(key, pagesIn(sandbox, unpartitioned, "ada", 0, 6))).toBe(true)
-    const prefix = partitionPrefix(key)
-    expect(isIn(key, rangeOf(prefix))).toBe(true)
-    expect(isIn(pageKey(sandbox, "ada", 5), rangeOf(prefix))).toBe(false)
-  })
-
   it("is not decoded from other keys", () => {
     const strange = [
       compositeKey(sandbox),
       compositeKey(sandbox, "ada"),
+      compositeKey(sandbox, "ada", 5),
       compositeKey(sandbox, 0, "ada"),
       compositeKey(sandbox, 0, 5),
       compositeKey(sandbox, "ada", 5, 6),
