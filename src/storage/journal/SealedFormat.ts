@@ -22,7 +22,7 @@
  *
  * Example: segment 201 has the batches 201–204 and 205–206, and record 203 fills the first block.
  * Sealing gives block 201 (records 201–203, no end) and block 204 (204–206; ends: 1 record, the
- * checksum of 201–204; 3 records, the checksum of 205–206). The index is (0, 32), (3, …), and the
+ * checksum of 201–204; 3 records, the checksum of 205–206). The index is (0, 28), (3, …), and the
  * trailer has 206 and the checksum of 205–206. An erasure of record 202 writes block 201 again, with
  * an empty body in the frame of record 202, and marks the first end of block 204. Nothing else
  * changes.
