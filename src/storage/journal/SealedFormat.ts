@@ -29,7 +29,6 @@
  */
 import path from "node:path"
 import { constants, crc32, zstdCompressSync } from "node:zlib"
-import { limits } from "../../Limits.ts"
 import { dataFormat } from "../format.ts"
 import { readSequence, writeSequence } from "./SegmentFormat.ts"
 
@@ -41,6 +40,8 @@ export const trailerBytes = 40
 const sealedMagic = Buffer.from([0x89, 0x4c, 0x53, 0x45, 0x41, 0x4c, 0x45, 0x0a])
 const trailerMagic = Buffer.from([0x89, 0x4c, 0x45, 0x4e, 0x44, 0x53, 0x45, 0x0a])
 const erasedBit = 0x8000_0000
+/** zstd's level 1 packs records of events as well as level 3, for less work than any other. */
+const compressionLevel = 1
 
 export const sealedName = (firstSequence: number): string =>
   `${String(firstSequence).padStart(20, "0")}.sealed`
@@ -110,7 +111,7 @@ export const encodeBlock = ({ count, ends, firstSequence, frames }: Block): Buff
   }
   frames.copy(raw, at)
   const body = zstdCompressSync(raw, {
-    params: { [constants.ZSTD_c_compressionLevel]: limits.sealedCompressionLevel },
+    params: { [constants.ZSTD_c_compressionLevel]: compressionLevel },
   })
   const head = Buffer.allocUnsafe(blockHeadBytes)
   head.writeUInt32LE(body.length, 4)
