@@ -3,6 +3,7 @@ import { Effect, Fiber, Latch, Pull, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
+import { decodeRecord } from "../../../src/engine/records/Codec.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { Random, seeds } from "../../simulation/random.ts"
@@ -25,6 +26,18 @@ const expected = (state: MemoryStorage.MemoryState, userId: string, before = Inf
     .slice(erased + 1)
     .filter(({ sequence }) => sequence < before)
     .reverse()
+}
+
+/** Expects that each record of a user names the record before it of the same life of the user. */
+const expectChains = (state: MemoryStorage.MemoryState) => {
+  const last = new Map<string, number>()
+  for (const { body, previous, sequence } of state.records) {
+    const { cause, subject } = decodeRecord(body)
+    if (subject.actor !== "user") continue
+    expect([sequence, previous]).toEqual([sequence, last.get(subject.userId) ?? 0])
+    if (cause.kind === "erasure") last.delete(subject.userId)
+    else last.set(subject.userId, sequence)
+  }
 }
 
 const sequences = (records: ReadonlyArray<JournalRecord>) => records.map(({ sequence }) => sequence)
@@ -188,6 +201,7 @@ describe("A user's history", () => {
             }
           }
           yield* running.close()
+          expectChains(state)
         }),
     )
   }
