@@ -96,6 +96,17 @@ export const engineLimits = {
   /** Members of an agenda that are checked per turn after an edit of definitions. */
   agendaScanMembersMax: 20_000,
 
+  // States of users in memory
+  /** A bucket with more bytes splits, unless it has fewer users, or is so deep. */
+  bucketBytesMax: 32 * kibibyte,
+  bucketSplitUsersMin: 8,
+  /** Also bounds the directory of an environment: 2^20 places. */
+  bucketDepthMax: 20,
+  /** A longer state is a value of its own. */
+  stateInlineBytesMax: 2 * kibibyte,
+  /** Names of an environment that states have as numbers; further names stand inline. */
+  stateNamesMax: 65_536,
+
   // Snapshot
   snapshotIntervalMs: 30_000,
   snapshotRecordsMax: 200_000,
