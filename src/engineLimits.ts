@@ -15,23 +15,15 @@ export const engineLimits = {
    * wait (`DecisionTurns`).
    */
   decisionTurnWorkMax: 30_000,
-  activationsConcurrentMax: 64,
-  residentUsersMax: 200_000,
-  /**
-   * Users beyond `residentUsersMax` while the snapshot that allows evictions is written: half of
-   * that, and at least this.
-   */
-  residentUsersOverrunMin: 20_000,
-  /** Time for which a batch waits for room in memory, and batches that wait. */
+  /** Users that are objects; all others are bytes. */
+  decodedUsersMax: 10_000,
+  /** Time for which a batch waits for room, and batches that wait. */
   batchRoomWaitMs: 20_000,
   batchesWaitingMax: 1_000,
-  idlePassivateMs: 10 * 60_000,
   /** Holds about 22 million callers' ids at a false-positive rate of 1 %. */
   idFilterBytes: 32 * mebibyte,
   /** Records of a user since the snapshot that are searched one by one. A map indexes more. */
   pendingNamesScannedMax: 64,
-  sweepIntervalMs: 1_000,
-  sweepActorsMax: 2_000,
   actorRestartsMax: 5,
   actorRestartBackoffMs: 100,
   actorRestartWindowMs: 60_000,

@@ -90,6 +90,12 @@ export class Bucket<A> {
     return this.bytes.toString("utf8", start, start + this.bytes.readUInt16LE(at + 8))
   }
 
+  /** The ids of all users, large ones included. */
+  *ids(): Generator<string> {
+    for (let n = 0; n < this.count; n++) yield this.idOf(n)
+    if (this.large !== undefined) yield* this.large.keys()
+  }
+
   /** Where the state of entry `n` begins and ends in `bytes`. */
   stateStart(n: number): number {
     const at = this.offsetOf(n)

@@ -58,6 +58,14 @@ export class BucketTable<A extends Hashed> {
     this.#directory = [new Bucket<A>(0, 0)]
   }
 
+  /** The table is not used any more: its bytes no longer count. */
+  leave(): void {
+    for (const { bytes, large } of this.buckets()) {
+      this.#bytes.bytes -= bytes.length
+      for (const state of large?.values() ?? []) this.#bytes.bytes -= state.bytes.length
+    }
+  }
+
   /** The bucket of a prefix or of the upper half of a hash. */
   bucketOf(hash: number): Bucket<A> {
     return this.#depth === 0 ? this.#directory[0]! : this.#directory[hash >>> (32 - this.#depth)]!
