@@ -104,6 +104,12 @@ export const engineLimits = {
   snapshotRecordsMax: 200_000,
   snapshotSliceEntriesMax: 10_000,
   snapshotSliceBytesMax: 8 * mebibyte,
+  /**
+   * A paced snapshot has slices of this size, and takes this share of the interval. The flushes of
+   * the journal do not wait for slices so small.
+   */
+  snapshotPacedBytesMax: kibibyte * 512,
+  snapshotPaceShare: 0.8,
   snapshotTurnMs: 2,
   idBucketIdsMax: 100,
   snapshotTurnIdsMax: 8_192,

@@ -82,7 +82,7 @@ const readsOf = (
   { actors, commit, history, requests }: Writes,
   { backfills }: Background,
 ): EngineReads => {
-  const { actorCache, directory, environments, storage } = state
+  const { directory, environments, storage } = state
   const broken = requests.broken
   const userNow: EngineReads["userNow"] = (environment, userId) =>
     Exit.succeed(environments.of(environment).durableOf(userId))

@@ -54,7 +54,7 @@ import {
 import type { ActorCache } from "./ActorCache.ts"
 import { Answers, type CommitEntry } from "./Answers.ts"
 import type { DecisionTurns } from "./DecisionTurns.ts"
-import type { Environments, UserActor } from "./Environments.ts"
+import type { UserActor } from "./Environments.ts"
 import type { RecordFinder } from "./RecordFinder.ts"
 import type { LoadParts } from "./Supervisor.ts"
 import { Supervisor } from "./Supervisor.ts"

@@ -35,7 +35,12 @@ export interface LoadParts {
 }
 
 /** Loads a user. A throw in decode or apply is a defect. */
-const loadUser = (parts: LoadParts, actor: AnyActor, environment: string, userId: string): void => {
+export const loadUser = (
+  parts: Omit<LoadParts, "storage">,
+  actor: AnyActor,
+  environment: string,
+  userId: string,
+): void => {
   const stored = parts.environments.of(environment).states.read(userId)
   const isNew = actor.lastAppended === 0
   load(parts, actor, stored)
@@ -66,7 +71,7 @@ const loadActor = <State, Command>(
   })
 
 const load = <State, Command>(
-  { erasures, pending }: LoadParts,
+  { erasures, pending }: Pick<LoadParts, "erasures" | "pending">,
   actor: Actor<State, Command>,
   stored: State,
 ): void => {
@@ -82,7 +87,10 @@ const load = <State, Command>(
   const ahead = erasures.aheadOf(subject)
   const isErasing = ahead > Math.max(lastDurable, after)
   const visible = pending.backFrom(lastVisible, isErasing ? ahead : Math.max(lastDurable, after))
-  actor.resume(durable, isErasing || visible.length > 0 ? fold(isErasing ? kind.empty : durable, visible) : durable)
+  actor.resume(
+    durable,
+    isErasing || visible.length > 0 ? fold(isErasing ? kind.empty : durable, visible) : durable,
+  )
 }
 
 interface SupervisorOptions extends LoadParts {

@@ -136,6 +136,24 @@ export class BucketTable<A extends Hashed> {
     this.dirty--
   }
 
+  /**
+   * It is not known what of the bucket under this prefix is stored, and whether the ids in `gone`
+   * are: all of it is written again.
+   */
+  forget(prefix: number, gone: ReadonlySet<string> | undefined): void {
+    const bucket = this.bucketOf(prefix)
+    this.touch(bucket)
+    bucket.checksum = undefined
+    for (const state of bucket.large?.values() ?? []) state.isStored = false
+    for (const id of gone ?? []) {
+      const of = this.bucketOf(this.hashOf(id))
+      this.touch(of)
+      if (of.large?.has(id) === true) continue
+      of.gone ??= new Set()
+      of.gone.add(id)
+    }
+  }
+
   /** The durable state of a user has changed; its bucket must have it by the next snapshot. */
   change(user: A): void {
     const bucket = this.bucketOf(user.hash)
