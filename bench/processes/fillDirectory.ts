@@ -30,7 +30,7 @@ const message = (n: number): UserMessage =>
   )
 
 await answer(({ directory, users }: FillOptions) =>
-  withEngine({ directory, residentUsersMax: users }, (engine) =>
+  withEngine({ directory }, (engine) =>
     Effect.gen(function* () {
       yield* engine.askProject(environment, lessonRule)
       const before = heapBytes()

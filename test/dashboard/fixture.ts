@@ -130,7 +130,7 @@ export const stillServer: ServerState = {
     archivesFreeBytes: undefined,
     cluster: undefined,
     place: undefined,
-    limits: [["Users in memory", "at most 1,000,000"]],
+    limits: [["Memory for states of users", "at most 1,000 MiB"]],
   }),
   archives: Effect.succeed([]),
   createArchive: Effect.void,

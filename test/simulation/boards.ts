@@ -69,9 +69,7 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
           ),
       },
       {
-        residentUsersMax: 4,
-        idlePassivateMs: 30 * minute,
-        sweepIntervalMs: 60 * minute,
+        decodedUsersMax: 4,
         snapshotIntervalMs: 300 * minute,
         snapshotSliceEntriesMax: 3,
         clockCheckMs: day,

@@ -63,13 +63,10 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     writesLeft: Infinity,
   }
   const options = {
-    residentUsersMax: 6,
-    residentUsersOverrunMax: 5,
+    decodedUsersMax: 6,
     durability: random.pick<Durability>(["fsync", "fsync", "relaxed"]),
     snapshotIntervalMs: 300 * minute,
     snapshotSliceEntriesMax: 4,
-    idlePassivateMs: 30 * minute,
-    sweepIntervalMs: 60 * minute,
     clockCheckMs: day,
     domain: defects.domain,
   } as const

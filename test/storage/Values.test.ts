@@ -6,7 +6,7 @@ import { dataFormat, otherFormat } from "../../src/storage/format.ts"
 import { compositeKey } from "../../src/storage/Keys.ts"
 import { decodeValue, encodeValue, firstDamaged } from "../../src/storage/Values.ts"
 
-const place = { table: "users", key: compositeKey("env_1", "ada") } as const
+const place = { table: "userIds", key: compositeKey("env_1", "ada") } as const
 
 const messageOf = (value: Uint8Array) =>
   Effect.map(Effect.flip(decodeValue(value, place)), (error) => String(error.cause))

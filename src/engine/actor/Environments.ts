@@ -91,6 +91,8 @@ export class Environment {
   readonly states: UserStates<UserActor>
   /** The actors of the users that are decoded. */
   readonly users = new Map<string, UserActor>()
+  /** Actors without a durable state, whose records the snapshot may lack. */
+  readonly vacant = new Set<UserActor>()
   readonly boards = new Boards()
   readonly agenda: Agenda
   readonly #options: EnvironmentOptions
@@ -166,7 +168,10 @@ export class Environment {
     const { durable, subject } = actor
     actor.isChanged = false
     if (durable !== undefined) this.states.put(durable, this.#dueOf(actor, durable))
-    else if (subject.actor === "user") this.states.remove(subject.userId)
+    else if (subject.actor === "user") {
+      this.states.remove(subject.userId)
+      this.vacant.add(actor)
+    }
   }
 
   #userCommitted(actor: UserActor, record: JournalRecord): void {
@@ -320,8 +325,11 @@ export class Environments {
     }
     return {
       entries,
-      ended: () => {
-        for (const { fresh } of this) fresh.drop()
+      ended: (watermark: number) => {
+        for (const { fresh, vacant } of this) {
+          fresh.drop()
+          for (const actor of vacant) if (actor.lastAppended <= watermark) vacant.delete(actor)
+        }
       },
       failed: () => {
         for (const counts of counted) counts.changed = true

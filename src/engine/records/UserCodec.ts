@@ -256,7 +256,7 @@ const writeStreak = (streak: StreakState): void => {
 
 const writeUse = ({ firstAt, lastAt, periods, since }: RuleUse): void => {
   writeNumber(lastAt)
-  writeOptional(firstAt)
+  writeNumber(firstAt)
   writeOptional(since)
   writeNumber(periods.length)
   for (const [period, times] of periods) {
@@ -575,14 +575,14 @@ const readStreak = (): StreakState => {
 
 const readUse = (): RuleUse => {
   const lastAt = reader.number()
-  const firstAt = reader.optional()
+  const firstAt = reader.number()
   const since = reader.optional()
   const periods: Array<readonly [number, number]> = []
   for (let left = reader.count(); left > 0; left--) periods.push([reader.number(), reader.number()])
   return {
     periods,
     lastAt,
-    ...(firstAt !== undefined && { firstAt }),
+    firstAt,
     ...(since !== undefined && { since }),
   }
 }

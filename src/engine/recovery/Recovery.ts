@@ -372,7 +372,7 @@ const orDamaged = (work: () => void): Effect.Effect<void, Broken> =>
       if (error instanceof ListedTwice) {
         return Effect.fail(damagedTable("has two values of the same user"))
       }
-      if (error instanceof RangeError || error instanceof BadState) {
+      if (error instanceof BadState) {
         return Effect.fail(damagedTable(`is damaged: ${error.message}`))
       }
       return Effect.die(error)

@@ -1,36 +1,124 @@
 /**
  * The part of a snapshot with the new records of users, as pages of history, and the callers' ids
- * in them.
+ * in them. A user with new records is in a dirty bucket, or is an actor without a state.
+ *
+ * Each user is visited once, so no page is written twice in a snapshot: buckets are visited from
+ * the highest prefix down, and what splits meanwhile is below.
  */
-import type { Entry } from "../../storage/Storage.ts"
+import { Effect } from "effect"
+import type { Entry, StorageError } from "../../storage/Storage.ts"
+import type { Environment, UserActor } from "../actor/Environments.ts"
 import { IdList } from "../dedupe/IdRun.ts"
 import { pageEntries } from "../records/SnapshotValues.ts"
+import { sequenceOf } from "../records/UserCodec.ts"
 import type { EngineState } from "../state/EngineState.ts"
+import type { Bucket } from "../users/Bucket.ts"
+import { prefixesEnd } from "../users/BucketTable.ts"
+import type { SliceWriter, SnapshotTurns } from "./SliceWriter.ts"
 
 /**
  * The snapshot has everything up to `watermark` when it has ended. Records up to `offered` may be
  * stored already.
  */
-export interface SnapshotBounds {
+interface SnapshotBounds {
   readonly offered: number
   readonly watermark: number
 }
 
+interface HistoryPartOptions {
+  readonly state: EngineState
+  readonly slices: SliceWriter
+  readonly turns: SnapshotTurns
+  readonly bounds: SnapshotBounds
+}
+
+/** A user, and its last durable record. */
+type UserWithRecords = readonly [userId: string, lastDurable: number]
+
 export class HistoryPart {
-  readonly #state: EngineState
-  readonly #bounds: SnapshotBounds
+  readonly #options: HistoryPartOptions
   /** Callers' new ids, by environment. */
   readonly newIds = new Map<string, IdList>()
+  /** Actors with an index of records that the snapshot will have (`Actor.named`). */
+  readonly #named: Array<UserActor> = []
 
-  constructor(state: EngineState, bounds: SnapshotBounds) {
-    this.#state = state
-    this.#bounds = bounds
+  constructor(options: HistoryPartOptions) {
+    this.#options = options
   }
 
-  /** The entries of a user's new records, of which `lastDurable` is the last. */
-  entriesOf(environment: string, userId: string, lastDurable: number): Iterable<Entry> {
-    const { erasures, pending } = this.#state
-    const { offered, watermark } = this.#bounds
+  readonly write = Effect.fnUntraced(function* (
+    this: HistoryPart,
+  ): Effect.fn.Return<void, StorageError> {
+    for (const environment of this.#options.state.environments) {
+      yield* this.#settle(environment)
+      const vacant = vacantOf(environment)
+      yield* this.#add(environment, vacant)
+      const visited = new Set(vacant.map(([userId]) => userId))
+      const { table } = environment.states
+      for (let end = prefixesEnd; ; ) {
+        const bucket = table.dirtyBelow(end)
+        if (bucket === undefined) break
+        end = bucket.prefix
+        yield* this.#add(environment, this.#usersOf(environment, bucket, visited))
+      }
+    }
+  })
+
+  /** Brings the states of changed users into their buckets, so that these have all users. */
+  readonly #settle = Effect.fnUntraced(function* (this: HistoryPart, environment: Environment) {
+    const { turns } = this.#options
+    for (let end = prefixesEnd; ; ) {
+      const bucket = environment.states.table.dirtyBelow(end)
+      if (bucket === undefined) return
+      end = bucket.prefix
+      environment.settleBucket(bucket.prefix)
+      if (turns.isOver) yield* turns.next
+    }
+  })
+
+  /** The users of a bucket with records after the last snapshot, except those in `visited`. */
+  #usersOf(
+    environment: Environment,
+    bucket: Bucket<UserActor>,
+    visited: ReadonlySet<string>,
+  ): ReadonlyArray<UserWithRecords> {
+    const { watermark } = this.#options.state.pending
+    const found: Array<UserWithRecords> = []
+    const add = (userId: string, sequence: number) => {
+      if (visited.has(userId)) return
+      const actor = environment.users.get(userId)
+      if (actor?.named !== undefined) this.#named.push(actor)
+      found.push([userId, actor?.lastDurable ?? sequence])
+    }
+    for (let n = 0; n < bucket.count; n++) {
+      const sequence = sequenceOf(bucket.bytes, bucket.stateStart(n), bucket.stateEnd(n))
+      if (sequence > watermark) add(bucket.idOf(n), sequence)
+    }
+    for (const [userId, { bytes }] of bucket.large ?? []) {
+      const sequence = sequenceOf(bytes, 0, bytes.length)
+      if (sequence > watermark) add(userId, sequence)
+    }
+    return found
+  }
+
+  readonly #add = Effect.fnUntraced(function* (
+    this: HistoryPart,
+    environment: Environment,
+    users: ReadonlyArray<UserWithRecords>,
+  ): Effect.fn.Return<void, StorageError> {
+    const { slices, turns } = this.#options
+    for (const [userId, lastDurable] of users) {
+      for (const entry of this.#entriesOf(environment.id, userId, lastDurable)) {
+        slices.add(entry)
+        if (turns.isOver) yield* turns.next
+        if (slices.isFull) yield* slices.handOn
+      }
+    }
+  })
+
+  #entriesOf(environment: string, userId: string, lastDurable: number): Iterable<Entry> {
+    const { erasures, pending } = this.#options.state
+    const { offered, watermark } = this.#options.bounds
     const erasedThrough = erasures.throughOf(environment, userId)
     const sequences = pending.backFrom(lastDurable, erasedThrough, watermark)
     for (const sequence of sequences) {
@@ -48,4 +136,18 @@ export class HistoryPart {
     }
     return list
   }
+
+  /** The snapshot has ended. */
+  ended(): void {
+    for (const actor of this.#named) actor.named = undefined
+  }
+}
+
+/** The users without a state. */
+const vacantOf = ({ vacant }: Environment): ReadonlyArray<UserWithRecords> => {
+  const users: Array<UserWithRecords> = []
+  for (const { durable, lastDurable, subject } of vacant) {
+    if (durable === undefined && subject.actor === "user") users.push([subject.userId, lastDurable])
+  }
+  return users
 }

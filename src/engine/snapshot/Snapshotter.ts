@@ -11,8 +11,7 @@
  * - One snapshot is taken at a time.
  *
  * Order: boards of closed windows (`BoardWriter`), deletions of erased users, changed projects and the
- * directory, the states of users with their new records as history pages (`UserPart`, `HistoryPart`),
- * kept answers, callers' ids (`IdIndex`), and the watermark.
+ * directory, the new records of users as history pages (`HistoryPart`), their states (`UserPart`), kept answers, callers' ids (`IdIndex`), and the watermark.
  *
  * Times: at the interval, when many records wait, and at the end. Only at the interval, the states
  * are paced over `snapshotPaceShare` of the interval. Without writes, a heartbeat record every
@@ -179,8 +178,10 @@ export class Snapshotter {
       self.#turns.begin()
       yield* self.#erase(erased)
       for (const entry of self.#sharedEntries(actors)) slices.add(entry)
-      const history = new HistoryPart(self.#state, { offered, watermark })
-      yield* self.#users.write(history)
+      const bounds = { offered, watermark }
+      const history = new HistoryPart({ state: self.#state, slices, turns: self.#turns, bounds })
+      yield* history.write()
+      yield* self.#users.write()
       for (const entry of idempotency.entries(watermark)) {
         slices.add(entry)
         if (self.#turns.isOver) yield* self.#turns.next
@@ -199,8 +200,8 @@ export class Snapshotter {
       self.#mark = mark
       self.#options.metrics.snapshotTaken(performance.now() - startedAt)
       self.#forget(actors)
-      self.#users.ended()
-      part.ended()
+      history.ended()
+      part.ended(mark.watermark)
       ids.ended()
       erasures.ended(erased, idempotency.runningSince)
       self.#options.onEnded()

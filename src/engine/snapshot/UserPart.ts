@@ -47,7 +47,6 @@ import type { Bucket } from "../users/Bucket.ts"
 import { prefixesEnd } from "../users/BucketTable.ts"
 import { bucketEntries } from "../users/StoredBucket.ts"
 import { sortInTurns } from "../users/sortInTurns.ts"
-import type { HistoryPart } from "./HistoryPart.ts"
 import type { SliceWriter, SnapshotTurns } from "./SliceWriter.ts"
 
 interface UserPartOptions {
@@ -68,14 +67,6 @@ interface Written {
 export class UserPart {
   readonly #options: UserPartOptions
   #written: Array<Written> = []
-  /**
-   * Changed users without a state, to whose records no bucket leads: those whose buckets are not
-   * written yet, and all.
-   */
-  #vacant = new Set<UserActor>()
-  #allVacant: Array<readonly [Environment, UserActor]> = []
-  /** Actors with an index of records that the snapshot will have (`Actor.named`). */
-  #named: Array<UserActor> = []
   readonly #hurried = Latch.makeUnsafe(false)
   #startedAt = 0
   #paceMs = 0
@@ -94,9 +85,6 @@ export class UserPart {
   /** Prepares a part whose pauses take `paceMs`. */
   begin(paceMs: number): void {
     this.#written = []
-    this.#vacant.clear()
-    this.#allVacant = []
-    this.#named = []
     this.#paceMs = paceMs
     this.#done = 0
     this.#hurried.closeUnsafe()
@@ -107,14 +95,13 @@ export class UserPart {
 
   readonly write = Effect.fnUntraced(function* (
     this: UserPart,
-    history: HistoryPart,
   ): Effect.fn.Return<void, StorageError> {
     const { environments } = this.#options.state
     this.#startedAt = yield* Clock.currentTimeMillis
     this.#total = 0
     for (const { states } of environments) this.#total += states.table.dirty
     for (const environment of environments) {
-      yield* this.#writeBuckets(environment, history)
+      yield* this.#writeBuckets(environment)
       yield* this.#writeIds(environment)
     }
   })
@@ -122,7 +109,6 @@ export class UserPart {
   readonly #writeBuckets = Effect.fnUntraced(function* (
     this: UserPart,
     environment: Environment,
-    history: HistoryPart,
   ): Effect.fn.Return<void, StorageError> {
     const { slices, turns, writeBoards } = this.#options
     const { table } = environment.states
@@ -131,9 +117,6 @@ export class UserPart {
       const bucket = table.dirtyBelow(end)
       if (bucket === undefined) return
       if (bucket.changed.length > 0) {
-        for (const actor of bucket.changed) {
-          if (actor.durable === undefined) this.#vacant.add(actor)
-        }
         // The bucket may split, so the highest one is looked for again.
         environment.settleBucket(bucket.prefix)
         continue
@@ -143,51 +126,21 @@ export class UserPart {
         continue
       }
       end = bucket.prefix
-      this.#addVacant(environment, bucket, history)
-      this.#addBucket(environment, bucket, history)
+      this.#addBucket(environment, bucket)
       if (!slices.isFull) continue
       yield* slices.handOn
       yield* this.#pause
     }
   })
 
-  /** Adds the records of the bucket's users who have no state. */
-  #addVacant(environment: Environment, bucket: Bucket<UserActor>, history: HistoryPart): void {
-    for (const actor of this.#vacant) {
-      const { durable, hash, lastDurable, subject } = actor
-      if (hash < bucket.prefix || hash >= bucket.end || subject.actor !== "user") continue
-      this.#vacant.delete(actor)
-      // Otherwise the user was created meanwhile.
-      if (durable !== undefined) continue
-      this.#allVacant.push([environment, actor])
-      for (const entry of history.entriesOf(environment.id, subject.userId, lastDurable)) {
-        this.#options.slices.add(entry)
-      }
-    }
-  }
-
-  #addBucket(environment: Environment, bucket: Bucket<UserActor>, history: HistoryPart): void {
+  #addBucket(environment: Environment, bucket: Bucket<UserActor>): void {
     const { slices, state } = this.#options
-    const { changed, pending } = state
-    const { id, states, users } = environment
-    const add = (userId: () => string, sequence: number) => {
-      if (sequence > changed.lastDurable) {
-        const words = `A state as of record ${sequence} is beyond the last durable record`
-        throw new Error(`${words}, ${changed.lastDurable}`)
-      }
-      if (sequence <= pending.watermark) return
-      const name = userId()
-      const actor = users.get(name)
-      if (actor?.named !== undefined) this.#named.push(actor)
-      const last = actor?.lastDurable ?? sequence
-      for (const entry of history.entriesOf(id, name, last)) slices.add(entry)
-    }
-    for (let n = 0; n < bucket.count; n++) {
-      const sequence = sequenceOf(bucket.bytes, bucket.stateStart(n), bucket.stateEnd(n))
-      add(() => bucket.idOf(n), sequence)
-    }
-    for (const [userId, { bytes }] of bucket.large ?? []) {
-      add(() => userId, sequenceOf(bytes, 0, bytes.length))
+    const { changed } = state
+    const { id, states } = environment
+    const last = lastOf(bucket)
+    if (last > changed.lastDurable) {
+      const words = `A state as of record ${last} is beyond the last durable record`
+      throw new Error(`${words}, ${changed.lastDurable}`)
     }
     for (const entry of states.unstored(id)) slices.add(entry)
     this.#written.push({ environment, prefix: bucket.prefix, gone: bucket.gone })
@@ -227,19 +180,25 @@ export class UserPart {
     }
   })
 
-  /** The snapshot has ended. */
-  ended(): void {
-    for (const actor of this.#named) actor.named = undefined
-  }
-
   /** Some of the part may not be stored: it is written again. */
   failed(): void {
     for (const { environment, gone, prefix } of this.#written) {
       environment.states.table.forget(prefix, gone)
     }
     for (const environment of this.#options.state.environments) environment.states.failed()
-    for (const [environment, actor] of this.#allVacant) environment.changed(actor)
   }
+}
+
+/** The latest record in the states of a bucket. */
+const lastOf = (bucket: Bucket<unknown>): number => {
+  let last = 0
+  for (let n = 0; n < bucket.count; n++) {
+    last = Math.max(last, sequenceOf(bucket.bytes, bucket.stateStart(n), bucket.stateEnd(n)))
+  }
+  for (const { bytes } of bucket.large?.values() ?? []) {
+    last = Math.max(last, sequenceOf(bytes, 0, bytes.length))
+  }
+  return last
 }
 
 const noValue = encodeValue(new Uint8Array())

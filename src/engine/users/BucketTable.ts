@@ -20,6 +20,7 @@
  * bucket, not for a user.
  */
 import { limits } from "../../Limits.ts"
+import { BadState } from "../records/StateBytes.ts"
 import { Bucket, isTooLarge, type LargeState } from "./Bucket.ts"
 import { SipHash } from "./SipHash.ts"
 
@@ -206,9 +207,14 @@ export class BucketTable<A extends Hashed> {
    * Takes the buckets that were stored, in the order of their prefixes. A user counts only in the
    * deepest one that covers its hash: the others are ancestors whose keys were not overwritten yet.
    * A range that no bucket covers has no users: the first snapshot of its users was interrupted.
+   * Throws `BadState` if a bucket is there twice.
    */
   load(stored: ReadonlyArray<Bucket<A>>): void {
     if (stored.length === 0) return
+    for (let n = 1; n < stored.length; n++) {
+      if (stored[n]!.prefix === stored[n - 1]!.prefix)
+        throw new BadState("a bucket is stored twice")
+    }
     this.#openDirectory(Math.max(...stored.map(({ depth }) => depth)))
     this.count = 0
     this.#bytes.bytes -= this.#directory[0]!.bytes.length
@@ -257,7 +263,7 @@ export class BucketTable<A extends Hashed> {
 
   /** Takes a state that is stored as a value of its own. `load` comes before. */
   loadLarge(id: string, state: Buffer): void {
-    if (this.get(id) !== undefined) throw new RangeError("a user is stored twice")
+    if (this.get(id) !== undefined) throw new BadState("a user is stored twice")
     const { high, low } = this.#hash
     this.#putLarge(this.bucketOf(high), id, { high, low, bytes: state, isStored: true })
     this.size++

@@ -15,6 +15,7 @@ import { limits } from "../../Limits.ts"
 import { asBuffer, compositeKey, keyParts } from "../../storage/Keys.ts"
 import type { Entry } from "../../storage/Storage.ts"
 import { checksumOf, sealValue, valueBodyAt, valueFor } from "../../storage/Values.ts"
+import { BadState } from "../records/StateBytes.ts"
 import { Bucket, entryHeadBytes } from "./Bucket.ts"
 import type { BucketTable, Hashed } from "./BucketTable.ts"
 
@@ -86,7 +87,7 @@ export class BucketLoader<A extends Hashed> {
   readonly #large: Array<readonly [id: string, state: Buffer]> = []
 
   /**
-   * Adds an entry of the table `buckets`; `checksum` is that of its value. Throws a RangeError for a
+   * Adds an entry of the table `buckets`; `checksum` is that of its value. Throws `BadState` for a
    * body that is no bucket.
    */
   add(key: Uint8Array, body: Uint8Array, checksum: number): void {
@@ -96,11 +97,11 @@ export class BucketLoader<A extends Hashed> {
       const state = Buffer.from(new ArrayBuffer(Math.max(0, bytes.length - largeHeadBytes)))
       bytes.copy(state, 0, largeHeadBytes)
       this.#large.push([place, state])
-    } else if (place === undefined) throw new RangeError("the key has no prefix")
+    } else if (place === undefined) throw new BadState("the key of a bucket has no prefix")
     else this.#buckets.push(bucketFrom(place, bytes, checksum))
   }
 
-  /** Fills an empty table. Throws a RangeError if a user is stored twice. */
+  /** Fills an empty table. Throws `BadState` if a bucket or a user is stored twice. */
   finish(table: BucketTable<A>): void {
     this.#buckets.sort((one, other) => one.prefix - other.prefix)
     table.load(this.#buckets)
@@ -109,7 +110,7 @@ export class BucketLoader<A extends Hashed> {
 }
 
 const bucketFrom = <A>(prefix: number, body: Buffer, checksum: number): Bucket<A> => {
-  const bad = (why: string) => new RangeError(`the bucket ${prefix} ${why}`)
+  const bad = (why: string) => new BadState(`the bucket ${prefix} ${why}`)
   if (body.length < headBytes) throw bad("ends early")
   const depth = body.readUInt8(0)
   const count = body.readUInt32LE(9)

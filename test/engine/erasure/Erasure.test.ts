@@ -405,7 +405,7 @@ describe("An erased user", () => {
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const hourMs = 3_600_000
-      const intervals = { sweepIntervalMs: hourMs, snapshotIntervalMs: hourMs }
+      const intervals = { snapshotIntervalMs: hourMs }
       const { engine } = yield* startInMemory({ state }, intervals)
       const long = { type: "xp", amount: 1, reason: `${"x".repeat(2_000)}${id}` } as const
       const granted = { userId: id, command: { kind: "reward", ...long } as const }
@@ -433,7 +433,7 @@ describe("An erased user", () => {
           disk.writesLeft = Infinity
           return start(dyingDisk(MemoryStorage.make({ state }), disk), {
             ...options,
-            residentUsersMax: 3,
+            decodedUsersMax: 3,
           })
         })
         let running = yield* open

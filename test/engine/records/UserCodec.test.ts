@@ -82,7 +82,7 @@ const rich: UserState = {
     ["weekly", { days: [[-5, -5]], first: -5, length: 1, freezes: 0, best: 1, broken: false }],
   ]),
   ruleUses: new Map([
-    ["rul_1", { periods: [[3, 1]], lastAt: 8 }],
+    ["rul_1", { periods: [[3, 1]], lastAt: 8, firstAt: 8 }],
     ["rul_2", { periods: [[0, 0]], lastAt: 8, firstAt: 2, since: 1 }],
   ]),
 }

@@ -66,7 +66,7 @@ const cases: ReadonlyArray<Case> = [
             const value = Buffer.from(encodeValue("{}"))
             value[0] = format
             value.writeUInt32LE(crc32(value.subarray(0, -4)), value.length - 4)
-            yield* store.writeEntries([{ table: "users", key, value }])
+            yield* store.writeEntries([{ table: "userIds", key, value }])
           }),
         ),
       ),

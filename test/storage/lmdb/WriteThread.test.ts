@@ -13,7 +13,7 @@ import { temporaryFolder } from "../temporaryFolder.ts"
 const slice = (...numbers: ReadonlyArray<number>) =>
   EntrySlice.of(
     numbers.map((n) => ({
-      table: "users" as const,
+      table: "userIds" as const,
       key: compositeKey(n),
       value: encodeValue(`${n}`),
     })),
@@ -27,7 +27,7 @@ describe("The thread that writes LMDB", () => {
         const folder = yield* temporaryFolder
         yield* Effect.promise(async () => {
           const root = openWritable(folder)
-          const { users } = openTables(root)
+          const { userIds: users } = openTables(root)
           const ended: Array<Promise<unknown>> = []
           const start = (settings: WriteSettings) => {
             const worker = startWriteWorker(settings)
