@@ -9,7 +9,6 @@ import { batchEvents } from "./batchEvents.ts"
 import { boardCommits } from "./boardCommits.ts"
 import { boards } from "./boards.ts"
 import { cluster } from "./cluster.ts"
-import { cold } from "./cold.ts"
 import { type Command, type Names, Refusal, readCommand } from "./command.ts"
 import { compare, formatCompared } from "./compare.ts"
 import { dashboard } from "./dashboard.ts"
@@ -42,6 +41,7 @@ import { runners } from "./runners.ts"
 import { oneCoreEvents, singleEvents, zipfEvents } from "./singleEvents.ts"
 import { sizes } from "./sizes.ts"
 import { soak } from "./soak.ts"
+import { states } from "./states.ts"
 import { missingFrom, renewPages } from "./table.ts"
 import { millionUsers } from "./users.ts"
 import { manyEndpoints, pendingDeliveries, webhooks } from "./webhooks.ts"
@@ -65,7 +65,6 @@ const short: Readonly<Record<string, Bench>> = {
   forwarding,
   partitions,
   runners,
-  cold,
   loading,
   disk,
   sizes,
@@ -77,6 +76,7 @@ const short: Readonly<Record<string, Bench>> = {
   hostile,
   archives,
   asks,
+  states,
 }
 
 const all: Readonly<Record<string, Bench>> = {

@@ -44,7 +44,7 @@ await answer(({ directory, users }: FillOptions) =>
       }
       // With the last snapshot nothing is kept for a next one.
       yield* engine.drain
-      return { bytesPerWarmUser: (heapBytes() - before) / users }
+      return { bytesPerNewUser: (heapBytes() - before) / users }
     }),
   ),
 )

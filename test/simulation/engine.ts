@@ -36,8 +36,9 @@ import { Defects } from "./defects.ts"
 import { commandOf } from "./definitionCommands.ts"
 import { dyingDisk } from "./dyingDisk.ts"
 import { Oracle } from "./Oracle.ts"
-import { Random } from "./random.ts"
+import { hashSecretOf, Random } from "./random.ts"
 import { compareReads } from "./reads.ts"
+import "./smallBuckets.ts"
 import { troubledDisk } from "./troubledDisk.ts"
 import { endWithoutSpace, type Outcome, type Sent, type Surrounded, trouble } from "./troubles.ts"
 import { outcomeOf, sorted } from "./views.ts"
@@ -63,7 +64,8 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     writesLeft: Infinity,
   }
   const options = {
-    decodedUsersMax: 6,
+    decodedUsersMax: 4,
+    newHashSecret: hashSecretOf(seed),
     durability: random.pick<Durability>(["fsync", "fsync", "relaxed"]),
     snapshotIntervalMs: 300 * minute,
     snapshotSliceEntriesMax: 4,
