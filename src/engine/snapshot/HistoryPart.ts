@@ -1,6 +1,7 @@
 /**
  * The part of a snapshot with the new records of users, as pages of history, and the callers' ids
- * in them. A user with new records is in a dirty bucket, or is an actor without a state.
+ * in them. A user with new records is in a bucket with `hasRecords`, or is an actor without a state.
+ * A bucket keeps that mark if it has records after the watermark, which a later snapshot stores.
  *
  * Each user is visited once, so no page is written twice in a snapshot: buckets are visited from
  * the highest prefix down, and what splits meanwhile is below.
@@ -41,6 +42,7 @@ export class HistoryPart {
   readonly newIds = new Map<string, IdList>()
   /** Actors with an index of records that the snapshot will have (`Actor.named`). */
   readonly #named: Array<UserActor> = []
+  readonly #visited: Array<readonly [Environment, prefix: number, end: number]> = []
 
   constructor(options: HistoryPartOptions) {
     this.#options = options
@@ -55,10 +57,9 @@ export class HistoryPart {
       yield* this.#add(environment, vacant)
       const visited = new Set(vacant.map(([userId]) => userId))
       const { table } = environment.states
-      for (let end = prefixesEnd; ; ) {
-        const bucket = table.dirtyBelow(end)
-        if (bucket === undefined) break
-        end = bucket.prefix
+      for (const bucket of table.downFrom(prefixesEnd)) {
+        if (!bucket.hasRecords) continue
+        this.#visited.push([environment, bucket.prefix, bucket.end])
         yield* this.#add(environment, this.#usersOf(environment, bucket, visited))
       }
     }
@@ -82,7 +83,9 @@ export class HistoryPart {
     bucket: Bucket<UserActor>,
     visited: ReadonlySet<string>,
   ): ReadonlyArray<UserWithRecords> {
-    const { watermark } = this.#options.state.pending
+    const { bounds, state } = this.#options
+    const { watermark } = state.pending
+    let last = 0
     const found: Array<UserWithRecords> = []
     const add = (userId: string, sequence: number) => {
       if (visited.has(userId)) return
@@ -92,12 +95,15 @@ export class HistoryPart {
     }
     for (let n = 0; n < bucket.count; n++) {
       const sequence = sequenceOf(bucket.bytes, bucket.stateStart(n), bucket.stateEnd(n))
+      last = Math.max(last, sequence)
       if (sequence > watermark) add(bucket.idOf(n), sequence)
     }
     for (const [userId, { bytes }] of bucket.large ?? []) {
       const sequence = sequenceOf(bytes, 0, bytes.length)
+      last = Math.max(last, sequence)
       if (sequence > watermark) add(userId, sequence)
     }
+    bucket.hasRecords = bucket.changed.length > 0 || last > bounds.watermark
     return found
   }
 
@@ -140,6 +146,16 @@ export class HistoryPart {
   /** The snapshot has ended. */
   ended(): void {
     for (const actor of this.#named) actor.named = undefined
+  }
+
+  /** Some of the part may not be stored: it is written again. */
+  failed(): void {
+    for (const [{ states }, prefix, end] of this.#visited) {
+      for (const bucket of states.table.downFrom(end)) {
+        if (bucket.prefix < prefix) break
+        bucket.hasRecords = true
+      }
+    }
   }
 }
 

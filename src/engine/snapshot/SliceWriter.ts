@@ -55,8 +55,9 @@ export class SliceWriter {
     this.#options = options
   }
 
-  begin(bytesMax: number): void {
-    this.bytesMax = bytesMax
+  /** A snapshot begins. */
+  begin(): void {
+    this.bytesMax = limits.snapshotSliceBytesMax
     this.#slice.clear()
   }
 

@@ -165,6 +165,7 @@ export class Snapshotter {
     const self = this
     const slices = this.#slices
     if (this.pending === 0) return Effect.void
+    slices.begin()
     this.#users.begin(paceMs)
     const startedAt = performance.now()
     const watermark = changed.lastDurable
@@ -173,13 +174,13 @@ export class Snapshotter {
     const actors = changed.begin()
     const part = environments.beginSnapshot()
     const erased = erasures.begin()
+    const bounds = { offered, watermark }
+    const history = new HistoryPart({ state: this.#state, slices, turns: this.#turns, bounds })
     return Effect.gen(function* () {
       yield* self.#writeBoards
       self.#turns.begin()
       yield* self.#erase(erased)
       for (const entry of self.#sharedEntries(actors)) slices.add(entry)
-      const bounds = { offered, watermark }
-      const history = new HistoryPart({ state: self.#state, slices, turns: self.#turns, bounds })
       yield* history.write()
       yield* self.#users.write()
       for (const entry of idempotency.entries(watermark)) {
@@ -215,6 +216,7 @@ export class Snapshotter {
           // Some slices may have been written.
           for (const actor of actors) actor.storedChecksum = undefined
           changed.failed(actors, this.#mark.watermark)
+          history.failed()
           this.#users.failed()
           part.failed()
           ids.failed()

@@ -88,15 +88,14 @@ export class UserPart {
     this.#paceMs = paceMs
     this.#done = 0
     this.#hurried.closeUnsafe()
-    this.#options.slices.begin(
-      paceMs > 0 ? limits.snapshotPacedBytesMax : limits.snapshotSliceBytesMax,
-    )
   }
 
   readonly write = Effect.fnUntraced(function* (
     this: UserPart,
   ): Effect.fn.Return<void, StorageError> {
-    const { environments } = this.#options.state
+    const { slices, state } = this.#options
+    const { environments } = state
+    if (this.#paceMs > 0) slices.bytesMax = limits.snapshotPacedBytesMax
     this.#startedAt = yield* Clock.currentTimeMillis
     this.#total = 0
     for (const { states } of environments) this.#total += states.table.dirty
@@ -104,6 +103,7 @@ export class UserPart {
       yield* this.#writeBuckets(environment)
       yield* this.#writeIds(environment)
     }
+    slices.bytesMax = limits.snapshotSliceBytesMax
   })
 
   readonly #writeBuckets = Effect.fnUntraced(function* (

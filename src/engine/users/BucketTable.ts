@@ -159,6 +159,7 @@ export class BucketTable<A extends Hashed> {
   change(user: A): void {
     const bucket = this.bucketOf(user.hash)
     this.touch(bucket)
+    bucket.hasRecords = true
     bucket.changed.push(user)
   }
 
@@ -184,12 +185,17 @@ export class BucketTable<A extends Hashed> {
 
   /** The dirty bucket with the highest prefix below `end`; `undefined`: there is none. */
   dirtyBelow(end: number): Bucket<A> | undefined {
+    for (const bucket of this.downFrom(end)) if (bucket.isDirty) return bucket
+    return undefined
+  }
+
+  /** The buckets with prefixes below `end`, from the highest down. */
+  *downFrom(end: number): Generator<Bucket<A>> {
     for (let at = end; at > 0; ) {
       const bucket = this.bucketOf(at - 1)
-      if (bucket.isDirty) return bucket
       at = bucket.prefix
+      yield bucket
     }
-    return undefined
   }
 
   /** All buckets, in the order of their prefixes. */
@@ -318,6 +324,8 @@ export class BucketTable<A extends Hashed> {
       half.large.set(id, state)
     }
     for (const user of bucket.changed) halfOf(user.hash).changed.push(user)
+    left.hasRecords = bucket.hasRecords
+    right.hasRecords = bucket.hasRecords
     left.gone = bucket.gone
     left.checksum = bucket.checksum
     this.#bytes.bytes += left.bytes.length + right.bytes.length - bucket.bytes.length

@@ -124,7 +124,9 @@ describe("An erased user", () => {
         yield* live(first.engine)
         if (snapshotted) {
           yield* snapshotTaken(state)
-          expect(new Set(traces(state, id))).toEqual(new Set(["users", "history", "idempotency"]))
+          expect(new Set(traces(state, id))).toEqual(
+            new Set(["buckets", "userIds", "history", "idempotency"]),
+          )
           expect(idsIn(state)).toBe(2)
         }
         const { reply } = yield* first.engine.askUser(sandbox, erase(id))
