@@ -234,7 +234,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     message: () => command(random.chance(0.7)),
     key: () => once(`key${ids++}`),
     users: users.length,
-    warm: () => sampleValue(metrics.text(), "laurel_users", { state: "warm" }) ?? 0,
+    warm: () => sampleValue(metrics.text(), "laurel_users_decoded") ?? 0,
     now: () => now,
     pass,
     asked: () => {

@@ -70,12 +70,13 @@ export class ActorCache {
 
   /** Makes the actor of a user who has none. */
   add(environment: Environment, userId: string): UserActor {
+    // Before the new actor is in the list: it has no state yet, so nothing would keep it there.
+    this.#evictBeyond(this.#options.decoded.share - 1)
     const actor = environment.newUser(userId)
     environment.users.set(userId, actor)
     actor.usedAt = ++this.#added
     this.#link(actor)
     this.size++
-    this.#evictBeyond(this.#options.decoded.share)
     return actor
   }
 
@@ -103,8 +104,8 @@ export class ActorCache {
   /** Passes over actors that must stay: they count as used now. */
   #evictBeyond(usersMax: number): void {
     for (let looked = 0; looked < looksPerActor && this.size > usersMax; looked++) {
-      const actor = this.#oldest!
-      if (actor === this.#newest) return
+      const actor = this.#oldest
+      if (actor === undefined) return
       if (this.#isEvictable(actor)) this.#evict(actor)
       else this.#renew(actor)
     }

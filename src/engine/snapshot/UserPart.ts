@@ -33,10 +33,11 @@
  *    older than 102, Bob's than 103: both are applied.
  * 7. The next snapshot writes `L` as of 103 over the key of `A`, and the watermark 103.
  */
-import { Clock, Effect, Latch } from "effect"
+import { Effect, Latch } from "effect"
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import { compareCodePoints } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
+import { monotonicMs } from "../../storage/disk/Deadline.ts"
 import { compositeKey } from "../../storage/Keys.ts"
 import type { StorageError } from "../../storage/Storage.ts"
 import { encodeValue } from "../../storage/Values.ts"
@@ -96,7 +97,7 @@ export class UserPart {
     const { slices, state } = this.#options
     const { environments } = state
     if (this.#paceMs > 0) slices.bytesMax = limits.snapshotPacedBytesMax
-    this.#startedAt = yield* Clock.currentTimeMillis
+    this.#startedAt = yield* monotonicMs
     this.#total = 0
     for (const { states } of environments) this.#total += states.table.dirty
     for (const environment of environments) {
@@ -154,7 +155,7 @@ export class UserPart {
     if (this.#paceMs === 0) return Effect.void
     const dueAt = this.#startedAt + (this.#paceMs * this.#done) / Math.max(this.#total, this.#done)
     const { changed } = this.#options.state
-    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    return Effect.flatMap(monotonicMs, (now) => {
       if (now >= dueAt) return Effect.void
       const urged = Effect.race(this.#hurried.await, changed.requested)
       const hurried = Effect.map(urged, () => {

@@ -276,13 +276,14 @@ export class BucketTable<A extends Hashed> {
   }
 
   #locate(id: string): void {
-    if (id.length > limits.idCharactersMax) throw new RangeError("the id of a user is too long")
     const bytes = this.#id
     let size = 0
     for (; size < id.length; size++) {
       const unit = id.charCodeAt(size)
-      if (unit > 0x7f) {
-        size = bytes.write(id, 0, "utf8")
+      if (unit > 0x7f || size === bytes.length) {
+        size = Buffer.byteLength(id)
+        if (size > bytes.length) throw new RangeError("the id of a user is too long")
+        bytes.write(id, 0, "utf8")
         break
       }
       bytes[size] = unit

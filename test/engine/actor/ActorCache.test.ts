@@ -48,8 +48,8 @@ describe("Decoded users", () => {
     expect(users()).toEqual(["running", "ahead", "b"])
     running.running = false
     ahead.durable = ahead.state
-    for (const id of ["c", "d"]) add(id)
-    expect(users()).toEqual(["c", "d"])
+    for (const id of ["c", "d", "e"]) add(id)
+    expect(users()).toEqual(["d", "e"])
   })
 
   it("stay without a state until the snapshot has their records", () => {

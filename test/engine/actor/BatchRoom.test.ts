@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
+import type { Engine } from "../../../src/engine/Engine.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
@@ -13,10 +14,18 @@ import { makeFillableDisk } from "./fillableDisk.ts"
 // So few records that a batch leaves no room for the next until a snapshot has them.
 Object.assign(limits, { snapshotRecordsMax: 20, snapshotPendingRecordsMax: 30 })
 
-const bounds = {}
-
 const batch = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, n) => reward(`${prefix}${n}`, 1))
+
+/** Leaves no room: a snapshot is being written, and as many records as allowed await the next. */
+const crowd = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  hold: { readonly reached: Effect.Effect<void> },
+) {
+  yield* engine.askUsers(sandbox, batch("a", 30))
+  yield* hold.reached
+  yield* engine.askUsers(sandbox, batch("more", 30))
+})
 
 const forked = <A, E>(ask: Effect.Effect<A, E>) => Effect.forkChild(ask, { startImmediately: true })
 
@@ -26,7 +35,7 @@ const passing = Effect.andThen(TestClock.adjust(10), yieldToEventLoop)
 describe("A batch", () => {
   it.effect("of new users waits for the snapshot that makes room, and is then applied whole", () =>
     Effect.gen(function* () {
-      const { engine } = yield* startInMemory({}, bounds)
+      const { engine } = yield* startInMemory()
       const loader = (name: string) =>
         Effect.forEach(
           Array.from({ length: 25 }, (_, n) => batch(`${name}.${n}.`, 15)),
@@ -48,16 +57,15 @@ describe("A batch", () => {
       const metrics = new Metrics()
       const faults = new FaultyStorage.Faults()
       const storage = FaultyStorage.make(MemoryStorage.make(), faults)
-      const { engine } = yield* start(storage, { ...bounds, metrics })
+      const { engine } = yield* start(storage, { metrics })
       const hold = faults.hold("writeEntries")
-      yield* engine.askUsers(sandbox, batch("a", 30))
+      yield* crowd(engine, hold)
       const refused = yield* forked(Effect.flip(engine.askUsers(sandbox, batch("b", 1))))
-      yield* hold.reached
       yield* TestClock.adjust(limits.batchRoomWaitMs - 1)
       expect(refused.pollUnsafe()).toBeUndefined()
       yield* TestClock.adjust(1)
       expect(yield* Fiber.join(refused)).toMatchObject({ code: "overloaded", retryAfterSeconds: 1 })
-      expect((yield* engine.readCounts(sandbox)).users).toBe(30)
+      expect((yield* engine.readCounts(sandbox)).users).toBe(60)
       const count = sampleValue(metrics.text(), "laurel_mailbox_refusals_total", {
         code: "overloaded",
       })
@@ -70,9 +78,9 @@ describe("A batch", () => {
     Effect.gen(function* () {
       const faults = new FaultyStorage.Faults()
       const storage = FaultyStorage.make(MemoryStorage.make(), faults)
-      const { engine } = yield* start(storage, bounds)
+      const { engine } = yield* start(storage)
       const hold = faults.hold("writeEntries")
-      yield* engine.askUsers(sandbox, batch("a", 30))
+      yield* crowd(engine, hold)
       const order: Array<number> = []
       const waiting = yield* forked(
         Effect.forEach(
@@ -86,7 +94,6 @@ describe("A batch", () => {
       )
       const beyond = yield* Effect.flip(engine.askUsers(sandbox, batch("c", 1)))
       expect(beyond.code).toBe("overloaded")
-      yield* hold.reached
       yield* hold.release
       while (waiting.pollUnsafe() === undefined) yield* passing
       yield* Fiber.join(waiting)
@@ -98,12 +105,11 @@ describe("A batch", () => {
     Effect.gen(function* () {
       const faults = new FaultyStorage.Faults()
       const storage = FaultyStorage.make(MemoryStorage.make(), faults)
-      const { engine } = yield* start(storage, bounds)
+      const { engine } = yield* start(storage)
       const hold = faults.hold("writeEntries")
-      yield* engine.askUsers(sandbox, batch("a", 30))
+      yield* crowd(engine, hold)
       const gone = yield* forked(engine.askUsers(sandbox, batch("b", 1)))
       const next = yield* forked(engine.askUsers(sandbox, batch("c", 1)))
-      yield* hold.reached
       yield* Fiber.interrupt(gone)
       yield* hold.release
       while (next.pollUnsafe() === undefined) yield* passing
@@ -179,12 +185,11 @@ describe("A batch", () => {
   it.effect("that waits for room is interrupted at once, also in an uninterruptible region", () =>
     Effect.gen(function* () {
       const faults = new FaultyStorage.Faults()
-      const { engine } = yield* start(FaultyStorage.make(MemoryStorage.make(), faults), bounds)
+      const { engine } = yield* start(FaultyStorage.make(MemoryStorage.make(), faults))
       const hold = faults.hold("writeEntries")
-      yield* engine.askUsers(sandbox, batch("a", 30))
+      yield* crowd(engine, hold)
       const keyed = engine.askUsers(sandbox, batch("b", 1))
       const waiting = yield* forked(Effect.uninterruptible(keyed))
-      yield* hold.reached
       yield* Fiber.interrupt(waiting)
       // The next batch has its turn.
       const next = yield* forked(engine.askUsers(sandbox, batch("c", 1)))
@@ -216,7 +221,7 @@ describe("A batch", () => {
   it.effect("is refused whole while the disk is full, and while the server shuts down", () =>
     Effect.gen(function* () {
       const disk = yield* makeFillableDisk
-      const { close, engine } = yield* startInMemory(disk, bounds)
+      const { close, engine } = yield* startInMemory(disk)
       disk.full = true
       const first = yield* forked(Effect.flip(engine.askUser(sandbox, reward("u1", 1))))
       yield* disk.refused

@@ -198,7 +198,7 @@ describe("A table of buckets", () => {
 
   it("takes an id of the most characters, and refuses a longer one", () => {
     const table = newTable()
-    const id = "🦊".repeat(limits.idCharactersMax / 2)
+    const id = "🦊".repeat(limits.idCharactersMax)
     table.put(id, Buffer.of(1))
     expect(table.get(id)).toEqual(Buffer.of(1))
     expect(() => table.get(`${id}a`)).toThrow("too long")
