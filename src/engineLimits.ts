@@ -17,7 +17,7 @@ export const engineLimits = {
   decisionTurnWorkMax: 30_000,
   /** Users that are objects; all others are bytes. */
   decodedUsersMax: 10_000,
-  /** Time for which a batch waits for room, and batches that wait. */
+  /** How long a batch waits for room; batches that wait. */
   batchRoomWaitMs: 20_000,
   batchesWaitingMax: 1_000,
   /** Holds about 22 million callers' ids at a false-positive rate of 1 %. */
@@ -104,20 +104,14 @@ export const engineLimits = {
   snapshotRecordsMax: 200_000,
   snapshotSliceEntriesMax: 10_000,
   snapshotSliceBytesMax: 8 * mebibyte,
-  /**
-   * A paced snapshot has slices of this size, and takes this share of the interval. The flushes of
-   * the journal do not wait for slices so small.
-   */
-  snapshotPacedBytesMax: kibibyte * 512,
+  /** Slices of a paced snapshot, which flushes of the journal do not notice; its share of the interval. */
+  snapshotPacedBytesMax: 512 * kibibyte,
   snapshotPaceShare: 0.8,
   snapshotTurnMs: 2,
   idBucketIdsMax: 100,
   snapshotTurnIdsMax: 8_192,
   idRunIdsMax: 8_000_000,
-  /**
-   * Expiry of kept answers: answers and entries per transaction, answers per turn of the event
-   * loop.
-   */
+  /** Expiry of kept answers: answers and entries per transaction, answers per turn. */
   expirySliceAnswersMax: 1_000,
   expirySliceEntriesMax: 5_000,
   expiryTurnAnswersMax: 50,

@@ -59,7 +59,7 @@ describe("A slice of entries", () => {
     }
     for (const length of [0, keyBytesMax + 1]) {
       expect(() => slice.add({ table: "userIds", key: bytes(length), value: null })).toThrow(
-        `a key of ${length} bytes in table users`,
+        `a key of ${length} bytes in table userIds`,
       )
     }
     expect(slice.count).toBe(2)

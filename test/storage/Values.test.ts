@@ -34,7 +34,7 @@ describe("a stored value", () => {
       for (let bit = 0; bit < value.length * 8; bit++) {
         const flipped = Uint8Array.from(value)
         flipped[bit >> 3]! ^= 1 << (bit & 7)
-        expect(yield* messageOf(flipped)).toMatch(/\["env_1","ada"\] of table users (is|has)/)
+        expect(yield* messageOf(flipped)).toMatch(/\["env_1","ada"\] of table userIds (is|has)/)
       }
     }),
   )

@@ -11,8 +11,15 @@ import * as FaultyStorage from "../../storage/FaultyStorage.ts"
 import { reward, sandbox, start, startInMemory } from "../fixture.ts"
 import { makeFillableDisk } from "./fillableDisk.ts"
 
-// So few records that a batch leaves no room for the next until a snapshot has them.
-Object.assign(limits, { snapshotRecordsMax: 20, snapshotPendingRecordsMax: 30 })
+/** So few records may await a snapshot that a batch leaves no room for the next, in this test. */
+const fewRecords = Effect.acquireRelease(
+  Effect.sync(() => {
+    const { snapshotPendingRecordsMax, snapshotRecordsMax } = limits
+    Object.assign(limits, { snapshotRecordsMax: 20, snapshotPendingRecordsMax: 30 })
+    return { snapshotPendingRecordsMax, snapshotRecordsMax }
+  }),
+  (before) => Effect.sync(() => Object.assign(limits, before)),
+)
 
 const batch = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, n) => reward(`${prefix}${n}`, 1))
@@ -22,6 +29,7 @@ const crowd = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   hold: { readonly reached: Effect.Effect<void> },
 ) {
+  yield* fewRecords
   yield* engine.askUsers(sandbox, batch("a", 30))
   yield* hold.reached
   yield* engine.askUsers(sandbox, batch("more", 30))
@@ -35,6 +43,7 @@ const passing = Effect.andThen(TestClock.adjust(10), yieldToEventLoop)
 describe("A batch", () => {
   it.effect("of new users waits for the snapshot that makes room, and is then applied whole", () =>
     Effect.gen(function* () {
+      yield* fewRecords
       const { engine } = yield* startInMemory()
       const loader = (name: string) =>
         Effect.forEach(

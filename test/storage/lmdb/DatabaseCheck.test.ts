@@ -44,7 +44,7 @@ const check = (folder: string, uncleanShutdown = false) =>
 const faultOf = (folder: string, uncleanShutdown = false) =>
   Effect.map(Effect.flip(check(folder, uncleanShutdown)), ({ message }) => message)
 
-const otherEntries = "is damaged: table users has other entries than those that were written"
+const otherEntries = "is damaged: table userIds has other entries than those that were written"
 
 describe("The check of a database before it is opened", () => {
   it.live("reads all entries of a small database", () =>
@@ -91,7 +91,7 @@ describe("The check of a database before it is opened", () => {
         await rm(path.join(folder, "closed"))
       })
       const found = yield* check(folder)
-      expect([found.isNew, found.sums.users?.count]).toEqual([true, 1])
+      expect([found.isNew, found.sums.userIds?.count]).toEqual([true, 1])
       yield* withStore(folder, () => Effect.void)
       expect((yield* check(folder)).isNew).toBe(false)
     }),

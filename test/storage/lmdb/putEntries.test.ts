@@ -63,7 +63,7 @@ describe("The sums of a database", () => {
         Effect.gen(function* () {
           const entry: Entry = { table: "userIds", key: compositeKey(1), value: null, replaces: 7 }
           const { message } = yield* Effect.flip(store.writeEntries([entry]))
-          expect(message).toContain("table users would have -1 entries")
+          expect(message).toContain("table userIds would have -1 entries")
         }),
       )
     }),
