@@ -94,7 +94,7 @@ describe("The thread that writes LMDB", () => {
       const ended: Array<Promise<unknown>> = []
       const answer = `const { parentPort: port, workerData } = require("node:worker_threads")
         let { count } = workerData.sums.userIds
-        const write = ([number]) => port.postMessage([number, { sums: { users: { count: ++count, sum: 0 } } }])
+        const write = ([number]) => port.postMessage([number, { sums: { userIds: { count: ++count, sum: 0 } } }])
         port.on("message", (order) => order === "close" ? port.close() : write(order))`
       const thread = new WriteThread(
         { folder: "/none", mapBytes: undefined, sums: { userIds: { count: 0, sum: 0 } } },
