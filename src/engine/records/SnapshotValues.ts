@@ -60,7 +60,7 @@ export interface PagePlace {
   readonly userId: string
   /** The sequence of the page's first record. */
   readonly first: number
-  /** The user's key in the table `users`. */
+  /** Environment and user as a key. */
   readonly user: Uint8Array
 }
 
