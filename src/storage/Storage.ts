@@ -76,6 +76,7 @@ export const isDamagedHere = (error: unknown): error is Broken & { readonly caus
  * nothing was changed.
  */
 export class Newer extends Error {}
+export class OtherFormat extends Error {}
 
 /** The error of a failed `operation` as a `Broken`. */
 export const toBroken = (operation: string, error: unknown): Broken =>
@@ -99,6 +100,12 @@ export interface JournalBatch {
   readonly firstSequence: number
   readonly count: number
   readonly frames: Uint8Array
+}
+
+/** How much a caller's reads of single records had to read. */
+export interface ReadWork {
+  /** Blocks of sealed segments that were unpacked, and pieces of plain segments that were read. */
+  blocks: number
 }
 
 export interface StoredRecord {
@@ -143,9 +150,12 @@ export class Storage extends Context.Service<
     ) => Stream.Stream<ReadonlyArray<StoredRecord>, StorageError>
     /**
      * One durable record; `undefined` if it was pruned, or is not durable yet. The caller may keep
-     * the body.
+     * the body. Adds to `work` what the read took, which bounds the reads of a caller.
      */
-    readonly readRecord: (sequence: number) => Effect.Effect<StoredRecord | undefined, Broken>
+    readonly readRecord: (
+      sequence: number,
+      work?: ReadWork,
+    ) => Effect.Effect<StoredRecord | undefined, Broken>
     /** Writes all entries or none, durably. An `EntrySlice` is not copied again. */
     readonly writeEntries: (entries: Iterable<Entry>) => Effect.Effect<void, StorageError>
     /**
