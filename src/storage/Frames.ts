@@ -32,6 +32,10 @@ export const writeFrameHead = (
   return frames.writeUIntLE(previous, at + previousAt, 6)
 }
 
+/** The previous record that the head of a frame names, whose body begins at `bodyAt`. */
+export const previousBefore = (frames: Buffer, bodyAt: number): number =>
+  frames.readUIntLE(bodyAt - frameHeadBytes + previousAt, 6)
+
 const previousIn = (view: DataView, frameAt: number): number =>
   view.getUint32(frameAt + previousAt, true) +
   view.getUint16(frameAt + previousAt + 4, true) * wordValues

@@ -424,7 +424,8 @@ export class ActorSystem {
         return undefined
       }
       const { deduplicator, pending } = this.#options
-      commit.append(encoded, 0, { actor, record, state, envelope })
+      const previous = actor.kind.sequenceOf(actor.state)
+      commit.append(encoded, previous, { actor, record, state, envelope })
       if (idempotency !== undefined) this.#options.idempotency.appended(record)
       actor.state = state
       const duplicateKey = refused === undefined ? key : undefined

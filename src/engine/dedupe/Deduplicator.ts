@@ -100,7 +100,7 @@ export class Deduplicator {
   #pending(actor: NamedActor, key: string, hash: number): JournalRecord | undefined {
     const { pending } = this.#options
     let sequence = this.#latestWith(actor, hash)
-    for (; sequence > pending.watermark; sequence = pending.olderOf(sequence)) {
+    for (; sequence > pending.watermark; sequence = pending.previousOf(sequence)) {
       if (pending.hashOf(sequence) !== hash) continue
       const record = pending.decode(sequence)
       if (duplicateKey(record.cause) === key) return record
@@ -119,7 +119,7 @@ export class Deduplicator {
       for (let looked = 0; looked < limits.pendingNamesScannedMax; looked++) {
         if (sequence <= pending.watermark) return 0
         if (pending.hashOf(sequence) === hash) return sequence
-        sequence = pending.olderOf(sequence)
+        sequence = pending.previousOf(sequence)
       }
       actor.named = latestByHash(pending, actor.lastVisible)
     }
@@ -146,7 +146,11 @@ export class Deduplicator {
 /** By hash of a name, the actor's latest pending record with it. */
 const latestByHash = (pending: PendingRecords, latest: number): Map<number, number> => {
   const found = new Map<number, number>()
-  for (let sequence = latest; sequence > pending.watermark; sequence = pending.olderOf(sequence)) {
+  for (
+    let sequence = latest;
+    sequence > pending.watermark;
+    sequence = pending.previousOf(sequence)
+  ) {
     const hash = pending.hashOf(sequence)
     if (hash !== undefined && !found.has(hash)) found.set(hash, sequence)
   }

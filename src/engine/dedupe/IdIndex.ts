@@ -123,13 +123,13 @@ const mix = (hash: number): number => {
 
 const nextBits = (bits: number): number => mix((bits + 0x9e3779b9) | 0)
 
-/** A 32-bit hash of `text` (FNV-1a over UTF-16 units), which continues from `seed`. */
+/** A 32-bit hash of `text` (FNV-1a over UTF-16 units), which continues from `seed`; never 0. */
 export const hashText = (text: string, seed = 0x811c9dc5): number => {
   let hash = seed
   for (let index = 0; index < text.length; index++) {
     hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
   }
-  return hash >>> 0
+  return hash >>> 0 || 1
 }
 
 /** The seed for the hashes of one user's ids. */

@@ -61,7 +61,7 @@ export class UserHistory {
     if (sequence > this.#commit.durableSequence) return undefined
     let next = this.#lastDurable(environment, userId)
     for (let looked = 1; next > sequence && next > pending.watermark; looked++) {
-      next = pending.olderOf(next)
+      next = pending.previousOf(next)
       if (looked % limits.historyTurnRecordsMax === 0) yield* yieldToEventLoop
     }
     if (sequence <= erasures.throughOf(environment, userId)) return undefined
@@ -164,7 +164,7 @@ export class UserHistory {
         records.push(pending.decode(next))
         bytes += pending.texts.bytesOf(next)
       }
-      next = pending.olderOf(next)
+      next = pending.previousOf(next)
     }
     return [records, { before: records.at(-1)?.sequence ?? before, next: next > from ? next : 0 }]
   }

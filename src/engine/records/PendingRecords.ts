@@ -2,16 +2,16 @@
  * The records that await the snapshot, durable or not: the list of each actor's records, and the
  * names of their commands.
  *
- * - An actor's records are a list from its `lastVisible` backwards along `olderOf`. From its
- *   `lastDurable` backwards they are durable. The list ends at the watermark of the snapshot:
- *   earlier records are no longer here.
+ * - An actor's records are a list from its `lastVisible` backwards along `previousOf`. From its
+ *   `lastDurable` backwards they are durable. Records up to the watermark of the snapshot are no
+ *   longer here.
  * - A name (the caller's id, by which a repeat is a duplicate) is here as a hash; the record has
  *   the name itself.
  * - No record is an object. Hundreds of thousands of objects that live from one snapshot to the
  *   next would cost the garbage collector more than all other work for an event. The texts are in
- *   `RecordBuffer`, and the columns here are indexed as those there.
+ *   `RecordBuffer`, and the column here is indexed as those there.
  *
- * Cost of a record: its text, and 20 bytes including those of `RecordBuffer`.
+ * Cost of a record: its text, and 16 bytes including those of `RecordBuffer`.
  */
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { decodeRecord } from "./Codec.ts"
@@ -27,11 +27,7 @@ export interface RecordChain {
 export class PendingRecords {
   readonly texts: RecordBuffer
   #watermark: number
-  /**
-   * Bit 0: the record has a name. Higher bits: the distance to the actor's record before it; 0:
-   * none.
-   */
-  #links = new Uint32Array(ringRecordsMin)
+  /** The hash of a record's name; 0: it has none. */
   #hashes = new Uint32Array(ringRecordsMin)
 
   /** Begins without records after `watermark`. */
@@ -51,32 +47,25 @@ export class PendingRecords {
    */
   link(actor: RecordChain, hash: number | undefined): void {
     const sequence = this.texts.lastSequence
-    const { lastVisible } = actor
-    if (sequence - this.#watermark > this.#links.length) {
-      this.#links = grownRing(this.#links, this.#watermark + 1, sequence)
+    if (sequence - this.#watermark > this.#hashes.length) {
       this.#hashes = grownRing(this.#hashes, this.#watermark + 1, sequence)
     }
-    const at = sequence & (this.#links.length - 1)
-    const toOlder = lastVisible > this.#watermark ? sequence - lastVisible : 0
-    this.#links[at] = 2 * toOlder + Number(hash !== undefined)
-    this.#hashes[at] = hash ?? 0
+    this.#hashes[sequence & (this.#hashes.length - 1)] = hash ?? 0
     actor.lastVisible = sequence
     actor.lastAppended = sequence
   }
 
   /**
-   * The actor's record before this one; 0 or a sequence up to the watermark: no such record is
-   * pending.
+   * The actor's record before this one; 0: there is none. It may be a record that is no longer here.
    */
-  olderOf(sequence: number): number {
-    const toOlder = this.#links[sequence & (this.#links.length - 1)]! >>> 1
-    return toOlder === 0 ? 0 : sequence - toOlder
+  previousOf(sequence: number): number {
+    return this.texts.previousOf(sequence)
   }
 
   /** The hash of a record's name; `undefined`: it has none. */
   hashOf(sequence: number): number | undefined {
-    const at = sequence & (this.#links.length - 1)
-    return (this.#links[at]! & 1) === 0 ? undefined : this.#hashes[at]
+    const hash = this.#hashes[sequence & (this.#hashes.length - 1)]!
+    return hash === 0 ? undefined : hash
   }
 
   /** The actor's durable records after `after` and up to `through`, oldest first. */
@@ -91,7 +80,7 @@ export class PendingRecords {
   backFrom(last: number, after: number, through: number = last): ReadonlyArray<number> {
     const sequences: Array<number> = []
     const end = Math.max(after, this.#watermark)
-    for (let sequence = last; sequence > end; sequence = this.olderOf(sequence)) {
+    for (let sequence = last; sequence > end; sequence = this.previousOf(sequence)) {
       if (sequence <= through) sequences.push(sequence)
     }
     return sequences.reverse()

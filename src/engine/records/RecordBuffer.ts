@@ -14,7 +14,7 @@
  * Cost of a record: its text, and 12 bytes. To find a text takes three reads.
  */
 import { limits } from "../../Limits.ts"
-import { frameHeadBytes, writeFrameHead } from "../../storage/Frames.ts"
+import { frameHeadBytes, previousBefore, writeFrameHead } from "../../storage/Frames.ts"
 
 /*
  * Columns of numbers by sequence: of consecutive records, the one with `sequence` stands at
@@ -139,6 +139,13 @@ export class RecordBuffer {
     const at = sequence & (this.#starts.length - 1)
     const { bytes, used } = this.#filling
     return bytes.subarray(this.#starts[at]! - frameHeadBytes, used)
+  }
+
+  /** The actor's record before this one; 0: there is none. */
+  previousOf(sequence: number): number {
+    const at = sequence & (this.#starts.length - 1)
+    const { bytes } = this.#slabs[this.#slabOf[at]! - this.#firstSlab]!
+    return previousBefore(bytes, this.#starts[at]!)
   }
 
   /** The bytes of a record's text. */

@@ -110,10 +110,10 @@ export class Folding {
   ): Effect.fn.Return<void, StorageError> {
     markTurn("follow")
     let endsAt = performance.now() + limits.foldTurnMs
-    for (const { body } of records) {
-      const record = decodeRecord(body)
+    for (const stored of records) {
+      const record = decodeRecord(stored.body)
       while (!this.#hasRoom(record)) yield* this.#makeRoom
-      yield* replay(this.#state, record, body, this.#pipeline)
+      yield* replay(this.#state, record, stored, this.#pipeline)
       this.#time.reached(record.at)
       if (performance.now() < endsAt) continue
       yield* nextTurnOf("follow")

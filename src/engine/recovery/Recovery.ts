@@ -49,7 +49,7 @@ import {
   lastTextStart,
   rangeOf,
 } from "../../storage/Keys.ts"
-import { Broken, Damaged, type Storage } from "../../storage/Storage.ts"
+import { Broken, Damaged, type Storage, type StoredRecord } from "../../storage/Storage.ts"
 import { DamagedValue, decodeValue, firstDamaged, valueBodyAt } from "../../storage/Values.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import { loadCounts } from "../actor/Counts.ts"
@@ -187,7 +187,9 @@ export const recover = Effect.fnUntraced(function* (state: EngineState, progress
   let recordsReplayed = 0
   yield* Stream.runForEach(storage.readRecords(mark.watermark + 1), (records) =>
     Effect.gen(function* () {
-      for (const { body } of records) yield* replay(state, decodeRecord(body), body, pipeline)
+      for (const stored of records) {
+        yield* replay(state, decodeRecord(stored.body), stored, pipeline)
+      }
       recordsReplayed += records.length
       progressed({ stage: "journal", done: recordsReplayed, total })
     }),
@@ -233,12 +235,12 @@ const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed
 
 /**
  * Applies the next record of the journal, in one turn once its actor is loaded. An actor whose
- * value already includes the record stays as it is. `body` is the record's text.
+ * value already includes the record stays as it is. `stored` is the record as the journal has it.
  */
 export const replay = Effect.fnUntraced(function* (
   state: EngineState,
   record: JournalRecord,
-  body: Uint8Array,
+  stored: StoredRecord,
   pipeline: CommitPipeline<DurableRecord>,
 ) {
   const { deduplicator, environments, pending } = state
@@ -253,7 +255,7 @@ export const replay = Effect.fnUntraced(function* (
   }
   const key = duplicateKey(record.cause)
   const hash = key === undefined ? undefined : hashText(key, actor.idSeed)
-  pending.texts.keep(body, 0)
+  pending.texts.keep(stored.body, stored.previous)
   pending.link(actor, hash)
   if (hash !== undefined) deduplicator.replayed(hash)
   pipeline.committed([{ actor, record }])

@@ -15,8 +15,8 @@ describe("Pending records", () => {
       let watermark = start
       for (let sequence = start + 1; sequence <= start + 6_000; sequence++) {
         const actor = random.integer(0, actors.length - 1)
-        const hash = random.chance(0.5) ? random.integer(0, 0xffff_ffff) : undefined
-        pending.texts.append(JSON.stringify({ sequence, facts: [] }), 0)
+        const hash = random.chance(0.5) ? random.integer(1, 0xffff_ffff) : undefined
+        pending.texts.append(JSON.stringify({ sequence, facts: [] }), actors[actor]!.lastAppended)
         pending.link(actors[actor]!, hash)
         all.push({ actor, sequence, hash })
         // They become durable some time later, and a snapshot has them later still.
@@ -32,7 +32,7 @@ describe("Pending records", () => {
       for (const [n, actor] of actors.entries()) {
         const own = waiting.filter((record) => record.actor === n)
         const found: typeof all = []
-        for (let at = actor.lastVisible; at > watermark; at = pending.olderOf(at)) {
+        for (let at = actor.lastVisible; at > watermark; at = pending.previousOf(at)) {
           expect(pending.decode(at).sequence).toBe(at)
           found.unshift({ actor: n, sequence: at, hash: pending.hashOf(at) })
         }
