@@ -122,6 +122,14 @@ export const engineLimits = {
   journalHeartbeatMs: 6 * 3_600_000,
   /** Deadline for an erased user to leave journal and archives. */
   erasureMs: 10 * 86_400_000,
+  /**
+   * Time for which erasures are gathered, since each run rewrites segments of the journal; interval
+   * of checks; records of erased users in one run, and in one transaction.
+   */
+  erasureGatherMs: 86_400_000,
+  erasureCheckMs: 3_600_000,
+  erasureRunRecordsMax: 1_000_000,
+  erasureSliceRecordsMax: 1_000,
   journalRetentionBytesMax: 16 * 1024 * mebibyte,
 
   // Histories of users
@@ -139,12 +147,14 @@ export const engineLimits = {
   historyPartitionRecords: 500_000,
   /** History decoded per turn of the event loop. */
   historyTurnBytesMax: 256 * kibibyte,
-  historyTurnRecordsMax: 2_000,
-  historyReadPagesMax: 32,
-  /** Partitions of history that are read per turn of the event loop. */
   historyTurnPartitionsMax: 64,
+  /**
+   * Records that a reader of a history asks for at once. A page of the usual length needs one chunk,
+   * so it reads at most this many blocks of sealed segments.
+   */
+  historyChunkRecordsMax: 32,
   /** Records searched per page of a history for facts of one kind. */
-  historyScanRecordsMax: 10_000,
+  historyScanRecordsMax: 1_000,
 
   // Journal, commits and PostgreSQL
   segmentBytes: 64 * mebibyte,

@@ -2,7 +2,7 @@
  * The background work of an engine, in two parts:
  *
  * - The upkeep of the state (`startUpkeep`) runs from recovery on, whether the engine serves or
- *   follows another server: snapshots, evictions, expired answers, the filter of known ids. It
+ *   follows another server: snapshots, evictions, expired answers, erasures, the filter of known ids. It
  *   writes no record. Once the engine serves, it asks the writer for heartbeats.
  * - The work that writes records (`startBackground`) runs while the engine serves: due users, ends
  *   of windows, awards of badges.
@@ -17,6 +17,7 @@ import { readColdUser } from "./actor/Supervisor.ts"
 import { Backfills } from "./badges/Backfills.ts"
 import { AnswerExpiry } from "./dedupe/KeptAnswers.ts"
 import type { EngineOptions } from "./Engine.ts"
+import { ErasureRuns } from "./ErasureRuns.ts"
 import { endsWhenBroken } from "./endsWhenBroken.ts"
 import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
 import { type Heartbeat, Snapshotter } from "./snapshot/Snapshotter.ts"
@@ -74,6 +75,8 @@ export const startUpkeep = Effect.fnUntraced(function* (
     metrics,
   })
   const expiry = new AnswerExpiry({ ...state, alone: snapshotter.alone })
+  const gatherMs = options.erasureGatherMs ?? limits.erasureGatherMs
+  const erasureRuns = new ErasureRuns({ ...state, alone: snapshotter.alone, gatherMs })
   const snapshotIntervalMs = options.snapshotIntervalMs ?? limits.snapshotIntervalMs
   const heartbeatMs = options.heartbeatMs ?? limits.journalHeartbeatMs
   const sweepIntervalMs = options.sweepIntervalMs ?? limits.sweepIntervalMs
@@ -81,6 +84,7 @@ export const startUpkeep = Effect.fnUntraced(function* (
     deduplicator.fill,
     snapshotter.run(snapshotIntervalMs, heartbeatMs, (over) => writer.heartbeat(over)),
     expiry.run(snapshotIntervalMs),
+    erasureRuns.run(options.erasureCheckMs ?? limits.erasureCheckMs),
     actorCache.run(sweepIntervalMs, () => writer.changed()),
   ]) {
     yield* Effect.forkScoped(endsWhenBroken(options.onBroken, work))

@@ -141,6 +141,14 @@ export interface EngineReads {
    * again.
    */
   readonly isErased: (record: JournalRecord) => Effect.Effect<boolean, LaurelError<StorageCode>>
+  /**
+   * The durable record of a user of the environment with this sequence; `undefined`: there is none,
+   * or the user was erased since.
+   */
+  readonly readRecord: (
+    environment: string,
+    sequence: number,
+  ) => Effect.Effect<JournalRecord | undefined, LaurelError<StorageCode>>
   /** The ids of all environments that have ever been used. */
   readonly readEnvironments: Effect.Effect<ReadonlyArray<string>>
   /** The durable definitions of an environment. */
@@ -219,6 +227,9 @@ export interface EngineOptions extends StateOptions {
   /** Without writes, the engine appends a heartbeat record this long after a snapshot. */
   readonly heartbeatMs?: number
   readonly sweepIntervalMs?: number
+  /** How long erasures are gathered before their records are deleted, and how often that is checked. */
+  readonly erasureGatherMs?: number
+  readonly erasureCheckMs?: number
   readonly clockCheckMs?: number
   /**
    * The longest jump ahead of the machine's clock that is followed, also from the newest record at

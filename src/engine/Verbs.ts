@@ -110,6 +110,8 @@ const readsOf = (
     userNow,
     readHistory: (environment, userId, before) =>
       Stream.mapError(history.read(environment, userId, before), broken),
+    readRecord: (environment, sequence) =>
+      Effect.mapError(history.findAny(environment, sequence), broken),
     isErased: makeIsErased(readUser, (...place) =>
       Effect.map(Effect.mapError(history.find(...place), broken), (record) => record !== undefined),
     ),

@@ -151,6 +151,16 @@ const readRecord = (state: MemoryState, sequence: number) =>
     return record && { ...record, body: Uint8Array.from(record.body) }
   })
 
+const eraseRecords = (state: MemoryState, sequences: ReadonlyArray<number>) =>
+  Effect.sync(() => {
+    for (const sequence of sequences) {
+      const record = state.records[sequence - state.firstSequence]
+      if (record !== undefined) {
+        state.records[sequence - state.firstSequence] = { ...record, body: new Uint8Array() }
+      }
+    }
+  })
+
 const writeEntries = (state: MemoryState, iterable: Iterable<Entry>) =>
   Effect.suspend((): Effect.Effect<void, StorageError> => {
     const entries = [...iterable]
@@ -186,6 +196,7 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
     append: (batch) => append(state, batch, options),
     readRecords: (sequence) => readRecords(state, sequence),
     readRecord: (sequence) => readRecord(state, sequence),
+    eraseRecords: (sequences) => eraseRecords(state, sequences),
     writeEntries: (entries) => writeEntries(state, entries),
     readEntry: (table, key) => Exit.succeed(state.table(table).get(key)?.slice()),
     readEntries: (range) =>

@@ -146,9 +146,9 @@ describe("A server whose database is damaged", () => {
   }
 
   for (const seed of seeds(1)) {
-    it(`tells of a value that is damaged in the tables of webhooks and batches; again with LAUREL_TEST_SEED=${seed}`, async () => {
+    it(`tells of a value that is damaged in the tables of webhooks and kept answers; again with LAUREL_TEST_SEED=${seed}`, async () => {
       const random = new Random(seed)
-      const damaged = ["outbox", "endpoints", "deliveries", "due", "batches"] as const
+      const damaged = ["outbox", "endpoints", "deliveries", "due", "expiry"] as const
       // All are reported; a start takes long, so each run serves another one.
       const served = random.pick(damaged)
       for (const table of damaged) {
@@ -213,7 +213,7 @@ describe("A server whose database is damaged", () => {
     const { copy, data } = await copyOf(folder)
     const live = join(copy, "live")
     const long = {
-      table: "batches",
+      table: "expiry",
       key: compositeKey("zzz"),
       value: encodeValue(Buffer.alloc(limits.databaseCheckedBytesMax)),
     } as const

@@ -34,7 +34,6 @@ import { type Broken, brokenBy } from "../../storage/Storage.ts"
 import type { GroupCommit } from "../commit/GroupCommit.ts"
 import type { Deduplicator } from "../dedupe/Deduplicator.ts"
 import type { Idempotency, IdempotencyKeys } from "../dedupe/Idempotency.ts"
-import { recordWithoutErased } from "../dedupe/KeptAnswers.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { encodeRecord } from "../records/Codec.ts"
 import {
@@ -407,10 +406,7 @@ export class ActorSystem {
       const plain: JournalRecord =
         idempotency === undefined
           ? { sequence, at, subject, cause, facts }
-          : recordWithoutErased(
-              { sequence, at, subject, cause, facts, kept: keptOf(idempotency, refused) },
-              this.#erasedThrough,
-            )
+          : { sequence, at, subject, cause, facts, kept: keptOf(idempotency, refused) }
       const trace = traceOf(annotations)
       const record = trace === undefined ? plain : { ...plain, trace }
       const state = actor.kind.apply(actor.state, record)
@@ -451,9 +447,6 @@ export class ActorSystem {
     }
     return sequence
   }
-
-  readonly #erasedThrough = (environment: string, userId: string): number =>
-    this.#options.erasures.knownThrough(environment, userId)
 
   /**
    * `#handle` with the history that the decision needs. The actor decides nothing else meanwhile.

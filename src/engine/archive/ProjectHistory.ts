@@ -58,7 +58,7 @@ export const environmentAt: Partial<Record<Table, number>> = {
   history: 0,
   eventIds: 0,
   idempotency: 0,
-  batches: 0,
   expiry: 1,
   boards: 1,
+  erasures: 0,
 }

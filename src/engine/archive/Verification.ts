@@ -59,8 +59,8 @@ const usersInATurn = 200
 /** Tables whose checksums alone this file checks; `CountsCheck` and `WebhookCheck` read some of them. */
 const plainTables = [
   "meta",
-  "batches",
   "boards",
+  "erasures",
   "outbox",
   "endpoints",
   "deliveries",

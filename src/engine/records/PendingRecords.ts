@@ -14,6 +14,7 @@
  * Cost of a record: its text, and 16 bytes including those of `RecordBuffer`.
  */
 import type { JournalRecord } from "../../domain/record/Record.ts"
+import type { StoredRecord } from "../../storage/Storage.ts"
 import { decodeRecord } from "./Codec.ts"
 import { grownRing, RecordBuffer, ringRecordsMin } from "./RecordBuffer.ts"
 
@@ -84,6 +85,16 @@ export class PendingRecords {
       if (sequence <= through) sequences.push(sequence)
     }
     return sequences.reverse()
+  }
+
+  /** The record as the journal has it; its body is a view that is valid until the next `release`. */
+  stored(sequence: number): StoredRecord {
+    const { texts } = this
+    return {
+      sequence,
+      previous: texts.previousOf(sequence),
+      body: texts.textOf(sequence),
+    }
   }
 
   decode(sequence: number): JournalRecord {

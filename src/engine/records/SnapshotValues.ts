@@ -6,8 +6,8 @@
  * snapshot the next one writes them again unchanged.
  */
 
-import { Effect, Exit, Stream } from "effect"
-import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
+import { type Effect, Exit } from "effect"
+import type { Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { continueWith } from "../../storage/exitOf.ts"
 import {
@@ -19,8 +19,6 @@ import {
 } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
-import { decodePage, encodePage } from "./Codec.ts"
-import type { RecordBuffer } from "./RecordBuffer.ts"
 
 /*
  * The keys of pages in the table `history`:
@@ -130,7 +128,7 @@ const actorPlace = (
 
 export const actorEntry = (
   subject: Subject,
-  value: Uint8Array,
+  value: Uint8Array | null,
   replaces: Entry["replaces"],
 ): Entry => ({ ...actorPlace(subject), value, replaces })
 
@@ -147,56 +145,3 @@ export const readActorValue = (
     value === undefined ? Exit.succeed(undefined) : decodeValue(value, { table, key }),
   )
 }
-
-/**
- * The entries of pages with the records `sequences`, which are consecutive records of one user,
- * oldest first. No page that begins after record `offered` was ever written.
- */
-export function* pageEntries(
-  environment: string,
-  userId: string,
-  sequences: ReadonlyArray<number>,
-  texts: RecordBuffer,
-  offered: number,
-): Generator<Entry> {
-  let first = 0
-  let bytes = 0
-  const page = (end: number): Entry => ({
-    table: "history",
-    key: pageKey(environment, userId, sequences[first]!),
-    value: encodePage(texts, sequences, first, end, bytes),
-    replaces: sequences[first]! > offered ? null : undefined,
-  })
-  for (let index = 0; index < sequences.length; index++) {
-    const sequence = sequences[index]!
-    const textBytes = texts.bytesOf(sequence)
-    const isFull = bytes + textBytes > limits.historyPageBytesMax
-    if (index > first && (isFull || partitionOf(sequence) > partitionOf(sequences[first]!))) {
-      yield page(index)
-      first = index
-      bytes = 0
-    }
-    bytes += textBytes
-  }
-  if (first < sequences.length) yield page(sequences.length)
-}
-
-/** The user's record with this sequence; `undefined`: the snapshot does not have it. */
-export const findStored = Effect.fnUntraced(function* (
-  storage: Store,
-  environment: string,
-  userId: string,
-  sequence: number,
-): Effect.fn.Return<JournalRecord | undefined, Broken> {
-  for (const partition of [partitionOf(sequence), unpartitioned]) {
-    const range = pagesIn(environment, partition, userId, 0, sequence + 1)
-    const last = { ...range, reverse: true, limit: 1 } as const
-    const entry = (yield* Stream.runCollect(storage.readEntries(last))).flat()[0]
-    if (entry === undefined) continue
-    const [key, value] = entry
-    const page = decodePage(yield* decodeValue(value, { table: "history", key }))
-    const found = page.find((record) => record.sequence === sequence)
-    if (found !== undefined) return found
-  }
-  return undefined
-})

@@ -71,6 +71,7 @@ const storageOf = (
         ),
       ),
     readRecord: (sequence) => Effect.succeed(records[sequence - records[0]!.sequence]),
+    eraseRecords: () => Effect.void,
     prune: () => Effect.void,
     readBlocks,
     readEntries,

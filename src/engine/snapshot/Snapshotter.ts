@@ -11,8 +11,7 @@
  * - One snapshot is taken at a time.
  *
  * Order: boards of closed windows (`BoardWriter`), deletions of erased users, then the durable
- * states of changed actors, the new records as history pages, kept answers, callers' ids
- * (`IdIndex`), and the watermark.
+ * states of changed actors, kept answers, callers' ids (`IdIndex`), and the watermark.
  *
  * Times: at the interval, when many records wait, when memory is short, and at the end. Without
  * writes, a heartbeat record every `heartbeatMs` makes old segments of the journal prunable.
@@ -22,88 +21,22 @@
  * turns of `snapshotTurnMs`; a thread of the storage writes it. Slices of actors are packed while
  * the slice before is written.
  */
-import { Effect, Fiber, Semaphore, Stream } from "effect"
-import { duplicateKey, type Subject } from "../../domain/record/Record.ts"
+import { Effect, Fiber, Semaphore } from "effect"
+import type { Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
 import { EntrySlice } from "../../storage/EntryBlock.ts"
-import { compositeKey } from "../../storage/Keys.ts"
-import type { Broken, Entry, Storage, StorageError } from "../../storage/Storage.ts"
-import { checksumOf, decodeValue, encodeValue } from "../../storage/Values.ts"
-import { nextTurn, nextTurnOf } from "../../storage/yieldToEventLoop.ts"
+import type { Entry, StorageError } from "../../storage/Storage.ts"
+import { checksumOf, encodeValue } from "../../storage/Values.ts"
+import { nextTurn } from "../../storage/yieldToEventLoop.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import { BoardWriter } from "../boards/BoardWriter.ts"
-import { hashText, type IdIndex, idSeed } from "../dedupe/IdIndex.ts"
 import { IdList } from "../dedupe/IdRun.ts"
-import { eraseFromBatches, eraseKept } from "../dedupe/KeptAnswers.ts"
-import type { Erasure } from "../erasure/Erasures.ts"
+import { type Erasure, jobEntry } from "../erasure/Erasures.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
-import { decodePage } from "../records/Codec.ts"
-import {
-  actorEntry,
-  pageEntries,
-  pagesIn,
-  partitionOf,
-  unpartitioned,
-} from "../records/SnapshotValues.ts"
+import { actorEntry } from "../records/SnapshotValues.ts"
 import type { EngineState } from "../state/EngineState.ts"
 import { nextMark, type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
-
-type Store = Storage["Service"]
-
-/**
- * The entries that delete an erased user from the snapshot, in groups that must be written whole:
- * each history page with all entries that only its records lead to, and last the state. Callers'
- * ids are removed from the index, whose changed buckets (`takeRemoved`) belong to the same
- * transaction. Data after the erasure stays; `isThere` says whether there is any.
- */
-const erasedEntries = (
-  storage: Store,
-  ids: IdIndex,
-  erasure: Erasure,
-  isThere: () => boolean,
-): Stream.Stream<ReadonlyArray<Entry>, Broken> => {
-  const { environment, sequence, userId } = erasure
-  const user = compositeKey(environment, userId)
-  const seed = idSeed(environment, userId)
-  const partitions = Array.from({ length: partitionOf(sequence) + 1 }, (_, partition) => partition)
-  let bytes = 0
-  return Stream.make(unpartitioned, ...partitions).pipe(
-    Stream.mapEffect((partition) => {
-      const range = pagesIn(environment, partition, userId, 0, sequence + 1)
-      const isDue = partition % limits.historyTurnPartitionsMax === 0
-      return isDue ? Effect.as(nextTurnOf("snapshot"), range) : Effect.succeed(range)
-    }),
-    Stream.flatMap((range) => storage.readEntries(range)),
-    Stream.flatMap(Stream.fromIterable),
-    Stream.mapEffect(
-      Effect.fnUntraced(function* ([key, value]) {
-        const body = yield* decodeValue(value, { table: "history", key })
-        bytes += body.length
-        if (bytes > limits.historyTurnBytesMax) {
-          yield* nextTurnOf("snapshot")
-          bytes = 0
-        }
-        const group: Array<Entry> = []
-        const page = decodePage(body)
-        for (const record of page) {
-          const name = duplicateKey(record.cause)
-          if (name !== undefined) {
-            yield* ids.remove(environment, hashText(name, seed), record.sequence)
-          }
-          group.push(...(yield* eraseKept(storage, environment, record)))
-        }
-        group.push({ table: "history", key, value: null })
-        return group
-      }),
-    ),
-    Stream.concat(
-      Stream.suspend(() =>
-        isThere() ? Stream.empty : Stream.make([{ table: "users", key: user, value: null }]),
-      ),
-    ),
-  )
-}
 
 /* The turns of the event loop in which a snapshot is prepared, each of `snapshotTurnMs`. */
 
@@ -207,11 +140,6 @@ export class Snapshotter {
   readonly #boards: BoardWriter
   readonly #one = Semaphore.makeUnsafe(1)
   #mark: SnapshotMark
-  /**
-   * No record after this one was ever written to a snapshot, not even to one that failed, in this
-   * or an earlier run: at a start it is the end of the journal.
-   */
-  #offered: number
   #beating = false
   readonly #turns = new SnapshotTurns()
   /** Entries of the next transaction. */
@@ -226,7 +154,6 @@ export class Snapshotter {
     this.#state = state
     this.#boards = new BoardWriter(state)
     this.#mark = state.mark
-    this.#offered = state.storage.lastSequence
   }
 
   /** When the last snapshot was taken, epoch milliseconds; 0: there is none. */
@@ -298,15 +225,13 @@ export class Snapshotter {
   )
 
   #take(): Effect.Effect<void, StorageError> {
-    const { changed, environments, erasures, idempotency, ids, now } = this.#state
+    const { changed, environments, erasures, ids, now } = this.#state
     const { held, sliceEntriesMax } = this.#options
     const self = this
     this.#slice.clear()
     if (this.pending === 0) return Effect.void
     const startedAt = performance.now()
     const watermark = changed.lastDurable
-    const offered = this.#offered
-    this.#offered = watermark
     const actors = changed.begin()
     const part = environments.beginSnapshot()
     const erased = erasures.begin()
@@ -317,7 +242,7 @@ export class Snapshotter {
       const turns = self.#turns
       const parts = yield* partsByKey(actors, sliceEntriesMax / 2, turns)
       const newIds = new Map<string, IdList>()
-      for (const entry of self.#entries(parts, { offered, watermark }, newIds)) {
+      for (const entry of self.#entries(parts, watermark, newIds)) {
         self.#slice.add(entry)
         if (turns.isOver) yield* turns.next
         if (self.#isFull) yield* self.#handOn
@@ -337,7 +262,7 @@ export class Snapshotter {
       self.#forget(actors)
       part.ended()
       ids.ended()
-      erasures.ended(erased, idempotency.runningSince)
+      erasures.stored(erased)
       self.#options.onEnded()
     }).pipe(
       Effect.ensuring(Effect.suspend(() => Effect.exit(this.#idle))),
@@ -368,47 +293,28 @@ export class Snapshotter {
     return this.#state.storage.prune(journal[0]?.sequence ?? 0, closeThrough)
   }
 
-  /** Deletes the data of erased users. */
-  readonly #erase = Effect.fnUntraced(function* (
-    this: Snapshotter,
-    erased: ReadonlyArray<Erasure>,
-  ): Effect.fn.Return<void, StorageError> {
-    const { ids } = this.#state
-    const write = Effect.suspend(() => {
-      for (const entry of ids.takeRemoved()) this.#slice.add(entry)
-      return this.#flush
+  /** Deletes the states of erased users, and stores the jobs that delete the rest of their data. */
+  #erase(erased: ReadonlyArray<Erasure>): Effect.Effect<void, StorageError> {
+    const { environments } = this.#state
+    return Effect.gen({ self: this }, function* () {
+      for (const erasure of erased) {
+        const { environment, userId } = erasure
+        const user = { actor: "user", environment, userId } as const
+        const state = environments.isThere(environment, userId)
+          ? []
+          : [actorEntry(user, null, undefined)]
+        yield* this.#add([jobEntry(erasure), ...state])
+      }
+      if (this.#slice.count > 0) yield* this.#flush
     })
-    yield* Stream.runForEach(this.#erased(erased), (group) => {
-      for (const entry of group) this.#slice.add(entry)
-      return this.#isFull ? write : Effect.void
-    })
-    // Before new ids are written: the buckets without the removed ids must be on disk by then.
-    if (this.#slice.count > 0) yield* write
-  }).bind(this)
-
-  /** The deletions, in groups that must be written whole. */
-  #erased(erased: ReadonlyArray<Erasure>): Stream.Stream<ReadonlyArray<Entry>, StorageError> {
-    const { environments, ids, storage } = this.#state
-    const users = Stream.fromIterable(erased).pipe(
-      Stream.flatMap((erasure) =>
-        erasedEntries(storage, ids, erasure, () =>
-          environments.isThere(erasure.environment, erasure.userId),
-        ),
-      ),
-    )
-    const batches = Stream.fromIterable(Map.groupBy(erased, ({ environment }) => environment)).pipe(
-      Stream.flatMap(([environment, ofOne]) => eraseFromBatches(storage, environment, ofOne)),
-    )
-    return Stream.concat(users, batches)
   }
 
   /**
-   * The entries of all actors up to `watermark`. Records up to `offered` may be stored already.
-   * Adds callers' new ids to `newIds`, by environment.
+   * The entries of all actors up to `watermark`. Adds callers' new ids to `newIds`, by environment.
    */
   *#entries(
     parts: ReadonlyArray<ReadonlyArray<AnyActor>>,
-    { offered, watermark }: { readonly offered: number; readonly watermark: number },
+    watermark: number,
     newIds: Map<string, IdList>,
   ): Generator<Entry> {
     const { changed, erasures, idempotency, pending } = this.#state
@@ -430,7 +336,7 @@ export class Snapshotter {
         actor.storedChecksum = checksumOf(value)
       }
       if (subject.actor !== "user") continue
-      const { environment, userId } = subject
+      const { environment } = subject
       const sequences = pending.durableOf(actor, erasedThrough, watermark)
       let list = newIds.get(environment)
       for (const sequence of sequences) {
@@ -442,7 +348,6 @@ export class Snapshotter {
         }
         list.add(hash, sequence)
       }
-      yield* pageEntries(environment, userId, sequences, pending.texts, offered)
     }
     yield* idempotency.entries(watermark)
   }

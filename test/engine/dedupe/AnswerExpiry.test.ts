@@ -10,7 +10,7 @@ import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { once, reward, sandbox, startInMemory } from "../fixture.ts"
 
 const hour = 3_600_000
-const tables = ["idempotency", "expiry", "batches"] as const
+const tables = ["idempotency", "expiry"] as const
 
 /** The number of entries in each table of kept answers. */
 const sizes = (state: MemoryStorage.MemoryState): ReadonlyArray<number> =>
@@ -24,7 +24,7 @@ const until = Effect.fnUntraced(function* (isSo: () => boolean) {
  * The entries of a kept answer to a reward, or to a batch whose answer fills about `pieces` pieces.
  */
 const kept = (key: string, at: number, pieces = 0): ReadonlyArray<Entry> => {
-  const result = { status: "applied", userId: "u".repeat(100), xp: { earned: 0, total: 0 } }
+  const result = { status: 404, detail: "u".repeat(100) }
   const count = Math.ceil(
     (pieces * limits.idempotencyPieceBytesMax) / JSON.stringify(result).length,
   )
@@ -44,7 +44,7 @@ const kept = (key: string, at: number, pieces = 0): ReadonlyArray<Entry> => {
           facts: [
             {
               kind: "batch.answered",
-              results: { results: Array.from({ length: count }, () => result) },
+              answer: { outcomes: Array.from({ length: count }, () => result) },
             },
           ],
         }),

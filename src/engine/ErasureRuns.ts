@@ -1,0 +1,143 @@
+/**
+ * Carries erasures out: deletes the records of erased users from the journal, and everything that
+ * only those records lead to. The users' states are gone since the first snapshot after the
+ * erasures, and readers see nothing since then (`Erasures`).
+ *
+ * A run takes the stored jobs together, since it rewrites each segment that has such a record:
+ *
+ * 1. For each job, walk the chain of the user's records from the erasure backwards. Delete callers'
+ *    ids from the index, and kept answers.
+ * 2. Rewrite the segments: the records become tombstones, which name no user.
+ * 3. Delete the jobs.
+ *
+ * Invariants:
+ * - A crash at any point does no harm: the jobs are still there, and the next run does the same
+ *   again. A tombstone still names the record before it.
+ * - Only records up to the watermark become tombstones, so a recovery does not need them.
+ * - Steps 1 and 3 never run beside a snapshot, which writes the same tables.
+ *
+ * Each server carries the erasures out in its own files: an engine that follows another server does
+ * the same as that server.
+ *
+ * Cost: one read for each record of the erased users; a rewrite of the segments that have one.
+ */
+import { Effect, Schedule } from "effect"
+import { duplicateKey, type JournalRecord } from "../domain/record/Record.ts"
+import { limits } from "../Limits.ts"
+import { Broken, Damaged, type StorageError } from "../storage/Storage.ts"
+import { yieldToEventLoop } from "../storage/yieldToEventLoop.ts"
+import { hashText, idSeed } from "./dedupe/IdIndex.ts"
+import { eraseKept } from "./dedupe/KeptAnswers.ts"
+import { type Erasure, jobRemoval } from "./erasure/Erasures.ts"
+import { decodeRecord } from "./records/Codec.ts"
+import { isOf } from "./records/RecordReader.ts"
+import type { EngineState } from "./state/EngineState.ts"
+
+interface ErasureRunsOptions
+  extends Pick<EngineState, "erasures" | "ids" | "now" | "pending" | "storage"> {
+  /** Runs `work` while no snapshot is written. */
+  readonly alone: <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E>
+  /** How long erasures are gathered for one run. */
+  readonly gatherMs: number
+}
+
+/** What records of one user lead to. */
+interface Traces {
+  readonly environment: string
+  /** Of each caller's id, the hash and the record. */
+  readonly ids: Array<readonly [hash: number, sequence: number]>
+  readonly kept: Array<JournalRecord>
+}
+
+export class ErasureRuns {
+  readonly #options: ErasureRunsOptions
+
+  constructor(options: ErasureRunsOptions) {
+    this.#options = options
+  }
+
+  /** Looks for due jobs every `intervalMs`. Never ends. Without space the next interval retries. */
+  readonly run = (intervalMs: number): Effect.Effect<void, StorageError> =>
+    Effect.sleep(intervalMs).pipe(
+      Effect.andThen(Effect.catchTag(this.carryOut, "Unavailable", () => Effect.void)),
+      Effect.repeat(Schedule.forever),
+    )
+
+  /** Carries out all stored jobs if one of them is due. */
+  readonly carryOut: Effect.Effect<void, StorageError> = Effect.gen({ self: this }, function* () {
+    const { alone, erasures, gatherMs, now, pending, storage } = this.#options
+    while (true) {
+      const due = erasures.due(now() - gatherMs, pending.watermark)
+      if (due.length === 0) return
+      const sequences: Array<number> = []
+      let taken = 0
+      while (taken < due.length && sequences.length < limits.erasureRunRecordsMax) {
+        yield* this.#collect(due[taken++]!, sequences)
+      }
+      yield* storage.eraseRecords(sequences.sort((one, other) => one - other))
+      const done = due.slice(0, taken)
+      yield* alone(storage.writeEntries(done.map(jobRemoval)))
+      erasures.ended(done)
+    }
+  })
+
+  /** Adds the sequences of the erased user's records, and deletes what they lead to. */
+  readonly #collect = Effect.fnUntraced(function* (
+    this: ErasureRuns,
+    { environment, sequence, userId }: Erasure,
+    sequences: Array<number>,
+  ): Effect.fn.Return<void, StorageError> {
+    const { now, storage } = this.#options
+    const seed = idSeed(environment, userId)
+    const keptSince = now() - limits.idempotencyRetentionMs
+    const traces: Traces = { environment, ids: [], kept: [] }
+    let bytes = 0
+    for (let next = sequence; next > 0; ) {
+      const stored = yield* storage.readRecord(next)
+      // Earlier records were pruned, too.
+      if (stored === undefined) break
+      sequences.push(next)
+      bytes += stored.body.length
+      if (stored.body.length > 0) {
+        const record = decodeRecord(stored.body)
+        if (!isOf(record, environment, userId)) return yield* notOfTheUser(next)
+        const name = duplicateKey(record.cause)
+        if (name !== undefined) traces.ids.push([hashText(name, seed), next])
+        if (record.kept !== undefined && record.at > keptSince) traces.kept.push(record)
+      }
+      next = stored.previous
+      if (traces.ids.length + traces.kept.length >= limits.erasureSliceRecordsMax) {
+        yield* this.#forget(traces)
+      }
+      if (bytes > limits.historyTurnBytesMax) {
+        yield* yieldToEventLoop
+        bytes = 0
+      }
+    }
+    yield* this.#forget(traces)
+  })
+
+  /** Deletes the traces from the tables in one transaction. */
+  #forget(traces: Traces): Effect.Effect<void, StorageError> {
+    const { environment } = traces
+    const gone = traces.ids.splice(0)
+    const answers = traces.kept.splice(0)
+    if (gone.length + answers.length === 0) return Effect.void
+    const { alone, ids, storage } = this.#options
+    return alone(
+      Effect.gen(function* () {
+        for (const [hash, sequence] of gone) yield* ids.remove(environment, hash, sequence)
+        const entries = [...ids.takeRemoved()]
+        for (const record of answers) {
+          entries.push(...(yield* eraseKept(storage, environment, record)))
+        }
+        if (entries.length > 0) yield* storage.writeEntries(entries)
+      }),
+    )
+  }
+}
+
+const notOfTheUser = (sequence: number): Effect.Effect<never, Broken> => {
+  const words = `Record ${sequence} of the journal is not of the erased user whose record names it`
+  return Effect.fail(new Broken({ operation: "erase", cause: new Damaged(words) }))
+}
