@@ -48,12 +48,22 @@ export class PendingRecords {
    */
   link(actor: RecordChain, hash: number | undefined): void {
     const sequence = this.texts.lastSequence
+    this.#name(sequence, hash ?? 0)
+    actor.lastVisible = sequence
+    actor.lastAppended = sequence
+  }
+
+  /** Adds an erased record of the journal. No state has its facts, and no actor's list has it. */
+  keepErased({ body, previous }: StoredRecord): void {
+    this.texts.keep(body, previous)
+    this.#name(this.texts.lastSequence, 0)
+  }
+
+  #name(sequence: number, hash: number): void {
     if (sequence - this.#watermark > this.#hashes.length) {
       this.#hashes = grownRing(this.#hashes, this.#watermark + 1, sequence)
     }
-    this.#hashes[sequence & (this.#hashes.length - 1)] = hash ?? 0
-    actor.lastVisible = sequence
-    actor.lastAppended = sequence
+    this.#hashes[sequence & (this.#hashes.length - 1)] = hash
   }
 
   /**

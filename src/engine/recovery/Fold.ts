@@ -24,7 +24,7 @@ import type { DurableRecord } from "../state/EngineState.ts"
 import { type EngineState, openState } from "../state/EngineState.ts"
 import { readMark } from "../state/SnapshotMark.ts"
 import type { EngineTime } from "../time/Clock.ts"
-import { recover, replay, replayPipeline } from "./Recovery.ts"
+import { recover, replay, replayErased, replayPipeline } from "./Recovery.ts"
 
 /**
  * Folds `records` into the snapshot in `entries`. They must have every record from its watermark
@@ -37,8 +37,9 @@ export const foldRecords = Effect.fnUntraced(function* (
   const last = records.at(-1)
   if (last === undefined) return
   const storage = storageOf(entries, records, last.sequence)
-  const { at } = decodeRecord(last.body)
   const mark = yield* readMark(storage)
+  const whole = records.findLast(({ body }) => body.length > 0)
+  const at = whole === undefined ? mark.at : decodeRecord(whole.body).at
   const state = yield* openState({ storage, mark, now: () => at }, { idFilterBytes: 64 })
   yield* recover(state, () => {})
   const snapshotter = new Snapshotter({
@@ -112,6 +113,10 @@ export class Folding {
     markTurn("follow")
     let endsAt = performance.now() + limits.foldTurnMs
     for (const stored of records) {
+      if (stored.body.length === 0) {
+        replayErased(this.#state, stored)
+        continue
+      }
       const record = decodeRecord(stored.body)
       while (!this.#hasRoom(record)) yield* this.#makeRoom
       yield* replay(this.#state, record, stored, this.#pipeline)
