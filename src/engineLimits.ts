@@ -121,7 +121,7 @@ export const engineLimits = {
   journalSegmentMs: 12 * 3_600_000,
   journalHeartbeatMs: 6 * 3_600_000,
   /** Deadline for an erased user to leave journal and archives. */
-  erasureMs: 10 * 86_400_000,
+  erasureMs: 16 * 86_400_000,
   /**
    * Time for which erasures are gathered, since each run rewrites segments of the journal; interval
    * of checks; records of erased users in one run, and in one transaction.
@@ -130,6 +130,15 @@ export const engineLimits = {
   erasureCheckMs: 3_600_000,
   erasureRunRecordsMax: 1_000_000,
   erasureSliceRecordsMax: 1_000,
+  /**
+   * Bytes of segments that a run rewrites a day, unless the run would take longer than
+   * `erasureRunMs`; records of a segment that are erased at once.
+   */
+  erasureBytesPerDay: 64 * 1024 * mebibyte,
+  erasureRunMs: 86_400_000,
+  erasureSegmentRecordsMax: 200_000,
+  /** Pause after a run that found records in a segment that still takes records. */
+  erasureRetryMs: 6 * 3_600_000,
   journalRetentionBytesMax: 16 * 1024 * mebibyte,
 
   // Histories of users
@@ -153,6 +162,8 @@ export const engineLimits = {
    * so it reads at most this many blocks of sealed segments.
    */
   historyChunkRecordsMax: 32,
+  /** Blocks of segments that a page of a history, and each further chunk, may read. */
+  historyPageBlocksMax: 32,
   /** Records searched per page of a history for facts of one kind. */
   historyScanRecordsMax: 1_000,
 

@@ -19,7 +19,7 @@ import type { JournalRecord, UserCommand } from "../domain/record/Record.ts"
 import type { UserState } from "../domain/user/User.ts"
 import type { ErrorCode, LaurelError } from "../domain/values/Errors.ts"
 import type { Metrics } from "../metrics/Metrics.ts"
-import type { Broken, StorageError } from "../storage/Storage.ts"
+import type { Broken, ReadWork, StorageError } from "../storage/Storage.ts"
 import type {
   Answer,
   EngineCode,
@@ -129,12 +129,13 @@ export interface EngineReads {
   /**
    * The durable records of a user below the sequence `before` (default: all), newest first, in
    * chunks that are read when they are pulled and may be empty. No records if the user does not
-   * exist.
+   * exist. `work` counts the blocks of segments that were read.
    */
   readonly readHistory: (
     environment: string,
     userId: string,
     before?: number,
+    work?: ReadWork,
   ) => Stream.Stream<ReadonlyArray<JournalRecord>, LaurelError<StorageCode>>
   /**
    * Whether the user of a durable record was erased since, also if a user with the same id exists

@@ -8,18 +8,21 @@
  * 1. For each job, walk the chain of the user's records from the erasure backwards. Delete callers'
  *    ids from the index, and kept answers.
  * 2. Rewrite the segments: the records become tombstones, which name no user.
- * 3. Delete the jobs.
+ * 3. Delete the jobs. A job stays if a record of it is in the segment that still takes records; a
+ *    later run does the rest.
  *
  * Invariants:
  * - A crash at any point does no harm: the jobs are still there, and the next run does the same
- *   again. A tombstone still names the record before it.
+ *   again, except for records that are tombstones already. These still name the record before.
  * - Only records up to the watermark become tombstones, so a recovery does not need them.
  * - Steps 1 and 3 never run beside a snapshot, which writes the same tables.
  *
  * Each server carries the erasures out in its own files: an engine that follows another server does
  * the same as that server.
  *
- * Cost: one read for each record of the erased users; a rewrite of the segments that have one.
+ * Cost: one read for each record of the erased users; a rewrite of the segments that have one, at
+ * `erasureBytesPerDay`, or faster where a run would take longer than `erasureRunMs`. Both bound the
+ * date that is promised for an erasure (`erasureMsOf`).
  */
 import { Effect, Schedule } from "effect"
 import { duplicateKey, type JournalRecord } from "../domain/record/Record.ts"
@@ -51,6 +54,7 @@ interface Traces {
 
 export class ErasureRuns {
   readonly #options: ErasureRunsOptions
+  #pausedUntil = 0
 
   constructor(options: ErasureRunsOptions) {
     this.#options = options
@@ -63,10 +67,10 @@ export class ErasureRuns {
       Effect.repeat(Schedule.forever),
     )
 
-  /** Carries out all stored jobs if one of them is due. */
+  /** Carries out the stored jobs if one of them is due. */
   readonly carryOut: Effect.Effect<void, StorageError> = Effect.gen({ self: this }, function* () {
     const { alone, erasures, gatherMs, now, pending, storage } = this.#options
-    while (true) {
+    while (now() >= this.#pausedUntil) {
       const due = erasures.due(now() - gatherMs, pending.watermark)
       if (due.length === 0) return
       const sequences: Array<number> = []
@@ -74,11 +78,38 @@ export class ErasureRuns {
       while (taken < due.length && sequences.length < limits.erasureRunRecordsMax) {
         yield* this.#collect(due[taken++]!, sequences)
       }
-      yield* storage.eraseRecords(sequences.sort((one, other) => one - other))
-      const done = due.slice(0, taken)
+      const through = yield* this.#rewrite(sequences.sort((one, other) => one - other))
+      const done = due.slice(0, taken).filter(({ sequence }) => sequence <= through)
+      if (done.length < taken) this.#pausedUntil = now() + limits.erasureRetryMs
       yield* alone(storage.writeEntries(done.map(jobRemoval)))
       erasures.ended(done)
     }
+  })
+
+  /**
+   * Makes tombstones of the records. Returns the sequence up to which there are no others left: the
+   * records after it are in a segment that still takes records.
+   */
+  readonly #rewrite = Effect.fnUntraced(function* (
+    this: ErasureRuns,
+    sequences: ReadonlyArray<number>,
+  ): Effect.fn.Return<number, StorageError> {
+    const { now, storage } = this.#options
+    const startedAt = now()
+    let bytes = 0
+    for (let at = 0; at < sequences.length; ) {
+      const some = sequences.slice(at, at + limits.erasureSegmentRecordsMax)
+      const erased = yield* storage.erase(some)
+      if (erased === undefined) return some[0]! - 1
+      const through = Math.min(erased.lastSequence, some.at(-1)!)
+      while (at < sequences.length && sequences[at]! <= through) at++
+      bytes += erased.bytes
+      const paced = (bytes / limits.erasureBytesPerDay) * dayMs
+      const latest = (at / sequences.length) * limits.erasureRunMs
+      const waitMs = startedAt + Math.min(paced, latest) - now()
+      if (waitMs > 0) yield* Effect.sleep(waitMs)
+    }
+    return Number.MAX_SAFE_INTEGER
   })
 
   /** Adds the sequences of the erased user's records, and deletes what they lead to. */
@@ -96,9 +127,9 @@ export class ErasureRuns {
       const stored = yield* storage.readRecord(next)
       // Earlier records were pruned, too.
       if (stored === undefined) break
-      sequences.push(next)
       bytes += stored.body.length
       if (stored.body.length > 0) {
+        sequences.push(next)
         const record = decodeRecord(stored.body)
         if (!isOf(record, environment, userId)) return yield* notOfTheUser(next)
         const name = duplicateKey(record.cause)
@@ -136,6 +167,8 @@ export class ErasureRuns {
     )
   }
 }
+
+const dayMs = 86_400_000
 
 const notOfTheUser = (sequence: number): Effect.Effect<never, Broken> => {
   const words = `Record ${sequence} of the journal is not of the erased user whose record names it`

@@ -16,6 +16,7 @@ import {
   type Entry,
   type JournalBatch,
   type Range,
+  type ReadWork,
   Storage,
   type StorageError,
   type StoredEntry,
@@ -145,13 +146,15 @@ const readRecords = (state: MemoryState, sequence: number) =>
     return Stream.fromIterable(Arr.chunksOf(copies, chunkLength))
   })
 
-const readRecord = (state: MemoryState, sequence: number) =>
+const readRecord = (state: MemoryState, sequence: number, work?: ReadWork) =>
   Effect.sync(() => {
+    if (work !== undefined) work.blocks++
     const record = state.records[sequence - state.firstSequence]
     return record && { ...record, body: Uint8Array.from(record.body) }
   })
 
-const eraseRecords = (state: MemoryState, sequences: ReadonlyArray<number>) =>
+/** All records count as one segment, which is sealed. */
+const erase = (state: MemoryState, sequences: ReadonlyArray<number>) =>
   Effect.sync(() => {
     for (const sequence of sequences) {
       const record = state.records[sequence - state.firstSequence]
@@ -159,6 +162,7 @@ const eraseRecords = (state: MemoryState, sequences: ReadonlyArray<number>) =>
         state.records[sequence - state.firstSequence] = { ...record, body: new Uint8Array() }
       }
     }
+    return { lastSequence: state.lastSequence, bytes: 0 }
   })
 
 const writeEntries = (state: MemoryState, iterable: Iterable<Entry>) =>
@@ -195,8 +199,8 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
     firstSequence: Effect.sync(() => state.firstSequence),
     append: (batch) => append(state, batch, options),
     readRecords: (sequence) => readRecords(state, sequence),
-    readRecord: (sequence) => readRecord(state, sequence),
-    eraseRecords: (sequences) => eraseRecords(state, sequences),
+    readRecord: (sequence, work) => readRecord(state, sequence, work),
+    erase: (sequences) => erase(state, sequences),
     writeEntries: (entries) => writeEntries(state, entries),
     readEntry: (table, key) => Exit.succeed(state.table(table).get(key)?.slice()),
     readEntries: (range) =>

@@ -102,6 +102,13 @@ export interface JournalBatch {
   readonly frames: Uint8Array
 }
 
+/** A segment from which records were erased. */
+export interface ErasedSegment {
+  readonly lastSequence: number
+  /** The bytes of the segment that was written. */
+  readonly bytes: number
+}
+
 /** How much a caller's reads of single records had to read. */
 export interface ReadWork {
   /** Blocks of sealed segments that were unpacked, and pieces of plain segments that were read. */
@@ -152,8 +159,41 @@ export class Storage extends Context.Service<
      * One durable record; `undefined` if it was pruned, or is not durable yet. The caller may keep
      * the body. Adds to `work` what the read took, which bounds the reads of a caller.
      */
+    readonly readRecord: (
+      sequence: number,
+      work?: ReadWork,
+    ) => Effect.Effect<StoredRecord | undefined, Broken>
     /**
-     * Erases the bodies of these durable records, in ascending order: they become tombstones.
-     * Repeating it does no harm.
+     * Makes tombstones of those of `sequences`, ascending, that are in the same segment as the
+     * first. Succeeds with the last record of that segment and the bytes that were written, or with
+     * `undefined` if the segment is not sealed yet: the caller tries again later.
      */
-    readonly eraseRecords: (sequences: ReadonlyArray<number>) => Effect.Effect<void, StorageError>
+    readonly erase: (
+      sequences: ReadonlyArray<number>,
+    ) => Effect.Effect<ErasedSegment | undefined, StorageError>
+    /** Writes all entries or none, durably. An `EntrySlice` is not copied again. */
+    readonly writeEntries: (entries: Iterable<Entry>) => Effect.Effect<void, StorageError>
+    /**
+     * The value of one key at the time of the call; running the returned effect again does not read
+     * again. The caller may keep the value. If nothing has to be waited for, the function returns
+     * an `Exit`.
+     */
+    readonly readEntry: (
+      table: Table,
+      key: Uint8Array,
+    ) => Effect.Effect<Uint8Array | undefined, Broken>
+    /** The entries of a range, in chunks: each chunk holds the event loop briefly. */
+    readonly readEntries: (range: Range) => Stream.Stream<ReadonlyArray<StoredEntry>, Broken>
+    /**
+     * The entries of a range in byte order, for whole tables. A block is valid until the next is
+     * requested.
+     */
+    readonly readBlocks: (range: BlockRange) => Stream.Stream<EntryBlock, Broken>
+    /**
+     * Removes journal segments that hold only records below `sequence`. If the newest segment has a
+     * record up to `closeThrough`, it takes no more records, so that a later prune can remove it
+     * too.
+     */
+    readonly prune: (sequence: number, closeThrough?: number) => Effect.Effect<void, StorageError>
+  }
+>()("storage/Storage") {}

@@ -21,7 +21,7 @@ import { Effect, Stream } from "effect"
 import { type HistoryNeeded, Past } from "../../domain/record/Past.ts"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
-import { Broken, Damaged } from "../../storage/Storage.ts"
+import { Broken, Damaged, type ReadWork } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { RecallingActor } from "../actor/RecordFinder.ts"
 import { readColdUser } from "../actor/Supervisor.ts"
@@ -38,6 +38,7 @@ interface Place {
 interface Position {
   readonly next: number
   readonly before: number
+  readonly work: ReadWork
 }
 
 type HistoryState = Pick<EngineState, "storage" | "pending" | "erasures" | "environments">
@@ -141,12 +142,14 @@ export class UserHistory {
   /**
    * The user's records below the sequence `before`, newest first, in chunks; a chunk may be empty.
    * `before` need not be the sequence of a record of the user. If the record just below it is the
-   * user's, nothing above it is read.
+   * user's, nothing above it is read. `work` counts what was read; a chunk ends at each multiple of
+   * `historyPageBlocksMax`.
    */
   read(
     environment: string,
     userId: string,
     before: number = Number.MAX_SAFE_INTEGER,
+    work: ReadWork = { blocks: 0 },
   ): Stream.Stream<ReadonlyArray<JournalRecord>, Broken> {
     const place = { environment, userId }
     const start = Effect.gen({ self: this }, function* () {
@@ -155,12 +158,17 @@ export class UserHistory {
       const just = yield* this.find(environment, userId, before - 1)
       return just === undefined ? last : before - 1
     })
-    return Stream.unwrap(Effect.map(start, (next) => this.#walk(place, next, before)))
+    return Stream.unwrap(Effect.map(start, (next) => this.#walk(place, next, before, work)))
   }
 
   /** The chain from the record `next` on, as far as it is below `before`. */
-  #walk(place: Place, next: number, before: number = Number.MAX_SAFE_INTEGER) {
-    return Stream.unfold({ next, before }, (position: Position) =>
+  #walk(
+    place: Place,
+    next: number,
+    before: number = Number.MAX_SAFE_INTEGER,
+    work: ReadWork = { blocks: 0 },
+  ) {
+    return Stream.unfold({ next, before, work }, (position: Position) =>
       position.next === 0 ? Effect.undefined : this.#chunk(place, position),
     )
   }
@@ -169,17 +177,20 @@ export class UserHistory {
   readonly #chunk = Effect.fnUntraced(function* (
     this: UserHistory,
     { environment, userId }: Place,
-    { before, next: first }: Position,
+    { before, next: first, work }: Position,
   ): Effect.fn.Return<readonly [ReadonlyArray<JournalRecord>, Position], Broken> {
     const { erasures } = this.#state
     const records: Array<JournalRecord> = []
     let next = first
     let bytes = 0
+    const most = limits.historyPageBlocksMax
+    const blocksMax = (Math.floor(work.blocks / most) + 1) * most
     yield* yieldToEventLoop
     for (let looked = 0; looked < limits.historyChunkRecordsMax; looked++) {
-      if (next <= erasures.throughOf(environment, userId)) return [records, { before, next: 0 }]
-      const stored = yield* this.#reader.stored(next)
-      if (stored === undefined) return [records, { before, next: 0 }]
+      if (next <= erasures.throughOf(environment, userId))
+        return [records, { before, next: 0, work }]
+      const stored = yield* this.#reader.stored(next, work)
+      if (stored === undefined) return [records, { before, next: 0, work }]
       if (stored.sequence < before) {
         const record = decodeRecord(stored.body)
         if (!isOf(record, environment, userId)) return yield* notOfTheUser(next)
@@ -187,9 +198,9 @@ export class UserHistory {
         bytes += stored.body.length
       }
       next = stored.previous
-      if (bytes > limits.historyTurnBytesMax) break
+      if (bytes > limits.historyTurnBytesMax || work.blocks >= blocksMax) break
     }
-    return [records, { before, next }]
+    return [records, { before, next, work }]
   })
 }
 

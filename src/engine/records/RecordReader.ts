@@ -5,7 +5,7 @@
  */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
-import type { Broken, Storage, StoredRecord } from "../../storage/Storage.ts"
+import type { Broken, ReadWork, Storage, StoredRecord } from "../../storage/Storage.ts"
 import { decodeRecord } from "./Codec.ts"
 import type { PendingRecords } from "./PendingRecords.ts"
 
@@ -18,13 +18,13 @@ export class RecordReader {
     this.#pending = pending
   }
 
-  /** The record with this sequence; `undefined`: it was pruned or erased. */
-  stored(sequence: number): Effect.Effect<StoredRecord | undefined, Broken> {
+  /** The record as the journal has it; `undefined`: it was pruned or erased. */
+  stored(sequence: number, work?: ReadWork): Effect.Effect<StoredRecord | undefined, Broken> {
     if (sequence < 1) return Effect.undefined
     return Effect.suspend(() =>
       sequence > this.#pending.watermark
         ? Effect.succeed(this.#pending.stored(sequence))
-        : Effect.map(this.#storage.readRecord(sequence), (found) =>
+        : Effect.map(this.#storage.readRecord(sequence, work), (found) =>
             found === undefined || found.body.length === 0 ? undefined : found,
           ),
     )

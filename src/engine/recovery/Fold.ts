@@ -72,7 +72,7 @@ const storageOf = (
         ),
       ),
     readRecord: (sequence) => Effect.succeed(records[sequence - records[0]!.sequence]),
-    eraseRecords: () => Effect.void,
+    erase: () => Effect.undefined,
     prune: () => Effect.void,
     readBlocks,
     readEntries,

@@ -198,13 +198,17 @@ describe("An erased user", () => {
       const state = new MemoryStorage.MemoryState()
       const memory = MemoryStorage.make({ state })
       const runs: Array<ReadonlyArray<number>> = []
-      const day = { erasureGatherMs: limits.erasureGatherMs, erasureCheckMs: 3_600_000 }
+      const day = {
+        erasureGatherMs: limits.erasureGatherMs,
+        erasureCheckMs: 3_600_000,
+        heartbeatMs: 30 * limits.erasureGatherMs,
+      }
       const { engine } = yield* start(
         {
           ...memory,
-          eraseRecords: (sequences) => {
+          erase: (sequences) => {
             runs.push(sequences)
-            return memory.eraseRecords(sequences)
+            return memory.erase(sequences)
           },
         },
         { ...options, ...day, snapshotIntervalMs: 3_600_000, sweepIntervalMs: 3_600_000 },
@@ -426,7 +430,7 @@ describe("An erased user", () => {
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const hourMs = 3_600_000
-      const intervals = { sweepIntervalMs: hourMs, snapshotIntervalMs: hourMs }
+      const intervals = { ...options, sweepIntervalMs: hourMs, snapshotIntervalMs: hourMs }
       const { engine } = yield* startInMemory({ state }, intervals)
       const long = { type: "xp", amount: 1, reason: `${"x".repeat(2_000)}${id}` } as const
       const granted = { userId: id, command: { kind: "reward", ...long } as const }
@@ -526,10 +530,8 @@ const dyingDisk = (
   ...storage,
   writeEntries: (entries) => write(disk, storage.writeEntries(entries)),
   // One record at a time: the power may fail between any two.
-  eraseRecords: (sequences) =>
-    Effect.forEach(sequences, (sequence) => write(disk, storage.eraseRecords([sequence])), {
-      discard: true,
-    }),
+  erase: ([sequence]) =>
+    Effect.as(write(disk, storage.erase([sequence!])), { lastSequence: sequence!, bytes: 0 }),
 })
 
 const write = <A, E>(

@@ -17,9 +17,14 @@ import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { anEnvironment } from "../fixture.ts"
 
 /**
- * A snapshotter over `storage`, and the actor of one user, whose records `reward` makes durable.
+ * A snapshotter over `storage`, and the actors of users, whose records `reward` makes durable: the
+ * last record is that of `actor`.
  */
-const world = Effect.fnUntraced(function* (storage: Storage["Service"]) {
+const world = Effect.fnUntraced(function* (
+  storage: Storage["Service"],
+  users = 1,
+  sliceEntriesMax: number = limits.snapshotSliceEntriesMax,
+) {
   const mark = { watermark: 0, at: 0, journal: [] }
   const state = yield* openState({ storage, mark, now: () => 0 }, { idFilterBytes: 64 })
   const snapshotter = new Snapshotter({
@@ -27,13 +32,15 @@ const world = Effect.fnUntraced(function* (storage: Storage["Service"]) {
     written: Effect.void,
     held: Effect.succeed(Number.POSITIVE_INFINITY),
     onEnded: () => {},
-    sliceEntriesMax: limits.snapshotSliceEntriesMax,
+    sliceEntriesMax,
     metrics: new EngineMetrics(new Metrics()),
   })
   const { changed, erasures, pending } = state
-  const actor = anEnvironment().newUser("u1")
+  const environment = anEnvironment()
+  const actors = Array.from({ length: users }, (_, n) => environment.newUser(`u${n}`))
   const amount = 1
   const reward = (sequence: number) => {
+    const actor = actors[sequence % users]!
     const record: JournalRecord = {
       sequence,
       at: 0,
@@ -52,7 +59,7 @@ const world = Effect.fnUntraced(function* (storage: Storage["Service"]) {
     changed.committed(actor, sequence)
     actor.durable = next
   }
-  return { actor, changed, erasures, pending, reward, snapshotter }
+  return { actor: actors[0]!, changed, erasures, pending, reward, snapshotter }
 })
 
 describe("A snapshot", () => {
@@ -69,7 +76,11 @@ describe("A snapshot", () => {
             return memory.writeEntries(entries)
           },
         }
-        const { actor, changed, pending, reward, snapshotter } = yield* world(storage)
+        const { actor, changed, pending, reward, snapshotter } = yield* world(
+          storage,
+          40_000,
+          Number.POSITIVE_INFINITY,
+        )
         const taken = yield* Effect.forkChild(Effect.andThen(changed.requested, snapshotter.take), {
           startImmediately: true,
         })
@@ -94,22 +105,25 @@ describe("A snapshot", () => {
       let adds = 0
       let underWay = 0
       let writes = 0
-      const { actor, pending, reward, snapshotter } = yield* world({
-        ...memory,
-        writeEntries: Effect.fnUntraced(function* (entries) {
-          const addsBefore = adds
-          const { memory: shared, used } = EntrySlice.of(entries).shared
-          const packed = crc32(Buffer.from(shared, 0, used))
-          expect(underWay++).toBe(0)
-          if (writes++ < 2) while (adds === addsBefore) yield* yieldToEventLoop
-          yield* yieldToEventLoop
-          expect(crc32(Buffer.from(shared, 0, used))).toBe(packed)
-          underWay--
-          if (writes === 2)
-            return yield* new Unavailable({ operation: "write", reason: "disk_full" })
-          yield* memory.writeEntries(entries)
-        }),
-      })
+      const { actor, pending, reward, snapshotter } = yield* world(
+        {
+          ...memory,
+          writeEntries: Effect.fnUntraced(function* (entries) {
+            const addsBefore = adds
+            const { memory: shared, used } = EntrySlice.of(entries).shared
+            const packed = crc32(Buffer.from(shared, 0, used))
+            expect(underWay++).toBe(0)
+            if (writes++ < 2) while (adds === addsBefore) yield* yieldToEventLoop
+            yield* yieldToEventLoop
+            expect(crc32(Buffer.from(shared, 0, used))).toBe(packed)
+            underWay--
+            if (writes === 2)
+              return yield* new Unavailable({ operation: "write", reason: "disk_full" })
+            yield* memory.writeEntries(entries)
+          }),
+        },
+        40_000,
+      )
       const records = 100_000
       for (let sequence = 1; sequence <= records; sequence++) reward(sequence)
       EntrySlice.prototype.add = function (entry) {
