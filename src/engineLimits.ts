@@ -121,7 +121,7 @@ export const engineLimits = {
   journalSegmentMs: 12 * 3_600_000,
   journalHeartbeatMs: 6 * 3_600_000,
   /** Deadline for an erased user to leave journal and archives. */
-  erasureMs: 16 * 86_400_000,
+  erasureMs: 14 * 86_400_000,
   /**
    * Time for which erasures are gathered, since each run rewrites segments of the journal; interval
    * of checks; records of erased users in one run, and in one transaction.

@@ -25,6 +25,7 @@ import {
 } from "./Storage.ts"
 
 const chunkLength = 1_000
+const segmentRecords = 100
 
 export interface MemoryStorageOptions {
   /** The data; absent: empty. */
@@ -153,16 +154,18 @@ const readRecord = (state: MemoryState, sequence: number, work?: ReadWork) =>
     return record && { ...record, body: Uint8Array.from(record.body) }
   })
 
-/** All records count as one segment, which is sealed. */
+/** As in segments of `segmentRecords` records, each of them sealed. */
 const erase = (state: MemoryState, sequences: ReadonlyArray<number>) =>
   Effect.sync(() => {
+    const [first = 1] = sequences
+    const lastSequence = Math.ceil(first / segmentRecords) * segmentRecords
     for (const sequence of sequences) {
-      const record = state.records[sequence - state.firstSequence]
-      if (record !== undefined) {
-        state.records[sequence - state.firstSequence] = { ...record, body: new Uint8Array() }
-      }
+      const at = sequence - state.firstSequence
+      const record = state.records[at]
+      if (record === undefined || sequence > lastSequence) continue
+      state.records[at] = { ...record, body: new Uint8Array() }
     }
-    return { lastSequence: state.lastSequence, bytes: 0 }
+    return { lastSequence, bytes: 0 }
   })
 
 const writeEntries = (state: MemoryState, iterable: Iterable<Entry>) =>
