@@ -102,6 +102,7 @@ export const open = Effect.fnUntraced(function* (
     },
     readRecords: journal.readRecords,
     readRecord: journal.readRecord,
+    erase: journal.sealer.erase,
     prune: journal.prune,
     writeEntries: entries.writeEntries,
     readEntry: entries.readEntry,
