@@ -44,6 +44,12 @@ export const engineLimits = {
   // Backfills of badges
   backfillTurnUsersMax: 100,
   backfillUsersConcurrentMax: 100,
+  /**
+   * A record of a user's history costs about as much to read as this many records of the journal in
+   * order; records that are decoded per turn of the event loop.
+   */
+  backfillHistoryCost: 20,
+  backfillTurnRecordsMax: 256,
   /** Delay before a temporarily refused award is retried. */
   backfillRetryMs: 1_000,
 
