@@ -532,15 +532,11 @@ const checkServers = (limits: Bounds): void => {
     "chunk sizes and table counts are powers of two",
   )
   holds(
-    limits.lockExpirationMsMax < limits.formatWaitMs,
-    "every runner that is alive counts where formats are raised",
-  )
-  holds(
     2 * limits.adminPulseMs < limits.forwardSilenceMs,
     "a forwarded request for an archive is not given up while it waits",
   )
   holds(
-    limits.formatWaitMs < limits.runnerForgottenMs,
+    limits.lockExpirationMsMax < limits.runnerForgottenMs,
     "the row of a runner stays as long as the runner counts",
   )
   holds(

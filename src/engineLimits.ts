@@ -585,12 +585,7 @@ export const engineLimits = {
    */
   followRetryMs: 10_000,
   followRetryMsMax: 160_000,
-  // Upgrade
-  /**
-   * A runner that was silent for less than this time may return with its old version: formats are
-   * not raised before.
-   */
-  formatWaitMs: 600_000,
+  // Rows of runners
   /** Time of silence after which the row of a runner is removed. */
   runnerForgottenMs: 86_400_000,
   /** Time over which `laurel cluster status` counts requests. */

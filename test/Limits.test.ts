@@ -22,8 +22,10 @@ describe("Bounds that disagree", () => {
       [{ userTokenSeconds: 86_401 }, "the default lifetime of user tokens is allowed"],
       [{ userTokenCharactersMax: 1_324 }, "a user token holds the longest user id"],
       [{ auditFailuresPerHourMax: 6 }, "failed sign-ins fill at most half of the audit log"],
-      [{ formatWaitMs: 300_000 }, "every runner that is alive counts where formats are raised"],
-      [{ runnerForgottenMs: 600_000 }, "the row of a runner stays as long as the runner counts"],
+      [
+        { runnerForgottenMs: limits.lockExpirationMsMax },
+        "the row of a runner stays as long as the runner counts",
+      ],
       [
         { openingsAtOnceMax: limits.postgresOtherSessions },
         "partitions that upload their journals leave a session to the others",

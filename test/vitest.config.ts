@@ -16,6 +16,7 @@ const first = [
   "test/cluster/spread.test.ts",
   "test/dashboard/browser/pages.test.ts",
   "test/e2e/shutdownLoad.test.ts",
+  "test/generators/generators.test.ts",
   "test/e2e/damagedDatabase.test.ts",
   "test/storage/postgres/ClusterStorage.test.ts",
   "test/e2e/dashboard.test.ts",
@@ -24,6 +25,7 @@ const first = [
   "test/e2e/startFaults.test.ts",
   "test/cli/commands/demo.test.ts",
   "test/e2e/learningApp.test.ts",
+  "test/http/docs/accessibility.test.ts",
   "test/torture/torture.test.ts",
   "test/e2e/listen.test.ts",
   "test/e2e/exhaustion.test.ts",
@@ -36,6 +38,8 @@ const first = [
   "test/cli/commands/snapshots.test.ts",
   "test/e2e/keys.test.ts",
   "test/cli/process/RefillCopy.test.ts",
+  "test/bench/main.test.ts",
+  "test/cluster/admin.test.ts",
 ].map((file) => path.join(root, file))
 
 /** Starts the files of `first`, then the others, the largest file first. */

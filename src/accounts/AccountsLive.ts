@@ -206,8 +206,7 @@ const keyDetails = (
 ): KeyDetails => ({
   ...shownKey(key, projects.get(key.projectId)!.name),
   hint: key.hint,
-  createdBy:
-    key.createdBy === undefined ? null : (accounts.get(key.createdBy)?.name ?? key.createdBy),
+  createdBy: accounts.get(key.createdBy)?.name ?? key.createdBy,
   lastUsedAt: lastUsedAt === undefined ? null : isoTime(lastUsedAt),
   replacedBy: key.replacedBy ?? null,
   status: key.revokedAt !== null ? "revoked" : isKeyInForce(key, now) ? "in_force" : "expired",

@@ -57,7 +57,7 @@ const keyMembers = {
 export const KeyDetails = Schema.Struct({
   ...keyMembers,
   hint: Schema.String,
-  createdBy: Schema.NullOr(Schema.String),
+  createdBy: Schema.String,
   lastUsedAt: Schema.NullOr(Schema.String),
   replacedBy: Schema.NullOr(Schema.String),
   status: Schema.Literals(["in_force", "expired", "revoked"]),

@@ -8,9 +8,10 @@
  * gets the time it needs, and two runners that both cannot open the partition exchange it less and
  * less often. Both times are reset once the runner has served.
  *
- * One failed write, or a damaged copy, is enough, because another attempt would fail as well. Here
- * the pause is always `unwritablePauseMs`: copies of the same data fill disks of the same size at
- * the same time, and callers wait for the first runner with free space.
+ * One failed write, a damaged copy, or a copy that no archive here fills, is enough, because another
+ * attempt would fail as well. Here the pause is always `unwritablePauseMs`: copies of the same data
+ * fill disks of the same size at the same time, and callers wait for the first runner with free
+ * space.
  */
 
 import { Effect } from "effect"
@@ -19,8 +20,8 @@ import { directoryPartition } from "./DirectoryTable.ts"
 
 /**
  * - `again`: another attempt may succeed.
- * - `unwritable`: the directory takes no writes now, or has a damaged copy that will be filled
- *   again.
+ * - `unwritable`: the directory takes no writes now, has a damaged copy that will be filled again,
+ *   or has a copy that no archive on this machine fills.
  * - `ends`: the process will end.
  */
 export type OpeningFailure = "again" | "unwritable" | "ends"

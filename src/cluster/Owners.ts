@@ -12,7 +12,6 @@
  */
 import { Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
-import { spreadFormat } from "../storage/postgres/formats.ts"
 import {
   PgConnection,
   PgFailure,
@@ -62,7 +61,7 @@ export class AddressTaken extends Error {
  */
 const announcement = "serves "
 
-const ownersText = `SELECT id, owner, epoch::float8 AS epoch, format >= ${spreadFormat} AS spreads,
+const ownersText = `SELECT id, owner, epoch::float8 AS epoch,
   last::float8 AS last, load FROM laurel_partition LEFT JOIN laurel_load ON partition = id`
 const runnersText = `SELECT address FROM ${tablePrefix}_runners
 WHERE ${silentSecondsText} < $1::float8 / 1000 ORDER BY machine_id`
@@ -93,8 +92,6 @@ export class Owners {
    * younger than the lock's expiration.
    */
   runners: ReadonlyArray<string> = []
-  /** Whether the format in force allows projects in every partition. */
-  spreadsProjects = true
   /** The partitions that this runner follows. */
   follows: () => ReadonlyArray<Follows> = () => []
   #hasFollowed = true
@@ -255,7 +252,6 @@ export class Owners {
       if (loads !== undefined) await this.#run(loads)
       this.#caughtUp = await this.#readCaughtUp()
       this.failure = undefined
-      this.spreadsProjects = rows.every(({ spreads }) => spreads === true)
       const owners = new Map<number, Owner>()
       let isChanged = false
       for (const row of rows) {

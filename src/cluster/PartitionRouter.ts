@@ -116,9 +116,6 @@ export class PartitionRouter {
  * copy was read once more, and only then does the router decide. This happens on the runner that
  * receives the request, and again at the owner, whose copy may be older than the sender's.
  *
- * While a server of a version without partitions may own partition 1, no runner publishes the
- * directory, and all projects are in partition 1.
- *
  * Unknown keys make the runner read the directory again, at most every `directoryReadPauseMs`, once for
  * all requests that wait. Requests beyond `directoryWaitingMax` are refused. Expired keys are in
  * the directory, so they cause no read.
@@ -126,14 +123,14 @@ export class PartitionRouter {
 
 export class Routing {
   readonly #router: Pick<PartitionRouter, "of">
-  readonly #copy: Pick<DirectoryCopy, "renewed" | "wasRead">
-  readonly #owners: Pick<Owners, "spreadsProjects" | "failure">
+  readonly #copy: Pick<DirectoryCopy, "renewed">
+  readonly #owners: Pick<Owners, "failure">
   #waiting = 0
 
   constructor(
     router: Pick<PartitionRouter, "of">,
-    copy: Pick<DirectoryCopy, "renewed" | "wasRead">,
-    owners: Pick<Owners, "spreadsProjects" | "failure">,
+    copy: Pick<DirectoryCopy, "renewed">,
+    owners: Pick<Owners, "failure">,
   ) {
     this.#router = router
     this.#copy = copy
@@ -142,8 +139,7 @@ export class Routing {
 
   /** The partition of a request, according to the copy. */
   known(request: RoutedRequest): number | undefined {
-    const isAllInFirst = !this.#copy.wasRead && !this.#owners.spreadsProjects
-    return isAllInFirst ? directoryPartition : this.#router.of(request)
+    return this.#router.of(request)
   }
 
   /**

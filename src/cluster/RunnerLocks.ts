@@ -23,9 +23,6 @@
  *   session.
  * - A failed confirmation means that the session is lost, with its locks. PostgreSQL ends a session
  *   that was silent for the expiration, for example that of a machine that lost its power.
- *
- * The table and the locks are the same as in Effect Cluster's own storage, which earlier versions
- * use in the same cluster.
  */
 import { randomInt } from "node:crypto"
 import { Effect, Fiber, Option, type Scope } from "effect"

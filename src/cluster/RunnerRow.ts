@@ -1,7 +1,6 @@
 /**
- * This runner's row in `laurel_runner`: its version, the newest format that it supports, its lock
- * expiration, and its requests of the last minute. `Owners` writes the row every `ownersReadMs` on
- * its session. `formats.ts` depends on the format.
+ * This runner's row in `laurel_runner`: its version, its lock expiration, and its requests of the
+ * last minute. `Owners` writes the row every `ownersReadMs` on its session.
  *
  * Runners with different expirations could return stale reads: the runner with the shorter
  * expiration takes over a partition while the owner, by its own longer expiration, may still
@@ -12,7 +11,6 @@ import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import { version } from "../Build.ts"
 import { limits } from "../Limits.ts"
-import { newestFormat, raiseFormat } from "../storage/postgres/formats.ts"
 import type { InPostgres, PgConnection, Statement } from "../storage/postgres/PgConnection.ts"
 import { silentSecondsText, tablePrefix } from "./status.ts"
 
@@ -52,11 +50,11 @@ export class RecentRequests {
 }
 
 const writeText = `WITH former AS (
-  DELETE FROM laurel_runner WHERE seen_at < now() - $6::float8 * interval '1 millisecond' AND address <> $1
+  DELETE FROM laurel_runner WHERE seen_at < now() - $5::float8 * interval '1 millisecond' AND address <> $1
 )
-INSERT INTO laurel_runner (address, version, format, answered, forwarded, lock_expiration_ms)
-VALUES ($1, $2, $3, $4, $5, $7)
-ON CONFLICT (address) DO UPDATE SET version = EXCLUDED.version, format = EXCLUDED.format,
+INSERT INTO laurel_runner (address, version, answered, forwarded, lock_expiration_ms)
+VALUES ($1, $2, $3, $4, $6)
+ON CONFLICT (address) DO UPDATE SET version = EXCLUDED.version,
   answered = EXCLUDED.answered, forwarded = EXCLUDED.forwarded, lock_expiration_ms = EXCLUDED.lock_expiration_ms,
   seen_at = now()`
 
@@ -111,11 +109,9 @@ export class RunnerRow {
     // A metric that cannot be read is NaN.
     const counts = [answered, forwarded].map((count) => (Number.isFinite(count) ? count : 0))
     const { address, lockExpirationMs } = this.#own
-    const { runnerForgottenMs } = limits
-    const own = [address, version, newestFormat, ...counts]
-    const values = [...own, runnerForgottenMs, Math.round(lockExpirationMs)]
+    const own = [address, version, ...counts]
+    const values = [...own, limits.runnerForgottenMs, Math.round(lockExpirationMs)]
     await run({ name: "runner", text: writeText, values })
-    await run(raiseFormat(limits.formatWaitMs))
     this.#writtenAt = now
   }
 }

@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import { partitionOf } from "../domain/project/Directory.ts"
+import { checkFormat } from "../storage/postgres/formats.ts"
 import {
   type InPostgres,
   PgConnection,
@@ -20,10 +21,8 @@ export interface RunnerStatus {
   readonly address: string
   /** Seconds since its last heartbeat. */
   readonly silentSeconds: number
-  /** This and the following fields are unknown for a runner of an earlier version. */
+  /** This and the following fields are unknown until the runner has written its row. */
   readonly version: string | undefined
-  /** The newest format that it supports. */
-  readonly format: number | undefined
   /** Requests of the last minute: answered, also for other runners, and forwarded. */
   readonly answered: number | undefined
   readonly forwarded: number | undefined
@@ -38,8 +37,6 @@ export interface PartitionStatus {
   readonly records: number
   /** Requests answered and records written in a second (`Loads.ts`). */
   readonly load: number
-  /** The format in force. */
-  readonly format: number
   /**
    * The sorted names of its projects that are in use. `undefined`: the directory cannot be read.
    */
@@ -76,17 +73,13 @@ export const silentSecondsText =
 const runnersText = `SELECT address, ${silentSecondsText} AS silent
 FROM ${tablePrefix}_runners ORDER BY address`
 
-// Before a cluster is upgraded there is no column `lock_expiration_ms`.
-const knownText = `SELECT address, version, format, answered, forwarded,
-  (to_jsonb(laurel_runner) ->> 'lock_expiration_ms')::int AS expiration FROM laurel_runner`
+const knownText =
+  "SELECT address, version, answered, forwarded, lock_expiration_ms AS expiration FROM laurel_runner"
 
-// Before a cluster is upgraded there is no table `laurel_load`.
 const loadsText = "SELECT partition, load FROM laurel_load"
 
-// Before a cluster is upgraded there is no column `format`.
-const partitionsText = `SELECT id, owner, epoch, since, last,
-  coalesce((to_jsonb(laurel_partition) ->> 'format')::int, 1) AS format
-FROM laurel_partition ORDER BY laurel_partition.id`
+const partitionsText =
+  "SELECT id, owner, epoch, since, last FROM laurel_partition ORDER BY laurel_partition.id"
 
 const followersText = `SELECT f.partition, f.runner, greatest(p.last - f.last, 0) AS behind,
   extract(epoch FROM now() - f.complete_at)::float8 AS lag
@@ -134,6 +127,7 @@ const shareOf = (runners: ReadonlyArray<RunnerStatus>): number | undefined => {
 
 export const readClusterStatus = (connection: PgConnection): InPostgres<ClusterStatus> =>
   Effect.gen(function* () {
+    yield* checkFormat(connection)
     const seen = yield* orNone(connection.run({ text: runnersText }))
     const known = yield* orNone(connection.run({ text: knownText }))
     const partitions = yield* orNone(connection.run({ text: partitionsText }))
@@ -147,7 +141,6 @@ export const readClusterStatus = (connection: PgConnection): InPostgres<ClusterS
         address: String(address),
         silentSeconds: Number(silent),
         version: row && String(row.version),
-        format: row && Number(row.format),
         answered: row && Number(row.answered),
         forwarded: row && Number(row.forwarded),
         lockExpirationMs: (row?.expiration as number | null | undefined) ?? undefined,
@@ -155,14 +148,13 @@ export const readClusterStatus = (connection: PgConnection): InPostgres<ClusterS
     })
     return {
       runners,
-      partitions: partitions.map(({ epoch, format, id, last, owner, since }) => ({
+      partitions: partitions.map(({ epoch, id, last, owner, since }) => ({
         partition: Number(id),
         owner: String(owner),
         epoch: Number(epoch),
         since: (since as Date).toISOString(),
         records: Number(last),
         load: loadOf.get(Number(id)) ?? 0,
-        format: Number(format),
         projects: projects && (projects.get(Number(id)) ?? []),
       })),
       followers: followers.map(({ behind, lag, partition, runner }) => ({

@@ -1,8 +1,8 @@
 /**
- * The form of every stored value, since LMDB has no checksums: one byte of format version, body,
- * CRC-32 (little-endian) of version and body. A flipped bit on the disk gives an error, never a
- * wrong balance. Version 2 is version 1 with a packed body (`pack`). Does not load Effect, so that
- * a scan process starts fast.
+ * The form of every stored value, since LMDB has no checksums: one byte, body, CRC-32
+ * (little-endian) of byte and body. A flipped bit on the disk gives an error, never a wrong
+ * balance. The byte is the format of the data (`format.ts`); its highest bit says that the body is
+ * packed (`pack`). Does not load Effect, so that a scan process starts fast.
  *
  * Cost of a write: one allocation, one copy of the body and one native CRC. The checksum comes
  * last, so every intact value has the same CRC and a check allocates nothing.
@@ -11,6 +11,7 @@
 import { crc32 } from "node:zlib"
 import { limits } from "../Limits.ts"
 import type { EntryBlock } from "./EntryBlock.ts"
+import { dataFormat, otherFormat } from "./format.ts"
 import { asBuffer, keyParts } from "./Keys.ts"
 
 /*
@@ -188,8 +189,8 @@ export const unpacked = (packed: Uint8Array): Buffer | undefined => {
   return at === end ? Buffer.from(window.subarray(start, end)) : undefined
 }
 
-const formatVersion = 1
-const packedVersion = 2
+const packedFlag = 0x80
+const packedForm = dataFormat | packedFlag
 const checksumBytes = 4
 /** The CRC-32 of any bytes that end with their own CRC-32. */
 const residue = 0x2144df1c
@@ -213,22 +214,22 @@ export const valueFor = (bodyBytes: number): Buffer =>
   Buffer.allocUnsafe(valueBodyAt + bodyBytes + checksumBytes)
 
 /** Completes `value`, which holds the body, in place. */
-export const sealValue = (value: Buffer): Uint8Array => sealAs(formatVersion, value)
+export const sealValue = (value: Buffer): Uint8Array => sealAs(dataFormat, value)
 
-const sealAs = (version: number, value: Buffer): Uint8Array => {
+const sealAs = (form: number, value: Buffer): Uint8Array => {
   const end = value.length - checksumBytes
-  value[0] = version
+  value[0] = form
   value.writeUInt32LE(crc32(value.subarray(0, end)), end)
   return value
 }
 
 /** The stored value with a packed body; `value` itself if packing does not make it shorter. */
 export const packedValue = (value: Uint8Array): Uint8Array => {
-  if (value[0] !== formatVersion) return value
+  if (value[0] !== dataFormat) return value
   const packed = Buffer.allocUnsafe(value.length)
   const body = value.subarray(valueBodyAt, wholeBodyEnd(value.length))
   const end = pack(body, packed, valueBodyAt)
-  return end < 0 ? value : sealAs(packedVersion, packed.subarray(0, end + checksumBytes))
+  return end < 0 ? value : sealAs(packedForm, packed.subarray(0, end + checksumBytes))
 }
 
 /** The checksum of the stored value that ends at `end` of `bytes`, as a signed 32-bit integer. */
@@ -236,10 +237,11 @@ export const checksumOf = (bytes: Uint8Array, end: number = bytes.length): numbe
   bytes[end - 4]! | (bytes[end - 3]! << 8) | (bytes[end - 2]! << 16) | (bytes[end - 1]! << 24)
 
 /**
- * Whether a stored value has version 1 and a right checksum: then its body can be read in place.
+ * Whether a stored value is not packed and has a right checksum: then its body can be read in
+ * place.
  */
 export const isWhole = (value: Buffer): boolean =>
-  value[0] === formatVersion && value.length >= valueBodyAt + checksumBytes && hasChecksum(value)
+  value[0] === dataFormat && value.length >= valueBodyAt + checksumBytes && hasChecksum(value)
 
 /** Whether the checksum of a stored value of any format is right. */
 export const hasChecksum = (value: Buffer): boolean => crc32(value) === residue
@@ -255,7 +257,7 @@ export const firstDamaged = (block: EntryBlock): number => {
     if (areWhole) {
       const start = block.valueStart(n)
       const isLong = block.valueEnd(n) - start >= valueBodyAt + checksumBytes
-      if (isLong && block.values[start] === formatVersion) continue
+      if (isLong && block.values[start] === dataFormat) continue
     } else if (isWhole(block.value(n))) continue
     return n
   }
@@ -270,28 +272,17 @@ export const wholeBody = (value: Buffer): Buffer =>
   value.subarray(valueBodyAt, wholeBodyEnd(value.length))
 
 /**
- * By format version: how to convert a body to the current form. A reader returns `undefined` for
- * damaged bytes.
- */
-const readers: { readonly [format: number]: (body: Buffer) => Buffer | undefined } = {
-  [formatVersion]: (body) => body,
-  [packedVersion]: unpacked,
-}
-
-/**
  * The body of a stored value (a view if it is not packed), or its fault as a predicate ("is
  * damaged").
  */
 export const openValue = (value: Uint8Array): Uint8Array | string => {
   const bytes = asBuffer(value)
-  const version = bytes[0] ?? 0
-  if (bytes.length < valueBodyAt + checksumBytes) return "is damaged"
-  if (version > packedVersion) return `has format ${version}: it was written by a newer Laurel`
-  if (crc32(bytes) !== residue) return "is damaged"
-  const read = readers[version]
-  return read === undefined
-    ? `has format ${version}, which no Laurel has written`
-    : (read(wholeBody(bytes)) ?? "cannot be unpacked")
+  if (bytes.length < valueBodyAt + checksumBytes || crc32(bytes) !== residue) return "is damaged"
+  const form = bytes[0]!
+  if ((form & ~packedFlag) !== dataFormat) return otherFormat(form & ~packedFlag)
+  return form === packedForm
+    ? (unpacked(wholeBody(bytes)) ?? "cannot be unpacked")
+    : wholeBody(bytes)
 }
 
 /** A fault of a value as a sentence, without the full stop. */

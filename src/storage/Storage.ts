@@ -72,10 +72,9 @@ export const isDamagedHere = (error: unknown): error is Broken & { readonly caus
   !(error.cause instanceof DamagedElsewhere)
 
 /**
- * A newer Laurel wrote the data; the message names the place. If it is the cause of a `Broken`,
- * nothing was changed.
+ * The data has another format; the message names the place, both formats and the way over. If it
+ * is the cause of a `Broken`, nothing was changed.
  */
-export class Newer extends Error {}
 export class OtherFormat extends Error {}
 
 /** The error of a failed `operation` as a `Broken`. */

@@ -22,11 +22,13 @@ const keyOf = (id: string, projectId: string, text: string): [string, ApiKey] =>
   {
     id,
     projectId,
+    name: id,
     environment: "sandbox",
     scope: "full",
     hash: hashKeyText(secret, text),
     hint: "lk_",
     createdAt: 0,
+    createdBy: "operator",
     revokedAt: null,
   },
 ]

@@ -17,11 +17,7 @@ const routingTo = (partition: number | undefined) => {
     found.reads++
     return read.await
   })
-  const routing = new Routing(
-    { of: () => found.of },
-    { renewed, wasRead: true },
-    { spreadsProjects: false, failure: undefined },
-  )
+  const routing = new Routing({ of: () => found.of }, { renewed }, { failure: undefined })
   const learn = () => {
     found.of = partition
     read.openUnsafe()
@@ -45,17 +41,6 @@ describe("A request whose key the copy does not know", () => {
     const partition = routing.find(request)
     learn()
     expect(await partition).toBe(1)
-  })
-
-  it("goes to partition 1 at once if projects are not spread and no directory is published", () => {
-    const never = { renewed: Effect.never, wasRead: false }
-    for (const spreadsProjects of [true, false]) {
-      const routing = new Routing({ of: () => undefined }, never, {
-        spreadsProjects,
-        failure: undefined,
-      })
-      expect(routing.known(request)).toBe(spreadsProjects ? undefined : 1)
-    }
   })
 
   it("waits up to the limit of waiting requests, and is refused beyond it", async () => {

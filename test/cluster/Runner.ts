@@ -12,6 +12,9 @@ import { freePorts } from "../freePorts.ts"
 import { type End, ServerProcess, type Trouble } from "../torture/ServerProcess.ts"
 import { waitMs } from "../waitMs.ts"
 
+/** Those that are not removed. */
+const all = new Set<Runner>()
+
 export class Runner {
   readonly url: string
   readonly internal: string
@@ -45,7 +48,9 @@ export class Runner {
 
   static async make(settings: Readonly<Record<string, string>>): Promise<Runner> {
     const directory = await mkdtemp(path.join(os.tmpdir(), "laurel-runner-"))
-    return new Runner(directory, await freePorts(3), settings)
+    const runner = new Runner(directory, await freePorts(3), settings)
+    all.add(runner)
+    return runner
   }
 
   /**
@@ -139,9 +144,7 @@ export class Runner {
 
   /** Creates a key as its operator does, and the project if it does not exist. */
   async createKey(project: string, more: Readonly<Record<string, string>> = {}): Promise<string> {
-    // In earlier versions the tier is the key's.
-    const tier = this.trouble.sources === undefined ? {} : { tier: "enterprise" }
-    const request = { project, environment: "sandbox", scope: "full", ...tier, ...more }
+    const request = { project, environment: "sandbox", scope: "full", ...more }
     const reply = await this.asOperator("/admin/keys", request)
     if (reply.status !== 201) throw new Error(`${reply.status} ${await reply.text()}`)
     return ((await reply.json()) as { readonly key: string }).key
@@ -156,7 +159,16 @@ export class Runner {
     }
   }
 
+  /** The end of its log, for the report of a failure. */
+  get lastWords(): string {
+    const { exitCode, signalCode } = this.process?.process ?? {}
+    const end = exitCode ?? signalCode ?? "runs"
+    const lines = (this.process?.stderr ?? "").trimEnd().split("\n").slice(-30)
+    return [`${this.url} (${end}):`, ...lines.map((line) => line.slice(0, 500))].join("\n  ")
+  }
+
   async remove(): Promise<void> {
+    all.delete(this)
     if (this.isRunning) {
       this.signal("SIGCONT")
       await this.kill()
@@ -169,7 +181,10 @@ export class Runner {
 const hasExited = ({ process: { exitCode, signalCode } }: ServerProcess): boolean =>
   exitCode !== null || signalCode !== null
 
-/** Polls until `look` returns a value. The error has the last failure. */
+/**
+ * Polls until `look` returns a value. The error has the last failure, and the end of each runner's
+ * log.
+ */
 export const eventually = async <A>(
   what: string,
   look: () => Promise<A | undefined>,
@@ -184,7 +199,8 @@ export const eventually = async <A>(
     if (found !== undefined) return found
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
-  throw new Error(`Not within ${waitMs} ms: ${what}${failure}`)
+  const logs = Array.from(all, ({ lastWords }) => `\n${lastWords}`).join("")
+  throw new Error(`Not within ${waitMs} ms: ${what}${failure}${logs}`)
 }
 
 /** Ends once the runner is ready to take over. */

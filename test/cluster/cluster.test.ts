@@ -11,7 +11,7 @@ import { version } from "../../src/Build.ts"
 import { type PartitionStatus, readClusterStatus } from "../../src/cluster/status.ts"
 import { limits } from "../../src/Limits.ts"
 import type { ArchiveDetails } from "../../src/storage/archive/ArchiveCatalog.ts"
-import { newestFormat } from "../../src/storage/postgres/formats.ts"
+import { dataFormat } from "../../src/storage/format.ts"
 import { PgConnection } from "../../src/storage/postgres/PgConnection.ts"
 import { migrate } from "../../src/storage/postgres/schema.ts"
 import { setUpOwner } from "../e2e/owner.ts"
@@ -151,19 +151,21 @@ describe("A cluster of two runners", () => {
     await runner.remove()
   })
 
-  it("refuses a runner that does not know the format in force", async () => {
-    const url = await postgres.schema("newer")
+  it.each([-1, 1])("refuses a runner whose format differs by %i", async (by) => {
+    const schema = `format_${dataFormat + by}`
+    const url = await postgres.schema(schema)
     const connection = new PgConnection({ url })
     await Effect.runPromise(Effect.ensuring(migrate(connection), connection.close))
     await postgres.query(
       `INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum, format)
-      VALUES (1, 'lineage', 1, 'newer', 0, 0, ${newestFormat + 1})`,
-      "newer",
+      VALUES (1, 'lineage', 1, 'other', 0, 0, ${dataFormat + by})`,
+      schema,
     )
-    const old = await Runner.make({ LAUREL_CLUSTER: url })
-    await expect(old.start()).rejects.toThrow(/writes format .* made by a newer Laurel/)
-    expect(await old.process.ended).toBe(78)
-    await old.remove()
+    const runner = await Runner.make({ LAUREL_CLUSTER: url })
+    const words = `The cluster has format ${dataFormat + by}, and this version of Laurel has format ${dataFormat} alone`
+    await expect(runner.start()).rejects.toThrow(words)
+    expect(await runner.process.ended).toBe(78)
+    await runner.remove()
   })
 
   /** The follower takes over with its open engine, and the former owner follows it. */
@@ -206,8 +208,7 @@ describe("A cluster of two runners", () => {
       const share = status.forwardedShare ?? 0
       return isDeepStrictEqual(found, runners) && share > 0 ? status : undefined
     })
-    const known = listed.map(({ format, version }) => ({ format, version }))
-    expect(known).toEqual(runners.map(() => ({ format: newestFormat, version })))
+    expect(listed.map((runner) => runner.version)).toEqual(runners.map(() => version))
     await Effect.runPromise(connection.close)
     expect(followers[0]).toMatchObject({ partition: 1 })
     expect(followers[0]!.lagSeconds).toBeLessThan(waitMs / 1_000)
@@ -279,8 +280,8 @@ describe("A cluster of two runners", () => {
     expect(load.faults).toEqual([])
   })
 
-  // Last, since the other runner has no archive from which it could follow the partition afterwards.
-  it("restores one partition to an archive on both runners, while the others notice nothing", async () => {
+  // Last, since one runner has no archive from which it could follow the partition afterwards.
+  it("restores one partition to an archive that only the other runner has, while the others notice nothing", async () => {
     const auditOf = async (words: string) => {
       const text = `SELECT 1 FROM laurel_audit WHERE position('${words}' IN convert_from(body, 'UTF8')) > 0`
       return (await postgres.query(text, "cluster")).length

@@ -1,7 +1,8 @@
 /**
  * One partition returns to an archive while all runners serve: the archive is restored in a
- * separate directory, then installed. Both runners must then return the state of the archive, and
- * the webhook message that was pending in it must arrive.
+ * separate directory, then installed. Only the runner that does not own the partition has the
+ * archive, so the owner cannot fill its copy. Both runners must then return the state of the
+ * archive, and the webhook message that was pending in it must arrive.
  */
 import { existsSync } from "node:fs"
 import { cp, mkdtemp, rm } from "node:fs/promises"
@@ -12,7 +13,7 @@ import { expect } from "vitest"
 import { ServerProcess } from "../torture/ServerProcess.ts"
 import { answer, type Received, Receiver } from "../webhooks/Receiver.ts"
 import { action, ask } from "./Caller.ts"
-import { eventually } from "./Runner.ts"
+import { eventually, ownerOf } from "./Runner.ts"
 import type { Cluster } from "./startCluster.ts"
 
 const userOf = ({ message }: Received): string => message.data.userId
@@ -53,16 +54,24 @@ export const expectGoneBack = async (
     await send("before")
     await arrived("before")
     const option = `--partition ${partition}`.split(" ")
-    // The archive is in the directory of the owner, which may change on a slow machine.
-    const archived = await eventually("an archive", async () => {
+    const created = await eventually("an archive", async () => {
       const creating = runners[0]!.run(["snapshots", "create", ...option])
-      if ((await creating.ended) !== 0) return undefined
-      const place = path.join("partitions", `${partition}`, "archive", creating.stdout.trim())
-      return runners.map(({ directory }) => path.join(directory, place)).find(existsSync)
+      return (await creating.ended) === 0 ? creating.stdout.trim() : undefined
     })
+    const place = (...more: ReadonlyArray<string>) =>
+      path.join("partitions", `${partition}`, ...more)
     const archives = path.join(folder, "archives")
-    const to = path.join(archives, "partitions", `${partition}`, path.basename(archived))
-    await cp(archived, to, { recursive: true })
+    const archived = path.join(archives, place(created))
+    // Of the runner that was the owner: the owner may change on a slow machine.
+    const made = runners
+      .map(({ directory }) => path.join(directory, place("archive", created)))
+      .find(existsSync)!
+    await cp(made, archived, { recursive: true })
+    await rm(made, { recursive: true })
+    // Only the other runner can fill its copy, so the owner must leave the partition to it.
+    const owner = await ownerOf(runners, partition)
+    const other = runners.find((runner) => runner !== owner)!
+    await cp(archived, path.join(other.directory, place("archive", created)), { recursive: true })
     await send("after")
 
     const laurel = async (directory: string, ...args: ReadonlyArray<string>) => {
@@ -74,7 +83,7 @@ export const expectGoneBack = async (
     const back = path.join(folder, "back")
     const restored = await laurel(back, "snapshots", "restore", "newest")
     expect(restored).toMatchObject({ code: 0 })
-    const beside = await laurel(path.resolve(archived, "../../../.."), "cluster", "install")
+    const beside = await laurel(owner.directory, "cluster", "install")
     expect(beside).toMatchObject({ code: 75, text: expect.stringContaining("A server runs on") })
     const audited = await auditOf("data.restore")
     const installed = await laurel(back, "cluster", "install")

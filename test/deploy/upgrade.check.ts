@@ -1,19 +1,19 @@
 /**
- * Upgrades from the data of earlier commits to the present sources, and back, as deploy/README.md describes: stop, archive,
- * replace, start; back: replace, restore the archive, start. Each server is the real one of its commit, with its own packages.
+ * Data of another format goes over in an export, as VERSIONS.md says: the present version refuses
+ * the data directory and the archive of an earlier commit; that version exports, the present one
+ * imports and answers the same. The older server is the real one of its commit, with its packages.
  */
 import { join } from "node:path"
-import { expect, onTestFinished, test } from "vitest"
+import { expect, test } from "vitest"
+import { exitCodes } from "../../src/cli/output/ExitCode.ts"
 import { type Reply, run, Server, temporaryFolder } from "../e2e/program.ts"
-import { answer, Receiver } from "../webhooks/Receiver.ts"
 import { checkedOut } from "./checkedOut.ts"
 
-/** Before the journal of webhooks, undo, packed values, accounts; and the commit before the present one. */
-const commits = ["d50e0e4", "HEAD~1"]
+/** The last commit of the format before 3. */
+const commit = "e835b6f0"
 const userIds = ["ada", "bob", "eve", "zoe"]
 
-/** One of everything that the older commit knows. */
-const use = async (server: Server, key: string, receiver: Receiver): Promise<void> => {
+const use = async (server: Server, key: string): Promise<void> => {
   const ask = async (method: string, path: string, body: unknown): Promise<Reply["body"]> => {
     const reply = await server.request(key, method, path, body)
     expect(reply.status, `${method} ${path}: ${JSON.stringify(reply.body)}`).toBeLessThan(300)
@@ -22,7 +22,6 @@ const use = async (server: Server, key: string, receiver: Receiver): Promise<voi
   const post = (path: string, body: unknown) => ask("POST", path, body)
   const streaks = [{ key: "daily", freezes: { initial: 1 } }]
   await ask("PATCH", "/v1/project", { timezone: "Europe/Berlin", streaks })
-  await post("/v1/webhooks", { url: receiver.url(), events: ["*"] })
   const manual = await post("/v1/badges", { name: "Given", criteria: { kind: "manual" } })
   const criteria = { kind: "action_count", target: 2, action: "READ" }
   await post("/v1/badges", { name: "Reader", criteria })
@@ -44,7 +43,7 @@ const seen = async (server: Server, key: string): Promise<Record<string, unknown
     (window) => `/v1/leaderboard?window=${window}`,
   )
   const ofUsers = userIds.flatMap((id) => [`/v1/users/${id}`, `/v1/users/${id}/history`])
-  const definitions = ["project", "rules", "badges", "quests", "webhooks"].map((n) => `/v1/${n}`)
+  const definitions = ["project", "rules", "badges", "quests"].map((name) => `/v1/${name}`)
   const found: Record<string, unknown> = {}
   for (const path of [...boards, ...ofUsers, ...definitions]) {
     const { body, status } = await server.request(key, "GET", path)
@@ -54,69 +53,37 @@ const seen = async (server: Server, key: string): Promise<Record<string, unknown
   return found
 }
 
-for (const commit of commits) {
-  test(`from ${commit} to the present, and back`, { timeout: 600_000 }, async () => {
-    const old = await checkedOut(commit)
-    const receiver = await Receiver.start()
-    onTestFinished(() => receiver.stop())
-    // Pending deliveries go along with the data.
-    receiver.answer = answer(503)
-    const folder = join(await temporaryFolder(), "data")
-    const variables = {
-      LAUREL_WEBHOOK_ALLOW_CIDR: "127.0.0.0/8",
-      LAUREL_WEBHOOK_RETRY_SCHEDULE: "0,1,1,1,1,1,1,1,1,1",
-      LAUREL_ARCHIVE_INTERVAL: "off",
-    }
-    const startOld = () => Server.start(folder, variables, undefined, old)
-    const present = () => Server.start(folder, variables)
+test(`from ${commit} to the present by export and import`, { timeout: 600_000 }, async () => {
+  const old = await checkedOut(commit)
+  const root = await temporaryFolder()
+  const [folder, file] = [join(root, "data"), join(root, "export.ndjson")]
+  const variables = { LAUREL_ARCHIVE_INTERVAL: "off" }
+  const before = await Server.start(folder, variables, undefined, old)
+  const key = await before.createKey()
+  await use(before, key)
+  const was = await seen(before, key)
+  const created = await run(["snapshots", "create"], folder, {}, old)
+  expect(created.code, created.stderr).toBe(0)
+  expect(await before.stop()).toBe(0)
 
-    const before = await startOld()
-    const key = await before.createKey()
-    await use(before, key, receiver)
-    await receiver.atLeast(1)
-    const was = await seen(before, key)
-    const created = await run(["snapshots", "create"], folder, {}, old)
-    expect(created.code, created.stderr).toBe(0)
-    const archive = created.stdout.trim().split("\n").at(-1)!
-    expect(await before.stop()).toBe(0)
+  const refused = await run(["serve"], folder, variables)
+  expect(refused.code).toBe(exitCodes.damagedData)
+  expect(refused.stderr).toContain("export it with the version that wrote it")
+  const archive = created.stdout.trim().split("\n").at(-1)!
+  const restored = await run(["snapshots", "restore", archive, "--yes"], folder)
+  expect(restored.code).toBe(exitCodes.refused)
+  expect(restored.stderr).toContain("export it with the version that wrote it")
 
-    const verified = await run(["snapshots", "verify", "live"], folder)
-    expect(verified.code, verified.stderr).toBe(0)
-    const verifiedArchive = await run(["snapshots", "verify", archive], folder)
-    expect(verifiedArchive.code, verifiedArchive.stderr).toBe(0)
-
-    const upgraded = await present()
-    expect(await seen(upgraded, key)).toMatchObject(was)
-    // An id of the old version still counts once, and its pending messages arrive.
-    const again = { userId: "ada", action: "TAP", id: "ada-0" }
-    const { body: repeated } = await upgraded.request(key, "POST", "/v1/events", again)
-    expect(repeated).toMatchObject({ duplicate: true, xp: { earned: 10 } })
-    const answered = receiver.received.length
-    receiver.answer = answer(204)
-    await receiver.atLeast(answered + 1)
-    const late = { userId: "ada", action: "TAP", id: "after-the-upgrade" }
-    const { body: tracked } = await upgraded.request(key, "POST", "/v1/events", late)
-    expect(tracked).toMatchObject({ duplicate: false, xp: { earned: 10 } })
-    const newer = await run(["snapshots", "create"], folder)
-    expect(newer.code, newer.stderr).toBe(0)
-    expect(await upgraded.stop()).toBe(0)
-    const verifiedAfter = await run(["snapshots", "verify", "live"], folder)
-    expect(verifiedAfter.code, verifiedAfter.stderr).toBe(0)
-
-    // The present version restores archives of the old one.
-    const restored = await run(["snapshots", "restore", archive, "--yes"], folder)
-    expect(restored.code, restored.stderr).toBe(0)
-    const asBefore = await present()
-    expect(await seen(asBefore, key)).toMatchObject(was)
-    expect(await asBefore.stop()).toBe(0)
-
-    // Back: the old version restores its archive over data that the present one wrote.
-    const back = await run(["snapshots", "restore", archive, "--yes"], folder, {}, old)
-    expect(back.code, back.stderr).toBe(0)
-    const after = await startOld()
-    expect(await seen(after, key)).toEqual(was)
-    const missing = await after.request(key, "POST", "/v1/events", late)
-    expect(missing.body).toMatchObject({ duplicate: false })
-    expect(await after.stop()).toBe(0)
-  })
-}
+  const exported = await run(["snapshots", "export", file], folder, {}, old)
+  expect(exported.code, exported.stderr).toBe(0)
+  const target = join(root, "new")
+  const imported = await run(["snapshots", "import", file], target)
+  expect(imported.code, imported.stderr).toBe(0)
+  const present = await Server.start(target, variables)
+  expect(await seen(present, key)).toMatchObject(was)
+  // An id of the old version still counts once.
+  const again = { userId: "ada", action: "TAP", id: "ada-0" }
+  const { body: repeated } = await present.request(key, "POST", "/v1/events", again)
+  expect(repeated).toMatchObject({ duplicate: true, xp: { earned: 10 } })
+  expect(await present.stop()).toBe(0)
+})

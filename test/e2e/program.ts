@@ -135,13 +135,10 @@ export class Server extends Running {
   /** In a cluster that of all partitions. */
   readonly #whole: string
   readonly #ready: RegExp
-  /** In earlier versions the tier is the key's. */
-  readonly #isEarlier: boolean
 
   constructor(directory: string, variables: Variables = {}, prepare?: string, checkout?: string) {
     const anyPorts = { LAUREL_PORT: "0", LAUREL_ADMIN_PORT: "0" }
     super(["serve"], { ...anyPorts, LAUREL_DATA_DIR: directory, ...variables }, prepare, checkout)
-    this.#isEarlier = checkout !== undefined
     const isClustered = variables.LAUREL_CLUSTER !== undefined
     // That of the first partition, which has the keys.
     this.#whole = directory
@@ -170,8 +167,7 @@ export class Server extends Running {
   /** A sandbox key without a limit, made at the admin address as the command line does it, without a process for it. */
   async createKey(project = "shop"): Promise<string> {
     const { adminUrl, token } = await readServerFile(this.#directory)
-    const tier = this.#isEarlier ? { tier: "enterprise" } : {}
-    const wish = { project, environment: "sandbox", scope: "full", ...tier }
+    const wish = { project, environment: "sandbox", scope: "full" }
     const response = await fetch(`${adminUrl}/admin/keys`, {
       method: "POST",
       headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },

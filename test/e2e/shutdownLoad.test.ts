@@ -4,6 +4,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises"
 import { describe, expect, it, onTestFinished } from "vitest"
+import { limits } from "../../src/Limits.ts"
 import { ownerOf, Runner } from "../cluster/Runner.ts"
 import { openStream, type StreamClient } from "../http/sse.ts"
 import { Random, seeds } from "../simulation/random.ts"
@@ -22,7 +23,6 @@ interface Replied {
   readonly body: any
 }
 
-const batchEvents = 1_000
 const users = 1_000_000
 const spenders = 20
 const retryMs = 20
@@ -60,9 +60,11 @@ class Load {
   readonly erased: Array<string> = []
 
   readonly #seed: number
+  readonly #batchEvents: number
 
-  constructor(seed: number) {
+  constructor(seed: number, batchEvents: number) {
     this.#seed = seed
+    this.#batchEvents = batchEvents
     this.#random = new Random(seed)
   }
 
@@ -75,7 +77,7 @@ class Load {
 
   /** Some of the events repeat earlier ones, some of them are of one user. */
   #batch(busy: string): ReadonlyArray<SentEvent> {
-    return Array.from({ length: batchEvents }, (_, index) => {
+    return Array.from({ length: this.#batchEvents }, (_, index) => {
       if (index % 50 === 1 && this.tracked.length > 0) return this.#random.pick(this.tracked)
       return this.#event(index % 10 === 0 ? busy : undefined)
     })
@@ -96,7 +98,7 @@ class Load {
         ? events.map((event) => ({ ...event, occurredAt: imported }))
         : events
       const { body } = await ask("POST", path, { events: sent }, headers())
-      expect(body.accepted + body.duplicates).toBe(batchEvents)
+      expect(body.accepted + body.duplicates).toBe(this.#batchEvents)
       this.tracked.push(...events)
     }
   }
@@ -190,8 +192,8 @@ class Load {
   /** All that was acknowledged is there, once. */
   async verify(url: string, key: string): Promise<void> {
     const ask = asking(url, key)
-    for (let from = 0; from < this.tracked.length; from += batchEvents) {
-      const events = this.tracked.slice(from, from + batchEvents)
+    for (let from = 0; from < this.tracked.length; from += limits.batchEventsMax) {
+      const events = this.tracked.slice(from, from + limits.batchEventsMax)
       const { body } = await ask("POST", "/v1/events/batch", { events })
       expect(body).toMatchObject({ accepted: 0, duplicates: events.length })
     }
@@ -274,7 +276,7 @@ describe("A server stopped under every kind of load", () => {
       const { adminUrl, token } = await readServerFile(folder)
       const headers = { Authorization: `Bearer ${token}` }
       const archive = () => fetch(`${adminUrl}/admin/archives`, { method: "POST", headers })
-      const load = new Load(seed)
+      const load = new Load(seed, limits.batchEventsMax)
       await load.begin({ url: server.url, archive }, key)
       expect(await server.stop()).toBe(0)
       expect(server.stderr.text).toContain('"message":"Stopped"')
@@ -305,8 +307,9 @@ describe("Two servers of a cluster stopped under every kind of load, one after t
       const key = await owner.createKey("shop")
       await prepare(owner.url, key)
       const stopped: Array<{ readonly runner: Runner; readonly load: Load }> = []
+      // Smaller batches: the load of both servers goes through one owner.
       for (const runner of [owner, other])
-        stopped.push({ runner, load: new Load(seed + stopped.length) })
+        stopped.push({ runner, load: new Load(seed + stopped.length, 200) })
       for (const { load, runner } of stopped)
         await load.begin(await targetOf(runner.directory), key)
       for (const { load, runner } of stopped) {

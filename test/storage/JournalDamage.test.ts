@@ -1,5 +1,7 @@
+import { crc32 } from "node:zlib"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { dataFormat } from "../../src/storage/format.ts"
 import {
   batchHeaderBytes,
   segmentHeaderBytes,
@@ -224,16 +226,17 @@ describe("damage", () => {
     }),
   )
 
-  it.effect("is not reported for a file of a newer version", () =>
+  it.effect("is not reported for a file of an older or newer format", () =>
     Effect.gen(function* () {
-      const { crc32 } = yield* Effect.promise(() => import("node:zlib"))
       const files = yield* filesOf([1], "closed")
-      const newer = edited(files, (copy) => {
-        const bytes = copy.get(only)!
-        bytes.writeUInt32LE(2, 8)
-        bytes.writeUInt32LE(crc32(bytes.subarray(0, 24)), 24)
-      })
-      yield* expectRefused(newer, "written by a newer Laurel")
+      for (const format of [dataFormat - 1, dataFormat + 1]) {
+        const other = edited(files, (copy) => {
+          const bytes = copy.get(only)!
+          bytes.writeUInt32LE(format, 8)
+          bytes.writeUInt32LE(crc32(bytes.subarray(0, 24)), 24)
+        })
+        yield* expectRefused(other, `has format ${format}, and this version of Laurel`)
+      }
     }),
   )
 })

@@ -2,6 +2,7 @@ import { crc32 } from "node:zlib"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { EntryBlock } from "../../src/storage/EntryBlock.ts"
+import { dataFormat, otherFormat } from "../../src/storage/format.ts"
 import { compositeKey } from "../../src/storage/Keys.ts"
 import { decodeValue, encodeValue, firstDamaged } from "../../src/storage/Values.ts"
 
@@ -9,6 +10,14 @@ const place = { table: "users", key: compositeKey("env_1", "ada") } as const
 
 const messageOf = (value: Uint8Array) =>
   Effect.map(Effect.flip(decodeValue(value, place)), (error) => String(error.cause))
+
+/** The value in another format, with a right checksum. */
+const withForm = (value: Uint8Array, format: number): Buffer => {
+  const other = Buffer.from(value)
+  other[0] = format
+  other.writeUInt32LE(crc32(other.subarray(0, -4)), other.length - 4)
+  return other
+}
 
 describe("a stored value", () => {
   it.effect.prop("returns its body", [Schema.String], ([text]) =>
@@ -39,11 +48,13 @@ describe("a stored value", () => {
     }),
   )
 
-  it.effect("of a newer format is distinguished from damage", () =>
+  it.effect("of an older or newer format is distinguished from damage", () =>
     Effect.gen(function* () {
-      const value = Uint8Array.from(encodeValue("body"))
-      value[0] = 3
-      expect(yield* messageOf(value)).toContain("newer Laurel")
+      for (const format of [dataFormat - 1, dataFormat + 1]) {
+        expect(yield* messageOf(withForm(encodeValue("body"), format))).toContain(
+          otherFormat(format),
+        )
+      }
     }),
   )
 
@@ -97,10 +108,9 @@ describe("a block of values", () => {
       for (let length = 0; length < value.length; length++) {
         expect(firstDamaged(withOther(n, value.subarray(0, length)))).toBe(n)
       }
-      const newer = Buffer.from(value)
-      newer[0] = 2
-      newer.writeUInt32LE(crc32(newer.subarray(0, -4)), newer.length - 4)
-      expect(firstDamaged(withOther(n, newer))).toBe(n)
+      for (const format of [dataFormat - 1, dataFormat + 1]) {
+        expect(firstDamaged(withOther(n, withForm(value, format)))).toBe(n)
+      }
     }
   })
 

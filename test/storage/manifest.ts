@@ -1,8 +1,9 @@
 /** A manifest with a value for everything. */
 import type { Manifest } from "../../src/storage/archive/ArchiveManifest.ts"
+import { dataFormat } from "../../src/storage/format.ts"
 
 export const manifest: Manifest = {
-  format: 1,
+  format: dataFormat,
   id: "2026-11-21T10-00-00.123Z-42",
   createdAt: "2026-11-21T10:00:00.123Z",
   recordedAt: "2026-11-21T09:59:59.999Z",
@@ -12,5 +13,6 @@ export const manifest: Manifest = {
   watermark: 40,
   counts: { users: 3, records: 41 },
   sums: { xp: "9007199254740993" },
-  files: [{ path: "live/data.mdb", bytes: 12_288, sha256: "00ff" }],
+  files: [{ path: "snapshot/data.mdb", bytes: 12_288, sha256: "00ff" }],
+  parts: { files: 0, bytes: 0, linked: 0, copied: 0 },
 }

@@ -11,7 +11,7 @@
  * - The time of an entry is never earlier than the time of the entry before it, so that times can
  *   be found by bisection.
  * - A damaged log does not stop the server: its folder is set aside, and a new log begins with an
- *   entry that says so. A log of a newer Laurel stops the server.
+ *   entry that says so. A log of another format stops the server.
  *
  * Cost: an append is one write and one flush. A page reads at most `auditSearchedMax` entries, and
  * at most `auditReadEntriesMax` in one turn of the event loop.
@@ -27,7 +27,7 @@ import type { Journal } from "../../storage/journal/Journal.ts"
 import { openJournal } from "../../storage/journal/Journal.ts"
 import {
   type Broken,
-  Newer,
+  OtherFormat,
   type StorageError,
   type StoredRecord,
   toBroken,
@@ -84,7 +84,7 @@ export const openAuditStore = Effect.fnUntraced(function* (
   let aside: string | undefined
   const journal = yield* Effect.catch(opened, (broken) => {
     const { cause } = broken
-    if (cause instanceof DiskError || cause instanceof Newer) return Effect.fail(broken)
+    if (cause instanceof DiskError || cause instanceof OtherFormat) return Effect.fail(broken)
     aside = `${auditFolder}-damaged-${isoTime(options.now()).replaceAll(":", "-")}`
     return Effect.andThen(setAside(options, aside, broken), opened)
   })

@@ -12,8 +12,8 @@
  *   one server time never goes back.
  * - Entries expire as in files (`AuditStore.ts`). The owner of the first partition removes expired
  *   entries hourly.
- * - Opening a data directory moves the log in its files, from a server without a cluster or from an
- *   earlier version, to the table. The ids of moved entries come from their contents, so that a
+ * - Opening a data directory of a server without a cluster moves the log in its files to the table.
+ *   The ids of moved entries come from their contents, so that a
  *   move that is repeated after a crash adds no entry twice.
  *
  * Cost: one statement before an action, and one after it. A page reads at most `auditSearchedMax`

@@ -346,7 +346,6 @@ const runnerColumns = ({
       ),
   },
   { title: "VERSION", align: "left", text: ({ version }) => version ?? "unknown" },
-  { title: "MAX FORMAT", align: "right", text: ({ format }) => countOrUnknown(format) },
   { title: "ANSWERED IN 60 S", align: "right", text: ({ answered }) => countOrUnknown(answered) },
   {
     title: "FORWARDED IN 60 S",
@@ -360,7 +359,6 @@ const partitionColumns = ({ followers }: ClusterStatus): ReadonlyArray<Column<Pa
   { title: "OWNER", align: "left", text: ({ owner }) => (owner === "" ? "none" : owner) },
   { title: "EPOCH", align: "right", text: ({ epoch }) => countText(epoch) },
   { title: "SINCE", align: "left", text: ({ since }) => since },
-  { title: "FORMAT", align: "right", text: ({ format }) => String(format) },
   { title: "LOAD", align: "right", text: ({ load }) => loadText(load) },
   { title: "RECORDS", align: "right", text: ({ records }) => countText(records) },
   {

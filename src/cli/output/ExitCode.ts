@@ -4,7 +4,7 @@
  *      0  done; for `serve`: stopped in order by SIGTERM or SIGINT
  *      1  refused: not possible; nothing was changed
  *     64  usage: wrong arguments, or no terminal for a confirmation
- *     65  damaged data: the data directory cannot be recovered or was written by a newer Laurel, or an archive fails its check
+ *     65  damaged data: the data directory cannot be recovered or has another format, or an archive fails its check
  *     66  no data: no data directory, or another server of the cluster has it, or the archive path is not a folder
  *     69  unavailable: cannot listen on an address, or the running server or the bucket did not answer
  *     70  a defect of Laurel

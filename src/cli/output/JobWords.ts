@@ -114,9 +114,9 @@ const userName = (): string => {
   }
 }
 
-/** The failure of a command that finds a file of a newer version. */
+/** The failure of a command that finds a file of another version. */
 export const unreadable = (file: string): CommandFailed =>
   commandFailed(
     exitCodes.damagedData,
-    `${file} is damaged, or was written by a newer Laurel. Nothing was changed.`,
+    `${file} is damaged, or was written by another version of Laurel. Nothing was changed.`,
   )

@@ -12,7 +12,7 @@ const columns: ReadonlyArray<Column<KeyDetails>> = [
   { title: "SCOPE", align: "left", text: scopeOf },
   { title: "KEY", align: "left", text: (key) => `${key.hint}…` },
   { title: "CREATED", align: "left", text: (key) => day(key.createdAt) },
-  { title: "BY", align: "left", text: (key) => key.createdBy ?? "" },
+  { title: "BY", align: "left", text: (key) => key.createdBy },
   { title: "LAST USED", align: "left", text: (key) => key.lastUsedAt?.slice(0, 16) ?? "never" },
   { title: "STATUS", align: "left", text: (key) => statusText(key) },
 ]

@@ -41,8 +41,8 @@ const decodeFormat = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ format: Schema.Int })),
 )
 
-const isOfNewer = (text: string): boolean =>
-  Option.exists(decodeFormat(text), ({ format }) => format > 1)
+const isOfOther = (text: string): boolean =>
+  Option.exists(decodeFormat(text), ({ format }) => format !== 1)
 
 const fileName = "archives.json"
 const fileBytesMax = 65_536
@@ -65,7 +65,7 @@ const leftBehind = Effect.fnUntraced(function* (
   const file = path.join(directory, fileName)
   const text = yield* Effect.option(readSmallFile(nodeDisk, file, fileBytesMax))
   // With the defaults in place of unknown settings, a command would remove archives.
-  if (Option.exists(text, isOfNewer)) return yield* unreadable(file)
+  if (Option.exists(text, isOfOther)) return yield* unreadable(file)
   const content = Option.getOrUndefined(Option.flatMap(text, (found) => decode(found)))
   const where = yield* Effect.promise(() => realPath(directory))
   return content?.directory === where ? content : undefined

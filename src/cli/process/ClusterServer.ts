@@ -262,7 +262,7 @@ const makePartitions = Effect.fnUntraced(function* (
       prepare: (hasLock) =>
         preparePartition({ ...inServer, number, hasLock, admin: admin.handlers.get(number)! }),
       onFailed: (cause): OpeningFailure => {
-        const failure = openingFailure(cause)
+        const failure = openingFailure(cause, followers.isAlone(number))
         if (!(failure instanceof CommandFailed)) return failure
         onFailed(failure)
         return "ends"
@@ -340,8 +340,8 @@ const waitForPostgres = (
   const connection = new PgConnection({ url })
   const prepare = Effect.gen(function* () {
     const risks = yield* checkServer(url)
-    yield* migrate(connection)
     yield* checkFormat(connection)
+    yield* migrate(connection)
     return { risks, secret: yield* readSecret(connection) }
   })
   const retryOutage = makeOutageRetry((why) => {
@@ -392,16 +392,26 @@ export const makeSharedParts = Effect.fnUntraced(function* (
 
 /**
  * A failure of an opening: a `CommandFailed` ends the process, since another attempt would fail in
- * the same way.
+ * the same way. Without an archive that fills its copy a server leaves the partition to another
+ * server, which may have one. `isAlone`: there is no other server.
  */
 export const openingFailure = (
   cause: Cause.Cause<unknown>,
+  isAlone: boolean,
 ): CommandFailed | Exclude<OpeningFailure, "ends"> => {
   const found = Cause.findError(cause)
   if (Result.isFailure(found) || !(found.success instanceof CommandFailed)) return "again"
-  const { exitCode } = found.success
-  if (exitCode === exitCodes.unavailable) return "again"
-  return exitCode === exitCodes.cannotWrite ? "unwritable" : found.success
+  const { exitCode, lines } = found.success
+  switch (exitCode) {
+    case exitCodes.unavailable:
+      return "again"
+    case exitCodes.cannotWrite:
+      return "unwritable"
+    case exitCodes.noData:
+      return isAlone ? commandFailed(exitCodes.configuration, ...lines) : "unwritable"
+    default:
+      return found.success
+  }
 }
 
 /**

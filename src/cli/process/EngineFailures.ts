@@ -18,7 +18,7 @@ import {
   Defect,
   Fenced,
   isDamagedHere,
-  Newer,
+  OtherFormat,
   type StorageError,
 } from "../../storage/Storage.ts"
 import { DamagedValue } from "../../storage/Values.ts"
@@ -143,11 +143,8 @@ export const openFailure = (directory: string, error: StorageError | Fenced): Co
   if (error.cause instanceof Fenced) return commandFailed(exitCodes.unavailable, words)
   if (error.cause instanceof NoAddressSpace) return commandFailed(exitCodes.configuration, words)
   if (isInUse(error)) return commandFailed(exitCodes.inUse, words)
-  if (error.cause instanceof Newer) {
-    return commandFailed(
-      exitCodes.damagedData,
-      `${words}. Nothing was changed. Start that version, or restore an archive from before the upgrade.`,
-    )
+  if (error.cause instanceof OtherFormat) {
+    return commandFailed(exitCodes.damagedData, `${words}. Nothing was changed.`)
   }
   if (error.cause instanceof DiskError && isUnreadable(error.cause)) {
     return unreadable(error.cause.path)

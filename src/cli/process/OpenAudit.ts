@@ -15,7 +15,7 @@ import { firstPartition } from "../../domain/project/Directory.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import type { Sessions } from "../../storage/postgres/PgConnection.ts"
-import { Newer } from "../../storage/Storage.ts"
+import { OtherFormat } from "../../storage/Storage.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { RestoredTo } from "./DataDirectory.ts"
 
@@ -62,10 +62,10 @@ const openFiles = Effect.fnUntraced(function* ({ dataDirectory }: Config) {
   const { now } = yield* Engine
   const directory = path.resolve(dataDirectory)
   return yield* Effect.mapError(openAuditStore({ disk: nodeDisk, directory, now }), (error) =>
-    error._tag === "Broken" && error.cause instanceof Newer
+    error._tag === "Broken" && error.cause instanceof OtherFormat
       ? commandFailed(
           exitCodes.damagedData,
-          `${error.cause.message}. The log was not changed. Start that version, or start with LAUREL_DASHBOARD=off.`,
+          `${error.cause.message}. The log was not changed. The export has no audit log: move the folder, or start with LAUREL_DASHBOARD=off.`,
         )
       : commandFailed(
           exitCodes.cannotWrite,

@@ -105,11 +105,19 @@ const toCommandFailed = <A, E, R>(
   opening: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, Exclude<E, Refused | Outdated> | CommandFailed, R> =>
   Effect.mapError(opening, (error) => {
-    const { _tag, words } = error as Refused | Outdated
-    if (_tag === "Refused") return commandFailed(exitCodes.configuration, words)
-    // The next opening decides what to do with the copy.
-    if (_tag === "Outdated") return commandFailed(exitCodes.unavailable, words)
-    return error as Exclude<E, Refused | Outdated>
+    const failure = error as Refused | Outdated
+    switch (failure._tag) {
+      case "Refused":
+        return commandFailed(
+          failure.lacksArchive === true ? exitCodes.noData : exitCodes.configuration,
+          failure.words,
+        )
+      case "Outdated":
+        // The next opening decides what to do with the copy.
+        return commandFailed(exitCodes.unavailable, failure.words)
+      default:
+        return error as Exclude<E, Refused | Outdated>
+    }
   })
 
 /**

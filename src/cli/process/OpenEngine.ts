@@ -101,8 +101,6 @@ type StorageProgress =
 /** The claim of an owner. */
 interface Fence {
   readonly epoch: number
-  /** Whether all servers of the cluster know that a project may be in any partition. */
-  readonly spreadsProjects: boolean
   /** Asks PostgreSQL whether no other server has claimed the data since. */
   readonly isOwner: Effect.Effect<boolean, unknown>
   /**
@@ -349,7 +347,7 @@ interface ServedEngine {
 const serveEngine = (
   config: Config,
   observers: OpenObservers,
-  { engine, fence, onBroken, opened, recovered }: ServedEngine,
+  { engine, onBroken, opened, recovered }: ServedEngine,
 ): Effect.Effect<Opened, CommandFailed | StorageError, Scope.Scope> =>
   Effect.gen(function* () {
     const { storage } = opened
@@ -371,9 +369,7 @@ const serveEngine = (
     const accounts = yield* AccountsLive.make.pipe(
       Effect.provideService(Engine, own),
       Effect.provideService(OwnPartition, directory?.own),
-      Effect.provideService(ProjectPartitions, () =>
-        fence?.spreadsProjects === true ? directory?.places() : undefined,
-      ),
+      Effect.provideService(ProjectPartitions, () => directory?.places()),
     )
     const services = Context.add(accounts, Engine, own).pipe(Context.add(RestoredTo, restoredTo))
     const deliver = DispatcherLive.make({

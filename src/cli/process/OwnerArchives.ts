@@ -23,10 +23,7 @@ interface OwnerArchives {
   readonly archives: ReadonlyArray<ArchiveDetails>
 }
 
-/**
- * Asks through the running server; `undefined`: no server runs here, or the version of the owner
- * does not report archives.
- */
+/** Asks through the running server; `undefined`: no server runs here. */
 const archivesAtOwner = (
   config: Config,
 ): Effect.Effect<OwnerArchives | undefined, CommandFailed> => {
@@ -37,10 +34,6 @@ const archivesAtOwner = (
     (server) =>
       askAdmin(server, "GET", path, Reply).pipe(
         Effect.map(({ archives, server }) => (server === null ? undefined : { server, archives })),
-        Effect.catchIf(
-          (error) => error._tag === "LaurelError" && error.code === "not_found",
-          () => Effect.undefined,
-        ),
       ),
     Effect.undefined,
   )

@@ -124,7 +124,7 @@ const keyRow = (visit: PlaceVisit, key: KeyDetails, allowed: boolean): ReadonlyA
   html`${key.name !== "" && html`${isolated(key.name)}<br>`}<code>${key.hint}…</code>`,
   scopeOf(key),
   usedFrom(key),
-  html`${key.createdBy === "operator" ? "command line" : isolated(key.createdBy ?? "")}<br>${isoTime(key.createdAt)}`,
+  html`${key.createdBy === "operator" ? "command line" : isolated(key.createdBy)}<br>${isoTime(key.createdAt)}`,
   isoTime(key.lastUsedAt),
   html`${statusLabels[key.status]}${key.replacedBy !== null && ", rotated"}${
     key.expiresAt !== null &&

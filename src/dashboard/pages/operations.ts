@@ -111,7 +111,7 @@ const clusterSection = (
 ${
   "failure" in cluster
     ? alert(`The state of the cluster cannot be read. ${cluster.failure}`)
-    : html`<p class="hint">As recorded in PostgreSQL. <code>laurel cluster status</code> also shows formats and the names of projects.</p>
+    : html`<p class="hint">As recorded in PostgreSQL. <code>laurel cluster status</code> also shows the names of projects.</p>
 ${table(
   "Servers",
   [

@@ -47,7 +47,6 @@ const applyCounted = (draft: Draft, rule: Rule, gives: Gives): void => {
     return
   }
   draft.earn(gives, { ruleId })
-  const isFirst = use === undefined || (use.firstAt !== undefined && occurredAt < use.firstAt)
   draft.facts.push({
     kind: "rule.used",
     ruleId,
@@ -55,7 +54,6 @@ const applyCounted = (draft: Draft, rule: Rule, gives: Gives): void => {
     occurredAt,
     times: 1,
     ...(countedSince !== undefined && { since: countedSince }),
-    ...(isFirst && { firstAt: occurredAt }),
     ...(count?.isRecalled === true && { used: count.used + 1 }),
   })
 }
@@ -129,8 +127,6 @@ const isDropped = (
   { number, per }: Period,
 ): boolean => {
   if (periods.length < limits.rulePeriodsMax || number > periods[0]![0]) return false
-  // Without `firstAt` the period may be older than all uses of the state.
-  if (firstAt === undefined) return true
   return periodOf(draft, per, firstAt).number <= number
 }
 
@@ -148,7 +144,7 @@ const isCooling = (
   // Whether the state has all uses near the event.
   const isComplete = countedSince === undefined || occurredAt - cooldownMs >= countedSince
   if (isComplete && (use === undefined || occurredAt > use.lastAt)) return false
-  if (countedSince === undefined && use?.firstAt !== undefined && occurredAt < use.firstAt) {
+  if (countedSince === undefined && use !== undefined && occurredAt < use.firstAt) {
     return isNear(use.firstAt)
   }
   return (

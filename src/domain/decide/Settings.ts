@@ -53,7 +53,7 @@ export const decideSettings = (
     }),
     levelCurve,
   }
-  // An empty list is stored as an absent member, as in settings that are older than the member.
+  // An empty list is stored as an absent member.
   const changed = clientActions.length === 0 ? others : { ...others, clientActions }
   return Result.succeed([{ kind: "project.updated", settings: changed }])
 }

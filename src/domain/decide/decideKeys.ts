@@ -37,8 +37,8 @@ export type KeyCommand =
       readonly partitions?: Partitions
       readonly key: Omit<
         ApiKey,
-        "createdAt" | "createdBy" | "lastUsedAt" | "projectId" | "replacedBy" | "revokedAt"
-      >
+        "createdAt" | "createdBy" | "lastUsedAt" | "name" | "projectId" | "replacedBy" | "revokedAt"
+      > & { readonly name?: string | undefined }
     }
   /** Creates a copy of the key `keyId` with another text. The old key expires after `overlap`. */
   | {

@@ -66,11 +66,11 @@ export const firstPartition = 1
 export const partitionOf = ({ partition = firstPartition }: Pick<Project, "partition">): number =>
   partition
 
-/** An API key. Times are epoch milliseconds. Keys of early versions lack all optional members. */
+/** An API key. Times are epoch milliseconds. */
 export interface ApiKey {
   readonly id: string
   readonly projectId: string
-  readonly name?: string
+  readonly name: string
   /**
    * Absent: `secret`. A publishable key has the scope `read`, and may do less than this scope
    * allows.
@@ -84,7 +84,7 @@ export interface ApiKey {
   readonly hint: string
   readonly createdAt: number
   /** The id of the account that created the key; `operator`: the command line. */
-  readonly createdBy?: string
+  readonly createdBy: string
   /** The time of the last request with the key, at most `keyUseFlushMs` late. */
   readonly lastUsedAt?: number
   /** The time at which the key expires; absent: never. */

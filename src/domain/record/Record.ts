@@ -212,8 +212,7 @@ export type UserFact =
   | { readonly kind: "level.changed"; readonly from: number; readonly to: number }
   /**
    * A use of a rule with a limit or a cooldown, in the `period` of the limit. `times: -1` revokes a
-   * use. `since`: the `countedSince` of the rule. `firstAt`: present if the event is the earliest
-   * that the rule rewarded. `used`: the uses of the period, this one included; present if they were
+   * use. `since`: the `countedSince` of the rule. `used`: the uses of the period, this one included; present if they were
    * counted in the history.
    */
   | {
@@ -223,7 +222,6 @@ export type UserFact =
       readonly occurredAt: number
       readonly times: 1 | -1
       readonly since?: number
-      readonly firstAt?: number
       readonly used?: number
     }
   /** The rule matched the event but gave no reward. */

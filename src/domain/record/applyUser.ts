@@ -219,11 +219,10 @@ const ruleUse = (use: RuleUse | undefined, fact: FactOf<"rule.used">): RuleUse |
   // A period without uses stays: otherwise an older, dropped period would look unused.
   periods.push([period, Math.max(0, fact.used ?? (used ?? 0) + times)])
   periods.sort(([one], [other]) => one - other)
-  const firstAt = fact.firstAt ?? use?.firstAt
   return {
     periods: periods.slice(-limits.rulePeriodsMax),
     lastAt: Math.max(use?.lastAt ?? occurredAt, occurredAt),
-    ...(firstAt !== undefined && { firstAt }),
+    firstAt: Math.min(use?.firstAt ?? occurredAt, occurredAt),
     ...(since !== undefined && { since }),
   }
 }

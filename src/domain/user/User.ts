@@ -76,12 +76,9 @@ export interface EarnedBadge {
 export interface RuleUse {
   /** The uses in each of the latest periods, oldest first. */
   readonly periods: ReadonlyArray<readonly [period: number, times: number]>
-  /**
-   * The times of the latest and the earliest event that the rule rewarded. States of earlier
-   * versions lack `firstAt`.
-   */
+  /** The times of the latest and the earliest event that the rule rewarded. */
   readonly lastAt: number
-  readonly firstAt?: number
+  readonly firstAt: number
   /** The `countedSince` of the rule when these uses were counted. */
   readonly since?: number
 }

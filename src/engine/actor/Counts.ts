@@ -98,15 +98,13 @@ export class ActionCounts {
     this.#others.lastAt = lastAt
   }
 
-  /** The members for the snapshot; none if no event was counted. */
-  stored(): { readonly actions?: StoredActions; readonly others?: StoredOthers } {
-    const { count, lastAt } = this.#others
-    if (this.#byAction.size === 0) return {}
+  /** The members for the snapshot. */
+  stored(): { readonly actions: StoredActions; readonly others: StoredOthers } {
     const actions: StoredActions = Array.from(
       this.#byAction,
       ([action, { count, lastAt, matched }]) => [action, count, lastAt, matched ? 1 : 0],
     )
-    return count === 0 ? { actions } : { actions, others: [count, lastAt] }
+    return { actions, others: [this.#others.count, this.#others.lastAt] }
   }
 }
 
@@ -148,15 +146,15 @@ export class Activity {
     for (const [minute, events] of stored) this.#add(minute, events)
   }
 
-  /** The member for the snapshot; none if no minute has events. */
-  stored(): { readonly minutes?: StoredActivity } {
+  /** The value for the snapshot. */
+  stored(): StoredActivity {
     const first = this.#latest + 1 - limits.activityMinutes
     const minutes: Array<readonly [number, number]> = []
     for (let minute = first; minute <= this.#latest; minute++) {
       const events = this.#events[minute % limits.activityMinutes]
       if (events !== undefined && events > 0) minutes.push([minute, events])
     }
-    return minutes.length === 0 ? {} : { minutes }
+    return minutes
   }
 
   #add(minute: number, events: number): void {
@@ -264,7 +262,7 @@ export class Counts implements EnvironmentCounts {
   /** Loads the counts that the snapshot has. */
   load(body: Uint8Array): void {
     const stored: Stored = JSON.parse(Buffer.from(body).toString("utf8"))
-    const { actions = [], erased, minutes = [], others = [0, 0], quests, users } = stored
+    const { actions, erased, minutes, others, quests, users } = stored
     this.users = users
     for (const [questId, inProgress, completed] of quests) {
       this.quests.set(questId, { inProgress, completed })
@@ -284,7 +282,7 @@ export class Counts implements EnvironmentCounts {
       users: this.users,
       quests,
       ...this.actions.stored(),
-      ...this.activity.stored(),
+      minutes: this.activity.stored(),
       ...this.erased.stored(),
     }
     const key = compositeKey(countsPrefix, environment)
@@ -297,11 +295,9 @@ const nobody: QuestCounts = { inProgress: 0, completed: 0 }
 interface Stored {
   readonly users: number
   readonly quests: ReadonlyArray<readonly [questId: string, inProgress: number, completed: number]>
-  /** Absent in values that were written before actions were counted. */
-  readonly actions?: StoredActions
-  readonly others?: StoredOthers
-  /** Absent in values that were written before minutes were counted. */
-  readonly minutes?: StoredActivity
+  readonly actions: StoredActions
+  readonly others: StoredOthers
+  readonly minutes: StoredActivity
   /** Absent without an erasure of the last day. */
   readonly erased?: StoredErased
 }

@@ -19,7 +19,6 @@ import {
   sweepArchives,
 } from "../../storage/archive/ArchiveCatalog.ts"
 import {
-  archiveFormat,
   archiveId,
   encodeManifest,
   type Manifest,
@@ -30,11 +29,12 @@ import { describeFiles, pathsIn } from "../../storage/archive/Files.ts"
 import { partListPath, partsFolder } from "../../storage/archive/PartFile.ts"
 import { type DiskError, removeTree, replaceFile } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { dataFormat } from "../../storage/format.ts"
 import { damageOf, faultText, scanJournal } from "../../storage/journal/JournalScan.ts"
 import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
 import { openReader } from "../../storage/lmdb/LmdbReader.ts"
 import { Unavailable } from "../../storage/Storage.ts"
-import { erasedSince, openBase } from "./ArchiveBase.ts"
+import { type ArchiveBase, erasedSince, openBase } from "./ArchiveBase.ts"
 import {
   damaged,
   type Input,
@@ -44,8 +44,8 @@ import {
   type PositionAnswer,
 } from "./Jobs.ts"
 import { insistWhole, watermarkOf } from "./SavedState.ts"
-import { copyTables, throttledRest } from "./TableCopy.ts"
-import { sinceOf, verify } from "./Verification.ts"
+import { type CopiedTables, copyTables, throttledRest } from "./TableCopy.ts"
+import { sinceOf, type Verified, verify } from "./Verification.ts"
 
 type ArchiveInput = Input<"archive">
 
@@ -64,10 +64,46 @@ const fill = Effect.fnUntraced(function* (
   draft: string,
   context: JobContext,
 ): Effect.fn.Return<Manifest, unknown, Scope.Scope> {
-  const { archives, at, directory, throttled, reason } = input
+  const { archives, directory } = input
   yield* context.ask("begun")
-  const base = yield* openBase(archives, path.join(directory, "journal"), context.progress)
+  const journal = path.join(directory, "journal")
+  const base = yield* openBase(archives, journal, context.progress)
   yield* context.ask("based")
+  const { copied, watermark } = yield* copySnapshot(input, draft, base, context)
+  yield* context.ask("linked")
+  yield* insistWhole(draft)
+  yield* context.ask("copied")
+  const position = (yield* context.ask("position")) as PositionAnswer
+  yield* copyTail(journal, draft, watermark, position)
+  yield* context.ask("journal")
+  const verified = yield* Effect.scoped(
+    verify({ folder: draft, isScanned: true, since: sinceOf(copied, base) }, context),
+  )
+  if (verified.faults.count > 0) {
+    return yield* damaged(`The copied data fails its check: ${verified.faults.summary}`)
+  }
+  yield* context.ask("verified")
+  const manifest = yield* describe(input, draft, { copied, verified }, context)
+  for (const folder of [archivedFolder, partsFolder, "journal", "."])
+    yield* nodeDisk.syncFolder(path.join(draft, folder))
+  yield* replaceFile(nodeDisk, draft, manifestName, encodeManifest(manifest))
+  yield* context.ask("described")
+  yield* publishArchive(nodeDisk, archives, draft, manifest.id)
+  yield* context.ask("published")
+  return manifest
+})
+
+/** Copies the database as of one moment; what it shares with `base` is linked. */
+const copySnapshot = Effect.fnUntraced(function* (
+  { archives, at, directory, throttled }: ArchiveInput,
+  draft: string,
+  base: ArchiveBase | undefined,
+  { progress }: JobContext,
+): Effect.fn.Return<
+  { readonly copied: CopiedTables; readonly watermark: number },
+  unknown,
+  Scope.Scope
+> {
   const live = path.join(directory, "live")
   const { size } = yield* Effect.promise(() => fs.stat(path.join(live, "data.mdb")))
   const shared = base?.manifest.parts?.bytes ?? 0
@@ -76,44 +112,45 @@ const fill = Effect.fnUntraced(function* (
     return yield* new Unavailable({ operation: "archive", reason: "disk_full" })
   }
   const erased = base === undefined ? [] : yield* erasedSince(base, path.join(directory, "journal"))
-  const { watermark, ...copied } = yield* Effect.scoped(
+  return yield* Effect.scoped(
     Effect.gen(function* () {
       const reader = yield* openReader(live)
       const watermark = yield* watermarkOf(reader)
-      const tables = yield* copyTables(reader, size, {
+      const copied = yield* copyTables(reader, size, {
         draft,
         at,
         watermark,
         base,
         erased,
         rest: throttled ? throttledRest : () => Effect.void,
-        progress: (done, total) => context.progress({ activity: "Copying", done, total }),
+        progress: (done, total) => progress({ activity: "Copying", done, total }),
       })
-      return { ...tables, watermark }
+      return { copied, watermark }
     }),
   )
-  yield* context.ask("linked")
-  yield* insistWhole(draft)
-  yield* context.ask("copied")
-  const position = (yield* context.ask("position")) as PositionAnswer
-  yield* copyTail(path.join(directory, "journal"), draft, watermark, position)
-  yield* context.ask("journal")
-  const { faults, findings, saved } = yield* Effect.scoped(
-    verify({ folder: draft, isScanned: true, since: sinceOf(copied, base) }, context),
-  )
-  if (faults.count > 0) {
-    return yield* damaged(`The copied data fails its check: ${faults.summary}`)
-  }
-  yield* context.ask("verified")
+})
+
+interface Contents {
+  readonly copied: CopiedTables
+  readonly verified: Verified
+}
+
+/** The manifest of the draft. */
+const describe = Effect.fnUntraced(function* (
+  { at, reason }: ArchiveInput,
+  draft: string,
+  { copied, verified: { findings, saved } }: Contents,
+  { progress }: JobContext,
+): Effect.fn.Return<Manifest, DiskError> {
   // LMDB leaves it beside an opened database.
   yield* removeTree(nodeDisk, path.join(draft, archivedFolder, "lock.mdb"))
   const paths = [...(yield* pathsIn(draft, [archivedFolder, "journal"])), partListPath]
   const files = yield* describeFiles(draft, paths, (done, total) =>
-    context.progress({ activity: "Hashing", done, total }),
+    progress({ activity: "Hashing", done, total }),
   )
   const { end, lastAt } = saved.tail
-  const manifest: Manifest = {
-    format: archiveFormat,
+  return {
+    format: dataFormat,
     id: archiveId(at, saved.lastSequence),
     createdAt: new Date(at).toISOString(),
     recordedAt: lastAt === undefined ? null : new Date(lastAt).toISOString(),
@@ -131,13 +168,6 @@ const fill = Effect.fnUntraced(function* (
       copied: copied.copied,
     },
   }
-  for (const folder of [archivedFolder, partsFolder, "journal", "."])
-    yield* nodeDisk.syncFolder(path.join(draft, folder))
-  yield* replaceFile(nodeDisk, draft, manifestName, encodeManifest(manifest))
-  yield* context.ask("described")
-  yield* publishArchive(nodeDisk, archives, draft, manifest.id)
-  yield* context.ask("published")
-  return manifest
 })
 
 /** Copies the journal from the copied snapshot's watermark on, that record included, up to `position`. */

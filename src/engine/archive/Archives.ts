@@ -56,18 +56,9 @@ export interface ArchivesOptions {
   readonly onStep?: (step: Step) => Effect.Effect<void>
 }
 
-export const makeArchives = (options: ArchivesOptions): Archives["Service"] => {
-  const { archives, directory, forgetDeadReaders, host, metrics, now, position, retention } =
-    options
-  const one = Semaphore.makeUnsafe(1)
-
-  const asked = (step: Step): Effect.Effect<unknown> =>
-    Effect.andThen(
-      options.onStep?.(step) ?? Effect.void,
-      Effect.sync(() => (step === "position" ? position() : undefined)),
-    )
-
-  const prune = pruneArchives(nodeDisk, archives, retention).pipe(
+/** Removes the archives that the retention no longer keeps. A failure is logged. */
+const pruned = ({ archives, retention }: ArchivesOptions): Effect.Effect<void> =>
+  pruneArchives(nodeDisk, archives, retention).pipe(
     Effect.flatMap((removed) =>
       removed.length === 0
         ? Effect.void
@@ -82,43 +73,59 @@ export const makeArchives = (options: ArchivesOptions): Archives["Service"] => {
     ),
   )
 
-  const create = Effect.fnUntraced(function* ({
-    progress,
-    reason,
-  }: CreateOptions): Effect.fn.Return<Manifest, JobFailed> {
-    const startedAt = performance.now()
-    const at = now()
-    const listener = { asked, ...(progress !== undefined && { progress }) }
-    const wish = { directory, archives, at, reason, throttled: host.background }
-    const manifest = yield* host.run("archive", wish, listener).pipe(
-      Effect.tapCause(() => Effect.sync(() => metrics?.failed())),
-      Effect.tapError((failed) =>
-        Effect.andThen(
-          forgetDeadReaders,
-          Effect.logError("No archive could be made; the data is as it was").pipe(
-            Effect.annotateLogs({ kind: failed.kind, cause: failed.detail }),
-          ),
+/** Makes an archive in a child process. A failure is counted and logged. */
+const made = (
+  options: ArchivesOptions,
+  { progress, reason }: CreateOptions,
+  at: number,
+): Effect.Effect<Manifest, JobFailed> => {
+  const { archives, directory, forgetDeadReaders, host, metrics, position } = options
+  const asked = (step: Step): Effect.Effect<unknown> =>
+    Effect.andThen(
+      options.onStep?.(step) ?? Effect.void,
+      Effect.sync(() => (step === "position" ? position() : undefined)),
+    )
+  const listener = { asked, ...(progress !== undefined && { progress }) }
+  const wish = { directory, archives, at, reason, throttled: host.background }
+  return host.run("archive", wish, listener).pipe(
+    Effect.tapCause(() => Effect.sync(() => metrics?.failed())),
+    Effect.tapError((failed) =>
+      Effect.andThen(
+        forgetDeadReaders,
+        Effect.logError("No archive could be made; the data is as it was").pipe(
+          Effect.annotateLogs({ kind: failed.kind, cause: failed.detail }),
         ),
       ),
-    )
+    ),
+  )
+}
+
+const logMade = Effect.fnUntraced(function* ({ counts, id, parts }: Manifest, durationMs: number) {
+  if ((parts?.copied ?? 0) > 0) {
+    yield* Effect.logWarning(
+      "Unchanged files of the archive were copied: its file system has no hard links, or no more of them",
+    ).pipe(Effect.annotateLogs({ archive: id, files: parts?.copied }))
+  }
+  yield* Effect.logInfo("An archive was made").pipe(
+    Effect.annotateLogs({ archive: id, users: counts.users, durationMs: Math.round(durationMs) }),
+  )
+})
+
+export const makeArchives = (options: ArchivesOptions): Archives["Service"] => {
+  const { archives, metrics, now, onMade, position } = options
+  const one = Semaphore.makeUnsafe(1)
+  const create = Effect.fnUntraced(function* (
+    wish: CreateOptions,
+  ): Effect.fn.Return<Manifest, JobFailed> {
+    const startedAt = performance.now()
+    const at = now()
+    const manifest = yield* made(options, wish, at)
     metrics?.made(at)
-    options.onMade?.()
-    if ((manifest.parts?.copied ?? 0) > 0) {
-      yield* Effect.logWarning(
-        "Unchanged files of the archive were copied: its file system has no hard links, or no more of them",
-      ).pipe(Effect.annotateLogs({ archive: manifest.id, files: manifest.parts?.copied }))
-    }
-    yield* Effect.logInfo("An archive was made").pipe(
-      Effect.annotateLogs({
-        archive: manifest.id,
-        users: manifest.counts.users,
-        durationMs: Math.round(performance.now() - startedAt),
-      }),
-    )
-    yield* prune
+    onMade?.()
+    yield* logMade(manifest, performance.now() - startedAt)
+    yield* pruned(options)
     return manifest
   })
-
   let making = 0
   return Archives.of({
     create: (wish) =>

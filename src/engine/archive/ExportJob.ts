@@ -25,9 +25,17 @@ import { keyParts } from "../../storage/Keys.ts"
 import { type Table, tables } from "../../storage/Storage.ts"
 import { openValue, valueFault } from "../../storage/Values.ts"
 import { decodeRecord, encodeDirectory } from "../records/Codec.ts"
-import { exportFormat, type Line, valueForm } from "./ExportLines.ts"
+import { exportFormat, type Header, type Line, valueForm } from "./ExportLines.ts"
 import { FaultList } from "./Findings.ts"
-import { damaged, durableEnd, type ExportScope, type JobCode, JobFailed } from "./Jobs.ts"
+import {
+  damaged,
+  durableEnd,
+  type ExportScope,
+  type Input,
+  type JobCode,
+  type JobContext,
+  JobFailed,
+} from "./Jobs.ts"
 import { emptyRecord, environmentAt } from "./ProjectHistory.ts"
 import { SavedState } from "./SavedState.ts"
 
@@ -40,22 +48,17 @@ class Writer {
   #waiting: Array<string> = []
   #characters = 0
   #position = 0
-  lines = 0
+  #lines = 0
 
   constructor(file: DiskFile) {
     this.#file = file
-  }
-
-  /** Of all flushed lines. */
-  get sha256(): string {
-    return this.#hash.copy().digest("hex")
   }
 
   write(line: Line | { readonly kind: "record"; readonly record: JournalRecord }): void {
     const text = `${JSON.stringify(line)}\n`
     this.#waiting.push(text)
     this.#characters += text.length
-    this.lines++
+    this.#lines++
   }
 
   get isFull(): boolean {
@@ -71,95 +74,125 @@ class Writer {
     this.#position += bytes.length
     return this.#file.write(at, [bytes])
   })
+
+  /** Writes the line with kind end. */
+  readonly end: Effect.Effect<void, DiskError> = Effect.gen({ self: this }, function* () {
+    const lines = this.#lines
+    yield* this.flush
+    this.write({ kind: "end", lines, sha256: this.#hash.copy().digest("hex") })
+    yield* this.flush
+  })
+}
+
+/** What an export has: everything, or one environment of a project. */
+interface Exported {
+  readonly saved: SavedState
+  /** `undefined`: everything. */
+  readonly only: { readonly project: Project; readonly environment: string } | undefined
 }
 
 export const exportLines: JobCode<"export"> = Effect.fnUntraced(function* (input, context) {
-  const { file, folder, laurel, scope } = input
-  const draft = `${file}.draft`
+  const { file, folder, scope } = input
   const faults = new FaultList()
   const saved = yield* SavedState.open({
     folder,
     fault: faults.add,
     until: durableEnd(context),
   })
-  const exported = scope === null ? undefined : yield* projectOf(saved, scope)
-  const environment = exported && environmentId(exported.id, scope!.environment as EnvironmentName)
-  const shown = scope && { project: scope.project, environment: scope.environment }
-  const { lastSequence, watermark } = saved
+  const only = scope === null ? undefined : yield* onlyOf(saved, scope)
   const damage = damageOf(saved.tail.end)
   if (damage !== undefined) faults.add(faultText(damage))
-  const counts = { entries: 0, records: 0 }
   const write = Effect.fnUntraced(function* (opened: DiskFile) {
     const writer = new Writer(opened)
-    const createdAt = new Date(input.at).toISOString()
-    const header = { kind: "header", format: exportFormat, laurel, createdAt } as const
-    writer.write({ ...header, scope: shown, watermark, sequence: lastSequence })
-    const total = saved.totalEntries
-    for (const table of tables) {
-      if (exported !== undefined && table !== "meta") addShared(writer, table, saved, exported)
-      for (const [key, value] of saved.entries(table)) {
-        if (
-          environment !== undefined &&
-          keyParts(key)[environmentAt[table] ?? -1] !== environment
-        ) {
-          continue
-        }
-        const body = openValue(value)
-        if (typeof body === "string") {
-          return yield* damaged(valueFault(table, key, body))
-        }
-        const parts = keyParts(key) as [string | number, ...Array<string | number>]
-        writer.write({ kind: "entry", table, key: parts, ...valueForm(table, body) })
-        counts.entries++
-        if (!writer.isFull) continue
-        yield* writer.flush
-        context.progress({ activity: "Exporting", done: counts.entries, total })
-      }
-      if (exported !== undefined && table === "meta") addShared(writer, table, saved, exported)
-    }
-    const from = Math.max(1, watermark)
-    const until = lastSequence
-    yield* scanJournal(
-      { disk: nodeDisk, folder: path.join(folder, "journal"), from, until },
-      (batches) =>
-        Effect.gen(function* () {
-          for (const batch of batches) {
-            for (const { body, sequence } of batchRecords(batch, from) ?? []) {
-              if (sequence > until) break
-              const record = decodeRecord(body)
-              writer.write({ kind: "record", record: ofEnvironment(record, environment) })
-              counts.records++
-            }
-          }
-          if (writer.isFull) yield* writer.flush
-        }),
-    )
+    writer.write(headerOf(input, saved))
+    const entries = yield* writeEntries(writer, { saved, only }, context)
+    const records = yield* writeRecords(writer, { saved, only }, path.join(folder, "journal"))
     if (faults.count > 0) return yield* damaged(faults.shown[0]!)
-    const { lines } = writer
-    yield* writer.flush
-    writer.write({ kind: "end", lines, sha256: writer.sha256 })
-    yield* writer.flush
+    yield* writer.end
     yield* opened.sync
+    return { entries, records }
   })
-  const opened = Effect.acquireUseRelease(
-    nodeDisk.open(draft, "create"),
-    write,
-    (each) => each.close,
+  const draft = `${file}.draft`
+  const counts = yield* Effect.onError(
+    Effect.acquireUseRelease(nodeDisk.open(draft, "create"), write, (each) => each.close),
+    () => Effect.ignore(removeTree(nodeDisk, draft)),
   )
-  yield* Effect.onError(opened, () => Effect.ignore(removeTree(nodeDisk, draft)))
   yield* nodeDisk.rename(draft, file)
   yield* nodeDisk.syncFolder(path.dirname(file))
-  return { ...counts, sequence: lastSequence }
+  return { ...counts, sequence: saved.lastSequence }
 })
 
-const projectOf = (
+const headerOf = ({ at, laurel, scope }: Input<"export">, saved: SavedState): Header => ({
+  kind: "header",
+  format: exportFormat,
+  laurel,
+  createdAt: new Date(at).toISOString(),
+  scope: scope && { project: scope.project, environment: scope.environment },
+  watermark: saved.watermark,
+  sequence: saved.lastSequence,
+})
+
+/** Writes the entries of all tables; returns their number. */
+const writeEntries = Effect.fnUntraced(function* (
+  writer: Writer,
+  { only, saved }: Exported,
+  { progress }: JobContext,
+): Effect.fn.Return<number, DiskError | JobFailed> {
+  let count = 0
+  for (const table of tables) {
+    if (only !== undefined && table !== "meta") addShared(writer, table, saved, only.project)
+    for (const [key, value] of saved.entries(table)) {
+      const parts = keyParts(key) as [string | number, ...Array<string | number>]
+      if (only !== undefined && parts[environmentAt[table] ?? -1] !== only.environment) continue
+      const body = openValue(value)
+      if (typeof body === "string") return yield* damaged(valueFault(table, key, body))
+      writer.write({ kind: "entry", table, key: parts, ...valueForm(table, body) })
+      count++
+      if (!writer.isFull) continue
+      yield* writer.flush
+      progress({ activity: "Exporting", done: count, total: saved.totalEntries })
+    }
+    if (only !== undefined && table === "meta") addShared(writer, table, saved, only.project)
+  }
+  return count
+})
+
+/** Writes the records from the watermark on; returns their number. */
+const writeRecords = Effect.fnUntraced(function* (
+  writer: Writer,
+  { only, saved }: Exported,
+  folder: string,
+): Effect.fn.Return<number, DiskError> {
+  let count = 0
+  const from = Math.max(1, saved.watermark)
+  const until = saved.lastSequence
+  yield* scanJournal({ disk: nodeDisk, folder, from, until }, (batches) =>
+    Effect.suspend(() => {
+      for (const batch of batches) {
+        for (const { body, sequence } of batchRecords(batch, from) ?? []) {
+          if (sequence > until) break
+          const record = ofEnvironment(decodeRecord(body), only?.environment)
+          writer.write({ kind: "record", record })
+          count++
+        }
+      }
+      return writer.isFull ? writer.flush : Effect.void
+    }),
+  )
+  return count
+})
+
+const onlyOf = (
   saved: SavedState,
-  { known, project }: ExportScope,
-): Effect.Effect<Project, JobFailed> => {
+  { environment, known, project }: ExportScope,
+): Effect.Effect<NonNullable<Exported["only"]>, JobFailed> => {
   const found = known ?? projectNamed(saved.readDirectory(), project)
   return found === undefined
     ? new JobFailed({ kind: "refused", detail: `There is no project ${project}` })
-    : Effect.succeed(found)
+    : Effect.succeed({
+        project: found,
+        environment: environmentId(found.id, environment as EnvironmentName),
+      })
 }
 
 /** Shared entries that every environment needs; their keys sort before or after all others. */

@@ -108,8 +108,11 @@ export const decodeLine = (text: string): Result.Result<Line, ReadonlyArray<stri
     return Result.fail(["it is no JSON"])
   }
   const { format, kind } = (value ?? {}) as { readonly format?: unknown; readonly kind?: unknown }
-  if (kind === "header" && typeof format === "number" && format > exportFormat) {
-    return Result.fail([`it has format ${format}: it was written by a newer Laurel`])
+  if (kind === "header" && typeof format === "number" && format !== exportFormat) {
+    return Result.fail([
+      `it has format ${format}, and this version of Laurel reads exports of format ${exportFormat} alone. ` +
+        "Import it with the version that wrote it, or export again with one that writes that format",
+    ])
   }
   const decode = typeof kind === "string" && Object.hasOwn(decoders, kind) && decoders[kind]
   if (!decode) return Result.fail(["its kind is not header, entry, record or end"])
@@ -132,10 +135,7 @@ const userMaps = Object.entries(blankUser).flatMap(([name, value]) =>
 
 const userJson = (body: Uint8Array): Record<string, unknown> => {
   const { due } = decodeUserHead(dataViewOf(body))
-  const { pointsSpent, ...always } = decodeUser(body)
-  // An export from before points could be spent has no such member, and stays as it is.
-  const state = { ...always, ...(pointsSpent > 0 && { pointsSpent }) }
-  const members = Object.entries(state).map(([name, value]) => [
+  const members = Object.entries(decodeUser(body)).map(([name, value]) => [
     name,
     value instanceof Map ? [...value] : value,
   ])

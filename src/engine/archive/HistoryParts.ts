@@ -1,9 +1,6 @@
 /**
  * What of the table `history` changes no more, and goes into parts (`storage/archive/PartFile.ts`): the pages of partitions
  * (`records/HistoryPages.ts`) whose records are all in the snapshot. Only an erasure changes them.
- *
- * Pages of versions before partitions may repeat records that stand in a partition as well: where there are such pages,
- * nothing goes into parts.
  */
 import { duplicateKey } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
@@ -33,9 +30,8 @@ export class HistoryRanges {
 
   constructor(read: ReadPages, watermark: number) {
     this.#read = read
-    const found = environmentsIn(read)
-    this.#environments = found.names
-    this.sealed = found.areAllPartitioned ? sealedPartitions(watermark) : 0
+    this.#environments = environmentsIn(read)
+    this.sealed = sealedPartitions(watermark)
   }
 
   /** The pages of a partition whose keys are in `among`, in their order. */
@@ -66,19 +62,17 @@ const earlier = (one: Uint8Array, other: Uint8Array): Uint8Array =>
 const later = (one: Uint8Array, other: Uint8Array): Uint8Array =>
   Buffer.compare(one, other) < 0 ? other : one
 
-const environmentsIn = (
-  read: ReadPages,
-): { readonly names: ReadonlyArray<string>; readonly areAllPartitioned: boolean } => {
+const environmentsIn = (read: ReadPages): ReadonlyArray<string> => {
   const names: Array<string> = []
   let { from } = everything
   while (true) {
     const first = firstKey(read({ ...everything, from }))
-    if (first === undefined) return { names, areAllPartitioned: true }
-    // The pages without a partition are the first of their environment.
-    const place = placeOfPage(first)
-    if (place?.isPartitioned !== true) return { names, areAllPartitioned: false }
-    names.push(place.environment)
-    from = successor(compositeKey(place.environment))
+    if (first === undefined) return names
+    const environment = placeOfPage(first)?.environment
+    // A key of no page: `others` has it, and a check reports it.
+    if (environment === undefined) return names
+    names.push(environment)
+    from = successor(compositeKey(environment))
   }
 }
 

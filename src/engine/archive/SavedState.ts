@@ -291,17 +291,14 @@ export class SavedState {
     tail: ReadonlyArray<JournalRecord>,
   ): Generator<JournalRecord> {
     let last = 0
-    // A snapshot of an older version that did not end has left records that stand in a partition as well.
-    let lastBefore = 0
     let next = 0
     for (let page = pages.page; page && same(page.user, user); page = pages.page) {
-      const { first, isPartitioned, key, value } = page
+      const { first, key, value } = page
       const records = this.#decoded("history", key, value, decodePage) ?? []
       if (records.length > 0 && records[0]!.sequence !== first) {
         this.#fault(`The page ${keyName(key)} begins with record ${records[0]!.sequence}`)
       }
       for (const record of records) {
-        if (isPartitioned && record.sequence <= lastBefore) continue
         const { subject } = record
         if (
           subject.actor !== "user" ||
@@ -313,7 +310,6 @@ export class SavedState {
           this.#fault(`Record ${record.sequence} in the page ${keyName(key)} is out of order`)
         } else {
           last = record.sequence
-          if (!isPartitioned) lastBefore = last
           // Some records exist only in the journal: an erasure of the user.
           while (next < tail.length && tail[next]!.sequence < last) yield tail[next++]!
           if (tail[next]?.sequence === last) next++

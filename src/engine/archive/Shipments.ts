@@ -108,7 +108,7 @@ const logShipped = Effect.fnUntraced(function* (
   }
   if (result.unreadable !== null) {
     yield* Effect.logWarning(
-      "An archive of the bucket cannot be read, so nothing there is deleted: remove the object, or start the newer version",
+      "An archive of the bucket cannot be read, so nothing there is deleted: remove the object, or start the version that wrote it",
     ).pipe(Effect.annotateLogs({ bucket, object: result.unreadable }))
   }
 })

@@ -21,7 +21,7 @@ import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { asBuffer, type KeyRange, rangeOf } from "../../storage/Keys.ts"
 import { newDatabase } from "../../storage/lmdb/DatabaseWriter.ts"
 import type { LmdbReader } from "../../storage/lmdb/LmdbReader.ts"
-import { differenceOf } from "../../storage/lmdb/Sums.ts"
+import { differenceOf, type Sums } from "../../storage/lmdb/Sums.ts"
 import { hasChecksum, valueFault } from "../../storage/SealedValue.ts"
 import type { Entry, StorageError, StoredEntry } from "../../storage/Storage.ts"
 import { type Table, tables } from "../../storage/tables.ts"
@@ -87,13 +87,41 @@ export const copyTables = Effect.fnUntraced(function* (
 
   yield* nodeDisk.makeFolder(path.join(draft, archivedFolder))
   yield* nodeDisk.makeFolder(path.join(draft, partsFolder))
-  const writer = yield* Effect.acquireRelease(
-    newDatabase(path.join(draft, archivedFolder)),
-    (opened) => Effect.promise(() => opened.close()),
-  )
   const history = new HistoryRanges(
     (range) => reader.entries({ table: "history", ...range }),
     watermark,
+  )
+  const written = yield* copyDatabase(reader, draft, history, rested)
+  const writer = new PartWriter({
+    draft,
+    at,
+    // Without sums nothing says whether the data still has what the base has.
+    base: stored && base,
+    pagesOf: (partition, among) => whole("history", history.pagesOf(partition, among)),
+    rested,
+  })
+  let parts = yield* takeParts(writer, history.sealed, erased)
+  if (base !== undefined && sumFault(stored, written, parts) !== undefined) {
+    parts = yield* writeParts(writer, history.sealed)
+  }
+  const fault = sumFault(stored, written, parts)
+  if (fault !== undefined) return yield* damaged(`The database is damaged: ${fault}`)
+  yield* writer.end(parts)
+  yield* writePartList(draft, parts)
+  const { copied, linked } = writer
+  return { parts, linked, copied, sealed: history.sealed }
+})
+
+/** Copies everything that goes into no part; returns the sums of what was written. */
+const copyDatabase = Effect.fnUntraced(function* (
+  reader: TableReader,
+  draft: string,
+  history: HistoryRanges,
+  rested: (bytes: number) => Effect.Effect<void>,
+): Effect.fn.Return<Sums, unknown, Scope.Scope> {
+  const writer = yield* Effect.acquireRelease(
+    newDatabase(path.join(draft, archivedFolder)),
+    (opened) => Effect.promise(() => opened.close()),
   )
   for (const table of tables) {
     const entries =
@@ -107,53 +135,55 @@ export const copyTables = Effect.fnUntraced(function* (
     }
   }
   yield* writer.flush
+  return writer.sums
+})
 
-  const faultOf = (parts: ReadonlyArray<Part>): string | undefined => {
-    if (stored === undefined) return undefined
-    for (const table of tables) {
-      const sum = { ...(writer.sums[table] ?? { count: 0, sum: 0 }) }
-      for (const part of parts) {
-        if (part.table !== table) continue
-        sum.count += part.entries
-        sum.sum = (sum.sum + part.sum) | 0
-      }
-      const difference = differenceOf(table, stored[table], sum)
-      if (difference !== undefined) return difference
+/** How the copy differs from the database's own sums; `undefined`: it does not, or there are none. */
+const sumFault = (
+  stored: Sums | undefined,
+  written: Sums,
+  parts: ReadonlyArray<Part>,
+): string | undefined => {
+  if (stored === undefined) return undefined
+  for (const table of tables) {
+    const sum = { ...(written[table] ?? { count: 0, sum: 0 }) }
+    for (const part of parts) {
+      if (part.table !== table) continue
+      sum.count += part.entries
+      sum.sum = (sum.sum + part.sum) | 0
     }
-    return undefined
+    const difference = differenceOf(table, stored[table], sum)
+    if (difference !== undefined) return difference
   }
-  const partWriter = new PartWriter({
-    draft,
-    at,
-    // Without sums nothing says whether the data still has what the base has.
-    base: stored && base,
-    pagesOf: (partition, among) => whole("history", history.pagesOf(partition, among)),
-    rested,
-  })
-  const take = Effect.fnUntraced(function* (isBaseRight: boolean) {
-    const parts: Array<Part> = []
-    partWriter.linked = 0
-    partWriter.copied = 0
-    for (let partition = 0; partition < history.sealed; partition++) {
-      const pages = erased.map(({ environment, userId }) =>
-        pagesIn(environment, partition, userId, 0, Number.MAX_SAFE_INTEGER),
-      )
-      parts.push(
-        ...(yield* isBaseRight
-          ? partWriter.take(partition, (among) => pages.some((range) => overlaps(range, among)))
-          : partWriter.write(partition)),
-      )
-    }
-    return parts
-  })
-  let parts = yield* take(true)
-  if (faultOf(parts) !== undefined && base !== undefined) parts = yield* take(false)
-  const fault = faultOf(parts)
-  if (fault !== undefined) return yield* damaged(`The database is damaged: ${fault}`)
-  yield* partWriter.end(parts)
-  yield* writePartList(draft, parts)
-  const { copied, linked } = partWriter
-  return { parts, linked, copied, sealed: history.sealed }
+  return undefined
+}
+
+/** The parts of all sealed partitions: those of the base, except where it may have pages of erased users. */
+const takeParts = Effect.fnUntraced(function* (
+  writer: PartWriter,
+  sealed: number,
+  erased: ReadonlyArray<ErasedUser>,
+) {
+  const parts: Array<Part> = []
+  for (let partition = 0; partition < sealed; partition++) {
+    const pages = erased.map(({ environment, userId }) =>
+      pagesIn(environment, partition, userId, 0, Number.MAX_SAFE_INTEGER),
+    )
+    const isStale = (among: KeyRange) => pages.some((range) => overlaps(range, among))
+    parts.push(...(yield* writer.take(partition, isStale)))
+  }
+  return parts
+})
+
+/** Writes the parts of all sealed partitions from the data. */
+const writeParts = Effect.fnUntraced(function* (writer: PartWriter, sealed: number) {
+  writer.linked = 0
+  writer.copied = 0
+  const parts: Array<Part> = []
+  for (let partition = 0; partition < sealed; partition++) {
+    parts.push(...(yield* writer.write(partition)))
+  }
+  return parts
 })
 
 const overlaps = (one: KeyRange, other: KeyRange): boolean =>

@@ -8,20 +8,18 @@ import type { ApiKey, DirectoryState, Project } from "../../domain/project/Direc
 import type { ProjectState, Webhook } from "../../domain/project/Project.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { asBuffer } from "../../storage/Keys.ts"
-import { presentRecord } from "./formerStreaks.ts"
-import { repairedRecord } from "./repairedSteps.ts"
 
 /** The journal's text of a record. */
 export const encodeRecord = (record: JournalRecord): string => JSON.stringify(record)
 
-export const decodeRecord = (body: Uint8Array): JournalRecord => parseRecord(textOf(body))
-
-const parseRecord = (text: string): JournalRecord => presentRecord(repairedRecord(JSON.parse(text)))
+export const decodeRecord = (body: Uint8Array): JournalRecord => JSON.parse(textOf(body))
 
 const textOf = (bytes: Uint8Array): string => asBuffer(bytes).toString("utf8")
 
 export const decodePage = (page: Uint8Array): ReadonlyArray<JournalRecord> =>
-  textOf(page).split("\n").map(parseRecord)
+  textOf(page)
+    .split("\n")
+    .map((text) => JSON.parse(text))
 
 const byId = <A extends { readonly id: string }>(things: ReadonlyArray<A>): Map<string, A> =>
   new Map(things.map((thing) => [thing.id, thing]))
@@ -68,14 +66,10 @@ export const encodeDirectory = (directory: DirectoryState): string =>
     ...directory,
     projects: [...directory.projects.values()],
     keys: [...directory.keys.values()],
-    accounts: listed(directory.accounts),
-    sessions: listed(directory.sessions),
-    invitations: listed(directory.invitations),
+    accounts: [...directory.accounts.values()],
+    sessions: [...directory.sessions.values()],
+    invitations: [...directory.invitations.values()],
   })
-
-/** The list, or `undefined` if it is empty: older values have no such member. */
-const listed = <A>(byId: ReadonlyMap<string, A>): ReadonlyArray<A> | undefined =>
-  byId.size === 0 ? undefined : [...byId.values()]
 
 export const decodeDirectory = (value: Uint8Array): DirectoryState => {
   const stored = JSON.parse(textOf(value))
@@ -83,8 +77,8 @@ export const decodeDirectory = (value: Uint8Array): DirectoryState => {
     ...stored,
     projects: byId<Project>(stored.projects),
     keys: byId<ApiKey>(stored.keys),
-    accounts: byId<Account>(stored.accounts ?? []),
-    sessions: byId<Session>(stored.sessions ?? []),
-    invitations: byId<Invitation>(stored.invitations ?? []),
+    accounts: byId<Account>(stored.accounts),
+    sessions: byId<Session>(stored.sessions),
+    invitations: byId<Invitation>(stored.invitations),
   }
 }

@@ -10,13 +10,7 @@ import { type Effect, Exit } from "effect"
 import type { Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { continueWith } from "../../storage/exitOf.ts"
-import {
-  compositeKey,
-  isNumberAt,
-  type KeyRange,
-  keyParts,
-  numberBytes,
-} from "../../storage/Keys.ts"
+import { compositeKey, type KeyRange, keyParts, numberBytes } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
 
@@ -29,9 +23,6 @@ import { decodeValue } from "../../storage/Values.ts"
  *   two, where many of its entries share a page of LMDB. Under (environment, user, sequence) the
  *   records of a million users changed a million pages of LMDB.
  * - A page ends where its partition does, so a record is found in one partition.
- * - Versions before partitions wrote keys without a partition. Those pages are older than all
- *   others; `unpartitioned` stands for them. Records of a snapshot that such a version did not
- *   finish are written again, in a partition.
  *
  * Cost: a record takes a look-up in its partition. A user's whole history takes a seek in each
  * partition, so a larger partition makes reads cheaper and writes dearer.
@@ -41,29 +32,15 @@ import { decodeValue } from "../../storage/Values.ts"
 export const partitionOf = (sequence: number): number =>
   Math.floor(sequence / limits.historyPartitionRecords)
 
-/** Stands for pages without a partition; less than every partition. */
-export const unpartitioned = -1
-
 /** The key of a user's page that begins with the record `first`. */
 export const pageKey = (environment: string, userId: string, first: number): Uint8Array =>
-  keyIn(environment, partitionOf(first), userId, first)
+  compositeKey(environment, partitionOf(first), userId, first)
 
-const keyIn = (environment: string, partition: number, userId: string, first: number) =>
-  partition === unpartitioned
-    ? compositeKey(environment, userId, first)
-    : compositeKey(environment, partition, userId, first)
+/** The prefix of all keys with the environment and the partition of a page's key. */
+export const partitionPrefix = (key: Uint8Array): Uint8Array =>
+  key.subarray(0, key.indexOf(0) + 1 + numberBytes)
 
-/** The prefix of all keys with the environment and the partition, if any, of a page's key. */
-export const partitionPrefix = (key: Uint8Array): Uint8Array => {
-  const environmentEnd = key.indexOf(0) + 1
-  const isPartitioned = isNumberAt(key, environmentEnd)
-  return key.subarray(0, environmentEnd + (isPartitioned ? numberBytes : 1))
-}
-
-/**
- * A user's pages in a partition (or `unpartitioned`) whose first records are from `first` to
- * `before` (exclusive).
- */
+/** A user's pages in a partition whose first records are from `first` to `before` (exclusive). */
 export const pagesIn = (
   environment: string,
   partition: number,
@@ -72,8 +49,8 @@ export const pagesIn = (
   before: number,
 ): KeyRange & { readonly table: "history" } => ({
   table: "history",
-  from: keyIn(environment, partition, userId, first),
-  until: keyIn(environment, partition, userId, before),
+  from: compositeKey(environment, partition, userId, first),
+  until: compositeKey(environment, partition, userId, before),
 })
 
 export interface PagePlace {
@@ -81,7 +58,6 @@ export interface PagePlace {
   readonly userId: string
   /** The sequence of the page's first record. */
   readonly first: number
-  readonly isPartitioned: boolean
   /** The user's key in the table `users`. */
   readonly user: Uint8Array
 }
@@ -94,21 +70,17 @@ export const placeOfPage = (key: Uint8Array): PagePlace | undefined => {
   } catch {
     return undefined
   }
-  const isPartitioned = typeof parts[1] === "number"
-  const [userId, first, ...more] = parts.slice(isPartitioned ? 2 : 1)
-  const [environment] = parts
+  const [environment, partition, userId, first, ...more] = parts
   if (
     typeof environment !== "string" ||
+    typeof partition !== "number" ||
     typeof userId !== "string" ||
     typeof first !== "number" ||
     more.length > 0
   ) {
     return undefined
   }
-  const user = isPartitioned
-    ? compositeKey(environment, userId)
-    : key.subarray(0, key.length - numberBytes)
-  return { environment, userId, first, isPartitioned, user }
+  return { environment, userId, first, user: compositeKey(environment, userId) }
 }
 
 type Store = Storage["Service"]

@@ -22,8 +22,6 @@ import {
 } from "../../domain/user/User.ts"
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { asBuffer, dataViewOf } from "../../storage/Keys.ts"
-import { presentStreaks } from "./formerStreaks.ts"
-import { repairedQuests } from "./repairedSteps.ts"
 
 const windowBytes = 20
 const fixedBytes = 29
@@ -180,10 +178,10 @@ export const decodeUser = (value: Uint8Array): UserState => {
     badges: mapOf(rest.badges),
     badgeCounts: mapOf(rest.badgeCounts),
     badgeRecounts: mapOf(rest.badgeRecounts),
-    quests: repairedQuests(mapOf(rest.quests)),
+    quests: mapOf(rest.quests),
     questsCompleted: rest.questsCompleted,
     pastZones: rest.pastZones ?? noZones,
-    streaks: presentStreaks(mapOf(rest.streaks)),
+    streaks: mapOf(rest.streaks),
     ruleUses: mapOf(rest.ruleUses),
     createdAt: rest.createdAt,
     updatedAt: rest.updatedAt,

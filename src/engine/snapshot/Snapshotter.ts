@@ -21,7 +21,7 @@
  * turns of `snapshotTurnMs`; a thread of the storage writes it. Slices of actors are packed while
  * the slice before is written.
  */
-import { Effect, Fiber, Semaphore } from "effect"
+import { Effect, Exit, Fiber, Semaphore } from "effect"
 import type { Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
@@ -265,7 +265,9 @@ export class Snapshotter {
       erasures.stored(erased)
       self.#options.onEnded()
     }).pipe(
-      Effect.ensuring(Effect.suspend(() => Effect.exit(this.#idle))),
+      Effect.onExit((exit) =>
+        Exit.hasInterrupts(exit) ? this.#abandonSlices : Effect.exit(this.#idle),
+      ),
       Effect.onError(() =>
         Effect.sync(() => {
           this.#options.metrics.snapshotFailed()
@@ -403,6 +405,18 @@ export class Snapshotter {
         this.#turns.begin()
       }),
     )
+  })
+
+  /**
+   * Does not wait for the write, which may never end. The storage may still read the slice, so the
+   * next snapshot gets other memory.
+   */
+  readonly #abandonSlices = Effect.suspend(() => {
+    const writing = this.#writing
+    this.#writing = undefined
+    this.#slice = new EntrySlice()
+    this.#written = new EntrySlice()
+    return writing === undefined ? Effect.void : Fiber.interrupt(writing)
   })
 
   /**

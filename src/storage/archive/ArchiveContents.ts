@@ -38,7 +38,7 @@ const has = (folder: string, name: string): Effect.Effect<boolean, DiskError> =>
     Effect.catchIf(isMissing, () => Effect.succeed(false)),
   )
 
-/** Whether a folder is an archive, of format 2 or newer, that no server was started on. */
+/** Whether a folder is an archive that no server was started on. */
 export const isArchive = (folder: string): Effect.Effect<boolean, DiskError> =>
   Effect.map(
     Effect.all([has(folder, archivedFolder), has(folder, "live")]),

@@ -9,23 +9,20 @@
  *       parts/              history that changes no more (`PartFile.ts`). Archives share the files by hard links
  *       journal/            the records after the snapshot's watermark, and its clean mark
  *
- * In format 1 an archive was a data directory: all of the snapshot was in `live/data.mdb`.
- *
  * A folder gets this name only once all of it is durable and checked; `<…>.draft` is an archive in creation, and
  * `<…>.removed` one in removal. `manifest.json` is `{ "sha256", "manifest" }`: the checksum is that of the
  * JSON text of `manifest`, without spaces.
  */
 import { type Result, Schema } from "effect"
+import { dataFormat } from "../format.ts"
 import { openSealedJson, sealJson } from "./SealedJson.ts"
 
 export const manifestName = "manifest.json"
 export const verificationName = "verification.json"
 export const manifestBytesMax = 256 * 1_024
 
-export const archiveFormat = 2
-
 export const Manifest = Schema.Struct({
-  format: Schema.Literals([1, archiveFormat]),
+  format: Schema.Literal(dataFormat),
   id: Schema.String,
   /** ISO times: of the archive, and of its last record (`null`: it has none). */
   createdAt: Schema.String,
@@ -45,16 +42,14 @@ export const Manifest = Schema.Struct({
   ),
   /**
    * Number and size of the parts, how many of them are files of an earlier archive, and how many are copies of such files
-   * because hard links could not be made. Before format 2 there were none.
+   * because hard links could not be made.
    */
-  parts: Schema.optionalKey(
-    Schema.Struct({
-      files: Schema.Int,
-      bytes: Schema.Int,
-      linked: Schema.Int,
-      copied: Schema.Int,
-    }),
-  ),
+  parts: Schema.Struct({
+    files: Schema.Int,
+    bytes: Schema.Int,
+    linked: Schema.Int,
+    copied: Schema.Int,
+  }),
 })
 export type Manifest = typeof Manifest.Type
 
@@ -66,7 +61,7 @@ export const encodeManifest = (manifest: Manifest): string =>
 
 /** Decodes a manifest, or returns its fault, in words that follow "The manifest". */
 export const decodeManifestText = (text: string): Result.Result<Manifest, string> =>
-  openSealedJson(text, "manifest", archiveFormat, decodeManifest)
+  openSealedJson(text, "manifest", dataFormat, decodeManifest)
 
 /** The result of a check of an archive. */
 const Verification = Schema.fromJsonString(

@@ -2,7 +2,7 @@
  * A part: a file of entries of one table in the order of their keys, that never changes and is named after its SHA-256. So
  * archives can share it by a link.
  *
- *     offset 0  "LAURELP" and a byte of format version
+ *     offset 0  "LAURELP" and the format
  *            8  entries: key length (uint16), value length (uint32), key, value; little-endian
  *               sections, JSON: of each the first key (hex), where it begins, and its entries
  *       end - 4  bytes of the sections, uint32
@@ -19,12 +19,12 @@ import { Option, Result, Schema } from "effect"
 import { limits } from "../../Limits.ts"
 import { type OnDisk, replaceFile } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
+import { dataFormat } from "../format.ts"
 import { asBuffer } from "../Keys.ts"
 import type { StoredEntry } from "../Storage.ts"
 import { sha256Of } from "./SealedJson.ts"
 
-const formatVersion = 1
-const header = Buffer.concat([Buffer.from("LAURELP"), Buffer.of(formatVersion)])
+const header = Buffer.concat([Buffer.from("LAURELP"), Buffer.of(dataFormat)])
 const entryHeadBytes = 6
 const lengthBytes = 4
 
@@ -119,9 +119,6 @@ export const readSections = (where: string): ReadonlyArray<Section> => {
   try {
     const { size } = fs.fstatSync(file)
     const head = readAt(file, 0, header.length)
-    if (head[7]! > formatVersion && header.subarray(0, 7).equals(head.subarray(0, 7))) {
-      throw new DamagedPart(`has format ${head[7]}: it was written by a newer Laurel`)
-    }
     if (!head.equals(header)) throw new DamagedPart("is no part of an archive")
     const length = readAt(file, size - lengthBytes, lengthBytes).readUInt32LE()
     const start = size - lengthBytes - length

@@ -1,6 +1,7 @@
 /** JSON with the SHA-256 of its content beside it: `{"sha256": …, "<name>": content}`. */
 import { createHash } from "node:crypto"
 import { Option, Result, Schema } from "effect"
+import { otherFormat } from "../format.ts"
 
 /** The SHA-256 of `bytes`, in hex. */
 export const sha256Of = (bytes: Uint8Array | string): string =>
@@ -19,13 +20,12 @@ const decodeDocument = Schema.decodeUnknownOption(
 )
 
 /**
- * The content of a document in a `format` up to `formatMax`, or the document's fault, in words that follow its name ("is
- * damaged").
+ * The content of a document in the format `own`, or the document's fault, in words that follow its name ("is damaged").
  */
 export const openSealedJson = <A>(
   text: string,
   name: string,
-  formatMax: number,
+  own: number,
   decode: (content: unknown) => Option.Option<A>,
 ): Result.Result<A, string> => {
   const document = Option.getOrUndefined(decodeDocument(text))
@@ -34,8 +34,6 @@ export const openSealedJson = <A>(
     return Result.fail("is damaged")
   }
   const format = (content as { readonly format?: unknown } | null)?.format
-  if (typeof format === "number" && format > formatMax) {
-    return Result.fail(`has format ${format}: it was written by a newer Laurel`)
-  }
+  if (typeof format === "number" && format !== own) return Result.fail(otherFormat(format, own))
   return Result.fromOption(decode(content), () => "is not one of Laurel's")
 }

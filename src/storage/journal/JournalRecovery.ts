@@ -11,7 +11,7 @@ import path from "node:path"
 import { Clock, Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { type Disk, type DiskError, withFile } from "../disk/Disk.ts"
-import { Broken, Damaged, Newer } from "../Storage.ts"
+import { Broken, Damaged, OtherFormat } from "../Storage.ts"
 import {
   copyBytes,
   faultText,
@@ -49,8 +49,8 @@ export const preparedName = "next.segment"
 
 /** A fault and its remedy, for the operator. */
 const wordsOf = (fault: JournalFault, last: number): string =>
-  fault.kind === "newer"
-    ? `${fault.path} was written by a newer Laurel`
+  fault.kind === "other"
+    ? `${fault.path} ${fault.words}`
     : `${faultText(fault, `, after record ${last}`)}. ` +
       "Nothing was changed. Restore the data directory from an archive; or, to give up every record after " +
       `${last}, truncate that file to ${fault.position} bytes and move all later segments and the ` +
@@ -91,7 +91,7 @@ const recover = Effect.fnUntraced(function* (
   }
   if (fault !== undefined && fault.kind !== "interrupted") {
     const words = wordsOf(fault, lastSequence)
-    const cause = fault.kind === "newer" ? new Newer(words) : new Damaged(words)
+    const cause = fault.kind === "other" ? new OtherFormat(words) : new Damaged(words)
     return yield* new Broken({ operation: "open", cause })
   }
   const cut = fault && (yield* keepCut(disk, folder, fault, end))

@@ -21,6 +21,7 @@ import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { type Disk, DiskError, type DiskFile, isMissing, withFile } from "../disk/Disk.ts"
 import { batchFault } from "../Frames.ts"
+import { otherFormat } from "../format.ts"
 import { acknowledgedMissing, type CleanMark, readCleanMark, readFlushed } from "./FlushedMark.ts"
 import {
   openSealed,
@@ -103,11 +104,11 @@ export const copyBytes = Effect.fnUntraced(function* (
 })
 
 /**
- * `interrupted`: the journal ends with an incomplete write, which a start truncates. `newer`: a
- * newer Laurel wrote the file.
+ * `interrupted`: the journal ends with an incomplete write, which a start truncates. `other`: the
+ * file has another format.
  */
 export interface JournalFault {
-  readonly kind: "interrupted" | "damaged" | "newer"
+  readonly kind: "interrupted" | "damaged" | "other"
   readonly path: string
   /** The end of the valid batches of `path`. */
   readonly position: number
@@ -305,7 +306,7 @@ class Scan<E> {
     const bytes = Buffer.alloc(segmentHeaderBytes)
     yield* file.read(0, bytes)
     const header = decodeSegmentHeader(bytes)
-    if (header === "newer") return this.#fault("newer", "it was written by a newer Laurel")
+    if (typeof header === "number") return this.#fault("other", otherFormat(header))
     if (header === "damaged") return yield* this.#tail(file, size, newest)
     if (header.firstSequence !== first) {
       const name = segmentName(header.firstSequence)
@@ -383,7 +384,7 @@ class Scan<E> {
       >,
       (error): error is SealedFault & E => error instanceof SealedFault,
       ({ isOther, path, position, words }) =>
-        Effect.succeed({ kind: isOther ? "newer" : "damaged", path, position, words }),
+        Effect.succeed({ kind: isOther ? "other" : "damaged", path, position, words }),
     )
 
   readonly #sealedSegment = Effect.fnUntraced(function* (

@@ -5,7 +5,7 @@
  * The name of a segment file is its first sequence in 20 digits. The file has a header of 32 bytes,
  * batches without gaps, and zeros that were allocated in advance:
  *
- *     header   8 magic · 4 format version · 8 first sequence · 4 checksum of the batch before · 4 checksum of this
+ *     header   8 magic · 4 format (`../format.ts`) · 8 first sequence · 4 checksum of the batch before · 4 checksum of this
  *     batch    4 magic · 4 checksum of the rest · 4 bytes of frames · 4 records · 8 first sequence
  *              · 4 checksum of the batch before · frames
  *
@@ -17,9 +17,9 @@
 import path from "node:path"
 import { crc32 } from "node:zlib"
 import { limits } from "../../Limits.ts"
+import { dataFormat } from "../format.ts"
 import type { JournalBatch } from "../Storage.ts"
 
-const formatVersion = 1
 export const segmentHeaderBytes = 32
 export const batchHeaderBytes = 28
 
@@ -62,25 +62,21 @@ export interface SegmentHeader {
 export const encodeSegmentHeader = (header: SegmentHeader): Buffer => {
   const bytes = Buffer.alloc(segmentHeaderBytes)
   segmentMagic.copy(bytes)
-  bytes.writeUInt32LE(formatVersion, 8)
+  bytes.writeUInt32LE(dataFormat, 8)
   writeSequence(bytes, header.firstSequence, 12)
   bytes.writeUInt32LE(header.previous, 20)
   bytes.writeUInt32LE(crc32(bytes.subarray(0, 24)), 24)
   return bytes
 }
 
-export const decodeSegmentHeader = (bytes: Buffer): SegmentHeader | "newer" | "damaged" => {
+/** A number: the format of a segment of another format. */
+export const decodeSegmentHeader = (bytes: Buffer): SegmentHeader | number | "damaged" => {
   if (bytes.length < segmentHeaderBytes) return "damaged"
   if (!bytes.subarray(0, segmentMagic.length).equals(segmentMagic)) return "damaged"
   if (bytes.readUInt32LE(24) !== crc32(bytes.subarray(0, 24))) return "damaged"
-  const version = bytes.readUInt32LE(8)
-  switch (version) {
-    // Every released format is read here.
-    case formatVersion:
-      return { firstSequence: readSequence(bytes, 12), previous: bytes.readUInt32LE(20) }
-    default:
-      return version > formatVersion ? "newer" : "damaged"
-  }
+  const format = bytes.readUInt32LE(8)
+  if (format !== dataFormat) return format
+  return { firstSequence: readSequence(bytes, 12), previous: bytes.readUInt32LE(20) }
 }
 
 /**

@@ -71,9 +71,7 @@ export interface ClusterStorageOptions<E = never> extends DurableStorage.Durable
   /** Whether PostgreSQL has this runner's lock of the partition; absent: a claim needs no lock. */
   readonly hasLock?: HasLock
   /** This server is the owner from now on. `isOwner` asks PostgreSQL whether it still is. */
-  readonly onClaimed?: (
-    claim: Pick<PgJournal, "epoch" | "isOwner" | "resume" | "spreadsProjects">,
-  ) => void
+  readonly onClaimed?: (claim: Pick<PgJournal, "epoch" | "isOwner" | "resume">) => void
   /**
    * The ends of the archives, oldest first: PostgreSQL deletes records that they have. Archives of
    * other journals do no harm.

@@ -4,8 +4,8 @@
  */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
+import { dataFormat } from "../format.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
-import { newestFormat } from "./formats.ts"
 import { type ChainedBatch, endOf, insertBatches } from "./PgBatches.ts"
 import type { InPostgres, PgFailure, Run } from "./PgConnection.ts"
 import type { PgSessions } from "./PgPool.ts"
@@ -29,7 +29,7 @@ export interface MakeOptions<E> {
 }
 
 const createText =
-  "INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum, format) VALUES ($1, $2, $3, '', 0, 0, least($4, (SELECT min(format) FROM laurel_partition)))"
+  "INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum, format) VALUES ($1, $2, $3, '', 0, 0, $4)"
 
 // The row is first: its lock stops appends of an owner.
 const removeTexts = [
@@ -59,7 +59,7 @@ export const makePartition = <E>({
   sessions.others.transaction((run) =>
     Effect.gen(function* () {
       const epoch = replaces ? yield* remove(run, partition) : 0
-      yield* run({ text: createText, values: [partition, lineage, epoch, newestFormat] })
+      yield* run({ text: createText, values: [partition, lineage, epoch, dataFormat] })
       let end: JournalPosition = { lastSequence: 0, checksum: 0 }
       yield* upload((batches) => {
         const last = batches.at(-1)

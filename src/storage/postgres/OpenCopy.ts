@@ -76,7 +76,7 @@ export const openCopy = Effect.fnUntraced(function* <E>(
     const missing = refill === undefined ? "" : yield* refill({ ...wish, makeRoom })
     if (missing === undefined) return
     const words = [why, missing, remedy].filter((part) => part !== "").join(" ")
-    return yield* new Refused({ words })
+    return yield* new Refused({ words, lacksArchive: true })
   })
   while (true) {
     const scope = yield* Scope.fork(yield* Effect.scope)

@@ -8,7 +8,11 @@ import { Broken, isOutage } from "../Storage.ts"
 import { PgFailure } from "./PgConnection.ts"
 
 /** The start ended without a change: the operator must decide what to do. */
-export class Refused extends Data.TaggedError("Refused")<{ readonly words: string }> {
+export class Refused extends Data.TaggedError("Refused")<{
+  readonly words: string
+  /** This machine has no archive that fills the copy. Another server may open the partition. */
+  readonly lacksArchive?: boolean
+}> {
   override get message(): string {
     return this.words
   }

@@ -16,7 +16,7 @@ const stateText = `SELECT p.id, p.lineage, p.epoch, p.owner, p.last, p.checksum,
   coalesce((SELECT min(first) FROM laurel_journal WHERE partition = p.id), p.last + 1) AS first
 FROM laurel_partition p WHERE p.id = ANY ($1::int[])`
 
-const epochText = "SELECT id, epoch, format FROM laurel_partition WHERE id = ANY ($1::int[])"
+const epochText = "SELECT id, epoch FROM laurel_partition WHERE id = ANY ($1::int[])"
 
 /**
  * A claim has a random id. So the same claim with the same number of changes means the same tables,
@@ -29,7 +29,7 @@ const tablesText = `SELECT t.partition AS id, t.changes, (
 export class PartitionRows {
   /** Reads lineage, epoch, owner, end, format, and the first record that is kept. */
   readonly state: Read
-  /** Reads only epoch and format. */
+  /** Reads only the epoch. */
   readonly epoch: Read
   /** Reads the latest claim of the tables of webhooks, and the number of their changes. */
   readonly tables: Read

@@ -26,7 +26,7 @@ export interface ChainedBatch extends JournalBatch {
 const insertText = `INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, frames)
 VALUES ($1, $2, $3, 0, $4, $5, $6)`
 
-// The statement reads the format together with the records, so no record is newer than the format.
+// The statement reads the format together with the records, so no record of another format is read.
 // The size of frames is known without reading them.
 const readText = `SELECT first, count, previous, checksum, frames,
   (SELECT format FROM laurel_partition WHERE id = $1) AS format

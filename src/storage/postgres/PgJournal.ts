@@ -32,7 +32,7 @@ import {
   type JournalBatch,
   type StorageError,
 } from "../Storage.ts"
-import { formatRefusal, spreadFormat } from "./formats.ts"
+import { formatRefusal } from "./formats.ts"
 import { type More, makePartition, type Upload } from "./MakePartition.ts"
 import { type ChainedBatch, readBatches, toStorageError } from "./PgBatches.ts"
 import { type InPostgres, PgFailure, type Run } from "./PgConnection.ts"
@@ -81,9 +81,9 @@ export const ownerChannel = "laurel_owner"
 
 const claimText = `WITH claimed AS (
   UPDATE laurel_partition SET epoch = epoch + 1, owner = $2, since = now()
-  WHERE id = $1 AND lineage = coalesce($3, lineage) RETURNING epoch, last, checksum, format
+  WHERE id = $1 AND lineage = coalesce($3, lineage) RETURNING epoch, last, checksum
 )
-SELECT epoch, last, checksum, format, pg_notify('${ownerChannel}', $1::text) FROM claimed`
+SELECT epoch, last, checksum, pg_notify('${ownerChannel}', $1::text) FROM claimed`
 
 // The epoch stays, since nobody else has claimed the partition. The statement corrects the owner
 // that other runners read.
@@ -116,7 +116,6 @@ export class PgJournal {
   readonly #appending = Semaphore.makeUnsafe(1)
   #owner = ""
   #epoch = 0
-  #format = 0
   #lastSequence = 0
   #checksum = 0
 
@@ -134,16 +133,8 @@ export class PgJournal {
   }
 
   /**
-   * Whether the format in force, at the claim or the last `isOwner`, allows a project in any
-   * partition.
-   */
-  get spreadsProjects(): boolean {
-    return this.#format >= spreadFormat
-  }
-
-  /**
-   * Reads the partition's row; `undefined` if there is none. Fails if this version does not know
-   * its format.
+   * Reads the partition's row; `undefined` if there is none. Fails if it has
+   * another format.
    */
   readonly read: InPostgres<PartitionState | undefined> = Effect.suspend(() =>
     Effect.flatMap(this.#options.sessions.rows.state(this.#options.partition), (row) => {
@@ -202,7 +193,6 @@ export class PgJournal {
       }
       this.#owner = owner
       this.#epoch = epoch
-      this.#format = Number(row.format)
       this.#lastSequence = Number(row.last)
       this.#checksum = Number(row.checksum)
       return this.position
@@ -216,10 +206,10 @@ export class PgJournal {
 
   /** Whether this server is still the owner. */
   readonly isOwner: InPostgres<boolean> = Effect.suspend(() =>
-    Effect.map(this.#options.sessions.rows.epoch(this.#options.partition), (row) => {
-      this.#format = Number(row?.format ?? 0)
-      return Number(row?.epoch) === this.#epoch
-    }),
+    Effect.map(
+      this.#options.sessions.rows.epoch(this.#options.partition),
+      (row) => Number(row?.epoch) === this.#epoch,
+    ),
   )
 
   /**

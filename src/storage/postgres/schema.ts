@@ -5,8 +5,8 @@
  * - `laurel_schema`: one row, the version of the tables.
  * - `laurel_partition`: one row per partition. `epoch` counts its claims: only the latest owner may
  *   append. `last` and `checksum` are the end of its journal. `lineage` identifies the journal.
- *   `since` is the time of the latest claim, for people. `format` is the format in force
- *   (`formats.ts`).
+ *   `since` is the time of the latest claim, for people. `format` is the format of its
+ *   data (`formats.ts`).
  * - `laurel_journal`: one row per batch of the group commit. `previous` and `checksum` chain the
  *   batches as in the segment files (`journal/SegmentFormat.ts`), so that a read finds a lost or
  *   changed row.
@@ -20,27 +20,28 @@
  * - `laurel_follower`: one row per follower of a partition, for people: its last record, and when
  *   it last had all records.
  * - `laurel_load`: one row per partition, the load that its owner measured (`cluster/Loads.ts`).
- * - `laurel_cluster_runners`: one row per runner with its last heartbeat, as in Effect Cluster's
- *   own storage (`cluster/RunnerLocks.ts`).
- * - `laurel_runner`: one row per runner with its version, the newest format that it knows, and its
- *   lock expiration (`cluster/RunnerRow.ts`).
+ * - `laurel_cluster_runners`: one row per runner with its last heartbeat, and its
+ *   number (`cluster/RunnerLocks.ts`).
+ * - `laurel_runner`: one row per runner with its version and its lock expiration
+ *   (`cluster/RunnerRow.ts`).
  *
  * The first server of a newer version changes the tables while servers of older versions use them,
  * and an older server may start again: it uses the tables of a newer version as they are. So a
  * migration only adds tables, indexes that are not unique, and columns that may be null or have a
- * default. Tables and columns are never removed or renamed, and never change their meaning. A
- * change that older servers must know is a new format (`formats.ts`).
+ * default. Tables and columns are never removed or renamed, and never change their meaning. Any
+ * other change is a new format (`formats.ts`).
  *
  * Each append changes a head row. The free space of `fillfactor` lets PostgreSQL update the row in
  * its page.
  */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
+import { dataFormat } from "../format.ts"
 import { type InPostgres, type Sessions, undefinedTable } from "./PgConnection.ts"
 
-export const schemaVersion = 9
+export const schemaVersion = 10
 
-/** From no tables to version 1, from version 1 to 2, and so on. */
+/** From no tables to version 10, from version 10 to 11, and so on. */
 export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
   [
     `CREATE TABLE laurel_partition (
@@ -49,7 +50,9 @@ export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
       epoch bigint NOT NULL,
       owner text NOT NULL,
       last bigint NOT NULL,
-      checksum bigint NOT NULL
+      checksum bigint NOT NULL,
+      since timestamptz NOT NULL DEFAULT now(),
+      format int NOT NULL DEFAULT ${dataFormat}
     ) WITH (fillfactor = 50)`,
     `CREATE TABLE laurel_journal (
       partition int NOT NULL,
@@ -61,12 +64,7 @@ export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
       frames bytea NOT NULL,
       PRIMARY KEY (partition, first)
     )`,
-  ],
-  [
-    "ALTER TABLE laurel_partition ADD since timestamptz NOT NULL DEFAULT now()",
     "CREATE TABLE laurel_secret (id int PRIMARY KEY, secret text NOT NULL)",
-  ],
-  [
     `CREATE TABLE laurel_tables (
       partition int PRIMARY KEY,
       epoch bigint NOT NULL,
@@ -91,16 +89,12 @@ export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
     "CREATE INDEX laurel_entries_change ON laurel_entries (partition, change, name, key)",
     `CREATE INDEX laurel_entries_removed ON laurel_entries (partition, change)
     WHERE value IS NULL`,
-  ],
-  [
     `CREATE TABLE laurel_directory (
       id int PRIMARY KEY,
       epoch bigint NOT NULL,
       sequence bigint NOT NULL,
       state bytea NOT NULL
     )`,
-  ],
-  [
     `CREATE TABLE laurel_follower (
       partition int NOT NULL,
       runner text NOT NULL,
@@ -108,19 +102,14 @@ export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
       complete_at timestamptz NOT NULL,
       PRIMARY KEY (partition, runner)
     ) WITH (fillfactor = 50)`,
-  ],
-  [
-    "ALTER TABLE laurel_partition ADD format int NOT NULL DEFAULT 1",
     `CREATE TABLE laurel_runner (
       address text PRIMARY KEY,
       version text NOT NULL,
-      format int NOT NULL,
       answered bigint NOT NULL,
       forwarded bigint NOT NULL,
+      lock_expiration_ms int NOT NULL,
       seen_at timestamptz NOT NULL DEFAULT now()
     ) WITH (fillfactor = 50)`,
-  ],
-  [
     `CREATE TABLE laurel_audit (
       number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
       id text NOT NULL UNIQUE,
@@ -128,19 +117,13 @@ export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
       body bytea NOT NULL
     )`,
     "CREATE INDEX laurel_audit_at ON laurel_audit (at, number)",
-  ],
-  [
-    // Before version 8, Effect Cluster created this table.
-    `CREATE TABLE IF NOT EXISTS laurel_cluster_runners (
+    `CREATE TABLE laurel_cluster_runners (
       machine_id serial PRIMARY KEY,
       address varchar(255) NOT NULL UNIQUE,
       runner text NOT NULL,
       healthy boolean NOT NULL DEFAULT true,
       last_heartbeat timestamp NOT NULL DEFAULT now()
     )`,
-    "ALTER TABLE laurel_runner ADD lock_expiration_ms int",
-  ],
-  [
     `CREATE TABLE laurel_load (
       partition int PRIMARY KEY,
       load float8 NOT NULL,
@@ -151,6 +134,10 @@ export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
 
 /** Any number that is the same in all versions, so that servers migrate one after another. */
 const lockNumber = 4_702_111_234
+
+/** What brings tables of `version` (0: none) to the present one. */
+const missing = (version: number): ReadonlyArray<string> =>
+  migrations.slice(version === 0 ? 0 : migrations.length - (schemaVersion - version)).flat()
 
 const readVersion = { text: "SELECT version FROM laurel_schema" }
 
@@ -179,7 +166,7 @@ const change = (sessions: Sessions): InPostgres<void> =>
       // Appends wait behind a migration that waits for the lock of a table, so the wait is bounded.
       // A timeout counts as an outage, and the start tries again.
       yield* run({ text: `SET LOCAL lock_timeout = ${limits.postgresMigrateMs}` })
-      for (const text of migrations.slice(version).flat()) yield* run({ text })
+      for (const text of missing(version)) yield* run({ text })
       yield* run({ text: "DELETE FROM laurel_schema" })
       yield* run({ text: "INSERT INTO laurel_schema VALUES ($1)", values: [schemaVersion] })
     }),

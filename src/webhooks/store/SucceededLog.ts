@@ -16,7 +16,7 @@ import { limits } from "../../Limits.ts"
 import { asBuffer, keyParts, successor } from "../../storage/Keys.ts"
 import type { Broken, Entry, Range, Storage, StoredEntry } from "../../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../../storage/Values.ts"
-import { Delivery, decodeDelivery, deliveryKey, type LogPlace, placeName } from "./Delivery.ts"
+import { Delivery, deliveryKey, type LogPlace, placeName } from "./Delivery.ts"
 
 /** A delivery in a block. */
 export type Row = readonly [
@@ -103,14 +103,6 @@ const without = (
     if (left.length === rows.length) return []
     return [{ table: "deliveries", key, value: null }, ...blocksOf(endpoint, left)]
   })
-
-/** The rows of a value: a block, or a single delivery as versions before blocks wrote it. */
-const rowsOf = (body: Uint8Array, key: Uint8Array): ReadonlyArray<Row> => {
-  const stored: ReadonlyArray<Row> | object = JSON.parse(asBuffer(body).toString("utf8"))
-  if (Array.isArray(stored)) return stored
-  const [endpoint, , sequence, index] = keyParts(key) as [number, number, number, number]
-  return [rowOf(decodeDelivery(body, { endpoint, sequence, index }))]
-}
 
 const inOrderOf = (blocks: ReadonlyArray<Block>): ReadonlyArray<Row> =>
   blocks.flatMap(({ rows }) => rows).sort(inOrder)
@@ -261,7 +253,7 @@ export class SucceededLog {
     const blocks: Array<Block> = []
     for (const [key, value] of yield* this.#entries({ from, until })) {
       const body = yield* decodeValue(value, { table: "deliveries", key })
-      blocks.push({ key, rows: rowsOf(body, key) })
+      blocks.push({ key, rows: JSON.parse(asBuffer(body).toString("utf8")) })
     }
     return blocks
   })

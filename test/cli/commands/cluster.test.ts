@@ -6,7 +6,7 @@ import type { PartitionStatus } from "../../../src/cluster/status.ts"
 
 const partition = (number: number, more: Partial<PartitionStatus> = {}): PartitionStatus => ({
   ...{ partition: number, owner: "a:1", epoch: 2, since: "2026-11-23T10:00:00.000Z" },
-  ...{ records: 1_234, load: 2.25, format: 2, projects: [] },
+  ...{ records: 1_234, load: 2.25, projects: [] },
   ...more,
 })
 const runner = (address: string) => ({
@@ -14,7 +14,6 @@ const runner = (address: string) => ({
     address,
     silentSeconds: 0.2,
     version: "1.2.0",
-    format: 2,
     answered: 5,
     forwarded: 1,
     lockExpirationMs: 10_000,
@@ -37,10 +36,10 @@ describe("laurel cluster status", () => {
       forwardedShare: 0.2,
     }).split("\n")
     const cells = lines.map((line) => line.trim().split(/ {2,}/))
-    expect(cells[2]).toEqual(["a:1", "0.2 s ago", "2: 1, 3", "4.5/s", "1.2.0", "2", "5", "1"])
-    expect(cells[3]).toEqual(["b:1", "0.2 s ago", "0.0/s", "1", "1.2.0", "2", "5", "1"])
+    expect(cells[2]).toEqual(["a:1", "0.2 s ago", "2: 1, 3", "4.5/s", "1.2.0", "5", "1"])
+    expect(cells[3]).toEqual(["b:1", "0.2 s ago", "0.0/s", "1", "1.2.0", "5", "1"])
     const since = "2026-11-23T10:00:00.000Z"
-    const all = ["2", since, "2", "2.3/s", "1,234"]
+    const all = ["2", since, "2.3/s", "1,234"]
     expect(cells.slice(9, 12)).toEqual([
       ["1", "a:1", ...all, "b:1 (0, 0.1 s), c:1 (1,000, 2.0 s)", "a, b, c, d and 2 more"],
       ["2", "none", ...all, "none", "unknown"],

@@ -96,7 +96,7 @@ it.live("A partition whose copy recovery finds damaged is filled again by the ne
       ),
     )
     const failure = yield* Effect.flip(prepare)
-    expect(openingFailure(Cause.fail(failure))).toBe("unwritable")
+    expect(openingFailure(Cause.fail(failure), true)).toBe("unwritable")
     expect(String(failure)).toContain("damaged")
     expect(yield* prepare).toBe(directory)
     expect(yield* Effect.promise(() => readdir(directory))).toContain("discarded-1")

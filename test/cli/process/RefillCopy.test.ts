@@ -82,7 +82,7 @@ it.live(
 
       const nothing = configOf("nothing")
       const failure = yield* Effect.flip(within(nothing))
-      expect(failure).toMatchObject({ exitCode: exitCodes.configuration })
+      expect(failure).toMatchObject({ exitCode: exitCodes.noData })
       expect(JSON.stringify(failure)).toContain(
         `No archive in ${archivesIn(nothing)} has record ${older.sequence} and is of PostgreSQL's journal.`,
       )

@@ -89,7 +89,6 @@ describe("Operations", () => {
       since: "2026-11-22T09:00:00.000Z",
       records: 12_345,
       load: 0,
-      format: 1,
     }
     const text = await textOf({
       cluster: {
@@ -99,7 +98,6 @@ describe("Operations", () => {
             silentSeconds: 0.25,
             lockExpirationMs: undefined,
             version: "1.1.0",
-            format: 1,
             answered: 12_000,
             forwarded: 0,
           },
@@ -108,7 +106,6 @@ describe("Operations", () => {
             silentSeconds: 90,
             lockExpirationMs: undefined,
             version: undefined,
-            format: undefined,
             answered: undefined,
             forwarded: undefined,
           },

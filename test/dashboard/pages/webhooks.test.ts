@@ -200,7 +200,7 @@ describe("A webhook", () => {
 
 describe("A webhook whose receiver fails", () => {
   it("shows the last failure above its counts, and an alert on the overview, until an attempt succeeds", async () => {
-    const webhooks = { allowed: new AllowedRanges(["127.0.0.0/8"]), schedule: [60_000] }
+    const webhooks = { allowed: new AllowedRanges(["127.0.0.0/8"]), schedule: [0, 60_000] }
     const fresh = await startDashboard({}, { webhooks })
     try {
       const wish = { project: "shop", environment: "sandbox", scope: "full", tier: "pro" } as const
@@ -223,7 +223,7 @@ describe("A webhook whose receiver fails", () => {
       await ask(fresh.url, full, "POST", "/events/batch", { events })
       const { text } = await until(
         () => browser.get(address),
-        (reply) => /1\d\d are pending\. Last failure/.test(reply.text),
+        (reply) => reply.text.includes("130 are pending. Last failure"),
       )
       const top = text.slice(0, text.indexOf('<dl class="properties">'))
       expect(top).toMatch(/<p class="alert">[^\n]*Last failure: [^\n]*503 in \d+ ms/)

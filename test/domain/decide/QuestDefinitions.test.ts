@@ -22,7 +22,7 @@ const update = (id: string, change: QuestChange) => world.ask(updating(id, chang
 const questOf = (id: string): Quest => world.state.quests.get(id)!
 
 describe("A quest", () => {
-  it("of an older version is archived also where its fields have faults today", () => {
+  it("is archived also where its fields have faults", () => {
     const quests = new Map([["old", questWith({ id: "old", startsAt: 2, endsAt: 1 })]])
     world.state = { ...world.state, quests }
     expect(world.faults(updating("old", {}))).toEqual([["/endsAt", "out_of_range"]])

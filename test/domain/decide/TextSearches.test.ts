@@ -81,7 +81,7 @@ describe("The contains conditions of an action", () => {
     expect(world.faults(rule("more", [search("more")]))).toEqual([["/where", "too_long"]])
   })
 
-  it("beyond the bound from earlier versions may change, but not increase", () => {
+  it("beyond the bound may change, but not increase", () => {
     const world = new ProjectWorld()
     const rules = Array.from({ length: most + 5 }, (_, n) =>
       ruleWith({ id: `r${n}`, where: [search(`r${n}`)] }),

@@ -54,7 +54,7 @@ describe("ActionCounts", () => {
 
   it("loads what it stored", () => {
     const counts = new ActionCounts()
-    expect(counts.stored()).toEqual({})
+    expect(counts.stored()).toEqual({ actions: [], others: [0, 0] })
     for (const name of names("A", actionsUnmatchedMax + 1)) counts.add(name, 5, false)
     counts.add("DEFINED", 6, true)
     expect(reloaded(counts).copy()).toEqual(counts.copy())

@@ -43,19 +43,17 @@ describe("Activity", () => {
 
   it("loads the minutes with events that it stored", () => {
     const activity = new Activity()
-    expect(activity.stored()).toEqual({})
+    expect(activity.stored()).toEqual([])
     activity.count(start)
     activity.count(start + 3 * minute)
     activity.count(start + 3 * minute)
     const stored = activity.stored()
-    expect(stored).toEqual({
-      minutes: [
-        [1_000_000, 1],
-        [1_000_003, 2],
-      ],
-    })
+    expect(stored).toEqual([
+      [1_000_000, 1],
+      [1_000_003, 2],
+    ])
     const loaded = new Activity()
-    loaded.load(stored.minutes ?? [])
+    loaded.load(stored)
     expect(loaded.stored()).toEqual(stored)
     for (const later of [3, 30, minutes, 2 * minutes]) {
       const now = start + later * minute

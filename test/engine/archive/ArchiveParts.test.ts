@@ -25,10 +25,9 @@ import { placeOfPage } from "../../../src/engine/records/SnapshotValues.ts"
 import { limits } from "../../../src/Limits.ts"
 import { removeArchive } from "../../../src/storage/archive/ArchiveCatalog.ts"
 import { readParts } from "../../../src/storage/archive/ArchiveContents.ts"
-import { encodeManifest, type Manifest } from "../../../src/storage/archive/ArchiveManifest.ts"
+import type { Manifest } from "../../../src/storage/archive/ArchiveManifest.ts"
 import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
 import { openArchiveTables } from "../../../src/storage/archive/ArchiveTables.ts"
-import { describeFiles, pathsIn } from "../../../src/storage/archive/Files.ts"
 import { partPath } from "../../../src/storage/archive/PartFile.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import { rangeOf } from "../../../src/storage/Keys.ts"
@@ -265,7 +264,7 @@ describe("An archive after another one", () => {
         ])
       }
       const newer = yield* archive
-      expect(newer.parts!.linked).toBeLessThan(older.parts!.files)
+      expect(newer.parts.linked).toBeLessThan(older.parts!.files)
       expect(yield* checked(folderOf(newer))).toMatchObject(good)
       expect(yield* inodeOf(partPath(folderOf(newer), part!))).not.toBe(yield* inodeOf(file))
     }),
@@ -317,7 +316,7 @@ describe("An archive after another one", () => {
       }
       dieAt = undefined
       const newer = yield* archive
-      expect(newer.parts!.linked).toBe(older.parts!.files)
+      expect(newer.parts.linked).toBe(older.parts!.files)
       for (const manifest of [older, newer]) {
         expect(yield* checked(folderOf(manifest))).toMatchObject(good)
       }
@@ -417,43 +416,4 @@ describe("An archive with parts", () => {
       }
     }),
   )
-})
-
-describe("An archive of format 1", () => {
-  it.live("is checked, restored, and followed by one of today's", () =>
-    Effect.gen(function* () {
-      const { all, archive, checked, directory, folderOf, host, restore, round } = yield* place()
-      yield* round(0)
-      const manifest = yield* archive
-      const state = yield* all
-      const folder = folderOf(manifest)
-      // A start makes what an archive was then.
-      const { close } = yield* running({ directory: folder, host })
-      yield* close("kill")
-      const older = yield* asFormat1(folder, manifest)
-      expect(yield* checked(folder)).toMatchObject({ ...good, counts: manifest.counts })
-      yield* round(1)
-      const newer = yield* archive
-      expect(newer.parts).toMatchObject({ linked: 0 })
-      expect(newer.parts!.files).toBeGreaterThan(0)
-      yield* restore(older)
-      expect(yield* all).toEqual(state)
-      expect(directory).toBeDefined()
-    }),
-  )
-})
-
-/** Leaves in `folder`, a data directory, what format 1 had, with its manifest. */
-const asFormat1 = Effect.fnUntraced(function* (folder: string, { parts: _, ...rest }: Manifest) {
-  const strange = ["live/lock.mdb", "live/in-use", "live/closed", "journal/flushed", "lock"]
-  for (const name of strange) {
-    yield* Effect.promise(() => rm(path.join(folder, name), { force: true }))
-  }
-  const paths = yield* pathsIn(folder, ["live", "journal"])
-  const files = yield* describeFiles(folder, paths, () => {})
-  const manifest: Manifest = { ...rest, format: 1, files }
-  yield* Effect.promise(() =>
-    writeFile(path.join(folder, "manifest.json"), encodeManifest(manifest)),
-  )
-  return manifest
 })

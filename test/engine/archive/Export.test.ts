@@ -4,6 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { AccountCommand } from "../../../src/domain/accounts/Account.ts"
 import { exportLines } from "../../../src/engine/archive/ExportJob.ts"
+import { exportFormat } from "../../../src/engine/archive/ExportLines.ts"
 import { importLines } from "../../../src/engine/archive/ImportJob.ts"
 import type { Input } from "../../../src/engine/archive/Jobs.ts"
 import { verifyLive } from "../../../src/engine/archive/Verification.ts"
@@ -267,10 +268,12 @@ describe("An export", () => {
           const [first] = yield* faultsOf(part)
           expect(first).toMatch(/^Line \d+: the file ends before the line with kind end/)
         }
-        const newer = changed(0, (line) => line.replace('"format":1', '"format":2'))
-        expect((yield* faultsOf(newer))[0]).toBe(
-          "Line 1: it has format 2: it was written by a newer Laurel",
-        )
+        for (const format of [exportFormat - 1, exportFormat + 1]) {
+          const other = changed(0, (line) => line.replace('"format":1', `"format":${format}`))
+          expect((yield* faultsOf(other))[0]).toContain(
+            `Line 1: it has format ${format}, and this version of Laurel reads exports of format ${exportFormat} alone`,
+          )
+        }
         expect((yield* faultsOf(without(0)))[0]).toBe(
           "Line 1: the first line, and no other, is the header",
         )

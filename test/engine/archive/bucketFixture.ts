@@ -4,12 +4,12 @@ import { mkdir, readFile, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { Effect } from "effect"
 import {
-  archiveFormat,
   archiveId,
   encodeManifest,
   type Manifest,
 } from "../../../src/storage/archive/ArchiveManifest.ts"
 import { partListPath, partName, writePartList } from "../../../src/storage/archive/PartFile.ts"
+import { dataFormat } from "../../../src/storage/format.ts"
 import { startS3 } from "../../storage/bucket/server.ts"
 
 export const sum = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex")
@@ -47,7 +47,7 @@ export const archiveOf = async (
     files.push({ path: name, bytes: bytes.length, sha256: sum(bytes) })
   }
   const manifest: Manifest = {
-    ...{ format: archiveFormat, id, createdAt: new Date(at).toISOString(), recordedAt: null },
+    ...{ format: dataFormat, id, createdAt: new Date(at).toISOString(), recordedAt: null },
     ...{
       reason: "schedule",
       sequence,

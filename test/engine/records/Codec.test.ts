@@ -153,11 +153,4 @@ describe("The directory's value in the snapshot", () => {
     }
     expect(through(directory)).toEqual(directory)
   })
-
-  it("of a version without accounts has no accounts, and is written as it was", () => {
-    const old = JSON.stringify({ sequence: 3, hashSecret: null, projects: [], keys: [] })
-    const directory = decodeDirectory(Buffer.from(old))
-    expect(directory).toEqual({ ...emptyDirectory, sequence: 3 })
-    expect(encodeDirectory(directory)).toBe(old)
-  })
 })

@@ -50,7 +50,7 @@ const rich: UserState = {
   badgeRecounts: new Map([["bdg_1", 17]]),
   pastZones: [{ timezone: null, until: 5 }],
   questsCompleted: 2,
-  ruleUses: new Map([["rul_1", { periods: [[3, 1]], lastAt: 8 }]]),
+  ruleUses: new Map([["rul_1", { periods: [[3, 1]], lastAt: 8, firstAt: 6 }]]),
 }
 
 describe("A user's value", () => {

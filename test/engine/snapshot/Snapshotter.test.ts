@@ -98,6 +98,37 @@ describe("A snapshot", () => {
       }),
   )
 
+  it.effect(
+    "that is interrupted while a slice is written does not wait for the disk, and leaves it the slice",
+    () =>
+      Effect.gen(function* () {
+        const memory = MemoryStorage.make()
+        let sum: (() => number) | undefined
+        const { pending, reward, snapshotter } = yield* world({
+          ...memory,
+          writeEntries: (entries) => {
+            if (sum !== undefined) return memory.writeEntries(entries)
+            const { memory: shared, used } = EntrySlice.of(entries).shared
+            sum = () => crc32(Buffer.from(shared, 0, used))
+            return Effect.never
+          },
+        })
+        for (let sequence = 1; sequence <= limits.snapshotRecordsMax; sequence++) reward(sequence)
+        const taken = yield* Effect.forkChild(snapshotter.take, { startImmediately: true })
+        while (sum === undefined) yield* yieldToEventLoop
+        const written = sum()
+        const interrupted = yield* Effect.forkChild(Fiber.interrupt(taken), {
+          startImmediately: true,
+        })
+        for (let turn = 0; turn < 5; turn++) yield* yieldToEventLoop
+        expect(interrupted.pollUnsafe()).toEqual(Exit.void)
+        expect(pending.watermark).toBe(0)
+        yield* snapshotter.take
+        expect(pending.watermark).toBe(limits.snapshotRecordsMax)
+        expect(sum()).toBe(written)
+      }),
+  )
+
   it.effect("packs a slice while the one before is written, and writes a failed slice again", () =>
     Effect.gen(function* () {
       const memory = MemoryStorage.make()

@@ -1,33 +1,33 @@
 /**
- * Makes golden data of a version: `npm run golden:make` for the present one, `npm run golden:make -- ROOT NAME` for another
- * checkout. A set is made once, by the Laurel that first writes a format, and stays as it is.
+ * Makes the golden data anew: `npm run golden:make`, after each change of a stored form.
  *
- *     test/golden/data/<name>/directory.tar.gz   a data directory with an archive, an audit log and an export
- *                             answers.json       what the server of that version answered about it
+ *     directory.tar.gz   a data directory with an archive, an audit log and an export
+ *     answers.json       what the server answered about it
  *
  * A real server does one of everything on 29 October 2026 and stops; another one on 3 November is killed: the first
  * day is in the snapshot, the second one in the journal alone. Its receiver accepts, refuses or is not there.
  */
 import { execFileSync } from "node:child_process"
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
-import { join, resolve } from "node:path"
-import { type Answers, answerTo, archiveOfDirectory, asksOf, laurel, serve } from "./program.ts"
+import { join } from "node:path"
+import {
+  type Answers,
+  answersFile,
+  answerTo,
+  asksOf,
+  directoryArchive,
+  laurel,
+  serve,
+} from "./program.ts"
 
-const root = resolve(process.argv[2] ?? join(import.meta.dirname, "../../.."))
-const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8"))
-const set = join(import.meta.dirname, process.argv[3] ?? manifest.version)
 const first = Date.parse("2026-10-29T12:00:00Z")
 const second = Date.parse("2026-11-03T12:00:00Z")
 /** A kept answer lives a day, and no attempt of a delivery is due. */
 const asked = second + 3_600_000
 
-await mkdir(set).catch(() => {
-  console.error(`${set} exists: a set is made once`)
-  process.exit(1)
-})
 const work = await mkdtemp(join(tmpdir(), "laurel-golden-"))
 const directory = join(work, "directory")
 
@@ -46,7 +46,7 @@ await new Promise<void>((done) => receiver.listen(0, "127.0.0.1", done))
 const receiverUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
 
 const wish = ["--project", "shop", "--environment", "sandbox"]
-const created = await laurel(root, directory, first, "keys", "create", ...wish, "--json").ended
+const created = await laurel(directory, first, "keys", "create", ...wish, "--json").ended
 const { key } = JSON.parse(created.split("\n").find((line) => line.startsWith("{"))!)
 
 type Body = Readonly<Record<string, unknown>>
@@ -55,7 +55,7 @@ const clientOf = (url: string) => {
     const more = idempotencyKey === undefined ? {} : { idempotencyKey }
     const { reply, status } = await answerTo(url, key, { method, path, body, ...more })
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(reply)}`)
-    // biome-ignore lint/suspicious/noExplicitAny: replies of any version
+    // biome-ignore lint/suspicious/noExplicitAny: each caller knows its reply
     return reply as any
   }
   const post = (path: string, body: Body, idempotencyKey?: string) =>
@@ -76,11 +76,9 @@ const events = (round: number) =>
 const lastEvent = { ...events(5)[0]!, id: "5-repeated" }
 const lastBatch = { events: events(5) }
 
-/** Uses the features that came after 0.1.0-d50e0e4, where the version has them. */
-const useNewer = async (url: string) => {
+/** Sums, spending and client actions. */
+const spend = async (url: string) => {
   const { ask, post } = clientOf(url)
-  const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: object }
-  if (!("/v1/users/{id}/points/spend" in paths)) return
   const sum = { kind: "action_sum", target: 3, action: "RUN", sumPath: "km" }
   await post("/v1/badges", { name: "Runner", criteria: sum })
   await post("/v1/events", { userId: "bob", action: "RUN", metadata: { km: 2.25 } })
@@ -90,10 +88,9 @@ const useNewer = async (url: string) => {
   await ask("PATCH", "/v1/project", { clientActions: ["TAP"] })
 }
 
-/** The first account of the dashboard, where the version has one. */
+/** The first account of the dashboard. */
 const setUp = async (url: string) => {
-  const link = await readFile(join(directory, "setup-link"), "utf8").catch(() => undefined)
-  if (link === undefined) return
+  const link = await readFile(join(directory, "setup-link"), "utf8")
   const token = link.trim().split("#")[1]!
   const fields = { email: "ada@example.com", name: "Ada", password: "correct horse battery", token }
   const { status } = await fetch(`${url}/dashboard/setup`, {
@@ -120,7 +117,7 @@ const settled = async (url: string) => {
   }
 }
 
-await serve(root, directory, first, async (url) => {
+await serve(directory, first, async (url) => {
   const { ask, post } = clientOf(url)
   await setUp(url)
   const streaks = [{ key: "daily", freezes: { initial: 1 } }]
@@ -153,23 +150,21 @@ await serve(root, directory, first, async (url) => {
   })
   await post("/v1/events", { userId: "gone", action: "TAP" })
   await ask("DELETE", "/v1/users/gone")
-  await useNewer(url)
+  await spend(url)
   await settled(url)
 })
 
 await serve(
-  root,
   directory,
   second,
   async (url) => {
     const { post } = clientOf(url)
     await post("/v1/events/batch", { events: events(3) }, "batch-3")
-    await laurel(root, directory, second, "snapshots", "create").ended
+    await laurel(directory, second, "snapshots", "create").ended
     await post("/v1/events", lastEvent, "one-5")
     await post("/v1/events/batch", lastBatch, "batch-5")
     await post("/v1/rules", { action: "LATE", reward: { xp: 1 }, enabled: false })
-    await laurel(root, directory, second, "snapshots", "export", join(directory, "export.ndjson"))
-      .ended
+    await laurel(directory, second, "snapshots", "export", join(directory, "export.ndjson")).ended
     await settled(url)
   },
   "SIGKILL",
@@ -180,10 +175,9 @@ receiver.closeAllConnections()
 const transient = ["lock*", "server.json", "setup-link", "lock.mdb", "opening.mdb*"].flatMap(
   (name) => ["--exclude", name],
 )
-const archive = join(set, archiveOfDirectory)
-execFileSync("tar", ["-C", work, ...transient, "-czf", archive, "directory"])
+execFileSync("tar", ["-C", work, ...transient, "-czf", directoryArchive, "directory"])
 
-await serve(root, directory, asked, async (url) => {
+await serve(directory, asked, async (url) => {
   const repeats = [
     { method: "POST", path: "/v1/events", body: lastEvent },
     { method: "POST", path: "/v1/events", body: lastEvent, idempotencyKey: "one-5" },
@@ -201,6 +195,6 @@ await serve(root, directory, asked, async (url) => {
   const content: Answers = { at: new Date(asked).toISOString(), key, answers: [] }
   const lines = answers.map((each) => JSON.stringify(each)).join(",\n")
   const text = JSON.stringify(content).replace("[]", () => `[\n${lines}\n]`)
-  await writeFile(join(set, "answers.json"), `${text}\n`)
+  await writeFile(answersFile, `${text}\n`)
 })
 await rm(work, { recursive: true })

@@ -3,12 +3,11 @@ import path from "node:path"
 import { promisify } from "node:util"
 import { Effect } from "effect"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
-import { archiveOfDirectory } from "./program.ts"
+import { directoryArchive } from "./program.ts"
 
-/** A copy of a set's data directory for the surrounding scope. */
-export const unpacked = Effect.fnUntraced(function* (set: string) {
+/** A copy of the golden data directory for the surrounding scope. */
+export const unpacked = Effect.gen(function* () {
   const folder = yield* temporaryFolder
-  const archive = path.join(import.meta.dirname, set, archiveOfDirectory)
-  yield* Effect.promise(() => promisify(execFile)("tar", ["-C", folder, "-xzf", archive]))
+  yield* Effect.promise(() => promisify(execFile)("tar", ["-C", folder, "-xzf", directoryArchive]))
   return path.join(folder, "directory")
 })

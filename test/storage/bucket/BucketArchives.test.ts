@@ -1,22 +1,20 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import {
-  archiveFormat,
-  encodeManifest,
-  type Manifest,
-} from "../../../src/storage/archive/ArchiveManifest.ts"
+import { encodeManifest, type Manifest } from "../../../src/storage/archive/ArchiveManifest.ts"
 import {
   decodeIndex,
   encodeIndex,
   parseArchiveKey,
   pieceSum,
 } from "../../../src/storage/bucket/BucketArchives.ts"
+import { dataFormat } from "../../../src/storage/format.ts"
 
 const piece = `${"ab".repeat(32)}-mhw1`
 const manifest: Manifest = {
-  ...{ format: archiveFormat, id: "2026-11-21T12-00-00.000Z-7", recordedAt: null },
+  ...{ format: dataFormat, id: "2026-11-21T12-00-00.000Z-7", recordedAt: null },
   ...{ createdAt: "2026-11-21T12:00:00.000Z", reason: "schedule", sequence: 7, checksum: 1 },
   ...{ watermark: 0, counts: {}, sums: {}, files: [] },
+  parts: { files: 0, bytes: 0, linked: 0, copied: 0 },
 }
 const text = encodeManifest(manifest)
 const files = [{ path: "snapshot/data.mdb", pieces: [piece] }]

@@ -1,6 +1,8 @@
+import { crc32 } from "node:zlib"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { batchRecords } from "../../../src/storage/Frames.ts"
+import { dataFormat, otherFormat } from "../../../src/storage/format.ts"
 import { type ScanOptions, scanJournal } from "../../../src/storage/journal/JournalScan.ts"
 import {
   batchHeaderBytes,
@@ -116,15 +118,16 @@ describe("A scan of a journal", () => {
     )
   }
 
-  it.effect("distinguishes a segment of a newer Laurel from damage", () =>
+  it.effect("distinguishes a segment of an older or newer format from damage", () =>
     Effect.gen(function* () {
-      const files = (yield* written([1], "killed")).files(folder)
-      const header = files.get(segmentName(1))!.subarray(0, segmentHeaderBytes)
-      header.writeUInt32LE(99, 8)
-      const { crc32 } = yield* Effect.promise(() => import("node:zlib"))
-      header.writeUInt32LE(crc32(header.subarray(0, 24)), 24)
-      const { end } = yield* scan(SimulatedDisk.holding(folder, files))
-      expect(end.fault).toMatchObject({ kind: "newer" })
+      for (const format of [dataFormat - 1, dataFormat + 1]) {
+        const files = (yield* written([1], "killed")).files(folder)
+        const header = files.get(segmentName(1))!.subarray(0, segmentHeaderBytes)
+        header.writeUInt32LE(format, 8)
+        header.writeUInt32LE(crc32(header.subarray(0, 24)), 24)
+        const { end } = yield* scan(SimulatedDisk.holding(folder, files))
+        expect(end.fault).toMatchObject({ kind: "other", words: otherFormat(format) })
+      }
     }),
   )
 })

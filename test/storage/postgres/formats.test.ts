@@ -1,22 +1,22 @@
 /**
- * Servers of two versions on the same tables: what the newer one changes in them, and which format
- * is in force.
+ * Servers of two versions on the same tables: what the newer one changes in them, and data of
+ * another format.
  */
-import { Effect, Result, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { version } from "../../../src/Build.ts"
 import { RecentRequests, RunnerRow } from "../../../src/cluster/RunnerRow.ts"
 import { readClusterStatus } from "../../../src/cluster/status.ts"
 import { limits } from "../../../src/Limits.ts"
+import { dataFormat, otherFormat } from "../../../src/storage/format.ts"
 import { follow } from "../../../src/storage/postgres/ClusterStorage.ts"
-import {
-  checkFormat,
-  newestFormat,
-  raiseFormat,
-  spreadFormat,
-} from "../../../src/storage/postgres/formats.ts"
+import { checkFormat } from "../../../src/storage/postgres/formats.ts"
 import { PartitionRows } from "../../../src/storage/postgres/PartitionRows.ts"
-import { PgConnection, type Statement } from "../../../src/storage/postgres/PgConnection.ts"
+import {
+  type InPostgres,
+  PgConnection,
+  type Statement,
+} from "../../../src/storage/postgres/PgConnection.ts"
 import { PgJournal } from "../../../src/storage/postgres/PgJournal.ts"
 import type { PgSessions } from "../../../src/storage/postgres/PgPool.ts"
 import { migrate, migrations, schemaVersion } from "../../../src/storage/postgres/schema.ts"
@@ -88,7 +88,6 @@ const tableOf = ({ name }: TableColumn): string => name.split(".")[0]!
 describe("A migration", () => {
   it("only adds, so that servers of earlier versions continue", async () => {
     await inSchema(async () => {
-      expect(migrations).toHaveLength(schemaVersion)
       for (const statements of migrations) {
         const before = await columnsOf()
         const tables = new Set(before.map(tableOf))
@@ -110,43 +109,15 @@ describe("A migration", () => {
     })
   })
 
-  it("does not disturb a session of an earlier version and its prepared statements", async () => {
-    await inSchema(async (url) => {
-      const earlier = schemaVersion - 1
-      for (const text of migrations.slice(0, earlier).flat()) await query(text)
-      await query("CREATE TABLE laurel_schema (version int NOT NULL)")
-      await query(`INSERT INTO laurel_schema VALUES (${earlier})`)
-      await query("INSERT INTO laurel_partition VALUES (1, 'lineage', 1, 'owner', 0, 0)")
-      // The columns of the first version.
-      const append = (last: number) =>
-        run({
-          name: "append",
-          text: `WITH head AS (UPDATE laurel_partition SET last = $1::bigint WHERE last = $1::bigint - 1 RETURNING id)
-            INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, frames)
-            SELECT id, $1, 1, 1, 0, 0, '' FROM head RETURNING count`,
-          values: [last],
-        })
-      expect(await append(1)).toHaveLength(1)
-      const newer = new PgConnection({ url })
-      await Effect.runPromise(Effect.ensuring(migrate(newer), newer.close))
-      expect(await append(2)).toHaveLength(1)
-      expect(await query("SELECT last, format FROM laurel_partition")).toEqual([
-        { last: "2", format: 1 },
-      ])
-    })
-  })
-
   // Appends of the owner would wait behind it for as long as that lasts.
   it("treats a table that is locked for long as an outage", async () => {
     await inSchema(async (url) => {
-      for (const text of migrations.slice(0, 5).flat()) await query(text)
       await query("CREATE TABLE laurel_schema (version int NOT NULL)")
-      await query("INSERT INTO laurel_schema VALUES (5)")
       const newer = new PgConnection({ url })
       const failure = await Effect.runPromise(
         connection.transaction((inside) =>
           Effect.andThen(
-            inside({ text: "LOCK TABLE laurel_partition IN ROW EXCLUSIVE MODE" }),
+            inside({ text: "LOCK TABLE laurel_schema IN SHARE MODE" }),
             Effect.flip(migrate(newer)),
           ),
         ),
@@ -158,110 +129,37 @@ describe("A migration", () => {
   })
 })
 
-/** A partition that is written in this format. */
-const partitionIn = async (format: number): Promise<void> => {
-  await Effect.runPromise(migrate(connection))
-  await query(`INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum, format)
-    VALUES (1, 'lineage', 1, 'owner', 0, 0, ${format})`)
-}
-
-const runner = (address: string, format: number, silentMs = 0) =>
-  query(`INSERT INTO laurel_runner (address, version, format, answered, forwarded, seen_at)
-    VALUES ('${address}', '9.9.9', ${format}, 0, 0, now() - ${silentMs} * interval '1 millisecond')`)
-
-const raised = async (): Promise<unknown> => {
-  await run(raiseFormat(limits.formatWaitMs))
-  const [row] = await query("SELECT format FROM laurel_partition")
-  return row?.format
-}
-
-describe("The format in force", () => {
-  it("is raised once all runners know a newer one, and is never lowered", async () => {
-    await inSchema(async () => {
-      await partitionIn(1)
-      expect(await raised()).toBe(1)
-      await runner("old", 1)
-      await runner("new", 3)
-      expect(await raised()).toBe(1)
-      await query("UPDATE laurel_runner SET format = 2 WHERE address = 'old'")
-      expect(await raised()).toBe(2)
-      await query("UPDATE laurel_runner SET format = 1 WHERE address = 'old'")
-      expect(await raised()).toBe(2)
-    })
-  })
-
-  it.each([
-    [-60_000, 1],
-    [1_000, 2],
-  ])(
-    "waits for a runner that is away: %i ms beyond the limit it is %i",
-    async (beyondMs, format) => {
-      await inSchema(async () => {
-        await partitionIn(1)
-        await runner("away", 1, limits.formatWaitMs + beyondMs)
-        await runner("new", 2)
-        expect(await raised()).toBe(format)
-      })
-    },
-  )
-
-  it.each([0, 1])(
-    "that is %i above the newest known format fails a start and a read only if it is above",
-    async (by) => {
-      await inSchema(async () => {
-        await partitionIn(newestFormat + by)
-        const journal = new PgJournal({ sessions: only(connection), partition: 1 })
-        for (const check of [checkFormat(connection), journal.read]) {
-          const result = await Effect.runPromise(Effect.result(check))
-          expect(Result.isFailure(result)).toBe(by > 0)
-          if (!Result.isFailure(result)) continue
-          expect(result.failure).toMatchObject({ isOutage: false, isRefusal: true })
-          expect(result.failure.words).toContain(`writes format ${newestFormat + 1}`)
-          expect(result.failure.words).toContain("with the version of the others")
-        }
-      })
-    },
-  )
-})
-
-describe("Projects", () => {
-  const journalOf = (partition: number) => new PgJournal({ sessions: only(connection), partition })
-  const make = (journal: PgJournal) =>
-    Effect.runPromise(journal.create("lineage", () => Effect.void))
-
-  it("are spread over partitions when all runners know the format for it", async () => {
-    await inSchema(async () => {
-      await partitionIn(spreadFormat - 1)
-      const first = journalOf(1)
-      await Effect.runPromise(first.claim("new"))
-      expect(first.spreadsProjects).toBe(false)
-      await runner("old", spreadFormat - 1)
-      await runner("new", spreadFormat)
-      await raised()
-      expect(await Effect.runPromise(first.isOwner)).toBe(true)
-      expect(first.spreadsProjects).toBe(false)
-      await query(`UPDATE laurel_runner SET format = ${spreadFormat}`)
-      await raised()
-      expect(await Effect.runPromise(first.isOwner)).toBe(true)
-      expect(first.spreadsProjects).toBe(true)
-    })
-  })
-
-  it("are spread at once in a new cluster; a partition made later has the format in force", async () => {
+describe.each([-1, 1])("A cluster whose format differs by %i", (by) => {
+  it("is refused at a start, a status and a read of a partition, and nothing is changed", async () => {
     await inSchema(async () => {
       await Effect.runPromise(migrate(connection))
-      await make(journalOf(1))
-      const first = journalOf(1)
-      await Effect.runPromise(first.claim("new"))
-      expect(first.spreadsProjects).toBe(true)
-      await query("UPDATE laurel_partition SET format = 1")
-      await make(journalOf(2))
-      const formats = await query("SELECT id, format FROM laurel_partition ORDER BY id")
-      expect(formats).toEqual([
-        { id: 1, format: 1 },
-        { id: 2, format: 1 },
-      ])
+      await query(`INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum, format)
+        VALUES (1, 'lineage', 1, 'owner', 0, 0, ${dataFormat}), (2, 'lineage', 1, 'owner', 0, 0, ${dataFormat + by})`)
+      const journalOf = (partition: number) =>
+        new PgJournal({ sessions: only(connection), partition })
+      const words = `The cluster ${otherFormat(dataFormat + by)}. Nothing was changed.`
+      for (const read of [
+        checkFormat(connection),
+        readClusterStatus(connection),
+        journalOf(2).read,
+      ]) {
+        const failure = await Effect.runPromise(Effect.flip(read as InPostgres<unknown>))
+        expect(failure).toMatchObject({ isOutage: false, isRefusal: true, words })
+      }
+      expect(await Effect.runPromise(journalOf(1).read)).toMatchObject({ lineage: "lineage" })
+      await query(`UPDATE laurel_partition SET format = ${dataFormat}`)
+      await Effect.runPromise(checkFormat(connection))
     })
+  })
+})
+
+it("A cluster from before formats had a number is refused", async () => {
+  await inSchema(async () => {
+    await query("CREATE TABLE laurel_partition (id int PRIMARY KEY)")
+    await Effect.runPromise(checkFormat(connection))
+    await query("INSERT INTO laurel_partition VALUES (1)")
+    const failure = await Effect.runPromise(Effect.flip(checkFormat(connection)))
+    expect(failure.words).toContain("The cluster has format 1")
   })
 })
 
@@ -270,7 +168,7 @@ const patient = <A, E extends { readonly _tag: string }, R>(call: Effect.Effect<
   Effect.retry(call, { while: ({ _tag }) => _tag === "Unavailable" })
 
 describe("A copy that follows", () => {
-  it("takes over no record in a newer format than it knows, and is not opened again", async () => {
+  it("takes over no record of another format, and is not opened again", async () => {
     await inSchema((url) =>
       Effect.gen(function* () {
         const [one, two] = [yield* temporaryFolder, yield* temporaryFolder]
@@ -304,7 +202,7 @@ describe("A copy that follows", () => {
         expect(yield* Effect.flip(records)).toMatchObject({ cause: { isRefusal: true } })
         const refused = yield* Effect.flip(Effect.scoped(follow(copy)))
         expect(refused._tag).toBe("Refused")
-        expect(refused.message).toContain(`writes format ${newestFormat + 1}`)
+        expect(refused.message).toContain(otherFormat(dataFormat + 1))
         const fence = yield* Effect.promise(() => query("SELECT owner FROM laurel_partition"))
         expect(fence).toEqual([{ owner: "one" }])
       }).pipe(Effect.scoped, Effect.runPromise),
@@ -312,19 +210,22 @@ describe("A copy that follows", () => {
   })
 })
 
+const runner = (address: string, silentMs: number) =>
+  query(`INSERT INTO laurel_runner (address, version, answered, forwarded, lock_expiration_ms, seen_at)
+    VALUES ('${address}', '9.9.9', 0, 0, 3000, now() - ${silentMs} * interval '1 millisecond')`)
+
 describe("The row of a runner", () => {
-  it("has its version, format and requests, and rows of runners that are long gone are removed", async () => {
+  it("has its version and requests, and rows of runners that are long gone are removed", async () => {
     await inSchema(async () => {
-      await partitionIn(1)
-      await runner("gone", 1, limits.runnerForgottenMs + 1_000)
-      await runner("kept", 1, limits.runnerForgottenMs - 60_000)
+      await Effect.runPromise(migrate(connection))
+      await runner("gone", limits.runnerForgottenMs + 1_000)
+      await runner("kept", limits.runnerForgottenMs - 60_000)
       const row = new RunnerRow({ address: "own", lockExpirationMs: 10_000 })
       row.requests = () => ({ answered: 7, forwarded: 3 })
       await row.write(run)
-      const read =
-        "SELECT address, version, format, answered, forwarded FROM laurel_runner ORDER BY 1"
-      const other = { version: "9.9.9", format: 1, answered: "0", forwarded: "0" }
-      const own = { version, format: newestFormat, answered: "7", forwarded: "3" }
+      const read = "SELECT address, version, answered, forwarded FROM laurel_runner ORDER BY 1"
+      const other = { version: "9.9.9", answered: "0", forwarded: "0" }
+      const own = { version, answered: "7", forwarded: "3" }
       const both = [
         { ...other, address: "kept" },
         { ...own, address: "own" },
@@ -343,28 +244,7 @@ describe("The row of a runner", () => {
     await expect(row.write(() => Promise.reject(new Error("away")))).rejects.toThrow("away")
     const names: Array<string | undefined> = []
     await row.write(async ({ name }) => names.push(name))
-    expect(names).toEqual(["runner", "raise format"])
-  })
-
-  it("is missing for a runner of an earlier version, also in tables of that version", async () => {
-    await inSchema(async () => {
-      for (const text of migrations.slice(0, 5).flat()) await query(text)
-      await query("INSERT INTO laurel_partition VALUES (1, 'lineage', 1, 'owner', 0, 0)")
-      await query("CREATE TABLE laurel_cluster_runners (address text, last_heartbeat timestamp)")
-      await query("INSERT INTO laurel_cluster_runners VALUES ('old', now() AT TIME ZONE 'UTC')")
-      const status = await Effect.runPromise(readClusterStatus(connection))
-      const rest = {
-        version: undefined,
-        format: undefined,
-        answered: undefined,
-        forwarded: undefined,
-      }
-      expect(status).toMatchObject({
-        runners: [{ address: "old", ...rest }],
-        partitions: [{ partition: 1, format: 1 }],
-        forwardedShare: undefined,
-      })
-    })
+    expect(names).toEqual(["runner"])
   })
 })
 

@@ -2,13 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { encodeValue } from "../../../src/storage/Values.ts"
-import {
-  Delivery,
-  deliveryKey,
-  encodeDelivery,
-  type LogPlace,
-} from "../../../src/webhooks/store/Delivery.ts"
+import { Delivery, type LogPlace } from "../../../src/webhooks/store/Delivery.ts"
 import { blocksOf, rowOf, SucceededLog } from "../../../src/webhooks/store/SucceededLog.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 
@@ -120,28 +114,6 @@ describe("The log of succeeded deliveries", () => {
       }),
     )
   }
-
-  it.effect("reads, removes and rewrites single deliveries without a block", () =>
-    Effect.gen(function* () {
-      const { log, storage, write } = made()
-      const old = succeeded(5, 1, 2)
-      const key = deliveryKey(endpoint, "succeeded", 5, 1)
-      const value = encodeValue(encodeDelivery(old))
-      yield* storage.writeEntries([{ table: "deliveries", key, value }])
-      yield* write([succeeded(4, 0, 1), succeeded(6, 0, 1)])
-      const [middle] = yield* log.between(endpoint, 5, 5)
-      expect(shown([middle!])).toEqual(shown([old]))
-      yield* storage.writeEntries([
-        ...(yield* log.without(endpoint, [old])),
-        ...blocksOf(endpoint, [rowOf(old)]),
-      ])
-      expect(shown(yield* log.newest(endpoint, 2, undefined))[1]).toEqual(shown([old])[0])
-      const { count, entries } = yield* log.removal(endpoint, 2, () => true)
-      yield* storage.writeEntries(entries)
-      const left = yield* log.newest(endpoint, 10, undefined)
-      expect([count, left.map(({ sequence }) => sequence)]).toEqual([2, [6]])
-    }),
-  )
 
   it.effect("has one block up to the size limit, and another beyond", () =>
     Effect.gen(function* () {
