@@ -150,7 +150,10 @@ export const engineLimits = {
   segmentBytes: 64 * mebibyte,
   journalAllocationBytes: mebibyte,
   journalReadBytes: mebibyte,
-  journalIndexBytes: 256 * kibibyte,
+  journalIndexBytes: 16 * kibibyte,
+  /** Reads of single records under way, and segments that stay open between them. */
+  historyReadsAtOnce: 2,
+  historyFilesOpenMax: 16,
   commitBatchBytesMax: mebibyte,
   /** Time that a commit collects records, in turns of the event loop and in milliseconds. */
   commitTurnsMax: 4,

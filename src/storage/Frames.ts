@@ -1,23 +1,44 @@
 /**
- * The records of a batch: each is a 32-bit little-endian length and that many bytes.
+ * The records of a batch as frames. A frame is a 32-bit little-endian length of the body, the
+ * 48-bit little-endian sequence of the same actor's previous record (0: there is none), and the
+ * body. A record whose body is empty is a tombstone: it was erased, and still names its previous
+ * record.
  *
  * `batchFault` states the invariant of all journals: a batch begins with the record after the last
- * one, has at least one record, and its frames hold exactly its records. Each journal checks the
- * invariant before it writes a batch and after it reads one. A batch with a fault is never
- * acknowledged and never applied.
+ * one, has at least one record, its frames hold exactly its records, and each record's previous
+ * record is an earlier one. Each journal checks the invariant before it writes a batch and after it
+ * reads one. A batch with a fault is never acknowledged and never applied.
  *
- * Cost: one view per record without a copy; the check reads one length per record.
+ * Cost: one view per record without a copy; the check reads the head of each frame.
  */
 import type { JournalBatch, StoredRecord } from "./Storage.ts"
 
-export const frameLengthBytes = 4
+/** The bytes before the body of a frame. */
+export const frameHeadBytes = 10
+const previousAt = 4
+const wordValues = 0x1_0000_0000
 
 const viewOf = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
   new DataView(buffer, byteOffset, byteLength)
 
+/** Writes the head of the frame at `at`, whose body has `bodyBytes`; returns where the body begins. */
+export const writeFrameHead = (
+  frames: Buffer,
+  at: number,
+  bodyBytes: number,
+  previous: number,
+): number => {
+  frames.writeUInt32LE(bodyBytes, at)
+  return frames.writeUIntLE(previous, at + previousAt, 6)
+}
+
+const previousIn = (view: DataView, frameAt: number): number =>
+  view.getUint32(frameAt + previousAt, true) +
+  view.getUint16(frameAt + previousAt + 4, true) * wordValues
+
 /**
  * The records of a batch from sequence `from` on, as views of its frames; `undefined` if the frames
- * do not add up to the batch.
+ * are not those of the batch.
  */
 export const batchRecords = (
   batch: JournalBatch,
@@ -28,14 +49,30 @@ export const batchRecords = (
   const records: Array<StoredRecord> = []
   let at = 0
   for (let index = 0; index < count; index++) {
-    if (at + frameLengthBytes > frames.length) return undefined
-    const start = at + frameLengthBytes
+    const start = at + frameHeadBytes
+    if (start > frames.length) return undefined
+    const previous = previousIn(view, at)
     at = start + view.getUint32(at, true)
     if (at > frames.length) return undefined
     const sequence = firstSequence + index
-    if (sequence >= from) records.push({ sequence, body: frames.subarray(start, at) })
+    if (previous >= sequence) return undefined
+    if (sequence >= from) records.push({ sequence, previous, body: frames.subarray(start, at) })
   }
   return at === frames.length ? records : undefined
+}
+
+/** One record of a batch that `batchFault` has accepted, as a view; `undefined`: it is not there. */
+export const recordIn = (batch: JournalBatch, sequence: number): StoredRecord | undefined => {
+  const { frames, firstSequence, count } = batch
+  if (sequence < firstSequence || sequence >= firstSequence + count) return undefined
+  const view = viewOf(frames)
+  let at = 0
+  for (let skip = sequence - firstSequence; skip > 0; skip--) {
+    at += frameHeadBytes + view.getUint32(at, true)
+  }
+  const start = at + frameHeadBytes
+  const body = frames.subarray(start, start + view.getUint32(at, true))
+  return { sequence, previous: previousIn(view, at), body }
 }
 
 /** `batchRecords` of a batch that `batchFault` has accepted before. */
@@ -57,27 +94,43 @@ export const batchFault = (batch: JournalBatch, last: number): string | undefine
 const framesFault = ({ count, firstSequence, frames }: JournalBatch): string =>
   `the ${frames.length} bytes of the batch from record ${firstSequence} on do not hold ${count} records`
 
-/** Whether the frames are exactly `count` records. */
-const holdsRecords = ({ count, frames }: JournalBatch): boolean => {
+/** Whether the frames are exactly `count` records, each after its previous one. */
+const holdsRecords = ({ count, firstSequence, frames }: JournalBatch): boolean => {
   const view = viewOf(frames)
   let at = 0
   for (let index = 0; index < count; index++) {
-    if (at + frameLengthBytes > frames.length) return false
-    at += frameLengthBytes + view.getUint32(at, true)
+    if (at + frameHeadBytes > frames.length) return false
+    if (previousIn(view, at) >= firstSequence + index) return false
+    at += frameHeadBytes + view.getUint32(at, true)
   }
   return at === frames.length
 }
 
-/** The batch that holds `bodies`, numbered from `firstSequence`. */
-export const batchOf = (firstSequence: number, bodies: ReadonlyArray<Uint8Array>): JournalBatch => {
+/**
+ * The batch that holds `bodies`, numbered from `firstSequence`. `previous` has the previous record
+ * of each; absent: none has one.
+ */
+export const batchOf = (
+  firstSequence: number,
+  bodies: ReadonlyArray<Uint8Array>,
+  previous: ReadonlyArray<number> = [],
+): JournalBatch => {
   let size = 0
-  for (const body of bodies) size += frameLengthBytes + body.length
+  for (const body of bodies) size += frameHeadBytes + body.length
   const frames = Buffer.allocUnsafe(size)
   let at = 0
-  for (const body of bodies) {
-    at = frames.writeUInt32LE(body.length, at)
+  for (const [index, body] of bodies.entries()) {
+    at = writeFrameHead(frames, at, body.length, previous[index] ?? 0)
     frames.set(body, at)
     at += body.length
   }
   return { firstSequence, count: bodies.length, frames }
 }
+
+/** The batch that holds these consecutive records, of which there is at least one. */
+export const batchOfRecords = (records: ReadonlyArray<StoredRecord>): JournalBatch =>
+  batchOf(
+    records[0]!.sequence,
+    records.map(({ body }) => body),
+    records.map(({ previous }) => previous),
+  )

@@ -145,6 +145,12 @@ const readRecords = (state: MemoryState, sequence: number) =>
     return Stream.fromIterable(Arr.chunksOf(copies, chunkLength))
   })
 
+const readRecord = (state: MemoryState, sequence: number) =>
+  Effect.sync(() => {
+    const record = state.records[sequence - state.firstSequence]
+    return record && { ...record, body: Uint8Array.from(record.body) }
+  })
+
 const writeEntries = (state: MemoryState, iterable: Iterable<Entry>) =>
   Effect.suspend((): Effect.Effect<void, StorageError> => {
     const entries = [...iterable]
@@ -179,6 +185,7 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
     firstSequence: Effect.sync(() => state.firstSequence),
     append: (batch) => append(state, batch, options),
     readRecords: (sequence) => readRecords(state, sequence),
+    readRecord: (sequence) => readRecord(state, sequence),
     writeEntries: (entries) => writeEntries(state, entries),
     readEntry: (table, key) => Exit.succeed(state.table(table).get(key)?.slice()),
     readEntries: (range) =>

@@ -92,9 +92,8 @@ export const brokenBy = (operation: string, cause: Cause.Cause<unknown>): Broken
 }
 
 /**
- * Consecutive records; `firstSequence` is the sequence of the first. `frames` holds `count` frames:
- * each is a 32-bit little-endian length and that many bytes. The caller must not change the memory
- * until the append ends.
+ * Consecutive records; `firstSequence` is the sequence of the first. `frames` holds `count` frames
+ * (`Frames.ts`). The caller must not change the memory until the append ends.
  */
 export interface JournalBatch {
   readonly firstSequence: number
@@ -104,6 +103,9 @@ export interface JournalBatch {
 
 export interface StoredRecord {
   readonly sequence: number
+  /** The sequence of the same actor's record before this one; 0: there is none. */
+  readonly previous: number
+  /** Empty: the record was erased. */
   readonly body: Uint8Array
 }
 
@@ -139,6 +141,11 @@ export class Storage extends Context.Service<
     readonly readRecords: (
       sequence: number,
     ) => Stream.Stream<ReadonlyArray<StoredRecord>, StorageError>
+    /**
+     * One durable record; `undefined` if it was pruned, or is not durable yet. The caller may keep
+     * the body.
+     */
+    readonly readRecord: (sequence: number) => Effect.Effect<StoredRecord | undefined, Broken>
     /** Writes all entries or none, durably. An `EntrySlice` is not copied again. */
     readonly writeEntries: (entries: Iterable<Entry>) => Effect.Effect<void, StorageError>
     /**

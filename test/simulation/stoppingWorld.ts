@@ -38,6 +38,7 @@ export const stoppingWorld = (storage: Storage["Service"], life: Life): Storage[
     readEntry: (table, key) => guard(storage.readEntry(table, key)),
     readEntries: (range) => guardStream(storage.readEntries(range)),
     readRecords: (sequence) => guardStream(storage.readRecords(sequence)),
+    readRecord: (sequence) => guard(storage.readRecord(sequence)),
     prune: (sequence, closeThrough) => guard(storage.prune(sequence, closeThrough)),
   }
 }

@@ -110,6 +110,7 @@ export const make = (storage: Storage["Service"], faults: Faults): Storage["Serv
     firstSequence: storage.firstSequence,
     append: (batch) => guarded("append", storage.append(batch)),
     readRecords: (sequence) => streamed("readRecords", storage.readRecords(sequence)),
+    readRecord: (sequence) => onlyBroken(guarded("readRecord", storage.readRecord(sequence))),
     writeEntries: (entries) => guarded("writeEntries", storage.writeEntries(entries)),
     readEntry: (table, key) => {
       const read = Effect.suspend(() => storage.readEntry(table, key))

@@ -1,7 +1,13 @@
 /** The invariant of a batch, which every journal checks before it writes a batch and after it reads one. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { batchFault, checkedRecords } from "../../src/storage/Frames.ts"
+import {
+  batchFault,
+  batchOf,
+  batchOfRecords,
+  checkedRecords,
+  recordIn,
+} from "../../src/storage/Frames.ts"
 import { SegmentWriter } from "../../src/storage/journal/SegmentWriter.ts"
 import { Mirror } from "../../src/storage/postgres/Mirror.ts"
 import type { JournalBatch } from "../../src/storage/Storage.ts"
@@ -11,6 +17,14 @@ import { numbered } from "./records.ts"
 
 const good = numbered(1, 3)
 
+/** Each record with the given previous record. */
+const linked = (previous: ReadonlyArray<number>) =>
+  batchOf(
+    1,
+    previous.map((one) => Buffer.from(`after ${one}`)),
+    previous,
+  )
+
 /** By fault: batches that must never reach a journal whose last record is 0. */
 const bad: Readonly<Record<string, JournalBatch>> = {
   "that leaves a gap": numbered(2, 1),
@@ -18,6 +32,8 @@ const bad: Readonly<Record<string, JournalBatch>> = {
   "without a record": { ...numbered(1, 0), count: 0 },
   "with fewer records than it counts": { ...good, count: 4 },
   "with more records than it counts": { ...good, count: 2 },
+  "with a record that is its own previous record": linked([0, 1, 3]),
+  "with a record whose previous record is a later one": linked([0, 2 ** 40, 0]),
   "whose last record is cut": { ...good, frames: good.frames.subarray(0, -1) },
   "with bytes after its last record": {
     ...good,
@@ -58,12 +74,27 @@ describe("A journal", () => {
     )
 
     it(`that is mirrored throws at a batch ${name}`, () => {
-      const files = { append: () => Effect.void, readRecords: () => expect.fail("no read") }
+      const noRead = () => expect.fail("no read")
+      const files = { append: () => Effect.void, readRecord: noRead, readRecords: noRead }
       const mirror = new Mirror(files, 0)
       expect(() => mirror.add(batch)).toThrow()
       mirror.add(good)
     })
   }
+
+  it("keeps the previous record of each record, up to the greatest sequence of 48 bits", () => {
+    const first = 2 ** 47
+    const previous = [0, 1, 2 ** 32 - 1, 2 ** 32, first - 1, first + 4]
+    const bodies = previous.map((_, index) => Buffer.alloc(index, 7))
+    const batch = batchOf(first, bodies, previous)
+    expect(batchFault(batch, first - 1)).toBeUndefined()
+    const records = checkedRecords(batch, first)
+    expect(records.map((record) => record.previous)).toEqual(previous)
+    for (const record of records) expect(recordIn(batch, record.sequence)).toEqual(record)
+    expect(recordIn(batch, first - 1)).toBeUndefined()
+    expect(recordIn(batch, first + previous.length)).toBeUndefined()
+    expect(batchOfRecords(records)).toEqual(batch)
+  })
 
   it("throws where a batch that was checked has other records later", () => {
     expect(checkedRecords(good, 2)).toHaveLength(2)

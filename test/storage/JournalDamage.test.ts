@@ -217,7 +217,7 @@ describe("damage", () => {
         "damaged",
       )
       const short = edited(files, (copy) => copy.set(second, files.get(second)!.subarray(0, 2_200)))
-      yield* expectRefused(short, "damaged at byte 2112")
+      yield* expectRefused(short, "damaged at byte 2124")
       const ended = edited(files, (copy) => copy.delete(fourth))
       yield* expectRecovered(ended, 9, padding)
       const closed = yield* filesOf(Array(12).fill(1), "closed", padding)

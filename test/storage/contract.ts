@@ -4,7 +4,14 @@ import { Effect, Fiber, type Scope, Stream } from "effect"
 import { batchOf } from "../../src/storage/Frames.ts"
 import { entriesContract } from "./entriesContract.ts"
 import { over, type Place } from "./place.ts"
-import { appendAll, expectRecords, numbered, recordsFrom } from "./records.ts"
+import {
+  appendAll,
+  expectEach,
+  expectNumbered,
+  expectRecords,
+  numbered,
+  recordsFrom,
+} from "./records.ts"
 
 export const storageContract = (
   name: string,
@@ -30,6 +37,34 @@ export const storageContract = (
         Effect.gen(function* () {
           const last = yield* appendAll(store, [1, 3, 1, 10, 2])
           for (let from = 1; from <= last + 1; from++) yield* expectRecords(store, from, last)
+        }),
+      ),
+    )
+
+    it.effect(
+      "each record can be read by itself, and one that is not there yet is undefined",
+      withStore((store) =>
+        Effect.gen(function* () {
+          const padding = "x".repeat(1_000)
+          expect(yield* store.readRecord(1)).toBeUndefined()
+          const last = yield* appendAll(store, [1, 3, 1, 10, 2, 40, 1, 1, 1], padding)
+          yield* expectEach(store, 1, last, padding)
+          expect(yield* store.readRecord(last + 1)).toBeUndefined()
+          yield* store.append(numbered(last + 1, 1))
+          yield* expectEach(store, last + 1, last + 1)
+        }),
+      ),
+    )
+
+    it.effect(
+      "the caller may keep and change the body of a record that was read by itself",
+      withStore((store) =>
+        Effect.gen(function* () {
+          yield* appendAll(store, [2])
+          const [one, other] = [yield* store.readRecord(1), yield* store.readRecord(1)]
+          one?.body.fill(0)
+          expectNumbered(other, 1)
+          yield* expectEach(store, 1, 2)
         }),
       ),
     )
@@ -119,6 +154,7 @@ export const storageContract = (
               expect(store.lastSequence).toBe(round * 4)
               expect(yield* appendAll(store, [1, 3])).toBe(round * 4 + 4)
               yield* expectRecords(store, 1, round * 4 + 4)
+              yield* expectEach(store, 1, round * 4 + 4)
             }),
           )
         }
@@ -138,6 +174,8 @@ export const storageContract = (
             const first = yield* store.firstSequence
             expect(first).toBeLessThanOrEqual(Math.min(Math.max(sequence, 1), last))
             yield* expectRecords(store, first, last)
+            yield* expectEach(store, first, last)
+            if (first > 1) expect(yield* store.readRecord(first - 1)).toBeUndefined()
             yield* expectRecords(store, Math.min(Math.max(sequence, 1), last), last)
           }
           yield* store.append(numbered(last + 1, 1))

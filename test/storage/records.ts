@@ -2,7 +2,7 @@
 import { expect } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { batchOf } from "../../src/storage/Frames.ts"
-import type { Storage } from "../../src/storage/Storage.ts"
+import type { Storage, StoredRecord } from "../../src/storage/Storage.ts"
 
 type Store = Storage["Service"]
 
@@ -16,7 +16,12 @@ export const numbered = (firstSequence: number, count: number, padding = "") =>
     Array.from({ length: count }, (_, index) =>
       Buffer.from(`record ${firstSequence + index}${padding}`),
     ),
+    Array.from({ length: count }, (_, index) => previousOf(firstSequence + index)),
   )
+
+/** The previous record of a numbered record: each has one among those shortly before it. */
+export const previousOf = (sequence: number): number =>
+  Math.max(0, sequence - 1 - ((sequence * 7) % 5))
 
 export const appendAll = (store: Store, counts: ReadonlyArray<number>, padding = "") =>
   Effect.gen(function* () {
@@ -42,7 +47,30 @@ export const expectRecords = (
     expect(records.map((record) => record.sequence)).toEqual(
       Array.from({ length: Math.max(0, last - sequence + 1) }, (_, index) => sequence + index),
     )
-    for (const record of records) {
-      expect(text(record.body)).toBe(`record ${record.sequence}${padding}`)
-    }
+    for (const record of records) expectNumbered(record, record.sequence, padding)
   })
+
+/** Checks that a record is the numbered one with this sequence. */
+export const expectNumbered = (
+  record: StoredRecord | undefined,
+  sequence: number,
+  padding = "",
+) => {
+  expect(record?.sequence).toBe(sequence)
+  expect(record?.previous).toBe(previousOf(sequence))
+  expect(text(record?.body)).toBe(`record ${sequence}${padding}`)
+}
+
+/** Reads each record of a range by itself, in any order, several at once. */
+export const expectEach = (
+  store: Pick<Store, "readRecord">,
+  first: number,
+  last: number,
+  padding = "",
+) =>
+  Effect.forEach(
+    Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => last - index),
+    (sequence) =>
+      Effect.map(store.readRecord(sequence), (record) => expectNumbered(record, sequence, padding)),
+    { concurrency: 8, discard: true },
+  )

@@ -175,7 +175,7 @@ export class ClusterAuditStore implements AuditLog {
           return { entries, next, searchedBackTo: Number(at) }
         }
         searched++
-        const record = { sequence: Number(number), body: body as Uint8Array }
+        const record = { sequence: Number(number), previous: 0, body: body as Uint8Array }
         const entry = filter.mayMatch(record) ? decodeEntry(record) : undefined
         if (entry !== undefined && filter.matches(entry)) {
           if (entries.length === limits.auditPageMax) {

@@ -424,7 +424,7 @@ export class ActorSystem {
         return undefined
       }
       const { deduplicator, pending } = this.#options
-      commit.append(encoded, { actor, record, state, envelope })
+      commit.append(encoded, 0, { actor, record, state, envelope })
       if (idempotency !== undefined) this.#options.idempotency.appended(record)
       actor.state = state
       const duplicateKey = refused === undefined ? key : undefined

@@ -8,7 +8,7 @@
  */
 import { environmentId, environmentNames } from "../../domain/project/Directory.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
-import { batchOf, batchRecords } from "../../storage/Frames.ts"
+import { batchOfRecords, batchRecords } from "../../storage/Frames.ts"
 import type { JournalBatch, Table } from "../../storage/Storage.ts"
 import { decodeRecord } from "../records/Codec.ts"
 
@@ -38,14 +38,14 @@ export const without = (batch: JournalBatch, { after, id }: ProjectGoesBack): Jo
   const { count, firstSequence } = batch
   if (firstSequence + count - 1 <= after) return batch
   let changed = false
-  const bodies = (batchRecords(batch, firstSequence) ?? []).map(({ body, sequence }) => {
-    if (sequence <= after) return body
-    const record = decodeRecord(body)
-    if (!isOfProject(id, record)) return body
+  const records = (batchRecords(batch, firstSequence) ?? []).map((stored) => {
+    if (stored.sequence <= after) return stored
+    const record = decodeRecord(stored.body)
+    if (!isOfProject(id, record)) return stored
     changed = true
-    return Buffer.from(JSON.stringify(emptyRecord(record)))
+    return { ...stored, body: Buffer.from(JSON.stringify(emptyRecord(record))) }
   })
-  return changed ? batchOf(firstSequence, bodies) : batch
+  return changed ? batchOfRecords(records) : batch
 }
 
 /* Where an entry says whose it is. */

@@ -30,7 +30,7 @@ import { archivedFolder } from "../../storage/archive/ArchiveTables.ts"
 import { copyFile } from "../../storage/archive/Files.ts"
 import { type DiskError, readSmallFile, removeTree } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import { batchOf, batchRecords } from "../../storage/Frames.ts"
+import { batchOfRecords, batchRecords } from "../../storage/Frames.ts"
 import {
   faultText,
   type JournalEnd,
@@ -83,8 +83,8 @@ export const foldJournal = Effect.fnUntraced(function* ({
   yield* scanJournal({ disk: nodeDisk, folder: path.join(folder, "journal"), from }, (batches) =>
     Effect.gen(function* () {
       for (const batch of batches) {
-        for (const { body, sequence } of batchRecords(batch, from) ?? []) {
-          slice.push({ sequence, body: Buffer.from(body) })
+        for (const record of batchRecords(batch, from) ?? []) {
+          slice.push({ ...record, body: Buffer.from(record.body) })
         }
         if (slice.length < recordsMax) continue
         const folded = slice
@@ -334,9 +334,5 @@ const upTo = (batch: SegmentBatch, until: number): JournalBatch => {
   const { count, firstSequence } = batch
   if (firstSequence + count - 1 <= until) return batch
   const records = batchRecords(batch, firstSequence) ?? []
-  const kept = records.filter(({ sequence }) => sequence <= until)
-  return batchOf(
-    firstSequence,
-    kept.map(({ body }) => body),
-  )
+  return batchOfRecords(records.filter(({ sequence }) => sequence <= until))
 }

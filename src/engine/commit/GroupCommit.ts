@@ -92,8 +92,11 @@ export interface GroupCommit<Entry> {
   readonly accepting: boolean
   /** Bytes of entries that are not durable yet. */
   readonly pendingBytes: number
-  /** Queues the record whose text is `encoded`; returns its sequence. */
-  readonly append: (encoded: string, entry: Entry) => number
+  /**
+   * Queues the record whose text is `encoded`, and whose actor's record before it is `previous` (0:
+   * none); returns its sequence.
+   */
+  readonly append: (encoded: string, previous: number, entry: Entry) => number
   /** Calls the waiter when every record appended so far is durable, at once if it already is. */
   readonly afterCommit: (waiter: CommitWaiter) => void
   /**
@@ -213,10 +216,10 @@ class CommitLoop<Entry> implements GroupCommit<Entry> {
   }
 
   // Callers pass `append` and `afterCommit` on without their object.
-  readonly append = (encoded: string, entry: Entry): number => {
+  readonly append = (encoded: string, previous: number, entry: Entry): number => {
     if (this.collecting.entries.length > 0 && !this.texts.hasRoom(encoded)) this.seal()
     const sequence = this.texts.nextSequence
-    const added = this.texts.append(encoded)
+    const added = this.texts.append(encoded, previous)
     this.collecting.entries.push(entry)
     this.collecting.bytes += added
     this.pendingBytes += added

@@ -14,7 +14,7 @@
  * Cost of a record: its text, and 12 bytes. To find a text takes three reads.
  */
 import { limits } from "../../Limits.ts"
-import { frameLengthBytes } from "../../storage/Frames.ts"
+import { frameHeadBytes, writeFrameHead } from "../../storage/Frames.ts"
 
 /*
  * Columns of numbers by sequence: of consecutive records, the one with `sequence` stands at
@@ -78,25 +78,29 @@ export class RecordBuffer {
   hasRoom(text: string): boolean {
     const slab = this.#slabs[this.#slabs.length - 1]
     if (slab === undefined) return false
-    const room = slab.bytes.length - slab.used - frameLengthBytes
+    const room = slab.bytes.length - slab.used - frameHeadBytes
     // A UTF-16 unit takes at most three bytes of UTF-8.
     return text.length * 3 <= room || Buffer.byteLength(text) <= room
   }
 
-  /** Adds the text of the next record; returns the bytes of its frame. */
-  append(text: string): number {
+  /**
+   * Adds the text of the next record, whose actor's record before it is `previous` (0: none);
+   * returns the bytes of its frame.
+   */
+  append(text: string, previous: number): number {
     const slab = this.hasRoom(text) ? this.#filling : this.#begin(Buffer.byteLength(text))
-    return this.#took(slab, slab.bytes.write(text, slab.used + frameLengthBytes, "utf8"))
+    const textBytes = slab.bytes.write(text, slab.used + frameHeadBytes, "utf8")
+    return this.#took(slab, textBytes, previous)
   }
 
   /** Adds the text of the next record, read from the journal, as a copy. */
-  keep(text: Uint8Array): void {
+  keep(text: Uint8Array, previous: number): void {
     const slab = this.#slabs[this.#slabs.length - 1]
-    const needed = frameLengthBytes + text.length
+    const needed = frameHeadBytes + text.length
     const fits = slab !== undefined && slab.bytes.length - slab.used >= needed
     const into = fits ? slab : this.#begin(text.length)
-    into.bytes.set(text, into.used + frameLengthBytes)
-    this.#took(into, text.length)
+    into.bytes.set(text, into.used + frameHeadBytes)
+    this.#took(into, text.length, previous)
   }
 
   get #filling(): Slab {
@@ -104,25 +108,24 @@ export class RecordBuffer {
   }
 
   #begin(textBytes: number): Slab {
-    const bytes = frameLengthBytes + textBytes
+    const bytes = frameHeadBytes + textBytes
     const usual = bytes <= limits.recordSlabBytes ? this.#free.pop() : undefined
     const slab = usual ?? new Slab(Math.max(bytes, limits.recordSlabBytes))
     this.#slabs.push(slab)
     return slab
   }
 
-  #took(slab: Slab, textBytes: number): number {
+  #took(slab: Slab, textBytes: number, previous: number): number {
     const sequence = this.#next++
     if (sequence - this.#first >= this.#lengths.length) this.#grow(sequence)
-    const start = slab.used + frameLengthBytes
-    slab.bytes.writeUInt32LE(textBytes, slab.used)
+    const start = writeFrameHead(slab.bytes, slab.used, textBytes, previous)
     slab.used = start + textBytes
     slab.lastSequence = sequence
     const at = sequence & (this.#lengths.length - 1)
     this.#slabOf[at] = this.#firstSlab + this.#slabs.length - 1
     this.#starts[at] = start
     this.#lengths[at] = textBytes
-    return frameLengthBytes + textBytes
+    return frameHeadBytes + textBytes
   }
 
   #grow(end: number): void {
@@ -135,7 +138,7 @@ export class RecordBuffer {
   framesFrom(sequence: number): Buffer {
     const at = sequence & (this.#starts.length - 1)
     const { bytes, used } = this.#filling
-    return bytes.subarray(this.#starts[at]! - frameLengthBytes, used)
+    return bytes.subarray(this.#starts[at]! - frameHeadBytes, used)
   }
 
   /** The bytes of a record's text. */

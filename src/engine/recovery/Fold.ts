@@ -70,6 +70,7 @@ const storageOf = (
           chunkRecords,
         ),
       ),
+    readRecord: (sequence) => Effect.succeed(records[sequence - records[0]!.sequence]),
     prune: () => Effect.void,
     readBlocks,
     readEntries,

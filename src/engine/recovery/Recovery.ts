@@ -253,7 +253,7 @@ export const replay = Effect.fnUntraced(function* (
   }
   const key = duplicateKey(record.cause)
   const hash = key === undefined ? undefined : hashText(key, actor.idSeed)
-  pending.texts.keep(body)
+  pending.texts.keep(body, 0)
   pending.link(actor, hash)
   if (hash !== undefined) deduplicator.replayed(hash)
   pipeline.committed([{ actor, record }])

@@ -93,6 +93,7 @@ export const open = Effect.fnUntraced(function* (
       return journal.append(batch)
     },
     readRecords: journal.readRecords,
+    readRecord: journal.readRecord,
     prune: journal.prune,
     writeEntries: entries.writeEntries,
     readEntry: entries.readEntry,

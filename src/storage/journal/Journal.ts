@@ -22,8 +22,16 @@ import path from "node:path"
 import { Effect, Exit, Fiber, Option, type Scope, Semaphore, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { withDeadline } from "../disk/Deadline.ts"
-import { type Disk, type DiskError, type DiskFile, isFull, type OnDisk } from "../disk/Disk.ts"
-import { batchFault, batchRecords } from "../Frames.ts"
+import {
+  type Disk,
+  type DiskError,
+  type DiskFile,
+  isFull,
+  isMissing,
+  type OnDisk,
+} from "../disk/Disk.ts"
+import { ReadFiles } from "../disk/ReadFiles.ts"
+import { batchFault, batchRecords, recordIn } from "../Frames.ts"
 import {
   Broken,
   Damaged,
@@ -36,9 +44,13 @@ import {
 import { FlushedMark, removeCleanMark, writeCleanMark } from "./FlushedMark.ts"
 import { preparedName, type RecoveredJournal, recoverJournal } from "./JournalRecovery.ts"
 import {
+  batchCountAt,
   batchHeaderBytes,
+  batchSizeAt,
+  decodeBatch,
   encodeBatchHeader,
   encodeSegmentHeader,
+  firstSequenceAt,
   type JournalPosition,
   Segment,
   segmentHeaderBytes,
@@ -101,6 +113,29 @@ const readSegment = (
 const damaged = (segment: Segment, position: number) =>
   broken(new Damaged(`The journal is damaged at byte ${position} of ${segment.path}`))
 
+/** Reads one record, which is in the segment. */
+const readPoint = Effect.fnUntraced(function* (
+  file: DiskFile,
+  segment: Segment,
+  { end, start }: { readonly start: number; readonly end: number },
+  sequence: number,
+): Effect.fn.Return<StoredRecord, DiskError | Broken> {
+  const bytes = Buffer.allocUnsafe(end - start)
+  const count = yield* file.read(start, bytes)
+  for (let at = 0; at + batchHeaderBytes <= count; ) {
+    const size = batchSizeAt(bytes, at)
+    if (size === 0 || at + size > count) return yield* damaged(segment, start + at)
+    if (firstSequenceAt(bytes, at) + batchCountAt(bytes, at) > sequence) {
+      const batch = decodeBatch(bytes, at, size, start + at)
+      const record = batch && recordIn(batch, sequence)
+      if (record !== undefined) return { ...record, body: Uint8Array.from(record.body) }
+      return yield* damaged(segment, start + at)
+    }
+    at += size
+  }
+  return yield* damaged(segment, start)
+})
+
 /** The records from `sequence` on in `extents`, which are consecutive. */
 export const readExtents = (
   disk: Disk,
@@ -152,6 +187,7 @@ export class Journal {
   #lastSequence: number
   #checksum: number
   #marked: boolean
+  readonly #files: ReadFiles
   /** The last shutdown was clean: the opening found its mark. */
   readonly wasClosed: boolean
   readonly #flushedMark: FlushedMark
@@ -173,6 +209,7 @@ export class Journal {
     this.wasClosed = recovered.marked
     this.#flushedMark = new FlushedMark(options.disk, options.folder)
     this.#current = current
+    this.#files = new ReadFiles(options.disk)
   }
 
   /** The sequence of the last durable record. */
@@ -204,6 +241,26 @@ export class Journal {
       return readExtents(this.#disk, extents, sequence)
     })
 
+  /** Implements `Storage.readRecord`. */
+  readonly readRecord = (sequence: number): Effect.Effect<StoredRecord | undefined, Broken> =>
+    Effect.suspend(() => {
+      if (sequence > this.#lastSequence) return Effect.undefined
+      const segment = this.#segments.findLast((one) => one.firstSequence <= sequence)
+      if (segment === undefined) return Effect.undefined
+      const range = segment.rangeOf(sequence)
+      return this.#files
+        .use(segment.path, (file) => readPoint(file, segment, range, sequence))
+        .pipe(
+          Effect.catchIf(
+            (error) => error._tag === "DiskError" && isMissing(error),
+            // It was pruned during the read.
+            (error) =>
+              this.#segments.includes(segment) ? Effect.fail(error) : this.readRecord(sequence),
+          ),
+          Effect.mapError(broken),
+        )
+    })
+
   /**
    * Removes segments that hold only records below `sequence`, oldest first, but never the newest
    * segment. If the newest segment has a record up to `closeThrough`, the next append begins
@@ -216,6 +273,7 @@ export class Journal {
       if (newest !== undefined && newest.firstSequence <= closeThrough) this.#closed = newest
       while (this.#segments.length > 1 && this.#segments[1]!.firstSequence <= sequence) {
         const oldest = this.#segments.shift()!
+        yield* this.#files.forget
         yield* this.#known("prune", this.#disk.remove(oldest.path))
         // One at a time: a crash must not leave a gap.
         yield* this.#settled("prune", this.#disk.syncFolder(this.#options.folder))
@@ -243,6 +301,7 @@ export class Journal {
   readonly #close = Effect.gen({ self: this }, function* () {
     const unbroken = this.#broken === undefined
     this.#broken ??= new Broken({ operation: "append", cause: new Error("the journal is closed") })
+    yield* this.#files.close
     if (this.#current !== undefined) yield* this.#current.file.close
     // A failed preparation leaves no open file.
     const prepared = this.#preparing && (yield* Fiber.await(this.#preparing))

@@ -110,6 +110,10 @@ export interface SegmentBatch extends JournalBatch {
 export const batchSizeAt = (bytes: Buffer, at: number): number =>
   bytes.readUInt32LE(at) === batchMagicNumber ? batchHeaderBytes + bytes.readUInt32LE(at + 8) : 0
 
+/** The first sequence and the number of records of the batch at `at` according to its header. */
+export const firstSequenceAt = (bytes: Buffer, at: number): number => readSequence(bytes, at + 16)
+export const batchCountAt = (bytes: Buffer, at: number): number => bytes.readUInt32LE(at + 12)
+
 /** The batch of `size` bytes at `at`, as a view; `undefined` if its checksum is wrong. */
 export const decodeBatch = (
   bytes: Buffer,
@@ -120,8 +124,8 @@ export const decodeBatch = (
   const checksum = bytes.readUInt32LE(at + 4)
   if (crc32(bytes.subarray(at + checkedFrom, at + size)) !== checksum) return undefined
   return {
-    firstSequence: readSequence(bytes, at + 16),
-    count: bytes.readUInt32LE(at + 12),
+    firstSequence: firstSequenceAt(bytes, at),
+    count: batchCountAt(bytes, at),
     frames: bytes.subarray(at + batchHeaderBytes, at + size),
     previous: bytes.readUInt32LE(at + 24),
     checksum,
@@ -161,6 +165,18 @@ export class Segment {
    * begin after that record.
    */
   positionBefore(sequence: number): number {
+    return this.#positions[this.#indexAfter(sequence) - 1] ?? segmentHeaderBytes
+  }
+
+  /** The bytes in which the batch with record `sequence` is. */
+  rangeOf(sequence: number): { readonly start: number; readonly end: number } {
+    const after = this.#indexAfter(sequence)
+    const start = this.#positions[after - 1] ?? segmentHeaderBytes
+    return { start, end: this.#positions[after] ?? this.end }
+  }
+
+  /** How many indexed batches do not begin after record `sequence`. */
+  #indexAfter(sequence: number): number {
     let low = 0
     let high = this.#sequences.length
     while (low < high) {
@@ -168,6 +184,6 @@ export class Segment {
       if (this.#sequences[middle]! <= sequence) low = middle + 1
       else high = middle
     }
-    return this.#positions[low - 1] ?? segmentHeaderBytes
+    return low
   }
 }

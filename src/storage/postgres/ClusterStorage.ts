@@ -250,6 +250,7 @@ class FollowingCopy<E> {
       append: this.#append,
       firstSequence: this.#records.firstSequence,
       readRecords: this.#records.readRecords,
+      readRecord: this.#mirror.readRecord,
       writeEntries: (entries) =>
         Effect.andThen(
           this.#mirror.settled,

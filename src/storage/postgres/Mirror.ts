@@ -24,7 +24,7 @@ import {
   withFile,
 } from "../disk/Disk.ts"
 import { lineageName, readLineage } from "../durable/LineageFile.ts"
-import { batchFault, checkedRecords } from "../Frames.ts"
+import { batchFault, checkedRecords, recordIn } from "../Frames.ts"
 import { scanJournal, segmentsIn } from "../journal/JournalScan.ts"
 import { Segment } from "../journal/SegmentFormat.ts"
 import {
@@ -37,7 +37,7 @@ import {
   Unavailable,
 } from "../Storage.ts"
 
-type Files = Pick<Storage["Service"], "append" | "readRecords">
+type Files = Pick<Storage["Service"], "append" | "readRecord" | "readRecords">
 
 export class Mirror {
   readonly #files: Files
@@ -112,6 +112,15 @@ export class Mirror {
           : records,
       ).pipe(Stream.filter((records) => records.length > 0))
       return rest.length === 0 ? filed : Stream.concat(filed, Stream.fromIterable(rest))
+    })
+
+  /** Implements `Storage.readRecord` for the files and the batches in memory. */
+  readonly readRecord = (sequence: number): Effect.Effect<StoredRecord | undefined, Broken> =>
+    Effect.suspend(() => {
+      if (sequence <= this.#written) return this.#files.readRecord(sequence)
+      const batch = this.#waiting.find((one) => one.firstSequence + one.count > sequence)
+      const record = batch && recordIn(batch, sequence)
+      return Effect.succeed(record && { ...record, body: Uint8Array.from(record.body) })
     })
 
   /** Writes until the scope closes. */

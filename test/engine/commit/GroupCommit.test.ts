@@ -53,7 +53,7 @@ const open = Effect.fnUntraced(function* (
   const settled = Effect.callback<void>((resume) => {
     commit.afterCommit(patient(() => resume(Effect.void)))
   })
-  const append = (encoded: string, name: string) => commit.append(encoded, { name })
+  const append = (encoded: string, name: string) => commit.append(encoded, 0, { name })
   return { append, batches, broken, commit, committed, gate, settled, slices, state, texts }
 })
 

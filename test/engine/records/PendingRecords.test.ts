@@ -16,7 +16,7 @@ describe("Pending records", () => {
       for (let sequence = start + 1; sequence <= start + 6_000; sequence++) {
         const actor = random.integer(0, actors.length - 1)
         const hash = random.chance(0.5) ? random.integer(0, 0xffff_ffff) : undefined
-        pending.texts.append(JSON.stringify({ sequence, facts: [] }))
+        pending.texts.append(JSON.stringify({ sequence, facts: [] }), 0)
         pending.link(actors[actor]!, hash)
         all.push({ actor, sequence, hash })
         // They become durable some time later, and a snapshot has them later still.

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { RecordBuffer } from "../../../src/engine/records/RecordBuffer.ts"
 import { limits } from "../../../src/Limits.ts"
-import { batchRecords } from "../../../src/storage/Frames.ts"
+import { batchRecords, frameHeadBytes } from "../../../src/storage/Frames.ts"
 
 /** Adds the texts, either as appended or as read from the journal. */
 const ways: ReadonlyArray<readonly [string, (texts: RecordBuffer, text: string) => void]> = [
-  ["appended", (texts, text) => void texts.append(text)],
-  ["read back", (texts, text) => texts.keep(Buffer.from(text))],
+  ["appended", (texts, text) => void texts.append(text, 0)],
+  ["read back", (texts, text) => texts.keep(Buffer.from(text), 0)],
 ]
 
 describe("The texts of pending records", () => {
@@ -68,15 +68,16 @@ describe("The texts of pending records", () => {
       slabs.add(frames.buffer)
       const records = batchRecords({ firstSequence: first, count: batch.length, frames }, first)
       expect(
-        records?.map(({ body }) => Buffer.from(body).toString()),
+        records?.map(({ body, previous }) => [Buffer.from(body).toString(), previous]),
         `${first}`,
-      ).toEqual(batch)
+      ).toEqual(batch.map((text, index) => [text, first + index - 1]))
       first += batch.length
       batch.length = 0
     }
     for (const text of ["a", third, "b", third, "c", third, "ü".repeat(9), third, third]) {
       if (batch.length > 0 && !texts.hasRoom(text)) check()
-      expect(texts.append(text)).toBe(4 + Buffer.byteLength(text))
+      const previous = texts.lastSequence
+      expect(texts.append(text, previous)).toBe(frameHeadBytes + Buffer.byteLength(text))
       batch.push(text)
     }
     check()

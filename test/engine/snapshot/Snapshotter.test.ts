@@ -49,7 +49,7 @@ const world = Effect.fnUntraced(function* (storage: Storage["Service"]) {
     const next = actor.kind.apply(actor.durable, record)
     // In the order of the commit stages: the last record asks for a snapshot before its state is
     // durable.
-    pending.texts.keep(Buffer.from(JSON.stringify(record)))
+    pending.texts.keep(Buffer.from(JSON.stringify(record)), 0)
     pending.link(actor, undefined)
     changed.committed(actor, sequence)
     actor.durable = next

@@ -20,7 +20,7 @@ const engines = (count: number) => {
     const actor = anEnvironment().newUser("u")
     const commit = (records: number) => {
       for (let n = 0; n < records; n++) {
-        texts.keep(Buffer.from("{}"))
+        texts.keep(Buffer.from("{}"), 0)
         changed.committed(actor, changed.lastDurable + 1)
       }
     }

@@ -9,7 +9,7 @@ await Effect.runPromise(
   Effect.scoped(
     Effect.gen(function* () {
       const store = yield* DurableStorage.make({ directory: process.argv[2]! })
-      yield* store.append(batchOf(1, bodies))
+      yield* store.append(batchOf(1, bodies, [0, 0, 1]))
       process.stdout.write("held\n")
       // Standard input keeps the process alive until it is killed.
       yield* Effect.promise(

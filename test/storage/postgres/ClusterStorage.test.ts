@@ -783,7 +783,7 @@ describe("PostgreSQL", () => {
       yield* query(
         url,
         `UPDATE laurel_partition SET lineage = '${JSON.parse(lineage).lineage}';
-        UPDATE laurel_journal SET frames = set_byte(frames, 9, 0) WHERE first = 3`,
+        UPDATE laurel_journal SET frames = set_byte(frames, 12, 0) WHERE first = 3`,
       )
       expect(yield* Effect.flip(recordsFrom(storage, 1))).toMatchObject({ _tag: "Broken" })
       // From then on the journal begins where the local files do.
