@@ -75,6 +75,13 @@ export const recordIn = (batch: JournalBatch, sequence: number): StoredRecord | 
   return { sequence, previous: previousIn(view, at), body }
 }
 
+/** The end of `count` frames from `at` on in `frames`, which `batchRecords` has accepted. */
+export const framesEnd = (frames: Buffer, at: number, count: number): number => {
+  let end = at
+  for (let n = 0; n < count; n++) end += frameHeadBytes + frames.readUInt32LE(end)
+  return end
+}
+
 /** `batchRecords` of a batch that `batchFault` has accepted before. */
 export const checkedRecords = (batch: JournalBatch, from: number): Array<StoredRecord> => {
   const records = batchRecords(batch, from)

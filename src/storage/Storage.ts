@@ -101,6 +101,12 @@ export interface JournalBatch {
   readonly frames: Uint8Array
 }
 
+/** How much a caller's reads of single records had to read. */
+export interface ReadWork {
+  /** Blocks of sealed segments that were unpacked, and pieces of plain segments that were read. */
+  blocks: number
+}
+
 export interface StoredRecord {
   readonly sequence: number
   /** The sequence of the same actor's record before this one; 0: there is none. */
@@ -143,9 +149,12 @@ export class Storage extends Context.Service<
     ) => Stream.Stream<ReadonlyArray<StoredRecord>, StorageError>
     /**
      * One durable record; `undefined` if it was pruned, or is not durable yet. The caller may keep
-     * the body.
+     * the body. Adds to `work` what the read took, which bounds the reads of a caller.
      */
-    readonly readRecord: (sequence: number) => Effect.Effect<StoredRecord | undefined, Broken>
+    readonly readRecord: (
+      sequence: number,
+      work?: ReadWork,
+    ) => Effect.Effect<StoredRecord | undefined, Broken>
     /** Writes all entries or none, durably. An `EntrySlice` is not copied again. */
     readonly writeEntries: (entries: Iterable<Entry>) => Effect.Effect<void, StorageError>
     /**

@@ -43,6 +43,13 @@ export class ReadFiles {
       }),
     )
 
+  /** Runs `change` while nothing is read; what is open then is closed. */
+  readonly alone = <A, E>(change: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Semaphore.withPermits(
+      this.#reading,
+      limits.historyReadsAtOnce,
+    )(Effect.ensuring(change, this.forget))
+
   /** Closes what is open. */
   readonly forget: Effect.Effect<void> = Effect.suspend(() => {
     this.#version++

@@ -3,7 +3,7 @@
  * order and closed in reverse, so that the journal's clean mark follows LMDB's last write.
  */
 import path from "node:path"
-import { Effect, Layer, type Scope } from "effect"
+import { Effect, Layer, Random, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { settleArchive } from "../archive/ArchiveContents.ts"
@@ -15,6 +15,9 @@ import { nodeDisk } from "../disk/NodeDisk.ts"
 import type { Journal } from "../journal/Journal.ts"
 import { openJournal } from "../journal/Journal.ts"
 import { removeOldCuts } from "../journal/JournalRecovery.ts"
+import type { DoSegmentWork } from "../journal/Seal.ts"
+import type { Sealer } from "../journal/Sealer.ts"
+import { workInThread } from "../journal/SealThread.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
 import { openLmdbStore } from "../lmdb/LmdbStore.ts"
 import { Broken, Storage } from "../Storage.ts"
@@ -33,6 +36,8 @@ export interface DurableStorageOptions {
   /** Progress of the check of the snapshot, in entries. */
   readonly onChecking?: (done: number, total: number) => void
   readonly metrics?: Metrics | undefined
+  /** Absent: in a thread, or with `disk` in this thread. */
+  readonly workOnSegment?: DoSegmentWork
 }
 
 /** An open data directory: the `Storage` service, and functions that only this storage has. */
@@ -70,9 +75,12 @@ export const open = Effect.fnUntraced(function* (
     segmentBytes: options.segmentBytes ?? limits.segmentBytes,
     freeSpaceBytesMin,
     ...(options.flush !== undefined && { flush: options.flush }),
+    workOnSegment: options.workOnSegment ?? (options.disk ? undefined : workInThread),
     onFlushed: options.metrics && flushesOf(options.metrics),
   })
   yield* keepFlushedMark(journal)
+  yield* Effect.forkScoped(keepSealed(journal.sealer))
+  yield* Effect.forkScoped(scrub(journal.sealer))
   const cuts = removeOldCuts(options.disk ?? nodeDisk, path.join(directory, "journal"))
   // After a failure the next run tries again.
   const removed = Effect.andThen(Effect.ignore(cuts), Effect.sleep(limits.leftoverSweepMs))
@@ -112,6 +120,36 @@ export const flushesOf = (metrics: Metrics): ((durationMs: number) => void) => {
   const durations = metrics.histogram("laurel_journal_flush_duration_seconds")
   return (durationMs) => durations.observe(durationMs / 1_000)
 }
+
+/** Seals full segments. */
+const keepSealed = (sealer: Sealer): Effect.Effect<never> =>
+  Effect.gen(function* () {
+    while (true) {
+      yield* Effect.catchCause(Effect.repeat(sealer.sealNext, { while: (more) => more }), (cause) =>
+        Effect.logWarning("A full segment of the journal was not sealed, and stays plain", cause),
+      )
+      yield* Effect.sleep(limits.sealIntervalMs)
+    }
+  })
+
+/** Reads each sealed segment once in `scrubIntervalMs`. A restart goes on anywhere. */
+const scrub = (sealer: Sealer): Effect.Effect<never> =>
+  Effect.gen(function* () {
+    let last = (sealer.sealed.at(-1) ?? 0) * (yield* Random.next)
+    while (true) {
+      yield* Effect.sleep(limits.scrubIntervalMs / Math.max(1, sealer.sealed.length))
+      const { sealed } = sealer
+      const next = sealed.find((first) => first > last) ?? sealed[0]
+      if (next === undefined) continue
+      last = next
+      yield* Effect.catchCause(sealer.verify(next), (cause) =>
+        Effect.logError(
+          "A sealed segment of the journal is damaged: only reads of its damaged records fail. Replace the file by that of an archive or of another server",
+          cause,
+        ),
+      )
+    }
+  })
 
 /** Writes the flushed mark now, every `flushedMarkMs` and at the end. */
 const keepFlushedMark = Effect.fnUntraced(function* (

@@ -19,138 +19,33 @@
  */
 
 import path from "node:path"
-import { Effect, Exit, Fiber, Option, type Scope, Semaphore, Stream } from "effect"
+import { Effect, Exit, Fiber, type Scope, Semaphore, type Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { withDeadline } from "../disk/Deadline.ts"
-import {
-  type Disk,
-  type DiskError,
-  type DiskFile,
-  isFull,
-  isMissing,
-  type OnDisk,
-} from "../disk/Disk.ts"
-import { ReadFiles } from "../disk/ReadFiles.ts"
-import { batchFault, batchRecords, recordIn } from "../Frames.ts"
+import { type Disk, type DiskError, type DiskFile, isFull, type OnDisk } from "../disk/Disk.ts"
+import { batchFault } from "../Frames.ts"
 import {
   Broken,
-  Damaged,
   type JournalBatch,
+  type ReadWork,
   type StorageError,
   type StoredRecord,
-  toBroken,
   Unavailable,
 } from "../Storage.ts"
 import { FlushedMark, removeCleanMark, writeCleanMark } from "./FlushedMark.ts"
+import { JournalReader } from "./JournalReader.ts"
 import { preparedName, type RecoveredJournal, recoverJournal } from "./JournalRecovery.ts"
+import { type DoSegmentWork, segmentWorkOn } from "./Seal.ts"
+import { Sealer } from "./Sealer.ts"
 import {
-  batchCountAt,
   batchHeaderBytes,
-  batchSizeAt,
-  decodeBatch,
   encodeBatchHeader,
   encodeSegmentHeader,
-  firstSequenceAt,
   type JournalPosition,
   Segment,
   segmentHeaderBytes,
 } from "./SegmentFormat.ts"
-import { SegmentReader } from "./SegmentReader.ts"
-
-/*
- * Reads durable records in order. The start of the stream fixes its end, so appends may continue. A
- * reader fails with `Broken` if the segment that it reads is pruned.
- *
- * Cost: a seek to within `journalIndexBytes` before the first record, then one pass. Memory: one
- * piece of `journalReadBytes`.
- */
-
-/** The durable part of one segment. */
-export interface SegmentExtent {
-  readonly segment: Segment
-  readonly end: number
-  readonly lastSequence: number
-}
-
-type Chunk = ReadonlyArray<StoredRecord>
-
-const broken = (cause: unknown) => toBroken("read", cause)
-
-const readSegment = (
-  disk: Disk,
-  extent: SegmentExtent,
-  from: number,
-): Effect.Effect<Stream.Stream<Chunk, Broken>, Broken, Scope.Scope> =>
-  Effect.gen(function* () {
-    const { segment, end, lastSequence } = extent
-    const file = yield* Effect.acquireRelease(disk.open(segment.path, "read"), (opened) =>
-      Effect.ignore(opened.close),
-    )
-    const reader = new SegmentReader(file, segment.positionBefore(from), end)
-    let expected: number | undefined
-    const next = Effect.gen(function* () {
-      const batches = yield* reader.next
-      const records: Array<StoredRecord> = []
-      for (const batch of batches) {
-        const follows =
-          expected === undefined
-            ? batch.firstSequence <= Math.max(from, segment.firstSequence)
-            : batch.firstSequence === expected
-        const found = batchRecords(batch, from)
-        if (!follows || found === undefined) return yield* damaged(segment, batch.position)
-        for (const record of found) records.push(record)
-        expected = batch.firstSequence + batch.count
-      }
-      const ended = reader.position === end
-      if (batches.length === 0 || (ended && expected !== lastSequence + 1)) {
-        return yield* damaged(segment, reader.position)
-      }
-      return [[records], ended ? Option.none<number>() : Option.some(0)] as const
-    })
-    return Stream.paginate(0, () => Effect.mapError(next, broken))
-  }).pipe(Effect.mapError(broken))
-
-const damaged = (segment: Segment, position: number) =>
-  broken(new Damaged(`The journal is damaged at byte ${position} of ${segment.path}`))
-
-/** Reads one record, which is in the segment. */
-const readPoint = Effect.fnUntraced(function* (
-  file: DiskFile,
-  segment: Segment,
-  { end, start }: { readonly start: number; readonly end: number },
-  sequence: number,
-): Effect.fn.Return<StoredRecord, DiskError | Broken> {
-  const bytes = Buffer.allocUnsafe(end - start)
-  const count = yield* file.read(start, bytes)
-  for (let at = 0; at + batchHeaderBytes <= count; ) {
-    const size = batchSizeAt(bytes, at)
-    if (size === 0 || at + size > count) return yield* damaged(segment, start + at)
-    if (firstSequenceAt(bytes, at) + batchCountAt(bytes, at) > sequence) {
-      const batch = decodeBatch(bytes, at, size, start + at)
-      const record = batch && recordIn(batch, sequence)
-      if (record !== undefined) return { ...record, body: Uint8Array.from(record.body) }
-      return yield* damaged(segment, start + at)
-    }
-    at += size
-  }
-  return yield* damaged(segment, start)
-})
-
-/** The records from `sequence` on in `extents`, which are consecutive. */
-export const readExtents = (
-  disk: Disk,
-  extents: ReadonlyArray<SegmentExtent>,
-  sequence: number,
-): Stream.Stream<Chunk, Broken> => {
-  const first = extents[0]?.segment.firstSequence
-  if (first !== undefined && sequence < first && first > 1) {
-    return Stream.fail(broken(new Error(`The journal begins at ${first}: ${sequence} is gone`)))
-  }
-  return Stream.fromIterable(extents.filter((extent) => extent.lastSequence >= sequence)).pipe(
-    Stream.flatMap((extent) => Stream.unwrap(readSegment(disk, extent, sequence))),
-    Stream.filter((records) => records.length > 0),
-  )
-}
+import { type AnySegment, SegmentList } from "./SegmentList.ts"
 
 export interface JournalOptions {
   readonly disk: Disk
@@ -161,6 +56,8 @@ export interface JournalOptions {
    * Makes all ended writes durable; only for a `disk` whose durable writes are not durable at once.
    */
   readonly flush?: OnDisk<void>
+  /** Works on sealed segments; absent: in this thread. */
+  readonly workOnSegment?: DoSegmentWork | undefined
   /** A batch was written and flushed. */
   readonly onFlushed?: ((durationMs: number) => void) | undefined
 }
@@ -182,18 +79,20 @@ export class Journal {
   readonly #options: JournalOptions
   readonly #disk: Disk
   readonly #writing = Semaphore.makeUnsafe(1)
-  readonly #segments: Array<Segment>
+  readonly #segments: SegmentList
   readonly #zeros: Buffer
   #lastSequence: number
   #checksum: number
   #marked: boolean
-  readonly #files: ReadFiles
+  readonly #reader: JournalReader
+  /** Seals full segments, and erases from them. */
+  readonly sealer: Sealer
   /** The last shutdown was clean: the opening found its mark. */
   readonly wasClosed: boolean
   readonly #flushedMark: FlushedMark
   #current: Current | undefined
   /** A segment that takes no more batches although it is not full. */
-  #closed: Segment | undefined
+  #closed: AnySegment | undefined
   #preparing: Fiber.Fiber<DiskFile, DiskError> | undefined
   #broken: Broken | undefined
 
@@ -202,14 +101,27 @@ export class Journal {
     this.#options = options
     this.#disk = options.disk
     this.#zeros = zeros.subarray(0, options.segmentBytes)
-    this.#segments = recovered.segments
+    this.#segments = new SegmentList(recovered.segments)
     this.#lastSequence = recovered.lastSequence
     this.#checksum = recovered.checksum
     this.#marked = recovered.marked
     this.wasClosed = recovered.marked
     this.#flushedMark = new FlushedMark(options.disk, options.folder)
     this.#current = current
-    this.#files = new ReadFiles(options.disk)
+    const { disk, folder, workOnSegment = segmentWorkOn(disk) } = options
+    this.#reader = new JournalReader({
+      disk,
+      extentOf: (sequence) => this.#segments.extentOf(sequence, this.#lastSequence),
+      firstSequence: () => this.firstSequence,
+      lastSequence: () => this.#lastSequence,
+    })
+    this.sealer = new Sealer({
+      disk,
+      folder,
+      segments: this.#segments,
+      reader: this.#reader,
+      work: workOnSegment,
+    })
   }
 
   /** The sequence of the last durable record. */
@@ -219,7 +131,7 @@ export class Journal {
 
   /** The sequence of the oldest record that is kept; without records, the next sequence. */
   get firstSequence(): number {
-    return this.#segments[0]?.firstSequence ?? this.#lastSequence + 1
+    return this.#segments.oldest?.firstSequence ?? this.#lastSequence + 1
   }
 
   /** The end of the durable journal. */
@@ -230,36 +142,15 @@ export class Journal {
   readonly append = (batch: JournalBatch): Effect.Effect<void, StorageError> =>
     this.#alone("append", this.#append(batch))
 
-  /** The durable records from `sequence` on, up to the last record when the stream starts. */
+  /** Implements `Storage.readRecords`. */
   readonly readRecords = (sequence: number): Stream.Stream<ReadonlyArray<StoredRecord>, Broken> =>
-    Stream.suspend(() => {
-      const extents = this.#segments.map((segment, index) => ({
-        segment,
-        end: segment.end,
-        lastSequence: (this.#segments[index + 1]?.firstSequence ?? this.#lastSequence + 1) - 1,
-      }))
-      return readExtents(this.#disk, extents, sequence)
-    })
+    this.#reader.records(sequence)
 
   /** Implements `Storage.readRecord`. */
-  readonly readRecord = (sequence: number): Effect.Effect<StoredRecord | undefined, Broken> =>
-    Effect.suspend(() => {
-      if (sequence > this.#lastSequence) return Effect.undefined
-      const segment = this.#segments.findLast((one) => one.firstSequence <= sequence)
-      if (segment === undefined) return Effect.undefined
-      const range = segment.rangeOf(sequence)
-      return this.#files
-        .use(segment.path, (file) => readPoint(file, segment, range, sequence))
-        .pipe(
-          Effect.catchIf(
-            (error) => error._tag === "DiskError" && isMissing(error),
-            // It was pruned during the read.
-            (error) =>
-              this.#segments.includes(segment) ? Effect.fail(error) : this.readRecord(sequence),
-          ),
-          Effect.mapError(broken),
-        )
-    })
+  readonly readRecord = (
+    sequence: number,
+    work?: ReadWork,
+  ): Effect.Effect<StoredRecord | undefined, Broken> => this.#reader.record(sequence, work)
 
   /**
    * Removes segments that hold only records below `sequence`, oldest first, but never the newest
@@ -269,16 +160,17 @@ export class Journal {
   readonly prune = (sequence: number, closeThrough = 0): Effect.Effect<void, StorageError> =>
     Effect.gen({ self: this }, function* () {
       if (this.#broken !== undefined) return yield* this.#broken
-      const newest = this.#segments[this.#segments.length - 1]
+      const { newest } = this.#segments
       if (newest !== undefined && newest.firstSequence <= closeThrough) this.#closed = newest
-      while (this.#segments.length > 1 && this.#segments[1]!.firstSequence <= sequence) {
-        const oldest = this.#segments.shift()!
-        yield* this.#files.forget
+      while (true) {
+        const oldest = this.#segments.takeBelow(sequence)
+        if (oldest === undefined) return
+        yield* this.#reader.forget
         yield* this.#known("prune", this.#disk.remove(oldest.path))
         // One at a time: a crash must not leave a gap.
         yield* this.#settled("prune", this.#disk.syncFolder(this.#options.folder))
       }
-    }).pipe(Effect.uninterruptible)
+    }).pipe(this.sealer.whileNamesStay, Effect.uninterruptible)
 
   /** Writes the flushed mark. A failure loses nothing. */
   readonly markFlushed: OnDisk<void> = Effect.suspend(() => {
@@ -301,7 +193,7 @@ export class Journal {
   readonly #close = Effect.gen({ self: this }, function* () {
     const unbroken = this.#broken === undefined
     this.#broken ??= new Broken({ operation: "append", cause: new Error("the journal is closed") })
-    yield* this.#files.close
+    yield* this.#reader.close
     if (this.#current !== undefined) yield* this.#current.file.close
     // A failed preparation leaves no open file.
     const prepared = this.#preparing && (yield* Fiber.await(this.#preparing))
@@ -398,7 +290,7 @@ export class Journal {
     this.#options.onFlushed?.(performance.now() - startedAt)
     if (first) {
       yield* this.#settled("append", this.#disk.syncFolder(this.#options.folder))
-      this.#segments.push(segment)
+      this.#segments.add(segment)
       yield* this.prepare
     }
     // After the deadline no write is acknowledged, even if the disk has answered.
@@ -498,7 +390,8 @@ const openNewest = Effect.fnUntraced(function* (
   { segments }: RecoveredJournal,
 ): Effect.fn.Return<Current | undefined, DiskError> {
   const segment = segments.at(-1)
-  if (segment === undefined) return undefined
+  // After a sealed segment, the next batch begins another segment.
+  if (!(segment instanceof Segment)) return undefined
   const file = yield* disk.open(segment.path, "write", { durable: true })
   const allocated = yield* Effect.onError(file.size, () => Effect.ignore(file.close))
   return { file, segment, end: segment.end, allocated }

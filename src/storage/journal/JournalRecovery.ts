@@ -1,7 +1,11 @@
 /**
- * Prepares a journal for writing: scans the whole journal (`JournalScan`), truncates an interrupted
- * write with a warning, and keeps the bytes of that write in `cut-<time>-<sequence>.bytes`. Damage
- * fails the start and changes nothing.
+ * Prepares a journal for writing: scans the plain segments and the ends of the sealed ones
+ * (`JournalScan`), truncates an interrupted write with a warning, and keeps the bytes of that write
+ * in `cut-<time>-<sequence>.bytes`. Damage fails the start and changes nothing.
+ *
+ * A crash while a segment was sealed can leave a draft, which is removed, or the plain segment beside
+ * the sealed one. Then the sealed one is read: if it is whole, the plain one is removed, and
+ * otherwise the sealed one.
  */
 import path from "node:path"
 import { Clock, Effect } from "effect"
@@ -16,7 +20,10 @@ import {
   scanJournal,
   segmentsIn,
 } from "./JournalScan.ts"
-import { Segment, segmentHeaderBytes } from "./SegmentFormat.ts"
+import { openSealed, type SealedSegment, verifySealed } from "./SealedFile.ts"
+import { draftSuffix, sealedName, sequenceOfSealed } from "./SealedFormat.ts"
+import { Segment, segmentHeaderBytes, segmentName } from "./SegmentFormat.ts"
+import type { AnySegment } from "./SegmentList.ts"
 
 /** A truncated tail; the file `path` has its bytes. */
 interface Cut {
@@ -28,7 +35,7 @@ interface Cut {
 }
 
 export interface RecoveredJournal {
-  readonly segments: Array<Segment>
+  readonly segments: ReadonlyArray<AnySegment>
   readonly lastSequence: number
   /** The checksum of the last batch; 0 for none. */
   readonly checksum: number
@@ -53,12 +60,18 @@ const recover = Effect.fnUntraced(function* (
   disk: Disk,
   folder: string,
 ): Effect.fn.Return<RecoveredJournal, Broken | DiskError> {
-  const segments: Array<Segment> = []
-  const end = yield* scanJournal({ disk, folder }, (batches) =>
+  yield* settleSeals(disk, folder)
+  const segments: Array<AnySegment> = []
+  let plain: Segment | undefined
+  const options = { disk, folder, onSealed: (sealed: SealedSegment) => segments.push(sealed) }
+  const end = yield* scanJournal(options, (batches) =>
     Effect.sync(() => {
       for (const { firstSequence, position, size } of batches) {
-        if (position === segmentHeaderBytes) segments.push(new Segment(folder, firstSequence))
-        segments.at(-1)!.add(firstSequence, size)
+        if (position === segmentHeaderBytes) {
+          plain = new Segment(folder, firstSequence)
+          segments.push(plain)
+        }
+        plain!.add(firstSequence, size)
       }
     }),
   )
@@ -96,6 +109,29 @@ const recover = Effect.fnUntraced(function* (
   if (last !== undefined) yield* withFile(disk, last.path, "write", (file) => file.sync)
   yield* disk.syncFolder(folder)
   return { segments, lastSequence, checksum, marked: wasClosed, cut }
+})
+
+/** Completes or undoes the seals that a crash interrupted. */
+const settleSeals = Effect.fnUntraced(function* (
+  disk: Disk,
+  folder: string,
+): Effect.fn.Return<void, DiskError> {
+  const names = yield* disk.list(folder)
+  const unneeded = names.filter((name) => name.endsWith(draftSuffix))
+  for (const first of names.map(sequenceOfSealed)) {
+    if (first === undefined || !names.includes(segmentName(first))) continue
+    const verified = Effect.flatMap(openSealed(disk, folder, first), (sealed) =>
+      verifySealed(disk, sealed),
+    )
+    const isWhole = yield* Effect.matchEffect(verified, {
+      onSuccess: () => Effect.succeed(true),
+      onFailure: (error) =>
+        error._tag === "DiskError" ? Effect.fail(error) : Effect.succeed(false),
+    })
+    unneeded.push(isWhole ? segmentName(first) : sealedName(first))
+  }
+  for (const name of unneeded) yield* disk.remove(path.join(folder, name))
+  if (unneeded.length > 0) yield* disk.syncFolder(folder)
 })
 
 /**

@@ -13,14 +13,24 @@
  * - anything else: `damaged`. So are such bytes after a clean shutdown, and an end before the
  *   flushed mark (`FlushedMark`).
  *
+ * Of sealed segments the scan reads either all blocks or only the ends (`onSealed`).
+ *
  * Cost: one read of the files; memory for a few pieces of `journalReadBytes`.
  */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
-import { type Disk, type DiskError, type DiskFile, isMissing, withFile } from "../disk/Disk.ts"
+import { type Disk, DiskError, type DiskFile, isMissing, withFile } from "../disk/Disk.ts"
 import { batchFault } from "../Frames.ts"
 import { otherFormat } from "../format.ts"
 import { acknowledgedMissing, type CleanMark, readCleanMark, readFlushed } from "./FlushedMark.ts"
+import {
+  openSealed,
+  readIndex,
+  SealedFault,
+  SealedReader,
+  type SealedSegment,
+} from "./SealedFile.ts"
+import { sequenceOfSealed } from "./SealedFormat.ts"
 import {
   batchHeaderBytes,
   batchMagic,
@@ -28,6 +38,7 @@ import {
   type JournalPosition,
   Segment,
   type SegmentBatch,
+  type SegmentHeader,
   segmentHeaderBytes,
   segmentName,
   sequenceOfName,
@@ -138,6 +149,11 @@ export interface ScanOptions {
   readonly from?: number
   /** The scan ends with the batch that has this record. */
   readonly until?: number
+  /**
+   * Of sealed segments, only the ends are read, and given here in the order of the journal; absent:
+   * their batches are read.
+   */
+  readonly onSealed?: (segment: SealedSegment) => void
 }
 
 /**
@@ -149,19 +165,22 @@ export const scanJournal = <E>(
 ): Effect.Effect<JournalEnd, DiskError | E> =>
   Effect.suspend(() => new Scan<E>(options, visit).run())
 
-/** The first sequences of the segments in a folder, in order; empty if there is no folder. */
+/**
+ * The first sequences of the segments in a folder, plain or sealed, in order; empty if there is no
+ * folder.
+ */
 export const segmentsIn = (
   disk: Disk,
   folder: string,
 ): Effect.Effect<ReadonlyArray<number>, DiskError> =>
   disk.list(folder).pipe(
     Effect.catchIf(isMissing, () => Effect.succeed([])),
-    Effect.map((names) =>
-      names
-        .map(sequenceOfName)
+    Effect.map((names) => {
+      const firsts = names.map((name) => sequenceOfName(name) ?? sequenceOfSealed(name))
+      return [...new Set(firsts)]
         .filter((first) => first !== undefined)
-        .sort((left, right) => left - right),
-    ),
+        .sort((left, right) => left - right)
+    }),
   )
 
 /** `segmentsIn`, from the segment that has the record `from`. */
@@ -224,8 +243,14 @@ class Scan<E> {
       const newest = index === firsts.length - 1
       this.#path = new Segment(folder, first).path
       this.#position = 0
-      const fault = yield* withFile(disk, this.#path, "read", (file) =>
+      const plain = withFile(disk, this.#path, "read", (file) =>
         this.#segment(file, first, index === 0, newest),
+      )
+      const fault = yield* Effect.catchIf(
+        plain as Effect.Effect<JournalFault | undefined, DiskError | E>,
+        (error): error is DiskError & E => error instanceof DiskError && isMissing(error),
+        // It is sealed.
+        () => this.#sealed(first, index === 0),
       )
       if (fault?.kind === "interrupted" && this.#lastSequence < this.#flushed) {
         return this.#end(this.#lost())
@@ -288,16 +313,8 @@ class Scan<E> {
       const words = `its first record is ${header.firstSequence}, so its name should be ${name}`
       return this.#fault("damaged", words)
     }
-    if (oldest) {
-      this.#lastSequence = first - 1
-      this.#checksum = header.previous
-      this.#before = { lastSequence: first - 1, checksum: header.previous }
-    } else if (first !== this.#lastSequence + 1) {
-      const words = `records ${this.#lastSequence + 1} to ${first - 1} are missing`
-      return this.#fault("damaged", words)
-    } else if (header.previous !== this.#checksum) {
-      return this.#fault("damaged", "it does not belong to the segment before it")
-    }
+    const foreign = this.#follow(header, oldest)
+    if (foreign !== undefined) return foreign
     const pieceBytes = Math.min(size, limits.journalReadBytes)
     if (this.#memory.length < pieceBytes) this.#memory = Buffer.allocUnsafe(pieceBytes)
     const reader = new SegmentReader(file, segmentHeaderBytes, size, this.#memory)
@@ -305,30 +322,100 @@ class Scan<E> {
     while (true) {
       const found = yield* reader.next
       if (found.length === 0) return yield* this.#tail(file, size, newest)
-      const batches: Array<SegmentBatch> = []
-      let misfit: JournalFault | undefined
-      for (const batch of found) {
-        if (batch.firstSequence !== this.#lastSequence + 1 || batch.previous !== this.#checksum) {
-          const words = `the batch from record ${batch.firstSequence} on does not follow it`
-          misfit = this.#fault("damaged", words)
-          break
-        }
-        const odd = batchFault(batch, this.#lastSequence)
-        if (odd !== undefined) {
-          misfit = this.#fault("damaged", odd)
-          break
-        }
-        batches.push(batch)
-        this.#position += batch.size
-        this.#firstSequence ??= batch.firstSequence
-        this.#lastSequence += batch.count
-        this.#checksum = batch.checksum
-        if (this.#lastSequence >= this.#until) break
-      }
-      yield* this.#visit(batches)
+      const misfit = yield* this.#batches(found)
       if (misfit !== undefined) return misfit
       if (this.#lastSequence >= this.#until) return undefined
     }
+  }).bind(this)
+
+  /** The fault of a segment that does not follow the one before it; `oldest`: it is the first. */
+  #follow({ firstSequence, previous }: SegmentHeader, oldest: boolean): JournalFault | undefined {
+    if (oldest) {
+      this.#before = { lastSequence: firstSequence - 1, checksum: previous }
+      this.#lastSequence = firstSequence - 1
+      this.#checksum = previous
+      return undefined
+    }
+    if (firstSequence !== this.#lastSequence + 1) {
+      const words = `records ${this.#lastSequence + 1} to ${firstSequence - 1} are missing`
+      return this.#fault("damaged", words)
+    }
+    if (previous === this.#checksum) return undefined
+    return this.#fault("damaged", "it does not belong to the segment before it")
+  }
+
+  /** Visits the next batches of a segment up to a fault, which is returned. */
+  readonly #batches = Effect.fnUntraced(function* (
+    this: Scan<E>,
+    found: ReadonlyArray<SegmentBatch>,
+  ): Effect.fn.Return<JournalFault | undefined, E> {
+    const batches: Array<SegmentBatch> = []
+    let misfit: JournalFault | undefined
+    for (const batch of found) {
+      if (batch.firstSequence !== this.#lastSequence + 1 || batch.previous !== this.#checksum) {
+        const words = `the batch from record ${batch.firstSequence} on does not follow it`
+        misfit = this.#fault("damaged", words)
+        break
+      }
+      const odd = batchFault(batch, this.#lastSequence)
+      if (odd !== undefined) {
+        misfit = this.#fault("damaged", odd)
+        break
+      }
+      batches.push(batch)
+      this.#position = batch.position + batch.size
+      this.#firstSequence ??= batch.firstSequence
+      this.#lastSequence += batch.count
+      this.#checksum = batch.checksum
+      if (this.#lastSequence >= this.#until) break
+    }
+    yield* this.#visit(batches)
+    return misfit
+  }).bind(this)
+
+  readonly #sealed = (
+    first: number,
+    oldest: boolean,
+  ): Effect.Effect<JournalFault | undefined, DiskError | E> =>
+    Effect.catchIf(
+      this.#sealedSegment(first, oldest) as Effect.Effect<
+        JournalFault | undefined,
+        DiskError | E | SealedFault
+      >,
+      (error): error is SealedFault & E => error instanceof SealedFault,
+      ({ isOther, path, position, words }) =>
+        Effect.succeed({ kind: isOther ? "other" : "damaged", path, position, words }),
+    )
+
+  readonly #sealedSegment = Effect.fnUntraced(function* (
+    this: Scan<E>,
+    first: number,
+    oldest: boolean,
+  ): Effect.fn.Return<JournalFault | undefined, DiskError | SealedFault | E> {
+    const { disk, folder, onSealed } = this.#options
+    const segment = yield* openSealed(disk, folder, first)
+    this.#path = segment.path
+    const foreign = this.#follow(segment, oldest)
+    if (foreign !== undefined) return foreign
+    if (onSealed !== undefined) {
+      this.#firstSequence ??= first
+      this.#lastSequence = segment.lastSequence
+      this.#checksum = segment.checksum
+      onSealed(segment)
+      return undefined
+    }
+    return yield* withFile(disk, segment.path, "read", (file) =>
+      Effect.gen({ self: this }, function* () {
+        const reader = new SealedReader(file, segment, yield* readIndex(file, segment))
+        while (true) {
+          const found = yield* reader.next
+          if (found.length === 0) return undefined
+          const misfit = yield* this.#batches(found)
+          if (misfit !== undefined) return misfit
+          if (this.#lastSequence >= this.#until) return undefined
+        }
+      }),
+    )
   }).bind(this)
 
   /** The fault of the bytes after the whole batches of a segment. */

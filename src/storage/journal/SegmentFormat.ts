@@ -30,11 +30,11 @@ const batchMagicNumber = batchMagic.readUInt32LE(0)
 const checkedFrom = 8
 const wordValues = 0x1_0000_0000
 
-const writeSequence = (bytes: Buffer, sequence: number, at: number): void => {
+export const writeSequence = (bytes: Buffer, sequence: number, at: number): void => {
   bytes.writeUInt32LE(sequence % wordValues, at)
   bytes.writeUInt32LE(Math.floor(sequence / wordValues), at + 4)
 }
-const readSequence = (bytes: Buffer, at: number): number =>
+export const readSequence = (bytes: Buffer, at: number): number =>
   bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * wordValues
 
 export const segmentName = (firstSequence: number): string =>

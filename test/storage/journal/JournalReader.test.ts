@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import { readExtents } from "../../../src/storage/journal/Journal.ts"
+import { JournalReader } from "../../../src/storage/journal/JournalReader.ts"
 import {
   encodeBatchHeader,
   encodeSegmentHeader,
@@ -34,8 +34,13 @@ const readBatches = Effect.fnUntraced(function* (
   }
   const file = yield* disk.open(segment.path, "create")
   yield* file.write(0, pieces)
-  const records = readExtents(disk, [{ segment, end: segment.end, lastSequence }], 1)
-  return { positions, read: Stream.runCollect(records), end: segment.end }
+  const reader = new JournalReader({
+    disk,
+    extentOf: () => ({ segment, end: segment.end, lastSequence }),
+    firstSequence: () => 1,
+    lastSequence: () => lastSequence,
+  })
+  return { positions, read: Stream.runCollect(reader.records(1)), end: segment.end }
 })
 
 describe("A reader of the journal", () => {
