@@ -31,6 +31,7 @@ import {
   type Broken,
   brokenBy,
   type JournalBatch,
+  type ReadWork,
   type Storage,
   type StorageError,
   type StoredRecord,
@@ -115,9 +116,12 @@ export class Mirror {
     })
 
   /** Implements `Storage.readRecord` for the files and the batches in memory. */
-  readonly readRecord = (sequence: number): Effect.Effect<StoredRecord | undefined, Broken> =>
+  readonly readRecord = (
+    sequence: number,
+    work?: ReadWork,
+  ): Effect.Effect<StoredRecord | undefined, Broken> =>
     Effect.suspend(() => {
-      if (sequence <= this.#written) return this.#files.readRecord(sequence)
+      if (sequence <= this.#written) return this.#files.readRecord(sequence, work)
       const batch = this.#waiting.find((one) => one.firstSequence + one.count > sequence)
       const record = batch && recordIn(batch, sequence)
       return Effect.succeed(record && { ...record, body: Uint8Array.from(record.body) })
