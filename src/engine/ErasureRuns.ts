@@ -27,13 +27,13 @@
 import { Effect, Schedule } from "effect"
 import { duplicateKey, type JournalRecord } from "../domain/record/Record.ts"
 import { limits } from "../Limits.ts"
-import { Broken, Damaged, type StorageError } from "../storage/Storage.ts"
+import { type Broken, Damaged, isDamagedRecord, type StorageError } from "../storage/Storage.ts"
 import { yieldToEventLoop } from "../storage/yieldToEventLoop.ts"
 import { hashText, idSeed } from "./dedupe/IdIndex.ts"
 import { eraseKept } from "./dedupe/KeptAnswers.ts"
 import { type Erasure, jobRemoval } from "./erasure/Erasures.ts"
 import { decodeRecord } from "./records/Codec.ts"
-import { isOf } from "./records/RecordReader.ts"
+import { damagedRecord, isOf, readOne } from "./records/RecordReader.ts"
 import type { EngineState } from "./state/EngineState.ts"
 
 interface ErasureRunsOptions
@@ -64,8 +64,18 @@ export class ErasureRuns {
   readonly run = (intervalMs: number): Effect.Effect<void, StorageError> =>
     Effect.sleep(intervalMs).pipe(
       Effect.andThen(Effect.catchTag(this.carryOut, "Unavailable", () => Effect.void)),
+      Effect.catchIf(isDamagedRecord, (error) => this.#damaged(error)),
       Effect.repeat(Schedule.forever),
     )
+
+  /** A segment is damaged: the jobs stay, and the server goes on. */
+  #damaged(error: Broken): Effect.Effect<void> {
+    this.#pausedUntil = this.#options.now() + limits.erasureRetryMs
+    return Effect.annotateLogs(
+      Effect.logError("Erased users stay in the journal: a segment is damaged"),
+      { cause: error.message },
+    )
+  }
 
   /** Carries out the stored jobs if one of them is due. */
   readonly carryOut: Effect.Effect<void, StorageError> = Effect.gen({ self: this }, function* () {
@@ -99,7 +109,11 @@ export class ErasureRuns {
     let bytes = 0
     for (let at = 0; at < sequences.length; ) {
       const some = sequences.slice(at, at + limits.erasureSegmentRecordsMax)
-      const erased = yield* storage.erase(some)
+      const erased = yield* Effect.catchIf(
+        storage.erase(some),
+        (error) => error._tag === "Broken" && error.cause instanceof Damaged,
+        (error) => damagedRecord(some[0]!, error.message),
+      )
       if (erased === undefined) return some[0]! - 1
       const through = Math.min(erased.lastSequence, some.at(-1)!)
       while (at < sequences.length && sequences[at]! <= through) at++
@@ -124,7 +138,7 @@ export class ErasureRuns {
     const traces: Traces = { environment, ids: [], kept: [] }
     let bytes = 0
     for (let next = sequence; next > 0; ) {
-      const stored = yield* storage.readRecord(next)
+      const stored = yield* readOne(storage, next)
       // Earlier records were pruned, too.
       if (stored === undefined) break
       bytes += stored.body.length
@@ -170,7 +184,5 @@ export class ErasureRuns {
 
 const dayMs = 86_400_000
 
-const notOfTheUser = (sequence: number): Effect.Effect<never, Broken> => {
-  const words = `Record ${sequence} of the journal is not of the erased user whose record names it`
-  return Effect.fail(new Broken({ operation: "erase", cause: new Damaged(words) }))
-}
+const notOfTheUser = (sequence: number): Effect.Effect<never, Broken> =>
+  damagedRecord(sequence, "It is not of the erased user whose later record names it")

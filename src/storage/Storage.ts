@@ -62,6 +62,17 @@ export type StorageError = Unavailable | Broken
  */
 export class Damaged extends Error {}
 
+/**
+ * A record of the journal is damaged that no start needs: only what reads the record fails. An
+ * archive or another server may have the record.
+ */
+export class DamagedRecord extends Damaged {}
+
+export const isDamagedRecord = (
+  error: unknown,
+): error is Broken & { readonly cause: DamagedRecord } =>
+  error instanceof Broken && error.cause instanceof DamagedRecord
+
 /** Damage in a store on another machine: the local files may be intact. */
 export class DamagedElsewhere extends Damaged {}
 

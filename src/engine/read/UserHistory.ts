@@ -21,12 +21,12 @@ import { Effect, Stream } from "effect"
 import { type HistoryNeeded, Past } from "../../domain/record/Past.ts"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
-import { Broken, Damaged, type ReadWork } from "../../storage/Storage.ts"
+import type { Broken, ReadWork } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { RecallingActor } from "../actor/RecordFinder.ts"
 import { readColdUser } from "../actor/Supervisor.ts"
 import { decodeRecord } from "../records/Codec.ts"
-import { isOf, RecordReader } from "../records/RecordReader.ts"
+import { damagedRecord, isOf, RecordReader } from "../records/RecordReader.ts"
 import type { EngineState } from "../state/EngineState.ts"
 
 interface Place {
@@ -204,7 +204,5 @@ export class UserHistory {
   })
 }
 
-const notOfTheUser = (sequence: number): Effect.Effect<never, Broken> => {
-  const words = `Record ${sequence} of the journal is not of the user whose later record names it`
-  return Effect.fail(new Broken({ operation: "read", cause: new Damaged(words) }))
-}
+const notOfTheUser = (sequence: number): Effect.Effect<never, Broken> =>
+  damagedRecord(sequence, "It is not of the user whose later record names it")

@@ -2,10 +2,20 @@
  * Reads single records by sequence: records that the snapshot lacks from memory, all others from
  * the journal. An erased record is absent, even while the journal still has its text: the callers
  * pass the sequence up to which the user's records are hidden (`Erasures`).
+ *
+ * A damaged record fails only what needs it (`DamagedRecord`): the caller is refused, and the server
+ * goes on.
  */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
-import type { Broken, ReadWork, Storage, StoredRecord } from "../../storage/Storage.ts"
+import {
+  Broken,
+  Damaged,
+  DamagedRecord,
+  type ReadWork,
+  type Storage,
+  type StoredRecord,
+} from "../../storage/Storage.ts"
 import { decodeRecord } from "./Codec.ts"
 import type { PendingRecords } from "./PendingRecords.ts"
 
@@ -24,7 +34,7 @@ export class RecordReader {
     return Effect.suspend(() =>
       sequence > this.#pending.watermark
         ? Effect.succeed(this.#pending.stored(sequence))
-        : Effect.map(this.#storage.readRecord(sequence, work), (found) =>
+        : Effect.map(readOne(this.#storage, sequence, work), (found) =>
             found === undefined || found.body.length === 0 ? undefined : found,
           ),
     )
@@ -53,3 +63,24 @@ export class RecordReader {
 /** Whether the record is the user's. */
 export const isOf = ({ subject }: JournalRecord, environment: string, userId: string): boolean =>
   subject.actor === "user" && subject.userId === userId && subject.environment === environment
+
+/** `Storage.readRecord`, which reports damage as that of a single record. */
+export const readOne = (
+  storage: Pick<Storage["Service"], "readRecord">,
+  sequence: number,
+  work?: ReadWork,
+): Effect.Effect<StoredRecord | undefined, Broken> =>
+  Effect.catchIf(
+    storage.readRecord(sequence, work),
+    ({ cause }) => cause instanceof Damaged,
+    ({ cause }) => damagedRecord(sequence, (cause as Damaged).message),
+  )
+
+/** Reports a damaged record, and fails. */
+export const damagedRecord = (sequence: number, words: string): Effect.Effect<never, Broken> =>
+  Effect.logError("A record of the journal is damaged; only what needs the record fails").pipe(
+    Effect.annotateLogs({ sequence, cause: words }),
+    Effect.andThen(
+      Effect.fail(new Broken({ operation: "read a record", cause: new DamagedRecord(words) })),
+    ),
+  )
