@@ -330,7 +330,7 @@ export class Snapshotter {
       const erasedThrough =
         subject.actor === "user" ? erasures.throughOf(subject.environment, subject.userId) : 0
       // An erasure removes the stored value in an entry of its own.
-      if (erasedThrough > 0) actor.storedChecksum = undefined
+      if (erasedThrough > this.#mark.watermark) actor.storedChecksum = undefined
       const body = actor.kind.encode(actor)
       if (body !== undefined) {
         const value = encodeValue(body)

@@ -78,7 +78,7 @@ describe("A snapshot", () => {
         }
         const { actor, changed, pending, reward, snapshotter } = yield* world(
           storage,
-          40_000,
+          100_000,
           Number.POSITIVE_INFINITY,
         )
         const taken = yield* Effect.forkChild(Effect.andThen(changed.requested, snapshotter.take), {
@@ -153,7 +153,7 @@ describe("A snapshot", () => {
             yield* memory.writeEntries(entries)
           }),
         },
-        40_000,
+        50_000,
       )
       const records = 100_000
       for (let sequence = 1; sequence <= records; sequence++) reward(sequence)
