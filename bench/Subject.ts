@@ -5,6 +5,8 @@ import type { Target } from "./load/wrk.ts"
 
 export interface Subject extends Running<Target> {
   readonly name: string
+  /** It has the replies that only Laurel gives. */
+  readonly isLaurel?: boolean
   /** Processes whose processor time, with that of their descendants, counts. */
   readonly roots: ReadonlyArray<number>
   /** Fails unless the answered events are stored, and at most `unread` more. */

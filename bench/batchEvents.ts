@@ -5,14 +5,14 @@
 import { randomEvent } from "./events.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import type { BenchOptions } from "./options.ts"
-import { answeredBy, closedLines, closedRounds } from "./rounds.ts"
+import { answeredBy, closedLines, closedRounds, memoryLines } from "./rounds.ts"
 import { withSubjects } from "./subjects.ts"
 
 const events = 1_000
 
 const measure = (options: BenchOptions, withIds: boolean): Promise<ReadonlyArray<BenchLine>> => {
   const { connections = 4, quick = false } = options
-  const users = quick ? 10_000 : 1_000_000
+  const users = options.users ?? (quick ? 10_000 : 1_000_000)
   // Long enough for a snapshot, which is due after every 200,000 events.
   const seconds = options.seconds ?? (quick ? 3 : 8)
   const work = { kind: "event", events, users, withIds, connections, seconds } as const
@@ -24,9 +24,9 @@ const measure = (options: BenchOptions, withIds: boolean): Promise<ReadonlyArray
     const warm = await closedRounds(subjects, 1, { ...work, seconds: quick ? 3 : 4 })
     const rounds = quick ? 1 : 3
     const closed = await closedRounds(subjects, rounds, work)
-    // Only Laurel has such replies.
+    const laurels = subjects.filter(({ isLaurel = false }) => isLaurel)
     const minimal = withIds
-      ? await closedRounds(subjects.slice(0, 1), rounds, { ...work, minimal: true }, subjects)
+      ? await closedRounds(laurels, rounds, { ...work, minimal: true }, subjects)
       : []
     for (const subject of subjects) {
       const { answered, unread } = answeredBy(subject, work, warm, closed, minimal)
@@ -35,6 +35,7 @@ const measure = (options: BenchOptions, withIds: boolean): Promise<ReadonlyArray
     const bench = `batches of ${events.toLocaleString("en-US")} ${withIds ? "with ids" : "without ids"}`
     return [
       ...closedLines(bench, "event", closed),
+      ...memoryLines(bench, subjects),
       ...(withIds ? closedLines(`${bench}, return=minimal`, "event", minimal) : []),
     ]
   })

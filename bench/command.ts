@@ -1,6 +1,8 @@
 /** The command line of `npm run bench`. */
+import { existsSync } from "node:fs"
+import path from "node:path"
 import { parseArgs } from "node:util"
-import type { BenchOptions } from "./options.ts"
+import type { BenchOptions, Variant } from "./options.ts"
 
 /** Names of benches. */
 export interface Names {
@@ -40,6 +42,10 @@ const optionTypes = {
   rate: text,
   duration: text,
   minutes: text,
+  users: text,
+  base: { type: "string", multiple: true, default: [] as Array<string> },
+  with: { type: "string", multiple: true, default: [] as Array<string> },
+  alone: { type: "boolean", default: false },
   json: text,
   html: text,
   compare: text,
@@ -71,6 +77,31 @@ const targetOf = (url?: string, key?: string): BenchOptions["target"] => {
   return { host: hostname, port: Number(port || 80), key }
 }
 
+/** A server of another checkout, which starts as its own benches start it. */
+const checkoutOf = (given: string): Variant => {
+  const checkout = path.resolve(given)
+  if (!existsSync(path.join(checkout, "bench/laurel.ts"))) {
+    throw new Refusal(`--base needs the path of a checkout of Laurel, not ${given}.`)
+  }
+  return { name: `Laurel in ${path.basename(checkout)}`, checkout, settings: {} }
+}
+
+/** A server of this checkout with other settings. */
+const settingsOf = (given: string): Variant => {
+  const settings: Record<string, string> = {}
+  for (const part of given.split(",")) {
+    const [, name, value] = /^([A-Z_]+)=(.*)$/.exec(part) ?? []
+    if (name === undefined) throw new Refusal(`--with needs NAME=VALUE,NAME=VALUE…, not ${given}.`)
+    settings[name] = value!
+  }
+  return { name: `Laurel with ${given}`, settings }
+}
+
+const withoutNaming = (names: ReadonlyArray<string>, what: string, known: Names): void => {
+  const others = names.filter((name) => !known.remote.includes(name))
+  if (others.length > 0) throw new Refusal(`${others.join(", ")} ${what}.`)
+}
+
 /** Throws `Refusal`. */
 export const readCommand = (args: ReadonlyArray<string>, known: Names): Command => {
   const { positionals, values } = parse(args)
@@ -78,19 +109,26 @@ export const readCommand = (args: ReadonlyArray<string>, known: Names): Command 
   const rate = numberOf("rate", values.rate)
   const seconds = numberOf("duration", values.duration)
   const minutes = numberOf("minutes", values.minutes)
+  const users = numberOf("users", values.users)
   const target = targetOf(values.url, values.key)
-  const byDefault = target !== undefined ? known.remote : values.quick ? known.short : known.all
+  const variants = [...values.base.map(checkoutOf), ...values.with.map(settingsOf)]
+  if (variants.length > 0 && target !== undefined) {
+    throw new Refusal("--base and --with need servers of the bench: leave out --url.")
+  }
+  const isNarrow = target !== undefined || variants.length > 0
+  const byDefault = isNarrow ? known.remote : values.quick ? known.short : known.all
   const names = positionals.length > 0 ? positionals : byDefault
   const every = [...known.all, ...known.onlyByName]
   const unknown = names.filter((name) => !every.includes(name))
   if (unknown.length > 0) throw new Refusal(`No bench is called ${unknown.join(", ")}.`)
-  const local = target === undefined ? [] : names.filter((name) => !known.remote.includes(name))
-  if (local.length > 0) {
-    throw new Refusal(`${local.join(", ")} cannot measure a server that runs already.`)
+  if (target !== undefined) {
+    withoutNaming(names, "cannot measure a server that runs already", known)
+  } else if (variants.length > 0) {
+    withoutNaming(names, "cannot compare two servers of Laurel", known)
   }
-  const { compare, help, html, json, table } = values
-  if (table && (values.quick || target !== undefined)) {
-    throw new Refusal("--table needs a run in full: leave out --quick and --url.")
+  const { alone, compare, help, html, json, table } = values
+  if (table && (values.quick || isNarrow || alone || users !== undefined)) {
+    throw new Refusal("--table needs a run in full: no --quick, --url, --base, --with, --users.")
   }
   return {
     names,
@@ -101,6 +139,9 @@ export const readCommand = (args: ReadonlyArray<string>, known: Names): Command 
       ...(rate !== undefined && { rate }),
       ...(seconds !== undefined && { seconds }),
       ...(minutes !== undefined && { minutes }),
+      ...(users !== undefined && { users }),
+      ...(variants.length > 0 && { variants }),
+      ...(alone && { alone }),
     },
     help,
     table,

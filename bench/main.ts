@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { archives } from "./archives.ts"
 import { asks } from "./asks.ts"
 import { batchEvents } from "./batchEvents.ts"
+import { boardCommits } from "./boardCommits.ts"
 import { boards } from "./boards.ts"
 import { cluster } from "./cluster.ts"
 import { cold } from "./cold.ts"
@@ -70,6 +71,7 @@ const short: Readonly<Record<string, Bench>> = {
   sizes,
   growth,
   boards,
+  commits: boardCommits,
   pipeline,
   overload,
   hostile,
@@ -112,6 +114,10 @@ Only by name: soak, an hour of steady load (npm run bench:soak); peers, the tria
   --rate N           events a second of the open loop, instead of shares of saturation
   --duration S       seconds of each round
   --minutes N        of soak; 60 without
+  --users N          of single, zipf and batch
+  --base PATH        a server of the checkout at PATH takes part, in the same rounds; only ${names.remote.join(", ")}
+  --with NAME=VALUE  so does a server with these variables of its environment, comma-separated
+  --alone            leaves out the bare server and the peers
 
   --table            renews the tables of README.md and bench/README.md from this run alone; needs a commit without changes
   --json FILE        writes all rounds, histograms, machine and commit

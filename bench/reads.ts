@@ -26,7 +26,9 @@ const measure = (
       ? `/v1/users/${userIdAt(0)}`
       : `/v1/leaderboard?limit=100&offset=${Math.floor(users / 2)}`
   const example = { path: pathOf(reads[0]), events: 0 }
-  return withSubjects({ ...options, users, example }, async (subjects) => {
+  // Each read has a bare server, also alone.
+  const wanted = { ...options, users, example, alone: false, withPeers: !options.alone }
+  return withSubjects(wanted, async (subjects) => {
     const [laurel, first, ...peers] = subjects as [Subject, Subject, ...ReadonlyArray<Subject>]
     const lines: Array<BenchLine> = []
     for (const read of reads) {

@@ -1,6 +1,6 @@
 /** Closed and open loops on several servers in turn, and the lines that they make. */
 import { type BenchLine, formatNumber, type Point } from "./Line.ts"
-import { processorUs } from "./load/processorTime.ts"
+import { anonymousBytes, processorUs } from "./load/processorTime.ts"
 import { type WrkOptions, type WrkReport, wrk } from "./load/wrk.ts"
 import { openLoop } from "./loads.ts"
 import type { OpenLoadOptions, OpenLoadReport } from "./processes/openLoad.ts"
@@ -139,6 +139,19 @@ export const closedLines = (
       ({ report }) => report.loadUs,
     ),
   ].filter(({ value }) => Number.isFinite(value))
+
+/** What the servers hold in memory now: after a load, garbage that no collection has met counts. */
+export const memoryLines = (
+  bench: string,
+  subjects: ReadonlyArray<Subject>,
+): ReadonlyArray<BenchLine> => {
+  const measured = subjects.map((subject) => {
+    return { subject, rounds: [anonymousBytes(subject.roots) / 2 ** 20] }
+  })
+  const question = `${bench}: private memory after the closed loop`
+  const line = lineOf(question, "MiB", measured, (mebibytes) => mebibytes)
+  return Number.isFinite(line.value) ? [line] : []
+}
 
 const failedPercent = ({ accepted, offered }: OpenLoadReport): number =>
   (1 - accepted / offered) * 100

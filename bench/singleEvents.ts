@@ -12,6 +12,7 @@ import {
   answeredBy,
   closedLines,
   closedRounds,
+  memoryLines,
   openLines,
   openRounds,
   type Rate,
@@ -36,7 +37,7 @@ const measure = async (
   const rounds = quick ? 1 : 3
   const secondsOr = (usual: number) => options.seconds ?? (quick ? 1 : usual)
   const seconds = secondsOr(closedSeconds)
-  const users = quick ? 10_000 : 100_000
+  const users = options.users ?? (quick ? 10_000 : 100_000)
   const work = { kind: "event", users, choice, connections, seconds } as const
   const example = { path: "/v1/events", body: randomEvent(), events: 1 }
   return withSubjects({ ...options, users, example }, async (subjects, filled) => {
@@ -47,7 +48,7 @@ const measure = async (
     const rates: ReadonlyArray<Rate> = options.rate
       ? [{ perSecond: options.rate }]
       : (quick ? quickShares : shares).map((share) => ({ share, perSecond: share * saturation }))
-    const lines = [...closedLines(bench, "event", closed)]
+    const lines = [...closedLines(bench, "event", closed), ...memoryLines(bench, subjects)]
     const opened = new Map(subjects.map((subject) => [subject, 0]))
     let broken = 0
     for (const rate of rates) {

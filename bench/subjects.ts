@@ -1,10 +1,14 @@
 /** The servers that are measured beside each other: Laurel, bare `node:http`, and the peers. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
+import { pathToFileURL } from "node:url"
 import { startProcess } from "./children.ts"
 import { fill } from "./fill.ts"
 import { checkTotal, startLaurel } from "./laurel.ts"
 import type { Target } from "./load/wrk.ts"
-import type { BenchOptions } from "./options.ts"
+import type { BenchOptions, Variant } from "./options.ts"
 import { peers } from "./peers.ts"
 import type { HttpServerOptions } from "./processes/httpServer.ts"
 import type { Stored, Subject } from "./Subject.ts"
@@ -17,14 +21,41 @@ export const startLaurelSubject = async (target: Target | undefined): Promise<Su
   if (target !== undefined) {
     const nothing = () => {}
     const controls = { pause: nothing, resume: nothing, stop: async () => {} }
-    return { ...controls, name: "the server", answer: target, roots: [], check: async () => {} }
+    const check = async () => {}
+    return { ...controls, name: "the server", isLaurel: true, answer: target, roots: [], check }
   }
   const laurel = await startLaurel()
   return {
     ...laurel,
     name: "Laurel",
+    isLaurel: true,
     roots: [laurel.pid],
     check: (answered, unread) => checkTotal(laurel, answered, unread),
+  }
+}
+
+/**
+ * A server of another checkout or with other settings. Its own bench starts it, so the data
+ * directory, the key and the check of the total are in the form of its version.
+ */
+const startVariant = async ({ checkout, name, settings }: Variant): Promise<Subject> => {
+  const folder = mkdtempSync(path.join(tmpdir(), "laurel-bench-"))
+  const module = path.join(checkout ?? path.dirname(import.meta.dirname), "bench/laurel.ts")
+  const bench = (await import(pathToFileURL(module).href)) as Pick<
+    typeof import("./laurel.ts"),
+    "checkTotal" | "startLaurel"
+  >
+  const laurel = await bench.startLaurel({ directory: path.join(folder, "data"), settings })
+  return {
+    ...laurel,
+    name,
+    isLaurel: true,
+    roots: [laurel.pid],
+    stop: async () => {
+      await laurel.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+    check: (answered, unread) => bench.checkTotal(laurel, answered, unread),
   }
 }
 
@@ -93,19 +124,25 @@ export interface SubjectOptions extends BenchOptions {
 }
 
 /**
- * Runs `use` with Laurel, bare `node:http` and the peers, in this order. `filled` are the events
- * that Laurel has.
+ * Runs `use` with Laurel, bare `node:http`, the variants and the peers, in this order. `filled` are
+ * the events that a subject has.
  */
 export const withSubjects = async <A>(
-  { example, target, users, withPeers = true }: SubjectOptions,
+  { alone = false, example, target, users, variants = [], withPeers = true }: SubjectOptions,
   use: (subjects: ReadonlyArray<Subject>, filled: (subject: Subject) => number) => Promise<A>,
 ): Promise<A> => {
   const laurel = await startLaurelSubject(target)
   const subjects = [laurel]
   try {
     await fill(laurel.answer, users)
-    subjects.push(await bareSubject(await replyOf(laurel, example.path, example.body)))
-    if (target === undefined && withPeers) {
+    const reply = await replyOf(laurel, example.path, example.body)
+    if (!alone) subjects.push(await bareSubject(reply))
+    for (const variant of variants) {
+      const subject = await startVariant(variant)
+      subjects.push(subject)
+      await fill(subject.answer, users)
+    }
+    if (target === undefined && withPeers && !alone) {
       for (const peer of await startPeers()) {
         subjects.push(peer)
         await peer.load(users)

@@ -58,6 +58,8 @@ export const engineLimits = {
   boardChunkSlotsStep: 64,
   boardChunkSlotsMax: 512,
   boardSpareChunksMax: 4,
+  /** Entries of a chunk that have no place yet. */
+  boardArrivalsMax: 64,
   boardMovesMax: 256,
   boardLargeMembersMin: 5_000_000,
   boardLargeChunkSlotsMax: 1_024,

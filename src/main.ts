@@ -1,5 +1,5 @@
 /** The program. The schema compiler comes first: schemas that are made before it stay slow. */
-import "./requireAddressSpace.js"
+import "./startAgain.js"
 import "./compileCache.js"
 
 await import("effect/schema/SchemaJITCompiler/enable")

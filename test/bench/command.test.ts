@@ -49,6 +49,32 @@ describe("The command line of the benches", () => {
     expect(read("--url", "http://host", "--key", "k").options.target?.port).toBe(80)
   })
 
+  it("passes other servers of Laurel on, to benches that compare them", () => {
+    const settings = "LAUREL_NODE=/opt/node,NODE_OPTIONS=--expose-gc --trace-gc"
+    const { names: run, options } = read(
+      "--base",
+      ".",
+      "--with",
+      settings,
+      "--alone",
+      "--users",
+      "9",
+    )
+    expect(run).toEqual(names.remote)
+    expect(options).toEqual({
+      quick: false,
+      alone: true,
+      users: 9,
+      variants: [
+        { name: expect.stringMatching(/^Laurel in ./), checkout: process.cwd(), settings: {} },
+        {
+          name: `Laurel with ${settings}`,
+          settings: { LAUREL_NODE: "/opt/node", NODE_OPTIONS: "--expose-gc --trace-gc" },
+        },
+      ],
+    })
+  })
+
   it.each([
     [["nothing"], "No bench is called nothing."],
     [["single", "constructor"], "No bench is called constructor."],
@@ -62,6 +88,12 @@ describe("The command line of the benches", () => {
     [["--key", "k"], "--url and --key go together."],
     [["--url", "https://host", "--key", "k"], "an address that begins with http://"],
     [["--url", "host", "--key", "k"], "an address that begins with http://"],
+    [["--base", "src"], "--base needs the path of a checkout of Laurel, not src."],
+    [["--with", "LAUREL_NODE"], "--with needs NAME=VALUE,NAME=VALUE…, not LAUREL_NODE."],
+    [["growth", "--base", "."], "growth cannot compare two servers of Laurel."],
+    [["--base", ".", ...url], "--base and --with need servers of the bench: leave out --url."],
+    [["--table", "--with", "A=1"], "--table needs a run in full"],
+    [["--table", "--users", "9"], "--table needs a run in full"],
     [[...url, "single", "growth"], "growth cannot measure a server that runs already."],
   ])("refuses %j", (args, reason) => {
     expect(() => read(...args)).toThrow(Refusal)

@@ -2,181 +2,15 @@
  * The chunks of a leaderboard's order. A chunk has a number, which it keeps for life, and a place
  * (0, 1, 2… in board order).
  *
- * Three columns by place lie in contiguous memory: the size of the chunk, in a Fenwick tree, and
- * the score and the tie of its first entry. A search reads these columns instead of the chunks.
+ * Two columns by place lie in contiguous memory: the size of the chunk, in a Fenwick tree, and the
+ * key (score and tie) of its first entry. A search reads these columns instead of the chunks.
  *
  * Cost: a search is O(log n). Adding or removing a chunk moves the rows behind it, O(n): tens of
  * microseconds at ten million members, once in hundreds of updates.
  */
 import { limits } from "../../Limits.ts"
+import { Chunk, SpareChunks } from "./Chunk.ts"
 import type { Members } from "./Members.ts"
-
-/*
- * A chunk: a sorted run of a leaderboard's order. Each slot has a key (score and tie) and a member
- * number, in two typed arrays. The content of unused slots is undefined.
- *
- * A board spends most of its time moving slots, and a call that moves a few kilobytes costs more
- * than the bytes. Score and tie are always read together, so they share one array and one call.
- */
-
-/** For at most this many slots a loop is faster than two calls of `copyWithin`. */
-const shortMoveSlots = 16
-
-export class Chunk {
-  readonly slots: number
-  readonly members: Uint32Array
-  /** The number of slots in use. */
-  used = 0
-  /** The score of slot n is at 2n, its tie at 2n + 1. */
-  readonly #keys: Float64Array
-
-  constructor(slots: number) {
-    // One buffer for both arrays halves the number of allocations.
-    const buffer = new ArrayBuffer(slots * 20)
-    this.slots = slots
-    this.members = new Uint32Array(buffer, slots * 16, slots)
-    this.#keys = new Float64Array(buffer, 0, slots * 2)
-  }
-
-  /**
-   * Removes the slots of the members for which `goes` holds. `mayGo` is a filter by the last bits
-   * of the member number: 0: stays.
-   */
-  takeOut(mayGo: Uint8Array, goes: (member: number) => boolean): void {
-    const keys = this.#keys
-    const { members, used } = this
-    const mask = mayGo.length - 1
-    let to = 0
-    for (let from = 0; from < used; from++) {
-      const member = members[from]!
-      if (mayGo[member & mask] === 1 && goes(member)) continue
-      if (to < from) {
-        keys[2 * to] = keys[2 * from]!
-        keys[2 * to + 1] = keys[2 * from + 1]!
-        members[to] = member
-      }
-      to++
-    }
-    this.used = to
-  }
-
-  scoreAt(slot: number): number {
-    return this.#keys[2 * slot]!
-  }
-
-  tieAt(slot: number): number {
-    return this.#keys[2 * slot + 1]!
-  }
-
-  /** The slot of `member`, which must be in this chunk. */
-  slotOf(member: number): number {
-    return this.members.indexOf(member)
-  }
-
-  /** The number of slots with a score above `score`. */
-  slotsAbove(score: number): number {
-    const keys = this.#keys
-    let low = 0
-    let high = this.used
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (keys[2 * middle]! > score) low = middle + 1
-      else high = middle
-    }
-    return low
-  }
-
-  /**
-   * Where the key belongs between `start` and `end`: the first slot whose entry comes after the
-   * key, or `end`. Returns -1 if only user ids could decide and `byIds` is false.
-   */
-  slotFor(
-    ids: Members,
-    start: number,
-    end: number,
-    member: number,
-    score: number,
-    tie: number,
-    byIds = true,
-  ): number {
-    let low = start
-    let high = end
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (!byIds && this.#isAt(middle, score, tie)) return -1
-      if (this.precedes(ids, middle, member, score, tie)) low = middle + 1
-      else high = middle
-    }
-    return low
-  }
-
-  #isAt(slot: number, score: number, tie: number): boolean {
-    return this.#keys[2 * slot] === score && this.#keys[2 * slot + 1] === tie
-  }
-
-  /**
-   * Whether the entry in `slot` comes before the key: by higher score, then lower tie, then lower
-   * user id.
-   */
-  precedes(ids: Members, slot: number, member: number, score: number, tie: number): boolean {
-    const otherScore = this.#keys[2 * slot]!
-    if (otherScore !== score) return otherScore > score
-    const otherTie = this.#keys[2 * slot + 1]!
-    if (otherTie !== tie) return otherTie < tie
-    return ids.idOf(this.members[slot]!) < ids.idOf(member)
-  }
-
-  put(slot: number, member: number, score: number, tie: number): void {
-    this.#keys[2 * slot] = score
-    this.#keys[2 * slot + 1] = tie
-    this.members[slot] = member
-  }
-
-  /** Moves the slots from `start` to `end` (exclusive) to `target`. The ranges may overlap. */
-  move(target: number, start: number, end: number): void {
-    const keys = this.#keys
-    const { members } = this
-    if (end - start > shortMoveSlots) {
-      keys.copyWithin(2 * target, 2 * start, 2 * end)
-      members.copyWithin(target, start, end)
-      return
-    }
-    const step = target < start ? 1 : -1
-    let from = target < start ? start : end - 1
-    for (let left = end - start; left > 0; left--, from += step) {
-      const to = from + target - start
-      keys[2 * to] = keys[2 * from]!
-      keys[2 * to + 1] = keys[2 * from + 1]!
-      members[to] = members[from]!
-    }
-  }
-
-  /** Copies `size` slots of another chunk, from `start` on, to `target`. */
-  copy(target: number, other: Chunk, start: number, size: number): void {
-    this.#keys.set(other.#keys.subarray(2 * start, 2 * (start + size)), 2 * target)
-    this.members.set(other.members.subarray(start, start + size), target)
-  }
-}
-
-/**
- * Unused chunks by number of slots, for reuse: allocating a chunk costs much more than moving a
- * member.
- */
-class SpareChunks {
-  readonly #bySlots = new Map<number, Array<Chunk>>()
-
-  /** An empty chunk of `slots` slots. */
-  take(slots: number): Chunk {
-    return this.#bySlots.get(slots)?.pop() ?? new Chunk(slots)
-  }
-
-  give(chunk: Chunk): void {
-    chunk.used = 0
-    const spare = this.#bySlots.get(chunk.slots)
-    if (spare === undefined) this.#bySlots.set(chunk.slots, [chunk])
-    else if (spare.length < limits.boardSpareChunksMax) spare.push(chunk)
-  }
-}
 
 /**
  * A sequence of counts with fast prefix sums (a Fenwick tree). To change a count, to sum the counts
@@ -351,6 +185,7 @@ const mayHaveLeft = new Uint8Array(1_024)
 const lastBits = mayHaveLeft.length - 1
 
 export class ChunkIndex {
+  readonly #ids: Members
   /**
    * By place: the number of entries in the chunk without leavers. Code that changes a chunk updates
    * its size here.
@@ -366,8 +201,12 @@ export class ChunkIndex {
   #places = new Uint32Array(8)
   /** By place. */
   #numbers = new Uint32Array(8)
-  #firstScores = new Float64Array(8)
-  #firstTies = new Float64Array(8)
+  /** The score of the first entry at place n is at 2n, its tie at 2n + 1. */
+  #firsts = new Float64Array(16)
+
+  constructor(ids: Members) {
+    this.#ids = ids
+  }
 
   get length(): number {
     return this.sizes.length
@@ -391,30 +230,31 @@ export class ChunkIndex {
 
   /** The last place whose first score is above `score`; -1 if there is none. */
   placeAbove(score: number): number {
-    const firstScores = this.#firstScores
+    const firsts = this.#firsts
     let low = 0
     let high = this.length
     while (low < high) {
       const middle = (low + high) >>> 1
-      if (firstScores[middle]! > score) low = middle + 1
+      if (firsts[2 * middle]! > score) low = middle + 1
       else high = middle
     }
     return low - 1
   }
 
   /** The last place whose first entry does not come after the key; 0 if every one does. */
-  placeFor(ids: Members, member: number, score: number, tie: number): number {
-    const firstScores = this.#firstScores
-    const firstTies = this.#firstTies
+  placeFor(member: number, score: number, tie: number): number {
+    const ids = this.#ids
+    const firsts = this.#firsts
     let low = 1
     let high = this.length
     while (low < high) {
       const middle = (low + high) >>> 1
-      const first = firstScores[middle]!
-      if (first > score || (first === score && firstTies[middle]! < tie)) low = middle + 1
-      else if (first < score || firstTies[middle]! > tie) high = middle
+      const first = firsts[2 * middle]!
+      const firstTie = firsts[2 * middle + 1]!
+      if (first > score || (first === score && firstTie < tie)) low = middle + 1
+      else if (first < score || firstTie > tie) high = middle
       else {
-        if (this.settle(middle)) return this.placeFor(ids, member, score, tie)
+        if (this.settle(middle)) return this.placeFor(member, score, tie)
         if (ids.idOf(this.chunkAt(middle).members[0]!) <= ids.idOf(member)) low = middle + 1
         else high = middle
       }
@@ -425,28 +265,43 @@ export class ChunkIndex {
   /** Whether the chunk at `place` has no entry with `score`, and no such entry belongs there. */
   excludes(place: number, score: number): boolean {
     return (
-      (place > 0 && score > this.#firstScores[place]!) ||
-      (place + 1 < this.length && score < this.#firstScores[place + 1]!)
+      (place > 0 && score > this.#firsts[2 * place]!) ||
+      (place + 1 < this.length && score < this.#firsts[2 * place + 2]!)
     )
   }
 
   /**
-   * Takes the leavers out of the chunk at `place`, which has other entries. Returns whether there
-   * were any.
+   * Whether the key comes after the first entry of the chunk at `place`, where it belongs. It does
+   * not in the first chunk, or when the entries before it have left.
+   */
+  follows(place: number, member: number, score: number, tie: number): boolean {
+    const first = this.#firsts[2 * place]!
+    if (score !== first) return score < first
+    const firstTie = this.#firsts[2 * place + 1]!
+    if (tie !== firstTie) return tie > firstTie
+    if (this.settle(place)) return this.follows(place, member, score, tie)
+    return this.chunkAt(place).precedes(this.#ids, 0, member, score, tie)
+  }
+
+  /**
+   * Takes the leavers out of the chunk at `place`, which has other entries, and gives its arrivals
+   * their places. Returns whether there were any leavers.
    */
   settle(place: number): boolean {
     const number = this.numberAt(place)
-    if (this.leavers.count(number) === 0) return false
-    this.leavers.takeOut(number, this.chunkOf(number))
-    this.noteFirst(place)
-    return true
+    const chunk = this.chunkOf(number)
+    const hasLeavers = this.leavers.count(number) > 0
+    if (hasLeavers) this.leavers.takeOut(number, chunk)
+    if (chunk.arrivals > 0) chunk.sortArrivals(this.#ids)
+    if (hasLeavers) this.noteFirst(place)
+    return hasLeavers
   }
 
   /** Whether an entry with `score` belongs into the chunk at `place` whatever its tie. */
   belongs(place: number, score: number): boolean {
     return (
-      (place === 0 || score < this.#firstScores[place]!) &&
-      (place + 1 === this.length || score > this.#firstScores[place + 1]!)
+      (place === 0 || score < this.#firsts[2 * place]!) &&
+      (place + 1 === this.length || score > this.#firsts[2 * place + 2]!)
     )
   }
 
@@ -464,6 +319,7 @@ export class ChunkIndex {
     const resized = this.#spare.take(slots)
     resized.copy(0, chunk, 0, size)
     resized.used = size
+    resized.sorted = size
     this.#chunks[number] = resized
     this.#spare.give(chunk)
     return resized
@@ -476,8 +332,7 @@ export class ChunkIndex {
     this.#reserve(Math.max(number, count) + 1)
     this.#chunks[number] = chunk
     this.#numbers.copyWithin(place + 1, place, count)
-    this.#firstScores.copyWithin(place + 1, place, count)
-    this.#firstTies.copyWithin(place + 1, place, count)
+    this.#firsts.copyWithin(2 * place + 2, 2 * place, 2 * count)
     this.#numbers[place] = number
     this.sizes.insert(place, size)
     this.noteFirst(place)
@@ -493,8 +348,7 @@ export class ChunkIndex {
     this.#chunks[number] = noChunk
     this.#free.push(number)
     this.#numbers.copyWithin(place, place + 1, this.length)
-    this.#firstScores.copyWithin(place, place + 1, this.length)
-    this.#firstTies.copyWithin(place, place + 1, this.length)
+    this.#firsts.copyWithin(2 * place, 2 * place + 2, 2 * this.length)
     this.sizes.remove(place)
     this.#notePlaces(place)
   }
@@ -516,8 +370,8 @@ export class ChunkIndex {
   /** The caller calls this after it changed the first entry of the chunk at `place`. */
   noteFirst(place: number): void {
     const chunk = this.chunkAt(place)
-    this.#firstScores[place] = chunk.scoreAt(0)
-    this.#firstTies[place] = chunk.tieAt(0)
+    this.#firsts[2 * place] = chunk.scoreAt(0)
+    this.#firsts[2 * place + 1] = chunk.tieAt(0)
   }
 
   /** For tests: throws if an invariant does not hold. */
@@ -531,9 +385,12 @@ export class ChunkIndex {
         size > 0 &&
         size + this.leavers.count(this.numberAt(place)) === chunk.used &&
         chunk.used <= chunk.slots &&
+        chunk.sorted > 0 &&
+        chunk.arrivals >= 0 &&
+        chunk.arrivals <= limits.boardArrivalsMax &&
         this.sizes.before(place) === before &&
-        this.#firstScores[place] === chunk.scoreAt(0) &&
-        this.#firstTies[place] === chunk.tieAt(0)
+        this.#firsts[2 * place] === chunk.scoreAt(0) &&
+        this.#firsts[2 * place + 1] === chunk.tieAt(0)
       if (!holds) throw new Error(`The index of chunks is wrong at place ${place}`)
       before += size
     }
@@ -557,8 +414,7 @@ export class ChunkIndex {
     this.leavers.reserve(slots)
     this.#places = moved(this.#places, new Uint32Array(slots))
     this.#numbers = moved(this.#numbers, new Uint32Array(slots))
-    this.#firstScores = moved(this.#firstScores, new Float64Array(slots))
-    this.#firstTies = moved(this.#firstTies, new Float64Array(slots))
+    this.#firsts = moved(this.#firsts, new Float64Array(2 * slots))
   }
 }
 

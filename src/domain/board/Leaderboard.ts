@@ -15,8 +15,8 @@
  * share one `Members`. A user's actor keeps the number, which saves the lookup of the id.
  * `ScoreOrder.ts` implements the order.
  *
- * Cost at a million members: about 0.5 µs for a rank, 1.5 µs for an update or a page of 100, 1 µs
- * more for the lookup of an id; 24 to 33 bytes for each member and board. Only `fromEntries` takes
+ * Cost at a million members: about 0.5 µs for a rank, 1 µs for an update, 1.5 µs for a page of 100,
+ * 1 µs more for the lookup of an id; 24 to 33 bytes for each member and board. Only `fromEntries` takes
  * long. A new board costs nothing, and an old board is garbage-collected.
  */
 import { limits } from "../../Limits.ts"

@@ -23,7 +23,7 @@ import { halfSipHash } from "./halfSipHash.ts"
  * that grows past a million does not stall to copy itself. A board that lists few of many members
  * pays only for the pages of these members.
  */
-const pageBits = 12
+const pageBits = 14
 const pageEntries = 1 << pageBits
 const pageEntriesMin = 16
 
@@ -367,21 +367,22 @@ const encodeId = (id: string): number => {
   return id.length
 }
 
+const namePageBits = 12
+
 /**
  * The display names of members. A member without a name costs nothing; a name of twelve letters
  * costs 60 to 76 bytes. Each 4,096 member numbers share a map, since a single map of a million
  * entries would block the event loop while it doubles.
  */
-
 export class MemberNames {
   readonly #pages: Array<Map<number, string> | undefined> = []
 
   get(member: number): string | null {
-    return this.#pages[member >>> pageBits]?.get(member) ?? null
+    return this.#pages[member >>> namePageBits]?.get(member) ?? null
   }
 
   set(member: number, name: string | null): void {
-    const number = member >>> pageBits
+    const number = member >>> namePageBits
     let page = this.#pages[number]
     if (name === null) {
       page?.delete(member)

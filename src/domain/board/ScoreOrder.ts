@@ -11,19 +11,22 @@
  * this costs less than the cache misses and the 16 bytes of a second copy of each key.
  *
  * A member that moves to another chunk leaves its old slot behind for a while (leavers in
- * `ChunkIndex.ts`). Sizes and positions never count such slots, and code that reads the slots of a
- * chunk settles the chunk first.
+ * `ChunkIndex.ts`). Sizes and positions never count such slots. In its new chunk the member is an
+ * arrival, at the end of the slots and without a place among them (`Chunk.ts`). Code that reads the
+ * order of a chunk settles the chunk first.
  *
  * Invariants (`check` asserts them): no chunk is empty; no two neighbours are both less than a
- * quarter full; entries are strictly ordered within and across chunks; the index and `#homes` agree
- * with the chunks.
+ * quarter full; sorted entries are strictly ordered within and across chunks, and arrivals lie
+ * between the first entries of their chunk and of the next; the index and `#homes` agree with the
+ * chunks.
  *
  * A chunk starts with 16 slots and grows up to 512 (1,024 on very large boards). A full chunk
  * splits into halves. A chunk less than a quarter full joins a neighbour if both together fill at
  * most three quarters.
  */
 import { limits } from "../../Limits.ts"
-import { Chunk, ChunkIndex } from "./ChunkIndex.ts"
+import { Chunk } from "./Chunk.ts"
+import { ChunkIndex } from "./ChunkIndex.ts"
 import type { Members } from "./Members.ts"
 import { MemberTable } from "./Members.ts"
 import type { EntryColumns } from "./sortEntries.ts"
@@ -37,13 +40,14 @@ export class ListedTwice extends Error {
 
 export class ScoreOrder {
   readonly #ids: Members
-  readonly #index = new ChunkIndex()
+  readonly #index: ChunkIndex
   /** Member to chunk number + 1; 0: not listed. */
   readonly #homes = new MemberTable()
   #total = 0
 
   constructor(ids: Members) {
     this.#ids = ids
+    this.#index = new ChunkIndex(ids)
   }
 
   /** The number of listed members. */
@@ -125,6 +129,7 @@ export class ScoreOrder {
   remove(member: number): boolean {
     const home = this.#homes.get(member)
     if (home === 0) return false
+    this.#index.settle(this.#index.placeOf(home - 1))
     this.#removeAt(home - 1, this.#index.chunkOf(home - 1).slotOf(member))
     this.#homes.set(member, 0)
     return true
@@ -160,6 +165,7 @@ export class ScoreOrder {
       const size = end - start
       const chunk = new Chunk(slotsFor(size))
       chunk.used = size
+      chunk.sorted = size
       sizes.push(size)
       const home = chunks.push(chunk)
       for (let n = start; n < end; n++) {
@@ -174,36 +180,46 @@ export class ScoreOrder {
   }
 
   #insert(member: number, score: number, tie: number): void {
-    if (this.#total === 0) this.#index.insert(0, this.#index.newChunk(limits.boardChunkSlotsMin), 0)
+    if (this.#total === 0) {
+      this.#insertFirst(member, score, tie)
+      return
+    }
     const { leavers } = this.#index
-    let place = this.#index.placeFor(this.#ids, member, score, tie)
+    let place = this.#index.placeFor(member, score, tie)
     let number = this.#index.numberAt(place)
     let chunk = this.#index.chunkOf(number)
-    if (leavers.has(number, member) || chunk.used === chunk.slots) this.#index.settle(place)
+    if (
+      leavers.has(number, member) ||
+      chunk.used === chunk.slots ||
+      chunk.arrivals === limits.boardArrivalsMax
+    ) {
+      this.#index.settle(place)
+    }
     if (chunk.used === chunk.slots) {
       if (chunk.slots < chunkSlotsMax(this.#total)) {
         chunk = this.#index.resize(number, slotsFor(chunk.slots + 1), chunk.slots)
       } else {
         this.#split(place)
-        place = this.#index.placeFor(this.#ids, member, score, tie)
+        place = this.#index.placeFor(member, score, tie)
         number = this.#index.numberAt(place)
         chunk = this.#index.chunkOf(number)
       }
     }
-    // The id of a leaver may have been released, so ids may only be compared in a settled chunk.
-    const isSettled = leavers.count(number) === 0
-    let slot = chunk.slotFor(this.#ids, 0, chunk.used, member, score, tie, isSettled)
-    if (slot < 0) {
-      this.#index.settle(place)
-      slot = chunk.slotFor(this.#ids, 0, chunk.used, member, score, tie)
+    if (this.#index.follows(place, member, score, tie)) chunk.arrive(member, score, tie)
+    else {
+      chunk.putFirst(member, score, tie)
+      this.#index.noteFirst(place)
     }
-    chunk.move(slot + 1, slot, chunk.used)
-    chunk.put(slot, member, score, tie)
-    chunk.used++
     this.#homes.set(member, number + 1)
     this.#index.sizes.add(place, 1)
     this.#total++
-    if (slot === 0) this.#index.noteFirst(place)
+  }
+
+  #insertFirst(member: number, score: number, tie: number): void {
+    const chunk = this.#index.newChunk(limits.boardChunkSlotsMin)
+    chunk.putFirst(member, score, tie)
+    this.#homes.set(member, this.#index.insert(0, chunk, 1) + 1)
+    this.#total = 1
   }
 
   /** Removes `member` from chunk `number` without reading the chunk. */
@@ -217,12 +233,13 @@ export class ScoreOrder {
     this.#lost(place)
   }
 
-  /** Removes an entry. The caller updates the home of its member. */
+  /** Removes an entry of a settled chunk. The caller updates the home of its member. */
   #removeAt(number: number, slot: number): void {
     const chunk = this.#index.chunkOf(number)
     const place = this.#index.placeOf(number)
     chunk.move(slot, slot + 1, chunk.used)
     chunk.used--
+    chunk.sorted--
     if (slot === 0 && chunk.used > 0) this.#index.noteFirst(place)
     if (!this.#lost(place)) this.#fit(number, place)
   }
@@ -258,6 +275,7 @@ export class ScoreOrder {
     const rest = this.#index.newChunk(slotsFor(size - half + 1))
     rest.copy(0, this.#index.chunkAt(place), half, size - half)
     rest.used = size - half
+    rest.sorted = size - half
     this.#index.resize(this.#index.numberAt(place), slotsFor(half + 1), half)
     this.#index.sizes.add(place, half - size)
     const number = this.#index.insert(place + 1, rest, size - half)
@@ -286,6 +304,7 @@ export class ScoreOrder {
     if (size + more > chunk.slots) chunk = this.#index.resize(number, slotsFor(size + more), size)
     chunk.copy(size, next, 0, more)
     chunk.used = size + more
+    chunk.sorted = size + more
     this.#rehome(chunk, size, size + more, number)
     this.#index.sizes.add(place, more)
     this.#index.remove(place + 1)
@@ -316,12 +335,31 @@ export class ScoreOrder {
         if (this.#homes.get(member) !== this.#index.numberAt(place) + 1) {
           throw new Error(`Member ${member} does not know its chunk`)
         }
+        if (score <= 0) throw new Error(`Entry ${total} should not be listed`)
+        if (slot >= chunk.sorted) continue
         const follows = last?.[0].precedes(this.#ids, last[1], member, score, chunk.tieAt(slot))
-        if (score <= 0 || follows === false) throw new Error(`Entry ${total} is out of order`)
+        if (follows === false) throw new Error(`Entry ${total} is out of order`)
         last = [chunk, slot]
       }
+      this.#checkArrivals(chunk, place)
     }
     if (total !== this.#total) throw new Error(`${this.#total} members should be ${total}`)
+  }
+
+  /** Arrivals lie between the first entry of their chunk and that of the next. */
+  #checkArrivals(chunk: Chunk, place: number): void {
+    const next = place + 1 < this.#index.length ? this.#index.chunkAt(place + 1) : undefined
+    for (let slot = chunk.sorted; slot < chunk.used; slot++) {
+      const [score, tie] = [chunk.scoreAt(slot), chunk.tieAt(slot)]
+      const isBefore = (other: Chunk, at: number) =>
+        other.scoreAt(at) > score || (other.scoreAt(at) === score && other.tieAt(at) < tie)
+      if (isBefore(chunk, 0) === false && (chunk.scoreAt(0) !== score || chunk.tieAt(0) !== tie)) {
+        throw new Error(`An arrival at ${place} comes before its chunk`)
+      }
+      if (next !== undefined && isBefore(next, 0)) {
+        throw new Error(`An arrival at ${place} belongs to the next chunk`)
+      }
+    }
   }
 }
 

@@ -13,6 +13,7 @@ vi.mock(import("../../../src/Limits.ts"), async (original) => {
     boardLargeMembersMin: 300,
     boardLargeChunkSlotsMax: 16,
     boardMovesMax: 5,
+    boardArrivalsMax: 3,
     boardIdsInOneTableMax: 50,
     boardIdTables: 8,
   }
