@@ -419,18 +419,14 @@ export const engineLimits = {
   archiveFlushBytes: 4 * mebibyte,
   archiveCopyBytesPerSecond: 64 * mebibyte,
   archiveCopyMs: 60_000,
-  /**
-   * A file of history that archives share. A file is rewritten whole when a user in it was erased.
-   */
-  archivePartBytes: 4 * mebibyte,
   /** Time within which hourly archives read each shared file again. */
   archiveRereadHours: 7 * 24,
-  /** Bytes of a shared file that are read at once. */
-  archiveReadBytes: 64 * kibibyte,
   archivesHourly: 24,
   archivesDaily: 7,
   archivesKeptMax: 10_000,
   verificationFaultsMax: 20,
+  /** Users whose states a check holds in memory; more are checked in several passes over the journal. */
+  verificationUsersMax: 250_000,
   /** Erased users and revoked keys that a restore lists as returned. */
   restoreListedMax: 1_000,
   /** Journal records that a restore folds into the snapshot per step, all in memory. */

@@ -167,11 +167,14 @@ export class Storage extends Context.Service<
     ) => Stream.Stream<ReadonlyArray<StoredRecord>, StorageError>
     /**
      * One durable record; `undefined` if it was pruned, or is not durable yet. The caller may keep
-     * the body. Adds to `work` what the read took, which bounds the reads of a caller.
+     * the body. Adds to `work` what the read took, which bounds the reads of a caller. `environment`
+     * is that of the record, where it is known: records of gathered partitions share numbers
+     * (`archive/GatheredJournals.ts`).
      */
     readonly readRecord: (
       sequence: number,
       work?: ReadWork,
+      environment?: string,
     ) => Effect.Effect<StoredRecord | undefined, Broken>
     /**
      * Makes tombstones of those of `sequences`, ascending, that are in the same segment as the

@@ -8,9 +8,9 @@ import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result, Stream } from "effect"
 import { Counts } from "../../src/engine/actor/Counts.ts"
-import { exportLines } from "../../src/engine/archive/ExportJob.ts"
-import { bodyOf, valueForm } from "../../src/engine/archive/ExportLines.ts"
-import { importLines } from "../../src/engine/archive/ImportJob.ts"
+import { exportLines } from "../../src/engine/archive/exports/ExportJob.ts"
+import { bodyOf, valueForm } from "../../src/engine/archive/exports/ExportLines.ts"
+import { importLines } from "../../src/engine/archive/exports/ImportJob.ts"
 import { joinPieces, keptEntries } from "../../src/engine/dedupe/KeptAnswers.ts"
 import {
   decodeDirectory,

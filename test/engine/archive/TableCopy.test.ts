@@ -5,9 +5,8 @@ import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { copyRestMs, copyTables } from "../../../src/engine/archive/TableCopy.ts"
+import { copyRestMs, copyTables } from "../../../src/engine/archive/make/TableCopy.ts"
 import { limits } from "../../../src/Limits.ts"
-import { archivedFolder } from "../../../src/storage/archive/ArchiveTables.ts"
 import { rangeOf } from "../../../src/storage/Keys.ts"
 import { openTable, openWritable } from "../../../src/storage/lmdb/environment.ts"
 import { type LmdbReader, openReader } from "../../../src/storage/lmdb/LmdbReader.ts"
@@ -17,14 +16,7 @@ import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 const textsOf = (reader: LmdbReader, table: "users" | "history"): ReadonlyArray<string> =>
   [...reader.entries({ table, ...rangeOf(new Uint8Array()) })].map(([, value]) => bodyText(value)!)
 
-const atOnce = {
-  at: 0,
-  base: undefined,
-  erased: [],
-  watermark: 0,
-  progress: () => {},
-  rest: () => Effect.void,
-}
+const atOnce = { progress: () => {}, rest: () => Effect.void }
 
 /** A copy of the database in `folder`: the folder that has it. */
 const copied = Effect.fnUntraced(function* (folder: string, options = {}) {
@@ -35,7 +27,7 @@ const copied = Effect.fnUntraced(function* (folder: string, options = {}) {
       yield* copyTables(reader, 0, { ...atOnce, draft, ...options })
     }),
   )
-  return path.join(draft, archivedFolder)
+  return path.join(draft, "live")
 })
 
 /** Starts `writeSlices.ts` on `folder`; each call of `next` ends with a slice that was written wholly after it. */
