@@ -10,7 +10,6 @@ import { bytesText } from "./Table.ts"
 
 const inBytes = new Set<JobProgress["activity"]>([
   "Copying",
-  "Reading",
   "Hashing",
   "Importing",
   "Sending",

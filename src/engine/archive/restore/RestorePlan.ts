@@ -9,9 +9,8 @@
 import { Effect, Result } from "effect"
 import { isGood, type ListedArchive } from "../../../storage/archive/ArchiveCatalog.ts"
 import type { Manifest } from "../../../storage/archive/ArchiveManifest.ts"
-import { type Disk, type DiskError, withFile } from "../../../storage/disk/Disk.ts"
-import { scanJournal, segmentsFrom, segmentsIn } from "../../../storage/journal/JournalScan.ts"
-import { Segment } from "../../../storage/journal/SegmentFormat.ts"
+import type { Disk, DiskError } from "../../../storage/disk/Disk.ts"
+import { scanJournal, segmentsIn } from "../../../storage/journal/JournalScan.ts"
 import { follows } from "../check/Base.ts"
 import type { JobFailed, JobProgress } from "../jobs/Jobs.ts"
 import {
@@ -73,10 +72,12 @@ export const planRestore = (options: RestorePlanOptions): Planned<RestorePlan> =
     }
     const walk = new Walk(start.sequence, recordedAt, target, project)
     const from = Math.max(1, start.sequence)
-    const total = yield* bytesFrom(disk, journal, from)
     let done = 0
+    const open = (yield* segmentsIn(disk, journal)).at(-1) ?? from
+    // About as many records: up to the beginning of the last segment.
+    const total = Math.max(1, open - from)
     const end = yield* scanJournal({ disk, folder: journal, from }, (batches) => {
-      for (const { size } of batches) done += size
+      for (const { count } of batches) done = Math.min(total, done + count)
       options.progress?.({ activity: "Reading", done, total })
       return walk.take(batches)
     })
@@ -112,19 +113,6 @@ const alone = Effect.fnUntraced(function* (
     ? "The existing journal does not continue after this archive: all of its records will be lost."
     : undefined
   return { archive, folder, sequence, at, project: undefined, lost: undefined, unknown }
-})
-
-/** Size of the segments with record `from` or later ones. */
-const bytesFrom = Effect.fnUntraced(function* (
-  disk: Disk,
-  folder: string,
-  from: number,
-): Effect.fn.Return<number, DiskError> {
-  let bytes = 0
-  for (const first of yield* segmentsFrom(disk, folder, from)) {
-    bytes += yield* withFile(disk, new Segment(folder, first).path, "read", (file) => file.size)
-  }
-  return bytes
 })
 
 /** The fault of an archive that is newer than the target. */
