@@ -130,18 +130,12 @@ export const engineLimits = {
   journalHeartbeatMs: 6 * 3_600_000,
   /** Deadline for an erased user to leave journal and archives. */
   erasureMs: 14 * 86_400_000,
-  /**
-   * Time for which erasures are gathered, since each run rewrites segments of the journal; interval
-   * of checks; records of erased users in one run, and in one transaction.
-   */
+  /** Erasures are gathered, then carried out together; records in one run, and in one transaction. */
   erasureGatherMs: 86_400_000,
   erasureCheckMs: 3_600_000,
   erasureRunRecordsMax: 1_000_000,
   erasureSliceRecordsMax: 1_000,
-  /**
-   * Bytes of segments that a run rewrites a day, unless the run would take longer than
-   * `erasureRunMs`; records of a segment that are erased at once.
-   */
+  /** Bytes of segments that a run rewrites a day, unless the run would take longer. */
   erasureBytesPerDay: 64 * 1024 * mebibyte,
   erasureRunMs: 86_400_000,
   erasureSegmentRecordsMax: 200_000,
