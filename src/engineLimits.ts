@@ -174,15 +174,10 @@ export const engineLimits = {
   journalAllocationBytes: mebibyte,
   journalReadBytes: mebibyte,
   journalIndexBytes: 16 * kibibyte,
-  /** A block of a sealed segment ends with the record that fills it. */
+  /** Sealed segments: records of a block, bytes between two flushes, searches for full segments, checks. */
   sealedBlockBytes: 64 * kibibyte,
-  /** zstd's level. On records of events, level 1 packs as well as level 3, and level 9 by 8 % better for five times the work. */
-  sealedCompressionLevel: 1,
-  /** Bytes of a sealed segment that are written before a flush, so that the journal's flushes do not wait. */
   sealFlushBytes: 512 * kibibyte,
-  /** How often full segments are looked for to seal. */
   sealIntervalMs: 10_000,
-  /** Each sealed segment is read and checked once in this time. */
   scrubIntervalMs: 7 * 86_400_000,
   /** Unpacked blocks of history that all journals of the process keep. */
   historyCacheBytesMax: 16 * mebibyte,

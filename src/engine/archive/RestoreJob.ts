@@ -35,13 +35,10 @@ import {
   faultText,
   type JournalEnd,
   scanJournal,
+  segmentFileIn,
   segmentsIn,
 } from "../../storage/journal/JournalScan.ts"
-import {
-  type JournalPosition,
-  Segment,
-  type SegmentBatch,
-} from "../../storage/journal/SegmentFormat.ts"
+import type { JournalPosition, SegmentBatch } from "../../storage/journal/SegmentFormat.ts"
 import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
 import { openLmdbStore } from "../../storage/lmdb/LmdbStore.ts"
 import { type JournalBatch, type StoredRecord, Unavailable } from "../../storage/Storage.ts"
@@ -223,10 +220,9 @@ const writeJournal = Effect.fnUntraced(function* (
   }
   yield* output.end
   for (const segment of older.toReversed()) {
+    const name = yield* segmentFileIn(nodeDisk, from, segment)
     const linked = yield* Effect.result(
-      Effect.tryPromise(() =>
-        fs.link(new Segment(from, segment).path, new Segment(folder, segment).path),
-      ),
+      Effect.tryPromise(() => fs.link(path.join(from, name), path.join(folder, name))),
     )
     // Some file systems have no links; segments must follow one another.
     if (Result.isFailure(linked)) break

@@ -6,12 +6,17 @@
  * record names the archive's checksum. After a restore the journal takes another course; archives of
  * the abandoned course do not fit it and are skipped.
  */
+import path from "node:path"
 import { Effect, Result } from "effect"
 import { isGood, type ListedArchive } from "../../storage/archive/ArchiveCatalog.ts"
 import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
 import { type Disk, type DiskError, withFile } from "../../storage/disk/Disk.ts"
-import { scanJournal, segmentsFrom, segmentsIn } from "../../storage/journal/JournalScan.ts"
-import { Segment } from "../../storage/journal/SegmentFormat.ts"
+import {
+  scanJournal,
+  segmentFileIn,
+  segmentsFrom,
+  segmentsIn,
+} from "../../storage/journal/JournalScan.ts"
 import type { JobFailed, JobProgress } from "./Jobs.ts"
 import {
   type LostRecords,
@@ -118,7 +123,8 @@ const bytesFrom = Effect.fnUntraced(function* (
 ): Effect.fn.Return<number, DiskError> {
   let bytes = 0
   for (const first of yield* segmentsFrom(disk, folder, from)) {
-    bytes += yield* withFile(disk, new Segment(folder, first).path, "read", (file) => file.size)
+    const name = yield* segmentFileIn(disk, folder, first)
+    bytes += yield* withFile(disk, path.join(folder, name), "read", (file) => file.size)
   }
   return bytes
 })
