@@ -130,18 +130,12 @@ export const engineLimits = {
   journalHeartbeatMs: 6 * 3_600_000,
   /** Deadline for an erased user to leave journal and archives. */
   erasureMs: 14 * 86_400_000,
-  /**
-   * Time for which erasures are gathered, since each run rewrites segments of the journal; interval
-   * of checks; records of erased users in one run, and in one transaction.
-   */
+  /** Erasures are gathered, then carried out together; records in one run, and in one transaction. */
   erasureGatherMs: 86_400_000,
   erasureCheckMs: 3_600_000,
   erasureRunRecordsMax: 1_000_000,
   erasureSliceRecordsMax: 1_000,
-  /**
-   * Bytes of segments that a run rewrites a day, unless the run would take longer than
-   * `erasureRunMs`; records of a segment that are erased at once.
-   */
+  /** Bytes of segments that a run rewrites a day, unless the run would take longer. */
   erasureBytesPerDay: 64 * 1024 * mebibyte,
   erasureRunMs: 86_400_000,
   erasureSegmentRecordsMax: 200_000,
@@ -180,15 +174,10 @@ export const engineLimits = {
   journalAllocationBytes: mebibyte,
   journalReadBytes: mebibyte,
   journalIndexBytes: 16 * kibibyte,
-  /** A block of a sealed segment ends with the record that fills it. */
+  /** Sealed segments: records of a block, bytes between two flushes, searches for full segments, checks. */
   sealedBlockBytes: 64 * kibibyte,
-  /** zstd's level. On records of events, level 1 packs as well as level 3, and level 9 by 8 % better for five times the work. */
-  sealedCompressionLevel: 1,
-  /** Bytes of a sealed segment that are written before a flush, so that the journal's flushes do not wait. */
   sealFlushBytes: 512 * kibibyte,
-  /** How often full segments are looked for to seal. */
   sealIntervalMs: 10_000,
-  /** Each sealed segment is read and checked once in this time. */
   scrubIntervalMs: 7 * 86_400_000,
   /** Unpacked blocks of history that all journals of the process keep. */
   historyCacheBytesMax: 16 * mebibyte,

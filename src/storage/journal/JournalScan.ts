@@ -30,7 +30,7 @@ import {
   SealedReader,
   type SealedSegment,
 } from "./SealedFile.ts"
-import { sequenceOfSealed } from "./SealedFormat.ts"
+import { sealedName, sequenceOfSealed } from "./SealedFormat.ts"
 import {
   batchHeaderBytes,
   batchMagic,
@@ -182,6 +182,17 @@ export const segmentsIn = (
         .sort((left, right) => left - right)
     }),
   )
+
+/** The name of the file of a segment of the folder, plain or sealed. */
+export const segmentFileIn = (
+  disk: Disk,
+  folder: string,
+  firstSequence: number,
+): Effect.Effect<string, DiskError> =>
+  Effect.map(disk.list(folder), (names) => {
+    const plain = segmentName(firstSequence)
+    return names.includes(plain) ? plain : sealedName(firstSequence)
+  })
 
 /** `segmentsIn`, from the segment that has the record `from`. */
 export const segmentsFrom = (

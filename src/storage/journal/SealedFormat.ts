@@ -22,14 +22,13 @@
  *
  * Example: segment 201 has the batches 201–204 and 205–206, and record 203 fills the first block.
  * Sealing gives block 201 (records 201–203, no end) and block 204 (204–206; ends: 1 record, the
- * checksum of 201–204; 3 records, the checksum of 205–206). The index is (0, 32), (3, …), and the
+ * checksum of 201–204; 3 records, the checksum of 205–206). The index is (0, 28), (3, …), and the
  * trailer has 206 and the checksum of 205–206. An erasure of record 202 writes block 201 again, with
  * an empty body in the frame of record 202, and marks the first end of block 204. Nothing else
  * changes.
  */
 import path from "node:path"
 import { constants, crc32, zstdCompressSync } from "node:zlib"
-import { limits } from "../../Limits.ts"
 import { dataFormat } from "../format.ts"
 import { readSequence, writeSequence } from "./SegmentFormat.ts"
 
@@ -41,6 +40,8 @@ export const trailerBytes = 40
 const sealedMagic = Buffer.from([0x89, 0x4c, 0x53, 0x45, 0x41, 0x4c, 0x45, 0x0a])
 const trailerMagic = Buffer.from([0x89, 0x4c, 0x45, 0x4e, 0x44, 0x53, 0x45, 0x0a])
 const erasedBit = 0x8000_0000
+/** zstd's level 1 packs records of events as well as level 3, for less work than any other. */
+const compressionLevel = 1
 
 export const sealedName = (firstSequence: number): string =>
   `${String(firstSequence).padStart(20, "0")}.sealed`
@@ -110,7 +111,7 @@ export const encodeBlock = ({ count, ends, firstSequence, frames }: Block): Buff
   }
   frames.copy(raw, at)
   const body = zstdCompressSync(raw, {
-    params: { [constants.ZSTD_c_compressionLevel]: limits.sealedCompressionLevel },
+    params: { [constants.ZSTD_c_compressionLevel]: compressionLevel },
   })
   const head = Buffer.allocUnsafe(blockHeadBytes)
   head.writeUInt32LE(body.length, 4)

@@ -23,7 +23,7 @@ const options = {
 }
 const rounds = 70
 /** A round of events fills a segment. */
-const segmentBytes = 40_000
+const segmentBytes = 100_000
 const padding = "x".repeat(2_000)
 
 /** A server whose journal has a segment for each event of ada, all but the newest sealed. */
@@ -48,14 +48,16 @@ const world = Effect.gen(function* () {
     erase: journal.sealer.erase,
     prune: () => Effect.void,
   }
-  const { broken, engine } = yield* start(storage, options)
+  const { broken, engine } = yield* start(storage, { ...options, onBroken: (c) => console.error('BROKEN', c) })
   const round = (n: number) =>
     Effect.gen(function* () {
       yield* engine.askUser(sandbox, event("ada", "TAP", { id: `ada-${n}` }))
-      const others = Array.from({ length: 20 }, (_, other) =>
-        event(`u${other}`, "TAP", { metadata: { padding } }),
-      )
-      yield* engine.askUsers(sandbox, others)
+      for (let batch = 0; batch < 2; batch++) {
+        const others = Array.from({ length: 25 }, (_, other) =>
+          event(`u${other}`, "TAP", { metadata: { padding } }),
+        )
+        yield* engine.askUsers(sandbox, others)
+      }
     })
   const seal = Effect.repeat(journal.sealer.sealNext, { while: (more) => more })
   for (let n = 0; n < rounds; n++) yield* round(n)

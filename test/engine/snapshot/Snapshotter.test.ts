@@ -204,15 +204,16 @@ describe("A snapshot", () => {
         yield* Effect.flip(take(3))
         full = false
         yield* take(4)
+        reward(5)
         erasures.committed({
-          sequence: 4,
+          sequence: 5,
           at: 0,
           subject: actor.subject,
           cause: { kind: "erasure" },
           facts: [],
         })
-        yield* take(5)
         yield* take(6)
+        yield* take(7)
         expect(named).toEqual([false, true, true, false, false, true])
       }),
   )
