@@ -179,10 +179,12 @@ export class Storage extends Context.Service<
     /**
      * Makes tombstones of those of `sequences`, ascending, that are in the same segment as the
      * first. Succeeds with the last record of that segment and the bytes that were written, or with
-     * `undefined` if the segment is not sealed yet: the caller tries again later.
+     * `undefined` if the segment is not sealed yet: the caller tries again later. `environment` is
+     * that of all these records.
      */
     readonly erase: (
       sequences: ReadonlyArray<number>,
+      environment?: string,
     ) => Effect.Effect<ErasedSegment | undefined, StorageError>
     /** Writes all entries or none, durably. An `EntrySlice` is not copied again. */
     readonly writeEntries: (entries: Iterable<Entry>) => Effect.Effect<void, StorageError>

@@ -101,7 +101,8 @@ export const open = Effect.fnUntraced(function* (
     readRecords: journal.readRecords,
     readRecord: (sequence, work, environment) =>
       (gathered.journalOf(environment, sequence) ?? journal).readRecord(sequence, work),
-    erase: journal.sealer.erase,
+    erase: (sequences, environment) =>
+      (gathered.journalOf(environment, sequences[0]!) ?? journal).sealer.erase(sequences),
     prune: journal.prune,
     writeEntries: entries.writeEntries,
     readEntry: entries.readEntry,
