@@ -144,18 +144,6 @@ export const engineLimits = {
   journalRetentionBytesMax: 16 * 1024 * mebibyte,
 
   // Histories of users
-  /** A page of history as text. Packed, several share a page of LMDB. */
-  historyPageBytesMax: 4_000,
-  /**
-   * A longer page of history is stored unpacked. With the dictionary (`SealedValue.ts`), offsets
-   * fit into 16 bits.
-   */
-  packedBodyBytesMax: 60 * kibibyte,
-  /**
-   * Part of the format on disk (`engine/records/SnapshotValues.ts`): with another number, stored
-   * history is not found.
-   */
-  historyPartitionRecords: 500_000,
   /** History decoded per turn of the event loop. */
   historyTurnBytesMax: 256 * kibibyte,
   historyTurnPartitionsMax: 64,

@@ -23,7 +23,6 @@ const engineTables = [
   "meta",
   "actors",
   "users",
-  "history",
   "eventIds",
   "idempotency",
   "expiry",

@@ -13,7 +13,7 @@ import { type LmdbReader, openReader } from "../../../src/storage/lmdb/LmdbReade
 import { bodyText, entries, withReader, withStore, written } from "../../storage/environments.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 
-const textsOf = (reader: LmdbReader, table: "users" | "history"): ReadonlyArray<string> =>
+const textsOf = (reader: LmdbReader, table: "users" | "boards"): ReadonlyArray<string> =>
   [...reader.entries({ table, ...rangeOf(new Uint8Array()) })].map(([, value]) => bodyText(value)!)
 
 const atOnce = { progress: () => {}, rest: () => Effect.void }
@@ -55,8 +55,8 @@ describe("A copy of a snapshot", () => {
     Effect.gen(function* () {
       const folder = yield* written(entries(500, 4_000, "x"), entries(500, 4_000, "y"))
       yield* withReader(yield* copied(folder), (reader) => {
-        expect(textsOf(reader, "history")).toEqual(Array(500).fill("y".repeat(4_000)))
-        expect(reader.sums()).toMatchObject({ history: { count: 500 } })
+        expect(textsOf(reader, "boards")).toEqual(Array(500).fill("y".repeat(4_000)))
+        expect(reader.sums()).toMatchObject({ boards: { count: 500 } })
       })
     }),
   )
@@ -74,7 +74,7 @@ describe("A copy of a snapshot", () => {
       for (let round = 0; round < 2; round++) {
         const copy = yield* copied(folder, { rest: () => next })
         yield* withReader(copy, (reader) => {
-          const texts = [...textsOf(reader, "users"), ...textsOf(reader, "history")]
+          const texts = [...textsOf(reader, "users"), ...textsOf(reader, "boards")]
           expect(texts.length).toBe(100)
           expect(new Set(texts).size).toBe(1)
         })
@@ -88,12 +88,12 @@ describe("A copy of a snapshot", () => {
       yield* Effect.promise(async () => {
         // As if by a page that never came to the disk: without the sums.
         const root = openWritable(folder)
-        const table = openTable(root, "history")!
+        const table = openTable(root, "boards")!
         await table.remove([...table.getKeys({ limit: 1 })][0]!)
         await root.close()
       })
       const failed = yield* Effect.flip(copied(folder))
-      expect(String(failed)).toMatch(/table history has \d+ entries where \d+ were written/)
+      expect(String(failed)).toMatch(/table boards has \d+ entries where \d+ were written/)
     }),
   )
 
@@ -104,7 +104,7 @@ describe("A copy of a snapshot", () => {
         yield* withStore(copy, (store) => store.writeEntries(entries(2_000, 4_000, fill)))
       }
       yield* withReader(copy, (reader) =>
-        expect(textsOf(reader, "history")).toEqual(Array(2_000).fill("z".repeat(4_000))),
+        expect(textsOf(reader, "boards")).toEqual(Array(2_000).fill("z".repeat(4_000))),
       )
     }),
   )

@@ -21,7 +21,7 @@ import { type DiskError, type DiskFile, removeTree } from "../../../storage/disk
 import { nodeDisk } from "../../../storage/disk/NodeDisk.ts"
 import { damageOf, faultText } from "../../../storage/journal/JournalScan.ts"
 import { keyParts } from "../../../storage/Keys.ts"
-import type { Table } from "../../../storage/Storage.ts"
+import { type Table, tables } from "../../../storage/Storage.ts"
 import { openValue, valueFault } from "../../../storage/Values.ts"
 import { encodeDirectory } from "../../records/Codec.ts"
 import { SavedState } from "../check/SavedState.ts"
@@ -36,7 +36,7 @@ import {
   JobFailed,
 } from "../jobs/Jobs.ts"
 import { emptyRecord, environmentAt } from "../restore/ProjectHistory.ts"
-import { exportedTables, exportFormat, type Header, type Line, valueForm } from "./ExportLines.ts"
+import { exportFormat, type Header, type Line, valueForm } from "./ExportLines.ts"
 
 const pieceCharacters = 1_048_576
 
@@ -139,7 +139,7 @@ const writeEntries = Effect.fnUntraced(function* (
   { progress }: JobContext,
 ): Effect.fn.Return<number, DiskError | JobFailed> {
   let count = 0
-  for (const table of exportedTables) {
+  for (const table of tables) {
     if (only !== undefined && table !== "meta") addShared(writer, table, saved, only.project)
     for (const [key, value] of saved.entries(table)) {
       const parts = keyParts(key) as [string | number, ...Array<string | number>]

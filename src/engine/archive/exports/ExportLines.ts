@@ -29,9 +29,6 @@ import { decodeUser, decodeUserHead, encodeUser } from "../../records/UserCodec.
 
 export const exportFormat = 2
 
-export type ExportedTable = Exclude<Table, "history">
-export const exportedTables = tables.filter((table): table is ExportedTable => table !== "history")
-
 const sequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const positive = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 const hash = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0xffff_ffff }))
@@ -69,12 +66,15 @@ const Record = Schema.Struct({
   kept: Schema.optionalKey(Schema.Struct({ key: Schema.String, fingerprint: Schema.String })),
 })
 
-/** The table in which format 1 has records. */
-export const oldHistory = "history"
+/** Tables of format 1: its records, and what it kept of batches for a day. */
+const oldTables = ["history", "batches"] as const
+export type OldTable = (typeof oldTables)[number]
+export const isOldTable = (table: Entry["table"]): table is OldTable =>
+  oldTables.some((old) => old === table)
 
 const Entry = Schema.Struct({
   kind: Schema.Literal("entry"),
-  table: Schema.Literals([...exportedTables, oldHistory]),
+  table: Schema.Literals([...tables, ...oldTables]),
   key: Schema.NonEmptyArray(Schema.Union([Schema.String, Schema.Int])),
   user: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
   records: Schema.optionalKey(Schema.NonEmptyArray(Record)),
@@ -207,7 +207,7 @@ export const bodyOf = (table: Table, value: Value): Uint8Array => {
 
 /** The key and body of an entry, or their fault. */
 export const entryOf = (
-  entry: Entry,
+  entry: Entry & { readonly table: Table },
 ): Result.Result<{ readonly key: Uint8Array; readonly body: Uint8Array }, string> => {
   try {
     return Result.succeed({ key: compositeKey(...entry.key), body: bodyOf(entry.table, entry) })

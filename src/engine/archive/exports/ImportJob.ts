@@ -12,6 +12,7 @@ import { type DiskFile, removeTree, withFile } from "../../../storage/disk/Disk.
 import { nodeDisk } from "../../../storage/disk/NodeDisk.ts"
 import { compositeKey, rangeOf } from "../../../storage/Keys.ts"
 import { type LmdbStore, openLmdbStore } from "../../../storage/lmdb/LmdbStore.ts"
+import { type Table, tables } from "../../../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../../../storage/Values.ts"
 import { verify } from "../check/Verification.ts"
 import { EntryWriter } from "../jobs/EntryWriter.ts"
@@ -21,12 +22,11 @@ import {
   decodeLine,
   type End,
   type Entry as EntryLine,
-  type ExportedTable,
   entryOf,
-  exportedTables,
   type Header,
+  isOldTable,
   type Line,
-  oldHistory,
+  type OldTable,
 } from "./ExportLines.ts"
 import { RecordWriter } from "./RecordWriter.ts"
 
@@ -86,7 +86,7 @@ class Import {
   header: Header | undefined
   #end: End | undefined
   #line = 0
-  #place: { readonly table: ExportedTable; readonly key: Uint8Array } | undefined
+  #place: { readonly table: Table; readonly key: Uint8Array } | undefined
   #writer: RecordWriter | undefined
   #records: Array<RecordLine> = []
   #lastSequence: number | undefined
@@ -190,15 +190,12 @@ class Import {
   #entry(line: EntryLine): ReadonlyArray<string> {
     if (this.#lastSequence !== undefined) return ["entries come before records"]
     const { table } = line
-    if (table === oldHistory) return this.#oldRecords(line)
-    const entry = entryOf(line)
+    if (isOldTable(table)) return this.#oldEntry(table, line)
+    const entry = entryOf({ ...line, table })
     if (Result.isFailure(entry)) return [entry.failure]
     const { body, key } = entry.success
     const before = this.#place
-    const byTable =
-      before === undefined
-        ? 1
-        : exportedTables.indexOf(table) - exportedTables.indexOf(before.table)
+    const byTable = before === undefined ? 1 : tables.indexOf(table) - tables.indexOf(before.table)
     if (byTable < 0) return ["its table should come earlier"]
     if (byTable === 0 && Buffer.compare(key, before!.key) <= 0) {
       return ["its key should come earlier, or was there before"]
@@ -209,11 +206,11 @@ class Import {
     return fine
   }
 
-  #oldRecords({ records }: EntryLine): ReadonlyArray<string> {
-    if (records === undefined || this.header?.format !== 1) {
+  #oldEntry(table: OldTable, { records }: EntryLine): ReadonlyArray<string> {
+    if (this.header?.format !== 1 || (table === "history" && records === undefined)) {
       return ["its value is not that of its table"]
     }
-    for (const record of records) {
+    for (const record of records ?? []) {
       const value = encodeValue(JSON.stringify(record))
       this.#oldEntries.add({ table: sortTable, key: compositeKey(record.sequence), value })
     }

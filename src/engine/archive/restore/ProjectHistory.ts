@@ -55,7 +55,6 @@ export const environmentAt: Partial<Record<Table, number>> = {
   meta: 1,
   actors: 1,
   users: 0,
-  history: 0,
   eventIds: 0,
   idempotency: 0,
   expiry: 1,
