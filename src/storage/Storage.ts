@@ -112,13 +112,6 @@ export interface JournalBatch {
   readonly frames: Uint8Array
 }
 
-/** A segment from which records were erased. */
-export interface ErasedSegment {
-  readonly lastSequence: number
-  /** The bytes of the segment that was written. */
-  readonly bytes: number
-}
-
 /** How much a caller's reads of single records had to read. */
 export interface ReadWork {
   /** Blocks of sealed segments that were unpacked, and pieces of plain segments that were read. */
@@ -173,14 +166,6 @@ export class Storage extends Context.Service<
       sequence: number,
       work?: ReadWork,
     ) => Effect.Effect<StoredRecord | undefined, Broken>
-    /**
-     * Makes tombstones of those of `sequences`, ascending, that are in the same segment as the
-     * first. Succeeds with the last record of that segment and the bytes that were written, or with
-     * `undefined` if the segment is not sealed yet: the caller tries again later.
-     */
-    readonly erase: (
-      sequences: ReadonlyArray<number>,
-    ) => Effect.Effect<ErasedSegment | undefined, StorageError>
     /** Writes all entries or none, durably. An `EntrySlice` is not copied again. */
     readonly writeEntries: (entries: Iterable<Entry>) => Effect.Effect<void, StorageError>
     /**

@@ -111,7 +111,6 @@ export const make = (storage: Storage["Service"], faults: Faults): Storage["Serv
     append: (batch) => guarded("append", storage.append(batch)),
     readRecords: (sequence) => streamed("readRecords", storage.readRecords(sequence)),
     readRecord: (sequence) => onlyBroken(guarded("readRecord", storage.readRecord(sequence))),
-    erase: (sequences) => guarded("erase", storage.erase(sequences)),
     writeEntries: (entries) => guarded("writeEntries", storage.writeEntries(entries)),
     readEntry: (table, key) => {
       const read = Effect.suspend(() => storage.readEntry(table, key))

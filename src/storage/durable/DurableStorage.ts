@@ -102,7 +102,6 @@ export const open = Effect.fnUntraced(function* (
     },
     readRecords: journal.readRecords,
     readRecord: journal.readRecord,
-    erase: journal.sealer.erase,
     prune: journal.prune,
     writeEntries: entries.writeEntries,
     readEntry: entries.readEntry,

@@ -45,7 +45,7 @@ const world = Effect.gen(function* () {
         }),
       )
     },
-    erase: journal.sealer.erase,
+    eraseRecords: journal.sealer.erase,
     prune: () => Effect.void,
   }
   const { broken, engine } = yield* start(storage, options)
