@@ -71,6 +71,7 @@ const storageOf = (
         ),
       ),
     readRecord: (sequence) => Effect.succeed(records[sequence - records[0]!.sequence]),
+    eraseRecords: () => Effect.undefined,
     prune: () => Effect.void,
     readBlocks,
     readEntries,
