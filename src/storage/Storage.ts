@@ -110,6 +110,15 @@ export interface JournalBatch {
   readonly firstSequence: number
   readonly count: number
   readonly frames: Uint8Array
+  /** A batch from which records were erased has the checksum that it had before. */
+  readonly keptChecksum?: number | undefined
+}
+
+/** A segment from which records were erased. */
+export interface ErasedSegment {
+  readonly lastSequence: number
+  /** The bytes that were written. */
+  readonly bytes: number
 }
 
 /** How much a caller's reads of single records had to read. */
@@ -166,6 +175,15 @@ export class Storage extends Context.Service<
       sequence: number,
       work?: ReadWork,
     ) => Effect.Effect<StoredRecord | undefined, Broken>
+    /**
+     * Erases those of `sequences`, ascending, that are in the same segment as the first, durably:
+     * they become tombstones. Succeeds with that segment; a caller that erases the records after its
+     * `lastSequence` by further calls erases all, and bounds the bytes. `undefined`: the segment is
+     * not sealed yet, and nothing is erased; the same call succeeds later. May be repeated.
+     */
+    readonly eraseRecords: (
+      sequences: ReadonlyArray<number>,
+    ) => Effect.Effect<ErasedSegment | undefined, StorageError>
     /** Writes all entries or none, durably. An `EntrySlice` is not copied again. */
     readonly writeEntries: (entries: Iterable<Entry>) => Effect.Effect<void, StorageError>
     /**

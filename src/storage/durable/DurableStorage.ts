@@ -17,7 +17,7 @@ import { openJournal } from "../journal/Journal.ts"
 import { removeOldCuts } from "../journal/JournalRecovery.ts"
 import type { DoSegmentWork } from "../journal/Seal.ts"
 import type { Sealer } from "../journal/Sealer.ts"
-import { workInThread } from "../journal/SealThread.ts"
+import { segmentWorkOf } from "../journal/SealThread.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
 import { openLmdbStore } from "../lmdb/LmdbStore.ts"
 import { Broken, Storage } from "../Storage.ts"
@@ -75,7 +75,7 @@ export const open = Effect.fnUntraced(function* (
     segmentBytes: options.segmentBytes ?? limits.segmentBytes,
     freeSpaceBytesMin,
     ...(options.flush !== undefined && { flush: options.flush }),
-    workOnSegment: options.workOnSegment ?? (options.disk ? undefined : workInThread),
+    workOnSegment: options.workOnSegment ?? segmentWorkOf(options.disk),
     onFlushed: options.metrics && flushesOf(options.metrics),
   })
   yield* keepFlushedMark(journal)
@@ -102,6 +102,7 @@ export const open = Effect.fnUntraced(function* (
     },
     readRecords: journal.readRecords,
     readRecord: journal.readRecord,
+    eraseRecords: journal.sealer.erase,
     prune: journal.prune,
     writeEntries: entries.writeEntries,
     readEntry: entries.readEntry,

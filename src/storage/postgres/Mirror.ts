@@ -75,7 +75,7 @@ export class Mirror {
     if (fault !== undefined) throw new Error(fault)
     const { count, firstSequence, frames } = batch
     this.#added = firstSequence + count - 1
-    this.#waiting.push({ count, firstSequence, frames: Uint8Array.from(frames) })
+    this.#waiting.push({ ...batch, frames: Uint8Array.from(frames) })
     this.#waitingBytes += frames.length
     this.#wake?.()
     this.#wake = undefined

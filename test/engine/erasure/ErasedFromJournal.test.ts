@@ -35,6 +35,8 @@ const storageOn = (disk: SimulatedDisk, state: MemoryStorage.MemoryState) =>
       firstSequence: Effect.sync(() => journal.firstSequence),
       append: journal.append,
       readRecords: journal.readRecords,
+      readRecord: journal.readRecord,
+      eraseRecords: journal.sealer.erase,
       prune: journal.prune,
     }),
   )
