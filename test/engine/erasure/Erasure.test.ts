@@ -531,7 +531,10 @@ const dyingDisk = (
   writeEntries: (entries) => write(disk, storage.writeEntries(entries)),
   // One record at a time: the power may fail between any two.
   eraseRecords: ([sequence]) =>
-    Effect.as(write(disk, storage.eraseRecords([sequence!])), { lastSequence: sequence!, bytes: 0 }),
+    Effect.as(write(disk, storage.eraseRecords([sequence!])), {
+      lastSequence: sequence!,
+      bytes: 0,
+    }),
 })
 
 const write = <A, E>(
