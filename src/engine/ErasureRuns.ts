@@ -124,7 +124,7 @@ export class ErasureRuns {
     for (let at = 0; at < sequences.length; ) {
       const some = sequences.slice(at, at + limits.erasureSegmentRecordsMax)
       const erased = yield* Effect.catchIf(
-        storage.erase(some, environment),
+        storage.eraseRecords(some, environment),
         (error) => error._tag === "Broken" && error.cause instanceof Damaged,
         (error) => damagedRecord(some[0]!, error.message),
       )

@@ -16,7 +16,6 @@ import {
   type Entry,
   type JournalBatch,
   type Range,
-  type ReadWork,
   Storage,
   type StorageError,
   type StoredEntry,
@@ -25,7 +24,6 @@ import {
 } from "./Storage.ts"
 
 const chunkLength = 1_000
-const segmentRecords = 100
 
 export interface MemoryStorageOptions {
   /** The data; absent: empty. */
@@ -147,25 +145,10 @@ const readRecords = (state: MemoryState, sequence: number) =>
     return Stream.fromIterable(Arr.chunksOf(copies, chunkLength))
   })
 
-const readRecord = (state: MemoryState, sequence: number, work?: ReadWork) =>
+const readRecord = (state: MemoryState, sequence: number) =>
   Effect.sync(() => {
-    if (work !== undefined) work.blocks++
     const record = state.records[sequence - state.firstSequence]
     return record && { ...record, body: Uint8Array.from(record.body) }
-  })
-
-/** As in segments of `segmentRecords` records, each of them sealed. */
-const erase = (state: MemoryState, sequences: ReadonlyArray<number>) =>
-  Effect.sync(() => {
-    const [first = 1] = sequences
-    const lastSequence = Math.ceil(first / segmentRecords) * segmentRecords
-    for (const sequence of sequences) {
-      const at = sequence - state.firstSequence
-      const record = state.records[at]
-      if (record === undefined || sequence > lastSequence) continue
-      state.records[at] = { ...record, body: new Uint8Array() }
-    }
-    return { lastSequence, bytes: 0 }
   })
 
 const writeEntries = (state: MemoryState, iterable: Iterable<Entry>) =>
@@ -186,6 +169,21 @@ const writeEntries = (state: MemoryState, iterable: Iterable<Entry>) =>
     return Effect.void
   })
 
+/** All records are one segment. */
+const eraseRecords = (state: MemoryState, sequences: ReadonlyArray<number>) =>
+  Effect.sync(() => {
+    const { firstSequence, lastSequence } = state
+    if (sequences[0] === undefined || sequences[0] > lastSequence) return undefined
+    const gone = new Set(sequences)
+    state.records = state.records.map((record) =>
+      gone.has(record.sequence) ? { ...record, body: new Uint8Array(0) } : record,
+    )
+    const bytes = state.records.reduce((sum, { body }) => sum + body.length, 0)
+    return sequences[0] < firstSequence
+      ? { lastSequence: firstSequence - 1, bytes: 0 }
+      : { lastSequence, bytes }
+  })
+
 const prune = (state: MemoryState, sequence: number) =>
   Effect.sync(() => {
     // The newest record stays, as the newest segment stays on a disk.
@@ -202,8 +200,7 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
     firstSequence: Effect.sync(() => state.firstSequence),
     append: (batch) => append(state, batch, options),
     readRecords: (sequence) => readRecords(state, sequence),
-    readRecord: (sequence, work) => readRecord(state, sequence, work),
-    erase: (sequences) => erase(state, sequences),
+    readRecord: (sequence) => readRecord(state, sequence),
     writeEntries: (entries) => writeEntries(state, entries),
     readEntry: (table, key) => Exit.succeed(state.table(table).get(key)?.slice()),
     readEntries: (range) =>
@@ -214,6 +211,7 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
       Stream.suspend(() =>
         Stream.fromIterable(inBlocks(state.table(range.table).entries(range)), { chunkSize: 1 }),
       ),
+    eraseRecords: (sequences) => eraseRecords(state, sequences),
     prune: (sequence) => prune(state, sequence),
   })
 }

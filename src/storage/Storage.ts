@@ -110,12 +110,14 @@ export interface JournalBatch {
   readonly firstSequence: number
   readonly count: number
   readonly frames: Uint8Array
+  /** A batch from which records were erased has the checksum that it had before. */
+  readonly keptChecksum?: number | undefined
 }
 
 /** A segment from which records were erased. */
 export interface ErasedSegment {
   readonly lastSequence: number
-  /** The bytes of the segment that was written. */
+  /** The bytes that were written. */
   readonly bytes: number
 }
 
@@ -177,12 +179,13 @@ export class Storage extends Context.Service<
       environment?: string,
     ) => Effect.Effect<StoredRecord | undefined, Broken>
     /**
-     * Makes tombstones of those of `sequences`, ascending, that are in the same segment as the
-     * first. Succeeds with the last record of that segment and the bytes that were written, or with
-     * `undefined` if the segment is not sealed yet: the caller tries again later. `environment` is
-     * that of all these records.
+     * Erases those of `sequences`, ascending, that are in the same segment as the first, durably:
+     * they become tombstones. Succeeds with that segment; a caller that erases the records after its
+     * `lastSequence` by further calls erases all, and bounds the bytes. `undefined`: the segment is
+     * not sealed yet, and nothing is erased; the same call succeeds later. May be repeated.
+     * `environment` is that of all these records.
      */
-    readonly erase: (
+    readonly eraseRecords: (
       sequences: ReadonlyArray<number>,
       environment?: string,
     ) => Effect.Effect<ErasedSegment | undefined, StorageError>

@@ -24,11 +24,11 @@ export const troubledDisk = (
       )
       return trouble.appendMs > 0 ? Effect.andThen(Effect.sleep(trouble.appendMs), answer) : answer
     }),
-  erase: (sequences) =>
+  eraseRecords: (sequences) =>
     Effect.suspend(() =>
       trouble.full
         ? Effect.fail(new Unavailable({ operation: "erase", reason: "disk_full" }))
-        : storage.erase(sequences),
+        : storage.eraseRecords(sequences),
     ),
   writeEntries: (entries) =>
     Effect.suspend(() =>

@@ -111,7 +111,6 @@ export const make = (storage: Storage["Service"], faults: Faults): Storage["Serv
     append: (batch) => guarded("append", storage.append(batch)),
     readRecords: (sequence) => streamed("readRecords", storage.readRecords(sequence)),
     readRecord: (sequence) => onlyBroken(guarded("readRecord", storage.readRecord(sequence))),
-    erase: (sequences) => guarded("erase", storage.erase(sequences)),
     writeEntries: (entries) => guarded("writeEntries", storage.writeEntries(entries)),
     readEntry: (table, key) => {
       const read = Effect.suspend(() => storage.readEntry(table, key))
@@ -119,6 +118,7 @@ export const make = (storage: Storage["Service"], faults: Faults): Storage["Serv
     },
     readEntries: (range) => streamed("readEntries", storage.readEntries(range)),
     readBlocks: (range) => streamed("readBlocks", storage.readBlocks(range)),
+    eraseRecords: (sequences) => guarded("eraseRecords", storage.eraseRecords(sequences)),
     prune: (...bounds) => guarded("prune", storage.prune(...bounds)),
   })
 }

@@ -72,7 +72,7 @@ const storageOf = (
         ),
       ),
     readRecord: (sequence) => Effect.succeed(records[sequence - records[0]!.sequence]),
-    erase: () => Effect.undefined,
+    eraseRecords: () => Effect.undefined,
     prune: () => Effect.void,
     readBlocks,
     readEntries,

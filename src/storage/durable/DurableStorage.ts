@@ -17,7 +17,7 @@ import { openJournal } from "../journal/Journal.ts"
 import { removeOldCuts } from "../journal/JournalRecovery.ts"
 import type { DoSegmentWork } from "../journal/Seal.ts"
 import type { Sealer } from "../journal/Sealer.ts"
-import { workInThread } from "../journal/SealThread.ts"
+import { segmentWorkOf } from "../journal/SealThread.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
 import { openLmdbStore } from "../lmdb/LmdbStore.ts"
 import { Broken, Storage } from "../Storage.ts"
@@ -72,7 +72,7 @@ export const open = Effect.fnUntraced(function* (
     segmentBytes: options.segmentBytes ?? limits.segmentBytes,
     freeSpaceBytesMin,
     ...(options.flush !== undefined && { flush: options.flush }),
-    workOnSegment: options.workOnSegment ?? (options.disk ? undefined : workInThread),
+    workOnSegment: options.workOnSegment ?? segmentWorkOf(options.disk),
     onFlushed: options.metrics && flushesOf(options.metrics),
   })
   yield* keepFlushedMark(journal)
@@ -101,7 +101,7 @@ export const open = Effect.fnUntraced(function* (
     readRecords: journal.readRecords,
     readRecord: (sequence, work, environment) =>
       (gathered.journalOf(environment, sequence) ?? journal).readRecord(sequence, work),
-    erase: (sequences, environment) =>
+    eraseRecords: (sequences, environment) =>
       (gathered.journalOf(environment, sequences[0]!) ?? journal).sealer.erase(sequences),
     prune: journal.prune,
     writeEntries: entries.writeEntries,

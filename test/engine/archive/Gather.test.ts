@@ -228,7 +228,11 @@ describe("The projects of a cluster", () => {
       yield* settleSwap(nodeDisk, folder)
       expect(yield* nodeDisk.list(folder)).toEqual([])
       expect(yield* gather(folder, folders, true)).toMatchObject({ dropped })
-      expect(yield* nodeDisk.list(draftIn(folder))).toEqual(["journal", "live"])
+      expect((yield* nodeDisk.list(draftIn(folder))).toSorted()).toEqual([
+        "gathered",
+        "journal",
+        "live",
+      ])
       yield* installDraft(nodeDisk, folder, Date.now())
       const started = yield* opened(folder)
       for (const [index, { environment }] of projects.entries()) {

@@ -206,9 +206,9 @@ describe("An erased user", () => {
       const { engine } = yield* start(
         {
           ...memory,
-          erase: (sequences) => {
+          eraseRecords: (sequences) => {
             runs.push(sequences)
-            return memory.erase(sequences)
+            return memory.eraseRecords(sequences)
           },
         },
         { ...options, ...day, snapshotIntervalMs: 3_600_000, sweepIntervalMs: 3_600_000 },
@@ -530,8 +530,11 @@ const dyingDisk = (
   ...storage,
   writeEntries: (entries) => write(disk, storage.writeEntries(entries)),
   // One record at a time: the power may fail between any two.
-  erase: ([sequence]) =>
-    Effect.as(write(disk, storage.erase([sequence!])), { lastSequence: sequence!, bytes: 0 }),
+  eraseRecords: ([sequence]) =>
+    Effect.as(write(disk, storage.eraseRecords([sequence!])), {
+      lastSequence: sequence!,
+      bytes: 0,
+    }),
 })
 
 const write = <A, E>(

@@ -22,11 +22,11 @@ const options = {
   heartbeatMs: 365 * 86_400_000,
 }
 const rounds = 70
-/** A round of events fills a segment. */
+/** A round of events fills a segment, in batches that are smaller. */
 const segmentBytes = 100_000
 const padding = "x".repeat(2_000)
 
-/** A server whose journal has a segment for each event of ada, all but the newest sealed. */
+/** A server whose journal has a segment for each event of quinn, all but the newest sealed. */
 const world = Effect.gen(function* () {
   const state = new MemoryStorage.MemoryState()
   const journal = yield* journalOn(new SimulatedDisk(), segmentBytes)
@@ -45,13 +45,13 @@ const world = Effect.gen(function* () {
         }),
       )
     },
-    erase: journal.sealer.erase,
+    eraseRecords: journal.sealer.erase,
     prune: () => Effect.void,
   }
-  const { broken, engine } = yield* start(storage, { ...options, onBroken: (c) => console.error('BROKEN', c) })
+  const { broken, engine } = yield* start(storage, options)
   const round = (n: number) =>
     Effect.gen(function* () {
-      yield* engine.askUser(sandbox, event("ada", "TAP", { id: `ada-${n}` }))
+      yield* engine.askUser(sandbox, event("quinn", "TAP", { id: `quinn-${n}` }))
       for (let batch = 0; batch < 2; batch++) {
         const others = Array.from({ length: 25 }, (_, other) =>
           event(`u${other}`, "TAP", { metadata: { padding } }),
@@ -68,7 +68,7 @@ const world = Effect.gen(function* () {
   return { broken, engine, journal, round, seal, state, work }
 })
 
-/** All pages of ada's history: the events of each, and the blocks that each read. */
+/** All pages of quinn's history: the events of each, and the blocks that each read. */
 const pagesOf = Effect.fnUntraced(function* (
   engine: Engine["Service"],
   work: { blocks: number },
@@ -80,7 +80,10 @@ const pagesOf = Effect.fnUntraced(function* (
   do {
     const before = work.blocks
     const query = cursor === undefined ? { limit } : { limit, cursor }
-    const page = yield* readHistoryPage(engine, sandbox, "ada", { ...query, kind: "event.tracked" })
+    const page = yield* readHistoryPage(engine, sandbox, "quinn", {
+      ...query,
+      kind: "event.tracked",
+    })
     pages.push({ events: page.facts.length, blocks: work.blocks - before })
     sequences.push(...page.facts.map(({ at }) => String(at)))
     cursor = page.nextCursor ?? undefined
@@ -95,8 +98,9 @@ describe("A history in many sealed segments", () => {
       const { count, pages } = yield* pagesOf(engine, work, 20)
       expect(count).toBe(rounds)
       expect(pages.map(({ events }) => events)).toEqual([20, 20, 20, 10])
+      // Blocks that a page read ahead are kept for the next one.
+      expect(pages[0]!.blocks).toBeGreaterThanOrEqual(20)
       for (const { blocks } of pages) {
-        expect(blocks).toBeGreaterThan(5)
         expect(blocks).toBeLessThanOrEqual(limits.historyPageBlocksMax)
       }
       expect(broken).toEqual([])
@@ -120,12 +124,12 @@ describe("An erased user in sealed segments", () => {
   it.effect("leaves each of them, and the newest segment once that is sealed", () =>
     Effect.gen(function* () {
       const { broken, engine, journal, round, seal, state } = yield* world
-      yield* engine.askUser(sandbox, { userId: "ada", command: { kind: "erasure" } })
+      yield* engine.askUser(sandbox, { userId: "quinn", command: { kind: "erasure" } })
       const last = (yield* engine.readUser(sandbox, "u0"))!.sequence
       const mentions = Effect.map(Stream.runCollect(journal.readRecords(1)), (chunks) =>
         chunks
           .flat()
-          .filter(({ body }) => Buffer.from(body).includes("ada"))
+          .filter(({ body }) => Buffer.from(body).includes("quinn"))
           .map(({ sequence }) => sequence),
       )
       const jobs = () =>
