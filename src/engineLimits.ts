@@ -389,10 +389,7 @@ export const engineLimits = {
   archiveIntervalMs: 3_600_000,
   /** Delay after a failed archive. */
   archiveRetryMs: 10 * 60_000,
-  /**
-   * Copy beside a running server: bytes between flushes, its speed, and the duration beyond which
-   * it may go faster.
-   */
+  /** Copy beside a server: bytes between flushes, speed, the time beyond which it goes faster. */
   archiveFlushBytes: 4 * mebibyte,
   archiveCopyBytesPerSecond: 64 * mebibyte,
   archiveCopyMs: 60_000,

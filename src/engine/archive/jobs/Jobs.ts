@@ -7,7 +7,6 @@ import type { Project } from "../../../domain/project/Directory.ts"
 import type { Manifest } from "../../../storage/archive/ArchiveManifest.ts"
 import type { Retention } from "../../../storage/archive/ArchiveRetention.ts"
 import type { JournalPosition } from "../../../storage/journal/SegmentFormat.ts"
-import type { ProjectGoesBack } from "../restore/ProjectHistory.ts"
 import type { Findings } from "./Findings.ts"
 
 /** The jobs by name, with input and result. */
@@ -134,6 +133,13 @@ export interface Jobs {
     readonly input: { readonly folder: string }
     readonly result: Findings
   }
+}
+
+/** A project to restore, and the last of its records to keep. */
+export interface ProjectGoesBack {
+  readonly id: string
+  readonly name: string
+  readonly after: number
 }
 
 export interface ExportScope {

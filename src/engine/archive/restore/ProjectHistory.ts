@@ -11,13 +11,7 @@ import type { JournalRecord } from "../../../domain/record/Record.ts"
 import { batchOfRecords, batchRecords } from "../../../storage/Frames.ts"
 import type { JournalBatch, Table } from "../../../storage/Storage.ts"
 import { decodeRecord } from "../../records/Codec.ts"
-
-/** A project to restore, and the last of its records to keep. */
-export interface ProjectGoesBack {
-  readonly id: string
-  readonly name: string
-  readonly after: number
-}
+import type { ProjectGoesBack } from "../jobs/Jobs.ts"
 
 /** Whether a record is of one of the environments of a project. */
 export const isOfProject = (id: string, { subject }: JournalRecord): boolean =>

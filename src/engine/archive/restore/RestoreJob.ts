@@ -39,8 +39,15 @@ import { foldRecords } from "../../recovery/Fold.ts"
 import { readWatermark } from "../check/SavedState.ts"
 import { verify } from "../check/Verification.ts"
 import type { Findings } from "../jobs/Findings.ts"
-import { damaged, type Input, type JobCode, type JobContext, type JobFailed } from "../jobs/Jobs.ts"
-import { type ProjectGoesBack, without } from "./ProjectHistory.ts"
+import {
+  damaged,
+  type Input,
+  type JobCode,
+  type JobContext,
+  type JobFailed,
+  type ProjectGoesBack,
+} from "../jobs/Jobs.ts"
+import { without } from "./ProjectHistory.ts"
 import { keepWebhooks } from "./WebhookTables.ts"
 
 /*

@@ -14,8 +14,8 @@ import { type Entry, type Table, webhookTables as tables } from "../../../storag
 import { encodeValue, openValue, valueFault } from "../../../storage/Values.ts"
 import { SavedState } from "../check/SavedState.ts"
 import { EntryWriter } from "../jobs/EntryWriter.ts"
+import type { ProjectGoesBack } from "../jobs/Jobs.ts"
 import { JobFailed } from "../jobs/Jobs.ts"
-import type { ProjectGoesBack } from "./ProjectHistory.ts"
 
 const storedStatuses = ["pending", "succeeded", "failed", "dropped"]
 /** Index of the record among a key's parts. */
