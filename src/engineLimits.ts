@@ -144,18 +144,6 @@ export const engineLimits = {
   journalRetentionBytesMax: 16 * 1024 * mebibyte,
 
   // Histories of users
-  /** A page of history as text. Packed, several share a page of LMDB. */
-  historyPageBytesMax: 4_000,
-  /**
-   * A longer page of history is stored unpacked. With the dictionary (`SealedValue.ts`), offsets
-   * fit into 16 bits.
-   */
-  packedBodyBytesMax: 60 * kibibyte,
-  /**
-   * Part of the format on disk (`engine/records/SnapshotValues.ts`): with another number, stored
-   * history is not found.
-   */
-  historyPartitionRecords: 500_000,
   /** History decoded per turn of the event loop. */
   historyTurnBytesMax: 256 * kibibyte,
   historyTurnPartitionsMax: 64,
@@ -408,18 +396,14 @@ export const engineLimits = {
   archiveFlushBytes: 4 * mebibyte,
   archiveCopyBytesPerSecond: 64 * mebibyte,
   archiveCopyMs: 60_000,
-  /**
-   * A file of history that archives share. A file is rewritten whole when a user in it was erased.
-   */
-  archivePartBytes: 4 * mebibyte,
   /** Time within which hourly archives read each shared file again. */
   archiveRereadHours: 7 * 24,
-  /** Bytes of a shared file that are read at once. */
-  archiveReadBytes: 64 * kibibyte,
   archivesHourly: 24,
   archivesDaily: 7,
   archivesKeptMax: 10_000,
   verificationFaultsMax: 20,
+  /** Users whose states a check holds in memory; more are checked in several passes over the journal. */
+  verificationUsersMax: 250_000,
   /** Erased users and revoked keys that a restore lists as returned. */
   restoreListedMax: 1_000,
   /** Journal records that a restore folds into the snapshot per step, all in memory. */
