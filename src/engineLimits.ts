@@ -146,13 +146,8 @@ export const engineLimits = {
   // Histories of users
   /** History decoded per turn of the event loop. */
   historyTurnBytesMax: 256 * kibibyte,
-  historyTurnPartitionsMax: 64,
-  /**
-   * Records that a reader of a history asks for at once. A page of the usual length needs one chunk,
-   * so it reads at most this many blocks of sealed segments.
-   */
+  /** Records of a history that are read at once, and blocks of segments that a page may read. */
   historyChunkRecordsMax: 32,
-  /** Blocks of segments that a page of a history, and each further chunk, may read. */
   historyPageBlocksMax: 32,
   /** Records searched per page of a history for facts of one kind. */
   historyScanRecordsMax: 1_000,

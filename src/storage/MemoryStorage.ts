@@ -212,7 +212,7 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
         Stream.fromIterable(inBlocks(state.table(range.table).entries(range)), { chunkSize: 1 }),
       ),
     eraseRecords: (sequences) => eraseRecords(state, sequences),
-    prune: (sequence) => prune(state, sequence),
+    prune: (sequence, _, history = sequence) => prune(state, history),
   })
 }
 

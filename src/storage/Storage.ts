@@ -208,10 +208,14 @@ export class Storage extends Context.Service<
      */
     readonly readBlocks: (range: BlockRange) => Stream.Stream<EntryBlock, Broken>
     /**
-     * Removes journal segments that hold only records below `sequence`. If the newest segment has a
-     * record up to `closeThrough`, it takes no more records, so that a later prune can remove it
-     * too.
+     * Removes segments that hold only records below `history` (default: `sequence`), and from
+     * PostgreSQL the records below `sequence` that archives have. If the newest segment has a record
+     * up to `closeThrough`, it takes no more records, so that it can be sealed.
      */
-    readonly prune: (sequence: number, closeThrough?: number) => Effect.Effect<void, StorageError>
+    readonly prune: (
+      sequence: number,
+      closeThrough?: number,
+      history?: number,
+    ) => Effect.Effect<void, StorageError>
   }
 >()("storage/Storage") {}

@@ -284,15 +284,15 @@ export class Snapshotter {
   }
 
   /**
-   * Prunes the journal before the oldest mark, and ends a segment that is older than
-   * `journalSegmentMs`.
+   * Prunes the journal in PostgreSQL before the oldest mark, and ends a segment that is older than
+   * `journalSegmentMs`. The segments stay: they are the history.
    */
   #prune(): Effect.Effect<void, StorageError> {
     markTurn("prune")
     const { journal } = this.#mark
     const old = this.#state.now() - limits.journalSegmentMs
     const closeThrough = journal.findLast(({ at }) => at <= old)?.sequence ?? 0
-    return this.#state.storage.prune(journal[0]?.sequence ?? 0, closeThrough)
+    return this.#state.storage.prune(journal[0]?.sequence ?? 0, closeThrough, keepsAll)
   }
 
   /** Deletes the states of erased users, and stores the jobs that delete the rest of their data. */
@@ -438,3 +438,6 @@ export class Snapshotter {
 function* flat<A>(parts: ReadonlyArray<ReadonlyArray<A>>): Generator<A> {
   for (const part of parts) yield* part
 }
+
+/** No segment has only records below this. */
+const keepsAll = 0

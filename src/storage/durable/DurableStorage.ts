@@ -103,7 +103,7 @@ export const open = Effect.fnUntraced(function* (
       (gathered.journalOf(environment, sequence) ?? journal).readRecord(sequence, work),
     eraseRecords: (sequences, environment) =>
       (gathered.journalOf(environment, sequences[0]!) ?? journal).sealer.erase(sequences),
-    prune: journal.prune,
+    prune: (sequence, closeThrough, history = sequence) => journal.prune(history, closeThrough),
     writeEntries: entries.writeEntries,
     readEntry: entries.readEntry,
     readEntries: entries.readEntries,

@@ -265,8 +265,8 @@ class FollowingCopy<E> {
             ? Effect.void
             : this.#parts.journal.erase(sequences, done.lastSequence),
         ),
-      prune: (sequence, closeThrough) =>
-        Effect.andThen(files.prune(sequence, closeThrough), this.#prune(sequence)),
+      prune: (sequence, closeThrough, history) =>
+        Effect.andThen(files.prune(sequence, closeThrough, history), this.#prune(sequence)),
     })
   }
 

@@ -8,13 +8,12 @@
  * dies, the pipe to its jobs closes, which ends them. After the death of its host the shell runs `crashReport`,
  * then ends.
  */
-import { type ChildProcess, spawn } from "node:child_process"
+import { spawn } from "node:child_process"
 import os from "node:os"
-import { createInterface } from "node:readline"
-import type { Writable } from "node:stream"
 import { fileURLToPath } from "node:url"
 import { Effect, type Scope, Semaphore } from "effect"
 import { limits } from "../../../Limits.ts"
+import { ProcessChannel } from "../../../storage/Channel.ts"
 import {
   type FromWorker,
   type Input,
@@ -73,30 +72,33 @@ export const makeWorkerHost = (
   Effect.gen(function* () {
     const one = yield* Semaphore.make(1)
     let running = start(options)
-    yield* Effect.addFinalizer(() => Effect.sync(() => end(running)))
+    yield* Effect.addFinalizer(() => Effect.promise(() => running.end()))
     return {
       background: options.background,
       run: (name, input, listener = {}) =>
         Semaphore.withPermit(
           one,
           Effect.suspend(() => {
-            if (!isRunning(running)) running = start(options)
-            return runJob(running, JSON.stringify({ name, input }), listener)
+            if (!running.isOpen) running = start(options)
+            return runJob(running, { name, input }, listener)
           }),
         ) as Effect.Effect<never, JobFailed>,
     }
   })
 
-const start = ({ background, directories }: WorkerHostOptions): ChildProcess => {
+/** A job for the shell, or an answer to its process. */
+type ToWorker =
+  | { readonly name: JobName; readonly input: unknown }
+  | { readonly id: string; readonly answer: unknown }
+
+type Shell = ProcessChannel<ToWorker, FromWorker>
+
+const start = ({ background, directories }: WorkerHostOptions): Shell => {
   const reported = directories === undefined ? "" : JSON.stringify(directories)
   const child = spawn(shell, ["-c", loop, process.execPath, worker, crashReport, reported], {
     stdio: ["pipe", "pipe", "inherit", "pipe"],
     detached: true,
   })
-  // A failed start shows as the end of the job.
-  child.on("error", () => {})
-  child.stdin!.on("error", () => {})
-  answersOf(child).on("error", () => {})
   if (background && child.pid !== undefined) {
     try {
       os.setPriority(child.pid, os.constants.priority.PRIORITY_LOW)
@@ -104,79 +106,50 @@ const start = ({ background, directories }: WorkerHostOptions): ChildProcess => 
       // The shell has already ended; the job reports it.
     }
   }
-  return child
-}
-
-const answersOf = (child: ChildProcess): Writable => child.stdio[answersPipe] as Writable
-
-const isRunning = (child: ChildProcess): boolean =>
-  child.pid !== undefined && child.exitCode === null && child.signalCode === null
-
-/** Ends the shell and the process that it runs. */
-const end = (child: ChildProcess): void => {
-  if (!isRunning(child)) return
-  try {
-    process.kill(-child.pid!, "SIGKILL")
-  } catch {
-    // Both have already ended.
-  }
+  // Its job shares the output, so the output may outlast the shell. Both end together.
+  return new ProcessChannel(child, "exit", () => {
+    try {
+      process.kill(-child.pid!, "SIGKILL")
+    } catch {
+      // Both have already ended.
+    }
+  })
 }
 
 const runJob = (
-  child: ChildProcess,
-  job: string,
+  channel: Shell,
+  job: ToWorker,
   { asked, progress }: Listener,
 ): Effect.Effect<unknown, JobFailed> =>
   Effect.callback<unknown, JobFailed>((resume) => {
     let outcome: Effect.Effect<unknown, JobFailed> | undefined
-    let silence: NodeJS.Timeout | undefined
-    const lines = createInterface({ input: child.stdout! })
-    const finish = (result: Effect.Effect<unknown, JobFailed>): void => {
-      clearTimeout(silence)
-      child.off("exit", exited)
-      lines.close()
-      resume(result)
-    }
-    const fail = (detail: string): void =>
-      finish(Effect.fail(new JobFailed({ kind: "died", detail })))
-    const exited = (): void =>
-      outcome === undefined ? fail("Its process was ended") : finish(outcome)
-    /** Ends the process if it stays silent; one that has said its outcome may hang in Node's exit, and has less time. */
-    const listen = (): void => {
-      clearTimeout(silence)
-      const ms = outcome === undefined ? limits.workerSilenceMs : limits.workerExitMs
-      silence = setTimeout(() => end(child), ms)
+    const finish = (otherwise: string): void => {
+      channel.listen(undefined)
+      resume(outcome ?? Effect.fail(new JobFailed({ kind: "died", detail: otherwise })))
     }
     const answer = (step: Step, id: string): void => {
       const work = asked === undefined ? Effect.undefined : asked(step)
       Effect.runPromise(work).then(
-        (answer) => answersOf(child).write(`${JSON.stringify({ id, answer })}\n`),
-        () => end(child),
+        (answer) => channel.tell({ id, answer }, answersPipe),
+        () => channel.kill(),
       )
     }
-    const hear = (message: FromWorker): void => {
-      if ("ended" in message) {
-        if (outcome === undefined) fail(endedText(message.ended))
-        else finish(outcome)
-        return
-      }
-      if ("progress" in message) progress?.(message.progress)
+    const heard = (message: FromWorker): void => {
+      if ("ended" in message) finish(endedText(message.ended))
+      else if ("progress" in message) progress?.(message.progress)
       else if ("ask" in message) answer(message.ask, message.id)
-      else if ("result" in message) outcome = Effect.succeed(message.result)
-      else outcome = Effect.fail(new JobFailed(message.failed))
-      listen()
+      else {
+        outcome =
+          "result" in message
+            ? Effect.succeed(message.result)
+            : Effect.fail(new JobFailed(message.failed))
+        // Its process may hang in Node's exit.
+        channel.within(limits.workerExitMs)
+      }
     }
-    lines.on("line", (line) => hear(JSON.parse(line)))
-    child.on("exit", exited)
-    listen()
-    if (!isRunning(child)) exited()
-    else child.stdin!.write(`${job}\n`)
-    return Effect.sync(() => {
-      clearTimeout(silence)
-      child.off("exit", exited)
-      lines.close()
-      end(child)
-    })
+    channel.listen({ heard, ended: () => finish("Its process was ended") }, limits.workerSilenceMs)
+    channel.tell(job)
+    return Effect.promise(() => channel.end())
   })
 
 const endedText = (code: number): string => {
