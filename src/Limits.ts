@@ -494,10 +494,14 @@ const checkEngine = (limits: Bounds): void => {
     (limits.auditKeptMs / 3_600_000) * limits.auditFailuresPerHourMax <= limits.auditEntriesMax / 2,
     "failed sign-ins fill at most half of the audit log",
   )
-  // A segment is closed, its successor noted, its retention passes, and the next snapshot prunes
-  // it.
+  // A segment is closed, erasures are gathered, and a run ends before the run that erases the user.
   const journalMs =
-    limits.journalSegmentMs + limits.journalRetentionMs + 4 * limits.journalHeartbeatMs
+    limits.journalSegmentMs +
+    limits.erasureRetryMs +
+    limits.erasureGatherMs +
+    limits.erasureCheckMs +
+    2 * limits.erasureRunMs +
+    4 * limits.journalHeartbeatMs
   holds(journalMs < limits.erasureMs, "erased data leaves the journal in time")
   holds(
     limits.leftoverKeptMs + limits.leftoverSweepMs < limits.erasureMs,

@@ -36,6 +36,12 @@ export const engineLimits = {
   // Backfills of badges
   backfillTurnUsersMax: 100,
   backfillUsersConcurrentMax: 100,
+  /**
+   * A record of a user's history costs about as much to read as this many records of the journal in
+   * order; records that are decoded per turn of the event loop.
+   */
+  backfillHistoryCost: 20,
+  backfillTurnRecordsMax: 256,
   /** Delay before a temporarily refused award is retried. */
   backfillRetryMs: 1_000,
 
@@ -126,30 +132,28 @@ export const engineLimits = {
   journalSegmentMs: 12 * 3_600_000,
   journalHeartbeatMs: 6 * 3_600_000,
   /** Deadline for an erased user to leave journal and archives. */
-  erasureMs: 10 * 86_400_000,
+  erasureMs: 14 * 86_400_000,
+  /** Erasures are gathered, then carried out together; records in one run, and in one transaction. */
+  erasureGatherMs: 86_400_000,
+  erasureCheckMs: 3_600_000,
+  erasureRunRecordsMax: 1_000_000,
+  erasureSliceRecordsMax: 1_000,
+  /** Bytes of segments that a run rewrites a day, unless the run would take longer. */
+  erasureBytesPerDay: 64 * 1024 * mebibyte,
+  erasureRunMs: 86_400_000,
+  erasureSegmentRecordsMax: 200_000,
+  /** Pause after a run that found records in a segment that still takes records. */
+  erasureRetryMs: 6 * 3_600_000,
   journalRetentionBytesMax: 16 * 1024 * mebibyte,
 
   // Histories of users
-  /** A page of history as text. Packed, several share a page of LMDB. */
-  historyPageBytesMax: 4_000,
-  /**
-   * A longer page of history is stored unpacked. With the dictionary (`SealedValue.ts`), offsets
-   * fit into 16 bits.
-   */
-  packedBodyBytesMax: 60 * kibibyte,
-  /**
-   * Part of the format on disk (`engine/records/SnapshotValues.ts`): with another number, stored
-   * history is not found.
-   */
-  historyPartitionRecords: 500_000,
   /** History decoded per turn of the event loop. */
   historyTurnBytesMax: 256 * kibibyte,
-  historyTurnRecordsMax: 2_000,
-  historyReadPagesMax: 32,
-  /** Partitions of history that are read per turn of the event loop. */
-  historyTurnPartitionsMax: 64,
+  /** Records of a history that are read at once, and blocks of segments that a page may read. */
+  historyChunkRecordsMax: 32,
+  historyPageBlocksMax: 32,
   /** Records searched per page of a history for facts of one kind. */
-  historyScanRecordsMax: 10_000,
+  historyScanRecordsMax: 1_000,
 
   // Journal, commits and PostgreSQL
   segmentBytes: 64 * mebibyte,
@@ -383,25 +387,18 @@ export const engineLimits = {
   archiveIntervalMs: 3_600_000,
   /** Delay after a failed archive. */
   archiveRetryMs: 10 * 60_000,
-  /**
-   * Copy beside a running server: bytes between flushes, its speed, and the duration beyond which
-   * it may go faster.
-   */
+  /** Copy beside a server: bytes between flushes, speed, the time beyond which it goes faster. */
   archiveFlushBytes: 4 * mebibyte,
   archiveCopyBytesPerSecond: 64 * mebibyte,
   archiveCopyMs: 60_000,
-  /**
-   * A file of history that archives share. A file is rewritten whole when a user in it was erased.
-   */
-  archivePartBytes: 4 * mebibyte,
   /** Time within which hourly archives read each shared file again. */
   archiveRereadHours: 7 * 24,
-  /** Bytes of a shared file that are read at once. */
-  archiveReadBytes: 64 * kibibyte,
   archivesHourly: 24,
   archivesDaily: 7,
   archivesKeptMax: 10_000,
   verificationFaultsMax: 20,
+  /** Users whose states a check holds in memory; more are checked in several passes over the journal. */
+  verificationUsersMax: 250_000,
   /** Erased users and revoked keys that a restore lists as returned. */
   restoreListedMax: 1_000,
   /** Journal records that a restore folds into the snapshot per step, all in memory. */

@@ -17,7 +17,7 @@ describe("Bounds that disagree", () => {
     expect(() => checkLimits(limits)).not.toThrow()
     const cases = [
       [{ bodyBytesMax: limits.metadataBytesMax }, "a body holds the largest metadata"],
-      [{ erasureMs: limits.journalRetentionMs }, "erased data leaves the journal in time"],
+      [{ erasureMs: limits.erasureRunMs }, "erased data leaves the journal in time"],
       [{ partitionHeartbeatStepMs: 700_000 }, "the heartbeats of all partitions are rare"],
       [{ userTokenSeconds: 86_401 }, "the default lifetime of user tokens is allowed"],
       [{ userTokenCharactersMax: 1_324 }, "a user token holds the longest user id"],

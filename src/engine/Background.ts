@@ -2,8 +2,8 @@
  * The background work of an engine, in two parts:
  *
  * - The upkeep of the state (`startUpkeep`) runs from recovery on, whether the engine serves or
- *   follows another server: snapshots, expired answers, the filter of known ids. It writes no
- *   record. Once the engine serves, it asks the writer for heartbeats.
+ *   follows another server: snapshots, expired answers, erasures, the filter of known ids. It
+ *   writes no record. Once the engine serves, it asks the writer for heartbeats.
  * - The work that writes records (`startBackground`) runs while the engine serves: due users, ends
  *   of windows, awards of badges.
  */
@@ -16,6 +16,7 @@ import { toReply } from "./actor/Requests.ts"
 import { Backfills } from "./badges/Backfills.ts"
 import { AnswerExpiry } from "./dedupe/KeptAnswers.ts"
 import type { EngineOptions } from "./Engine.ts"
+import { ErasureRuns } from "./ErasureRuns.ts"
 import { endsWhenBroken } from "./endsWhenBroken.ts"
 import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
 import { type Heartbeat, Snapshotter } from "./snapshot/Snapshotter.ts"
@@ -73,12 +74,15 @@ export const startUpkeep = Effect.fnUntraced(function* (
     metrics,
   })
   const expiry = new AnswerExpiry({ ...state, alone: snapshotter.alone })
+  const gatherMs = options.erasureGatherMs ?? limits.erasureGatherMs
+  const erasureRuns = new ErasureRuns({ ...state, alone: snapshotter.alone, gatherMs })
   const snapshotIntervalMs = options.snapshotIntervalMs ?? limits.snapshotIntervalMs
   const heartbeatMs = options.heartbeatMs ?? limits.journalHeartbeatMs
   for (const work of [
     deduplicator.fill,
     snapshotter.run(snapshotIntervalMs, heartbeatMs, (over) => writer.heartbeat(over)),
     expiry.run(snapshotIntervalMs),
+    erasureRuns.run(options.erasureCheckMs ?? limits.erasureCheckMs),
   ]) {
     yield* Effect.forkScoped(endsWhenBroken(options.onBroken, work))
   }
@@ -125,6 +129,7 @@ export const startBackground = Effect.fnUntraced(function* (
     askUsers: ({ id }, messages) => requests.many(id, messages),
   })
   const backfills = new Backfills({
+    storage: state.storage,
     history,
     environments,
     askUser: (environment, { command, userId }, prepare) =>

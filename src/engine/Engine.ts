@@ -19,7 +19,7 @@ import type { JournalRecord, UserCommand } from "../domain/record/Record.ts"
 import type { UserState } from "../domain/user/User.ts"
 import type { ErrorCode, LaurelError } from "../domain/values/Errors.ts"
 import type { Metrics } from "../metrics/Metrics.ts"
-import type { Broken, StorageError } from "../storage/Storage.ts"
+import type { Broken, ReadWork, StorageError } from "../storage/Storage.ts"
 import type {
   Answer,
   EngineCode,
@@ -129,18 +129,27 @@ export interface EngineReads {
   /**
    * The durable records of a user below the sequence `before` (default: all), newest first, in
    * chunks that are read when they are pulled and may be empty. No records if the user does not
-   * exist.
+   * exist. `work` counts the blocks of segments that were read.
    */
   readonly readHistory: (
     environment: string,
     userId: string,
     before?: number,
+    work?: ReadWork,
   ) => Stream.Stream<ReadonlyArray<JournalRecord>, LaurelError<StorageCode>>
   /**
    * Whether the user of a durable record was erased since, also if a user with the same id exists
    * again.
    */
   readonly isErased: (record: JournalRecord) => Effect.Effect<boolean, LaurelError<StorageCode>>
+  /**
+   * The durable record of a user of the environment with this sequence; `undefined`: there is none,
+   * or the user was erased since.
+   */
+  readonly readRecord: (
+    environment: string,
+    sequence: number,
+  ) => Effect.Effect<JournalRecord | undefined, LaurelError<StorageCode>>
   /** The ids of all environments that have ever been used. */
   readonly readEnvironments: Effect.Effect<ReadonlyArray<string>>
   /** The durable definitions of an environment. */
@@ -218,6 +227,9 @@ export interface EngineOptions extends StateOptions {
   readonly snapshotSliceEntriesMax?: number
   /** Without writes, the engine appends a heartbeat record this long after a snapshot. */
   readonly heartbeatMs?: number
+  /** How long erasures are gathered before their records are deleted, and how often that is checked. */
+  readonly erasureGatherMs?: number
+  readonly erasureCheckMs?: number
   readonly clockCheckMs?: number
   /**
    * The longest jump ahead of the machine's clock that is followed, also from the newest record at

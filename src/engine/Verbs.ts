@@ -94,8 +94,9 @@ const readsOf = (
     simulate: makeSimulate({ ...state, turns: actors.turns, commit, history, readUser, broken }),
     readUser,
     userNow,
-    readHistory: (environment, userId, before) =>
-      Stream.mapError(history.read(environment, userId, before), broken),
+    readHistory: (...asked) => Stream.mapError(history.read(...asked), broken),
+    readRecord: (environment, sequence) =>
+      Effect.mapError(history.findAny(environment, sequence), broken),
     isErased: makeIsErased(readUser, (...place) =>
       Effect.map(Effect.mapError(history.find(...place), broken), (record) => record !== undefined),
     ),

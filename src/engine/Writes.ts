@@ -78,9 +78,7 @@ export const takeWrites = Effect.fnUntraced(function* (
   const requests = new Requests(actors, batches, idempotency, onBroken)
 
   followRecords(pipeline, state)
-  pipeline.on("erasure", ({ actor, record }) => {
-    if (record.cause.kind === "erasure") erasures.committed(actor, record.sequence)
-  })
+  pipeline.on("erasure", ({ record }) => erasures.committed(record))
   pipeline.on("actor", ({ actor, record, state }) => actor.follow(record, state))
   pipeline.on("feed", ({ record }) =>
     feed.committed(record, pending.texts.bytesOf(record.sequence)),

@@ -79,6 +79,23 @@ export const recordIn = (batch: JournalBatch, sequence: number): StoredRecord | 
   return { sequence, previous: previousIn(view, at), body }
 }
 
+/** The frames of a batch with tombstones in place of the records `erased`. */
+export const withTombstones = (batch: JournalBatch, erased: ReadonlySet<number>): Buffer => {
+  const records = checkedRecords(batch, 0)
+  const { frames } = batchOf(
+    batch.firstSequence,
+    records.map(({ body, sequence }) => (erased.has(sequence) ? nothing : body)),
+    records.map(({ previous }) => previous),
+  )
+  return Buffer.from(frames.buffer, frames.byteOffset, frames.byteLength)
+}
+
+const nothing = new Uint8Array(0)
+
+/** Whether a record of the batch was erased. */
+export const holdsTombstone = (batch: JournalBatch): boolean =>
+  batchRecords(batch, 0)?.some(({ body }) => body.length === 0) ?? false
+
 /** The end of `count` frames from `at` on in `frames`, which `batchRecords` has accepted. */
 export const framesEnd = (frames: Buffer, at: number, count: number): number => {
   let end = at

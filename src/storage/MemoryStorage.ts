@@ -84,6 +84,8 @@ export class MemoryState {
   /** Consecutive records, beginning with `firstSequence`. */
   records: Array<StoredRecord> = []
   firstSequence = 1
+  /** The highest sequence below which a prune has let a store beside the segments forget. */
+  neededFrom = 0
 
   get lastSequence(): number {
     return this.firstSequence + this.records.length - 1
@@ -169,6 +171,21 @@ const writeEntries = (state: MemoryState, iterable: Iterable<Entry>) =>
     return Effect.void
   })
 
+/** All records are one segment. */
+const eraseRecords = (state: MemoryState, sequences: ReadonlyArray<number>) =>
+  Effect.sync(() => {
+    const { firstSequence, lastSequence } = state
+    if (sequences[0] === undefined || sequences[0] > lastSequence) return undefined
+    const gone = new Set(sequences)
+    state.records = state.records.map((record) =>
+      gone.has(record.sequence) ? { ...record, body: new Uint8Array(0) } : record,
+    )
+    const bytes = state.records.reduce((sum, { body }) => sum + body.length, 0)
+    return sequences[0] < firstSequence
+      ? { lastSequence: firstSequence - 1, bytes: 0 }
+      : { lastSequence, bytes }
+  })
+
 const prune = (state: MemoryState, sequence: number) =>
   Effect.sync(() => {
     // The newest record stays, as the newest segment stays on a disk.
@@ -196,7 +213,11 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
       Stream.suspend(() =>
         Stream.fromIterable(inBlocks(state.table(range.table).entries(range)), { chunkSize: 1 }),
       ),
-    prune: (sequence) => prune(state, sequence),
+    eraseRecords: (sequences) => eraseRecords(state, sequences),
+    prune: (sequence, _, history = sequence) => {
+      state.neededFrom = Math.max(state.neededFrom, sequence)
+      return prune(state, history)
+    },
   })
 }
 

@@ -62,6 +62,17 @@ export type StorageError = Unavailable | Broken
  */
 export class Damaged extends Error {}
 
+/**
+ * A record of the journal is damaged that no start needs: only what reads the record fails. An
+ * archive or another server may have the record.
+ */
+export class DamagedRecord extends Damaged {}
+
+export const isDamagedRecord = (
+  error: unknown,
+): error is Broken & { readonly cause: DamagedRecord } =>
+  error instanceof Broken && error.cause instanceof DamagedRecord
+
 /** Damage in a store on another machine: the local files may be intact. */
 export class DamagedElsewhere extends Damaged {}
 
@@ -99,6 +110,15 @@ export interface JournalBatch {
   readonly firstSequence: number
   readonly count: number
   readonly frames: Uint8Array
+  /** A batch from which records were erased has the checksum that it had before. */
+  readonly keptChecksum?: number | undefined
+}
+
+/** A segment from which records were erased. */
+export interface ErasedSegment {
+  readonly lastSequence: number
+  /** The bytes that were written. */
+  readonly bytes: number
 }
 
 /** How much a caller's reads of single records had to read. */
@@ -149,12 +169,26 @@ export class Storage extends Context.Service<
     ) => Stream.Stream<ReadonlyArray<StoredRecord>, StorageError>
     /**
      * One durable record; `undefined` if it was pruned, or is not durable yet. The caller may keep
-     * the body. Adds to `work` what the read took, which bounds the reads of a caller.
+     * the body. Adds to `work` what the read took, which bounds the reads of a caller. `environment`
+     * is that of the record, where it is known: records of gathered partitions share numbers
+     * (`archive/GatheredJournals.ts`).
      */
     readonly readRecord: (
       sequence: number,
       work?: ReadWork,
+      environment?: string,
     ) => Effect.Effect<StoredRecord | undefined, Broken>
+    /**
+     * Erases those of `sequences`, ascending, that are in the same segment as the first, durably:
+     * they become tombstones. Succeeds with that segment; a caller that erases the records after its
+     * `lastSequence` by further calls erases all, and bounds the bytes. `undefined`: the segment is
+     * not sealed yet, and nothing is erased; the same call succeeds later. May be repeated.
+     * `environment` is that of all these records.
+     */
+    readonly eraseRecords: (
+      sequences: ReadonlyArray<number>,
+      environment?: string,
+    ) => Effect.Effect<ErasedSegment | undefined, StorageError>
     /** Writes all entries or none, durably. An `EntrySlice` is not copied again. */
     readonly writeEntries: (entries: Iterable<Entry>) => Effect.Effect<void, StorageError>
     /**
@@ -174,10 +208,14 @@ export class Storage extends Context.Service<
      */
     readonly readBlocks: (range: BlockRange) => Stream.Stream<EntryBlock, Broken>
     /**
-     * Removes journal segments that hold only records below `sequence`. If the newest segment has a
-     * record up to `closeThrough`, it takes no more records, so that a later prune can remove it
-     * too.
+     * Removes segments that hold only records below `history` (default: `sequence`), and from
+     * PostgreSQL the records below `sequence` that archives have. If the newest segment has a record
+     * up to `closeThrough`, it takes no more records, so that it can be sealed.
      */
-    readonly prune: (sequence: number, closeThrough?: number) => Effect.Effect<void, StorageError>
+    readonly prune: (
+      sequence: number,
+      closeThrough?: number,
+      history?: number,
+    ) => Effect.Effect<void, StorageError>
   }
 >()("storage/Storage") {}

@@ -2,10 +2,9 @@
 /**
  * The tables of the snapshot: `meta` the watermark and settings · `actors` the state of each
  * project actor and the directory · `buckets` the states of users, in buckets by their hash ·
- * `userIds` the ids of users · `history` pages of records by
- * partition and user · `eventIds` callers' ids of events and rewards, as hashes → sequence ·
- * `idempotency` kept replies · `batches` the users of a kept batch reply · `expiry` expiry times of
- * replies · `boards` closed windows of leaderboards. Beside the snapshot: `outbox` the cursor of
+ * `userIds` the ids of users · `eventIds` callers' ids of events and rewards, as hashes → sequence ·
+ * `idempotency` kept replies · `expiry` expiry times of replies · `boards` closed windows of
+ * leaderboards · `erasures` erased users whose records the journal still has. Beside the snapshot: `outbox` the cursor of
  * webhooks and their pending jobs · `endpoints` counts of each webhook · `deliveries` by webhook,
  * status and message · `due` pending deliveries by time · `attempts` the attempts before the last
  * one.
@@ -15,12 +14,11 @@ export const tables = [
   "actors",
   "buckets",
   "userIds",
-  "history",
   "eventIds",
   "idempotency",
-  "batches",
   "expiry",
   "boards",
+  "erasures",
   "outbox",
   "endpoints",
   "deliveries",

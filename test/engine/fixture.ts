@@ -109,6 +109,6 @@ export const quest = (title: string, xp: number, status: "draft" | "active" = "a
 
 export const once = (key: string, fingerprint = "same"): Idempotency => ({ key, fingerprint })
 
-/** The records of a memory state, as recovery would read them. */
+/** The records of a memory state that were not erased, as recovery would read them. */
 export const recordsOf = (state: MemoryStorage.MemoryState): ReadonlyArray<JournalRecord> =>
-  state.records.map(({ body }) => decodeRecord(body))
+  state.records.flatMap(({ body }) => (body.length === 0 ? [] : [decodeRecord(body)]))

@@ -21,6 +21,8 @@ export const dyingDisk = (storage: Storage["Service"], disk: Dying): Storage["Se
         ? Effect.andThen(storage.append(batch), Effect.never)
         : Effect.never
     }),
+  eraseRecords: (sequences) =>
+    Effect.suspend(() => (disk.writesLeft-- > 0 ? storage.eraseRecords(sequences) : Effect.never)),
   writeEntries: (entries) =>
     Effect.suspend(() => {
       if (disk.writesLeft-- > 0) return storage.writeEntries(entries)

@@ -1,7 +1,7 @@
 /**
  * One seeded run of the whole engine against the model: random definitions and edits, single
  * commands and many at once, repeated ids, jumps of the clock over days and ends of windows, users
- * that become cold, snapshots, a journal that is pruned, restarts, crashes after which every
+ * that become cold, snapshots, erasures that are carried out, restarts, crashes after which every
  * command without an answer is sent again, full disks and actors that fail (`troubles.ts`), in both
  * durabilities. Every answer and every read is compared. A command with an id or an Idempotency-Key
  * is executed once.
@@ -70,6 +70,8 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     snapshotIntervalMs: 300 * minute,
     snapshotSliceEntriesMax: 4,
     clockCheckMs: day,
+    erasureGatherMs: random.pick([60 * minute, day]),
+    erasureCheckMs: 60 * minute,
     domain: defects.domain,
   } as const
   /** All durable records so far: the journal itself is pruned. */

@@ -39,6 +39,7 @@ export const stoppingWorld = (storage: Storage["Service"], life: Life): Storage[
     readEntries: (range) => guardStream(storage.readEntries(range)),
     readRecords: (sequence) => guardStream(storage.readRecords(sequence)),
     readRecord: (sequence) => guard(storage.readRecord(sequence)),
+    eraseRecords: (sequences) => guard(storage.eraseRecords(sequences)),
     prune: (sequence, closeThrough) => guard(storage.prune(sequence, closeThrough)),
   }
 }

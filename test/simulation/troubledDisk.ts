@@ -24,6 +24,12 @@ export const troubledDisk = (
       )
       return trouble.appendMs > 0 ? Effect.andThen(Effect.sleep(trouble.appendMs), answer) : answer
     }),
+  eraseRecords: (sequences) =>
+    Effect.suspend(() =>
+      trouble.full
+        ? Effect.fail(new Unavailable({ operation: "erase", reason: "disk_full" }))
+        : storage.eraseRecords(sequences),
+    ),
   writeEntries: (entries) =>
     Effect.suspend(() =>
       trouble.full

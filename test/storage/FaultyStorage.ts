@@ -118,6 +118,7 @@ export const make = (storage: Storage["Service"], faults: Faults): Storage["Serv
     },
     readEntries: (range) => streamed("readEntries", storage.readEntries(range)),
     readBlocks: (range) => streamed("readBlocks", storage.readBlocks(range)),
+    eraseRecords: (sequences) => guarded("eraseRecords", storage.eraseRecords(sequences)),
     prune: (...bounds) => guarded("prune", storage.prune(...bounds)),
   })
 }

@@ -10,6 +10,7 @@ import {
   expectNumbered,
   expectRecords,
   numbered,
+  previousOf,
   recordsFrom,
 } from "./records.ts"
 
@@ -52,6 +53,29 @@ export const storageContract = (
           expect(yield* store.readRecord(last + 1)).toBeUndefined()
           yield* store.append(numbered(last + 1, 1))
           yield* expectEach(store, last + 1, last + 1)
+        }),
+      ),
+    )
+
+    it.effect(
+      "erased records become tombstones, unless their segment is not sealed yet",
+      withStore((store) =>
+        Effect.gen(function* () {
+          const last = yield* appendAll(store, [3, 2, 1])
+          expect(yield* store.eraseRecords([last + 1])).toBeUndefined()
+          const erased = [2, 4]
+          const done = yield* store.eraseRecords(erased)
+          const records = yield* recordsFrom(store, 1)
+          for (const record of records) {
+            const { previous, sequence } = record
+            const isGone = done !== undefined && erased.includes(sequence)
+            if (!isGone) expectNumbered(record, sequence)
+            else expect([previous, record.body.length]).toEqual([previousOf(sequence), 0])
+            expect((yield* store.readRecord(sequence))?.body.length).toBe(record.body.length)
+          }
+          expect(records.length).toBe(last)
+          if (done !== undefined) expect(done.lastSequence).toBe(last)
+          expect(yield* store.eraseRecords(erased)).toEqual(done)
         }),
       ),
     )

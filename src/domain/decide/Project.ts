@@ -4,6 +4,7 @@
  */
 import { Result } from "effect"
 import type { ProjectState } from "../project/Project.ts"
+import type { BatchAnswer } from "../record/Record.ts"
 import {
   type BackfillCommand,
   type BadgeCommand,
@@ -37,7 +38,7 @@ export type ProjectCommand =
   | WebhookCommand
   | CloseWindows
   | ApplyDefinitions
-  | { readonly kind: "keepBatch"; readonly results: unknown }
+  | { readonly kind: "keepBatch"; readonly answer: BatchAnswer }
 
 type UsedWebhook = "webhook_not_found" | "webhook_disabled"
 
@@ -101,7 +102,7 @@ const decisions: {
   redeliver: useWebhook,
   recoverWebhook: useWebhook,
   closeWindows: decideCloseWindows,
-  keepBatch: (_, { results }) => Result.succeed([{ kind: "batch.answered", results }]),
+  keepBatch: (_, { answer }) => Result.succeed([{ kind: "batch.answered", answer }]),
 }
 
 /** Decides `command` for the project in `state`. A refusal has all faults of the command. */

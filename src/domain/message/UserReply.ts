@@ -12,7 +12,7 @@ import type {
   UserCommand,
   WithheldReason,
 } from "../record/Record.ts"
-import { recordId, recordNameOf, revocablePrefix } from "../values/Ids.ts"
+import { recordId, revocablePrefix } from "../values/Ids.ts"
 
 interface Change {
   /** The change that the record made; negative for a revocation. */
@@ -332,59 +332,4 @@ const shortfallOf = (record: JournalRecord): RevocationReply["shortfall"] => {
     if (fact.kind === "event.revoked" || fact.kind === "reward.revoked") return fact.shortfall
   }
   return { xp: 0, points: 0 }
-}
-
-/* The kept reply to a batch: its users, and the reply without erased users. */
-
-/** An outcome or a refusal. */
-interface Result {
-  readonly userId?: string
-  readonly eventId?: string
-  readonly duplicate?: boolean
-  readonly status?: number
-}
-
-export interface BatchAnswer {
-  readonly accepted: number
-  readonly duplicates: number
-  readonly rejected: number
-  /** Absent if the caller asked only for counts and refusals, which name no user. */
-  readonly results?: ReadonlyArray<Result>
-}
-
-/** The users in a reply. */
-export const usersOfAnswer = ({ results = [] }: BatchAnswer): ReadonlySet<string> => {
-  const users = new Set<string>()
-  for (const { userId } of results) if (userId !== undefined) users.add(userId)
-  return users
-}
-
-/**
- * The reply, in which events up to their user's sequence in `erasedThrough` are shown as refused.
- * The same object if there are no such events.
- */
-export const withoutErased = (
-  answer: BatchAnswer,
-  erasedThrough: (userId: string) => number,
-): BatchAnswer => {
-  let { accepted, duplicates, rejected } = answer
-  let results: Array<Result> | undefined
-  answer.results?.forEach(({ duplicate, eventId, userId }, index) => {
-    if (userId === undefined || eventId === undefined) return
-    const sequence = recordNameOf("evt", eventId)?.sequence ?? 0
-    if (sequence > erasedThrough(userId)) return
-    results ??= [...answer.results!]
-    results[index] = erased
-    if (duplicate) duplicates--
-    else accepted--
-    rejected++
-  })
-  return results === undefined ? answer : { accepted, duplicates, rejected, results }
-}
-
-const erased = {
-  status: 404,
-  code: "user_not_found",
-  detail: "The user has since been erased.",
-  errors: [],
 }

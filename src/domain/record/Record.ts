@@ -333,8 +333,27 @@ export type ProjectFact =
       readonly checked: number
       readonly awarded: number
     }
-  /** A finished batch, which is kept for its Idempotency-Key. `results` is its reply. */
-  | { readonly kind: "batch.answered"; readonly results: unknown }
+  /** A finished batch, which is kept for its Idempotency-Key. */
+  | { readonly kind: "batch.answered"; readonly answer: BatchAnswer }
+
+/**
+ * The kept answer to a batch: the outcome of each event, or the reply as it was, if the caller asked
+ * only for counts and refusals. An outcome names the record of the event and no user, so the reply
+ * to a repeat has nothing of users who were erased meanwhile.
+ */
+export type BatchAnswer =
+  | { readonly outcomes: ReadonlyArray<BatchEventOutcome | BatchEventRefusal> }
+  | { readonly summary: unknown }
+
+export interface BatchEventOutcome {
+  readonly sequence: number
+  readonly duplicate?: true
+}
+
+/** A refused event, as the reply shows it. */
+export interface BatchEventRefusal {
+  readonly status: number
+}
 
 export type DirectoryFact =
   | AccountFact

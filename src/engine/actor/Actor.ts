@@ -303,6 +303,12 @@ export const outcomeUnknown = laurelError(
 export const storageUnavailable = laurelError("storage_unavailable", "Nothing was changed.", {
   retryAfterSeconds: 5,
 })
+/** The refusal of what needs a damaged record of the journal. */
+export const recordDamaged = laurelError(
+  "storage_unavailable",
+  "A record that the answer needs is damaged. Nothing was changed.",
+  { retryAfterSeconds: 3_600 },
+)
 export const overloaded = laurelError("overloaded", "Nothing was changed.", {
   retryAfterSeconds: 1,
 })

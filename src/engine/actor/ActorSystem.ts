@@ -30,11 +30,10 @@ import { HistoryNeeded, type Past } from "../../domain/record/Past.ts"
 import type { JournalRecord, Kept, Reference, UserCommand } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { type Broken, brokenBy } from "../../storage/Storage.ts"
+import { type Broken, brokenBy, isDamagedRecord } from "../../storage/Storage.ts"
 import type { GroupCommit } from "../commit/GroupCommit.ts"
 import type { Deduplicator } from "../dedupe/Deduplicator.ts"
 import type { Idempotency, IdempotencyKeys } from "../dedupe/Idempotency.ts"
-import { recordWithoutErased } from "../dedupe/KeptAnswers.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { encodeRecord } from "../records/Codec.ts"
 import {
@@ -46,6 +45,7 @@ import {
   failedTooOften,
   type Intake,
   type LogAnnotations,
+  recordDamaged,
   shuttingDown,
   statesFull,
   storageUnavailable,
@@ -318,17 +318,32 @@ export class ActorSystem {
     const key = actor.kind.duplicateKey(envelope.command)
     if (key === undefined) return this.#handle(actor, envelope, key)
     const reference = actor.kind.referenceOf(envelope.command)
-    if (reference !== undefined) return this.#takeReferring(actor, envelope, reference)
+    if (reference !== undefined) {
+      const referring = this.#takeReferring(actor, envelope, reference)
+      return this.#unlessDamaged(actor, envelope, referring)
+    }
     const first = this.#options.deduplicator.firstOf(actor, key)
     if (first === undefined) return this.#handle(actor, envelope, key)
     if (!Effect.isEffect(first)) return this.answers.duplicate(actor, envelope, first)
-    return Effect.flatMap(this.#orRefused(actor, envelope, first), (record) => {
+    const looked = Effect.flatMap(this.#orRefused(actor, envelope, first), (record) => {
       const wait =
         record === undefined
           ? this.#handle(actor, envelope, key)
           : this.answers.duplicate(actor, envelope, record)
       return wait ?? Effect.void
     })
+    return this.#unlessDamaged(actor, envelope, looked)
+  }
+
+  /** `work`, which looks up records before it handles `envelope`; refuses it if one is damaged. */
+  #unlessDamaged(
+    actor: AnyActor,
+    envelope: AnyEnvelope,
+    work: Effect.Effect<void, Broken>,
+  ): Effect.Effect<void, Broken> {
+    return Effect.catchIf(work, isDamagedRecord, () =>
+      Effect.sync(() => this.answers.refuse(actor, envelope, recordDamaged)),
+    )
   }
 
   /** `before`, which precedes the handling of `envelope`; refuses the caller if the engine ends. */
@@ -396,7 +411,8 @@ export class ActorSystem {
       turns.decided(decided)
       const refused = Result.isFailure(decided) ? decided.failure : undefined
       if (refused instanceof HistoryNeeded) {
-        return this.#handleRecalling(actor, envelope, key, found, command, refused)
+        const recalling = this.#handleRecalling(actor, envelope, key, found, command, refused)
+        return this.#unlessDamaged(actor, envelope, recalling)
       }
       if (refused !== undefined && idempotency === undefined) {
         return this.answers.refuseWhenDurable(actor, envelope, refused, storageUnavailable)
@@ -407,10 +423,7 @@ export class ActorSystem {
       const plain: JournalRecord =
         idempotency === undefined
           ? { sequence, at, subject, cause, facts }
-          : recordWithoutErased(
-              { sequence, at, subject, cause, facts, kept: keptOf(idempotency, refused) },
-              this.#erasedThrough,
-            )
+          : { sequence, at, subject, cause, facts, kept: keptOf(idempotency, refused) }
       const trace = traceOf(annotations)
       const record = trace === undefined ? plain : { ...plain, trace }
       const state = actor.kind.apply(actor.state, record)
@@ -451,9 +464,6 @@ export class ActorSystem {
     }
     return sequence
   }
-
-  readonly #erasedThrough = (environment: string, userId: string): number =>
-    this.#options.erasures.knownThrough(environment, userId)
 
   /**
    * `#handle` with the history that the decision needs. The actor decides nothing else meanwhile.

@@ -2,6 +2,7 @@ import type { Effect } from "effect"
 import type { HistoryNeeded, Past } from "../../domain/record/Past.ts"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import type { Broken } from "../../storage/Storage.ts"
+import type { AnyActor } from "./Actor.ts"
 
 /** Finds the earlier records that an actor's next command needs. `UserHistory` implements it. */
 export interface RecordFinder {
@@ -20,8 +21,4 @@ export interface RecordFinder {
 }
 
 /** The parts of an actor that lead to its records. */
-export interface RecallingActor {
-  readonly subject: Subject
-  /** The sequence of the last record that its own next commands may find; 0: none. */
-  readonly lastVisible: number
-}
+export type RecallingActor = Pick<AnyActor, "kind" | "state" | "subject">

@@ -6,17 +6,18 @@ import { Effect, Fiber, References } from "effect"
 import { type ReplyTo, replyOf, type UserReply } from "../../domain/message/UserReply.ts"
 import type { JournalRecord, UserCommand } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
-import type { Broken } from "../../storage/Storage.ts"
+import { type Broken, isDamagedRecord } from "../../storage/Storage.ts"
 import type { Idempotency, IdempotencyKeys, Reservation } from "../dedupe/Idempotency.ts"
-import type {
-  Actor,
-  Answer,
-  Envelope,
-  IntakeCode,
-  LogAnnotations,
-  StorageCode,
-  UserCode,
-  UserMessage,
+import {
+  type Actor,
+  type Answer,
+  type Envelope,
+  type IntakeCode,
+  type LogAnnotations,
+  recordDamaged,
+  type StorageCode,
+  type UserCode,
+  type UserMessage,
 } from "./Actor.ts"
 import type { ActorSystem } from "./ActorSystem.ts"
 import type { BatchRoom, Room } from "./BatchRoom.ts"
@@ -231,9 +232,11 @@ export class Requests {
   }
 
   /**
-   * Reports a failure of the storage, which ends the process; returns the answer for the caller.
+   * Reports a failure of the storage, which ends the process; returns the answer for the caller. A
+   * damaged record does not end it.
    */
   readonly broken = (cause: Broken): LaurelError<StorageCode> => {
+    if (isDamagedRecord(cause)) return recordDamaged
     this.#onBroken(cause)
     return laurelError("storage_unavailable", "The storage failed; the server stops.", {
       retryAfterSeconds: 5,

@@ -6,8 +6,9 @@
  * a badge that counts actions, a run first counts the user's history. Then, while the actor handles
  * the command, it counts the events since, so the count is right under constant activity.
  *
- * Cost: a decode of each user's state, and for a counting badge a read of each history. A run
- * yields to the event loop after every `backfillTurnUsersMax` users.
+ * Cost: a decode of each user's state, and for a counting badge a read of each history, or of the
+ * whole journal where that costs less (`JournalCount`). A run yields to the event loop after every
+ * `backfillTurnUsersMax` users.
  */
 
 import { Data, Effect, Schedule, Stream } from "effect"
@@ -20,17 +21,19 @@ import { qualifies } from "../../domain/user/Progress.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import type { Broken } from "../../storage/Storage.ts"
+import type { Broken, Storage } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Answer, UserMessage } from "../actor/Actor.ts"
 import type { Environment } from "../actor/Environments.ts"
 import type { UserHistory } from "../read/UserHistory.ts"
 import { prefixesEnd } from "../users/BucketTable.ts"
+import { type Counted, isWorthwhile, JournalCount } from "./JournalCount.ts"
 
 /** The engine no longer takes commands. */
 export class Ended extends Data.TaggedError("Ended") {}
 
 export interface BackfillRunParts {
+  readonly storage: Storage["Service"]
   readonly history: UserHistory
   /** `prepare` as in `Envelope`. */
   readonly askUser: (
@@ -38,12 +41,6 @@ export interface BackfillRunParts {
     message: UserMessage<Backfill>,
     prepare?: Effect.Effect<Backfill, Broken>,
   ) => Effect.Effect<Answer<DoneReply>, LaurelError>
-}
-
-/** The count in a user's history up to the record `upTo`. */
-interface Counted {
-  readonly current: number
-  readonly upTo: number
 }
 
 export class BackfillRun {
@@ -55,6 +52,8 @@ export class BackfillRun {
   readonly #parts: BackfillRunParts
   readonly #environment: Environment
   readonly #notify: boolean
+  /** The counts of one pass over the journal, if that was worthwhile. */
+  #journal: JournalCount | undefined
 
   constructor(parts: BackfillRunParts, environment: Environment, badgeId: string, notify: boolean) {
     this.#parts = parts
@@ -68,11 +67,29 @@ export class BackfillRun {
   readonly all = Effect.fnUntraced(function* (
     this: BackfillRun,
   ): Effect.fn.Return<void, Broken | Ended> {
+    yield* this.#readJournal()
     for (let prefix = 0; prefix < prefixesEnd; ) {
       const { next, users } = this.#environment.usersFrom(prefix)
       prefix = next
       for (const states of turnsOf(users)) yield* this.#turn(states)
     }
+  })
+
+  /** Counts all events for a counting badge in one pass over the journal, if that is worthwhile. */
+  readonly #readJournal = Effect.fnUntraced(function* (
+    this: BackfillRun,
+  ): Effect.fn.Return<void, Broken> {
+    const { counts, id, project } = this.#environment
+    const { storage } = this.#parts
+    const badge = project.durable.badges.get(this.badgeId)
+    if (badge === undefined || !isCounting(badge.criteria)) return
+    const first = yield* storage.firstSequence
+    const last = Math.max(storage.lastSequence, project.durable.sequence)
+    if (!isWorthwhile(counts.actions.copy(), last - first)) return
+    this.#journal = yield* JournalCount.read(storage, badge.criteria, id, first).pipe(
+      // The histories of the users are read instead.
+      Effect.catchTag("Unavailable", () => Effect.undefined),
+    )
   })
 
   readonly #turn = Effect.fnUntraced(function* (
@@ -140,7 +157,8 @@ export class BackfillRun {
   ): Effect.fn.Return<void, Broken | Ended> {
     // The badge precedes the user: every event was counted when it came.
     if (user.createdAt > badge.updatedAt) return
-    const counted = yield* this.#countUpTo(user, criteria)
+    const known = this.#journal?.criteria === criteria ? this.#journal.of(user.id) : undefined
+    const counted = yield* this.#countUpTo(user, criteria, known)
     const isRight = counted.current === (user.badgeCounts.get(badge.id) ?? 0)
     if (isRight && (user.badges.has(badge.id) || counted.current < criteria.target)) return
     yield* this.#ask(user, criteria, counted)
@@ -155,32 +173,38 @@ export class BackfillRun {
   ): Effect.fn.Return<Counted, Broken> {
     const upTo = user.sequence
     if (earlier !== undefined) {
-      const newer = yield* this.#countAfter(user, criteria, earlier.upTo)
-      newer.plus(earlier.current)
-      if (!newer.open) return { current: newer.current, upTo }
+      const { count, reached } = yield* this.#countAfter(user, criteria, earlier.upTo)
+      // The earlier count is that of an erased user with the same id.
+      if (!reached) return { current: count.current, upTo }
+      count.plus(earlier.current)
+      if (!count.open) return { current: count.current, upTo }
     }
-    const { current } = yield* this.#countAfter(user, criteria, 0)
-    return { current, upTo }
+    const { count } = yield* this.#countAfter(user, criteria, 0)
+    return { current: count.current, upTo }
   })
 
-  /** Counts the user's records after the sequence `after`. */
+  /**
+   * Counts the user's records after the sequence `after`. `reached`: the user has records up to it.
+   */
   #countAfter(
     { id, sequence }: UserState,
     criteria: CountingCriterion,
     after: number,
-  ): Effect.Effect<ActionCount, Broken> {
+  ): Effect.Effect<{ readonly count: ActionCount; readonly reached: boolean }, Broken> {
     const count = new ActionCount(criteria)
+    let reached = false
     const records = this.#parts.history.read(this.#environment.id, id, sequence + 1)
     const counted = Stream.runForEachWhile(records, (chunk) =>
       Effect.sync(() => {
         for (const record of chunk) {
-          if (record.sequence <= after) return false
+          reached = record.sequence <= after
+          if (reached) return false
           count.add(record)
         }
         return true
       }),
     )
-    return Effect.as(counted, count)
+    return Effect.map(counted, () => ({ count, reached }))
   }
 }
 

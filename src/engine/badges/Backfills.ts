@@ -8,7 +8,7 @@ import { Cause, Effect, FiberSet } from "effect"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
-import type { Broken } from "../../storage/Storage.ts"
+import { type Broken, isDamagedRecord } from "../../storage/Storage.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
 import { BackfillRun, type BackfillRunParts, type Ended, insist } from "./BackfillRun.ts"
 
@@ -74,9 +74,10 @@ export class Backfills {
     this.#fork(
       this.#work(environmentId, run).pipe(
         Effect.catchTag("Ended", () => Effect.void),
-        // A defect in one user's state must not end the process: it would do so at each start.
+        // A defect in one user's state or a damaged record must not end the process: it would do so
+        // at each start.
         Effect.catchCause((cause) =>
-          Cause.hasDies(cause)
+          Cause.hasDies(cause) || isDamagedRecord(Cause.squash(cause))
             ? Effect.logError("A backfill crashed; it restarts with the next start", cause)
             : Effect.failCause(cause),
         ),

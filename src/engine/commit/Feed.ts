@@ -5,6 +5,7 @@
  * Invariants:
  * - A follower gets every record from its first on, in order, without gaps, and only records that
  *   the journal has, also in relaxed durability.
+ * - An erased record passes as one without messages (`erasedRecord`).
  * - The ring holds consecutive records, the newest last. It is empty without followers.
  * - The journal is pruned without regard to followers. A follower that falls behind the oldest
  *   record fails with `FeedGone`, unless it holds the journal (`hold`).
@@ -256,9 +257,14 @@ export class Feed {
       // Records are in the order of their times.
       while (low < high) {
         const middle = Math.floor((low + high) / 2)
-        const found = (yield* this.find([middle])).get(middle)
-        // An absent record was pruned meanwhile: the first record that is left comes after it.
-        if (found === undefined || found.record.at < at) low = middle + 1
+        const [live] = this.#live(middle, 1)
+        const piece = live === undefined ? yield* this.#piece(middle) : []
+        // An absent record was pruned meanwhile: the first record that is left comes after it. An
+        // erased one has the time of the next.
+        const stored = piece.find(({ body }) => body.length > 0)
+        const entry = live ?? (stored && entryOf(stored))
+        const last = entry?.record.sequence ?? piece.at(-1)?.sequence ?? middle
+        if (entry === undefined || entry.record.at < at) low = last + 1
         else high = middle
       }
       return low
@@ -386,8 +392,17 @@ export class Feed {
   }
 }
 
-const entryOf = ({ body }: StoredRecord): FeedEntry =>
-  new FeedEntry(decodeRecord(body), body.length)
+const entryOf = ({ body, sequence }: StoredRecord): FeedEntry =>
+  new FeedEntry(body.length === 0 ? erasedRecord(sequence) : decodeRecord(body), body.length)
+
+/** Stands for an erased record: it has no messages, and its time is that of no record. */
+const erasedRecord = (sequence: number): JournalRecord => ({
+  sequence,
+  at: 0,
+  subject: { actor: "directory" },
+  cause: { kind: "request" },
+  facts: [],
+})
 
 /** Fills a place of the ring whose record is gone. */
 const forgotten = undefined as unknown as FeedEntry

@@ -19,7 +19,7 @@ import { limits } from "../../Limits.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import type { ErasedActor, Erasures } from "../erasure/Erasures.ts"
 import type { PendingRecords, RecordChain } from "../records/PendingRecords.ts"
-import { findStored } from "../records/SnapshotValues.ts"
+import { RecordReader } from "../records/RecordReader.ts"
 import type { IdIndex } from "./IdIndex.ts"
 import { BloomFilter, hashText } from "./IdIndex.ts"
 
@@ -43,12 +43,14 @@ interface NamedActor extends RecordChain, ErasedActor {
 export class Deduplicator {
   readonly #options: DeduplicatorOptions
   readonly #filter: BloomFilter
+  readonly #reader: RecordReader
   /** The last name that was looked up, with its hash. */
   readonly #hashed = { key: "", idSeed: 0, hash: hashText("", 0) }
 
   constructor(options: DeduplicatorOptions) {
     this.#options = options
     this.#filter = new BloomFilter(options.knownIds)
+    this.#reader = new RecordReader(options.storage, options.pending)
   }
 
   /** Adds the ids of the snapshot to the filter. Until that has ended, every name is looked up. */
@@ -85,12 +87,12 @@ export class Deduplicator {
     key: string,
     hash: number,
   ): Effect.fn.Return<JournalRecord | undefined, Broken> {
-    const { erasures, ids, storage } = this.#options
+    const { erasures, ids } = this.#options
     const { environment, userId } = subject
     const erasedThrough = erasures.aheadOf(subject)
     for (const sequence of yield* ids.candidates(environment, hash)) {
       if (sequence <= erasedThrough) continue
-      const record = yield* findStored(storage, environment, userId, sequence)
+      const record = yield* this.#reader.recordOf(environment, userId, sequence)
       // Another id of this or another user may have this hash.
       if (record !== undefined && duplicateKey(record.cause) === key) return record
     }

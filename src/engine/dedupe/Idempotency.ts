@@ -12,7 +12,8 @@
  *   request ends without a record. It is `recent` from then until the snapshot has the record;
  *   after that it is an entry of the snapshot (`KeptAnswers.ts`). A caller who is answered before
  *   the commit, because the disk is full, does not free the key.
- * - An answer about a user who was erased since counts as absent.
+ * - An answer about a user who was erased since counts as absent. The answer to a batch names records
+ *   and no users (`BatchAnswer`).
  *
  * Cost: a map entry for each running or recent key; a look-up in the snapshot for each other key.
  * Expired answers are deleted by `AnswerExpiry`.
@@ -23,7 +24,7 @@ import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import type { Erasures } from "../erasure/Erasures.ts"
-import { keptEntries, readKept, recordWithoutErased } from "./KeptAnswers.ts"
+import { keptEntries, readKept } from "./KeptAnswers.ts"
 
 /**
  * A request's Idempotency-Key: for 24 hours a request with the same key and fingerprint gets the
@@ -52,14 +53,10 @@ interface IdempotencyOptions {
   readonly storage: Store
   readonly now: () => number
   readonly erasures: Erasures
-  /** The sequence of the next record. */
-  readonly next: () => number
 }
 
 interface Running {
   readonly fingerprint: string
-  /** The sequence of the next record when the request began. */
-  readonly since: number
   /** Its record was appended: only the commit ends the request. */
   appended: boolean
 }
@@ -71,12 +68,6 @@ export class IdempotencyKeys {
 
   constructor(options: IdempotencyOptions) {
     this.#options = options
-  }
-
-  /** No running request began before the next record had this sequence. */
-  get runningSince(): number {
-    const [oldest] = this.#running.values()
-    return oldest?.since ?? Number.POSITIVE_INFINITY
   }
 
   reserve(
@@ -96,22 +87,22 @@ export class IdempotencyKeys {
             : reused,
         )
       }
-      const started = { fingerprint, since: self.#options.next(), appended: false }
+      const started = { fingerprint, appended: false }
       self.#running.set(name, started)
       const release = () => {
         // After the commit another request may run under this name.
         if (!started.appended && self.#running.get(name) === started) self.#running.delete(name)
       }
-      const kept = yield* Effect.onError(
+      const record = yield* Effect.onError(
         Effect.suspend(() => {
           const recent = self.#recent.get(name)
           return recent === undefined ? self.#stored(environment, key) : Effect.succeed(recent)
         }),
         () => Effect.sync(release),
       )
-      const record = kept === undefined ? undefined : self.#withoutErased(kept)
       if (
         record === undefined ||
+        self.#isErased(record) ||
         record.at + limits.idempotencyRetentionMs <= self.#options.now()
       ) {
         return { fresh: true, release }
@@ -147,25 +138,17 @@ export class IdempotencyKeys {
     return Effect.map(readKept(this.#options.storage, environment, key), (kept) => kept?.record)
   }
 
-  /** A kept answer without users who were erased since; `undefined`: nothing remains. */
-  #withoutErased(record: JournalRecord): JournalRecord | undefined {
-    const { erasures } = this.#options
-    if (erasures.size === 0) return record
-    const { sequence, subject } = record
-    if (subject.actor === "user") {
-      return sequence > erasures.throughOf(subject.environment, subject.userId) ? record : undefined
-    }
-    return recordWithoutErased(record, (environment, userId) =>
-      erasures.throughOf(environment, userId),
-    )
+  /** Whether the user of a kept answer was erased since. */
+  #isErased({ sequence, subject }: JournalRecord): boolean {
+    if (subject.actor !== "user") return false
+    return sequence <= this.#options.erasures.throughOf(subject.environment, subject.userId)
   }
 
   /** The entries of recent answers up to this sequence, for the snapshot. */
   *entries(watermark: number): Generator<Entry> {
     for (const record of this.#recent.values()) {
       if (record.sequence > watermark) continue
-      const rest = this.#withoutErased(record)
-      if (rest !== undefined) yield* keptEntries(rest)
+      if (!this.#isErased(record)) yield* keptEntries(record)
     }
   }
 }

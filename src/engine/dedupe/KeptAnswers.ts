@@ -6,25 +6,20 @@
  *   deletes badly. The text begins with its length, since a longer answer that was kept under this
  *   key before may have left pieces behind.
  * - an entry of `expiry`, whose key begins with the time of its deletion.
- * - for a batch, an entry of `batches` with a hash of each user in the answer, by which an erasure
- *   finds the answer.
  *
  * Invariants: the entries of an answer are written in one snapshot, and deleted in one transaction.
  * Only the snapshot and `AnswerExpiry` write these tables, never at the same time.
  *
- * Cost: one or two pieces for most answers; the answer to a large batch takes hundreds.
+ * Cost: one or two pieces for most answers; the answer to a large batch takes tens.
  */
 import { Effect, Schedule, Stream } from "effect"
-import { type BatchAnswer, usersOfAnswer, withoutErased } from "../../domain/message/UserReply.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
-import { asBuffer, compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
+import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage, StorageError, StoredEntry } from "../../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
-import type { Erasure } from "../erasure/Erasures.ts"
 import { decodeRecord, encodeRecord } from "../records/Codec.ts"
-import { hashText } from "./IdIndex.ts"
 
 type Store = Storage["Service"]
 
@@ -42,11 +37,6 @@ export const keptEntries = (record: JournalRecord): ReadonlyArray<Entry> => {
     entries.push({ table: "idempotency", key, value: encodeValue(piece) })
   }
   entries.push({ table: "expiry", key: expiryKey(record), value: encodeValue("") })
-  const answer = batchAnswerOf(record)
-  if (answer !== undefined) {
-    const key = compositeKey(environment, kept.key)
-    entries.push({ table: "batches", key, value: encodeValue(hashesOf(usersOfAnswer(answer))) })
-  }
   return entries
 }
 
@@ -62,35 +52,6 @@ const withoutMetadata = (record: JournalRecord): JournalRecord => {
   if (record.cause.kind !== "event" || record.cause.metadata === undefined) return record
   const { metadata: _, ...cause } = record.cause
   return { ...record, cause }
-}
-
-const batchAnswerOf = ({ facts }: JournalRecord): BatchAnswer | undefined => {
-  const [fact] = facts
-  return fact?.kind === "batch.answered" ? (fact.results as BatchAnswer) : undefined
-}
-
-/** A batch's record without the results of erased users; the same object if it has none. */
-export const recordWithoutErased = (
-  record: JournalRecord,
-  erasedThrough: (environment: string, userId: string) => number,
-): JournalRecord => {
-  const { subject } = record
-  const answer = batchAnswerOf(record)
-  if (answer === undefined || subject.actor !== "project") return record
-  const results = withoutErased(answer, (userId) => erasedThrough(subject.environment, userId))
-  return results === answer ? record : { ...record, facts: [{ kind: "batch.answered", results }] }
-}
-
-const hashesOf = (users: ReadonlySet<string>): Uint8Array => {
-  const bytes = Buffer.allocUnsafe(4 * users.size)
-  let at = 0
-  for (const userId of users) at = bytes.writeUInt32LE(hashText(userId), at)
-  return bytes
-}
-
-const hasHashOf = (bytes: Buffer, wanted: ReadonlySet<number>): boolean => {
-  for (let at = 0; at < bytes.length; at += 4) if (wanted.has(bytes.readUInt32LE(at))) return true
-  return false
 }
 
 /** The pieces that are stored under a key. */
@@ -149,23 +110,11 @@ const removed = (table: Entry["table"], key: Uint8Array): Entry => ({ table, key
 const removalOf = (
   record: JournalRecord,
   pieces: ReadonlyArray<StoredEntry>,
-): ReadonlyArray<Entry> => [
-  ...removalOfAnswer(record, pieces),
-  removed("expiry", expiryKey(record)),
-]
+): ReadonlyArray<Entry> => [...removalOfAnswer(pieces), removed("expiry", expiryKey(record))]
 
 /** `removalOf` without the entry of `expiry`. */
-const removalOfAnswer = (
-  record: JournalRecord,
-  pieces: ReadonlyArray<StoredEntry>,
-): ReadonlyArray<Entry> => {
-  const entries = pieces.map(([key]) => removed("idempotency", key))
-  const { kept, subject } = record
-  if (subject.actor === "project" && kept !== undefined) {
-    entries.push(removed("batches", compositeKey(subject.environment, kept.key)))
-  }
-  return entries
-}
+const removalOfAnswer = (pieces: ReadonlyArray<StoredEntry>): ReadonlyArray<Entry> =>
+  pieces.map(([key]) => removed("idempotency", key))
 
 /**
  * The entries that delete the kept answer of a user's `record`. If a later answer has taken the
@@ -184,34 +133,6 @@ export const eraseKept = Effect.fnUntraced(function* (
     ? removalOf(record, pieces)
     : pieces.slice(used).map(([key]) => removed("idempotency", key))
 })
-
-/** The entries that remove erased users of one environment from its kept batches. */
-export const eraseFromBatches = (
-  storage: Store,
-  environment: string,
-  erasures: ReadonlyArray<Erasure>,
-): Stream.Stream<ReadonlyArray<Entry>, Broken> => {
-  const through = new Map(erasures.map(({ sequence, userId }) => [userId, sequence]))
-  const wanted = new Set(erasures.map(({ userId }) => hashText(userId)))
-  const range = { table: "batches", ...rangeOf(compositeKey(environment)) } as const
-  return storage.readEntries(range).pipe(
-    Stream.flatMap(Stream.fromIterable),
-    Stream.mapEffect(
-      Effect.fnUntraced(function* ([key, value]) {
-        const hashes = yield* decodeValue(value, { table: "batches", key })
-        if (!hasHashOf(asBuffer(hashes), wanted)) return []
-        const [, idempotencyKey] = keyParts(key) as [string, string]
-        const stored = yield* readKept(storage, environment, idempotencyKey)
-        if (stored === undefined) return []
-        const { pieces, record } = stored
-        const rest = recordWithoutErased(record, (_, userId) => through.get(userId) ?? 0)
-        if (rest === record) return []
-        // All pieces are deleted first: the remaining answer may need fewer.
-        return [...removalOf(record, pieces), ...keptEntries(rest)]
-      }),
-    ),
-  )
-}
 
 /*
  * Deletes expired answers in slices until none is due. So at any rate of requests with an
@@ -277,7 +198,7 @@ export class AnswerExpiry {
       const kept = yield* readKept(storage, environment, key)
       // The key may have been used again: then the answer is a later one and stays.
       if (kept === undefined || kept.record.at + limits.idempotencyRetentionMs > at) continue
-      entries.push(...removalOfAnswer(kept.record, kept.pieces))
+      entries.push(...removalOfAnswer(kept.pieces))
     }
     if (entries.length > 0) yield* storage.writeEntries(entries)
     return looked < keys.length || keys.length === limit

@@ -1,27 +1,34 @@
 /**
- * Tombstones: the erased users whose data the snapshot may still have, each with the sequence of
- * the erasure.
+ * Erasures that are not carried out: users who were erased, and whose earlier records the journal
+ * still has.
  *
  * Invariants:
- * - Every reader skips a user's data up to the erasure. No snapshot writes such data, and the next
- *   snapshot deletes it. Recovery reads the erasure from the journal again, until a snapshot has
- *   carried it out.
+ * - Every reader skips a user's data up to the erasure, from the moment that the erasure is durable
+ *   until the data is gone.
+ * - An erasure is a job in the table `erasures`. The snapshot that deletes the user's state writes
+ *   the job no later than the state, so each erasure is in the journal after the watermark or a
+ *   stored job. `ErasureRuns` carries jobs out and deletes them. Until then each start loads them.
  * - An erasure that is not durable yet (`ahead`) is visible only to the user's own next commands.
- * - The answer to a batch with an Idempotency-Key that began before an erasure may name the user.
- *   So the tombstone stays until no such batch is under way, and the record of its answer leaves
- *   the user out: a later start may not know the erasure.
+ *
+ * Cost: a look-up in a map for each reader of a user's records; an entry for each erasure of about
+ * the last day.
  */
 
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
+import { asBuffer, compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
+import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
+import { decodeValue, encodeValue } from "../../storage/Values.ts"
 
 export interface Erasure {
   readonly environment: string
   readonly userId: string
   /** The sequence of the erasure's record, which is erased with all earlier ones of the user. */
   readonly sequence: number
+  /** The time of the erasure, epoch milliseconds. */
+  readonly at: number
 }
 
 /** The parts of an actor that an erasure needs. */
@@ -31,18 +38,68 @@ export interface ErasedActor {
   forgetAll(): void
 }
 
-interface Known extends Erasure {
-  /** A snapshot has deleted the user's data. */
-  carriedOut: boolean
+interface Job extends Erasure {
+  /** It is in the table. */
+  stored: boolean
 }
 
-export class Erasures {
-  readonly #ahead = new Map<string, number>()
-  readonly #durable = new Map<string, Known>()
+const table = "erasures"
 
-  /** How many tombstones there are. */
+const keyOf = ({ environment, sequence, userId }: Erasure): Uint8Array =>
+  compositeKey(environment, userId, sequence)
+
+/** The entry that stores the job of an erasure. */
+export const jobEntry = (erasure: Erasure): Entry => ({
+  table,
+  key: keyOf(erasure),
+  value: encodeValue(JSON.stringify({ at: erasure.at })),
+})
+
+/** The entry that deletes the job of an erasure, which was carried out. */
+export const jobRemoval = (erasure: Erasure): Entry => ({
+  table,
+  key: keyOf(erasure),
+  value: null,
+})
+
+export class Erasures {
+  /** By user, the latest erasure that was appended. */
+  readonly #ahead = new Map<string, number>()
+  /** By user, the latest durable erasure. */
+  readonly #through = new Map<string, number>()
+  /** The durable erasures, by sequence. */
+  readonly #jobs = new Map<number, Job>()
+
+  /** The erasures of a storage whose jobs are not carried out. */
+  static readonly open = Effect.fnUntraced(function* (
+    storage: Storage["Service"],
+  ): Effect.fn.Return<Erasures, Broken> {
+    const erasures = new Erasures()
+    const range = { table, ...rangeOf(new Uint8Array()) } as const
+    yield* Stream.runForEach(storage.readEntries(range), (entries) =>
+      Effect.gen(function* () {
+        for (const [key, value] of entries) {
+          const body = yield* decodeValue(value, { table, key })
+          const [environment, userId, sequence] = keyParts(key) as [string, string, number]
+          const { at } = JSON.parse(asBuffer(body).toString("utf8"))
+          erasures.#add({ environment, userId, sequence, at, stored: true })
+        }
+      }),
+    )
+    return erasures
+  })
+
+  #add(job: Job): void {
+    this.#jobs.set(job.sequence, job)
+    const name = userName(job.environment, job.userId)
+    for (const latest of [this.#ahead, this.#through]) {
+      latest.set(name, Math.max(latest.get(name) ?? 0, job.sequence))
+    }
+  }
+
+  /** How many erasures are not carried out. */
   get size(): number {
-    return this.#durable.size
+    return this.#jobs.size
   }
 
   /** The actor's erasure was appended. */
@@ -51,18 +108,19 @@ export class Erasures {
     this.#ahead.set(nameOf(actor.subject), sequence)
   }
 
-  /** The erasure is durable. */
-  committed({ subject }: Pick<ErasedActor, "subject">, sequence: number): void {
-    if (subject.actor !== "user") return
+  /** A record is durable. */
+  committed({ at, cause, sequence, subject }: JournalRecord): void {
+    if (cause.kind !== "erasure" || subject.actor !== "user") return
     const { environment, userId } = subject
-    this.#durable.set(nameOf(subject), { environment, userId, sequence, carriedOut: false })
+    const stored = this.#jobs.get(sequence)?.stored === true
+    this.#add({ environment, userId, sequence, at, stored })
   }
 
   /** Recovery has read a record; every record of the journal passes here in order. */
-  replayed(actor: ErasedActor, { cause, sequence }: JournalRecord): void {
-    if (cause.kind !== "erasure") return
-    this.appended(actor, sequence)
-    this.committed(actor, sequence)
+  replayed(actor: ErasedActor, record: JournalRecord): void {
+    if (record.cause.kind !== "erasure") return
+    actor.forgetAll()
+    this.committed(record)
   }
 
   /** The sequence up to which an actor's own commands see no records; 0: they see all. */
@@ -72,38 +130,41 @@ export class Erasures {
 
   /** The sequence up to which no reader sees the user's records; 0: readers see all. */
   throughOf(environment: string, userId: string): number {
-    if (this.#durable.size === 0) return 0
-    return this.#durable.get(userName(environment, userId))?.sequence ?? 0
+    if (this.#through.size === 0) return 0
+    return this.#through.get(userName(environment, userId)) ?? 0
   }
 
-  /**
-   * The sequence up to which a record that is appended now must not contain data of the user,
-   * unless it is the user's own; 0: it may contain all.
-   */
-  knownThrough(environment: string, userId: string): number {
-    if (this.#ahead.size + this.#durable.size === 0) return 0
-    const name = userName(environment, userId)
-    return Math.max(this.#ahead.get(name) ?? 0, this.#durable.get(name)?.sequence ?? 0)
-  }
-
-  /** A snapshot begins; returns the erasures that it must carry out. */
+  /** A snapshot begins; returns the erasures whose jobs it must store. */
   begin(): ReadonlyArray<Erasure> {
-    return [...this.#durable.values()].filter(({ carriedOut }) => !carriedOut)
+    return [...this.#jobs.values()].filter(({ stored }) => !stored)
+  }
+
+  /** A snapshot has stored the jobs of `erasures`. */
+  stored(erasures: ReadonlyArray<Erasure>): void {
+    for (const { sequence } of erasures) this.#jobs.get(sequence)!.stored = true
   }
 
   /**
-   * A snapshot has carried out `erasures`. No batch with a key is under way that began before
-   * `runningSince`.
+   * The stored jobs of erasures up to `through`, in the order of the erasures; none if all of them
+   * are later than `before` (epoch milliseconds). So the erasures since the last run are carried
+   * out together, however many there are.
    */
-  ended(erasures: ReadonlyArray<Erasure>, runningSince: number): void {
+  due(before: number, through: number): ReadonlyArray<Erasure> {
+    const ready = [...this.#jobs.values()].filter(
+      ({ sequence, stored }) => stored && sequence <= through,
+    )
+    if (!ready.some(({ at }) => at <= before)) return []
+    return ready.sort((one, other) => one.sequence - other.sequence)
+  }
+
+  /** The erasures were carried out, and their jobs are deleted. */
+  ended(erasures: ReadonlyArray<Erasure>): void {
     for (const { environment, sequence, userId } of erasures) {
+      this.#jobs.delete(sequence)
       const name = userName(environment, userId)
-      const known = this.#durable.get(name)
-      if (known?.sequence === sequence) known.carriedOut = true
-      if (this.#ahead.get(name) === sequence) this.#ahead.delete(name)
-    }
-    for (const [name, { carriedOut, sequence }] of this.#durable) {
-      if (carriedOut && sequence < runningSince) this.#durable.delete(name)
+      for (const latest of [this.#ahead, this.#through]) {
+        if (latest.get(name) === sequence) latest.delete(name)
+      }
     }
   }
 }

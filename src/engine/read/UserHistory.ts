@@ -1,73 +1,86 @@
 /**
- * Reads a user's records, newest first: first the durable records that the snapshot lacks, from
- * memory (`PendingRecords`, from the actor's `lastDurable` backwards), then the history pages of
- * the snapshot.
+ * Reads a user's records, newest first, along the chain in the journal: each record names the
+ * user's record before it (`previous`, the sequence of the state that it was decided on).
  *
- * A reader may pause between chunks. Its position in memory is valid while it is above the
- * snapshot's watermark; after that the rest is in the pages. A reader leaves out records that
- * become durable after it began, so it has no gaps.
+ * - The chain begins at the sequence of the user's state. It ends at the record that created the
+ *   user, or where the journal was pruned. An erased user has no state, and a user who was created
+ *   again has a chain of its own: no reader meets erased records.
+ * - Records that the snapshot lacks are in memory (`RecordReader`). So a reader needs the journal
+ *   only for records that it has, also in relaxed durability.
+ * - A reader leaves out records that become durable after it began, so it has no gaps, however long
+ *   it pauses between two chunks. If the user is erased meanwhile, it ends.
+ * - A record of the chain that is not the user's is damage: it would show one user's data to
+ *   another.
  *
- * Cost: nothing on the path of a write. A reader decodes at most `historyTurnBytesMax` of text in a
- * turn, and holds one chunk.
+ * Cost: nothing on the path of a write. A reader holds one chunk of `historyChunkRecordsMax`
+ * records, and decodes at most `historyTurnBytesMax` of text in a turn. A record of a sealed
+ * segment costs at most one block of the segment. Nothing is read between the user's records,
+ * however many others there are.
  */
 import { Effect, Stream } from "effect"
 import { type HistoryNeeded, Past } from "../../domain/record/Past.ts"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
-import type { Broken, StoredEntry } from "../../storage/Storage.ts"
-import { decodeValue } from "../../storage/Values.ts"
+import type { Broken, ReadWork } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { RecallingActor } from "../actor/RecordFinder.ts"
-import { decodePage } from "../records/Codec.ts"
-import { findStored, pagesIn, partitionOf } from "../records/SnapshotValues.ts"
+import { decodeRecord } from "../records/Codec.ts"
+import { damagedRecord, isOf, RecordReader } from "../records/RecordReader.ts"
 import type { EngineState } from "../state/EngineState.ts"
 
-/** The position of a reader: it has given every record from `before` on. */
+interface Place {
+  readonly environment: string
+  readonly userId: string
+}
+
+/** The position of a reader: the next record of the chain, and the bound of what it gives. */
 interface Position {
-  readonly before: number
-  /**
-   * The next record in memory. If it is not above the snapshot's watermark, the rest is in the
-   * pages.
-   */
   readonly next: number
-  /** The partition of the next pages; absent until pages were read. */
-  readonly partition?: number
+  readonly before: number
+  readonly work: ReadWork
 }
 
 type HistoryState = Pick<EngineState, "storage" | "pending" | "erasures" | "environments">
 
-type Step = readonly [ReadonlyArray<JournalRecord>, Position]
-
 export class UserHistory {
   readonly #state: HistoryState
   readonly #commit: { readonly durableSequence: number }
+  readonly #reader: RecordReader
 
   constructor(state: HistoryState, commit: { readonly durableSequence: number }) {
     this.#state = state
     this.#commit = commit
+    this.#reader = new RecordReader(state.storage, state.pending)
   }
 
   /**
    * The user's durable record with this sequence; `undefined`: there is none, or the user was
    * erased since.
    */
-  readonly find = Effect.fnUntraced(function* (
-    this: UserHistory,
+  find(
     environment: string,
     userId: string,
     sequence: number,
-  ): Effect.fn.Return<JournalRecord | undefined, Broken> {
-    const { erasures, pending, storage } = this.#state
-    if (sequence > this.#commit.durableSequence) return undefined
-    let next = this.#lastDurable(environment, userId)
-    for (let looked = 1; next > sequence && next > pending.watermark; looked++) {
-      next = pending.previousOf(next)
-      if (looked % limits.historyTurnRecordsMax === 0) yield* yieldToEventLoop
-    }
-    if (sequence <= erasures.throughOf(environment, userId)) return undefined
-    if (next === sequence && next > pending.watermark) return pending.decode(sequence)
-    return yield* findStored(storage, environment, userId, sequence)
-  })
+  ): Effect.Effect<JournalRecord | undefined, Broken> {
+    return Effect.suspend(() =>
+      sequence > this.#commit.durableSequence ||
+      sequence <= this.#state.erasures.throughOf(environment, userId)
+        ? Effect.undefined
+        : this.#reader.recordOf(environment, userId, sequence),
+    )
+  }
+
+  /** `find` for any user of the environment. */
+  findAny(environment: string, sequence: number): Effect.Effect<JournalRecord | undefined, Broken> {
+    if (sequence > this.#commit.durableSequence) return Effect.undefined
+    return Effect.map(this.#reader.record(environment, sequence), (record) => {
+      if (record?.subject.actor !== "user") return undefined
+      const { subject } = record
+      if (subject.environment !== environment) return undefined
+      const hidden = this.#state.erasures.throughOf(environment, subject.userId)
+      return sequence > hidden ? record : undefined
+    })
+  }
 
   /**
    * `find` for the actor's own next command: an erasure that is not durable yet already hides
@@ -79,25 +92,35 @@ export class UserHistory {
   ): Effect.Effect<JournalRecord | undefined, Broken> {
     return subject.actor === "user" && sequence > this.#state.erasures.aheadOf(subject)
       ? this.find(subject.environment, subject.userId, sequence)
-      : Effect.succeed(undefined)
+      : Effect.undefined
   }
 
   /** The history that a decision of the actor needs, from its records, durable or not. */
-  readonly recallForActor = Effect.fnUntraced(function* (
+  recallForActor(
+    { kind, state, subject }: RecallingActor,
+    needed: HistoryNeeded,
+  ): Effect.Effect<Past, Broken> {
+    return subject.actor === "user"
+      ? this.#recall(subject, kind.sequenceOf(state), needed)
+      : Effect.succeed(new Past())
+  }
+
+  /** `recallForActor` for a decision on the durable state that will not be applied. */
+  recall(environment: string, userId: string, needed: HistoryNeeded): Effect.Effect<Past, Broken> {
+    const place = { environment, userId }
+    return Effect.suspend(() => this.#recall(place, this.#lastDurable(place), needed))
+  }
+
+  readonly #recall = Effect.fnUntraced(function* (
     this: UserHistory,
-    { lastVisible, subject }: RecallingActor,
+    place: Place,
+    last: number,
     needed: HistoryNeeded,
   ): Effect.fn.Return<Past, Broken> {
     const past = new Past()
-    if (subject.actor !== "user") return past
-    const { environment, userId } = subject
-    const after = this.#state.erasures.aheadOf(subject)
-    const before = Math.max(lastVisible, this.#state.pending.watermark) + 1
-    const start = { before, next: lastVisible }
-    yield* Stream.runForEachWhile(this.#readFrom(environment, userId, start), (records) =>
+    yield* Stream.runForEachWhile(this.#walk(place, last), (records) =>
       Effect.sync(() => {
         for (const record of records) {
-          if (record.sequence <= after) return false
           past.add(record)
           if (needed.isMet(past, record.at)) return false
         }
@@ -107,100 +130,77 @@ export class UserHistory {
     return past
   })
 
-  /** `recallForActor` for a decision on the durable state that will not be applied. */
-  recall(environment: string, userId: string, needed: HistoryNeeded): Effect.Effect<Past, Broken> {
-    const lastVisible = this.#lastDurable(environment, userId)
-    return this.recallForActor(
-      { subject: { actor: "user", environment, userId }, lastVisible },
-      needed,
-    )
-  }
-
-  /** The user's last durable record; 0: there is none that is pending. */
-  #lastDurable(environment: string, userId: string): number {
+  /** The sequence of the user's last durable record; 0: the user does not exist. */
+  #lastDurable({ environment, userId }: Place): number {
     const { states, users } = this.#state.environments.of(environment)
-    return users.get(userId)?.lastDurable ?? states.sequenceOf(userId)
+    const actor = users.get(userId)
+    return actor?.loaded ? (actor.durable?.sequence ?? 0) : states.sequenceOf(userId)
   }
 
   /**
    * The user's records below the sequence `before`, newest first, in chunks; a chunk may be empty.
+   * `before` need not be the sequence of a record of the user. If the record just below it is the
+   * user's, nothing above it is read. `work` counts what was read; a chunk ends at each multiple of
+   * `historyPageBlocksMax`.
    */
   read(
     environment: string,
     userId: string,
     before: number = Number.MAX_SAFE_INTEGER,
+    work: ReadWork = { blocks: 0 },
   ): Stream.Stream<ReadonlyArray<JournalRecord>, Broken> {
-    return Stream.suspend(() => {
-      const start: Position = {
-        before: Math.min(before, this.#commit.durableSequence + 1),
-        next: this.#lastDurable(environment, userId),
-      }
-      return this.#readFrom(environment, userId, start)
+    const place = { environment, userId }
+    const start = Effect.gen({ self: this }, function* () {
+      const last = this.#lastDurable(place)
+      if (last < before) return last
+      const just = yield* this.find(environment, userId, before - 1)
+      return just === undefined ? last : before - 1
     })
+    return Stream.unwrap(Effect.map(start, (next) => this.#walk(place, next, before, work)))
   }
 
-  #readFrom(environment: string, userId: string, start: Position) {
-    return Stream.unfold(start, (position) =>
-      position.next > this.#state.pending.watermark
-        ? Effect.map(yieldToEventLoop, () => this.#fromMemory(environment, userId, position))
-        : this.#fromPages(environment, userId, position),
+  /** The chain from the record `next` on, as far as it is below `before`. */
+  #walk(
+    place: Place,
+    next: number,
+    before: number = Number.MAX_SAFE_INTEGER,
+    work: ReadWork = { blocks: 0 },
+  ) {
+    return Stream.unfold({ next, before, work }, (position: Position) =>
+      position.next === 0 ? Effect.undefined : this.#chunk(place, position),
     )
   }
 
-  /** Decodes the records of one turn. */
-  #fromMemory(environment: string, userId: string, { before, next: first }: Position): Step {
-    const { erasures, pending } = this.#state
-    const from = Math.max(pending.watermark, erasures.throughOf(environment, userId))
+  /** The next chunk of a chain, and the position after it. */
+  readonly #chunk = Effect.fnUntraced(function* (
+    this: UserHistory,
+    { environment, userId }: Place,
+    { before, next: first, work }: Position,
+  ): Effect.fn.Return<readonly [ReadonlyArray<JournalRecord>, Position], Broken> {
+    const { erasures } = this.#state
     const records: Array<JournalRecord> = []
     let next = first
     let bytes = 0
-    let looked = 0
-    while (next > from) {
-      if (++looked > limits.historyTurnRecordsMax) break
-      if (bytes > limits.historyTurnBytesMax) break
-      if (next < before) {
-        records.push(pending.decode(next))
-        bytes += pending.texts.bytesOf(next)
+    const most = limits.historyPageBlocksMax
+    const blocksMax = (Math.floor(work.blocks / most) + 1) * most
+    yield* yieldToEventLoop
+    for (let looked = 0; looked < limits.historyChunkRecordsMax; looked++) {
+      if (next <= erasures.throughOf(environment, userId))
+        return [records, { before, next: 0, work }]
+      const stored = yield* this.#reader.stored(environment, next, work)
+      if (stored === undefined) return [records, { before, next: 0, work }]
+      if (stored.sequence < before) {
+        const record = decodeRecord(stored.body)
+        if (!isOf(record, environment, userId)) return yield* notOfTheUser(next)
+        records.push(record)
+        bytes += stored.body.length
       }
-      next = pending.previousOf(next)
+      next = stored.previous
+      if (bytes > limits.historyTurnBytesMax || work.blocks >= blocksMax) break
     }
-    return [records, { before: records.at(-1)?.sequence ?? before, next: next > from ? next : 0 }]
-  }
-
-  readonly #fromPages = Effect.fnUntraced(function* (
-    this: UserHistory,
-    environment: string,
-    userId: string,
-    { before, partition: next }: Position,
-  ): Effect.fn.Return<Step | undefined, Broken> {
-    const { erasures, storage } = this.#state
-    const limit = limits.historyReadPagesMax
-    const first = erasures.throughOf(environment, userId) + 1
-    if (first >= before) return undefined
-    const oldest = partitionOf(first)
-    let partition = next ?? partitionOf(before - 1)
-    let pages: ReadonlyArray<StoredEntry> = []
-    for (let asked = 1; ; asked++) {
-      const range = pagesIn(environment, partition, userId, first, before)
-      const last = { ...range, reverse: true, limit } as const
-      pages = (yield* Stream.runCollect(storage.readEntries(last))).flat()
-      if (pages.length > 0) break
-      if (partition === oldest) return undefined
-      partition--
-      if (asked % limits.historyTurnPartitionsMax === 0) yield* yieldToEventLoop
-    }
-    const records: Array<JournalRecord> = []
-    let bytes = 0
-    for (const [key, value] of pages) {
-      const body = yield* decodeValue(value, { table: "history", key })
-      bytes += body.length
-      if (bytes > limits.historyTurnBytesMax) {
-        yield* yieldToEventLoop
-        bytes = body.length
-      }
-      const page = decodePage(body)
-      for (const record of page.toReversed()) if (record.sequence < before) records.push(record)
-    }
-    return [records, { before: records.at(-1)!.sequence, next: 0, partition }]
+    return [records, { before, next, work }]
   })
 }
+
+const notOfTheUser = (sequence: number): Effect.Effect<never, Broken> =>
+  damagedRecord(sequence, "It is not of the user whose later record names it")

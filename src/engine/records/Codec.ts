@@ -8,8 +8,6 @@ import type { ApiKey, DirectoryState, Project } from "../../domain/project/Direc
 import type { ProjectState, Webhook } from "../../domain/project/Project.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { asBuffer } from "../../storage/Keys.ts"
-import { sealValue, valueBodyAt, valueFor } from "../../storage/Values.ts"
-import type { RecordBuffer } from "./RecordBuffer.ts"
 
 /** The journal's text of a record. */
 export const encodeRecord = (record: JournalRecord): string => JSON.stringify(record)
@@ -17,33 +15,6 @@ export const encodeRecord = (record: JournalRecord): string => JSON.stringify(re
 export const decodeRecord = (body: Uint8Array): JournalRecord => JSON.parse(textOf(body))
 
 const textOf = (bytes: Uint8Array): string => asBuffer(bytes).toString("utf8")
-
-/**
- * The stored page of one user's records: those of `sequences` from index `first` to `end`
- * (exclusive), oldest first, one JSON text a line. `bytes`: the bytes of their texts.
- */
-export const encodePage = (
-  texts: RecordBuffer,
-  sequences: ReadonlyArray<number>,
-  first: number,
-  end: number,
-  bytes: number,
-): Uint8Array => {
-  const value = valueFor(bytes + end - first - 1)
-  let at = valueBodyAt
-  for (let index = first; index < end; index++) {
-    if (index > first) value[at++] = newline
-    at += texts.copy(sequences[index]!, value, at)
-  }
-  return sealValue(value)
-}
-
-const newline = 10
-
-export const decodePage = (page: Uint8Array): ReadonlyArray<JournalRecord> =>
-  textOf(page)
-    .split("\n")
-    .map((text) => JSON.parse(text))
 
 const byId = <A extends { readonly id: string }>(things: ReadonlyArray<A>): Map<string, A> =>
   new Map(things.map((thing) => [thing.id, thing]))

@@ -14,6 +14,7 @@
  * Cost of a record: its text, and 16 bytes including those of `RecordBuffer`.
  */
 import type { JournalRecord } from "../../domain/record/Record.ts"
+import type { StoredRecord } from "../../storage/Storage.ts"
 import { decodeRecord } from "./Codec.ts"
 import { grownRing, RecordBuffer, ringRecordsMin } from "./RecordBuffer.ts"
 
@@ -47,12 +48,22 @@ export class PendingRecords {
    */
   link(actor: RecordChain, hash: number | undefined): void {
     const sequence = this.texts.lastSequence
+    this.#name(sequence, hash ?? 0)
+    actor.lastVisible = sequence
+    actor.lastAppended = sequence
+  }
+
+  /** Adds an erased record of the journal. No state has its facts, and no actor's list has it. */
+  keepErased({ body, previous }: StoredRecord): void {
+    this.texts.keep(body, previous)
+    this.#name(this.texts.lastSequence, 0)
+  }
+
+  #name(sequence: number, hash: number): void {
     if (sequence - this.#watermark > this.#hashes.length) {
       this.#hashes = grownRing(this.#hashes, this.#watermark + 1, sequence)
     }
-    this.#hashes[sequence & (this.#hashes.length - 1)] = hash ?? 0
-    actor.lastVisible = sequence
-    actor.lastAppended = sequence
+    this.#hashes[sequence & (this.#hashes.length - 1)] = hash
   }
 
   /**
@@ -84,6 +95,16 @@ export class PendingRecords {
       if (sequence <= through) sequences.push(sequence)
     }
     return sequences.reverse()
+  }
+
+  /** The record as the journal has it; its body is a view that is valid until the next `release`. */
+  stored(sequence: number): StoredRecord {
+    const { texts } = this
+    return {
+      sequence,
+      previous: texts.previousOf(sequence),
+      body: texts.textOf(sequence),
+    }
   }
 
   decode(sequence: number): JournalRecord {

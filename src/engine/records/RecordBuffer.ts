@@ -161,14 +161,6 @@ export class RecordBuffer {
     return bytes.subarray(start, start + this.#lengths[at]!)
   }
 
-  /** Copies a record's text into `target` at `offset`; returns its bytes. */
-  copy(sequence: number, target: Buffer, offset: number): number {
-    const at = sequence & (this.#lengths.length - 1)
-    const start = this.#starts[at]!
-    const { bytes } = this.#slabs[this.#slabOf[at]! - this.#firstSlab]!
-    return bytes.copy(target, offset, start, start + this.#lengths[at]!)
-  }
-
   /** The snapshot has every record up to `watermark`: their texts are dropped. */
   release(watermark: number): void {
     let count = 0

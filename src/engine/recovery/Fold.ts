@@ -23,7 +23,7 @@ import type { DurableRecord } from "../state/EngineState.ts"
 import { type EngineState, openState } from "../state/EngineState.ts"
 import { readMark } from "../state/SnapshotMark.ts"
 import type { EngineTime } from "../time/Clock.ts"
-import { recover, replay, replayPipeline } from "./Recovery.ts"
+import { recover, replay, replayErased, replayPipeline } from "./Recovery.ts"
 
 /**
  * Folds `records` into the snapshot in `entries`. They must have every record from its watermark
@@ -36,8 +36,9 @@ export const foldRecords = Effect.fnUntraced(function* (
   const last = records.at(-1)
   if (last === undefined) return
   const storage = storageOf(entries, records, last.sequence)
-  const { at } = decodeRecord(last.body)
   const mark = yield* readMark(storage)
+  const whole = records.findLast(({ body }) => body.length > 0)
+  const at = whole === undefined ? mark.at : decodeRecord(whole.body).at
   const state = yield* openState({ storage, mark, now: () => at }, { idFilterBytes: 64 })
   yield* recover(state, () => {})
   const snapshotter = new Snapshotter({
@@ -70,6 +71,7 @@ const storageOf = (
         ),
       ),
     readRecord: (sequence) => Effect.succeed(records[sequence - records[0]!.sequence]),
+    eraseRecords: () => Effect.undefined,
     prune: () => Effect.void,
     readBlocks,
     readEntries,
@@ -109,6 +111,10 @@ export class Folding {
     markTurn("follow")
     let endsAt = performance.now() + limits.foldTurnMs
     for (const stored of records) {
+      if (stored.body.length === 0) {
+        replayErased(this.#state, stored)
+        continue
+      }
       const record = decodeRecord(stored.body)
       while (!this.#hasRoom) yield* this.#makeRoom
       yield* replay(this.#state, record, stored, this.#pipeline)

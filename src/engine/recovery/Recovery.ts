@@ -196,7 +196,8 @@ export const recover = Effect.fnUntraced(function* (state: EngineState, progress
   yield* Stream.runForEach(storage.readRecords(mark.watermark + 1), (records) =>
     Effect.gen(function* () {
       for (const stored of records) {
-        yield* replay(state, decodeRecord(stored.body), stored, pipeline)
+        if (stored.body.length === 0) replayErased(state, stored)
+        else yield* replay(state, decodeRecord(stored.body), stored, pipeline)
       }
       recordsReplayed += records.length
       progressed({ stage: "journal", done: recordsReplayed, total })
@@ -269,6 +270,12 @@ export const replay = Effect.fnUntraced(function* (
   if (hash !== undefined) deduplicator.replayed(hash)
   pipeline.committed([{ actor, record }])
 })
+
+/** Passes the next record of the journal, which was erased: no state and no count has its facts. */
+export const replayErased = ({ changed, pending }: EngineState, stored: StoredRecord): void => {
+  pending.keepErased(stored)
+  changed.passed(stored.sequence)
+}
 
 /** A journal whose batches are whole does not show this: only the records tell their sequences. */
 const outOfSequence = (found: number, expected: number): Effect.Effect<never, Broken> => {

@@ -7,31 +7,31 @@
  * - The snapshot never has more than the journal. Only durable states are written (asserted), and
  *   in relaxed durability only once the journal has their records.
  * - A crash between slices does no harm. Each actor's value has its own sequence, so recovery skips
- *   records that the value includes; pages and index entries are written again unchanged.
+ *   records that the value includes; index entries are written again unchanged.
  * - One snapshot is taken at a time.
  *
- * Order: boards of closed windows (`BoardWriter`), deletions of erased users, changed projects and the
- * directory, the new records of users as history pages (`HistoryPart`), their states (`UserPart`), kept answers, callers' ids (`IdIndex`), and the watermark.
+ * Order: boards of closed windows (`BoardWriter`), jobs and ids of erased users, changed projects and
+ * the directory, callers' ids of the new records (`NewIds`, `IdIndex`), the states of users
+ * (`UserPart`), kept answers, and the watermark.
  *
  * Times: at the interval, when many records wait, and at the end. Only at the interval, the states
  * are paced over `snapshotPaceShare` of the interval. Without writes, a heartbeat record every
  * `heartbeatMs` makes old segments of the journal prunable.
  */
-import { Effect, Exit, Semaphore, Stream } from "effect"
+import { Effect, Exit, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
+import { compositeKey } from "../../storage/Keys.ts"
 import type { Entry, StorageError } from "../../storage/Storage.ts"
 import { checksumOf, encodeValue } from "../../storage/Values.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import { BoardWriter } from "../boards/BoardWriter.ts"
-import { eraseFromBatches } from "../dedupe/KeptAnswers.ts"
-import type { Erasure } from "../erasure/Erasures.ts"
+import { type Erasure, jobEntry } from "../erasure/Erasures.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { actorEntry } from "../records/SnapshotValues.ts"
 import type { EngineState } from "../state/EngineState.ts"
 import { nextMark, type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
-import { erasedEntries } from "./erasedEntries.ts"
-import { HistoryPart } from "./HistoryPart.ts"
+import { NewIds } from "./NewIds.ts"
 import { SliceWriter, SnapshotTurns } from "./SliceWriter.ts"
 import { UserPart } from "./UserPart.ts"
 
@@ -58,11 +58,6 @@ export class Snapshotter {
   readonly #users: UserPart
   readonly #one = Semaphore.makeUnsafe(1)
   #mark: SnapshotMark
-  /**
-   * No record after this one was ever written to a snapshot, not even to one that failed, in this
-   * or an earlier run: at a start it is the end of the journal.
-   */
-  #offered: number
   #beating = false
   readonly #turns = new SnapshotTurns()
 
@@ -81,7 +76,6 @@ export class Snapshotter {
     this.#slices = slices
     this.#users = new UserPart({ state, slices, turns, writeBoards: this.#writeBoards })
     this.#mark = state.mark
-    this.#offered = state.storage.lastSequence
   }
 
   /** When the last snapshot was taken, epoch milliseconds; 0: there is none. */
@@ -169,19 +163,16 @@ export class Snapshotter {
     this.#users.begin(paceMs)
     const startedAt = performance.now()
     const watermark = changed.lastDurable
-    const offered = this.#offered
-    this.#offered = watermark
     const actors = changed.begin()
     const part = environments.beginSnapshot()
     const erased = erasures.begin()
-    const bounds = { offered, watermark }
-    const history = new HistoryPart({ state: this.#state, slices, turns: this.#turns, bounds })
+    const newIds = new NewIds({ state: this.#state, turns: this.#turns, watermark })
     return Effect.gen(function* () {
       yield* self.#writeBoards
       self.#turns.begin()
       yield* self.#erase(erased)
       for (const entry of self.#sharedEntries(actors)) slices.add(entry)
-      yield* history.write()
+      yield* newIds.collect()
       yield* self.#users.write()
       for (const entry of idempotency.entries(watermark)) {
         slices.add(entry)
@@ -189,7 +180,7 @@ export class Snapshotter {
         if (slices.isFull) yield* slices.handOn
       }
       const through = { through: watermark, watermark: self.#mark.watermark }
-      for (const [environment, list] of history.newIds) {
+      for (const [environment, list] of newIds.lists) {
         yield* ids.write(environment, list, through, slices.addGroup)
       }
       const place = { watermark, at: now(), bytes: changed.bytes }
@@ -201,10 +192,10 @@ export class Snapshotter {
       self.#mark = mark
       self.#options.metrics.snapshotTaken(performance.now() - startedAt)
       self.#forget(actors)
-      history.ended()
+      newIds.ended()
       part.ended(mark.watermark)
       ids.ended()
-      erasures.ended(erased, idempotency.runningSince)
+      erasures.stored(erased)
       self.#options.onEnded()
     }).pipe(
       Effect.onExit((exit) =>
@@ -216,7 +207,7 @@ export class Snapshotter {
           // Some slices may have been written.
           for (const actor of actors) actor.storedChecksum = undefined
           changed.failed(actors, this.#mark.watermark)
-          history.failed()
+          newIds.failed()
           this.#users.failed()
           part.failed()
           ids.failed()
@@ -228,50 +219,34 @@ export class Snapshotter {
   }
 
   /**
-   * Prunes the journal before the oldest mark, and ends a segment that is older than
-   * `journalSegmentMs`.
+   * Prunes the journal in PostgreSQL before the oldest mark, and ends a segment that is older than
+   * `journalSegmentMs`. The segments stay: they are the history.
    */
   #prune(): Effect.Effect<void, StorageError> {
     markTurn("prune")
     const { journal } = this.#mark
     const old = this.#state.now() - limits.journalSegmentMs
     const closeThrough = journal.findLast(({ at }) => at <= old)?.sequence ?? 0
-    return this.#state.storage.prune(journal[0]?.sequence ?? 0, closeThrough)
+    return this.#state.storage.prune(journal[0]?.sequence ?? 0, closeThrough, keepsAll)
   }
 
-  /** Deletes the data of erased users. */
-  readonly #erase = Effect.fnUntraced(function* (
-    this: Snapshotter,
-    erased: ReadonlyArray<Erasure>,
-  ): Effect.fn.Return<void, StorageError> {
-    const { ids } = this.#state
+  /** Stores the jobs that delete the data of erased users, and deletes their ids. */
+  #erase(erased: ReadonlyArray<Erasure>): Effect.Effect<void, StorageError> {
+    const { environments } = this.#state
     const slices = this.#slices
-    const write = Effect.suspend(() => {
-      for (const entry of ids.takeRemoved()) slices.add(entry)
-      return slices.flush
+    return Effect.gen(function* () {
+      for (const erasure of erased) {
+        const { environment, userId } = erasure
+        const id = {
+          table: "userIds",
+          key: compositeKey(environment, userId),
+          value: null,
+        } as const
+        const gone = environments.isThere(environment, userId) ? [] : [id]
+        yield* slices.addGroup([jobEntry(erasure), ...gone])
+      }
+      if (!slices.isEmpty) yield* slices.flush
     })
-    yield* Stream.runForEach(this.#erased(erased), (group) => {
-      for (const entry of group) slices.add(entry)
-      return slices.isFull ? write : Effect.void
-    })
-    // Before new ids are written: the buckets without the removed ids must be on disk by then.
-    if (!slices.isEmpty) yield* write
-  }).bind(this)
-
-  /** The deletions, in groups that must be written whole. */
-  #erased(erased: ReadonlyArray<Erasure>): Stream.Stream<ReadonlyArray<Entry>, StorageError> {
-    const { environments, ids, storage } = this.#state
-    const users = Stream.fromIterable(erased).pipe(
-      Stream.flatMap((erasure) =>
-        erasedEntries(storage, ids, erasure, () =>
-          environments.isThere(erasure.environment, erasure.userId),
-        ),
-      ),
-    )
-    const batches = Stream.fromIterable(Map.groupBy(erased, ({ environment }) => environment)).pipe(
-      Stream.flatMap(([environment, ofOne]) => eraseFromBatches(storage, environment, ofOne)),
-    )
-    return Stream.concat(users, batches)
   }
 
   /** The entries of the projects and the directory that changed. */
@@ -300,3 +275,6 @@ export class Snapshotter {
     this.#state.pending.release(this.#mark.watermark)
   }
 }
+
+/** No segment has only records below this. */
+const keepsAll = 0

@@ -67,10 +67,15 @@ export class ChangedActors {
     return this.#bytes
   }
 
-  /** The next record is durable. */
-  committed(actor: AnyActor, sequence: number): void {
+  /** The next record is durable, and of no actor. */
+  passed(sequence: number): void {
     this.#shared.count += sequence - this.#last
     this.#last = sequence
+  }
+
+  /** The next record is durable. */
+  committed(actor: AnyActor, sequence: number): void {
+    this.passed(sequence)
     this.#bytes += this.#texts.bytesOf(sequence)
     if (actor.subject.actor !== "user" && actor.lastDurable <= this.#begun) {
       this.#actors.push(actor)

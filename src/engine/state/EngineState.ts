@@ -100,48 +100,49 @@ export const openState = (
   origin: StateOrigin,
   options: StateOptions = {},
 ): Effect.Effect<EngineState, Broken> =>
-  Effect.map(IdIndex.open(origin.storage), (ids) => {
-    const { mark, now, storage } = origin
-    const dueSooner = Latch.makeUnsafe(false)
-    const rules = options.domain ?? domain
-    const sooner = () => void dueSooner.openUnsafe()
-    const shared = options.shared ?? new SharedBounds(options)
-    const environments = new Environments({
-      domain: rules,
-      now,
-      sooner,
-      stateBytes: shared.states,
-      newSecret: options.newHashSecret,
-    })
-    const erasures = new Erasures()
-    const pending = new PendingRecords(mark.watermark)
-    const next = () => pending.texts.nextSequence
-    const idempotency = new IdempotencyKeys({ storage, now, erasures, next })
-    const { decoded, knownIds } = shared
-    const deduplicator = new Deduplicator({ storage, knownIds, ids, erasures, pending })
-    const changed = new ChangedActors(mark, pending.texts, shared.unsnapshotted)
-    const actorCache = new ActorCache({
-      decoded,
-      now,
-      watermark: () => pending.watermark,
-      environments,
-    })
-    return {
-      ...origin,
-      domain: rules,
-      environments,
-      directory: newDirectory(),
-      erasures,
-      pending,
-      ids,
-      deduplicator,
-      idempotency,
-      changed,
-      actorCache,
-      shared,
-      dueSooner,
-    }
-  })
+  Effect.map(
+    Effect.all([IdIndex.open(origin.storage), Erasures.open(origin.storage)]),
+    ([ids, erasures]) => {
+      const { mark, now, storage } = origin
+      const dueSooner = Latch.makeUnsafe(false)
+      const rules = options.domain ?? domain
+      const sooner = () => void dueSooner.openUnsafe()
+      const shared = options.shared ?? new SharedBounds(options)
+      const environments = new Environments({
+        domain: rules,
+        now,
+        sooner,
+        stateBytes: shared.states,
+        newSecret: options.newHashSecret,
+      })
+      const pending = new PendingRecords(mark.watermark)
+      const idempotency = new IdempotencyKeys({ storage, now, erasures })
+      const { decoded, knownIds } = shared
+      const deduplicator = new Deduplicator({ storage, knownIds, ids, erasures, pending })
+      const changed = new ChangedActors(mark, pending.texts, shared.unsnapshotted)
+      const actorCache = new ActorCache({
+        decoded,
+        now,
+        watermark: () => pending.watermark,
+        environments,
+      })
+      return {
+        ...origin,
+        domain: rules,
+        environments,
+        directory: newDirectory(),
+        erasures,
+        pending,
+        ids,
+        deduplicator,
+        idempotency,
+        changed,
+        actorCache,
+        shared,
+        dueSooner,
+      }
+    },
+  )
 
 /** The engine is closed: its share of the bounds is free for the others. */
 export const leaveShared = ({ actorCache, changed, environments }: EngineState): void => {

@@ -201,6 +201,8 @@ export const readLatestTime = Effect.fnUntraced(function* (
   if ((yield* storage.firstSequence) > lastSequence) return markedAt > 0 ? markedAt : undefined
   const last = (yield* Stream.runCollect(storage.readRecords(lastSequence))).flat().at(-1)
   if (last === undefined) return undefined
+  // Only records that a snapshot has are erased.
+  if (last.body.length === 0) return markedAt
   const { at } = decodeRecord(last.body)
   return markedAt - at > jumpMsMax ? at : Math.max(at, markedAt)
 })

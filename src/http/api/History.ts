@@ -251,7 +251,7 @@ export const HistoryKindIn = oneOf(historyKinds).annotate({
 export const HistoryPage = Schema.Struct({
   facts: Schema.Array(Fact).annotate({
     description:
-      "Newest first. With `kind`, a page may have fewer than `limit` facts, or none, although more follow.",
+      "Newest first. A page may have fewer than `limit` facts, with `kind` even none, although more follow: ask for the next page while `nextCursor` is not null.",
   }),
   nextCursor: Schema.NullOr(Schema.String).annotate({
     description: "Cursor to the next, older page; null: no more.",

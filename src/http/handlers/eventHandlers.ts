@@ -1,9 +1,16 @@
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
-import type { EventReply } from "../../domain/message/UserReply.ts"
-import type { TrackedEvent } from "../../domain/record/Record.ts"
+import { type EventReply, replyOf } from "../../domain/message/UserReply.ts"
+import type {
+  BatchAnswer,
+  BatchEventOutcome,
+  BatchEventRefusal,
+  JournalRecord,
+  TrackedEvent,
+} from "../../domain/record/Record.ts"
 import { errorKinds, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { recordNameOf } from "../../domain/values/Ids.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type {
   Engine,
@@ -11,6 +18,7 @@ import type {
   Idempotency,
   IdempotencyCode,
   Outcome,
+  StorageCode,
   Tally,
   UserMessage,
 } from "../../engine/Engine.ts"
@@ -39,7 +47,9 @@ import { factOf, showBadges } from "./Shapes.ts"
 type Shown = typeof EventOutcome.Type
 type Answered = Outcome<TrackedEvent>
 type Refusal = typeof EventRefusal.Type
-type BatchReply = typeof BatchOutcome.Type | typeof BatchSummary.Type
+type Result = EventReply | Refusal
+type Summary = typeof BatchSummary.Type
+type BatchReply = typeof BatchOutcome.Type | Summary
 type BatchCode = EngineCode | "body_too_large" | IdempotencyCode
 
 type BatchRequest = OperationRequest<
@@ -181,7 +191,7 @@ class Batches {
     batch: BatchInput,
     minimal: boolean,
   ): Effect.Effect<OperationReply<BatchReply>, LaurelError<EngineCode>> {
-    return Effect.map(this.#bodyOf(caller, batch, minimal, undefined), (body) =>
+    return Effect.map(this.#bodyOf(caller, batch, minimal, undefined), ({ body }) =>
       replyWith(body, false, minimal),
     )
   }
@@ -201,8 +211,10 @@ class Batches {
       reserved,
       (reservation): Effect.Effect<OperationReply<BatchReply>, LaurelError<BatchCode>> => {
         if (!reservation.fresh) {
-          const { results } = factOf(reservation.record, "batch.answered")
-          return Effect.succeed(replyWith(results as BatchReply, true))
+          const { answer } = factOf(reservation.record, "batch.answered")
+          return Effect.map(this.#again(caller.environment, answer), (body) =>
+            replyWith(body, true, "summary" in answer),
+          )
         }
         return Effect.suspend(() => this.#applyAndKeep(caller, batch, minimal, idempotency)).pipe(
           Effect.ensuring(Effect.sync(reservation.release)),
@@ -214,27 +226,45 @@ class Batches {
 
   #applyAndKeep(caller: Caller, batch: BatchInput, minimal: boolean, idempotency: Idempotency) {
     return Effect.map(
-      Effect.tap(this.#bodyOf(caller, batch, minimal, derivedId(idempotency)), (body) =>
-        this.#keep(caller, body.parse(), idempotency),
+      Effect.tap(this.#bodyOf(caller, batch, minimal, derivedId(idempotency)), ({ answer }) =>
+        this.#keep(caller, answer, idempotency),
       ),
-      (body) => replyWith(body, false, minimal),
+      ({ body }) => replyWith(body, false, minimal),
     )
   }
 
   /**
-   * Keeps the reply for repeats, unless it has a failure of the server: then a repeat may succeed.
+   * Keeps the answer for repeats, unless it has a failure of the server: then a repeat may succeed.
    */
-  #keep({ environment }: Caller, reply: BatchReply, idempotency: Idempotency) {
-    const each = "results" in reply ? reply.results : reply.refusals
+  #keep({ environment }: Caller, answer: BatchAnswer, idempotency: Idempotency) {
+    const each = "outcomes" in answer ? answer.outcomes : (answer.summary as Summary).refusals
     if (each.some((result) => "status" in result && result.status >= 500)) return Effect.void
-    const command = { kind: "keepBatch", results: reply } as const
+    const command = { kind: "keepBatch", answer } as const
     const held = { ...idempotency, reserved: true } as const
-    // Results too large for a record are not kept: a repeat finds the events by their derived ids.
+    // An answer too large for a record is not kept: a repeat finds the events by their derived ids.
     return Effect.catchIf(
       this.#engine.askProject(environment, command, held),
       ({ code }) => code === "body_too_large",
       () => Effect.void,
     )
+  }
+
+  /** The reply of a kept answer, in which the events of users who were erased since are refused. */
+  #again(
+    environment: string,
+    answer: BatchAnswer,
+  ): Effect.Effect<BatchReply | JsonText<BatchReply>, LaurelError<StorageCode>> {
+    if ("summary" in answer) return Effect.succeed(answer.summary as BatchReply)
+    const results = Effect.forEach(
+      answer.outcomes,
+      (outcome): Effect.Effect<Result, LaurelError<StorageCode>> =>
+        "status" in outcome
+          ? Effect.succeed(outcome as Refusal)
+          : Effect.map(this.#engine.readRecord(environment, outcome.sequence), (record) =>
+              record === undefined ? erased : eventReply(record, outcome.duplicate === true),
+            ),
+    )
+    return Effect.map(results, (all) => new JsonText(resultsText(all, countsOf(all))))
   }
 
   /**
@@ -246,7 +276,7 @@ class Batches {
     batch: BatchInput,
     minimal: boolean,
     keyed: string | undefined,
-  ): Effect.Effect<JsonText<BatchReply>, LaurelError<EngineCode>> {
+  ): Effect.Effect<Replied, LaurelError<EngineCode>> {
     const messages: Array<UserMessage<TrackedEvent>> = []
     batch.events.forEach((event, index) => {
       if (isRefusal(event)) return
@@ -270,31 +300,24 @@ class Batches {
     })
   }
 
-  #outcomes({ events, root }: BatchInput, answers: ReadonlyArray<Answered>): JsonText<BatchReply> {
-    let accepted = 0
-    let duplicates = 0
+  #outcomes({ events, root }: BatchInput, answers: ReadonlyArray<Answered>): Replied {
     let answered = 0
-    let results = ""
-    events.forEach((event, index) => {
-      if (index > 0) results += ","
+    const results = events.map((event, index): Result => {
       const answer = isRefusal(event) ? event : answers[answered++]!
-      if (isRefusal(answer)) {
-        results += JSON.stringify(refusal(answer, answer === event ? "" : `${root}/${index}`))
-        return
-      }
-      if (answer.duplicate) duplicates++
-      else accepted++
-      results += eventText(answer, isoTime)
+      if (!isRefusal(answer)) return answer
+      return refusal(answer, answer === event ? "" : `${root}/${index}`)
     })
-    const counts = this.#counted(accepted, duplicates, events.length - accepted - duplicates)
-    return new JsonText(`{${counts},"results":[${results}]}`)
+    const counts = this.#counted(countsOf(results))
+    return {
+      body: new JsonText(resultsText(results, counts)),
+      get answer() {
+        return { outcomes: results.map(keptOutcome) }
+      },
+    }
   }
 
-  #summary(
-    { events, root }: BatchInput,
-    { accepted, duplicates, refusals }: Tally,
-  ): JsonText<BatchReply> {
-    const shown: Array<(typeof BatchSummary.Type)["refusals"][number]> = []
+  #summary({ events, root }: BatchInput, { accepted, duplicates, refusals }: Tally): Replied {
+    const shown: Array<Summary["refusals"][number]> = []
     let sent = 0
     let refused = 0
     events.forEach((event, index) => {
@@ -304,18 +327,59 @@ class Batches {
         shown.push({ index, ...refusal(refusals[refused++]!.error, `${root}/${index}`) })
       }
     })
-    const counts = this.#counted(accepted, duplicates, shown.length)
-    return new JsonText(`{${counts},"refusals":${JSON.stringify(shown)}}`)
+    const counts = this.#counted({ accepted, duplicates, rejected: shown.length })
+    const summary = { ...counts, refusals: shown }
+    return { body: new JsonText(JSON.stringify(summary)), answer: { summary } }
   }
 
-  /** Adds the counts to the metrics; returns them as members of the reply. */
-  #counted(accepted: number, duplicates: number, rejected: number): string {
-    this.#metrics.tracked.add(accepted)
-    this.#metrics.duplicates.add(duplicates)
-    this.#metrics.refusedInBatches += rejected
-    return `"accepted":${accepted},"duplicates":${duplicates},"rejected":${rejected}`
+  /** Adds the counts to the metrics. */
+  #counted(counts: Counts): Counts {
+    this.#metrics.tracked.add(counts.accepted)
+    this.#metrics.duplicates.add(counts.duplicates)
+    this.#metrics.refusedInBatches += counts.rejected
+    return counts
   }
 }
+
+/** The reply to a batch, and what is kept of it for repeats. */
+interface Replied {
+  readonly body: JsonText<BatchReply>
+  readonly answer: BatchAnswer
+}
+
+type Counts = Pick<Summary, "accepted" | "duplicates" | "rejected">
+
+const countsOf = (results: ReadonlyArray<Result>): Counts => {
+  let accepted = 0
+  let duplicates = 0
+  for (const result of results) {
+    if ("status" in result) continue
+    if (result.duplicate) duplicates++
+    else accepted++
+  }
+  return { accepted, duplicates, rejected: results.length - accepted - duplicates }
+}
+
+const resultsText = (
+  results: ReadonlyArray<Result>,
+  { accepted, duplicates, rejected }: Counts,
+): string => {
+  let texts = ""
+  for (const result of results) {
+    if (texts !== "") texts += ","
+    texts += "status" in result ? JSON.stringify(result) : eventText(result, isoTime)
+  }
+  return `{"accepted":${accepted},"duplicates":${duplicates},"rejected":${rejected},"results":[${texts}]}`
+}
+
+const keptOutcome = (result: Result): BatchEventOutcome | BatchEventRefusal => {
+  if ("status" in result) return result
+  const { sequence } = recordNameOf("evt", result.eventId)!
+  return result.duplicate ? { sequence, duplicate: true } : { sequence }
+}
+
+const eventReply = (record: JournalRecord, duplicate: boolean): EventReply =>
+  replyOf(record, duplicate) as EventReply
 
 /**
  * The reply to a batch. A replayed reply has the form of the first one, whatever the repeat
@@ -387,3 +451,11 @@ const refusal = ({ code, detail, errors = [] }: LaurelError, root: string): Refu
   detail,
   errors: root === "" ? errors : errors.map((f) => ({ ...f, pointer: root + f.pointer })),
 })
+
+/** Stands for an event of a user who was erased after the batch. */
+const erased: Refusal = {
+  status: 404,
+  code: "user_not_found",
+  detail: "The user has since been erased.",
+  errors: [],
+}

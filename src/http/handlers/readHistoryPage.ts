@@ -24,8 +24,9 @@ interface HistoryQuery {
 }
 
 /**
- * Reads a page of the user's facts. It reads at most `historyScanRecordsMax` records: a rare kind
- * in a long history takes several pages, and each page is answered soon.
+ * Reads a page of the user's facts. It reads at most `historyScanRecordsMax` records, and at most
+ * `historyPageBlocksMax` blocks of segments: a rare kind in a long history takes several pages, and
+ * each page is answered soon.
  */
 export const readHistoryPage = (
   engine: Engine["Service"],
@@ -37,8 +38,11 @@ export const readHistoryPage = (
     const start = query.cursor === undefined ? undefined : historyPositionOf(query.cursor)
     const page = new Page(query.limit ?? limits.pageDefault, query.kind, start)
     const before = start === undefined ? undefined : start.sequence + 1
-    return engine.readHistory(environment, userId, before).pipe(
-      Stream.runForEachWhile((records) => Effect.sync(() => page.take(records))),
+    const work = { blocks: 0 }
+    return engine.readHistory(environment, userId, before, work).pipe(
+      Stream.runForEachWhile((records) =>
+        Effect.sync(() => page.take(records) && page.goesOn(work.blocks)),
+      ),
       Effect.map(() => page.reply()),
     )
   })
@@ -71,6 +75,13 @@ class Page {
       if (!this.#takeRecord(record)) return false
     }
     return true
+  }
+
+  /** Whether the page may read more blocks than these; if not, the page ends here. */
+  goesOn(blocks: number): boolean {
+    if (blocks < limits.historyPageBlocksMax) return true
+    this.#next = this.#last
+    return false
   }
 
   #takeRecord(record: JournalRecord): boolean {

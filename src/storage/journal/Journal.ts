@@ -38,8 +38,8 @@ import { preparedName, type RecoveredJournal, recoverJournal } from "./JournalRe
 import { type DoSegmentWork, segmentWorkOn } from "./Seal.ts"
 import { Sealer } from "./Sealer.ts"
 import {
-  batchHeaderBytes,
-  encodeBatchHeader,
+  encodeBatch,
+  encodedBytes,
   encodeSegmentHeader,
   type JournalPosition,
   Segment,
@@ -238,7 +238,7 @@ export class Journal {
     batch: JournalBatch,
   ): Effect.fn.Return<void, StorageError> {
     if (this.#broken !== undefined) return yield* this.#broken
-    const size = batchHeaderBytes + batch.frames.length
+    const size = encodedBytes(batch)
     const fault = batchFault(batch, this.#lastSequence)
     if (fault !== undefined) {
       return yield* new Broken({ operation: "append", cause: new Error(fault) })
@@ -269,8 +269,8 @@ export class Journal {
   ): Effect.fn.Return<void, StorageError> {
     const { file, segment } = current
     const first = current.end === 0
-    const { header, checksum } = encodeBatchHeader(batch, this.#checksum)
-    const pieces: Array<Uint8Array> = [header, batch.frames]
+    const encoded = encodeBatch(batch, this.#checksum)
+    const pieces = [...encoded.pieces]
     if (first) {
       const { firstSequence } = segment
       pieces.unshift(encodeSegmentHeader({ firstSequence, previous: this.#checksum }))
@@ -298,7 +298,7 @@ export class Journal {
     segment.add(batch.firstSequence, size)
     current.end = end
     current.allocated = allocated
-    this.#checksum = checksum
+    this.#checksum = encoded.checksum
     this.#lastSequence += batch.count
   }).bind(this)
 

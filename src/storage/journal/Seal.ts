@@ -14,7 +14,7 @@ import { crc32 } from "node:zlib"
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { type Disk, type DiskError, type DiskFile, type OnDisk, withFile } from "../disk/Disk.ts"
-import { batchOf, batchRecords, checkedRecords, framesEnd } from "../Frames.ts"
+import { batchRecords, checkedRecords, framesEnd, withTombstones } from "../Frames.ts"
 import {
   openSealed,
   openSealedAt,
@@ -78,7 +78,7 @@ class SealedWriter {
   /** Adds the next batch of a plain segment. */
   readonly add = Effect.fnUntraced(function* (
     this: SealedWriter,
-    { checksum, count, frames }: SegmentBatch,
+    { checksum, count, frames, keptChecksum }: SegmentBatch,
   ): Effect.fn.Return<void, DiskError> {
     const bytes = Buffer.from(frames.buffer, frames.byteOffset, frames.byteLength)
     let from = 0
@@ -93,7 +93,8 @@ class SealedWriter {
       this.#count++
       if (record === count) {
         take()
-        this.#ends.push({ records: this.#count, checksum, isErased: false })
+        const isErased = keptChecksum !== undefined
+        this.#ends.push({ records: this.#count, checksum, isErased })
       }
       if (this.#bytes + at - from < limits.sealedBlockBytes) continue
       take()
@@ -313,7 +314,6 @@ const seal = Effect.fnUntraced(function* (
 
 /** The block with tombstones in place of `erased`; `goesOn`: its first batch has an erased record. */
 const tombstoned = (block: Block, erased: ReadonlySet<number>, goesOn: boolean) => {
-  const records = checkedRecords(block, block.firstSequence)
   let isErased = goesOn
   let at = 0
   const ends = block.ends.map((end) => {
@@ -323,15 +323,8 @@ const tombstoned = (block: Block, erased: ReadonlySet<number>, goesOn: boolean) 
     return marked
   })
   for (; at < block.count; at++) isErased ||= erased.has(block.firstSequence + at)
-  const { frames } = batchOf(
-    block.firstSequence,
-    records.map(({ body, sequence }) => (erased.has(sequence) ? nothing : body)),
-    records.map(({ previous }) => previous),
-  )
-  return { block: { ...block, ends, frames: frames as Buffer }, goesOn: isErased }
+  return { block: { ...block, ends, frames: withTombstones(block, erased) }, goesOn: isErased }
 }
-
-const nothing = new Uint8Array(0)
 
 const erase = Effect.fnUntraced(function* (
   disk: Disk,

@@ -5,8 +5,8 @@
  */
 import { Worker } from "node:worker_threads"
 import { Effect, Semaphore } from "effect"
-import { DiskError } from "../disk/Disk.ts"
-import type { DoSegmentWork, SegmentWork } from "./Seal.ts"
+import { type Disk, DiskError } from "../disk/Disk.ts"
+import { type DoSegmentWork, type SegmentWork, segmentWorkOn } from "./Seal.ts"
 import { SealedFault } from "./SealedFile.ts"
 import type { JournalPosition } from "./SegmentFormat.ts"
 
@@ -25,6 +25,10 @@ const one = Semaphore.makeUnsafe(1)
 /** Does the work; an interruption waits for its end. */
 export const workInThread: DoSegmentWork = (work) =>
   Semaphore.withPermit(one, Effect.uninterruptible(Effect.flatMap(answerTo(work), resultOf)))
+
+/** In a thread for the real disk (`undefined`), in this thread for any other. */
+export const segmentWorkOf = (disk: Disk | undefined): DoSegmentWork =>
+  disk === undefined ? workInThread : segmentWorkOn(disk)
 
 const answerTo = (work: SegmentWork): Effect.Effect<SegmentWorkOutcome> =>
   Effect.callback((resume) => {

@@ -9,7 +9,7 @@
 import { crc32, zstdDecompress } from "node:zlib"
 import { Data, Effect } from "effect"
 import { type Disk, type DiskError, type DiskFile, withFile } from "../disk/Disk.ts"
-import { batchRecords, framesEnd } from "../Frames.ts"
+import { batchRecords, framesEnd, holdsTombstone } from "../Frames.ts"
 import { otherFormat } from "../format.ts"
 import {
   type Block,
@@ -27,7 +27,7 @@ import {
   type Trailer,
   trailerBytes,
 } from "./SealedFormat.ts"
-import { encodeBatchHeader, type JournalPosition, type SegmentBatch } from "./SegmentFormat.ts"
+import { batchChecksum, type JournalPosition, type SegmentBatch } from "./SegmentFormat.ts"
 
 /** A sealed segment cannot be read at a position. */
 export class SealedFault extends Data.TaggedError("SealedFault")<{
@@ -224,9 +224,12 @@ export class SealedReader {
         const firstSequence = this.#firstSequence
         const next = block.firstSequence + end.records
         const { checksum } = end
-        const batch = { firstSequence, count: next - firstSequence, frames }
-        const isAsWritten = encodeBatchHeader(batch, this.#previous).checksum === checksum
-        if (!isAsWritten && !(end.isErased && holdsTombstone(batch))) {
+        const kept = end.isErased ? { keptChecksum: checksum } : undefined
+        const batch = { firstSequence, count: next - firstSequence, frames, ...kept }
+        const isRight = end.isErased
+          ? holdsTombstone(batch)
+          : batchChecksum(batch, this.#previous) === checksum
+        if (!isRight) {
           const words = `the batch from record ${firstSequence} on is not as it was written`
           return yield* this.#segment.fault(position, words)
         }
@@ -247,9 +250,6 @@ export class SealedReader {
     return []
   }).bind(this)
 }
-
-const holdsTombstone = (batch: Pick<SegmentBatch, "firstSequence" | "count" | "frames">) =>
-  batchRecords(batch, batch.firstSequence)?.some(({ body }) => body.length === 0) ?? false
 
 /** Reads all of a sealed segment, and fails if any of it is damaged. */
 export const verifySealed = (

@@ -11,7 +11,7 @@
  */
 import { Effect, Semaphore } from "effect"
 import { type Disk, type DiskError, isFull, isMissing, type OnDisk } from "../disk/Disk.ts"
-import { type StorageError, Unavailable } from "../Storage.ts"
+import { type ErasedSegment, type StorageError, Unavailable } from "../Storage.ts"
 import { brokenRead, type JournalReader } from "./JournalReader.ts"
 import type { DoSegmentWork, SegmentWork } from "./Seal.ts"
 import { openSealedAt, type SealedFault, SealedSegment } from "./SealedFile.ts"
@@ -79,11 +79,7 @@ export class Sealer {
     yield* this.#removePlain(firstSequence)
   }).bind(this)
 
-  /**
-   * Erases those of `sequences`, ascending, that are in the same segment as the first. Succeeds with
-   * the last record of that segment and the bytes written, or with `undefined` if the segment is not
-   * sealed yet.
-   */
+  /** Implements `Storage.eraseRecords`. */
   readonly erase = (
     sequences: ReadonlyArray<number>,
   ): Effect.Effect<ErasedSegment | undefined, StorageError> =>
@@ -177,11 +173,4 @@ export class Sealer {
       disk.syncFolder(folder),
     )
   }
-}
-
-/** A segment from which records were erased. */
-export interface ErasedSegment {
-  readonly lastSequence: number
-  /** The bytes of the segment that was written. */
-  readonly bytes: number
 }

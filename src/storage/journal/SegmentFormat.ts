@@ -9,6 +9,10 @@
  *     batch    4 magic · 4 checksum of the rest · 4 bytes of frames · 4 records · 8 first sequence
  *              · 4 checksum of the batch before · frames
  *
+ * A batch from which records were erased has the highest bit in the number of records. After the
+ * frames it has the checksum that it had before the erasure, to which the next batch refers; a copy
+ * of a journal gets such batches from PostgreSQL.
+ *
  * A batch has the checksum of the previous batch, also across segments, so that a lost or swapped
  * batch is found. Its magic has bytes that never occur in UTF-8, so text in records never looks
  * like a batch.
@@ -29,6 +33,8 @@ const batchMagicNumber = batchMagic.readUInt32LE(0)
 /** The checksum of a batch skips the magic and itself. */
 const checkedFrom = 8
 const wordValues = 0x1_0000_0000
+const keptBit = 0x8000_0000
+const keptChecksumBytes = 4
 
 export const writeSequence = (bytes: Buffer, sequence: number, at: number): void => {
   bytes.writeUInt32LE(sequence % wordValues, at)
@@ -79,24 +85,42 @@ export const decodeSegmentHeader = (bytes: Buffer): SegmentHeader | number | "da
   return { firstSequence: readSequence(bytes, 12), previous: bytes.readUInt32LE(20) }
 }
 
-/**
- * The header of a batch that follows the batch with checksum `previous`, and the checksum of the
- * batch.
- */
-export const encodeBatchHeader = (
-  batch: JournalBatch,
-  previous: number,
-): { readonly header: Buffer; readonly checksum: number } => {
+/** The checksum of a batch that follows the batch with checksum `previous`. */
+export const batchChecksum = (batch: JournalBatch, previous: number): number =>
+  batch.keptChecksum ?? encodeBatch(batch, previous).checksum
+
+/** The pieces of a batch that follows the batch with checksum `previous`, and its checksum. */
+export const encodeBatch = (batch: JournalBatch, previous: number): EncodedBatch => {
+  const { count, firstSequence, frames, keptChecksum } = batch
   const header = Buffer.allocUnsafe(batchHeaderBytes)
+  const isKept = keptChecksum !== undefined
   header.writeUInt32LE(batchMagicNumber, 0)
-  header.writeUInt32LE(batch.frames.length, 8)
-  header.writeUInt32LE(batch.count, 12)
-  writeSequence(header, batch.firstSequence, 16)
+  header.writeUInt32LE(isKept ? frames.length + keptChecksumBytes : frames.length, 8)
+  header.writeUInt32LE(isKept ? count + keptBit : count, 12)
+  writeSequence(header, firstSequence, 16)
   header.writeUInt32LE(previous, 24)
-  const checksum = crc32(batch.frames, crc32(header.subarray(checkedFrom)))
+  let checksum = crc32(frames, crc32(header.subarray(checkedFrom)))
+  const pieces = [header, frames]
+  if (isKept) {
+    const kept = Buffer.allocUnsafe(keptChecksumBytes)
+    kept.writeUInt32LE(keptChecksum)
+    pieces.push(kept)
+    checksum = crc32(kept, checksum)
+  }
   header.writeUInt32LE(checksum, 4)
-  return { header, checksum }
+  return { pieces, checksum: keptChecksum ?? checksum, size: encodedBytes(batch) }
 }
+
+interface EncodedBatch {
+  readonly pieces: ReadonlyArray<Uint8Array>
+  readonly checksum: number
+  /** The bytes of the pieces. */
+  readonly size: number
+}
+
+/** The bytes that a batch takes in a segment. */
+export const encodedBytes = ({ frames, keptChecksum }: JournalBatch): number =>
+  batchHeaderBytes + frames.length + (keptChecksum === undefined ? 0 : keptChecksumBytes)
 
 export interface SegmentBatch extends JournalBatch {
   readonly previous: number
@@ -112,7 +136,8 @@ export const batchSizeAt = (bytes: Buffer, at: number): number =>
 
 /** The first sequence and the number of records of the batch at `at` according to its header. */
 export const firstSequenceAt = (bytes: Buffer, at: number): number => readSequence(bytes, at + 16)
-export const batchCountAt = (bytes: Buffer, at: number): number => bytes.readUInt32LE(at + 12)
+export const batchCountAt = (bytes: Buffer, at: number): number =>
+  bytes.readUInt32LE(at + 12) % keptBit
 
 /** The batch of `size` bytes at `at`, as a view; `undefined` if its checksum is wrong. */
 export const decodeBatch = (
@@ -123,12 +148,16 @@ export const decodeBatch = (
 ): SegmentBatch | undefined => {
   const checksum = bytes.readUInt32LE(at + 4)
   if (crc32(bytes.subarray(at + checkedFrom, at + size)) !== checksum) return undefined
+  const isKept = bytes.readUInt32LE(at + 12) >= keptBit
+  const end = isKept ? at + size - keptChecksumBytes : at + size
+  const kept = isKept ? { keptChecksum: bytes.readUInt32LE(end) } : undefined
   return {
     firstSequence: firstSequenceAt(bytes, at),
     count: batchCountAt(bytes, at),
-    frames: bytes.subarray(at + batchHeaderBytes, at + size),
+    frames: bytes.subarray(at + batchHeaderBytes, end),
+    ...kept,
     previous: bytes.readUInt32LE(at + 24),
-    checksum,
+    checksum: kept?.keptChecksum ?? checksum,
     position,
     size,
   }

@@ -12,12 +12,7 @@ import type { Disk, DiskError, DiskFile, OnDisk } from "../disk/Disk.ts"
 import { batchFault } from "../Frames.ts"
 import type { JournalBatch } from "../Storage.ts"
 import { writeCleanMark } from "./FlushedMark.ts"
-import {
-  encodeBatchHeader,
-  encodeSegmentHeader,
-  type JournalPosition,
-  Segment,
-} from "./SegmentFormat.ts"
+import { encodeBatch, encodeSegmentHeader, type JournalPosition, Segment } from "./SegmentFormat.ts"
 
 export interface SegmentWriterOptions {
   readonly disk: Disk
@@ -54,7 +49,7 @@ export class SegmentWriter {
 
   /**
    * Takes a copy of the next batch; dies if the batch does not follow the last one. Uses only
-   * `firstSequence`, `count` and `frames`.
+   * `firstSequence`, `count`, `frames` and `keptChecksum`.
    */
   readonly write = Effect.fnUntraced(function* (
     this: SegmentWriter,
@@ -62,13 +57,12 @@ export class SegmentWriter {
   ): Effect.fn.Return<void, DiskError> {
     const fault = batchFault(batch, this.#position.lastSequence)
     if (fault !== undefined) return yield* Effect.die(new Error(fault))
-    const { checksum, header } = encodeBatchHeader(batch, this.#position.checksum)
-    const size = header.length + batch.frames.length
+    const { checksum, pieces, size } = encodeBatch(batch, this.#position.checksum)
     let current = this.#current
     if (current === undefined || current.written + current.waiting + size > this.#segmentBytes) {
       current = yield* this.#next(batch.firstSequence)
     }
-    current.pieces.push(header, Uint8Array.from(batch.frames))
+    for (const piece of pieces) current.pieces.push(Uint8Array.from(piece))
     current.waiting += size
     this.#position = { lastSequence: batch.firstSequence + batch.count - 1, checksum }
     if (current.waiting >= limits.journalReadBytes) yield* this.#flush(current)

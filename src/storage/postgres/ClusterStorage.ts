@@ -36,6 +36,7 @@ import type { OnDisk } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import * as DurableStorage from "../durable/DurableStorage.ts"
 import { checkedRecords } from "../Frames.ts"
+import { segmentWorkOf } from "../journal/SealThread.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
 import {
   Broken,
@@ -144,7 +145,9 @@ export const follow = Effect.fnUntraced(function* <E = never>(
   const unflushed = new UnflushedDisk(options.disk ?? nodeDisk)
   const { flush } = unflushed
   // The metric counts the flushes that callers wait for: those of PostgreSQL.
-  const local = { ...options, directory, disk: unflushed.disk, flush, metrics: undefined }
+  const workOnSegment = options.workOnSegment ?? segmentWorkOf(options.disk)
+  const files = { disk: unflushed.disk, flush, workOnSegment, metrics: undefined }
+  const local = { ...options, directory, ...files }
   const { lineage, opened } = yield* openCopy(local, journal, retryOutage)
   const scope = yield* Effect.scope
   const copy = new FollowingCopy(
@@ -256,8 +259,14 @@ class FollowingCopy<E> {
           this.#mirror.settled,
           ofWebhooks(entries) ? this.#webhooks.write(entries) : this.#writeFiles(entries),
         ),
-      prune: (sequence, closeThrough) =>
-        Effect.andThen(files.prune(sequence, closeThrough), this.#prune(sequence)),
+      eraseRecords: (sequences, environment) =>
+        Effect.tap(files.eraseRecords(sequences, environment), (done) =>
+          done === undefined || !this.#isOwner
+            ? Effect.void
+            : this.#parts.journal.erase(sequences, done.lastSequence),
+        ),
+      prune: (sequence, closeThrough, history) =>
+        Effect.andThen(files.prune(sequence, closeThrough, history), this.#prune(sequence)),
     })
   }
 

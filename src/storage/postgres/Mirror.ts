@@ -31,6 +31,7 @@ import {
   type Broken,
   brokenBy,
   type JournalBatch,
+  type ReadWork,
   type Storage,
   type StorageError,
   type StoredRecord,
@@ -74,7 +75,7 @@ export class Mirror {
     if (fault !== undefined) throw new Error(fault)
     const { count, firstSequence, frames } = batch
     this.#added = firstSequence + count - 1
-    this.#waiting.push({ count, firstSequence, frames: Uint8Array.from(frames) })
+    this.#waiting.push({ ...batch, frames: Uint8Array.from(frames) })
     this.#waitingBytes += frames.length
     this.#wake?.()
     this.#wake = undefined
@@ -115,9 +116,13 @@ export class Mirror {
     })
 
   /** Implements `Storage.readRecord` for the files and the batches in memory. */
-  readonly readRecord = (sequence: number): Effect.Effect<StoredRecord | undefined, Broken> =>
+  readonly readRecord = (
+    sequence: number,
+    work?: ReadWork,
+    environment?: string,
+  ): Effect.Effect<StoredRecord | undefined, Broken> =>
     Effect.suspend(() => {
-      if (sequence <= this.#written) return this.#files.readRecord(sequence)
+      if (sequence <= this.#written) return this.#files.readRecord(sequence, work, environment)
       const batch = this.#waiting.find((one) => one.firstSequence + one.count > sequence)
       const record = batch && recordIn(batch, sequence)
       return Effect.succeed(record && { ...record, body: Uint8Array.from(record.body) })

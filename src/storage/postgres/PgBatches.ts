@@ -3,10 +3,11 @@
  * checks the checksum of each batch, its link to the previous batch and its frames: a lost, changed
  * or swapped row fails the read.
  */
+import { crc32 } from "node:zlib"
 import { Effect, Option, Stream } from "effect"
 import { limits } from "../../Limits.ts"
-import { batchFault } from "../Frames.ts"
-import { encodeBatchHeader, type JournalPosition } from "../journal/SegmentFormat.ts"
+import { batchFault, holdsTombstone, withTombstones } from "../Frames.ts"
+import { batchChecksum, type JournalPosition } from "../journal/SegmentFormat.ts"
 import {
   Broken,
   DamagedElsewhere,
@@ -15,7 +16,14 @@ import {
   Unavailable,
 } from "../Storage.ts"
 import { formatRefusal } from "./formats.ts"
-import { answerMsOf, type InPostgres, type PgFailure, type Run } from "./PgConnection.ts"
+import {
+  answerMsOf,
+  type InPostgres,
+  type PgFailure,
+  type Rows,
+  type Run,
+  type Sessions,
+} from "./PgConnection.ts"
 
 /** A batch and its place in the chain of checksums. */
 export interface ChainedBatch extends JournalBatch {
@@ -23,12 +31,13 @@ export interface ChainedBatch extends JournalBatch {
   readonly checksum: number
 }
 
-const insertText = `INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, frames)
-VALUES ($1, $2, $3, 0, $4, $5, $6)`
+const insertText = `INSERT INTO laurel_journal
+(partition, first, count, epoch, previous, checksum, frames, contents)
+VALUES ($1, $2, $3, 0, $4, $5, $6, $7)`
 
 // The statement reads the format together with the records, so no record of another format is read.
 // The size of frames is known without reading them.
-const readText = `SELECT first, count, previous, checksum, frames,
+const readText = `SELECT first, count, previous, checksum, frames, contents,
   (SELECT format FROM laurel_partition WHERE id = $1) AS format
 FROM (
   SELECT *, sum(octet_length(frames)) OVER (ORDER BY first) - octet_length(frames) AS before
@@ -51,8 +60,9 @@ export const insertBatches = (
 ): InPostgres<void> =>
   Effect.forEach(
     batches,
-    ({ checksum, count, firstSequence, frames, previous }) => {
-      const values = [partition, firstSequence, count, previous, checksum, frames]
+    ({ checksum, count, firstSequence, frames, keptChecksum, previous }) => {
+      const contents = keptChecksum === undefined ? null : crc32(frames)
+      const values = [partition, firstSequence, count, previous, checksum, frames, contents]
       return run({ name: "insert", text: insertText, values })
     },
     { discard: true },
@@ -85,14 +95,8 @@ const readSome = Effect.fnUntraced(function* (
   const refusal = formatRefusal(rows[0])
   if (refusal !== undefined) return yield* toStorageError("read", refusal)
   for (const row of rows) {
-    const batch: ChainedBatch = {
-      firstSequence: Number(row.first),
-      count: Number(row.count),
-      frames: row.frames as Uint8Array,
-      previous: Number(row.previous),
-      checksum: Number(row.checksum),
-    }
-    const fault = faultAfter(batch, end)
+    const batch = batchIn(row)
+    const fault = isAsWritten(batch, row) ? faultAfter(batch, end) : notAsWritten(batch)
     if (fault !== undefined) return yield* damaged(fault)
     batches.push(batch)
     end = endOf(batch)
@@ -102,16 +106,36 @@ const readSome = Effect.fnUntraced(function* (
 
 /** Why `batch` cannot follow `end`; `undefined` if it can. */
 const faultAfter = (batch: ChainedBatch, end: JournalPosition): string | undefined => {
-  const { checksum, firstSequence, previous } = batch
+  const { firstSequence, previous } = batch
   if (firstSequence !== end.lastSequence + 1) {
     return `records ${end.lastSequence + 1} to ${firstSequence - 1} are missing`
   }
   const name = `the batch from record ${firstSequence} on`
   if (previous !== end.checksum) return `${name} does not follow the one before it`
-  return encodeBatchHeader(batch, previous).checksum === checksum
-    ? batchFault(batch, end.lastSequence)
-    : `${name} is not as it was written`
+  return batchFault(batch, end.lastSequence)
 }
+
+const notAsWritten = ({ firstSequence }: ChainedBatch): string =>
+  `the batch from record ${firstSequence} on is not as it was written`
+
+/** The batch of a row. */
+export const batchIn = (row: Rows[number]): ChainedBatch => {
+  const checksum = Number(row.checksum)
+  return {
+    firstSequence: Number(row.first),
+    count: Number(row.count),
+    frames: row.frames as Uint8Array,
+    previous: Number(row.previous),
+    checksum,
+    ...(row.contents !== null && { keptChecksum: checksum }),
+  }
+}
+
+/** Whether the bytes of a batch have the checksums of its row. */
+export const isAsWritten = (batch: ChainedBatch, { contents }: Rows[number]): boolean =>
+  batch.keptChecksum === undefined
+    ? batchChecksum(batch, batch.previous) === batch.checksum
+    : crc32(batch.frames) === Number(contents) && holdsTombstone(batch)
 
 /** The error for a damaged journal in PostgreSQL. */
 export const damaged = (words: string): Broken =>
@@ -124,4 +148,42 @@ export const damaged = (words: string): Broken =>
 export const endOf = ({ checksum, count, firstSequence }: ChainedBatch): JournalPosition => ({
   lastSequence: firstSequence + count - 1,
   checksum,
+})
+
+const rowsOfText = `SELECT first, count, previous, checksum, frames, contents FROM laurel_journal
+WHERE partition = $1 AND first = (
+  SELECT max(first) FROM laurel_journal WHERE partition = $1 AND first <= $2
+)`
+
+const eraseText = `UPDATE laurel_journal SET frames = $4, contents = $5
+WHERE partition = $1 AND first = $2
+AND EXISTS (SELECT FROM laurel_partition WHERE id = $1 AND epoch = $3)`
+
+/**
+ * Puts tombstones in the place of these records, ascending, batch by batch. Records that were
+ * pruned are passed over.
+ */
+export const eraseRows = Effect.fnUntraced(function* (
+  { run }: Sessions,
+  { epoch, partition }: { readonly partition: number; readonly epoch: number },
+  sequences: ReadonlyArray<number>,
+): Effect.fn.Return<void, StorageError> {
+  const ask = (text: string, values: ReadonlyArray<unknown>) =>
+    Effect.mapError(run({ text, values }), (failure) => toStorageError("erase", failure))
+  for (let at = 0; at < sequences.length; ) {
+    const sequence = sequences[at]!
+    const [row] = yield* ask(rowsOfText, [partition, sequence])
+    const batch = row && batchIn(row)
+    if (batch === undefined || endOf(batch).lastSequence < sequence) {
+      at++
+      continue
+    }
+    if (!isAsWritten(batch, row!)) return yield* damaged(notAsWritten(batch))
+    const { firstSequence } = batch
+    const end = endOf(batch).lastSequence
+    const gone = new Set<number>()
+    for (; at < sequences.length && sequences[at]! <= end; at++) gone.add(sequences[at]!)
+    const frames = withTombstones(batch, gone)
+    yield* ask(eraseText, [partition, firstSequence, epoch, frames, crc32(frames)])
+  }
 })

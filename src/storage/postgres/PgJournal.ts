@@ -24,7 +24,7 @@
 import { Effect, Fiber, Semaphore, type Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { batchFault } from "../Frames.ts"
-import { encodeBatchHeader, type JournalPosition } from "../journal/SegmentFormat.ts"
+import { batchChecksum, type JournalPosition } from "../journal/SegmentFormat.ts"
 import {
   Broken,
   DamagedElsewhere,
@@ -34,7 +34,7 @@ import {
 } from "../Storage.ts"
 import { formatRefusal } from "./formats.ts"
 import { type More, makePartition, type Upload } from "./MakePartition.ts"
-import { type ChainedBatch, readBatches, toStorageError } from "./PgBatches.ts"
+import { type ChainedBatch, eraseRows, readBatches, toStorageError } from "./PgBatches.ts"
 import { type InPostgres, PgFailure, type Run } from "./PgConnection.ts"
 import type { PgSessions } from "./PgPool.ts"
 
@@ -253,7 +253,7 @@ export class PgJournal {
       return yield* new Broken({ operation: "append", cause: new Error(fault) })
     }
     const previous = this.#checksum
-    const { checksum } = encodeBatchHeader(batch, previous)
+    const checksum = batchChecksum(batch, previous)
     const { partition, sessions } = this.#options
     const values = [partition, firstSequence, count, this.#epoch, previous, checksum, frames]
     const rows = yield* Effect.mapError(
@@ -350,6 +350,20 @@ export class PgJournal {
       }
     })
   }
+
+  /**
+   * Erases records of the journal from `first` up to `last`: they become tombstones, and their
+   * batches keep their checksums. Does nothing if this server is not the owner any more.
+   */
+  readonly erase = (
+    sequences: ReadonlyArray<number>,
+    last: number,
+  ): Effect.Effect<void, StorageError> =>
+    eraseRows(
+      this.#options.sessions.others,
+      { partition: this.#options.partition, epoch: this.#epoch },
+      sequences.filter((sequence) => sequence <= last),
+    )
 
   /** Ends when no append is in flight. */
   readonly settled: Effect.Effect<void> = Semaphore.withPermit(this.#appending, Effect.void)

@@ -9,7 +9,8 @@
  *   data (`formats.ts`).
  * - `laurel_journal`: one row per batch of the group commit. `previous` and `checksum` chain the
  *   batches as in the segment files (`journal/SegmentFormat.ts`), so that a read finds a lost or
- *   changed row.
+ *   changed row. `contents` is the checksum of the frames once records of the batch were erased;
+ *   `checksum` stays.
  * - `laurel_secret`: one row, the secret with which runners forward requests to each other.
  * - `laurel_tables`, `laurel_claims`, `laurel_entries`: the tables of webhooks; `PgTables.ts`
  *   describes them.
@@ -62,6 +63,7 @@ export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
       previous bigint NOT NULL,
       checksum bigint NOT NULL,
       frames bytea NOT NULL,
+      contents bigint,
       PRIMARY KEY (partition, first)
     )`,
     "CREATE TABLE laurel_secret (id int PRIMARY KEY, secret text NOT NULL)",

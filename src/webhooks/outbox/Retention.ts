@@ -177,7 +177,8 @@ export class OldestPending {
     const { next } = outbox
     if (next <= feed.head) {
       const waiting = (yield* feed.find([next])).get(next)
-      oldest = waiting?.record.at ?? oldest
+      // An erased record has no time.
+      oldest = waiting?.record.at || oldest
     }
     let looked = 0
     for (const { isEnabled, number, stats } of [...registry]) {

@@ -18,7 +18,7 @@ describe("The index of definitions", () => {
     const after = (project: ProjectState, fact: Fact) => withFacts(project, [fact])
     const project = after(emptyProject, { kind: "rule.created", rule: ruleWith({}) })
     const index = actionIndexOf(project)
-    const answered = after(project, { kind: "batch.answered", results: [] })
+    const answered = after(project, { kind: "batch.answered", answer: { outcomes: [] } })
     expect(actionIndexOf(answered)).toBe(index)
     const changes: ReadonlyArray<Fact> = [
       { kind: "rule.deleted", ruleId: "rul_1" },

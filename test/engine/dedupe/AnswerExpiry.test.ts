@@ -10,7 +10,7 @@ import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { once, reward, sandbox, startInMemory } from "../fixture.ts"
 
 const hour = 3_600_000
-const tables = ["idempotency", "expiry", "batches"] as const
+const tables = ["idempotency", "expiry"] as const
 
 /** The number of entries in each table of kept answers. */
 const sizes = (state: MemoryStorage.MemoryState): ReadonlyArray<number> =>
@@ -24,7 +24,7 @@ const until = Effect.fnUntraced(function* (isSo: () => boolean) {
  * The entries of a kept answer to a reward, or to a batch whose answer fills about `pieces` pieces.
  */
 const kept = (key: string, at: number, pieces = 0): ReadonlyArray<Entry> => {
-  const result = { status: "applied", userId: "u".repeat(100), xp: { earned: 0, total: 0 } }
+  const result = { status: 404, detail: "u".repeat(100) }
   const count = Math.ceil(
     (pieces * limits.idempotencyPieceBytesMax) / JSON.stringify(result).length,
   )
@@ -44,7 +44,7 @@ const kept = (key: string, at: number, pieces = 0): ReadonlyArray<Entry> => {
           facts: [
             {
               kind: "batch.answered",
-              results: { results: Array.from({ length: count }, () => result) },
+              answer: { outcomes: Array.from({ length: count }, () => result) },
             },
           ],
         }),
@@ -89,7 +89,7 @@ describe("Kept answers", () => {
       // Nothing is written after this, so no snapshot follows.
       yield* TestClock.adjust(limits.idempotencyRetentionMs)
       yield* until(() => sizes(state)[1] === 0)
-      expect(sizes(state)).toEqual([0, 0, 0])
+      expect(sizes(state)).toEqual([0, 0])
       yield* close()
     }),
   )
@@ -104,7 +104,7 @@ describe("Kept answers", () => {
         const { expiry, slices, state } = yield* expiryOver(entries, limits.idempotencyRetentionMs)
         yield* expiry.sweep
         expect(slices).toEqual(expected)
-        expect(sizes(state)).toEqual([0, 0, 0])
+        expect(sizes(state)).toEqual([0, 0])
       }
     }),
   )
@@ -120,7 +120,7 @@ describe("Kept answers", () => {
         expect(slice).toBeGreaterThanOrEqual(limits.expirySliceEntriesMax)
         expect(slice).toBeLessThan(limits.expirySliceEntriesMax + answer)
       }
-      expect(sizes(state)).toEqual([0, 0, 0])
+      expect(sizes(state)).toEqual([0, 0])
     }),
   )
 
@@ -130,7 +130,7 @@ describe("Kept answers", () => {
       const now = 1_000 + limits.idempotencyRetentionMs
       const { expiry, state } = yield* expiryOver(entries, now)
       yield* expiry.sweep
-      expect(sizes(state)).toEqual([1, 1, 0])
+      expect(sizes(state)).toEqual([1, 1])
     }),
   )
 
@@ -139,9 +139,9 @@ describe("Kept answers", () => {
       const again = limits.idempotencyRetentionMs
       const entries = [...kept("k", 0), ...kept("k", again)]
       const { expiry, state } = yield* expiryOver(entries, again)
-      expect(sizes(state)).toEqual([1, 2, 0])
+      expect(sizes(state)).toEqual([1, 2])
       yield* expiry.sweep
-      expect(sizes(state)).toEqual([1, 1, 0])
+      expect(sizes(state)).toEqual([1, 1])
     }),
   )
 

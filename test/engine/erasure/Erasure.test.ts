@@ -4,7 +4,6 @@ import { TestClock } from "effect/testing"
 import { recordNameOf } from "../../../src/domain/values/Ids.ts"
 import { idPairs, isRunHead } from "../../../src/engine/dedupe/IdRun.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
-import { decodeRecord } from "../../../src/engine/records/Codec.ts"
 import { snapshotKey } from "../../../src/engine/state/SnapshotMark.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
@@ -12,15 +11,37 @@ import { type Storage, tables } from "../../../src/storage/Storage.ts"
 import { openValue, wholeBody } from "../../../src/storage/Values.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { Random, seeds } from "../../simulation/random.ts"
-import { event, once, recordsOf, reward, rule, sandbox, start, startInMemory } from "../fixture.ts"
+import {
+  event,
+  once,
+  production,
+  recordsOf,
+  reward,
+  rule,
+  sandbox,
+  start,
+  startInMemory,
+} from "../fixture.ts"
 
 const snapshotIntervalMs = 1_000
-const options = { snapshotIntervalMs, snapshotSliceEntriesMax: 3 }
+const gatherMs = 60_000
+const options = {
+  snapshotIntervalMs,
+  snapshotSliceEntriesMax: 3,
+  erasureGatherMs: gatherMs,
+  erasureCheckMs: gatherMs / 6,
+}
 const id = "somebody-ünique"
 
 const erase = (userId: string) => ({ userId, command: { kind: "erasure" } as const })
 
 const everything = { from: new Uint8Array(), until: Uint8Array.of(255) }
+
+/** The records of the journal that contain `text`. */
+const recordsWith = (state: MemoryStorage.MemoryState, text: string): ReadonlyArray<number> =>
+  state.records
+    .filter(({ body }) => Buffer.from(body).includes(text))
+    .map(({ sequence }) => sequence)
 
 /** The places in the snapshot whose key or value contains `text`. */
 const traces = (state: MemoryStorage.MemoryState, text: string): ReadonlyArray<string> =>
@@ -62,6 +83,20 @@ const snapshotTaken = Effect.fnUntraced(function* (
   }
 })
 
+/** Lets time pass until every erasure is carried out, or `stuck` says that this cannot be. */
+const carriedOut = Effect.fnUntraced(function* (
+  state: MemoryStorage.MemoryState,
+  stuck = () => false,
+) {
+  yield* snapshotTaken(state, snapshotIntervalMs, stuck)
+  yield* TestClock.adjust(2 * gatherMs)
+  const left = () => state.table("erasures").entries({ table: "erasures", ...everything }).length
+  for (let turn = 1; left() > 0 && !stuck(); turn++) {
+    yield* yieldToEventLoop
+    if (turn % 100 === 0) yield* TestClock.adjust(gatherMs)
+  }
+})
+
 const historyOf = (engine: Engine["Service"], userId: string) =>
   Effect.map(Stream.runCollect(engine.readHistory(sandbox, userId)), (chunks) =>
     chunks.flat().map(({ sequence }) => sequence),
@@ -81,8 +116,10 @@ const batch = Effect.fnUntraced(function* (
     userIds.map((userId) => event(userId, "TAP")),
   )
   yield* Effect.orDie(meanwhile)
-  const answer = { accepted: userIds.length, duplicates: 0, rejected: 0, results }
-  const command = { kind: "keepBatch", results: answer } as const
+  const outcomes = results.flatMap((result) =>
+    "eventId" in result ? [{ sequence: recordNameOf("evt", result.eventId)!.sequence }] : [],
+  )
+  const command = { kind: "keepBatch", answer: { outcomes } } as const
   yield* engine.askProject(sandbox, command, { ...once(key), reserved: true })
   reservation.release()
   return undefined
@@ -116,7 +153,7 @@ const expectGone = Effect.fnUntraced(function* (engine: Engine["Service"]) {
 describe("An erased user", () => {
   for (const snapshotted of [false, true]) {
     const when = snapshotted ? "from the snapshot that has it" : "before any snapshot has it"
-    it.effect(`has no data at once, and no key or value ${when}`, () =>
+    it.effect(`has no data at once, and nothing on disk once it is carried out, ${when}`, () =>
       Effect.gen(function* () {
         const state = new MemoryStorage.MemoryState()
         const first = yield* startInMemory({ state }, options)
@@ -124,29 +161,71 @@ describe("An erased user", () => {
         yield* live(first.engine)
         if (snapshotted) {
           yield* snapshotTaken(state)
-          expect(new Set(traces(state, id))).toEqual(
-            new Set(["buckets", "userIds", "history", "idempotency"]),
-          )
+          expect(new Set(traces(state, id))).toEqual(new Set(["buckets", "userIds", "idempotency"]))
           expect(idsIn(state)).toBe(2)
         }
         const { reply } = yield* first.engine.askUser(sandbox, erase(id))
         expect(reply).toMatchObject({ kind: "done", userId: id })
         yield* expectGone(first.engine)
         yield* snapshotTaken(state)
-        expect(traces(state, id)).toEqual([])
-        expect(idsIn(state)).toBe(0)
+        expect(traces(state, id)).not.toContain("users")
+        expect(traces(state, id)).toContain("erasures")
+        expect(recordsWith(state, id)).not.toEqual([])
         yield* expectGone(first.engine)
-        expect(traces(state, "other")).not.toEqual([])
         yield* first.close("kill")
         const second = yield* startInMemory({ state }, options)
         yield* expectGone(second.engine)
-        yield* second.close()
+        yield* carriedOut(state)
+        yield* expectGone(second.engine)
         expect(traces(state, id)).toEqual([])
+        expect(recordsWith(state, id)).toEqual([])
+        expect(idsIn(state)).toBe(0)
+        expect(traces(state, "other")).not.toEqual([])
+        expect(yield* historyOf(second.engine, "other")).toHaveLength(3)
+        yield* second.close()
+        expect(second.broken).toEqual([])
+        const third = yield* startInMemory({ state }, options)
+        yield* expectGone(third.engine)
+        yield* third.close()
         const keys = state.table("idempotency").entries({ table: "idempotency", ...everything })
         expect(keys.length).toBeGreaterThan(0)
       }),
     )
   }
+
+  it.effect("waits for others, so that one run carries out the erasures of a whole day", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const memory = MemoryStorage.make({ state })
+      const runs: Array<ReadonlyArray<number>> = []
+      const day = {
+        erasureGatherMs: limits.erasureGatherMs,
+        erasureCheckMs: 3_600_000,
+        heartbeatMs: 30 * limits.erasureGatherMs,
+      }
+      const { engine } = yield* start(
+        {
+          ...memory,
+          eraseRecords: (sequences) => {
+            runs.push(sequences)
+            return memory.eraseRecords(sequences)
+          },
+        },
+        { ...options, ...day, snapshotIntervalMs: 3_600_000 },
+      )
+      yield* engine.askUser(sandbox, event("a", "TAP"))
+      yield* engine.askUser(sandbox, event("b", "TAP"))
+      yield* engine.askUser(sandbox, event("a", "TAP"))
+      yield* engine.askUser(sandbox, erase("a"))
+      yield* TestClock.adjust(limits.erasureGatherMs / 2)
+      yield* engine.askUser(sandbox, erase("b"))
+      yield* snapshotTaken(state, 3_600_000)
+      expect(runs).toEqual([])
+      yield* TestClock.adjust(limits.erasureGatherMs / 2)
+      while (runs.length === 0) yield* yieldToEventLoop
+      expect(runs).toEqual([[1, 2, 3, 4, 5]])
+    }),
+  )
 
   it.effect(
     "is distinguished from a user with the same id who is created in the same millisecond",
@@ -178,7 +257,7 @@ describe("An erased user", () => {
   )
 
   it.effect(
-    "has no data left, wherever the power fails while a snapshot carries out the erasure",
+    "has no data left, wherever the power fails while the erasure is stored and carried out",
     () =>
       Effect.gen(function* () {
         let writes = 0
@@ -192,7 +271,7 @@ describe("An erased user", () => {
           yield* first.engine.askUser(sandbox, reward(id, 7, "late"))
           yield* first.engine.askUser(sandbox, erase(id))
           Object.assign(disk, { writesLeft, written: 0 })
-          yield* snapshotTaken(state, snapshotIntervalMs, () => disk.writesLeft < 0)
+          yield* carriedOut(state, () => disk.writesLeft < 0)
           writes = Math.max(writes, disk.written)
           yield* first.close("kill")
           disk.writesLeft = Infinity
@@ -201,11 +280,13 @@ describe("An erased user", () => {
           expect(
             (yield* second.engine.askUser(sandbox, event("other", "TAP"))).reply.duplicate,
           ).toBe(false)
+          yield* carriedOut(state)
           yield* second.close()
           expect(traces(state, id)).toEqual([])
+          expect(recordsWith(state, id)).toEqual([])
           expect(second.broken).toEqual([])
         }
-        expect(writes).toBeGreaterThan(3)
+        expect(writes).toBeGreaterThan(5)
       }),
   )
 
@@ -250,8 +331,10 @@ describe("An erased user", () => {
       }
       yield* running.engine.askUser(sandbox, erase(id))
       yield* expectGone(running.engine)
+      yield* carriedOut(state)
       yield* running.close()
       expect(traces(state, id)).toEqual([])
+      expect(recordsWith(state, id)).toEqual([])
     }),
   )
 
@@ -307,107 +390,47 @@ describe("An erased user", () => {
       }),
   )
 
-  it.effect("is refused in the kept answers of batches, which otherwise stay the same", () =>
-    Effect.gen(function* () {
-      const state = new MemoryStorage.MemoryState()
-      let running = yield* startInMemory({ state }, options)
-      yield* batch(running.engine, "b1", ["other", id, id])
-      const gone = { status: 404, code: "user_not_found" }
-      const expected = {
-        kind: "batch.answered",
-        results: {
-          accepted: 1,
-          rejected: 2,
-          results: [{ userId: "other" }, gone, gone],
-        },
-      }
-      yield* running.engine.askUser(sandbox, erase(id))
-      expect(yield* batch(running.engine, "b1", [])).toMatchObject(expected)
-      yield* snapshotTaken(state)
-      expect(yield* batch(running.engine, "b1", [])).toMatchObject(expected)
-      yield* running.close("kill")
-      running = yield* startInMemory({ state }, options)
-      expect(yield* batch(running.engine, "b1", [])).toMatchObject(expected)
-      yield* running.close()
-      expect(traces(state, id)).toEqual([])
-    }),
-  )
-
-  it.effect("is not in the answer to a batch that was under way, whenever that is given", () =>
-    Effect.gen(function* () {
-      const state = new MemoryStorage.MemoryState()
-      const { engine } = yield* startInMemory({ state }, options)
-      const meanwhile = Effect.andThen(
-        engine.askUser(sandbox, erase(id)),
-        TestClock.adjust(3 * snapshotIntervalMs),
-      )
-      yield* batch(engine, "b1", ["other", id], meanwhile)
-      yield* engine.askUser(sandbox, reward("other", 1))
-      yield* snapshotTaken(state)
-      expect(traces(state, id)).toEqual([])
-      expect(yield* batch(engine, "b1", [])).toMatchObject({
-        results: { accepted: 1, rejected: 1 },
-      })
-    }),
-  )
-
-  it.effect(
-    "is not in the record of a batch that was under way, so that a crash cannot restore the user",
-    () =>
+  for (const carried of [false, true]) {
+    const when = carried ? "once the erasure is carried out" : "at once"
+    it.effect(`has no records that the kept answer to a batch leads to, ${when}`, () =>
       Effect.gen(function* () {
         const state = new MemoryStorage.MemoryState()
-        const first = yield* startInMemory({ state }, options)
-        const meanwhile = Effect.andThen(
-          first.engine.askUser(sandbox, erase(id)),
-          snapshotTaken(state),
-        )
-        yield* batch(first.engine, "b1", ["other", id, id], meanwhile)
-        const answer = yield* batch(first.engine, "b1", [])
-        expect(answer).toMatchObject({ results: { accepted: 1, rejected: 2 } })
-        // The snapshot with the erasure lacks the batch's record, and the journal after it lacks
-        // the erasure.
-        yield* first.close("kill")
-        expect(JSON.stringify(recordsOf(state).at(-1))).not.toContain(id)
-        const second = yield* startInMemory({ state }, options)
-        expect(yield* batch(second.engine, "b1", [])).toEqual(answer)
-        yield* second.close()
-        expect(traces(state, id)).toEqual([])
+        let running = yield* startInMemory({ state }, options)
+        yield* batch(running.engine, "b1", ["other", id, id])
+        const outcomes = [{ sequence: 1 }, { sequence: 2 }, { sequence: 3 }]
+        const expected = { kind: "batch.answered", answer: { outcomes } }
+        yield* running.engine.askUser(sandbox, erase(id))
+        // The id may be used again.
+        yield* running.engine.askUser(sandbox, event(id, "TAP"))
+        if (carried) yield* carriedOut(state)
+        for (const restarted of [false, true]) {
+          if (restarted) {
+            yield* running.close("kill")
+            running = yield* startInMemory({ state }, options)
+          }
+          expect(yield* batch(running.engine, "b1", [])).toEqual(expected)
+          const found = yield* Effect.forEach([1, 2, 3, 4, 6], (sequence) =>
+            running.engine.readRecord(sandbox, sequence),
+          )
+          expect(found.map((record) => record?.sequence)).toEqual([
+            1,
+            undefined,
+            undefined,
+            undefined,
+            6,
+          ])
+          expect(yield* running.engine.readRecord(production, 1)).toBeUndefined()
+        }
+        yield* running.close()
       }),
-  )
-
-  it.effect("is not in the record of a batch that is decided before the erasure is durable", () =>
-    Effect.gen(function* () {
-      const state = new MemoryStorage.MemoryState()
-      const gate = yield* Latch.make(true)
-      const { engine } = yield* startInMemory({ state, onAppend: () => Latch.await(gate) }, options)
-      let erasing: Fiber.Fiber<unknown, unknown> | undefined
-      const meanwhile = Effect.gen(function* () {
-        yield* Latch.close(gate)
-        erasing = yield* Effect.forkChild(engine.askUser(sandbox, erase(id)), {
-          startImmediately: true,
-        })
-      })
-      const sent = yield* Effect.forkChild(batch(engine, "b1", ["other", id], meanwhile))
-      while (erasing === undefined) yield* yieldToEventLoop
-      yield* Latch.open(gate)
-      yield* Fiber.join(erasing)
-      yield* Fiber.join(sent)
-      const records = recordsOf(state)
-      expect(records.map(({ cause }) => cause.kind)).toEqual([
-        "event",
-        "event",
-        "erasure",
-        "request",
-      ])
-      expect(JSON.stringify(records.at(-1))).not.toContain(id)
-    }),
-  )
+    )
+  }
 
   it.effect("leaves no pieces of an answer behind a later, shorter one under the same key", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const hourMs = 3_600_000
-      const intervals = { snapshotIntervalMs: hourMs }
+      const intervals = { ...options, snapshotIntervalMs: hourMs }
       const { engine } = yield* startInMemory({ state }, intervals)
       const long = { type: "xp", amount: 1, reason: `${"x".repeat(2_000)}${id}` } as const
       const granted = { userId: id, command: { kind: "reward", ...long } as const }
@@ -420,6 +443,7 @@ describe("An erased user", () => {
       yield* engine.askUser(sandbox, reward("other", 1), once("k"))
       yield* engine.askUser(sandbox, erase(id))
       yield* snapshotTaken(state, hourMs)
+      yield* carriedOut(state)
       expect(traces(state, id)).toEqual([])
       expect(pieces()).toHaveLength(1)
     }),
@@ -462,12 +486,14 @@ describe("An erased user", () => {
               asked,
             )
             there.add(name)
-          } else if (kind < 0.85) {
+          } else if (kind < 0.8) {
             yield* snapshotTaken(state)
+          } else if (kind < 0.85) {
+            yield* carriedOut(state)
           } else {
             if (random.chance(0.5)) {
               disk.writesLeft = random.integer(0, 8)
-              yield* snapshotTaken(state, snapshotIntervalMs, () => disk.writesLeft < 0)
+              yield* carriedOut(state, () => disk.writesLeft < 0)
             }
             yield* running.close("kill")
             running = yield* open
@@ -477,19 +503,19 @@ describe("An erased user", () => {
             expect([userId, user !== undefined]).toEqual([userId, there.has(userId)])
           }
         }
+        yield* carriedOut(state)
         yield* running.close()
         expect(running.broken).toEqual([])
-        for (const name of names)
-          if (!there.has(name)) expect([name, traces(state, name)]).toEqual([name, []])
+        for (const name of names) {
+          if (there.has(name)) continue
+          expect([name, traces(state, name)]).toEqual([name, []])
+          expect([name, recordsWith(state, name)]).toEqual([name, []])
+        }
         // Every user has the records since the last erasure, and no others.
         running = yield* open
         for (const name of there) {
-          const records = state.records
-            .map(({ body }) => decodeRecord(body))
-            .filter(({ subject }) => subject.actor === "user" && subject.userId === name)
-          const last = records.findLastIndex(({ cause }) => cause.kind === "erasure")
-          const expected = records.slice(last + 1).map(({ sequence }) => sequence)
-          expect(yield* historyOf(running.engine, name)).toEqual(expected.reverse())
+          const expected = recordsWith(state, name)
+          expect(yield* historyOf(running.engine, name)).toEqual(expected.toReversed())
         }
       }),
     )
@@ -502,10 +528,21 @@ const dyingDisk = (
   disk: { writesLeft: number; written: number },
 ): Storage["Service"] => ({
   ...storage,
-  writeEntries: (entries) =>
-    Effect.suspend(() => {
-      if (disk.writesLeft-- <= 0) return Effect.never
-      disk.written++
-      return storage.writeEntries(entries)
+  writeEntries: (entries) => write(disk, storage.writeEntries(entries)),
+  // One record at a time: the power may fail between any two.
+  eraseRecords: ([sequence]) =>
+    Effect.as(write(disk, storage.eraseRecords([sequence!])), {
+      lastSequence: sequence!,
+      bytes: 0,
     }),
 })
+
+const write = <A, E>(
+  disk: { writesLeft: number; written: number },
+  writing: Effect.Effect<A, E>,
+): Effect.Effect<A, E> =>
+  Effect.suspend(() => {
+    if (disk.writesLeft-- <= 0) return Effect.never
+    disk.written++
+    return writing
+  })

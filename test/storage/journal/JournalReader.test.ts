@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { JournalReader } from "../../../src/storage/journal/JournalReader.ts"
 import {
-  encodeBatchHeader,
+  encodeBatch,
   encodeSegmentHeader,
   Segment,
   segmentHeaderBytes,
@@ -26,11 +26,11 @@ const readBatches = Effect.fnUntraced(function* (
   const pieces: Array<Uint8Array> = [encodeSegmentHeader({ firstSequence: 1, previous })]
   const positions: Array<number> = []
   for (const batch of batches) {
-    const { checksum, header } = encodeBatchHeader(batch, previous)
+    const encoded = encodeBatch(batch, previous)
     positions.push(segment.end)
-    segment.add(batch.firstSequence, header.length + batch.frames.length)
-    pieces.push(header, batch.frames)
-    previous = checksum
+    segment.add(batch.firstSequence, encoded.size)
+    pieces.push(...encoded.pieces)
+    previous = encoded.checksum
   }
   const file = yield* disk.open(segment.path, "create")
   yield* file.write(0, pieces)

@@ -177,7 +177,7 @@ describe("A scan while another process writes", () => {
                 writes++
                 return store.writeEntries([
                   put("userIds", writes % 500),
-                  put("history", writes % 50),
+                  put("boards", writes % 50),
                 ])
               }),
             ),

@@ -182,7 +182,7 @@ describe("The local copy", () => {
         yield* embedded((storage) =>
           Effect.andThen(
             appendAll(storage, [3, 1, 2]),
-            storage.writeEntries([{ table: "batches", key, value }]),
+            storage.writeEntries([{ table: "expiry", key, value }]),
           ),
         )
         yield* within(url, one, (storage) => appendAll(storage, [1]))
@@ -193,7 +193,7 @@ describe("The local copy", () => {
         yield* embedded((storage) =>
           Effect.gen(function* () {
             yield* expectRecords(storage, 1, 8)
-            expect(Buffer.from((yield* storage.readEntry("batches", key))!)).toEqual(value)
+            expect(Buffer.from((yield* storage.readEntry("expiry", key))!)).toEqual(value)
             yield* appendAll(storage, [1])
           }),
         )

@@ -4,7 +4,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Stream } from "effect"
 import { limits } from "../../../src/Limits.ts"
-import { encodeBatchHeader } from "../../../src/storage/journal/SegmentFormat.ts"
+import { batchChecksum } from "../../../src/storage/journal/SegmentFormat.ts"
 import type { ChainedBatch } from "../../../src/storage/postgres/PgBatches.ts"
 import { type InPostgres, PgConnection } from "../../../src/storage/postgres/PgConnection.ts"
 import { PgJournal } from "../../../src/storage/postgres/PgJournal.ts"
@@ -18,7 +18,7 @@ import { TcpProxy } from "./TcpProxy.ts"
 class Server extends Context.Service<Server, Postgres>()("test/Postgres") {}
 
 const chained = (batch: JournalBatch, previous: number): ChainedBatch => {
-  const { checksum } = encodeBatchHeader(batch, previous)
+  const checksum = batchChecksum(batch, previous)
   return { ...batch, previous, checksum }
 }
 
@@ -94,7 +94,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
         [4, 1],
       ])
       expect(Buffer.from(batches[0]!.frames)).toEqual(Buffer.from(numbered(1, 3).frames))
-      expect(batches[1]!.previous).toBe(encodeBatchHeader(numbered(1, 3), 0).checksum)
+      expect(batches[1]!.previous).toBe(batchChecksum(numbered(1, 3), 0))
       expect(yield* journal.read).toMatchObject({ epoch: 2, owner: "two", lastSequence: 4 })
     }),
   )
