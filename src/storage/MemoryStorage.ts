@@ -169,7 +169,6 @@ const writeEntries = (state: MemoryState, iterable: Iterable<Entry>) =>
     return Effect.void
   })
 
-/** All records are one segment. */
 const eraseRecords = (state: MemoryState, sequences: ReadonlyArray<number>) =>
   Effect.sync(() => {
     const { firstSequence, lastSequence } = state
@@ -198,6 +197,8 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
   return Storage.of({
     lastSequence: state.lastSequence,
     firstSequence: Effect.sync(() => state.firstSequence),
+    // Each record is a segment.
+    segments: Effect.sync(() => state.records.map(({ sequence }) => sequence)),
     append: (batch) => append(state, batch, options),
     readRecords: (sequence) => readRecords(state, sequence),
     readRecord: (sequence) => readRecord(state, sequence),

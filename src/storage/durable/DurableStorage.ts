@@ -94,6 +94,7 @@ export const open = Effect.fnUntraced(function* (
   const storage = Storage.of({
     lastSequence: journal.lastSequence,
     firstSequence: Effect.sync(() => journal.firstSequence),
+    segments: Effect.sync(() => journal.segments),
     append: (batch) => {
       // LMDB is written only after an append. If the opening started the thread, a server would
       // start later.

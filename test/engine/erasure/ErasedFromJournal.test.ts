@@ -32,6 +32,7 @@ const storageOn = (disk: SimulatedDisk, state: MemoryStorage.MemoryState) =>
       ...MemoryStorage.make({ state }),
       lastSequence: journal.lastSequence,
       firstSequence: Effect.sync(() => journal.firstSequence),
+      segments: Effect.sync(() => journal.segments),
       append: journal.append,
       readRecords: journal.readRecords,
       readRecord: journal.readRecord,
