@@ -146,27 +146,10 @@ export const engineLimits = {
   erasureRetryMs: 6 * 3_600_000,
 
   // Histories of users
-  /** A page of history as text. Packed, several share a page of LMDB. */
-  historyPageBytesMax: 4_000,
-  /**
-   * A longer page of history is stored unpacked. With the dictionary (`SealedValue.ts`), offsets
-   * fit into 16 bits.
-   */
-  packedBodyBytesMax: 60 * kibibyte,
-  /**
-   * Part of the format on disk (`engine/records/SnapshotValues.ts`): with another number, stored
-   * history is not found.
-   */
-  historyPartitionRecords: 500_000,
   /** History decoded per turn of the event loop. */
   historyTurnBytesMax: 256 * kibibyte,
-  historyTurnPartitionsMax: 64,
-  /**
-   * Records that a reader of a history asks for at once. A page of the usual length needs one chunk,
-   * so it reads at most this many blocks of sealed segments.
-   */
+  /** Records of a history that are read at once, and blocks of segments that a page may read. */
   historyChunkRecordsMax: 32,
-  /** Blocks of segments that a page of a history, and each further chunk, may read. */
   historyPageBlocksMax: 32,
   /** Records searched per page of a history for facts of one kind. */
   historyScanRecordsMax: 1_000,
@@ -402,25 +385,18 @@ export const engineLimits = {
   archiveIntervalMs: 3_600_000,
   /** Delay after a failed archive. */
   archiveRetryMs: 10 * 60_000,
-  /**
-   * Copy beside a running server: bytes between flushes, its speed, and the duration beyond which
-   * it may go faster.
-   */
+  /** Copy beside a server: bytes between flushes, speed, the time beyond which it goes faster. */
   archiveFlushBytes: 4 * mebibyte,
   archiveCopyBytesPerSecond: 64 * mebibyte,
   archiveCopyMs: 60_000,
-  /**
-   * A file of history that archives share. A file is rewritten whole when a user in it was erased.
-   */
-  archivePartBytes: 4 * mebibyte,
   /** Time within which hourly archives read each shared file again. */
   archiveRereadHours: 7 * 24,
-  /** Bytes of a shared file that are read at once. */
-  archiveReadBytes: 64 * kibibyte,
   archivesHourly: 24,
   archivesDaily: 7,
   archivesKeptMax: 10_000,
   verificationFaultsMax: 20,
+  /** Users whose states a check holds in memory; more are checked in several passes over the journal. */
+  verificationUsersMax: 250_000,
   /** Erased users and revoked keys that a restore lists as returned. */
   restoreListedMax: 1_000,
   /** Journal records that a restore folds into the snapshot per step, all in memory. */

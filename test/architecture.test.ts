@@ -82,6 +82,12 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "read",
     "badges",
     "",
+    "archive/jobs",
+    "archive/check",
+    "archive/make",
+    "archive/restore",
+    "archive/exports",
+    "archive/bucket",
     "archive",
   ],
   accounts: ["", "passkeys", "people", "audit"],
@@ -301,7 +307,7 @@ describe("src/", () => {
       expect(loaded.filter((file) => /bucket\/|Shipments|ShipJob/.test(file))).toEqual([])
     }
     expect(loadedWith(join(source, "cli/process/OpenShipments.ts"))).toContain(
-      join(source, "engine/archive/Shipments.ts"),
+      join(source, "engine/archive/bucket/Shipments.ts"),
     )
   })
 
@@ -327,7 +333,7 @@ describe("src/", () => {
       .filter((file) => !/^(cli|client)\//.test(file))
     expect(outside.toSorted()).toEqual([
       // Ages of objects, which the clock of the bucket's server dates.
-      "engine/archive/ShipJob.ts",
+      "engine/archive/bucket/ShipJob.ts",
       "engine/time/Clock.ts",
       // The name of a file for people, and its age.
       "storage/journal/JournalRecovery.ts",

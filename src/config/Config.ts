@@ -360,26 +360,19 @@ export const archivesKeptMsOf = (config: Config): number =>
 /**
  * The maximum time for which the journal and the archives keep erased data, milliseconds. The
  * segment with the user's last record is closed, erasures are gathered, and a run that is under way
- * ends before the run that erases the user. Archives made until then have the user's records.
- * Archives on demand do not count. In a cluster, the journal in PostgreSQL counts, which is pruned once
- * archives outside of the data directory have it, and copies that were set aside. `null`:
- * PostgreSQL keeps the data without limit.
+ * ends before the run that erases the user, in a cluster also from PostgreSQL. Archives made until
+ * then have the user's records, as have copies that a cluster set aside. Archives on demand do not
+ * count.
  */
-export const erasureMsOf = (config: Config): number | null => {
-  const { archiveIntervalMs, snapshotIntervalMs } = config
-  const isClustered = config.cluster !== undefined
-  if (isClustered && (archiveIntervalMs === null || !isKeptElsewhere(config))) return null
-  const lagMs = 4 * Math.max(limits.journalHeartbeatMs, snapshotIntervalMs)
+export const erasureMsOf = (config: Config): number => {
+  const lagMs = 4 * Math.max(limits.journalHeartbeatMs, config.snapshotIntervalMs)
   const gatheredMs = limits.erasureGatherMs + limits.erasureCheckMs
   const closedMs = limits.journalSegmentMs + limits.erasureRetryMs
   const journalMs = closedMs + gatheredMs + 2 * limits.erasureRunMs
-  const archivesMs = archivesKeptMsOf(config)
-  // PostgreSQL keeps the records that the second newest archive does not have.
-  const postgresMs = isClustered ? 3 * (archiveIntervalMs ?? 0) + lagMs : 0
-  const leftoverMs = isClustered ? limits.leftoverKeptMs + limits.leftoverSweepMs : 0
+  const leftoverMs = config.cluster ? limits.leftoverKeptMs + limits.leftoverSweepMs : 0
   const bucketMs =
     config.archiveBucket === undefined ? 0 : limits.bucketKeptMs + 2 * limits.bucketCollectMs
-  const keptMs = journalMs + Math.max(postgresMs, archivesMs + bucketMs)
+  const keptMs = journalMs + archivesKeptMsOf(config) + bucketMs
   return Math.max(limits.erasureMs, keptMs + leftoverMs + lagMs)
 }
 

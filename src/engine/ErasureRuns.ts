@@ -3,7 +3,7 @@
  * only those records lead to. The users' states are gone since the first snapshot after the
  * erasures, and readers see nothing since then (`Erasures`).
  *
- * A run takes the stored jobs together, since it rewrites each segment that has such a record:
+ * A run takes the stored jobs of an environment together, since it rewrites each segment that has such a record:
  *
  * 1. For each job, walk the chain of the user's records from the erasure backwards. Delete callers'
  *    ids from the index, and kept answers.
@@ -79,22 +79,35 @@ export class ErasureRuns {
 
   /** Carries out the stored jobs if one of them is due. */
   readonly carryOut: Effect.Effect<void, StorageError> = Effect.gen({ self: this }, function* () {
-    const { alone, erasures, gatherMs, now, pending, storage } = this.#options
+    const { erasures, gatherMs, now, pending } = this.#options
     while (now() >= this.#pausedUntil) {
       const due = erasures.due(now() - gatherMs, pending.watermark)
       if (due.length === 0) return
-      const sequences: Array<number> = []
-      let taken = 0
-      while (taken < due.length && sequences.length < limits.erasureRunRecordsMax) {
-        yield* this.#collect(due[taken++]!, sequences)
+      for (const [environment, own] of Map.groupBy(due, (erasure) => erasure.environment)) {
+        yield* this.#carryOutIn(environment, own)
       }
-      const through = yield* this.#rewrite(sequences.sort((one, other) => one - other))
-      const done = due.slice(0, taken).filter(({ sequence }) => sequence <= through)
-      if (done.length < taken) this.#pausedUntil = now() + limits.erasureRetryMs
-      yield* alone(storage.writeEntries(done.map(jobRemoval)))
-      erasures.ended(done)
     }
   })
+
+  /** Carries out jobs of one environment. */
+  readonly #carryOutIn = Effect.fnUntraced(function* (
+    this: ErasureRuns,
+    environment: string,
+    due: ReadonlyArray<Erasure>,
+  ): Effect.fn.Return<void, StorageError> {
+    const { alone, erasures, now, storage } = this.#options
+    const sequences: Array<number> = []
+    let taken = 0
+    while (taken < due.length && sequences.length < limits.erasureRunRecordsMax) {
+      yield* this.#collect(due[taken++]!, sequences)
+    }
+    sequences.sort((one, other) => one - other)
+    const through = yield* this.#rewrite(environment, sequences)
+    const done = due.slice(0, taken).filter(({ sequence }) => sequence <= through)
+    if (done.length < taken) this.#pausedUntil = now() + limits.erasureRetryMs
+    yield* alone(storage.writeEntries(done.map(jobRemoval)))
+    erasures.ended(done)
+  }).bind(this)
 
   /**
    * Makes tombstones of the records. Returns the sequence up to which there are no others left: the
@@ -102,6 +115,7 @@ export class ErasureRuns {
    */
   readonly #rewrite = Effect.fnUntraced(function* (
     this: ErasureRuns,
+    environment: string,
     sequences: ReadonlyArray<number>,
   ): Effect.fn.Return<number, StorageError> {
     const { now, storage } = this.#options
@@ -110,7 +124,7 @@ export class ErasureRuns {
     for (let at = 0; at < sequences.length; ) {
       const some = sequences.slice(at, at + limits.erasureSegmentRecordsMax)
       const erased = yield* Effect.catchIf(
-        storage.eraseRecords(some),
+        storage.eraseRecords(some, environment),
         (error) => error._tag === "Broken" && error.cause instanceof Damaged,
         (error) => damagedRecord(some[0]!, error.message),
       )
@@ -138,7 +152,7 @@ export class ErasureRuns {
     const traces: Traces = { environment, ids: [], kept: [] }
     let bytes = 0
     for (let next = sequence; next > 0; ) {
-      const stored = yield* readOne(storage, next)
+      const stored = yield* readOne(storage, environment, next)
       // Earlier records were pruned, too.
       if (stored === undefined) break
       bytes += stored.body.length

@@ -171,20 +171,25 @@ export class Storage extends Context.Service<
     ) => Stream.Stream<ReadonlyArray<StoredRecord>, StorageError>
     /**
      * One durable record; `undefined` if it was pruned, or is not durable yet. The caller may keep
-     * the body. Adds to `work` what the read took, which bounds the reads of a caller.
+     * the body. Adds to `work` what the read took, which bounds the reads of a caller. `environment`
+     * is that of the record, where it is known: records of gathered partitions share numbers
+     * (`archive/GatheredJournals.ts`).
      */
     readonly readRecord: (
       sequence: number,
       work?: ReadWork,
+      environment?: string,
     ) => Effect.Effect<StoredRecord | undefined, Broken>
     /**
      * Erases those of `sequences`, ascending, that are in the same segment as the first, durably:
      * they become tombstones. Succeeds with that segment; a caller that erases the records after its
      * `lastSequence` by further calls erases all, and bounds the bytes. `undefined`: the segment is
      * not sealed yet, and nothing is erased; the same call succeeds later. May be repeated.
+     * `environment` is that of all these records.
      */
     readonly eraseRecords: (
       sequences: ReadonlyArray<number>,
+      environment?: string,
     ) => Effect.Effect<ErasedSegment | undefined, StorageError>
     /** Writes all entries or none, durably. An `EntrySlice` is not copied again. */
     readonly writeEntries: (entries: Iterable<Entry>) => Effect.Effect<void, StorageError>

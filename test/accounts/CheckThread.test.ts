@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events"
 import type { Worker } from "node:worker_threads"
 import { describe, expect, it, vi } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
-import { CheckThread, type NumberedCheck } from "../../src/accounts/CheckThread.ts"
+import { CheckThread } from "../../src/accounts/CheckThread.ts"
 import { limits } from "../../src/Limits.ts"
 
 const check = "a question"
@@ -10,21 +10,26 @@ const outcome = "an answer"
 
 /** A worker that answers when the test says so. */
 class FakeWorker extends EventEmitter {
-  readonly checks: Array<NumberedCheck<string>> = []
+  readonly numbers: Array<number> = []
   isEnded = false
 
-  postMessage(numbered: NumberedCheck<string>): void {
-    this.checks.push(numbered)
+  postMessage(order: readonly [number: number, check: string] | "close"): void {
+    if (order !== "close") this.numbers.push(order[0])
+    else {
+      this.isEnded = true
+      this.emit("exit", 0)
+    }
   }
 
   answerAll(): void {
-    for (const { number } of this.checks.splice(0)) this.emit("message", { number, outcome })
+    for (const number of this.numbers.splice(0)) this.emit("message", [number, outcome])
   }
 
   async terminate(): Promise<void> {
     this.isEnded = true
   }
 
+  ref(): void {}
   unref(): void {}
 }
 

@@ -34,17 +34,6 @@ describe("DELETE /v1/users/:id", () => {
     expect(json.entries.map(({ userId }: { userId: string }) => userId)).not.toContain("ada")
   })
 
-  it("replies without a date if the journal in PostgreSQL is kept for ever", async () => {
-    const clustered = await startServer({ bounds: { erasureMs: null } })
-    try {
-      await clustered.call("PUT", "/v1/users/ada", { body: { displayName: "Ada" } })
-      const { headers, status } = await clustered.call("DELETE", "/v1/users/ada")
-      expect([status, headers["laurel-erased-by"]]).toEqual([204, undefined])
-    } finally {
-      await clustered.stop()
-    }
-  })
-
   it("answers 404 for a second erasure, and for an unknown user", async () => {
     await tap("bob")
     expect((await erase("bob")).status).toBe(204)

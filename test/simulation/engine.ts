@@ -79,7 +79,6 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
   const journal: Array<JournalRecord> = []
   const overhear = (storage: Storage["Service"]): Storage["Service"] => ({
     ...storage,
-    prune: () => Effect.void,
     append: (batch) =>
       Effect.tap(storage.append(batch), () =>
         Effect.sync(() => {

@@ -24,7 +24,7 @@ describe("A slice of entries", () => {
       { table: "users", key: bytes(keyBytesMax), value: bytes(100_000), replaces: -(2 ** 31) },
       { table: "users", key: bytes(3), value: null, replaces: 2 ** 31 - 1 },
       { table: "users", key: bytes(4), value: null, replaces: 0 },
-      { table: "history", key: bytes(5), value: null },
+      { table: "boards", key: bytes(5), value: null },
     ]
     const slice = EntrySlice.of(entries)
     expect(slice.count).toBe(entries.length)

@@ -115,15 +115,15 @@ export const entriesContract = (
           const at = (n: number) => key("env", n)
           const hex = (n: number) => Buffer.from(at(n)).toString("hex")
           yield* store.writeEntries([
-            ...Array.from({ length: count }, (_, n) => put("history", at(n), `${n}`)).reverse(),
-            put("history", key("en"), "before"),
-            put("history", key("env2", 1), "after"),
+            ...Array.from({ length: count }, (_, n) => put("boards", at(n), `${n}`)).reverse(),
+            put("boards", key("en"), "before"),
+            put("boards", key("env2", 1), "after"),
           ])
           const all = Array.from({ length: count }, (_, n) => [hex(n), `${n}`])
-          const whole = { table: "history", ...rangeOf(key("env")) } as const
+          const whole = { table: "boards", ...rangeOf(key("env")) } as const
           expect(yield* entriesOf(store, whole)).toEqual(all)
           expect(yield* entriesOf(store, { ...whole, reverse: true })).toEqual(all.toReversed())
-          const part = { table: "history", from: at(10), until: at(20) } as const
+          const part = { table: "boards", from: at(10), until: at(20) } as const
           expect(yield* entriesOf(store, part)).toEqual(all.slice(10, 20))
           expect(yield* entriesOf(store, { ...part, reverse: true })).toEqual(
             all.slice(10, 20).toReversed(),
@@ -135,7 +135,7 @@ export const entriesContract = (
             )
           }
           expect(yield* entriesOf(store, { ...part, from: at(20) })).toEqual([])
-          const everything = { table: "history", ...rangeOf(new Uint8Array(0)) } as const
+          const everything = { table: "boards", ...rangeOf(new Uint8Array(0)) } as const
           expect((yield* entriesOf(store, everything)).length).toBe(count + 2)
         }),
       ),
@@ -149,11 +149,11 @@ export const entriesContract = (
           const large = ["x".repeat(3_000_000), "y".repeat(40_000), "z".repeat(900_000)]
           yield* store.writeEntries([
             ...Array.from({ length: count }, (_, n) =>
-              put("history", key("env", n), "v".repeat(n % 300)),
+              put("boards", key("env", n), "v".repeat(n % 300)),
             ),
-            ...large.map((value, n) => put("history", key("env", 200 * n + 7), value)),
-            put("history", key("en"), "before"),
-            put("history", key("env2", 1), "after"),
+            ...large.map((value, n) => put("boards", key("env", 200 * n + 7), value)),
+            put("boards", key("en"), "before"),
+            put("boards", key("env2", 1), "after"),
           ])
           for (const range of [
             rangeOf(key("env")),
@@ -161,8 +161,8 @@ export const entriesContract = (
             { from: key("env", 10), until: key("env", 1_700) },
             { from: key("env", 3), until: key("env", 3) },
           ]) {
-            const entries = yield* entriesOf(store, { table: "history", ...range })
-            expect(yield* blocksOf(store, { table: "history", ...range })).toEqual(entries)
+            const entries = yield* entriesOf(store, { table: "boards", ...range })
+            expect(yield* blocksOf(store, { table: "boards", ...range })).toEqual(entries)
           }
           expect(yield* blocksOf(store, { table: "users", ...rangeOf(key("env")) })).toEqual([])
         }),

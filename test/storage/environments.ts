@@ -10,7 +10,7 @@ import { temporaryFolder } from "./temporaryFolder.ts"
 /** Entries of one table, in the order of their keys, each with `size` bytes. */
 export const entries = (count: number, size: number, fill: string): ReadonlyArray<Entry> =>
   Array.from({ length: count }, (_, n) => ({
-    table: "history",
+    table: "boards",
     key: compositeKey("e", n),
     value: encodeValue(Buffer.alloc(size, fill)),
   }))

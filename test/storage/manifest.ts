@@ -13,6 +13,9 @@ export const manifest: Manifest = {
   watermark: 40,
   counts: { users: 3, records: 41 },
   sums: { xp: "9007199254740993" },
-  files: [{ path: "snapshot/data.mdb", bytes: 12_288, sha256: "00ff" }],
-  parts: { files: 0, bytes: 0, linked: 0, copied: 0 },
+  files: [
+    { path: "journal/00000000000000000001.segment", bytes: 99, sha256: "0f", modifiedMs: 1.5 },
+    { path: "live/data.mdb", bytes: 12_288, sha256: "00ff" },
+  ],
+  segments: { linked: 1, copied: 0 },
 }

@@ -5,7 +5,7 @@ import { openLmdbStore } from "../../src/storage/lmdb/LmdbStore.ts"
 import { encodeValue, wholeBody } from "../../src/storage/SealedValue.ts"
 
 const slice = (number: number) =>
-  (["users", "history"] as const).flatMap((table) =>
+  (["users", "boards"] as const).flatMap((table) =>
     Array.from({ length: 50 }, (_, n) => ({
       table,
       key: compositeKey(n),

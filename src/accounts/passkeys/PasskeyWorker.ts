@@ -1,12 +1,11 @@
 /** Checks answers about passkeys in a thread of its own. The thread has no state between checks. */
-import { parentPort } from "node:worker_threads"
 import {
   type AuthenticationResponseJSON,
   type RegistrationResponseJSON,
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
 } from "@simplewebauthn/server"
-import type { NumberedCheck, NumberedOutcome } from "../CheckThread.ts"
+import { answerQuestions } from "../../storage/Channel.ts"
 import { type PasskeyCheck, type PasskeyOutcome, passkeyAlgorithms } from "./PasskeyThread.ts"
 
 const transportsMax = 8
@@ -52,9 +51,8 @@ const refused = (reason: string): PasskeyOutcome => ({
   reason: reason.slice(0, reasonCharactersMax),
 })
 
-parentPort!.on("message", async ({ check, number }: NumberedCheck<PasskeyCheck>) => {
-  const outcome = await checked(check).catch((error: unknown) =>
+answerQuestions<PasskeyCheck, PasskeyOutcome>((check) =>
+  checked(check).catch((error: unknown) =>
     refused(error instanceof Error ? error.message : String(error)),
-  )
-  parentPort!.postMessage({ number, outcome } satisfies NumberedOutcome<PasskeyOutcome>)
-})
+  ),
+)

@@ -4,17 +4,15 @@
  * square of the length, so only the first characters are estimated. The whole password withstands
  * at least as many guesses.
  */
-import { parentPort } from "node:worker_threads"
 import { ZxcvbnFactory } from "@zxcvbn-ts/core"
 import { adjacencyGraphs, dictionary } from "@zxcvbn-ts/language-common"
 import { limits } from "../../Limits.ts"
-import type { NumberedCheck, NumberedOutcome } from "../CheckThread.ts"
+import { answerQuestions } from "../../storage/Channel.ts"
 import type { PasswordEstimate } from "./Passwords.ts"
 
 const estimator = new ZxcvbnFactory({ dictionary, graphs: adjacencyGraphs })
 
-parentPort!.on("message", ({ check, number }: NumberedCheck<PasswordEstimate>) => {
-  const start = [...check.password].slice(0, limits.passwordEstimatedCharactersMax).join("")
-  const outcome = estimator.check(start, [...check.about]).guessesLog10
-  parentPort!.postMessage({ number, outcome } satisfies NumberedOutcome<number>)
+answerQuestions<PasswordEstimate, number>(({ about, password }) => {
+  const start = [...password].slice(0, limits.passwordEstimatedCharactersMax).join("")
+  return estimator.check(start, [...about]).guessesLog10
 })

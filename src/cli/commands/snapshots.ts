@@ -7,15 +7,15 @@ import { bucketOf } from "../../config/BucketSettings.ts"
 import { type Config, partitionNumber } from "../../config/Config.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
-import type { Findings } from "../../engine/archive/Findings.ts"
+import type { Findings } from "../../engine/archive/jobs/Findings.ts"
 import {
   JobFailed,
   type JobFailureKind,
   type JobProgress,
   type LiveFindings,
   type PositionAnswer,
-} from "../../engine/archive/Jobs.ts"
-import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
+} from "../../engine/archive/jobs/Jobs.ts"
+import { makeWorkerHost } from "../../engine/archive/jobs/WorkerHost.ts"
 import { limits } from "../../Limits.ts"
 import {
   type ArchiveDetails,

@@ -10,8 +10,8 @@ import {
   JobFailed,
   type PositionAnswer,
   type ResultOf,
-} from "../../engine/archive/Jobs.ts"
-import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
+} from "../../engine/archive/jobs/Jobs.ts"
+import { makeWorkerHost } from "../../engine/archive/jobs/WorkerHost.ts"
 import { installDraft } from "../../storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"

@@ -11,13 +11,13 @@ import { bucketOf } from "../../config/BucketSettings.ts"
 import { type Config, partitionNumber } from "../../config/Config.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
 import { isoTime, parseIsoTime } from "../../domain/values/isoTime.ts"
-import type { Findings } from "../../engine/archive/Findings.ts"
-import type { ReturnedKeys } from "../../engine/archive/Jobs.ts"
+import type { Findings } from "../../engine/archive/jobs/Findings.ts"
+import type { ReturnedKeys } from "../../engine/archive/jobs/Jobs.ts"
 import {
   planRestore,
   type RestorePlan,
   type RestoreTarget,
-} from "../../engine/archive/RestorePlan.ts"
+} from "../../engine/archive/restore/RestorePlan.ts"
 import { bytesOf, isGood, type ListedArchive } from "../../storage/archive/ArchiveCatalog.ts"
 import { installDraft, replacedIn } from "../../storage/archive/ArchiveSwap.ts"
 import { type BucketPlace, bucketName } from "../../storage/bucket/bucketErrors.ts"
@@ -231,10 +231,11 @@ const planFor = Effect.fnUntraced(function* (
       ),
     ),
   )
-  const remote = yield* sources.toFetch(plan.archive.id)
+  const { archive } = plan
+  const remote = archive === null ? undefined : yield* sources.toFetch(archive.id)
   const words = [...planWords(plan)]
-  if (remote !== undefined) {
-    const size = bytesText(bytesOf(plan.archive))
+  if (archive !== null && remote !== undefined) {
+    const size = bytesText(bytesOf(archive))
     words.push(`The archive (${size}) will be fetched from ${remote.from}.`)
   }
   const run = Effect.andThen(remote?.fetch ?? Effect.void, restorePlan(config, plan))
@@ -471,7 +472,7 @@ const tellRestored = Effect.fnUntraced(function* (
     return yield* Console.log(
       JSON.stringify({
         ...partitionMember(config),
-        archive: archive.id,
+        archive: archive?.id ?? null,
         sequence,
         recordedAt: at === undefined ? null : isoTime(at),
         project: project === undefined ? null : { name: project.name, sequence: project.after },

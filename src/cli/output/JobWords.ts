@@ -2,7 +2,7 @@
 import fs from "node:fs"
 import os from "node:os"
 import { Effect } from "effect"
-import type { JobFailed, JobProgress } from "../../engine/archive/Jobs.ts"
+import type { JobFailed, JobProgress } from "../../engine/archive/jobs/Jobs.ts"
 import { DiskError, isFull, isUnreadable } from "../../storage/disk/Disk.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
 import { ProgressBar } from "./ProgressBar.ts"
@@ -10,7 +10,6 @@ import { bytesText } from "./Table.ts"
 
 const inBytes = new Set<JobProgress["activity"]>([
   "Copying",
-  "Reading",
   "Hashing",
   "Importing",
   "Sending",

@@ -1,6 +1,6 @@
 /** Text about restores: the plan, and the result. */
 import { isoTime } from "../../domain/values/isoTime.ts"
-import type { RestorePlan } from "../../engine/archive/RestorePlan.ts"
+import type { RestorePlan } from "../../engine/archive/restore/RestorePlan.ts"
 import { amountOf, countText } from "./Table.ts"
 
 /** The steps of the restore and the data that it loses, a line each. */
@@ -12,11 +12,13 @@ export const planWords = ({
   sequence,
   unknown,
 }: RestorePlan): ReadonlyArray<string> => {
-  const added = sequence - archive.sequence
+  const added = sequence - (archive?.sequence ?? 0)
   const record = (number: number, when: number | undefined) =>
     `${countText(number)}${when === undefined ? "" : ` of ${isoTime(when)}`}`
   const lines = [
-    `Archive ${archive.id} ends at record ${countText(archive.sequence)}; the journal adds ${amountOf(added, "record")}.`,
+    archive === null
+      ? `No archive leads there; the journal has all ${amountOf(added, "record")} from the first one on.`
+      : `Archive ${archive.id} ends at record ${countText(archive.sequence)}; the journal adds ${amountOf(added, "record")}.`,
     project === undefined
       ? `The last record will be ${record(sequence, at)}.`
       : `Project ${project.name} is restored to record ${record(project.after, project.at)}; its keys and everything else stay, up to record ${record(sequence, at)}.`,

@@ -1,7 +1,7 @@
 /** Runs a job of a command in a process of its own, with a progress bar. */
 import { Effect } from "effect"
-import type { Input, JobFailed, JobName, ResultOf } from "../../engine/archive/Jobs.ts"
-import { type Listener, makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
+import type { Input, JobFailed, JobName, ResultOf } from "../../engine/archive/jobs/Jobs.ts"
+import { type Listener, makeWorkerHost } from "../../engine/archive/jobs/WorkerHost.ts"
 import type { CommandFailed } from "../output/ExitCode.ts"
 import { jobFailure, withProgressBar } from "../output/JobWords.ts"
 

@@ -18,7 +18,7 @@ import {
   partitionNumber,
 } from "../../config/Config.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
-import { follows } from "../../engine/archive/RestorePlan.ts"
+import { follows } from "../../engine/archive/check/Base.ts"
 import { isGood, listArchives } from "../../storage/archive/ArchiveCatalog.ts"
 import { forgetRestored } from "../../storage/archive/ArchiveSwap.ts"
 import { isInUse } from "../../storage/disk/DirectoryLock.ts"

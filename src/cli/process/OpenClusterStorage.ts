@@ -25,8 +25,8 @@ import {
   partitionNumber,
 } from "../../config/Config.ts"
 import { firstPartition } from "../../domain/project/Directory.ts"
-import type { JobFailed } from "../../engine/archive/Jobs.ts"
-import { askedFor } from "../../engine/archive/Shipments.ts"
+import { askedFor } from "../../engine/archive/bucket/Shipments.ts"
+import type { JobFailed } from "../../engine/archive/jobs/Jobs.ts"
 import {
   isGood,
   type ListedArchive,

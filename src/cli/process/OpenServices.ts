@@ -22,7 +22,7 @@ import {
   newestArchiveAt,
 } from "../../engine/archive/Archives.ts"
 import { watchDatabase } from "../../engine/archive/DatabaseWatch.ts"
-import type { WorkerHost } from "../../engine/archive/WorkerHost.ts"
+import type { WorkerHost } from "../../engine/archive/jobs/WorkerHost.ts"
 import type { ReadinessState } from "../../http/server/Readiness.ts"
 import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"

@@ -1,8 +1,8 @@
 /** Ships a server's archives to its bucket; loaded only if the settings name a bucket. */
 import { Effect } from "effect"
 import { archivesIn, type Config, retentionOf } from "../../config/Config.ts"
-import { ShipmentMetrics, Shipments } from "../../engine/archive/Shipments.ts"
-import type { WorkerHost } from "../../engine/archive/WorkerHost.ts"
+import { ShipmentMetrics, Shipments } from "../../engine/archive/bucket/Shipments.ts"
+import type { WorkerHost } from "../../engine/archive/jobs/WorkerHost.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import type { BucketPlace } from "../../storage/bucket/bucketErrors.ts"
 import type { ArchiveSource } from "./OpenEngine.ts"

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import type { Metrics } from "../../metrics/Metrics.ts"
-import type { WorkerHost } from "./WorkerHost.ts"
+import type { WorkerHost } from "./jobs/WorkerHost.ts"
 
 /** Whether all of the database has been checked, at the start or since. */
 export class DatabaseMetrics {

@@ -29,7 +29,7 @@ const report = (folders: ReadonlyArray<string>): ReadonlyArray<string> => {
   const lines = stdout.split("\n").filter((line) => line !== "")
   for (const [index, folder] of folders.entries()) {
     const listener = new ScanListener(folder)
-    while (!listener.isOver && lines.length > 0) listener.hear(lines.shift()!)
+    while (!listener.isOver && lines.length > 0) listener.hear(JSON.parse(lines.shift()!))
     const isEnd = !listener.isOver
     const outcome = listener.ended(status, signal)
     if ("fault" in outcome) {

@@ -9,7 +9,7 @@ import { Cause, Effect, Logger, Result, type Scope } from "effect"
 import { BucketError } from "../../storage/bucket/bucketErrors.ts"
 import { DiskError, isFull } from "../../storage/disk/Disk.ts"
 import { Broken, Unavailable } from "../../storage/Storage.ts"
-import { bucketFailure } from "./bucketFailure.ts"
+import { bucketFailure } from "./bucket/bucketFailure.ts"
 import {
   type FromWorker,
   type JobContext,
@@ -17,7 +17,7 @@ import {
   type JobName,
   type JobProgress,
   type Step,
-} from "./Jobs.ts"
+} from "./jobs/Jobs.ts"
 import { jobs } from "./jobTable.ts"
 
 const standardOutput = 1

@@ -74,7 +74,7 @@ export class UserHistory {
   /** `find` for any user of the environment. */
   findAny(environment: string, sequence: number): Effect.Effect<JournalRecord | undefined, Broken> {
     if (sequence > this.#commit.durableSequence) return Effect.undefined
-    return Effect.map(this.#reader.record(sequence), (record) => {
+    return Effect.map(this.#reader.record(environment, sequence), (record) => {
       if (record?.subject.actor !== "user") return undefined
       const { subject } = record
       if (subject.environment !== environment) return undefined
@@ -189,7 +189,7 @@ export class UserHistory {
     for (let looked = 0; looked < limits.historyChunkRecordsMax; looked++) {
       if (next <= erasures.throughOf(environment, userId))
         return [records, { before, next: 0, work }]
-      const stored = yield* this.#reader.stored(next, work)
+      const stored = yield* this.#reader.stored(environment, next, work)
       if (stored === undefined) return [records, { before, next: 0, work }]
       if (stored.sequence < before) {
         const record = decodeRecord(stored.body)

@@ -16,11 +16,6 @@ export const decodeRecord = (body: Uint8Array): JournalRecord => JSON.parse(text
 
 const textOf = (bytes: Uint8Array): string => asBuffer(bytes).toString("utf8")
 
-export const decodePage = (page: Uint8Array): ReadonlyArray<JournalRecord> =>
-  textOf(page)
-    .split("\n")
-    .map((text) => JSON.parse(text))
-
 const byId = <A extends { readonly id: string }>(things: ReadonlyArray<A>): Map<string, A> =>
   new Map(things.map((thing) => [thing.id, thing]))
 

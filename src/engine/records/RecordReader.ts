@@ -28,13 +28,17 @@ export class RecordReader {
     this.#pending = pending
   }
 
-  /** The record as the journal has it; `undefined`: it was pruned or erased. */
-  stored(sequence: number, work?: ReadWork): Effect.Effect<StoredRecord | undefined, Broken> {
+  /** The record of an environment as the journal has it; `undefined`: it was pruned or erased. */
+  stored(
+    environment: string,
+    sequence: number,
+    work?: ReadWork,
+  ): Effect.Effect<StoredRecord | undefined, Broken> {
     if (sequence < 1) return Effect.undefined
     return Effect.suspend(() =>
       sequence > this.#pending.watermark
         ? Effect.succeed(this.#pending.stored(sequence))
-        : Effect.map(readOne(this.#storage, sequence, work), (found) =>
+        : Effect.map(readOne(this.#storage, environment, sequence, work), (found) =>
             found === undefined || found.body.length === 0 ? undefined : found,
           ),
     )
@@ -49,14 +53,17 @@ export class RecordReader {
     userId: string,
     sequence: number,
   ): Effect.Effect<JournalRecord | undefined, Broken> {
-    return Effect.map(this.record(sequence), (record) =>
+    return Effect.map(this.record(environment, sequence), (record) =>
       record !== undefined && isOf(record, environment, userId) ? record : undefined,
     )
   }
 
-  /** The record with this sequence; `undefined`: it was pruned or erased. */
-  record(sequence: number): Effect.Effect<JournalRecord | undefined, Broken> {
-    return Effect.map(this.stored(sequence), (stored) => stored && decodeRecord(stored.body))
+  /** The record of an environment with this sequence; `undefined`: it was pruned or erased. */
+  record(environment: string, sequence: number): Effect.Effect<JournalRecord | undefined, Broken> {
+    return Effect.map(
+      this.stored(environment, sequence),
+      (stored) => stored && decodeRecord(stored.body),
+    )
   }
 }
 
@@ -67,11 +74,12 @@ export const isOf = ({ subject }: JournalRecord, environment: string, userId: st
 /** `Storage.readRecord`, which reports damage as that of a single record. */
 export const readOne = (
   storage: Pick<Storage["Service"], "readRecord">,
+  environment: string,
   sequence: number,
   work?: ReadWork,
 ): Effect.Effect<StoredRecord | undefined, Broken> =>
   Effect.catchIf(
-    storage.readRecord(sequence, work),
+    storage.readRecord(sequence, work, environment),
     ({ cause }) => cause instanceof Damaged,
     ({ cause }) => damagedRecord(sequence, (cause as Damaged).message),
   )

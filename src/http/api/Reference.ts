@@ -84,8 +84,7 @@ const headers = {
   ),
   "WWW-Authenticate": textHeader("Authentication scheme.", "Bearer"),
   "Laurel-Erased-By": {
-    description:
-      "Time by which the journal and the archives no longer hold the user. Absent in a cluster without scheduled archives outside of the data directories: the journal in PostgreSQL keeps the user.",
+    description: "Time by which the journal and the archives no longer hold the user.",
     schema: { type: "string", format: "date-time" },
     example: "2026-12-01T00:00:00.000Z",
   },

@@ -349,7 +349,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Erase a user",
           description:
-            "Erases everything about the user: profile, balances, history, places on leaderboards, ids, kept answers, undelivered messages. Reads and streams stop showing the user at once. The live state loses the user within one snapshot interval. Erasures are gathered for a day and then leave the journal; the journal and the archives of a running server have lost the user by the date in `Laurel-Erased-By`. The reply has no date where a cluster keeps its whole journal in PostgreSQL, for want of scheduled archives outside of the data directories. Webhooks receive the id only. Using the id again creates a new user.",
+            "Erases everything about the user: profile, balances, history, places on leaderboards, ids, kept answers, undelivered messages. Reads and streams stop showing the user at once. The live state loses the user within one snapshot interval. Erasures are gathered for a day and then leave the journal; the journal and the archives of a running server have lost the user by the date in `Laurel-Erased-By`. Webhooks receive the id only. Using the id again creates a new user.",
         }),
       ),
     HttpApiEndpoint.get("progress", "/v1/users/:id/progress", {

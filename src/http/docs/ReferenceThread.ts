@@ -4,8 +4,8 @@
  * longer than many requests take. The files depend only on the program, so all servers of a process
  * share them.
  */
-import { once } from "node:events"
 import { Worker } from "node:worker_threads"
+import { Questions } from "../../storage/Channel.ts"
 import type { PublicFile } from "./PublicFile.ts"
 
 export interface ReferenceFiles {
@@ -28,16 +28,9 @@ export const shared = (make: LoadReference): LoadReference => {
 }
 
 const inThread: LoadReference = async () => {
-  const worker = new Worker(new URL("./ReferenceWorker.ts", import.meta.url))
-  // The thread must not keep the process alive.
-  worker.unref()
-  const ended = once(worker, "exit").then(([code]): never => {
-    throw new Error(`The thread of the reference ended with ${code}`)
-  })
-  const [{ document, script }]: [ReferenceFiles] = await Promise.race([
-    once(worker, "message") as Promise<[ReferenceFiles]>,
-    ended,
-  ])
+  const start = () => new Worker(new URL("./ReferenceWorker.ts", import.meta.url))
+  const thread = new Questions<"files", ReferenceFiles>(start, { idleMs: 0 })
+  const { document, script } = await thread.ask("files")
   return { document: received(document), script: received(script) }
 }
 

@@ -1,12 +1,12 @@
 /**
- * The worker thread that makes the files of the reference, posts them, and ends. The files are the
+ * The worker thread that makes the files of the reference. The files are the
  * OpenAPI document and the script of the page: the Scalar reader that Effect ships, cut out of the
  * page that Effect renders, and the script that starts the reader.
  */
-import { parentPort } from "node:worker_threads"
 import { Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApiScalar, OpenApi } from "effect/http-api"
+import { answerQuestions } from "../../storage/Channel.ts"
 import { Api } from "../api/Api.ts"
 import { makeFile, type PublicFile } from "./PublicFile.ts"
 import type { ReferenceFiles } from "./ReferenceThread.ts"
@@ -107,8 +107,13 @@ const loadScript = async (): Promise<PublicFile> => {
   }
 }
 
-const document = await makeFile(JSON.stringify(OpenApi.fromApi(Api)), {
-  contentType: "application/json",
-  cacheControl: "no-cache",
-})
-parentPort!.postMessage({ document, script: await loadScript() } satisfies ReferenceFiles)
+const loadDocument = (): Promise<PublicFile> =>
+  makeFile(JSON.stringify(OpenApi.fromApi(Api)), {
+    contentType: "application/json",
+    cacheControl: "no-cache",
+  })
+
+answerQuestions<"files", ReferenceFiles>(async () => ({
+  document: await loadDocument(),
+  script: await loadScript(),
+}))

@@ -137,7 +137,7 @@ export const handlersOf = (
   webhooks: Omit<WebhookParts, "engine">,
   streams: StreamParts,
   events: EventMetrics,
-  erasureMs: number | null,
+  erasureMs: number,
 ) => ({
   events: eventHandlers(engine, events),
   actions: actionHandlers(engine),

@@ -22,12 +22,12 @@ type UserHandlers = Handlers<typeof Users>
 
 /**
  * `erasureMs`: the time after an erasure for which the journal and archives may still have the
- * user; `null`: without an end.
+ * user.
  */
 export const userHandlers = (
   engine: Engine["Service"],
   accounts: Accounts["Service"],
-  erasureMs: number | null,
+  erasureMs: number,
 ): UserHandlers => ({
   ...readHandlers(engine),
   ...profileHandlers(engine, erasureMs),
@@ -177,7 +177,7 @@ const stateOf = (user: UserState): object =>
 
 const profileHandlers = (
   engine: Engine["Service"],
-  erasureMs: number | null,
+  erasureMs: number,
 ): Pick<UserHandlers, "put" | "erase"> => ({
   put: {
     handle: ({ caller: { environment }, params: { id: userId }, payload: change }) =>
@@ -193,7 +193,6 @@ const profileHandlers = (
     handle: ({ caller: { environment }, params: { id: userId } }) =>
       Effect.gen(function* () {
         yield* engine.askUser(environment, { userId, command: { kind: "erasure" } })
-        if (erasureMs === null) return { body: undefined }
         const erasedBy = engine.now() + erasureMs
         return { body: undefined, headers: ["Laurel-Erased-By", isoTime(erasedBy)] }
       }),

@@ -65,7 +65,7 @@ interface TakeOver {
 export type ServerBounds = ListenerBounds &
   AdmissionBounds &
   StreamBounds &
-  Record<"streamStallMs" | "streamHeartbeatMs", number> & { readonly erasureMs: number | null }
+  Record<"streamStallMs" | "streamHeartbeatMs" | "erasureMs", number>
 
 export interface Served {
   readonly port: number

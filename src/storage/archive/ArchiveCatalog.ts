@@ -180,8 +180,8 @@ export const pruneArchives = Effect.fnUntraced(function* (
 })
 
 /** Size of an archive, by its manifest; it may share files with others. */
-export const bytesOf = ({ files, parts }: Manifest): number =>
-  files.reduce((sum, { bytes }) => sum + bytes, parts.bytes)
+export const bytesOf = ({ files }: Pick<Manifest, "files">): number =>
+  files.reduce((sum, { bytes }) => sum + bytes, 0)
 
 /** Free space needed for an archive of `bytes` beside a server. */
 export const roomFor = (bytes: number): number => bytes + 2 * limits.freeSpaceBytesMin

@@ -1,13 +1,12 @@
 /**
- * An archive has all data as of one record, in a folder that can be copied anywhere and started:
+ * An archive is a data directory as of one record, in a folder that can be copied anywhere and started:
  *
  *     <archives>/<time>-<sequence>/
- *       manifest.json       contents, and the checksum of every file but the parts
+ *       manifest.json       contents: size and SHA-256 of every file
  *       verification.json   result of the last check
- *       snapshot/data.mdb   the snapshot (LMDB), without the history that the parts have
- *       parts/list.json     the parts, and the checksum of each (`PartFile.ts`)
- *       parts/              history that changes no more (`PartFile.ts`). Archives share the files by hard links
- *       journal/            the records after the snapshot's watermark, and its clean mark
+ *       live/data.mdb       a copy of the database
+ *       journal/            all segments of the journal, and its clean mark. Archives share the files by hard links
+ *       gathered/<n>/       journals of a cluster's partitions, where there are any (`GatheredJournals.ts`); shared, too
  *
  * A folder gets this name only once all of it is durable and checked; `<…>.draft` is an archive in creation, and
  * `<…>.removed` one in removal. `manifest.json` is `{ "sha256", "manifest" }`: the checksum is that of the
@@ -19,7 +18,8 @@ import { openSealedJson, sealJson } from "./SealedJson.ts"
 
 export const manifestName = "manifest.json"
 export const verificationName = "verification.json"
-export const manifestBytesMax = 256 * 1_024
+/** Of a journal of a hundred thousand segments. */
+export const manifestBytesMax = 32 * 1_024 * 1_024
 
 export const Manifest = Schema.Struct({
   format: Schema.Literal(dataFormat),
@@ -31,25 +31,23 @@ export const Manifest = Schema.Struct({
   /** The last record, and the checksum of the journal's batch that ends with it: archives and journals of one history agree on it. */
   sequence: Schema.Int,
   checksum: Schema.Int,
-  /** Up to this record the snapshot is complete; the archive's journal has the rest. */
+  /** Up to this record the snapshot is complete. */
   watermark: Schema.Int,
   /** Counts by name: `users`, `records`… */
   counts: Schema.Record(Schema.String, Schema.Int),
   /** Sums by name, as decimal numbers of any length: `xp`. */
   sums: Schema.Record(Schema.String, Schema.String),
   files: Schema.Array(
-    Schema.Struct({ path: Schema.String, bytes: Schema.Int, sha256: Schema.String }),
+    Schema.Struct({
+      path: Schema.String,
+      bytes: Schema.Int,
+      sha256: Schema.String,
+      /** Of a segment that changes no more: when the journal wrote it. With the same time, the next archive takes it unread. */
+      modifiedMs: Schema.optionalKey(Schema.Finite),
+    }),
   ),
-  /**
-   * Number and size of the parts, how many of them are files of an earlier archive, and how many are copies of such files
-   * because hard links could not be made.
-   */
-  parts: Schema.Struct({
-    files: Schema.Int,
-    bytes: Schema.Int,
-    linked: Schema.Int,
-    copied: Schema.Int,
-  }),
+  /** Of the segments that change no more: how many are links, and how many are copies because hard links could not be made. */
+  segments: Schema.Struct({ linked: Schema.Int, copied: Schema.Int }),
 })
 export type Manifest = typeof Manifest.Type
 

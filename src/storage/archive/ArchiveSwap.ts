@@ -24,6 +24,7 @@ import {
   removeTree,
   replaceFile,
 } from "../disk/Disk.ts"
+import { gatheredName } from "./GatheredJournals.ts"
 
 const Intent = Schema.fromJsonString(
   Schema.Struct({
@@ -39,7 +40,7 @@ const decodeIntent = Schema.decodeUnknownOption(Intent)
 
 const intentName = "restore.json"
 const intentBytesMax = 4_096
-const replacedFolders = ["journal", "live"] as const
+const replacedFolders = ["journal", "live", gatheredName] as const
 
 export const restoredName = "restored"
 const restoredBytesMax = 1_024
@@ -48,6 +49,17 @@ const draftName = "restore.draft"
 
 /** The folder of the replacements. */
 export const draftIn = (directory: string): string => path.join(directory, draftName)
+
+/** Makes the folder of the replacements anew, with an empty folder of each name. */
+export const makeDraftIn = Effect.fnUntraced(function* (
+  disk: Disk,
+  directory: string,
+): Effect.fn.Return<string, DiskError> {
+  const draft = draftIn(directory)
+  yield* removeTree(disk, draft)
+  for (const name of replacedFolders) yield* disk.makeFolder(path.join(draft, name))
+  return draft
+})
 
 /** The folders of replaced data in `directory`, oldest first. */
 export const replacedIn = (disk: Disk, directory: string): OnDisk<ReadonlyArray<string>> =>
@@ -95,6 +107,10 @@ const finish = Effect.fnUntraced(function* (
   const draft = path.join(directory, from)
   const aside = path.join(directory, replaced)
   yield* disk.makeFolder(aside)
+  // Every replacement has this folder, and so must what it replaces: it may come back.
+  if ((yield* has(disk, directory, "live")) && !(yield* has(disk, aside, gatheredName))) {
+    yield* disk.makeFolder(path.join(directory, gatheredName))
+  }
   for (const name of replacedFolders) {
     if (!(yield* has(disk, draft, name))) continue
     if ((yield* has(disk, directory, name)) && !(yield* has(disk, aside, name))) {

@@ -1,10 +1,15 @@
-/** Hashes and copies whole files, a piece at a time. */
+/** Hashes, links and copies whole files, a piece at a time. */
 import { createHash } from "node:crypto"
+import fs from "node:fs/promises"
 import path from "node:path"
 import { Effect } from "effect"
-import { type DiskError, isMissing, type OnDisk, withFile } from "../disk/Disk.ts"
+import { DiskError, isMissing, type OnDisk, withFile } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
+import { segmentsIn } from "../journal/JournalScan.ts"
+import { sealedName } from "../journal/SealedFormat.ts"
+import { segmentName } from "../journal/SegmentFormat.ts"
 import type { Manifest } from "./ArchiveManifest.ts"
+import { gatheredIn } from "./GatheredJournals.ts"
 
 const pieceBytes = 1_048_576
 
@@ -41,6 +46,25 @@ export const pathsIn = Effect.fnUntraced(function* (
     paths.push(...names.toSorted().map((name) => `${folder}/${name}`))
   }
   return paths
+})
+
+export interface SegmentFile {
+  readonly first: number
+  readonly name: string
+  readonly isSealed: boolean
+}
+
+/** The files of the segments in the folder of a journal, in order. Where a segment is there plain and sealed, it is the sealed one. */
+export const segmentFilesIn = Effect.fnUntraced(function* (
+  folder: string,
+): Effect.fn.Return<ReadonlyArray<SegmentFile>, DiskError> {
+  const names = new Set(
+    yield* Effect.catchIf(nodeDisk.list(folder), isMissing, () => Effect.succeed([])),
+  )
+  return (yield* segmentsIn(nodeDisk, folder)).map((first) => {
+    const isSealed = names.has(sealedName(first))
+    return { first, name: isSealed ? sealedName(first) : segmentName(first), isSealed }
+  })
 })
 
 /** The sizes and checksums of the files at `paths` in `root`. */
@@ -87,3 +111,71 @@ export const copyFile = (
       return { path: name, bytes, sha256: hash.digest("hex") }
     }),
   )
+
+/** Of link(2), where a copy serves as well: no links here, too many of the file, another device, not this user's file. */
+const withoutLinks = new Set([
+  "EPERM",
+  "ENOTSUP",
+  "EOPNOTSUPP",
+  "ENOSYS",
+  "EMLINK",
+  "EXDEV",
+  "EACCES",
+])
+
+/** Links the file `from` as `to`, in place of a file that is there; `false`: a copy has to serve. */
+export const linkFile = (from: string, to: string): OnDisk<boolean> =>
+  Effect.tryPromise({
+    try: async () => {
+      await fs.rm(to, { force: true })
+      await fs.link(from, to)
+      return true
+    },
+    catch: (error) => diskError("link", to, error),
+  }).pipe(
+    Effect.catchIf(
+      ({ code }) => withoutLinks.has(code),
+      () => Effect.succeed(false),
+    ),
+  )
+
+/** The size of a file, and when it was written, epoch milliseconds. */
+export const statFile = (
+  where: string,
+): OnDisk<{ readonly bytes: number; readonly modifiedMs: number }> =>
+  Effect.tryPromise({
+    try: async () => {
+      const { mtimeMs, size } = await fs.stat(where)
+      return { bytes: size, modifiedMs: mtimeMs }
+    },
+    catch: (error) => diskError("stat", where, error),
+  })
+
+const diskError = (operation: string, where: string, error: unknown): DiskError => {
+  const { code, message } = error as NodeJS.ErrnoException
+  return new DiskError({ operation, path: where, code: code ?? message })
+}
+
+/** The folders in a data directory or an archive that belong to an archive. */
+export const archivedFolders = (directory: string): OnDisk<ReadonlyArray<string>> =>
+  Effect.map(gatheredIn(nodeDisk, directory), (gathered) => ["live", "journal", ...gathered])
+
+/** Compares all files of an archive with its manifest; `fault` is called with a sentence for each that differs. */
+export const checkFiles = Effect.fnUntraced(function* (
+  folder: string,
+  { files }: Manifest,
+  fault: (words: string) => void,
+  progress: (done: number, total: number) => void,
+): Effect.fn.Return<void, DiskError> {
+  const known = new Map(files.map((file) => [file.path, file.sha256]))
+  const paths = yield* pathsIn(folder, yield* archivedFolders(folder))
+  for (const { path: name, sha256 } of yield* describeFiles(folder, paths, progress)) {
+    const expected = known.get(name)
+    known.delete(name)
+    // LMDB leaves its lock beside an opened database; it holds no data.
+    if (expected === undefined && name.endsWith("/lock.mdb")) continue
+    if (expected === undefined) fault(`The file ${name} does not belong to the archive`)
+    else if (expected !== sha256) fault(`The file ${name} has changed`)
+  }
+  for (const name of known.keys()) fault(`The file ${name} is missing`)
+})

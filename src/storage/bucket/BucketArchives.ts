@@ -81,7 +81,7 @@ export const listBucketArchives = (
 const piece = Schema.String.check(Schema.isPattern(piecePattern))
 // The names come from the bucket and become paths, so they are restricted.
 const filePath = Schema.String.check(
-  Schema.isPattern(/^(?:snapshot|parts|journal)\/[A-Za-z0-9_-][A-Za-z0-9._-]*$/),
+  Schema.isPattern(/^(?:live|journal|gathered\/\d+)\/[A-Za-z0-9_-][A-Za-z0-9._-]*$/),
 )
 
 const Content = Schema.Struct({

@@ -6,8 +6,8 @@ import path from "node:path"
 import { Effect, Layer, Random, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
-import { settleArchive } from "../archive/ArchiveContents.ts"
 import { settleSwap } from "../archive/ArchiveSwap.ts"
+import { GatheredJournals } from "../archive/GatheredJournals.ts"
 import { withDeadline } from "../disk/Deadline.ts"
 import { lockDirectory } from "../disk/DirectoryLock.ts"
 import type { Disk, DiskError, OnDisk } from "../disk/Disk.ts"
@@ -64,9 +64,6 @@ export const open = Effect.fnUntraced(function* (
   yield* opening(nodeDisk.makeFolder(directory))
   yield* lockDirectory(directory)
   yield* opening(settleSwap(nodeDisk, directory))
-  yield* Effect.mapError(settleArchive(directory), (error) =>
-    error._tag === "Broken" ? error : new Broken({ operation: "open", cause: error }),
-  )
   yield* opening(nodeDisk.makeFolder(live))
   const freeSpaceBytesMin = options.freeSpaceBytesMin ?? limits.freeSpaceBytesMin
   const journal = yield* openJournal({
@@ -85,6 +82,7 @@ export const open = Effect.fnUntraced(function* (
   // After a failure the next run tries again.
   const removed = Effect.andThen(Effect.ignore(cuts), Effect.sleep(limits.leftoverSweepMs))
   yield* Effect.forkScoped(Effect.forever(removed))
+  const gathered = yield* GatheredJournals.open(nodeDisk, directory)
   const entries = yield* openLmdbStore({
     folder: live,
     freeSpaceBytesMin,
@@ -102,8 +100,10 @@ export const open = Effect.fnUntraced(function* (
       return journal.append(batch)
     },
     readRecords: journal.readRecords,
-    readRecord: journal.readRecord,
-    eraseRecords: journal.sealer.erase,
+    readRecord: (sequence, work, environment) =>
+      (gathered.journalOf(environment, sequence) ?? journal).readRecord(sequence, work),
+    eraseRecords: (sequences, environment) =>
+      (gathered.journalOf(environment, sequences[0]!) ?? journal).sealer.erase(sequences),
     prune: journal.prune,
     writeEntries: entries.writeEntries,
     readEntry: entries.readEntry,

@@ -50,9 +50,8 @@ export class ScanListener {
     return this.#said !== undefined
   }
 
-  /** Takes a line of output. Returns the position if the line has one. */
-  hear(line: string): ScanPosition | undefined {
-    const message: FromScan = JSON.parse(line)
+  /** Takes a message. Returns the position if the message has one. */
+  hear(message: FromScan): ScanPosition | undefined {
     if ("at" in message) {
       this.#at = message.at
       return message.at

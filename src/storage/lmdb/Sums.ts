@@ -5,7 +5,7 @@
  * (`SealedValue`), so the old checksum is enough to subtract an entry. The sums reveal a lost,
  * doubled, renamed or stale entry, except for one case in 2^32.
  */
-import { checksumOf, encodeValue, openValue, packedValue } from "../SealedValue.ts"
+import { checksumOf, encodeValue, openValue } from "../SealedValue.ts"
 import type { Entry, Table } from "../tables.ts"
 import { insistRoom, type LmdbRoot, type LmdbTable, lookUp, stateOf } from "./environment.ts"
 
@@ -104,9 +104,8 @@ export const putEntries = (
     const replaced = replaces === undefined ? storedChecksum(database, key) : replaces
     if (replaced !== null) change(sum, digestOf(hash, replaced), -1)
     if (value !== null) {
-      const stored = table === "history" ? packedValue(value) : value
-      change(sum, digestOf(hash, checksumOf(stored)), 1)
-      database.put(key, stored)
+      change(sum, digestOf(hash, checksumOf(value)), 1)
+      database.put(key, value)
     } else if (replaced !== null) {
       database.remove(key)
     }

@@ -7,12 +7,13 @@
  *   with `close`, and after `writeThreadIdleMs` without a write: it takes some 20 MB, as much as
  *   many idle engines. There is one write at a time.
  * - The slice is in shared memory, which must not change until the outcome is known.
- * - After a crash the thread is not started again: its transaction may or may not be durable, so
- *   every later write fails.
+ * - After a crash in a write the thread is not started again: the transaction may or may not be
+ *   durable, so every later write fails.
  */
 
 import { Worker } from "node:worker_threads"
 import { limits } from "../../Limits.ts"
+import { Questions } from "../Channel.ts"
 import type { EntrySlice, SharedSlice } from "../EntryBlock.ts"
 import type { Sums } from "./Sums.ts"
 
@@ -24,9 +25,6 @@ export interface WriteSettings {
   /** The sums after the last transaction. */
   readonly sums: Sums
 }
-
-/** A slice to write; or `close`: the thread closes the environment and exits. */
-export type WriteOrder = SharedSlice | "close"
 
 /** An error of LMDB or of the system; `code` is its number. */
 export interface WriteFault {
@@ -51,18 +49,10 @@ export const startWriteWorker = (settings: WriteSettings): Worker =>
     resourceLimits: { maxYoungGenerationSizeMb: limits.writeThreadYoungMebibytesMax },
   })
 
-type Settled = (outcome: WriteOutcome) => void
-
 export class WriteThread {
-  /** The settings of the next thread, with the sums after the last transaction. */
-  #settings: WriteSettings
-  readonly #startWorker: (settings: WriteSettings) => Worker
-  readonly #idleMs: number
-  #idle: NodeJS.Timeout | undefined
-  #worker: Worker | undefined
-  /** Ends when an idle thread has closed the environment. */
-  #ending: Promise<void> | undefined
-  #waiting: { readonly settled: Settled; readonly failed: (cause: unknown) => void } | undefined
+  /** The sums after the last transaction, for the next thread. */
+  #sums: Sums
+  readonly #thread: Questions<SharedSlice, WriteOutcome>
   #failure: unknown
 
   constructor(
@@ -70,84 +60,33 @@ export class WriteThread {
     startWorker = startWriteWorker,
     idleMs: number = limits.writeThreadIdleMs,
   ) {
-    this.#settings = settings
-    this.#startWorker = startWorker
-    this.#idleMs = idleMs
+    this.#sums = settings.sums
+    this.#thread = new Questions(() => startWorker({ ...settings, sums: this.#sums }), {
+      idleMs,
+      holds: true,
+    })
   }
 
   /** Starts the thread if it does not run. */
   start(): void {
-    if (this.#worker !== undefined || this.#ending !== undefined) return
-    if (this.#failure !== undefined) return
-    this.#worker = this.#start()
-    // An idle thread does not keep the process alive.
-    this.#worker.unref()
-    this.#awaitIdleness()
+    if (this.#failure === undefined) this.#thread.start()
   }
 
   /** The outcome of a transaction with these entries. Rejects if the thread crashes. */
   async write(slice: EntrySlice): Promise<WriteOutcome> {
-    await this.#ending
     if (this.#failure !== undefined) throw this.#failure
-    return new Promise((settled, failed) => {
-      this.start()
-      const worker = this.#worker!
-      clearTimeout(this.#idle)
-      // The process stays alive until the outcome is known.
-      worker.ref()
-      this.#waiting = { settled, failed }
-      worker.postMessage(slice.shared satisfies WriteOrder)
-    })
+    try {
+      const outcome = await this.#thread.ask(slice.shared)
+      if ("sums" in outcome) this.#sums = outcome.sums
+      return outcome
+    } catch (cause) {
+      this.#failure = cause
+      throw cause
+    }
   }
 
   /** Ends the thread after the write under way. */
-  async close(): Promise<void> {
-    await this.#ending
-    await this.#end()
-  }
-
-  #awaitIdleness(): void {
-    clearTimeout(this.#idle)
-    this.#idle = setTimeout(() => {
-      this.#ending = this.#end().finally(() => {
-        this.#ending = undefined
-      })
-    }, this.#idleMs).unref()
-  }
-
-  async #end(): Promise<void> {
-    clearTimeout(this.#idle)
-    const worker = this.#worker
-    if (worker === undefined) return
-    this.#worker = undefined
-    if (this.#failure !== undefined) return
-    const gone = new Promise((resolve) => worker.once("exit", resolve))
-    worker.ref()
-    worker.postMessage("close" satisfies WriteOrder)
-    await gone
-  }
-
-  #start(): Worker {
-    const worker = this.#startWorker(this.#settings)
-    worker.on("message", (outcome: WriteOutcome) => {
-      const waiting = this.#waiting
-      this.#waiting = undefined
-      if ("sums" in outcome) this.#settings = { ...this.#settings, sums: outcome.sums }
-      worker.unref()
-      if (this.#worker === worker) this.#awaitIdleness()
-      waiting?.settled(outcome)
-    })
-    worker.on("error", (cause) => this.#failed(cause))
-    worker.on("exit", (code) => {
-      if (this.#worker === worker)
-        this.#failed(new Error(`the thread that writes LMDB exited with ${code}`))
-    })
-    return worker
-  }
-
-  #failed(cause: unknown): void {
-    this.#failure ??= cause
-    this.#waiting?.failed(this.#failure)
-    this.#waiting = undefined
+  close(): Promise<void> {
+    return this.#thread.close()
   }
 }

@@ -2,12 +2,13 @@
  * The thread that writes an LMDB environment (`WriteThread.ts`): one slice after another, each in a
  * transaction that is flushed when it returns. Does not load Effect, so that it starts fast.
  */
-import { parentPort, workerData } from "node:worker_threads"
-import { EntrySlice } from "../EntryBlock.ts"
+import { workerData } from "node:worker_threads"
+import { answerQuestions } from "../Channel.ts"
+import { EntrySlice, type SharedSlice } from "../EntryBlock.ts"
 import { openTables, openWritable } from "./environment.ts"
 import { OpeningLock } from "./OpeningLock.ts"
 import { putEntries } from "./Sums.ts"
-import { asFault, type WriteOrder, type WriteOutcome, type WriteSettings } from "./WriteThread.ts"
+import { asFault, type WriteOutcome, type WriteSettings } from "./WriteThread.ts"
 
 const { folder, mapBytes, sums: first }: WriteSettings = workerData
 const lock = OpeningLock.open(folder)
@@ -16,10 +17,10 @@ const tables = lock.hold(() => openTables(root))
 /** The sums after the last transaction. */
 let sums = first
 
-const write = (order: Exclude<WriteOrder, "close">): WriteOutcome => {
+const write = (slice: SharedSlice): WriteOutcome => {
   try {
     sums = lock.hold(() =>
-      root.transactionSync(() => putEntries(root, tables, sums, EntrySlice.from(order))),
+      root.transactionSync(() => putEntries(root, tables, sums, EntrySlice.from(slice))),
     )
     return { sums }
   } catch (error) {
@@ -27,13 +28,7 @@ const write = (order: Exclude<WriteOrder, "close">): WriteOutcome => {
   }
 }
 
-const port = parentPort!
-port.on("message", async (order: WriteOrder) => {
-  if (order !== "close") {
-    port.postMessage(write(order))
-    return
-  }
+answerQuestions(write, async () => {
   await root.close()
   await lock.close()
-  port.close()
 })

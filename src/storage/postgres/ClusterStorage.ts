@@ -261,8 +261,8 @@ class FollowingCopy<E> {
           this.#mirror.settled,
           ofWebhooks(entries) ? this.#webhooks.write(entries) : this.#writeFiles(entries),
         ),
-      eraseRecords: (sequences) =>
-        Effect.tap(files.eraseRecords(sequences), (done) =>
+      eraseRecords: (sequences, environment) =>
+        Effect.tap(files.eraseRecords(sequences, environment), (done) =>
           done === undefined || !this.#isOwner
             ? Effect.void
             : this.#parts.journal.erase(sequences, done.lastSequence),

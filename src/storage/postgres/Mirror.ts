@@ -119,9 +119,10 @@ export class Mirror {
   readonly readRecord = (
     sequence: number,
     work?: ReadWork,
+    environment?: string,
   ): Effect.Effect<StoredRecord | undefined, Broken> =>
     Effect.suspend(() => {
-      if (sequence <= this.#written) return this.#files.readRecord(sequence, work)
+      if (sequence <= this.#written) return this.#files.readRecord(sequence, work, environment)
       const batch = this.#waiting.find((one) => one.firstSequence + one.count > sequence)
       const record = batch && recordIn(batch, sequence)
       return Effect.succeed(record && { ...record, body: Uint8Array.from(record.body) })

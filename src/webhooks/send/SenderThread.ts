@@ -10,6 +10,7 @@
  */
 import type { KeyObject } from "node:crypto"
 import { Worker } from "node:worker_threads"
+import { type Channel, threadChannel } from "../../storage/Channel.ts"
 import type { Resolve } from "./Resolver.ts"
 import type { MessageSender, Outcome, OutgoingMessage } from "./Sender.ts"
 import {
@@ -92,7 +93,7 @@ type Settled = (outcome: Outcome) => void
 
 export class SenderThread {
   readonly #options: SenderThreadOptions
-  #worker: Worker | undefined
+  #channel: Channel<ReadonlyArray<SenderOrder>> | undefined
   #orders: Array<SenderOrder> = []
   readonly #attempts = new Numbering<Settled>()
   #senders = 0
@@ -131,9 +132,9 @@ export class SenderThread {
   /** Ends the thread and all connections. Attempts under way have no outcome. */
   async close(): Promise<void> {
     this.#attempts.takeAll()
-    const worker = this.#worker
-    this.#worker = undefined
-    await worker?.terminate()
+    const channel = this.#channel
+    this.#channel = undefined
+    await channel?.end()
   }
 
   #send(sender: number, outgoing: OutgoingMessage, settled: Settled): () => void {
@@ -152,46 +153,38 @@ export class SenderThread {
   readonly #flush = (): void => {
     const orders = this.#orders
     this.#orders = []
-    if (this.#worker === undefined) {
+    if (this.#channel === undefined) {
       // All attempts were aborted meanwhile, so no thread is needed.
       if (this.#attempts.size === 0) {
         this.#ended++
         return
       }
-      this.#worker = this.#start()
+      this.#channel = this.#start()
     }
-    this.#worker.postMessage(orders)
+    this.#channel.tell(orders)
   }
 
-  #start(): Worker {
+  #start(): Channel<ReadonlyArray<SenderOrder>> {
     const { onFailure, settings, startWorker = startSenderWorker } = this.#options
-    const worker = startWorker(settings)
-    let failure: unknown
-    worker.on("message", ({ outcomes, questions }: SenderReports) => {
-      if (this.#worker !== worker) return
-      eachOutcome(outcomes, this.#settle)
-      for (const [question, host] of questions) this.#resolve(question, host)
+    return threadChannel<ReadonlyArray<SenderOrder>, SenderReports>(startWorker(settings), {
+      heard: ({ outcomes, questions }) => {
+        eachOutcome(outcomes, this.#settle)
+        for (const [question, host] of questions) this.#resolve(question, host)
+      },
+      ended: (code, _, error) => {
+        this.#channel = undefined
+        this.#orders = []
+        this.#ended++
+        onFailure(error ?? new Error(`The webhook sender thread exited with ${code}`))
+        for (const settled of this.#attempts.takeAll()) settled(lost)
+      },
     })
-    worker.on("error", (error) => {
-      failure = error
-    })
-    worker.on("exit", (code) => {
-      if (this.#worker !== worker) return
-      this.#worker = undefined
-      this.#orders = []
-      this.#ended++
-      onFailure(failure ?? new Error(`The webhook sender thread exited with ${code}`))
-      for (const settled of this.#attempts.takeAll()) settled(lost)
-    })
-    // The thread does not keep the process alive.
-    worker.unref()
-    return worker
   }
 
   #resolve(question: number, host: string): void {
-    const worker = this.#worker
+    const channel = this.#channel
     const answer = (addresses: ReadonlyArray<string> | null) => {
-      if (this.#worker === worker) this.#order(["resolved", question, addresses])
+      if (this.#channel === channel) this.#order(["resolved", question, addresses])
     }
     this.#options.resolve(host).then(answer, () => answer(null))
   }

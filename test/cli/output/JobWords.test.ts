@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { diskFailure, jobFailure, withProgressBar } from "../../../src/cli/output/JobWords.ts"
 import { ProgressBar } from "../../../src/cli/output/ProgressBar.ts"
 import { amountOf, bytesText } from "../../../src/cli/output/Table.ts"
-import { JobFailed } from "../../../src/engine/archive/Jobs.ts"
+import { JobFailed } from "../../../src/engine/archive/jobs/Jobs.ts"
 import { DiskError } from "../../../src/storage/disk/Disk.ts"
 
 /** A terminal that remembers what is written to it. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
 import type { QuestState, UserState } from "../../../src/domain/user/User.ts"
 import { Counts } from "../../../src/engine/actor/Counts.ts"
-import type { SavedState } from "../../../src/engine/archive/SavedState.ts"
-import { CountsCheck } from "../../../src/engine/archive/UserCheck.ts"
+import type { SavedState } from "../../../src/engine/archive/check/SavedState.ts"
+import { CountsCheck } from "../../../src/engine/archive/check/UserCheck.ts"
 
 const userIn = (quest: Partial<QuestState>) =>
   ({
@@ -20,14 +20,12 @@ const faultsOf = (
   counts.users = users.length
   counts.quests.set("q", stored)
   const { key, value } = counts.entry("e")
-  const saved = {
-    entries: () => [[key, value]],
-    tail: { users: () => [] },
-  } as unknown as SavedState
+  const saved = { entries: () => [[key, value]] } as unknown as SavedState
   const check = new CountsCheck()
+  check.load(saved)
   for (const user of users) check.add("e", user)
   const faults: Array<string> = []
-  check.end(saved, (words) => faults.push(words))
+  check.end((words) => faults.push(words))
   return faults
 }
 

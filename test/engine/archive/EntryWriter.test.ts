@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { expect, it } from "vitest"
-import { EntryWriter, transactionBounds } from "../../../src/engine/archive/TableCopy.ts"
+import { EntryWriter, transactionBounds } from "../../../src/engine/archive/jobs/EntryWriter.ts"
 import type { Entry } from "../../../src/storage/Storage.ts"
 
 const entry = (bytes: number): Entry => ({

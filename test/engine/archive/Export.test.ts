@@ -3,12 +3,12 @@ import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { AccountCommand } from "../../../src/domain/accounts/Account.ts"
-import { exportLines } from "../../../src/engine/archive/ExportJob.ts"
-import { exportFormat } from "../../../src/engine/archive/ExportLines.ts"
-import { importLines } from "../../../src/engine/archive/ImportJob.ts"
-import type { Input } from "../../../src/engine/archive/Jobs.ts"
-import { verifyLive } from "../../../src/engine/archive/Verification.ts"
-import { makeWorkerHost } from "../../../src/engine/archive/WorkerHost.ts"
+import { verifyLive } from "../../../src/engine/archive/check/Verification.ts"
+import { exportLines } from "../../../src/engine/archive/exports/ExportJob.ts"
+import { exportFormat } from "../../../src/engine/archive/exports/ExportLines.ts"
+import { importLines } from "../../../src/engine/archive/exports/ImportJob.ts"
+import type { Input } from "../../../src/engine/archive/jobs/Jobs.ts"
+import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { limits } from "../../../src/Limits.ts"
 import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
@@ -120,11 +120,12 @@ describe("An export", () => {
         .map((line) => JSON.parse(line))
       expect(lines[0]).toEqual({
         kind: "header",
-        format: 1,
+        format: 2,
         laurel: "1.2.3",
         createdAt: "2026-11-21T10:00:00.000Z",
         scope: null,
         watermark: expect.any(Number),
+        first: 1,
         sequence: position,
       })
       expect(result.sequence).toBe(position)
@@ -160,6 +161,26 @@ describe("An export", () => {
         yield* Effect.promise(() => writeFile(moved, padded))
         expect((yield* imported(moved)).findings).toEqual(findings)
       }
+    }),
+  )
+
+  it.live("of format 1, with the records of each user in a table, becomes the same journal", () =>
+    Effect.gen(function* () {
+      const { directory, host, position, reads } = yield* written
+      const { text } = yield* exported(directory)
+      const file = path.join(yield* temporaryFolder, "old.ndjson")
+      yield* Effect.promise(() => writeFile(file, asFormat1(text)))
+      const { directory: copy, findings } = yield* imported(file)
+      expect(findings).toMatchObject({ faults: [], sequence: position })
+      const second = yield* running({ directory: copy, host })
+      expect(yield* readsOf(second.engine)).toEqual(reads)
+      yield* second.close()
+      const records = (lines: string) => lines.match(/"record":\{"sequence":\d+/g)
+      const again = yield* exported(copy)
+      const users = text.split("\n").filter((line) => !line.includes('"actor":"user"'))
+      // Records of projects and the directory before the watermark were in no table.
+      const lost = users.filter((line) => line.startsWith('{"kind":"record"')).length
+      expect(records(again.text)!.length).toBeGreaterThanOrEqual(records(text)!.length - lost)
     }),
   )
 
@@ -268,10 +289,10 @@ describe("An export", () => {
           const [first] = yield* faultsOf(part)
           expect(first).toMatch(/^Line \d+: the file ends before the line with kind end/)
         }
-        for (const format of [exportFormat - 1, exportFormat + 1]) {
-          const other = changed(0, (line) => line.replace('"format":1', `"format":${format}`))
+        for (const format of [0, exportFormat + 1]) {
+          const other = changed(0, (line) => line.replace('"format":2', `"format":${format}`))
           expect((yield* faultsOf(other))[0]).toContain(
-            `Line 1: it has format ${format}, and this version of Laurel reads exports of format ${exportFormat} alone`,
+            `Line 1: it has format ${format}, and this version of Laurel reads exports of formats 1 to ${exportFormat}`,
           )
         }
         expect((yield* faultsOf(without(0)))[0]).toBe(
@@ -293,3 +314,32 @@ describe("An export", () => {
       }),
   )
 })
+
+/** The same in format 1. */
+const asFormat1 = (text: string): string => {
+  const lines = text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line))
+  const { first: _, ...header } = lines[0]
+  const records = lines.filter(({ kind }) => kind === "record").map(({ record }) => record)
+  const old = records.filter(
+    ({ sequence, subject }) => sequence <= header.watermark && subject.actor === "user",
+  )
+  const byUser = Map.groupBy(old, ({ subject }) => subject.userId)
+  const tables = lines.filter(({ kind }) => kind === "entry")
+  const history = Array.from(byUser, ([userId, records]) => ({
+    ...{ kind: "entry", table: "history", records },
+    key: [records[0].subject.environment, 0, userId, records[0].sequence],
+  }))
+  const all = [
+    { ...header, format: 1 },
+    ...tables,
+    ...history,
+    ...records
+      .filter(({ sequence }) => sequence >= Math.max(1, header.watermark))
+      .map((record) => ({ kind: "record", record })),
+  ]
+  const end = { kind: "end", lines: all.length }
+  return [...all, end].map((line) => `${JSON.stringify(line)}\n`).join("")
+}

@@ -3,9 +3,9 @@ import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope, Stream } from "effect"
 import { environmentId, partitionOf } from "../../../src/domain/project/Directory.ts"
-import { gatherPartitions } from "../../../src/engine/archive/GatherJob.ts"
-import type { ResultOf } from "../../../src/engine/archive/Jobs.ts"
-import { verifyLive } from "../../../src/engine/archive/Verification.ts"
+import { verifyLive } from "../../../src/engine/archive/check/Verification.ts"
+import type { ResultOf } from "../../../src/engine/archive/jobs/Jobs.ts"
+import { gatherPartitions } from "../../../src/engine/archive/restore/GatherJob.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { draftIn, installDraft, settleSwap } from "../../../src/storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
@@ -228,7 +228,11 @@ describe("The projects of a cluster", () => {
       yield* settleSwap(nodeDisk, folder)
       expect(yield* nodeDisk.list(folder)).toEqual([])
       expect(yield* gather(folder, folders, true)).toMatchObject({ dropped })
-      expect(yield* nodeDisk.list(draftIn(folder))).toEqual(["journal", "live"])
+      expect((yield* nodeDisk.list(draftIn(folder))).toSorted()).toEqual([
+        "gathered",
+        "journal",
+        "live",
+      ])
       yield* installDraft(nodeDisk, folder, Date.now())
       const started = yield* opened(folder)
       for (const [index, { environment }] of projects.entries()) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { IdCheck } from "../../../src/engine/archive/IdCheck.ts"
+import { IdCheck } from "../../../src/engine/archive/check/IdCheck.ts"
 import { hashText, idSeed } from "../../../src/engine/dedupe/IdIndex.ts"
 import { bucketEntries, headEntry, IdList, type IdRun } from "../../../src/engine/dedupe/IdRun.ts"
 import type { StoredEntry } from "../../../src/storage/Storage.ts"

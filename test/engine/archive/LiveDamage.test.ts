@@ -3,8 +3,8 @@ import { cp, open, readFile } from "node:fs/promises"
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
-import { verifyLive } from "../../../src/engine/archive/Verification.ts"
-import { makeWorkerHost } from "../../../src/engine/archive/WorkerHost.ts"
+import { verifyLive } from "../../../src/engine/archive/check/Verification.ts"
+import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
 import { rangeOf } from "../../../src/storage/Keys.ts"
 import { LmdbReader } from "../../../src/storage/lmdb/LmdbReader.ts"
 import { type Table, tables } from "../../../src/storage/Storage.ts"
@@ -23,7 +23,6 @@ const engineTables = [
   "meta",
   "actors",
   "users",
-  "history",
   "eventIds",
   "idempotency",
   "expiry",

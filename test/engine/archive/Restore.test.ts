@@ -3,10 +3,10 @@ import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
-import type { Step } from "../../../src/engine/archive/Jobs.ts"
-import { restoreDraft } from "../../../src/engine/archive/RestoreJob.ts"
-import { planRestore, type RestoreTarget } from "../../../src/engine/archive/RestorePlan.ts"
-import { makeWorkerHost } from "../../../src/engine/archive/WorkerHost.ts"
+import type { Step } from "../../../src/engine/archive/jobs/Jobs.ts"
+import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
+import { restoreDraft } from "../../../src/engine/archive/restore/RestoreJob.ts"
+import { planRestore, type RestoreTarget } from "../../../src/engine/archive/restore/RestorePlan.ts"
 import { limits } from "../../../src/Limits.ts"
 import { listArchives } from "../../../src/storage/archive/ArchiveCatalog.ts"
 import { installDraft, settleSwap } from "../../../src/storage/archive/ArchiveSwap.ts"
@@ -102,7 +102,7 @@ describe("A restore", () => {
       for (const sequence of [ends[1]!.sequence - 5, ends[1]!.sequence, end - 7]) {
         const copy = yield* copyOf(directory)
         const restored = yield* restore(copy, toSequence(sequence))
-        expect(restored.archive.id).toBe(sequence < ends[2]!.sequence ? ids[0] : ids[1])
+        expect(restored.archive?.id).toBe(sequence < ends[2]!.sequence ? ids[0] : ids[1])
         expect(restored.lost).toMatchObject({ first: sequence + 1, last: end })
         const opened = yield* openSeen(copy, host)
         expect(opened.lastSequence).toBe(sequence)
@@ -118,6 +118,21 @@ describe("A restore", () => {
     }),
   )
 
+  it.live("to a record before all archives begins with the first record of the journal", () =>
+    Effect.gen(function* () {
+      const { committed, directory, ends, host, ids } = yield* history(3, 3)
+      for (const { seen: expected, sequence } of ends.slice(0, 2)) {
+        const copy = yield* copyOf(directory)
+        const restored = yield* restore(copy, toSequence(sequence))
+        expect(restored).toMatchObject({ archive: null, lost: { first: sequence + 1 } })
+        expect(restored.findings.counts.users).toBe(xpAt(committed, sequence).size)
+        expect(yield* openSeen(copy, host)).toEqual({ lastSequence: sequence, seen: expected })
+      }
+      const named = yield* Effect.flip(plan(directory, toSequence(ends[0]!.sequence), ids[0]))
+      expect(named).toMatchObject({ kind: "refused" })
+    }),
+  )
+
   it.live("to a time has the records up to it, and none of the next millisecond", () =>
     Effect.gen(function* () {
       const { committed, directory } = yield* history(3, 1)
@@ -127,8 +142,8 @@ describe("A restore", () => {
       expect(planned).toMatchObject({ sequence: expected, at })
       const later = yield* plan(directory, { kind: "time", at: Date.now() + 1_000 })
       expect(later).toMatchObject({ sequence: committed.at(-1)!.sequence, lost: undefined })
-      const before = yield* Effect.flip(plan(directory, { kind: "time", at: committed[0]!.at - 1 }))
-      expect(before).toMatchObject({ kind: "refused" })
+      const before = yield* plan(directory, { kind: "time", at: committed[0]!.at - 1 })
+      expect(before).toMatchObject({ archive: null, sequence: 0, lost: { first: 1 } })
     }),
   )
 
@@ -160,7 +175,7 @@ describe("A restore", () => {
     }),
   )
 
-  it.live("keeps the journal from before the archive, as far back as it is whole", () =>
+  it.live("has the whole journal of the archive, also where that of the directory is damaged", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryFolder
       const host = yield* makeWorkerHost({ background: false })
@@ -190,13 +205,11 @@ describe("A restore", () => {
       const whole = yield* copyOf(directory)
       yield* restore(whole, toSequence(end - 3))
       expect(yield* oldest(whole)).toEqual({ firstSequence: 1, lastSequence: end - 3 })
-      // A segment from before the archive is damaged: it would keep the server from starting.
+      // The archive of the copy has files of its own.
       const torn = yield* copyOf(directory)
       yield* Effect.promise(() => damageEnd(path.join(torn, "journal", names.toSorted()[0]!)))
       yield* restore(torn, last)
-      const { firstSequence, lastSequence } = yield* oldest(torn)
-      expect(lastSequence).toBe(end)
-      expect(firstSequence).toBeGreaterThan(1)
+      expect(yield* oldest(torn)).toEqual({ firstSequence: 1, lastSequence: end })
     }),
   )
 
@@ -218,13 +231,13 @@ describe("A restore", () => {
       // To its own last record it needs nothing of the journal; one more is of another history.
       const sequence = Number(ids[1]!.slice(ids[1]!.lastIndexOf("-") + 1))
       const own = yield* plan(directory, { kind: "sequence", sequence }, ids[1])
-      expect([own.archive.id, own.sequence]).toEqual([ids[1], sequence])
+      expect([own.archive?.id, own.sequence]).toEqual([ids[1], sequence])
       const further = { kind: "sequence", sequence: sequence + 1 } as const
       expect(yield* Effect.flip(plan(directory, further, ids[1]))).toMatchObject({
         kind: "refused",
       })
       const restored = yield* restore(directory, last)
-      expect(restored.archive.id).toBe(ids[0])
+      expect(restored.archive?.id).toBe(ids[0])
       expect((yield* openSeen(directory, host)).seen).toEqual(now)
       // By its name it can still be had: the whole of it.
       const back = yield* restore(directory, toArchive, ids[1])
@@ -291,11 +304,11 @@ describe("A restore", () => {
   it.live("does not take an archive that has changed, and leaves everything as it was", () =>
     Effect.gen(function* () {
       const { directory, ends, host, ids } = yield* history(1, 1)
-      const data = path.join(directory, "archive", ids[0]!, "snapshot", "data.mdb")
+      const data = path.join(directory, "archive", ids[0]!, "live", "data.mdb")
       yield* Effect.promise(() => truncate(data, 8_192))
       const error = yield* Effect.flip(restore(directory, toArchive, ids[0]))
       expect(String(error)).toContain(
-        "The file snapshot/data.mdb has changed: choose another archive",
+        "The file live/data.mdb of the archive has changed: choose another archive",
       )
       const names = yield* Effect.promise(() => readdir(directory))
       expect(names.filter((name) => /restore|replaced/.test(name))).toEqual([])

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { Archives, archiveOnSchedule } from "../../../src/engine/archive/Archives.ts"
-import { JobFailed } from "../../../src/engine/archive/Jobs.ts"
+import { JobFailed } from "../../../src/engine/archive/jobs/Jobs.ts"
 import { limits } from "../../../src/Limits.ts"
 import { manifest } from "../../storage/manifest.ts"
 

@@ -4,9 +4,9 @@ import { mkdir, readdir, readFile, rm, truncate, writeFile } from "node:fs/promi
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Result } from "effect"
-import { fetchArchive, verifyInBucket } from "../../../src/engine/archive/FetchJob.ts"
-import type { JobContext, Step } from "../../../src/engine/archive/Jobs.ts"
-import { shipArchives } from "../../../src/engine/archive/ShipJob.ts"
+import { fetchArchive, verifyInBucket } from "../../../src/engine/archive/bucket/FetchJob.ts"
+import { shipArchives } from "../../../src/engine/archive/bucket/ShipJob.ts"
+import type { JobContext, Step } from "../../../src/engine/archive/jobs/Jobs.ts"
 import { limits } from "../../../src/Limits.ts"
 import { archiveId } from "../../../src/storage/archive/ArchiveManifest.ts"
 import { decodeIndex, encodeIndex } from "../../../src/storage/bucket/BucketArchives.ts"
@@ -68,15 +68,15 @@ describe("Shipping", () => {
       const first = yield* Effect.promise(() => archiveOf(folder, noon, shared, large))
       const sent = yield* ship(s3, folder)
       expect(sent.shipped).toEqual([first.id])
-      expect([sent.sentPieces, sent.usedPieces]).toEqual([2 + 2 + 1 + 1, 0])
+      expect([sent.sentPieces, sent.usedPieces]).toEqual([2 + 1 + 2, 0])
       expect((yield* ship(s3, folder)).shipped).toEqual([])
 
       const more = [...shared, randomBytes(3_000)]
       const changed = Buffer.concat([large.subarray(0, -3), Buffer.from("end")])
       const second = yield* Effect.promise(() => archiveOf(folder, noon + hour, more, changed))
       const again = yield* ship(s3, folder)
-      // A part, the end of the database, the list and the journal; two parts and a piece of the database are there.
-      expect([again.sentPieces, again.usedPieces]).toEqual([4, 3])
+      // A segment, the last one and the end of the database; two segments and a piece of the database are there.
+      expect([again.sentPieces, again.usedPieces]).toEqual([3, 3])
       expect(again.listed.map(({ id }) => id)).toEqual([first.id, second.id])
 
       const elsewhere = yield* temporaryFolder
@@ -149,14 +149,14 @@ describe("Shipping", () => {
         archiveOf(folder, noon + hour, parts, randomBytes(9)),
       )
       const sent = yield* ship(s3, folder)
-      expect([sent.sentPieces, sent.usedPieces]).toEqual([4, 2])
+      expect([sent.sentPieces, sent.usedPieces]).toEqual([4, 1])
       expect(yield* faultsOf(s3, second.id)).toEqual([])
       const faults = yield* faultsOf(s3, first.id)
       expect(faults).toHaveLength(2)
       expect(faults.join()).toMatch(/has changed.*is missing|is missing.*has changed/)
 
       yield* Effect.promise(() => writeFile(replaced!, randomBytes(1_000)))
-      expect((yield* faultsOf(s3, second.id)).join()).toMatch(/^Of parts\/.*has changed$/)
+      expect((yield* faultsOf(s3, second.id)).join()).toMatch(/^Of journal\/.*has changed$/)
       const elsewhere = yield* temporaryFolder
       const failure = yield* Effect.flip(fetched(s3, elsewhere, second.id))
       expect(failure).toMatchObject({ kind: "damaged", detail: /choose another archive$/ })
@@ -169,7 +169,7 @@ describe("Shipping", () => {
       const s3 = yield* bucketIn()
       const folder = yield* temporaryFolder
       const { id } = yield* Effect.promise(() => archiveOf(folder, noon, [], randomBytes(1_000)))
-      yield* Effect.promise(() => writeFile(path.join(folder, id, "snapshot/data.mdb"), "other"))
+      yield* Effect.promise(() => writeFile(path.join(folder, id, "live/data.mdb"), "other"))
       const failure = yield* Effect.flip(ship(s3, folder))
       expect(failure).toMatchObject({ _tag: "JobFailed", kind: "damaged" })
       expect(yield* listedIn(s3)).toEqual([])
@@ -240,20 +240,17 @@ describe("Shipping", () => {
         )
         const endless = files.map(({ path, pieces }) => ({
           path,
-          pieces: Array.from(
-            { length: path.startsWith("snapshot/") ? 1_000 : 1 },
-            () => pieces[0]!,
-          ),
+          pieces: Array.from({ length: path.startsWith("live/") ? 1_000 : 1 }, () => pieces[0]!),
         }))
         yield* Effect.promise(() => writeFile(where, encodeIndex({ files: endless, text })))
         s3.requests.length = 0
         const faults = yield* faultsOf(s3, id)
-        expect(faults).toEqual(["The file snapshot/data.mdb has changed"])
+        expect(faults).toEqual(["The file live/data.mdb has changed"])
         const elsewhere = yield* temporaryFolder
         const failure = yield* Effect.flip(fetched(s3, elsewhere, id))
         expect(failure).toMatchObject({ kind: "damaged", detail: /data\.mdb .*has changed$/ })
         expect(s3.requests.length).toBeLessThan(20)
-        const data = path.join(elsewhere, `${id}.fetched/snapshot/data.mdb`)
+        const data = path.join(elsewhere, `${id}.fetched/live/data.mdb`)
         expect((yield* Effect.promise(() => readFile(data))).length).toBeLessThanOrEqual(1_000)
       }).pipe(Effect.scoped),
   )
@@ -320,8 +317,8 @@ describe("The retention in a bucket", () => {
       expect(yield* keysWith(once)).toHaveLength(1)
 
       yield* agePieces(limits.bucketKeptMs + hour)
-      // The part, its list, the database and the journal of the archive that was removed.
-      expect((yield* ship(s3, folder, { collect: true, hourly: 1 })).collected).toBe(4)
+      // The segment, the last one and the database of the archive that was removed.
+      expect((yield* ship(s3, folder, { collect: true, hourly: 1 })).collected).toBe(3)
       expect(yield* keysWith(once)).toEqual([])
       expect(yield* faultsOf(s3, second.id)).toEqual([])
       expect(yield* Effect.promise(s3.keys)).not.toContain(removedKey)
@@ -359,7 +356,7 @@ describe("The retention in a bucket", () => {
         if (key.startsWith("archives/")) yield* Effect.promise(() => rm(s3.fileOf(key)))
         else yield* Effect.promise(() => s3.age(key, limits.bucketSendMs + hour))
       }
-      expect((yield* ship(s3, one)).sentPieces).toBe(6)
+      expect((yield* ship(s3, one)).sentPieces).toBe(5)
     }).pipe(Effect.scoped),
   )
 

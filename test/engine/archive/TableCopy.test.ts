@@ -5,26 +5,18 @@ import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { copyRestMs, copyTables } from "../../../src/engine/archive/TableCopy.ts"
+import { copyRestMs, copyTables } from "../../../src/engine/archive/make/TableCopy.ts"
 import { limits } from "../../../src/Limits.ts"
-import { archivedFolder } from "../../../src/storage/archive/ArchiveTables.ts"
 import { rangeOf } from "../../../src/storage/Keys.ts"
 import { openTable, openWritable } from "../../../src/storage/lmdb/environment.ts"
 import { type LmdbReader, openReader } from "../../../src/storage/lmdb/LmdbReader.ts"
 import { bodyText, entries, withReader, withStore, written } from "../../storage/environments.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 
-const textsOf = (reader: LmdbReader, table: "users" | "history"): ReadonlyArray<string> =>
+const textsOf = (reader: LmdbReader, table: "users" | "boards"): ReadonlyArray<string> =>
   [...reader.entries({ table, ...rangeOf(new Uint8Array()) })].map(([, value]) => bodyText(value)!)
 
-const atOnce = {
-  at: 0,
-  base: undefined,
-  erased: [],
-  watermark: 0,
-  progress: () => {},
-  rest: () => Effect.void,
-}
+const atOnce = { progress: () => {}, rest: () => Effect.void }
 
 /** A copy of the database in `folder`: the folder that has it. */
 const copied = Effect.fnUntraced(function* (folder: string, options = {}) {
@@ -35,7 +27,7 @@ const copied = Effect.fnUntraced(function* (folder: string, options = {}) {
       yield* copyTables(reader, 0, { ...atOnce, draft, ...options })
     }),
   )
-  return path.join(draft, archivedFolder)
+  return path.join(draft, "live")
 })
 
 /** Starts `writeSlices.ts` on `folder`; each call of `next` ends with a slice that was written wholly after it. */
@@ -63,8 +55,8 @@ describe("A copy of a snapshot", () => {
     Effect.gen(function* () {
       const folder = yield* written(entries(500, 4_000, "x"), entries(500, 4_000, "y"))
       yield* withReader(yield* copied(folder), (reader) => {
-        expect(textsOf(reader, "history")).toEqual(Array(500).fill("y".repeat(4_000)))
-        expect(reader.sums()).toMatchObject({ history: { count: 500 } })
+        expect(textsOf(reader, "boards")).toEqual(Array(500).fill("y".repeat(4_000)))
+        expect(reader.sums()).toMatchObject({ boards: { count: 500 } })
       })
     }),
   )
@@ -82,7 +74,7 @@ describe("A copy of a snapshot", () => {
       for (let round = 0; round < 2; round++) {
         const copy = yield* copied(folder, { rest: () => next })
         yield* withReader(copy, (reader) => {
-          const texts = [...textsOf(reader, "users"), ...textsOf(reader, "history")]
+          const texts = [...textsOf(reader, "users"), ...textsOf(reader, "boards")]
           expect(texts.length).toBe(100)
           expect(new Set(texts).size).toBe(1)
         })
@@ -96,12 +88,12 @@ describe("A copy of a snapshot", () => {
       yield* Effect.promise(async () => {
         // As if by a page that never came to the disk: without the sums.
         const root = openWritable(folder)
-        const table = openTable(root, "history")!
+        const table = openTable(root, "boards")!
         await table.remove([...table.getKeys({ limit: 1 })][0]!)
         await root.close()
       })
       const failed = yield* Effect.flip(copied(folder))
-      expect(String(failed)).toMatch(/table history has \d+ entries where \d+ were written/)
+      expect(String(failed)).toMatch(/table boards has \d+ entries where \d+ were written/)
     }),
   )
 
@@ -112,7 +104,7 @@ describe("A copy of a snapshot", () => {
         yield* withStore(copy, (store) => store.writeEntries(entries(2_000, 4_000, fill)))
       }
       yield* withReader(copy, (reader) =>
-        expect(textsOf(reader, "history")).toEqual(Array(2_000).fill("z".repeat(4_000))),
+        expect(textsOf(reader, "boards")).toEqual(Array(2_000).fill("z".repeat(4_000))),
       )
     }),
   )

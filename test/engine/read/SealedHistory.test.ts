@@ -143,11 +143,14 @@ describe("An erased user in sealed segments", () => {
       yield* TestClock.adjust(snapshotIntervalMs)
       yield* until(() => jobs() === 1)
       yield* TestClock.adjust(2 * gatherMs)
-      for (let left = rounds; left > 1; left = (yield* mentions).length) {
-        yield* TestClock.adjust(gatherMs)
+      const left = yield* mentions
+      // The newest segment has the erasure, and may have the last event.
+      for (let turn = 0; turn < 10_000 && (yield* mentions).length > 2; turn++) {
+        yield* yieldToEventLoop
       }
-      // The erasure itself is in the segment that still takes records.
-      expect(yield* mentions).toHaveLength(1)
+      const stay = yield* mentions
+      expect(stay).toEqual(left.slice(-stay.length))
+      expect([1, 2]).toContain(stay.length)
       expect(jobs()).toBe(1)
       yield* round(rounds)
       yield* round(rounds + 1)

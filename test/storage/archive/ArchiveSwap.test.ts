@@ -63,6 +63,7 @@ describe("The swap of a data directory", () => {
       expect(yield* installDraft(disk, directory, at)).toBe(aside)
       expect(contents(disk)).toEqual({ at: after, draft: nothing, aside: before })
       expect((yield* disk.list(directory)).toSorted()).toEqual([
+        "gathered",
         "journal",
         "live",
         path.basename(aside),

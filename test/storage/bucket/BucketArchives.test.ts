@@ -14,10 +14,10 @@ const manifest: Manifest = {
   ...{ format: dataFormat, id: "2026-11-21T12-00-00.000Z-7", recordedAt: null },
   ...{ createdAt: "2026-11-21T12:00:00.000Z", reason: "schedule", sequence: 7, checksum: 1 },
   ...{ watermark: 0, counts: {}, sums: {}, files: [] },
-  parts: { files: 0, bytes: 0, linked: 0, copied: 0 },
+  segments: { linked: 0, copied: 0 },
 }
 const text = encodeManifest(manifest)
-const files = [{ path: "snapshot/data.mdb", pieces: [piece] }]
+const files = [{ path: "live/data.mdb", pieces: [piece] }]
 
 const wrapped = ({ files: others = files, manifest: other = text }): Buffer =>
   encodeIndex({ files: others, text: other })

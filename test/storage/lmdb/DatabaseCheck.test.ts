@@ -175,7 +175,7 @@ describe("A scan while another process writes", () => {
             Effect.forever(
               Effect.suspend(() => {
                 writes++
-                return store.writeEntries([put("users", writes % 500), put("history", writes % 50)])
+                return store.writeEntries([put("users", writes % 500), put("boards", writes % 50)])
               }),
             ),
           )

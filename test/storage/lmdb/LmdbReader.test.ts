@@ -14,9 +14,9 @@ describe("LmdbReader", () => {
         { table: "meta", key: compositeKey("m"), value: Buffer.from("mark") },
       ])
       yield* withReader(folder, (reader) => {
-        const all = [...reader.entries({ table: "history", ...rangeOf(compositeKey("e")) })]
+        const all = [...reader.entries({ table: "boards", ...rangeOf(compositeKey("e")) })]
         expect(all.map(([key]) => key)).toEqual(entries(2_500, 0, "").map(({ key }) => key))
-        expect(reader.count("history")).toBe(2_500)
+        expect(reader.count("boards")).toBe(2_500)
         expect(text(reader.get("meta", compositeKey("m")))).toBe("mark")
         expect(reader.get("meta", compositeKey("n"))).toBeUndefined()
         expect(reader.count("boards")).toBe(0)

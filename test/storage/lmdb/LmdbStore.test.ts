@@ -140,7 +140,7 @@ describe("LmdbStore", () => {
           Effect.gen(function* () {
             const store = yield* openLmdbStore({ folder, freeSpaceBytesMin: 0 })
             const found = new Set<number>()
-            for (const table of ["users", "history"] as const) {
+            for (const table of ["users", "boards"] as const) {
               for (let n = 0; n < 50; n++) {
                 found.add(Number(bodyText(yield* store.readEntry(table, compositeKey(n)))))
               }

@@ -72,7 +72,7 @@ describe("The thread that writes LMDB", () => {
         const thread = new WriteThread({ folder: "/none", mapBytes: undefined, sums: {} }, () => {
           started++
           const answer = `const { parentPort: port } = require("node:worker_threads")
-            port.on("message", (order) => order === "close" ? port.close() : port.postMessage({ sums: {} }))`
+            port.on("message", (order) => order === "close" ? port.close() : port.postMessage([order[0], { sums: {} }]))`
           return new Worker(answer, { eval: true })
         })
         if (early) {
@@ -94,8 +94,8 @@ describe("The thread that writes LMDB", () => {
       const ended: Array<Promise<unknown>> = []
       const answer = `const { parentPort: port, workerData } = require("node:worker_threads")
         let { count } = workerData.sums.users
-        const write = () => port.postMessage({ sums: { users: { count: ++count, sum: 0 } } })
-        port.on("message", (order) => order === "close" ? port.close() : write())`
+        const write = ([number]) => port.postMessage([number, { sums: { users: { count: ++count, sum: 0 } } }])
+        port.on("message", (order) => order === "close" ? port.close() : write(order))`
       const thread = new WriteThread(
         { folder: "/none", mapBytes: undefined, sums: { users: { count: 0, sum: 0 } } },
         (workerData) => {

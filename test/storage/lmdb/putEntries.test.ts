@@ -25,7 +25,7 @@ describe("The sums of a database", () => {
           const stored = new Map<number, number>()
           const used = new Set<number>()
           const entry = (): Entry => {
-            const table = random.pick(["users", "history", "due"] as const)
+            const table = random.pick(["users", "boards", "due"] as const)
             const value = encodeValue(Buffer.alloc(random.integer(0, 50), random.integer(0, 255)))
             if (random.chance(0.3)) {
               const isNew = random.chance(0.5)

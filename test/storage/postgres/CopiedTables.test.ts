@@ -437,16 +437,9 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTabl
     }),
   )
 
-  it.effect("tables of an existing cluster are created once from the first owner's tables", () =>
+  it.effect("tables of a partition are created once from the first owner's tables", () =>
     Effect.gen(function* () {
-      const { directory, query, url } = yield* prepared
-      yield* query(backToVersion2)
-      yield* query("INSERT INTO laurel_partition VALUES (1, 'lineage', 4, 'owner', 9, 5)")
-      const connection = new PgConnection({ url, answerMs })
-      yield* migrate(connection)
-      yield* connection.close
-      const [row] = yield* query("SELECT lineage, epoch, last FROM laurel_partition")
-      expect(row).toEqual({ lineage: "lineage", epoch: "4", last: "9" })
+      const { directory, url } = yield* prepared
       const [one, two] = [directory(), directory()]
       yield* one.files.writeEntries([put(1, "one")])
       yield* two.files.writeEntries([put(2, "two")])
@@ -460,19 +453,5 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTabl
     }),
   )
 })
-
-/** Tables of later versions go. */
-const backToVersion2 = `DO $$
-DECLARE
-  name text;
-BEGIN
-  FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema()
-    AND tablename NOT IN ('laurel_schema', 'laurel_partition', 'laurel_journal', 'laurel_secret')
-  LOOP
-    EXECUTE format('DROP TABLE %I', name);
-  END LOOP;
-  ALTER TABLE laurel_partition DROP COLUMN format;
-  UPDATE laurel_schema SET version = 2;
-END $$`
 
 const hexOf = ({ key }: Entry): string => Buffer.from(key).toString("hex")

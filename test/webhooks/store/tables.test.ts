@@ -1,4 +1,4 @@
-/** What `snapshots verify` reports for each damage of the tables of webhooks (`engine/archive/WebhookCheck.ts`). */
+/** What `snapshots verify` reports for each damage of the tables of webhooks (`engine/archive/check/WebhookCheck.ts`). */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"

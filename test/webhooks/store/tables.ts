@@ -1,5 +1,5 @@
 /** What `snapshots verify` says of the tables of webhooks, of storage in memory. */
-import { WebhookCheck } from "../../../src/engine/archive/WebhookCheck.ts"
+import { WebhookCheck } from "../../../src/engine/archive/check/WebhookCheck.ts"
 import type { MemoryState } from "../../../src/storage/MemoryStorage.ts"
 import type { Table } from "../../../src/storage/Storage.ts"
 

@@ -1,0 +1,280 @@
+/**
+ * Compares the users of a database with their records: folds the journal's segments, from the beginning or from an archive that
+ * was checked (the base), and compares each fold with the stored state when it reaches the sequence of that state. Recovery
+ * applies the records after it, so the fold is then the user's state as of the last record.
+ *
+ * - Every total is the previous one plus or minus the change, and each record names the user's record before it.
+ * - A stored state may be ahead of the watermark, and must not be behind a record up to the watermark.
+ * - Records of an erased user may be gone, all or some of them: nothing is said about a life that ends with an erasure.
+ * - Where the journal begins later than with record 1 and there is no base, the fold of a user who is older begins with the
+ *   stored state.
+ *
+ * Memory: the states of `verificationUsersMax` users. More users are folded in several passes over the segments. Cost: decodes each
+ * record once per pass; with a base, those since the base.
+ */
+import { Effect } from "effect"
+import { applyUser } from "../../../domain/record/applyUser.ts"
+import type { JournalRecord } from "../../../domain/record/Record.ts"
+import type { UserState } from "../../../domain/user/User.ts"
+import { BrokenInvariant } from "../../../domain/values/invariants.ts"
+import { limits } from "../../../Limits.ts"
+import type { DiskError } from "../../../storage/disk/Disk.ts"
+import { compositeKey } from "../../../storage/Keys.ts"
+import { yieldToEventLoop } from "../../../storage/yieldToEventLoop.ts"
+import { hashText } from "../../dedupe/IdIndex.ts"
+import { encodeUser } from "../../records/UserCodec.ts"
+import type { Base } from "./Base.ts"
+import type { Fault } from "./JournalTail.ts"
+import type { FoldedRecord, SavedState } from "./SavedState.ts"
+
+export interface FoldCheckOptions {
+  readonly saved: SavedState
+  readonly base: Base | undefined
+  readonly fault: Fault
+  /** Called with each user's record that is folded, in order within a pass. */
+  readonly onRecord: (record: UserRecord) => void
+  /** Called with each erased record that is folded, once in each pass. */
+  readonly onErased: (sequence: number) => void
+  /** Called with the state of each user as of the last record. */
+  readonly onUser: (environment: string, state: UserState) => void
+  readonly progress: (done: number, total: number) => void
+}
+
+export type UserRecord = JournalRecord & {
+  readonly subject: {
+    readonly actor: "user"
+    readonly environment: string
+    readonly userId: string
+  }
+}
+
+/** A user whose records are being folded. */
+interface Fold {
+  readonly name: string
+  state: UserState | undefined
+  readonly stored: UserState | undefined
+  /** The fold has had the stored state. */
+  isCompared: boolean
+  /** The last record up to the watermark. */
+  lastMarked: number
+  /** There was a state after that record. */
+  wasThere: boolean
+  /** Records are missing at the beginning. */
+  isPartial: boolean
+  /** What is wrong, unless an erasure follows. */
+  faults: Array<string>
+}
+
+export class FoldCheck {
+  readonly #options: FoldCheckOptions
+  readonly #saved: SavedState
+  readonly #base: Base | undefined
+  /** The first record of the journal. */
+  readonly #first: number
+  readonly #folds = new Map<string, Fold>()
+  /** Users created minus users erased after the base. */
+  #born = 0
+  #users = 0
+
+  constructor(options: FoldCheckOptions) {
+    this.#options = options
+    this.#saved = options.saved
+    this.#base = options.base
+    this.#first = options.saved.firstSequence
+  }
+
+  readonly run: Effect.Effect<void, DiskError> = Effect.gen({ self: this }, function* () {
+    const from = (this.#base?.saved.watermark ?? 0) + 1
+    const passes = Math.max(1, Math.ceil(this.#saved.userCount / limits.verificationUsersMax))
+    const records = this.#saved.lastSequence - from + 1
+    for (let pass = 0; pass < passes; pass++) {
+      const isOwn = (name: string) => hashText(name) % passes === pass
+      yield* this.#saved.eachRecord(from, {
+        record: (folded) => {
+          const { record } = folded
+          if (record.subject.actor !== "user") return
+          const name = nameOf(record.subject)
+          if (isOwn(name)) this.#take(name, folded, record as UserRecord)
+          this.#options.progress(pass * records + record.sequence - from, passes * records)
+        },
+        erased: this.#options.onErased,
+      })
+      yield* this.#compareAll(isOwn)
+    }
+    const { fault } = this.#options
+    const expected = this.#base && (this.#base.manifest.counts.users ?? 0) + this.#born
+    if (expected !== undefined && expected !== this.#users) {
+      fault(`There should be ${expected} users, there are ${this.#users}`)
+    }
+  })
+
+  #take(name: string, { previous }: FoldedRecord, record: UserRecord): void {
+    const fold = this.#foldOf(name, record)
+    const { sequence } = record
+    this.#options.onRecord(record)
+    if (sequence > (fold.state?.sequence ?? 0)) {
+      const before = fold.state
+      this.#apply(fold, previous, record)
+      const isLater = sequence > (this.#base?.manifest.sequence ?? 0)
+      if (isLater) this.#born += Number(fold.state !== undefined) - Number(before !== undefined)
+    }
+    if (sequence <= this.#saved.watermark) {
+      fold.lastMarked = sequence
+      fold.wasThere = fold.state !== undefined || fold.isPartial
+    }
+    compareHere(fold)
+  }
+
+  #foldOf(name: string, { subject }: UserRecord): Fold {
+    const known = this.#folds.get(name)
+    if (known !== undefined) return known
+    const key = compositeKey(subject.environment, subject.userId)
+    const stored = this.#saved.storedUser(key)
+    const isOlder = stored !== undefined && stored.sequence < this.#first
+    const fold: Fold = {
+      name: `User ${JSON.stringify(subject.userId)} of ${subject.environment}`,
+      state: this.#base === undefined && isOlder ? stored : this.#base?.saved.storedUser(key),
+      stored,
+      isCompared: false,
+      lastMarked: 0,
+      wasThere: false,
+      isPartial: false,
+      faults: [],
+    }
+    this.#folds.set(name, fold)
+    compareHere(fold)
+    return fold
+  }
+
+  #apply(fold: Fold, previous: number, record: UserRecord): void {
+    const { cause, facts, sequence } = record
+    if (cause.kind === "erasure" && facts.length > 0) {
+      fold.faults = []
+      fold.isPartial = false
+    } else if (fold.state === undefined && facts.some(({ kind }) => kind === "user.created")) {
+      fold.isPartial = false
+    } else if (fold.state === undefined && facts.length > 0) {
+      this.#applyPartially(fold, previous, record)
+      return
+    } else if (fold.state !== undefined && previous !== fold.state.sequence) {
+      const expected = fold.state.sequence
+      fold.faults.push(`record ${sequence} names ${previous} as the one before, not ${expected}`)
+    }
+    checkTotals(fold, record)
+    fold.state = applied(fold, record)
+  }
+
+  /** Takes a record of a life whose first records are missing. */
+  #applyPartially(fold: Fold, previous: number, { sequence }: UserRecord): void {
+    const isPruned = this.#base === undefined && previous > 0 && previous < this.#first
+    if (!isPruned && !fold.isPartial) fold.faults.push(`its records begin with ${sequence}`)
+    fold.isPartial = true
+    if (fold.stored?.sequence === sequence) fold.state = fold.stored
+  }
+
+  readonly #compareAll = Effect.fnUntraced(function* (
+    this: FoldCheck,
+    isOwn: (name: string) => boolean,
+  ): Effect.fn.Return<void> {
+    let done = 0
+    for (const { environment, stored, userId } of this.#saved.users()) {
+      const name = nameOf({ environment, userId })
+      if (!isOwn(name)) continue
+      const fold = this.#folds.get(name)
+      this.#folds.delete(name)
+      if (fold === undefined) this.#compareUntouched(environment, stored)
+      else this.#end(environment, fold)
+      if (++done % usersInATurn === 0) yield* yieldToEventLoop
+    }
+    for (const [name, fold] of this.#folds) this.#end(environmentOf(name), fold)
+    this.#folds.clear()
+  }).bind(this)
+
+  /** A user without any record in the part of the journal that was folded. */
+  #compareUntouched(environment: string, stored: UserState): void {
+    const name = `User ${JSON.stringify(stored.id)} of ${environment}`
+    const before = this.#base?.saved.storedUser(compositeKey(environment, stored.id))
+    if (this.#base !== undefined && !isSame(before, stored)) {
+      this.#options.fault(`${name} differs from its records: ${difference(before, stored)}`)
+    } else if (this.#base === undefined && stored.sequence >= this.#first) {
+      this.#options.fault(`${name} has no records`)
+    }
+    this.#count(environment, stored)
+  }
+
+  #end(environment: string, fold: Fold): void {
+    const { faults, isCompared, isPartial, lastMarked, name, state, stored, wasThere } = fold
+    if (stored !== undefined && stored.sequence < lastMarked) {
+      faults.push(`its stored record is ${stored.sequence}, not ${lastMarked}`)
+    } else if (stored !== undefined && !isCompared && (state !== undefined || isPartial)) {
+      faults.push(`it has no record ${stored.sequence}`)
+    } else if (stored === undefined && wasThere) faults.push("there is no state")
+    for (const words of faults) this.#options.fault(`${name} differs from its records: ${words}`)
+    if (state !== undefined) this.#count(environment, state)
+  }
+
+  #count(environment: string, state: UserState): void {
+    this.#users++
+    this.#options.onUser(environment, state)
+  }
+}
+
+const usersInATurn = 200
+
+export const nameOf = ({ environment, userId }: { environment: string; userId: string }): string =>
+  `${environment}\n${userId}`
+const environmentOf = (name: string): string => name.slice(0, name.indexOf("\n"))
+
+/** Compares the fold with the stored state, where both are as of the same record. */
+const compareHere = (fold: Fold): void => {
+  const { state, stored } = fold
+  if (fold.isCompared || state === undefined || state.sequence !== stored?.sequence) return
+  fold.isCompared = true
+  if (!isSame(state, stored)) fold.faults.push(difference(state, stored))
+}
+
+/** The state after the record. A record that breaks an invariant is a fault and changes nothing. */
+const applied = ({ faults, state }: Fold, record: JournalRecord): UserState | undefined => {
+  try {
+    return applyUser(state, record)
+  } catch (error) {
+    if (!(error instanceof BrokenInvariant)) throw error
+    faults.push(error.message)
+    return state
+  }
+}
+
+const checkTotals = ({ faults, state }: Fold, { facts, sequence }: JournalRecord): void => {
+  const totals = { xp: state?.xp ?? 0, points: state?.points ?? 0 }
+  const moved = (what: "xp" | "points", by: number, total: number) => {
+    totals[what] += by
+    if (totals[what] === total) return
+    faults.push(`by record ${sequence} the ${what} should be ${totals[what]}, not ${total}`)
+    totals[what] = total
+  }
+  for (const fact of facts) {
+    if (fact.kind === "xp.earned") moved("xp", fact.amount, fact.total)
+    else if (fact.kind === "xp.revoked") moved("xp", -fact.amount, fact.total)
+    else if (fact.kind === "points.earned") moved("points", fact.amount, fact.total)
+    else if (fact.kind === "points.revoked") moved("points", -fact.amount, fact.total)
+    else if (fact.kind === "points.spent") moved("points", -fact.amount, fact.total)
+    else if (fact.kind === "points.refunded") moved("points", fact.amount, fact.total)
+  }
+}
+
+const isSame = (one: UserState | undefined, other: UserState | undefined): boolean =>
+  one === other || one === undefined || other === undefined
+    ? one === other
+    : // When something is due again depends on the clock, and is no part of a state.
+      Buffer.compare(encodeUser(one, 0), encodeUser(other, 0)) === 0
+
+/** Names the difference, without values, which may be private. */
+const difference = (folded: UserState | undefined, stored: UserState): string => {
+  if (folded === undefined) return "there are none"
+  if (stored.id !== folded.id) return "it says that it is another user"
+  if (folded.xp !== stored.xp) return `xp is ${stored.xp}, not ${folded.xp}`
+  if (folded.sequence !== stored.sequence) {
+    return `its last record is ${stored.sequence}, not ${folded.sequence}`
+  }
+  return "other members differ"
+}

@@ -1,0 +1,46 @@
+/** Writes the entries of a job in transactions of bounded size. */
+import { Effect } from "effect"
+import type { Entry, StorageError } from "../../../storage/Storage.ts"
+
+export type WriteEntries = (entries: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>
+
+/** A transaction is due at either bound; the entry that reaches it is in the transaction. */
+export const transactionBounds = { entries: 5_000, bytes: 4 * 1_048_576 }
+
+export class EntryWriter {
+  readonly #write: WriteEntries
+  #waiting: Array<Entry> = []
+  #bytes = 0
+
+  constructor(write: WriteEntries) {
+    this.#write = write
+  }
+
+  add(entry: Entry): void {
+    this.#waiting.push(entry)
+    this.#bytes += entry.key.length + (entry.value?.length ?? 0)
+  }
+
+  /** Whether a transaction is due: then call `flush` before the next entry. */
+  get isDue(): boolean {
+    const { bytes, entries } = transactionBounds
+    return this.#waiting.length >= entries || this.#bytes >= bytes
+  }
+
+  /** Writes the entries that were added since the last flush. */
+  readonly flush: Effect.Effect<void, StorageError> = Effect.suspend(() => {
+    const entries = this.#waiting
+    if (entries.length === 0) return Effect.void
+    this.#waiting = []
+    this.#bytes = 0
+    return this.#write(entries)
+  })
+
+  readonly writeAll = Effect.fnUntraced(function* (this: EntryWriter, entries: Iterable<Entry>) {
+    for (const entry of entries) {
+      this.add(entry)
+      if (this.isDue) yield* this.flush
+    }
+    yield* this.flush
+  }).bind(this)
+}

@@ -1,0 +1,286 @@
+/** Archives that share the journal, in segments so small that there are several. */
+import { cp, readdir, readFile, stat, utimes, writeFile } from "node:fs/promises"
+import path from "node:path"
+import { fileURLToPath } from "node:url"
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import type { Step } from "../../../src/engine/archive/jobs/Jobs.ts"
+import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
+import type { Engine } from "../../../src/engine/Engine.ts"
+import { removeArchive } from "../../../src/storage/archive/ArchiveCatalog.ts"
+import type { Manifest } from "../../../src/storage/archive/ArchiveManifest.ts"
+import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
+import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
+import { Random, seeds } from "../../simulation/random.ts"
+import { temporaryFolder } from "../../storage/temporaryFolder.ts"
+import { reward, sandbox } from "../fixture.ts"
+import { busy, found, type Running, running, seen } from "./fixture.ts"
+import { workerOf } from "./processes.ts"
+
+const users = 6
+const segmentBytes = 16_000
+const options = process.env.NODE_OPTIONS
+
+// The processes of jobs load it.
+beforeAll(() => {
+  const module = fileURLToPath(new URL("noLinks.ts", import.meta.url))
+  process.env.NODE_OPTIONS = `${options ?? ""} --import ${module}`
+})
+afterAll(() => {
+  if (options === undefined) delete process.env.NODE_OPTIONS
+  else process.env.NODE_OPTIONS = options
+})
+
+/** A data directory, and how a server runs on it. */
+const place = Effect.fnUntraced(function* (onStep?: (step: Step) => Effect.Effect<void>) {
+  const directory = yield* temporaryFolder
+  const host = yield* makeWorkerHost({ background: false })
+  const server = <A, E>(use: (running: Running) => Effect.Effect<A, E>) =>
+    Effect.acquireUseRelease(
+      running({ directory, host, segmentBytes, ...(onStep !== undefined && { onStep }) }),
+      use,
+      ({ close }) => close(),
+    )
+  yield* server(({ engine }) => found(engine))
+  return {
+    directory,
+    host,
+    server,
+    /** Records of each user, enough for a segment, all in the snapshot: the server's end takes one. */
+    round: (n: number) =>
+      server(({ engine }) =>
+        Effect.andThen(busy(engine, users, 2 * n), busy(engine, users, 2 * n + 1)),
+      ),
+    /** Records of which the snapshot has nothing yet. */
+    killed: (n: number) =>
+      Effect.gen(function* () {
+        const { close, engine } = yield* running({ directory, host, segmentBytes })
+        yield* busy(engine, users, -n)
+        yield* close("kill")
+      }),
+    erase: (userId: string) =>
+      server(({ engine }) => engine.askUser(sandbox, { userId, command: { kind: "erasure" } })),
+    archive: server(({ archives }) => archives.create({ reason: "request" })),
+    checked: (folder: string) => host.run("verifyArchive", { folder }),
+    folderOf: ({ id }: Pick<Manifest, "id">) => path.join(directory, "archive", id),
+    /** What readers see. */
+    all: server(({ engine }) => Effect.all([historiesOf(engine), seen(engine, users)])),
+    /** An archive takes the place of the data. */
+    restore: Effect.fnUntraced(function* ({ id, sequence }: Manifest) {
+      const archive = path.join(directory, "archive", id)
+      yield* host.run("restore", { directory, archive, until: sequence, project: null })
+      yield* installDraft(nodeDisk, directory, Date.now())
+    }),
+  }
+})
+
+/** The segments that change no more. */
+const closedIn = ({ files }: Manifest) => files.filter((file) => file.modifiedMs !== undefined)
+
+const inodeOf = (file: string) => Effect.promise(async () => (await stat(file)).ino)
+
+const historiesOf = (engine: Engine["Service"]) =>
+  Effect.forEach(
+    Array.from({ length: users }, (_, n) => `u${n}`),
+    (user) =>
+      Effect.map(Stream.runCollect(engine.readHistory(sandbox, user)), (chunks) =>
+        chunks.flat().map(({ sequence }) => sequence),
+      ),
+  )
+
+const good = { faults: [], faultCount: 0 }
+
+describe("An archive after another one", () => {
+  it.live("shares its segments, and is what one made alone would be", () =>
+    Effect.gen(function* () {
+      const { all, archive, checked, folderOf, restore, round } = yield* place()
+      const made: Array<Manifest> = []
+      for (let n = 0; n < 4; n++) {
+        yield* round(n)
+        if (n % 2 === 1) made.push(yield* archive)
+      }
+      const before = yield* all
+      const [older, newer] = made as [Manifest, Manifest]
+      for (const manifest of made) {
+        const { counts, sums, ...findings } = yield* checked(folderOf(manifest))
+        expect(findings).toEqual(good)
+        expect({ counts, sums }).toEqual({ counts: manifest.counts, sums: manifest.sums })
+        expect(manifest.segments).toEqual({ linked: closedIn(manifest).length, copied: 0 })
+      }
+      expect(closedIn(older).length).toBeGreaterThan(0)
+      expect(closedIn(newer).length).toBeGreaterThan(closedIn(older).length)
+      for (const file of closedIn(older)) {
+        expect(newer.files).toContainEqual(file)
+        const own = yield* inodeOf(path.join(folderOf(newer), file.path))
+        expect(yield* inodeOf(path.join(folderOf(older), file.path))).toBe(own)
+      }
+      yield* restore(newer)
+      expect(yield* all).toEqual(before)
+    }),
+  )
+
+  it.live("has no state of a user who was erased in between, and is whole", () =>
+    Effect.gen(function* () {
+      const { archive, checked, erase, folderOf, host, round } = yield* place()
+      for (let n = 0; n < 2; n++) yield* round(n)
+      const before = yield* archive
+      yield* erase("u1")
+      const after = yield* archive
+      expect(after.counts.users).toBe(before.counts.users! - 1)
+      expect(yield* checked(folderOf(after))).toMatchObject({ ...good, counts: after.counts })
+      const copy = yield* temporaryFolder
+      yield* Effect.promise(() => cp(folderOf(after), copy, { recursive: true }))
+      const { close, engine } = yield* running({ directory: copy, host })
+      expect(yield* engine.readUser(sandbox, "u1")).toBeUndefined()
+      yield* close()
+    }),
+  )
+
+  it.live("does not need it: two share a file, and one goes", () =>
+    Effect.gen(function* () {
+      const { all, archive, directory, restore, round } = yield* place()
+      yield* round(0)
+      const older = yield* archive
+      const state = yield* all
+      const newer = yield* archive
+      yield* removeArchive(nodeDisk, path.join(directory, "archive"), older.id)
+      yield* restore(newer)
+      expect(yield* all).toEqual(state)
+    }),
+  )
+
+  it.live("is made whole where that one goes while it is read", () =>
+    Effect.gen(function* () {
+      let remove: Effect.Effect<void> = Effect.void
+      const { archive, checked, directory, folderOf, round } = yield* place((step) =>
+        step === "based" ? remove : Effect.void,
+      )
+      for (let n = 0; n < 2; n++) yield* round(n)
+      const older = yield* archive
+      remove = Effect.orDie(removeArchive(nodeDisk, path.join(directory, "archive"), older.id))
+      const newer = yield* archive
+      expect(closedIn(newer).length).toBeGreaterThan(0)
+      expect(yield* checked(folderOf(newer))).toMatchObject({ ...good, counts: newer.counts })
+    }),
+  )
+
+  it.live("is not made of a segment that was damaged, and the check of the others finds it", () =>
+    Effect.gen(function* () {
+      const { archive, checked, directory, folderOf, host, round } = yield* place()
+      for (let n = 0; n < 2; n++) yield* round(n)
+      const older = yield* archive
+      const [file] = closedIn(older)
+      const where = path.join(folderOf(older), file!.path)
+      yield* Effect.promise(async () => {
+        const bytes = await readFile(where)
+        bytes[bytes.length >> 1]! ^= 1
+        await writeFile(where, bytes)
+        await utimes(where, 1, 1)
+      })
+      expect((yield* checked(folderOf(older))).faults).toEqual([
+        `The file ${file!.path} has changed`,
+      ])
+      // A server does not start on it.
+      const wish = { directory, archives: path.dirname(folderOf(older)), at: Date.now() }
+      const failed = yield* Effect.flip(
+        host.run("archive", { ...wish, reason: "request", throttled: false }),
+      )
+      expect(failed).toMatchObject({ kind: "damaged" })
+      const names = yield* Effect.promise(() => readdir(path.join(directory, "archive")))
+      expect(names).toEqual([older.id])
+    }),
+  )
+
+  it.live("dies at any step without harm to either", () =>
+    Effect.gen(function* () {
+      let dieAt: Step | undefined
+      const { all, archive, checked, directory, folderOf, round } = yield* place((step) =>
+        step === dieAt
+          ? Effect.promise(async () => void process.kill(await workerOf(process.pid), "SIGKILL"))
+          : Effect.void,
+      )
+      yield* round(0)
+      const older = yield* archive
+      yield* round(1)
+      const state = yield* all
+      // What dies at other steps has made no other files (`Archives.test.ts`).
+      for (const step of ["journal", "described"] as const) {
+        dieAt = step
+        const failed = yield* Effect.flip(archive)
+        expect(failed).toMatchObject({ kind: "died" })
+      }
+      dieAt = undefined
+      const newer = yield* archive
+      for (const manifest of [older, newer]) {
+        expect(yield* checked(folderOf(manifest))).toMatchObject(good)
+      }
+      const names = yield* Effect.promise(() => readdir(path.join(directory, "archive")))
+      expect(names.toSorted()).toEqual([older.id, newer.id])
+      expect(yield* all).toEqual(state)
+    }),
+  )
+})
+
+describe("Archives on a file system without hard links", () => {
+  it.live("are whole copies, and say so", () =>
+    Effect.gen(function* () {
+      process.env.LAUREL_TEST_NO_LINKS = "1"
+      const { archive, checked, folderOf, restore, round } = yield* Effect.ensuring(
+        place(),
+        Effect.sync(() => delete process.env.LAUREL_TEST_NO_LINKS),
+      )
+      for (let n = 0; n < 2; n++) yield* round(n)
+      const older = yield* archive
+      const newer = yield* archive
+      const [file] = closedIn(older)
+      expect(newer.segments).toEqual({ linked: 0, copied: closedIn(newer).length })
+      const own = yield* inodeOf(path.join(folderOf(newer), file!.path))
+      expect(yield* inodeOf(path.join(folderOf(older), file!.path))).not.toBe(own)
+      expect(yield* checked(folderOf(newer))).toMatchObject(good)
+      yield* restore(older)
+    }),
+  )
+})
+
+describe("Archives of a random history", () => {
+  for (const seed of seeds(1)) {
+    it.live(`are what archives made alone would be (seed ${seed})`, () =>
+      Effect.gen(function* () {
+        const random = new Random(seed)
+        const { archive, checked, erase, folderOf, killed, restore, round } = yield* place()
+        const made: Array<Manifest> = []
+        const steps = Number(process.env.LAUREL_TEST_STEPS ?? 6)
+        for (let n = 0; n < steps; n++) {
+          const step = random.pick(["round", "killed", "erase", "restore", "archive"] as const)
+          if (step === "erase") yield* Effect.ignore(erase(`u${random.integer(0, users - 1)}`))
+          else if (step === "killed") yield* killed(n)
+          else if (step === "restore" && made.length > 0) yield* restore(random.pick(made))
+          else yield* round(n)
+          if (step === "archive") made.push(yield* archive)
+        }
+        made.push(yield* archive)
+        for (const { counts, id, sums } of made) {
+          expect(yield* checked(folderOf({ id }))).toMatchObject({ ...good, counts, sums })
+        }
+      }),
+    )
+  }
+})
+
+describe("A server that starts on an archive", () => {
+  it.live("has all of it, and changes no file of the data and of other archives", () =>
+    Effect.gen(function* () {
+      const { all, archive, checked, folderOf, host, round } = yield* place()
+      for (let n = 0; n < 2; n++) yield* round(n)
+      const state = yield* all
+      const one = yield* archive
+      const other = yield* archive
+      const { close, engine } = yield* running({ directory: folderOf(one), host, segmentBytes })
+      expect(yield* Effect.all([historiesOf(engine), seen(engine, users)])).toEqual(state)
+      yield* engine.askUser(sandbox, reward("u1", 1))
+      yield* close()
+      expect(yield* checked(folderOf(other))).toMatchObject({ ...good, counts: other.counts })
+      expect(yield* all).toEqual(state)
+    }),
+  )
+})

@@ -1,0 +1,105 @@
+/** The check of users against the fold of their records. */
+import path from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { UserState } from "../../../src/domain/user/User.ts"
+import { verify } from "../../../src/engine/archive/check/Verification.ts"
+import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
+import { decodeUser, encodeUser } from "../../../src/engine/records/UserCodec.ts"
+import { limits } from "../../../src/Limits.ts"
+import { compositeKey } from "../../../src/storage/Keys.ts"
+import { openLmdbStore } from "../../../src/storage/lmdb/LmdbStore.ts"
+import { encodeValue, openValue } from "../../../src/storage/Values.ts"
+import { temporaryFolder } from "../../storage/temporaryFolder.ts"
+import { reward, sandbox } from "../fixture.ts"
+import { alone, busy, found, running } from "./fixture.ts"
+
+const users = 7
+
+/** A data directory that was closed in order; `u6` was erased and created again, `u5` was erased. */
+const closed = Effect.gen(function* () {
+  const directory = yield* temporaryFolder
+  const host = yield* makeWorkerHost({ background: false })
+  const { close, engine } = yield* running({ directory, host, segmentBytes: 16_000 })
+  yield* found(engine)
+  yield* busy(engine, users)
+  for (const userId of ["u5", "u6"]) {
+    yield* engine.askUser(sandbox, { userId, command: { kind: "erasure" } })
+  }
+  yield* engine.askUser(sandbox, reward("u6", 3))
+  yield* close()
+  return directory
+})
+
+const findingsOf = (folder: string) =>
+  Effect.map(Effect.scoped(verify({ folder }, alone)), ({ findings }) => findings)
+
+/** Puts another state in the place of a user's; `undefined`: none. */
+const change = (
+  directory: string,
+  userId: string,
+  to: (state: UserState | undefined) => UserState | undefined,
+) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const store = yield* openLmdbStore({ folder: path.join(directory, "live") })
+      const key = compositeKey(sandbox, userId)
+      const value = yield* store.readEntry("users", key)
+      const body = value && openValue(value)
+      const next = to(body === undefined ? undefined : decodeUser(body as Uint8Array))
+      const changed = next === undefined ? null : encodeValue(encodeUser(next, 0))
+      yield* store.writeEntries([{ table: "users", key, value: changed }])
+    }),
+  )
+
+describe("The check of users against their records", () => {
+  it.live("finds nothing wrong with erased users, in any number of passes", () =>
+    Effect.gen(function* () {
+      const directory = yield* closed
+      const once = yield* findingsOf(directory)
+      expect(once).toMatchObject({ faults: [], counts: { users: users - 1 } })
+      const { verificationUsersMax } = limits
+      Object.assign(limits, { verificationUsersMax: 2 })
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => void Object.assign(limits, { verificationUsersMax })),
+      )
+      expect(yield* findingsOf(directory)).toEqual(once)
+    }).pipe(Effect.scoped),
+  )
+
+  const changes: ReadonlyArray<readonly [string, string, Parameters<typeof change>[2], RegExp]> = [
+    ["another state", "u1", (state) => ({ ...state!, xp: state!.xp + 1 }), /xp is \d+, not \d+$/],
+    [
+      "an older state",
+      "u2",
+      (state) => ({ ...state!, sequence: state!.sequence - 1 }),
+      /its stored record is \d+, not \d+/,
+    ],
+    ["no state", "u3", () => undefined, /there is no state/],
+  ]
+  for (const [what, userId, to, words] of changes) {
+    it.live(`finds ${what}`, () =>
+      Effect.gen(function* () {
+        const directory = yield* closed
+        yield* change(directory, userId, to)
+        const { faults } = yield* findingsOf(directory)
+        const own = faults.filter((fault) => fault.startsWith(`User "${userId}" of ${sandbox}`))
+        expect(own.join("\n")).toMatch(words)
+      }),
+    )
+  }
+
+  it.live("finds a user who has no records", () =>
+    Effect.gen(function* () {
+      const directory = yield* closed
+      let other: UserState | undefined
+      yield* change(directory, "u1", (state) => {
+        other = state
+        return state
+      })
+      yield* change(directory, "u9", () => ({ ...other!, id: "u9" }))
+      const { faults } = yield* findingsOf(directory)
+      expect(faults).toContain(`User "u9" of ${sandbox} has no records`)
+    }),
+  )
+})
