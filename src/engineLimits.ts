@@ -159,10 +159,11 @@ export const engineLimits = {
   journalAllocationBytes: mebibyte,
   journalReadBytes: mebibyte,
   journalIndexBytes: 16 * kibibyte,
-  /** Sealed segments: records of a block, bytes between two flushes, searches for full segments, checks. */
+  /** Sealed segments: records of a block, bytes between flushes, searches for full segments, end of the idle thread, checks. */
   sealedBlockBytes: 64 * kibibyte,
   sealFlushBytes: 512 * kibibyte,
   sealIntervalMs: 10_000,
+  sealThreadIdleMs: 5_000,
   scrubIntervalMs: 7 * 86_400_000,
   /** Unpacked blocks of history that all journals of the process keep. */
   historyCacheBytesMax: 16 * mebibyte,
