@@ -262,11 +262,12 @@ class FollowingCopy<E> {
           ofWebhooks(entries) ? this.#webhooks.write(entries) : this.#writeFiles(entries),
         ),
       eraseRecords: (sequences, environment) =>
-        Effect.tap(files.eraseRecords(sequences, environment), (done) =>
-          done === undefined || !this.#isOwner
-            ? Effect.void
-            : this.#parts.journal.erase(sequences, done.lastSequence),
-        ),
+        Effect.tap(files.eraseRecords(sequences, environment), (done) => {
+          if (done === undefined) return Effect.void
+          const { journal, lineage } = this.#parts
+          const erased = sequences.filter((sequence) => sequence <= done.lastSequence)
+          return journal.erase(erased, lineage)
+        }),
       prune: (sequence, closeThrough, snapshotThrough = 0) =>
         Effect.andThen(files.prune(sequence, closeThrough), this.#prune(snapshotThrough + 1)),
     })
