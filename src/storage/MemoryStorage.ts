@@ -84,6 +84,8 @@ export class MemoryState {
   /** Consecutive records, beginning with `firstSequence`. */
   records: Array<StoredRecord> = []
   firstSequence = 1
+  /** The highest sequence below which a prune has let a store beside the segments forget. */
+  neededFrom = 0
 
   get lastSequence(): number {
     return this.firstSequence + this.records.length - 1
@@ -212,7 +214,10 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
         Stream.fromIterable(inBlocks(state.table(range.table).entries(range)), { chunkSize: 1 }),
       ),
     eraseRecords: (sequences) => eraseRecords(state, sequences),
-    prune: (sequence, _, history = sequence) => prune(state, history),
+    prune: (sequence, _, history = sequence) => {
+      state.neededFrom = Math.max(state.neededFrom, sequence)
+      return prune(state, history)
+    },
   })
 }
 

@@ -126,7 +126,6 @@ const rowOf = (archive: ListedArchive): ArchiveRow => {
 
 const seconds = (ms: number): string => `${ms / 1_000} s`
 const number = (value: number): string => value.toLocaleString("en")
-const gibibyte = 1_024 ** 3
 const day = 86_400_000
 
 const settingsInForce = (config: Config): StateNow["limits"] => [
@@ -138,10 +137,7 @@ const settingsInForce = (config: Config): StateNow["limits"] => [
     config.archiveIntervalMs === null ? "on demand" : `every ${seconds(config.archiveIntervalMs)}`,
   ],
   ["Archives kept", `${config.archivesHourly} hourly, ${config.archivesDaily} daily`],
-  [
-    "Journal kept",
-    `${limits.journalRetentionMs / day} days, ${limits.journalRetentionBytesMax / gibibyte} GiB`,
-  ],
+  ["Journal kept", "for ever: it is the history"],
   ["Events in a batch", `at most ${number(limits.batchEventsMax)}`],
   ["Pending deliveries of a webhook", `at most ${number(config.webhookPendingMax)}`],
   ["Deliveries kept", `${config.webhookRetentionMs / day} days`],

@@ -1,10 +1,6 @@
-/** How long the journal and archives still have the data of an erased user. */
-import { readdirSync, readFileSync } from "node:fs"
-import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
 import { limits } from "../../../src/Limits.ts"
 import { expiredArchives } from "../../../src/storage/archive/ArchiveRetention.ts"
 import { openJournal } from "../../../src/storage/journal/Journal.ts"
@@ -13,8 +9,6 @@ import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import type { Storage } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { SimulatedDisk } from "../../simulation/SimulatedDisk.ts"
-import { temporaryFolder } from "../../storage/temporaryFolder.ts"
-import { found, running } from "../archive/fixture.ts"
 import { event, type Fixture, reward, sandbox, start } from "../fixture.ts"
 
 const id = "somebody-ünique"
@@ -151,28 +145,4 @@ describe("Archives", () => {
     expect(goneAfterMs).toBeLessThan(limits.erasureMs)
     expect(goneAfterMs).toBeGreaterThan((limits.archivesDaily - 1) * 24 * hourMs)
   })
-
-  it.live("made after an erasure have nothing of the user", () =>
-    Effect.gen(function* () {
-      const directory = yield* temporaryFolder
-      const host = yield* makeWorkerHost({ background: false })
-      let { archives, close, engine, folder } = yield* running({ directory, host })
-      yield* found(engine)
-      yield* engine.askUser(sandbox, event(id, "TAP", { id: "e1", metadata: { me: id } }))
-      yield* engine.askUser(sandbox, reward("other", 7))
-      const holds = (name: string) =>
-        readdirSync(path.join(folder, name), { recursive: true, withFileTypes: true })
-          .filter((entry) => entry.isFile())
-          .some((entry) => readFileSync(path.join(entry.parentPath, entry.name)).includes(id))
-      const before = yield* archives.create({ reason: "request" })
-      yield* engine.askUser(sandbox, erase(id))
-      yield* engine.askUser(sandbox, reward("other", 7))
-      // The last snapshot deletes the user's data.
-      yield* close()
-      ;({ archives, close, engine, folder } = yield* running({ directory, host }))
-      const after = yield* archives.create({ reason: "request" })
-      expect([holds(before.id), holds(after.id)]).toEqual([true, false])
-      yield* close()
-    }),
-  )
 })

@@ -126,7 +126,7 @@ describe("An engine that folds another one's records", () => {
     )
   }
 
-  it.effect("keeps the journal that its storage needs longer than the usual retention", () =>
+  it.effect("lets no store forget records that its storage needs, and keeps its own segments", () =>
     Effect.gen(function* () {
       const day = 86_400_000
       const state = new MemoryStorage.MemoryState()
@@ -150,14 +150,15 @@ describe("An engine that folds another one's records", () => {
         }
         yield* TestClock.adjust(day)
       }
-      expect(two.state.firstSequence).toBeLessThanOrEqual(needed)
-      expect(two.state.firstSequence).toBeGreaterThan(1)
-      expect(other.state.firstSequence).toBeGreaterThan(needed)
+      expect(two.state.firstSequence).toBe(1)
+      expect(two.state.neededFrom).toBeLessThanOrEqual(needed)
+      expect(two.state.neededFrom).toBeGreaterThan(1)
+      expect(other.state.neededFrom).toBeGreaterThan(needed)
       // The engine serves now, and its readers have not said yet what they need.
       yield* two.serve
       yield* TestClock.adjust(limits.journalRetentionMs)
       yield* two.leave
-      expect(two.state.firstSequence).toBeLessThanOrEqual(needed)
+      expect(two.state.neededFrom).toBeLessThanOrEqual(needed)
     }),
   )
 

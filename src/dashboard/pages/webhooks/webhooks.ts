@@ -137,9 +137,7 @@ ${textField({
   type: "datetime-local",
   value: form.text("since") || fieldTime(now() - day),
   required: true,
-  hint: `Messages are made again from the journal. It reaches back about ${
-    limits.journalRetentionMs / day
-  } days, less on a server with very many events; older messages are gone.`,
+  hint: "Messages are made again from the journal, which has every record since the first.",
   faults: error?.errors,
 })}
 ${confirmHint(visit, "To recover messages", webhookAddress(visit, webhook.id))}
