@@ -16,11 +16,10 @@
  *
  * Times: at the interval, when many records wait, and at the end. Only at the interval, the states
  * are paced over `snapshotPaceShare` of the interval. Without writes, a heartbeat record every
- * `heartbeatMs` makes old segments of the journal prunable.
+ * `heartbeatMs` lets old segments of the journal end (`JournalUpkeep`).
  */
 import { Effect, Exit, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
-import { markTurn } from "../../metrics/LongTurns.ts"
 import { compositeKey } from "../../storage/Keys.ts"
 import type { Entry, StorageError } from "../../storage/Storage.ts"
 import { checksumOf, encodeValue } from "../../storage/Values.ts"
@@ -30,7 +29,7 @@ import { type Erasure, jobEntry } from "../erasure/Erasures.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { actorEntry } from "../records/SnapshotValues.ts"
 import type { EngineState } from "../state/EngineState.ts"
-import { nextMark, type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
+import { type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
 import { NewIds } from "./NewIds.ts"
 import { SliceWriter, SnapshotTurns } from "./SliceWriter.ts"
 import { UserPart } from "./UserPart.ts"
@@ -39,8 +38,6 @@ export interface SnapshotterOptions {
   readonly state: EngineState
   /** Ends when the journal has every record that is durable to callers. */
   readonly written: Effect.Effect<void>
-  /** The lowest sequence that a reader still needs of the journal. */
-  readonly held: Effect.Effect<number, StorageError>
   /** Called when a snapshot is complete. */
   readonly onEnded: () => void
   readonly sliceEntriesMax: number
@@ -76,6 +73,11 @@ export class Snapshotter {
     this.#slices = slices
     this.#users = new UserPart({ state, slices, turns, writeBoards: this.#writeBoards })
     this.#mark = state.mark
+  }
+
+  /** Every record up to this one is in the snapshot. */
+  get watermark(): number {
+    return this.#mark.watermark
   }
 
   /** When the last snapshot was taken, epoch milliseconds; 0: there is none. */
@@ -123,11 +125,7 @@ export class Snapshotter {
     const over = () => {
       this.#beating = false
     }
-    // Prunes first, so that the heartbeat's record begins a new segment if one is due.
-    return Effect.andThen(
-      Effect.ignore(this.#prune()),
-      Effect.sync(() => heartbeat(over)),
-    )
+    return Effect.sync(() => heartbeat(over))
   }
 
   /** Runs `work` while no snapshot is written. */
@@ -183,8 +181,7 @@ export class Snapshotter {
       for (const [environment, list] of newIds.lists) {
         yield* ids.write(environment, list, through, slices.addGroup)
       }
-      const place = { watermark, at: now(), bytes: changed.bytes }
-      const mark = yield* nextMark(self.#mark, place, self.#options.held)
+      const mark: SnapshotMark = { watermark, at: now() }
       for (const entry of part.entries) slices.add(entry)
       const value = encodeValue(JSON.stringify(mark))
       slices.add({ table: "meta", key: snapshotKey, value })
@@ -213,21 +210,7 @@ export class Snapshotter {
           ids.failed()
         }),
       ),
-      // The snapshot is complete even if this fails.
-      Effect.andThen(Effect.suspend(() => this.#prune())),
     )
-  }
-
-  /**
-   * Prunes the journal in PostgreSQL before the oldest mark, and ends a segment that is older than
-   * `journalSegmentMs`. The segments stay: they are the history.
-   */
-  #prune(): Effect.Effect<void, StorageError> {
-    markTurn("prune")
-    const { journal } = this.#mark
-    const old = this.#state.now() - limits.journalSegmentMs
-    const closeThrough = journal.findLast(({ at }) => at <= old)?.sequence ?? 0
-    return this.#state.storage.prune(journal[0]?.sequence ?? 0, closeThrough, keepsAll)
   }
 
   /** Stores the jobs that delete the data of erased users, and deletes their ids. */
@@ -275,6 +258,3 @@ export class Snapshotter {
     this.#state.pending.release(this.#mark.watermark)
   }
 }
-
-/** No segment has only records below this. */
-const keepsAll = 0

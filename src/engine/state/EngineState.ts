@@ -119,7 +119,7 @@ export const openState = (
       const idempotency = new IdempotencyKeys({ storage, now, erasures })
       const { decoded, knownIds } = shared
       const deduplicator = new Deduplicator({ storage, knownIds, ids, erasures, pending })
-      const changed = new ChangedActors(mark, pending.texts, shared.unsnapshotted)
+      const changed = new ChangedActors(mark, shared.unsnapshotted)
       const actorCache = new ActorCache({
         decoded,
         now,

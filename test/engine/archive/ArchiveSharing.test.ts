@@ -7,10 +7,14 @@ import { Effect, Stream } from "effect"
 import type { Step } from "../../../src/engine/archive/jobs/Jobs.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
+import { decodeRecord } from "../../../src/engine/records/Codec.ts"
 import { removeArchive } from "../../../src/storage/archive/ArchiveCatalog.ts"
 import type { Manifest } from "../../../src/storage/archive/ArchiveManifest.ts"
 import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
+import { batchRecords } from "../../../src/storage/Frames.ts"
+import { openJournal } from "../../../src/storage/journal/Journal.ts"
+import { scanJournal } from "../../../src/storage/journal/JournalScan.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { reward, sandbox } from "../fixture.ts"
@@ -90,6 +94,39 @@ const historiesOf = (engine: Engine["Service"]) =>
 
 const good = { faults: [], faultCount: 0 }
 
+/** Seals the full segments of a journal, and erases the lives of users that ended; returns how many records. */
+const eraseFromSegments = (folder: string, userIds: ReadonlyArray<string>) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const ended = new Map<string, Array<number>>()
+      const sequences: Array<number> = []
+      yield* scanJournal({ disk: nodeDisk, folder }, (batches) =>
+        Effect.sync(() => {
+          for (const batch of batches) {
+            for (const { body, sequence } of batchRecords(batch, 1)!) {
+              const { cause, subject } = decodeRecord(body)
+              if (subject.actor !== "user" || !userIds.includes(subject.userId)) continue
+              const life = [...(ended.get(subject.userId) ?? []), sequence]
+              ended.set(subject.userId, cause.kind === "erasure" ? [] : life)
+              if (cause.kind === "erasure") sequences.push(...life)
+            }
+          }
+        }),
+      )
+      sequences.sort((one, other) => one - other)
+      const { sealer } = yield* openJournal({
+        ...{ disk: nodeDisk, folder, segmentBytes, freeSpaceBytesMin: 0 },
+      })
+      yield* Effect.repeat(sealer.sealNext, { while: (isMore) => isMore })
+      for (let at = 0; at < sequences.length; ) {
+        const erased = yield* sealer.erase(sequences.slice(at))
+        expect(erased).toBeDefined()
+        while (at < sequences.length && sequences[at]! <= erased!.lastSequence) at++
+      }
+      return sequences.length
+    }),
+  )
+
 describe("An archive after another one", () => {
   it.live("shares its segments, and is what one made alone would be", () =>
     Effect.gen(function* () {
@@ -136,6 +173,30 @@ describe("An archive after another one", () => {
       const { close, engine } = yield* running({ directory: copy, host })
       expect(yield* engine.readUser(sandbox, "u1")).toBeUndefined()
       yield* close()
+    }),
+  )
+
+  it.live("is whole where erased users' records, and their erasures, have left the journal", () =>
+    Effect.gen(function* () {
+      const { archive, checked, directory, erase, folderOf, host, server } = yield* place()
+      const some = (count: number, round: number) =>
+        server(({ engine }) => busy(engine, count, round))
+      for (let n = 0; n < 3; n++) yield* some(users, n)
+      const before = yield* archive
+      yield* erase("u1")
+      yield* erase("u5")
+      // `u1` is created again, and `u5` is not.
+      for (let n = 3; n < 8; n++) yield* some(users - 1, n)
+      const gone = yield* eraseFromSegments(path.join(directory, "journal"), ["u1", "u5"])
+      expect(gone).toBeGreaterThan(10)
+      const wish = { directory, archives: path.dirname(folderOf(before)), at: Date.now() }
+      const after = yield* host.run("archive", { ...wish, reason: "request", throttled: false })
+      expect(after.counts.users).toBe(users - 1)
+      for (const manifest of [before, after]) {
+        const { counts, ...findings } = yield* checked(folderOf(manifest))
+        expect(findings).toMatchObject(good)
+        expect(counts).toEqual(manifest.counts)
+      }
     }),
   )
 

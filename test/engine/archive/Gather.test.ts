@@ -3,9 +3,13 @@ import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope, Stream } from "effect"
 import { environmentId, partitionOf } from "../../../src/domain/project/Directory.ts"
-import { verifyLive } from "../../../src/engine/archive/check/Verification.ts"
+import { verifyArchive, verifyLive } from "../../../src/engine/archive/check/Verification.ts"
+import { exportLines } from "../../../src/engine/archive/exports/ExportJob.ts"
+import { importLines } from "../../../src/engine/archive/exports/ImportJob.ts"
 import type { ResultOf } from "../../../src/engine/archive/jobs/Jobs.ts"
+import { makeArchive } from "../../../src/engine/archive/make/ArchiveJob.ts"
 import { gatherPartitions } from "../../../src/engine/archive/restore/GatherJob.ts"
+import { restoreDraft } from "../../../src/engine/archive/restore/RestoreJob.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { draftIn, installDraft, settleSwap } from "../../../src/storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
@@ -191,6 +195,36 @@ describe("The projects of a cluster", () => {
       yield* started.close()
       const check = yield* Effect.scoped(verifyLive({ directory: folder }, alone))
       expect(check.faults).toEqual([])
+      // An archive has the journals of the partitions, and an export of a project has its records of before.
+      const archives = path.join(folder, "archive")
+      const wish = { directory: folder, archives, at: Date.now(), throttled: false }
+      const made = yield* Effect.scoped(makeArchive({ ...wish, reason: "request" }, alone))
+      const archive = path.join(archives, made.id)
+      const copied = yield* Effect.scoped(verifyArchive({ folder: archive }, alone))
+      expect(copied.faults).toEqual([])
+      const restored = yield* temporaryFolder
+      const back = { directory: restored, archive, until: made.sequence, project: null }
+      yield* Effect.scoped(restoreDraft(back, alone))
+      yield* installDraft(nodeDisk, restored, Date.now())
+      const file = path.join(restored, "export.ndjson")
+      const scope = { project: "p2", environment: "sandbox" }
+      yield* Effect.scoped(
+        exportLines({ folder: restored, file, laurel: "1", at: 0, scope }, alone),
+      )
+      const imported = yield* temporaryFolder
+      yield* Effect.scoped(importLines({ directory: imported, file }, alone))
+      yield* installDraft(nodeDisk, imported, Date.now())
+      for (const [directory, own] of [
+        [restored, projects],
+        [imported, projects.slice(1, 2)],
+      ] as const) {
+        const again = yield* opened(directory)
+        for (const { environment, number } of own) {
+          const chunks = yield* Stream.runCollect(again.engine.readHistory(environment, "u1"))
+          expect(chunks.flat()).toEqual(before[number - 1]!.read[1]!.history)
+        }
+        yield* again.close()
+      }
     }),
   )
 

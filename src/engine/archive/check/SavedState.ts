@@ -18,6 +18,7 @@ import { applyDirectory } from "../../../domain/record/applyDirectory.ts"
 import { applyProject } from "../../../domain/record/applyProject.ts"
 import type { JournalRecord } from "../../../domain/record/Record.ts"
 import type { UserState } from "../../../domain/user/User.ts"
+import { gatheredIn, readDescription } from "../../../storage/archive/GatheredJournals.ts"
 import type { DiskError, OnDisk } from "../../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../../storage/disk/NodeDisk.ts"
 import { batchRecords } from "../../../storage/Frames.ts"
@@ -61,6 +62,13 @@ export interface RecordVisitor {
   readonly erased?: (sequence: number) => void
   /** Runs after each piece of the journal. */
   readonly rest?: OnDisk<void>
+}
+
+/** A journal of a gathered partition (`storage/archive/GatheredJournals.ts`). */
+export interface GatheredJournal {
+  readonly folder: string
+  /** The last record. */
+  readonly through: number
 }
 
 export interface SavedStateOptions {
@@ -144,6 +152,21 @@ export class SavedState {
     return this.#tail.end.lastSequence
   }
 
+  /** The gathered journals that have records of an environment, in order. */
+  readonly gatheredOf = Effect.fnUntraced(function* (
+    this: SavedState,
+    environment: string,
+  ): Effect.fn.Return<ReadonlyArray<GatheredJournal>, DiskError> {
+    const directory = path.dirname(this.#journal)
+    const found: Array<GatheredJournal> = []
+    for (const name of yield* gatheredIn(nodeDisk, directory)) {
+      const folder = path.join(directory, name)
+      const { environments, through } = yield* readDescription(nodeDisk, folder)
+      if (environments.includes(environment)) found.push({ folder, through })
+    }
+    return found.sort((one, other) => one.through - other.through)
+  }).bind(this)
+
   /** Reads the watermark, and nothing else yet. */
   withMark(): this {
     const value = this.#reader.get("meta", snapshotKey)
@@ -219,19 +242,21 @@ export class SavedState {
     return this.stored.read({ key: compositeKey(environment, userId), environment, userId })
   }
 
-  /** Visits the records of the journal from `from` on, up to the last one. */
+  /** Visits the records of a journal from `from` on, up to its last one; by default of the directory's own. */
   readonly eachRecord = Effect.fnUntraced(function* (
     this: SavedState,
     from: number,
     visitor: RecordVisitor,
+    { folder, through }: GatheredJournal = { folder: this.#journal, through: this.lastSequence },
   ): Effect.fn.Return<void, DiskError> {
-    const { lastSequence } = this
-    if (from > lastSequence) return
-    const scanned = { disk: nodeDisk, folder: this.#journal, from, until: lastSequence }
+    if (from > through) return
+    const scanned = { disk: nodeDisk, folder, from, until: through }
     const end = yield* scanJournal(scanned, (batches) =>
       Effect.suspend(() => {
         for (const batch of batches) {
-          for (const stored of batchRecords(batch, from) ?? []) this.#visit(stored, visitor)
+          for (const stored of batchRecords(batch, from) ?? []) {
+            if (stored.sequence <= through) this.#visit(stored, visitor)
+          }
         }
         return visitor.rest ?? Effect.void
       }),
@@ -241,7 +266,6 @@ export class SavedState {
   }).bind(this)
 
   #visit({ body, previous, sequence }: StoredRecord, visitor: RecordVisitor): void {
-    if (sequence > this.lastSequence) return
     if (body.length === 0) {
       visitor.erased?.(sequence)
       return

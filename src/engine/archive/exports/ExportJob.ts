@@ -3,7 +3,8 @@
  * snapshot as of one moment, then the journal from its beginning. Memory: a value and a piece of the journal at a time.
  *
  * An export of one environment has its entries, its project and its records. Those of others are a gap up to the watermark, and empty
- * records after it, which a start reads; keys and webhook deliveries are left out.
+ * records after it, which a start reads; keys and webhook deliveries are left out. It also has the environment's records from before its
+ * partition was gathered, whose numbers an export of everything cannot have.
  */
 
 import { createHash } from "node:crypto"
@@ -26,7 +27,7 @@ import { openValue, valueFault } from "../../../storage/Values.ts"
 import { encodeDirectory } from "../../records/Codec.ts"
 import { namesPrefix } from "../../records/Names.ts"
 import { secretPrefix } from "../../users/StoredBucket.ts"
-import { SavedState } from "../check/SavedState.ts"
+import { type GatheredJournal, type RecordVisitor, SavedState } from "../check/SavedState.ts"
 import { FaultList } from "../jobs/Findings.ts"
 import {
   damaged,
@@ -105,9 +106,11 @@ export const exportLines: JobCode<"export"> = Effect.fnUntraced(function* (input
   if (damage !== undefined) faults.add(faultText(damage))
   const write = Effect.fnUntraced(function* (opened: DiskFile) {
     const writer = new Writer(opened)
-    writer.write(headerOf(input, saved))
+    const gathered = only === undefined ? [] : yield* saved.gatheredOf(only.environment)
+    const first = gathered.length === 0 ? saved.firstSequence : 1
+    writer.write(headerOf(input, saved, first))
     const entries = yield* writeEntries(writer, { saved, only }, context)
-    const records = yield* writeRecords(writer, { saved, only })
+    const records = yield* writeRecords(writer, { saved, only }, first, gathered)
     if (faults.count > 0) return yield* damaged(faults.shown[0]!)
     yield* writer.end
     yield* opened.sync
@@ -123,14 +126,18 @@ export const exportLines: JobCode<"export"> = Effect.fnUntraced(function* (input
   return { ...counts, sequence: saved.lastSequence }
 })
 
-const headerOf = ({ at, laurel, scope }: Input<"export">, saved: SavedState): Header => ({
+const headerOf = (
+  { at, laurel, scope }: Input<"export">,
+  saved: SavedState,
+  first: number,
+): Header => ({
   kind: "header",
   format: exportFormat,
   laurel,
   createdAt: new Date(at).toISOString(),
   scope: scope && { project: scope.project, environment: scope.environment },
   watermark: saved.watermark,
-  first: saved.firstSequence,
+  first,
   sequence: saved.lastSequence,
 })
 
@@ -179,18 +186,20 @@ const writeEntries = Effect.fnUntraced(function* (
 /** Values of `meta` that only buckets need: an import makes new buckets. */
 const ofBuckets: ReadonlySet<string | number> = new Set([namesPrefix, secretPrefix])
 
-/** Writes the records of the journal; returns their number. */
+/** Writes the records of the gathered journals and of the directory's own; returns their number. */
 const writeRecords = Effect.fnUntraced(function* (
   writer: Writer,
   { only, saved }: Exported,
+  first: number,
+  gathered: ReadonlyArray<GatheredJournal>,
 ): Effect.fn.Return<number, DiskError> {
   let count = 0
-  let last = saved.firstSequence - 1
+  let last = first - 1
   const gapTo = (through: number) => {
     if (through > last) writer.write({ kind: "gap", through })
     last = through
   }
-  yield* saved.eachRecord(saved.firstSequence, {
+  const visitor: RecordVisitor = {
     record: ({ record }) => {
       const { sequence } = record
       const isLeftOut = only !== undefined && !isOf(record, only.environment)
@@ -201,7 +210,9 @@ const writeRecords = Effect.fnUntraced(function* (
       count++
     },
     rest: Effect.suspend(() => (writer.isFull ? writer.flush : Effect.void)),
-  })
+  }
+  for (const journal of gathered) yield* saved.eachRecord(last + 1, visitor, journal)
+  yield* saved.eachRecord(saved.firstSequence, visitor)
   gapTo(saved.lastSequence)
   return count
 })
@@ -225,7 +236,7 @@ const onlyOf = (
 /** Shared entries that every environment needs; their keys sort before or after all others. */
 const addShared = (writer: Writer, table: Table, saved: SavedState, exported: Project): void => {
   if (table === "meta") {
-    const json = { watermark: saved.watermark, at: 0, journal: [] }
+    const json = { watermark: saved.watermark, at: 0 }
     writer.write({ kind: "entry", table, key: ["snapshot"], json })
   } else if (table === "actors") {
     // The partitions of another cluster, or of none, are others.
