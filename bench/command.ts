@@ -12,6 +12,8 @@ export interface Names {
   readonly short: ReadonlyArray<string>
   /** Benches that can measure a running server. */
   readonly remote: ReadonlyArray<string>
+  /** Benches that can compare two servers of Laurel. */
+  readonly variants: ReadonlyArray<string>
   /** Run only when the command line names them. */
   readonly onlyByName: ReadonlyArray<string>
 }
@@ -97,8 +99,12 @@ const settingsOf = (given: string): Variant => {
   return { name: `Laurel with ${given}`, settings }
 }
 
-const withoutNaming = (names: ReadonlyArray<string>, what: string, known: Names): void => {
-  const others = names.filter((name) => !known.remote.includes(name))
+const refuseOthers = (
+  names: ReadonlyArray<string>,
+  able: ReadonlyArray<string>,
+  what: string,
+): void => {
+  const others = names.filter((name) => !able.includes(name))
   if (others.length > 0) throw new Refusal(`${others.join(", ")} ${what}.`)
 }
 
@@ -116,15 +122,16 @@ export const readCommand = (args: ReadonlyArray<string>, known: Names): Command 
     throw new Refusal("--base and --with need servers of the bench: leave out --url.")
   }
   const isNarrow = target !== undefined || variants.length > 0
-  const byDefault = isNarrow ? known.remote : values.quick ? known.short : known.all
+  const narrow = target !== undefined ? known.remote : known.variants
+  const byDefault = isNarrow ? narrow : values.quick ? known.short : known.all
   const names = positionals.length > 0 ? positionals : byDefault
   const every = [...known.all, ...known.onlyByName]
   const unknown = names.filter((name) => !every.includes(name))
   if (unknown.length > 0) throw new Refusal(`No bench is called ${unknown.join(", ")}.`)
   if (target !== undefined) {
-    withoutNaming(names, "cannot measure a server that runs already", known)
+    refuseOthers(names, known.remote, "cannot measure a server that runs already")
   } else if (variants.length > 0) {
-    withoutNaming(names, "cannot compare two servers of Laurel", known)
+    refuseOthers(names, known.variants, "cannot compare two servers of Laurel")
   }
   const { alone, compare, help, html, json, table } = values
   if (table && (values.quick || isNarrow || alone || users !== undefined)) {

@@ -7,19 +7,20 @@ const together = 1_000
 const patienceMs = 1_000
 
 /**
- * Sends one event of each of the first `users` users, and repeats refused batches. Resolves with
- * the number of refusals.
+ * Sends one event of each of the first `users` users, with the id that `idOf` gives the n-th, and
+ * repeats refused batches. Resolves with the number of refusals.
  */
 export const fill = async (
   { host = "127.0.0.1", key, port }: Target,
   users: number,
   callers = 4,
+  idOf: (n: number) => string = () => newEventId(),
 ): Promise<number> => {
   let next = 0
   let refused = 0
   const send = async (first: number): Promise<void> => {
     const events = Array.from({ length: Math.min(together, users - first) }, (_, n) => ({
-      id: newEventId(),
+      id: idOf(first + n),
       ...lessonDone(userIdAt(first + n)),
     }))
     const reply = await fetch(`http://${host}:${port}/v1/events/batch`, {

@@ -2,18 +2,17 @@
  * The effect of hostile callers on others: 1,000 events a second of one project, alone and beside
  * 10 requests a second (1 %) of three other projects that aim at processor time and memory.
  */
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import path from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
-import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { readServerFile } from "../src/cli/process/AdminRequest.ts"
 import type { Tier } from "../src/domain/project/Directory.ts"
 import { limits } from "../src/Limits.ts"
 import { inProcess } from "./children.ts"
 import { type BenchLine, comparing, formatLine } from "./Line.ts"
-import { checkTotal, type Laurel, startLaurel } from "./laurel.ts"
+import { checkTotal, startLaurel } from "./laurel.ts"
 import { closedLoop, closedLoopConnections, openLoop } from "./loads.ts"
+import { longestTurn, longestTurnSettings } from "./longestTurn.ts"
 import { withTemporaryFolder } from "./millionUsers.ts"
 import type { BenchOptions } from "./options.ts"
 import type { HostileCaller, HostileOptions, HostileReport } from "./processes/hostile.ts"
@@ -118,21 +117,6 @@ const hostileCallers = async (
   })
 }
 
-interface LongestTurn {
-  readonly clockMs: number
-  readonly processorMs: number
-}
-
-/** The longest turn of the server's event loop since the last question, in milliseconds. */
-const longestTurn = async ({ pid }: Laurel, file: string): Promise<LongestTurn> => {
-  rmSync(file, { force: true })
-  process.kill(pid, "SIGUSR2")
-  while (!existsSync(file)) await sleep(5)
-  return JSON.parse(readFileSync(file, "utf8"))
-}
-
-const preload = fileURLToPath(new URL("processes/longestTurn.mjs", import.meta.url))
-
 const describe = (report: HostileReport): string =>
   Object.entries(report)
     .map(([name, { accepted, refused, sent, skipped }]) => {
@@ -145,7 +129,7 @@ export const hostile = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyA
   withTemporaryFolder(async (directory) => {
     const measured = { ...load, measureSeconds: quick ? 4 : 15 }
     const file = path.join(directory, "longest-turn")
-    const settings = { NODE_OPTIONS: `--import=${preload}`, LONGEST_TURN_FILE: file }
+    const settings = longestTurnSettings(file)
     const laurel = await startLaurel({ directory: path.join(directory, "data"), settings })
     try {
       const { answer } = laurel

@@ -12,6 +12,7 @@ import { cluster } from "./cluster.ts"
 import { cold } from "./cold.ts"
 import { type Command, type Names, Refusal, readCommand } from "./command.ts"
 import { compare, formatCompared } from "./compare.ts"
+import { crowd } from "./crowd.ts"
 import { dashboard } from "./dashboard.ts"
 import { definitions } from "./definitions.ts"
 import { disk } from "./disk.ts"
@@ -34,6 +35,7 @@ import type { BenchOptions } from "./options.ts"
 import { overload } from "./overload.ts"
 import { pageOf, type Results } from "./page.ts"
 import { partitions } from "./partitions.ts"
+import { past } from "./past.ts"
 import { peerTrials } from "./peerTrials.ts"
 import { pipeline } from "./pipeline.ts"
 import { reads } from "./reads.ts"
@@ -42,6 +44,7 @@ import { runners } from "./runners.ts"
 import { oneCoreEvents, singleEvents, zipfEvents } from "./singleEvents.ts"
 import { sizes } from "./sizes.ts"
 import { soak } from "./soak.ts"
+import { steady } from "./steady.ts"
 import { missingFrom, renewPages } from "./table.ts"
 import { millionUsers } from "./users.ts"
 import { manyEndpoints, pendingDeliveries, webhooks } from "./webhooks.ts"
@@ -56,9 +59,13 @@ const remote: Readonly<Record<string, Bench>> = {
   reads,
 }
 
+/** Further benches that can compare two servers of Laurel. */
+const comparing: Readonly<Record<string, Bench>> = { steady, crowd, past }
+
 /** Benches that use `--quick`. */
 const short: Readonly<Record<string, Bench>> = {
   ...remote,
+  ...comparing,
   core: oneCoreEvents,
   cluster,
   failover,
@@ -98,6 +105,7 @@ const names: Names = {
   all: Object.keys(all),
   short: Object.keys(short),
   remote: Object.keys(remote),
+  variants: Object.keys({ ...remote, ...comparing }),
   onlyByName: Object.keys(onlyByName),
 }
 
@@ -114,8 +122,8 @@ Only by name: soak, an hour of steady load (npm run bench:soak); peers, the tria
   --rate N           events a second of the open loop, instead of shares of saturation
   --duration S       seconds of each round
   --minutes N        of soak; 60 without
-  --users N          of single, zipf and batch
-  --base PATH        a server of the checkout at PATH takes part, in the same rounds; only ${names.remote.join(", ")}
+  --users N          of single, zipf, batch, steady, crowd and past
+  --base PATH        a server of the checkout at PATH takes part, in the same rounds; only ${names.variants.join(", ")}
   --with NAME=VALUE  so does a server with these variables of its environment, comma-separated
   --alone            leaves out the bare server and the peers
 

@@ -20,7 +20,7 @@ export interface BenchOptions {
   readonly rate?: number
   /** Of each round. */
   readonly seconds?: number
-  /** Of `single`, `zipf` and `batch`, instead of their own number. */
+  /** Of `single`, `zipf`, `batch`, `steady`, `crowd` and `past`, instead of their own number. */
   readonly users?: number
   /** Further servers of Laurel that take part. */
   readonly variants?: ReadonlyArray<Variant>

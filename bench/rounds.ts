@@ -24,7 +24,8 @@ export interface Measured<Round, Named = Subject> {
   readonly rounds: ReadonlyArray<Round>
 }
 
-const inTurn = async <Round>(
+/** Measures the subjects in turn, round after round, while those of `still` are suspended. */
+export const inTurn = async <Round>(
   subjects: ReadonlyArray<Subject>,
   rounds: number,
   use: (subject: Subject) => Promise<Round>,

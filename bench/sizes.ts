@@ -2,7 +2,13 @@
  * The disk space of users, events, deliveries and archives, for deploy/README.md: each part of the
  * data directory apart.
  */
+import { readdirSync, statSync } from "node:fs"
 import path from "node:path"
+import { Effect } from "effect"
+import { limits } from "../src/Limits.ts"
+import { nodeDisk } from "../src/storage/disk/NodeDisk.ts"
+import { batchOf } from "../src/storage/Frames.ts"
+import { openJournal } from "../src/storage/journal/Journal.ts"
 import { fill } from "./fill.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { type Laurel, startLaurel } from "./laurel.ts"
@@ -16,6 +22,7 @@ const eventsOfUser = 3
 const daySeconds = 86_400
 const eventsPerSecond = 100
 const pollMs = 100
+const readRecords = 1_000
 
 const settings = {
   LAUREL_ARCHIVE_INTERVAL: "off",
@@ -70,6 +77,7 @@ export const sizes = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyArr
         pending = deliveries.pending
       }
     })
+    const sealed = await sealAll(path.join(folder, "plain", "journal"))
     const ofUser = (first.database - empty.database) / users
     const ofEvent = (all.database - first.database) / (users * eventsOfUser)
     const ofJournal = (all.journal - first.journal) / (users * eventsOfUser)
@@ -84,6 +92,9 @@ export const sizes = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyArr
       bytes("database, a further event", ofEvent),
       bytes("database, a pending delivery", ofDelivery),
       bytes("journal, an event", ofJournal),
+      bytes("journal, a record in a sealed segment", sealed.recordBytes),
+      { question: "sizes: sealing a record", value: sealed.sealUs, unit: "µs" },
+      { question: "sizes: a record read from sealed segments", value: sealed.readUs, unit: "µs" },
       {
         question: `sizes: journal, a day of ${eventsPerSecond} events/s`,
         value: (ofJournal * eventsPerSecond * daySeconds) / 2 ** 30,
@@ -96,5 +107,31 @@ export const sizes = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyArr
       },
     ]
   })
+
+/** Seals all records of a journal, and reads some of them one by one, each from another block. */
+const sealAll = (folder: string) =>
+  Effect.gen(function* () {
+    const options = { disk: nodeDisk, folder, segmentBytes: limits.segmentBytes }
+    const journal = yield* openJournal({ ...options, freeSpaceBytesMin: 0 })
+    const records = journal.lastSequence - journal.firstSequence + 1
+    // The next batch begins another segment, so that the newest one is full too.
+    yield* journal.prune(0, journal.lastSequence)
+    yield* journal.append(batchOf(journal.lastSequence + 1, [Buffer.from("{}")]))
+    const sealStart = performance.now()
+    yield* Effect.repeat(journal.sealer.sealNext, { while: (isMore) => isMore })
+    const sealUs = ((performance.now() - sealStart) * 1_000) / records
+    const sealedBytes = readdirSync(folder)
+      .filter((name) => name.endsWith(".sealed"))
+      .reduce((sum, name) => sum + statSync(path.join(folder, name)).size, 0)
+    const step = Math.max(1, Math.floor(records / readRecords))
+    const work = { blocks: 0 }
+    const readStart = performance.now()
+    for (let n = 0; n < readRecords; n++) {
+      const sequence = journal.firstSequence + ((n * 7_919 * step) % records)
+      if ((yield* journal.readRecord(sequence, work)) === undefined) throw new Error("no record")
+    }
+    const readUs = ((performance.now() - readStart) * 1_000) / readRecords
+    return { recordBytes: sealedBytes / records, sealUs, readUs }
+  }).pipe(Effect.scoped, Effect.runPromise)
 
 if (import.meta.main) for (const line of await sizes()) console.log(formatLine(line))

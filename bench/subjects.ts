@@ -38,8 +38,10 @@ export const startLaurelSubject = async (target: Target | undefined): Promise<Su
  * A server of another checkout or with other settings. Its own bench starts it, so the data
  * directory, the key and the check of the total are in the form of its version.
  */
-const startVariant = async ({ checkout, name, settings }: Variant): Promise<Subject> => {
-  const folder = mkdtempSync(path.join(tmpdir(), "laurel-bench-"))
+export const startVariant = async (
+  { checkout, name, settings }: Variant,
+  folder = mkdtempSync(path.join(tmpdir(), "laurel-bench-")),
+): Promise<Subject> => {
   const module = path.join(checkout ?? path.dirname(import.meta.dirname), "bench/laurel.ts")
   const bench = (await import(pathToFileURL(module).href)) as Pick<
     typeof import("./laurel.ts"),

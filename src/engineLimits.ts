@@ -124,7 +124,10 @@ export const engineLimits = {
   /** Pause of folding while only a snapshot of another engine of the process can make room. */
   foldRoomMs: 100,
   idempotencyPieceBytesMax: 1_600,
-  journalRetentionMs: 7 * 86_400_000,
+  /** Days that history is kept, if not for ever. Deliveries of webhooks are made from it. */
+  historyDaysMin: 7,
+  historyDaysMax: 36_500,
+  journalUpkeepMs: 10 * 60_000,
   /** Age at which a segment is closed, and the interval of heartbeat records of an idle server. */
   journalSegmentMs: 12 * 3_600_000,
   journalHeartbeatMs: 6 * 3_600_000,
@@ -141,7 +144,6 @@ export const engineLimits = {
   erasureSegmentRecordsMax: 200_000,
   /** Pause after a run that found records in a segment that still takes records. */
   erasureRetryMs: 6 * 3_600_000,
-  journalRetentionBytesMax: 16 * 1024 * mebibyte,
 
   // Histories of users
   /** History decoded per turn of the event loop. */
@@ -157,10 +159,11 @@ export const engineLimits = {
   journalAllocationBytes: mebibyte,
   journalReadBytes: mebibyte,
   journalIndexBytes: 16 * kibibyte,
-  /** Sealed segments: records of a block, bytes between two flushes, searches for full segments, checks. */
+  /** Sealed segments: records of a block, bytes between flushes, searches for full segments, end of the idle thread, checks. */
   sealedBlockBytes: 64 * kibibyte,
   sealFlushBytes: 512 * kibibyte,
   sealIntervalMs: 10_000,
+  sealThreadIdleMs: 5_000,
   scrubIntervalMs: 7 * 86_400_000,
   /** Unpacked blocks of history that all journals of the process keep. */
   historyCacheBytesMax: 16 * mebibyte,
@@ -271,7 +274,6 @@ export const engineLimits = {
   feedCachedEntriesMax: 512,
   /** Pause of a reader of past records while their store does not answer. */
   feedRetryMs: 1_000,
-  journalHeldBytesMax: 32 * 1024 * mebibyte,
 
   // Stored entries
   /**

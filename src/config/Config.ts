@@ -13,6 +13,7 @@ import { bucketFaults, bucketSettings } from "./BucketSettings.ts"
 import {
   addressRanges,
   cidrs,
+  daysOrAll,
   duration,
   durationOrOff,
   folder,
@@ -135,6 +136,12 @@ const settings = {
     duration(100, 86_400_000),
     "Time between snapshots; a longer interval reduces writes and lengthens recovery",
   ),
+  historyMs: setting(
+    "LAUREL_HISTORY_DAYS",
+    "all",
+    daysOrAll(limits.historyDaysMin, limits.historyDaysMax),
+    "Number of days that the records of users are kept: their history, and what undo and limits of rules look up; all: for ever",
+  ),
   clockJumpMsMax: setting(
     "LAUREL_CLOCK_JUMP_MAX",
     `${limits.clockJumpMsMax / 86_400_000} days`,
@@ -199,7 +206,7 @@ const settings = {
   webhookRetentionMs: setting(
     "LAUREL_WEBHOOK_RETENTION",
     `${limits.webhookRetentionMs / 86_400_000} days`,
-    duration(60_000, limits.journalRetentionMs),
+    duration(60_000, limits.historyDaysMin * 86_400_000),
     "Retention of deliveries, and the maximum time that a delivery stays pending",
   ),
   webhooksMax: setting(

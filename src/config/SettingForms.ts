@@ -103,6 +103,17 @@ export const durationOrOff =
       ? Result.succeed(null)
       : Result.mapError(duration(minMs, maxMs)(text), (words) => `${words}, or "off"`)
 
+/** A number of days in milliseconds, or `null` for `all`. */
+export const daysOrAll =
+  (min: number, max: number): Parse<number | null> =>
+  (text) =>
+    text === "all"
+      ? Result.succeed(null)
+      : Result.map(
+          Result.mapError(wholeNumber(min, max)(text), (words) => `${words}, or "all"`),
+          (days) => days * 86_400_000,
+        )
+
 export const yesOrNo: Parse<boolean> = (text) =>
   Result.map(oneOf("true", "false")(text), (word) => word === "true")
 

@@ -19,6 +19,7 @@ import { AnswerExpiry } from "./dedupe/KeptAnswers.ts"
 import type { EngineOptions } from "./Engine.ts"
 import { ErasureRuns } from "./ErasureRuns.ts"
 import { endsWhenBroken } from "./endsWhenBroken.ts"
+import { JournalUpkeep } from "./JournalUpkeep.ts"
 import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
 import { type Heartbeat, Snapshotter } from "./snapshot/Snapshotter.ts"
 import type { EngineState } from "./state/EngineState.ts"
@@ -66,13 +67,18 @@ export const startUpkeep = Effect.fnUntraced(function* (
   const snapshotter = new Snapshotter({
     state,
     written: Effect.suspend(() => writer.written),
+    onEnded: () => writer.changed(),
+    sliceEntriesMax: options.snapshotSliceEntriesMax ?? limits.snapshotSliceEntriesMax,
+    metrics,
+  })
+  const journalUpkeep = new JournalUpkeep({
+    ...state,
+    historyMs: options.historyMs,
+    watermark: () => snapshotter.watermark,
     held: Effect.flatMap(
       Effect.suspend(() => writer.held),
       (held) => (held === undefined ? needed : Effect.succeed(held)),
     ),
-    onEnded: () => writer.changed(),
-    sliceEntriesMax: options.snapshotSliceEntriesMax ?? limits.snapshotSliceEntriesMax,
-    metrics,
   })
   const expiry = new AnswerExpiry({ ...state, alone: snapshotter.alone })
   const gatherMs = options.erasureGatherMs ?? limits.erasureGatherMs
@@ -83,6 +89,7 @@ export const startUpkeep = Effect.fnUntraced(function* (
   for (const work of [
     deduplicator.fill,
     snapshotter.run(snapshotIntervalMs, heartbeatMs, (over) => writer.heartbeat(over)),
+    journalUpkeep.run(options.journalUpkeepMs ?? limits.journalUpkeepMs),
     expiry.run(snapshotIntervalMs),
     erasureRuns.run(options.erasureCheckMs ?? limits.erasureCheckMs),
     actorCache.run(sweepIntervalMs, () => writer.changed()),

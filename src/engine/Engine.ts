@@ -228,6 +228,10 @@ export interface EngineOptions extends StateOptions {
   /** Without writes, the engine appends a heartbeat record this long after a snapshot. */
   readonly heartbeatMs?: number
   readonly sweepIntervalMs?: number
+  /** How long history is kept, in milliseconds; absent: for ever. */
+  readonly historyMs?: number | undefined
+  /** How often the journal is pruned and old segments are ended. */
+  readonly journalUpkeepMs?: number
   /** How long erasures are gathered before their records are deleted, and how often that is checked. */
   readonly erasureGatherMs?: number
   readonly erasureCheckMs?: number

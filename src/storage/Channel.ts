@@ -1,7 +1,8 @@
 /**
  * Typed messages between the event loop and a thread or a process of its own. All threads and
  * processes of a server are reached in this way: those that write LMDB, send webhooks, check
- * passkeys and passwords, make the reference, scan databases and run jobs about archives.
+ * passkeys and passwords, make the reference, seal segments, scan databases and run jobs about
+ * archives.
  *
  * - Messages arrive in order. Those of a thread are structured clones; those of a process are lines
  *   of JSON.

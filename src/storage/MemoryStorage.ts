@@ -84,8 +84,6 @@ export class MemoryState {
   /** Consecutive records, beginning with `firstSequence`. */
   records: Array<StoredRecord> = []
   firstSequence = 1
-  /** The highest sequence below which a prune has let a store beside the segments forget. */
-  neededFrom = 0
 
   get lastSequence(): number {
     return this.firstSequence + this.records.length - 1
@@ -171,7 +169,6 @@ const writeEntries = (state: MemoryState, iterable: Iterable<Entry>) =>
     return Effect.void
   })
 
-/** All records are one segment. */
 const eraseRecords = (state: MemoryState, sequences: ReadonlyArray<number>) =>
   Effect.sync(() => {
     const { firstSequence, lastSequence } = state
@@ -200,6 +197,8 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
   return Storage.of({
     lastSequence: state.lastSequence,
     firstSequence: Effect.sync(() => state.firstSequence),
+    // Each record is a segment.
+    segments: Effect.sync(() => state.records.map(({ sequence }) => sequence)),
     append: (batch) => append(state, batch, options),
     readRecords: (sequence) => readRecords(state, sequence),
     readRecord: (sequence) => readRecord(state, sequence),
@@ -214,10 +213,7 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
         Stream.fromIterable(inBlocks(state.table(range.table).entries(range)), { chunkSize: 1 }),
       ),
     eraseRecords: (sequences) => eraseRecords(state, sequences),
-    prune: (sequence, _, history = sequence) => {
-      state.neededFrom = Math.max(state.neededFrom, sequence)
-      return prune(state, history)
-    },
+    prune: (sequence) => prune(state, sequence),
   })
 }
 

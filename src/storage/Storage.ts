@@ -155,6 +155,8 @@ export class Storage extends Context.Service<
     readonly lastSequence: number
     /** The sequence of the oldest record that is kept; without records, the next sequence. */
     readonly firstSequence: Effect.Effect<number>
+    /** The first records of the journal's segments, oldest first. */
+    readonly segments: Effect.Effect<ReadonlyArray<number>>
     /**
      * Appends a batch; succeeds after the flush. The caller appends one batch at a time, without
      * gaps.
@@ -208,14 +210,14 @@ export class Storage extends Context.Service<
      */
     readonly readBlocks: (range: BlockRange) => Stream.Stream<EntryBlock, Broken>
     /**
-     * Removes segments that hold only records below `history` (default: `sequence`), and from
-     * PostgreSQL the records below `sequence` that archives have. If the newest segment has a record
-     * up to `closeThrough`, it takes no more records, so that it can be sealed.
+     * Removes journal segments that hold only records below `sequence`. If the newest segment has a
+     * record up to `closeThrough`, it takes no more records. The snapshot has every record up to
+     * `snapshotThrough`: PostgreSQL need not keep them for it.
      */
     readonly prune: (
       sequence: number,
       closeThrough?: number,
-      history?: number,
+      snapshotThrough?: number,
     ) => Effect.Effect<void, StorageError>
   }
 >()("storage/Storage") {}

@@ -2,9 +2,10 @@ import { describe, expect, it } from "vitest"
 import { type Names, Refusal, readCommand } from "../../bench/command.ts"
 
 const names: Names = {
-  all: ["single", "growth", "journal"],
-  short: ["single", "growth"],
+  all: ["single", "steady", "growth", "journal"],
+  short: ["single", "steady", "growth"],
   remote: ["single"],
+  variants: ["single", "steady"],
   onlyByName: ["soak"],
 }
 const read = (...args: ReadonlyArray<string>) => readCommand(args, names)
@@ -60,7 +61,7 @@ describe("The command line of the benches", () => {
       "--users",
       "9",
     )
-    expect(run).toEqual(names.remote)
+    expect(run).toEqual(names.variants)
     expect(options).toEqual({
       quick: false,
       alone: true,

@@ -21,6 +21,7 @@ describe("The configuration", () => {
     const { webhookAllowedRanges, ...rest } = configOf({})
     expect(rest).toEqual({
       host: "127.0.0.1",
+      historyMs: null,
       port: 8080,
       keepAliveMs: 65_000,
       trustedProxies: undefined,
@@ -232,6 +233,16 @@ describe("The configuration", () => {
         expect.stringMatching(/from 1h to 36500d\.$/),
       ])
     }
+    expect(configOf({}).historyMs).toBeNull()
+    expect(configOf({ LAUREL_HISTORY_DAYS: "all" }).historyMs).toBeNull()
+    for (const days of [limits.historyDaysMin, limits.historyDaysMax]) {
+      expect(configOf({ LAUREL_HISTORY_DAYS: `${days}` }).historyMs).toBe(days * 86_400_000)
+    }
+    for (const days of ["6", "36501", "off", "7.5"]) {
+      expect(faultsOf({ LAUREL_HISTORY_DAYS: days })).toEqual([
+        expect.stringMatching(/from 7 to 36,?500, or "all"\.$/),
+      ])
+    }
     expect(configOf({ LAUREL_ARCHIVE_INTERVAL: "off" }).archiveIntervalMs).toBeNull()
     for (const interval of ["1 minute", "31 days"]) {
       expect(configOf({ LAUREL_ARCHIVE_INTERVAL: interval }).archiveIntervalMs).not.toBeNull()
@@ -353,6 +364,6 @@ describe("The configuration", () => {
 
   it("describes each of its settings with its default", () => {
     expect(describeSettings()).toContain("LAUREL_PORT=8080\n      Port of the API")
-    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(40)
+    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(41)
   })
 })

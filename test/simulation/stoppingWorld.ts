@@ -40,6 +40,6 @@ export const stoppingWorld = (storage: Storage["Service"], life: Life): Storage[
     readRecords: (sequence) => guardStream(storage.readRecords(sequence)),
     readRecord: (sequence) => guard(storage.readRecord(sequence)),
     eraseRecords: (sequences) => guard(storage.eraseRecords(sequences)),
-    prune: (sequence, closeThrough) => guard(storage.prune(sequence, closeThrough)),
+    prune: (...bounds) => guard(storage.prune(...bounds)),
   }
 }

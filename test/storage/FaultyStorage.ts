@@ -11,7 +11,7 @@ import {
   Unavailable,
 } from "../../src/storage/Storage.ts"
 
-export type Verb = Exclude<keyof Storage["Service"], "lastSequence" | "firstSequence">
+export type Verb = Exclude<keyof Storage["Service"], "lastSequence" | "firstSequence" | "segments">
 
 /** `before` leaves nothing done; `after` does the work and loses the answer. */
 export interface Failure {
@@ -108,6 +108,7 @@ export const make = (storage: Storage["Service"], faults: Faults): Storage["Serv
   return Storage.of({
     lastSequence: storage.lastSequence,
     firstSequence: storage.firstSequence,
+    segments: storage.segments,
     append: (batch) => guarded("append", storage.append(batch)),
     readRecords: (sequence) => streamed("readRecords", storage.readRecords(sequence)),
     readRecord: (sequence) => onlyBroken(guarded("readRecord", storage.readRecord(sequence))),

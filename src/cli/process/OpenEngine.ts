@@ -27,7 +27,7 @@ import { recoverEngine } from "../../engine/EngineLive.ts"
 import type { RecoveryProgress, RecoveryReport } from "../../engine/recovery/Recovery.ts"
 import type { SharedBounds } from "../../engine/state/EngineState.ts"
 import { readMark } from "../../engine/state/SnapshotMark.ts"
-import { readLatestTime, refusedAtStart } from "../../engine/time/Clock.ts"
+import { readLatestTime, refusedAtStart, timeFrom } from "../../engine/time/Clock.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { takeRestored } from "../../storage/archive/ArchiveSwap.ts"
 import { type DiskError, isMissing } from "../../storage/disk/Disk.ts"
@@ -318,6 +318,7 @@ const recover = (
     durability: config.durability,
     snapshotIntervalMs: config.snapshotIntervalMs,
     heartbeatMs: heartbeatMsOf(config),
+    historyMs: config.historyMs ?? undefined,
     residentUsersMax: config.residentUsersMax,
     needed: new DeliveryStore(storage).needed,
     clockJumpMsMax: config.clockJumpMsMax,
@@ -352,7 +353,11 @@ const serveEngine = (
   Effect.gen(function* () {
     const { storage } = opened
     yield* Effect.mapError(beginDirectory(config, engine), refused)
-    const since = (yield* readMark(storage)).journal[0]?.at
+    // Only the schedule of archives depends on it: PostgreSQL may be away.
+    const since = yield* Effect.orElseSucceed(
+      timeFrom(storage, yield* storage.firstSequence),
+      () => undefined,
+    )
     let restoredTo: number | undefined
     const ended = Effect.map(endSessions(engine), () => {
       restoredTo = storage.lastSequence

@@ -137,7 +137,7 @@ const settingsInForce = (config: Config): StateNow["limits"] => [
     config.archiveIntervalMs === null ? "on demand" : `every ${seconds(config.archiveIntervalMs)}`,
   ],
   ["Archives kept", `${config.archivesHourly} hourly, ${config.archivesDaily} daily`],
-  ["Journal kept", "for ever: it is the history"],
+  ["History kept", config.historyMs === null ? "all" : `${config.historyMs / day} days`],
   ["Events in a batch", `at most ${number(limits.batchEventsMax)}`],
   ["Pending deliveries of a webhook", `at most ${number(config.webhookPendingMax)}`],
   ["Deliveries kept", `${config.webhookRetentionMs / day} days`],

@@ -216,8 +216,8 @@ export class Feed {
     )
 
   /**
-   * Keeps the journal from the sequence that `needed` returns on, until the scope closes: longer
-   * than its usual retention, but within `journalHeldBytesMax`.
+   * Keeps the journal from the sequence that `needed` returns on, until the scope closes, also
+   * where history is kept for a shorter time.
    */
   readonly hold = (
     needed: Effect.Effect<number, Broken>,

@@ -45,7 +45,6 @@ export const foldRecords = Effect.fnUntraced(function* (
   const snapshotter = new Snapshotter({
     state,
     written: Effect.void,
-    held: Effect.succeed(0),
     onEnded: () => {},
     sliceEntriesMax: limits.snapshotSliceEntriesMax,
     metrics: new EngineMetrics(new Metrics()),
@@ -62,6 +61,7 @@ const storageOf = (
   Storage.of({
     lastSequence,
     firstSequence: Effect.succeed(records[0]!.sequence),
+    segments: Effect.succeed([records[0]!.sequence]),
     append: () =>
       Effect.fail(new Broken({ operation: "append", cause: new Error("a fold only reads") })),
     readRecords: (sequence) =>

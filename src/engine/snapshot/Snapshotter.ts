@@ -14,7 +14,7 @@
  * states of changed actors, kept answers, callers' ids (`IdIndex`), and the watermark.
  *
  * Times: at the interval, when many records wait, when memory is short, and at the end. Without
- * writes, a heartbeat record every `heartbeatMs` makes old segments of the journal prunable.
+ * writes, a heartbeat record every `heartbeatMs` lets old segments of the journal end (`JournalUpkeep`).
  *
  * Cost: a slice is a transaction of about `sliceEntriesMax` entries, of users with neighbouring
  * keys, so that they share pages of LMDB. The event loop packs a slice (`storage/EntryBlock.ts`) in
@@ -36,7 +36,7 @@ import { type Erasure, jobEntry } from "../erasure/Erasures.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { actorEntry } from "../records/SnapshotValues.ts"
 import type { EngineState } from "../state/EngineState.ts"
-import { nextMark, type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
+import { type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
 
 /* The turns of the event loop in which a snapshot is prepared, each of `snapshotTurnMs`. */
 
@@ -123,8 +123,6 @@ export interface SnapshotterOptions {
   readonly state: EngineState
   /** Ends when the journal has every record that is durable to callers. */
   readonly written: Effect.Effect<void>
-  /** The lowest sequence that a reader still needs of the journal. */
-  readonly held: Effect.Effect<number, StorageError>
   /** Called when a snapshot is complete: actors that it has may be evicted. */
   readonly onEnded: () => void
   readonly sliceEntriesMax: number
@@ -154,6 +152,11 @@ export class Snapshotter {
     this.#state = state
     this.#boards = new BoardWriter(state)
     this.#mark = state.mark
+  }
+
+  /** Every record up to this one is in the snapshot. */
+  get watermark(): number {
+    return this.#mark.watermark
   }
 
   /** When the last snapshot was taken, epoch milliseconds; 0: there is none. */
@@ -200,11 +203,7 @@ export class Snapshotter {
     const over = () => {
       this.#beating = false
     }
-    // Prunes first, so that the heartbeat's record begins a new segment if one is due.
-    return Effect.andThen(
-      Effect.ignore(this.#prune()),
-      Effect.sync(() => heartbeat(over)),
-    )
+    return Effect.sync(() => heartbeat(over))
   }
 
   /** Runs `work` while no snapshot is written. */
@@ -226,7 +225,7 @@ export class Snapshotter {
 
   #take(): Effect.Effect<void, StorageError> {
     const { changed, environments, erasures, ids, now } = this.#state
-    const { held, sliceEntriesMax } = this.#options
+    const { sliceEntriesMax } = this.#options
     const self = this
     this.#slice.clear()
     if (this.pending === 0) return Effect.void
@@ -251,8 +250,7 @@ export class Snapshotter {
       for (const [environment, list] of newIds) {
         yield* ids.write(environment, list, through, self.#add)
       }
-      const place = { watermark, at: now(), bytes: changed.bytes }
-      const mark = yield* nextMark(self.#mark, place, held)
+      const mark: SnapshotMark = { watermark, at: now() }
       for (const entry of part.entries) self.#slice.add(entry)
       const value = encodeValue(JSON.stringify(mark))
       self.#slice.add({ table: "meta", key: snapshotKey, value })
@@ -278,21 +276,7 @@ export class Snapshotter {
           ids.failed()
         }),
       ),
-      // The snapshot is complete even if this fails.
-      Effect.andThen(Effect.suspend(() => this.#prune())),
     )
-  }
-
-  /**
-   * Prunes the journal in PostgreSQL before the oldest mark, and ends a segment that is older than
-   * `journalSegmentMs`. The segments stay: they are the history.
-   */
-  #prune(): Effect.Effect<void, StorageError> {
-    markTurn("prune")
-    const { journal } = this.#mark
-    const old = this.#state.now() - limits.journalSegmentMs
-    const closeThrough = journal.findLast(({ at }) => at <= old)?.sequence ?? 0
-    return this.#state.storage.prune(journal[0]?.sequence ?? 0, closeThrough, keepsAll)
   }
 
   /** Deletes the states of erased users, and stores the jobs that delete the rest of their data. */
@@ -438,6 +422,3 @@ export class Snapshotter {
 function* flat<A>(parts: ReadonlyArray<ReadonlyArray<A>>): Generator<A> {
   for (const part of parts) yield* part
 }
-
-/** No segment has only records below this. */
-const keepsAll = 0

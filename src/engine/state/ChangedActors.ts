@@ -6,7 +6,6 @@
 import { Effect, Latch } from "effect"
 import { limits } from "../../Limits.ts"
 import type { AnyActor } from "../actor/Actor.ts"
-import type { RecordBuffer } from "../records/RecordBuffer.ts"
 import type { SnapshotMark } from "./SnapshotMark.ts"
 
 /** How many engines a process has, and how many of their durable records are in no snapshot. */
@@ -17,25 +16,17 @@ export interface UnsnapshottedRecords {
 
 export class ChangedActors {
   readonly #shared: UnsnapshottedRecords
-  readonly #texts: RecordBuffer
   readonly #wanted = Latch.makeUnsafe(false)
   #actors: Array<AnyActor> = []
   #last: number
   /** The watermark of the snapshot, or of the one being written. */
   #begun: number
-  #bytes: number
 
-  constructor(
-    { journal, watermark }: SnapshotMark,
-    texts: RecordBuffer,
-    shared: UnsnapshottedRecords,
-  ) {
+  constructor({ watermark }: SnapshotMark, shared: UnsnapshottedRecords) {
     this.#shared = shared
     shared.engines++
-    this.#texts = texts
     this.#last = watermark
     this.#begun = watermark
-    this.#bytes = journal.at(-1)?.bytes ?? 0
   }
 
   /** The sequence of the last durable record. */
@@ -61,11 +52,6 @@ export class ChangedActors {
     this.#shared.engines--
   }
 
-  /** The bytes of durable records since the oldest journal mark. */
-  get bytes(): number {
-    return this.#bytes
-  }
-
   /** The next record is durable, and of no actor. */
   passed(sequence: number): void {
     this.#shared.count += sequence - this.#last
@@ -75,7 +61,6 @@ export class ChangedActors {
   /** The next record is durable. */
   committed(actor: AnyActor, sequence: number): void {
     this.passed(sequence)
-    this.#bytes += this.#texts.bytesOf(sequence)
     if (actor.lastDurable <= this.#begun) this.#actors.push(actor)
     actor.lastDurable = sequence
     if (this.#isDue) this.requestSnapshot()

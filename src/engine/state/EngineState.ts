@@ -113,7 +113,7 @@ export const openState = (
       const shared = options.shared ?? new SharedBounds(options)
       const { knownIds, residents } = shared
       const deduplicator = new Deduplicator({ storage, knownIds, ids, erasures, pending })
-      const changed = new ChangedActors(mark, pending.texts, shared.unsnapshotted)
+      const changed = new ChangedActors(mark, shared.unsnapshotted)
       const actorCache = new ActorCache({
         residents,
         idlePassivateMs: options.idlePassivateMs ?? limits.idlePassivateMs,

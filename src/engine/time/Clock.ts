@@ -16,7 +16,7 @@
  * Cost: one reading of the machine's clock, and of the monotonic clock at most once in a
  * millisecond.
  */
-import { Clock, Effect, type Latch, Stream } from "effect"
+import { Clock, Effect, type Latch, Option, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Storage, StorageError } from "../../storage/Storage.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
@@ -206,6 +206,21 @@ export const readLatestTime = Effect.fnUntraced(function* (
   const { at } = decodeRecord(last.body)
   return markedAt - at > jumpMsMax ? at : Math.max(at, markedAt)
 })
+
+/**
+ * The time of the first record from `sequence` on that was not erased, epoch milliseconds;
+ * `undefined`: there is no such record.
+ */
+export const timeFrom = (
+  storage: Storage["Service"],
+  sequence: number,
+): Effect.Effect<number | undefined, StorageError> =>
+  storage.readRecords(sequence).pipe(
+    Stream.map((records) => records.find(({ body }) => body.length > 0)),
+    Stream.filter((record) => record !== undefined),
+    Stream.runHead,
+    Effect.map((found) => (Option.isSome(found) ? decodeRecord(found.value.body).at : undefined)),
+  )
 
 /** The time of a state: that of the newest record, until the engine serves and follows a clock. */
 export class EngineTime {

@@ -92,6 +92,7 @@ export const open = Effect.fnUntraced(function* (
   const storage = Storage.of({
     lastSequence: journal.lastSequence,
     firstSequence: Effect.sync(() => journal.firstSequence),
+    segments: Effect.sync(() => journal.segments),
     append: (batch) => {
       // LMDB is written only after an append. If the opening started the thread, a server would
       // start later.
@@ -103,7 +104,7 @@ export const open = Effect.fnUntraced(function* (
       (gathered.journalOf(environment, sequence) ?? journal).readRecord(sequence, work),
     eraseRecords: (sequences, environment) =>
       (gathered.journalOf(environment, sequences[0]!) ?? journal).sealer.erase(sequences),
-    prune: (sequence, closeThrough, history = sequence) => journal.prune(history, closeThrough),
+    prune: journal.prune,
     writeEntries: entries.writeEntries,
     readEntry: entries.readEntry,
     readEntries: entries.readEntries,

@@ -134,6 +134,11 @@ export class Journal {
     return this.#segments.oldest?.firstSequence ?? this.#lastSequence + 1
   }
 
+  /** The first records of the segments, oldest first. */
+  get segments(): ReadonlyArray<number> {
+    return this.#segments.firstSequences
+  }
+
   /** The end of the durable journal. */
   get position(): JournalPosition {
     return { lastSequence: this.#lastSequence, checksum: this.#checksum }

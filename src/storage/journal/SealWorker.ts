@@ -1,22 +1,26 @@
-/** The thread that works on one sealed segment (`SealThread.ts`). */
-import { parentPort, workerData } from "node:worker_threads"
+/** The thread that works on sealed segments (`SealThread.ts`). */
 import { Effect } from "effect"
+import { answerQuestions } from "../Channel.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
-import { segmentWorkOn } from "./Seal.ts"
+import { type SegmentWork, segmentWorkOn } from "./Seal.ts"
 import type { SegmentWorkOutcome } from "./SealThread.ts"
 
-const outcome = segmentWorkOn(nodeDisk)(workerData).pipe(
-  Effect.match({
-    onSuccess: (end): SegmentWorkOutcome => ({ kind: "done", end }),
-    onFailure: (error): SegmentWorkOutcome => {
-      const { path } = error
-      if (error._tag === "DiskError") {
-        return { kind: "disk", path, operation: error.operation, code: error.code }
-      }
-      const { isOther, position, words } = error
-      return { kind: "fault", path, position, words, isOther }
-    },
-  }),
-)
+const work = segmentWorkOn(nodeDisk)
 
-parentPort!.postMessage(await Effect.runPromise(outcome))
+answerQuestions(
+  (question: SegmentWork): Promise<SegmentWorkOutcome> =>
+    work(question).pipe(
+      Effect.match({
+        onSuccess: (end): SegmentWorkOutcome => ({ kind: "done", end }),
+        onFailure: (error): SegmentWorkOutcome => {
+          const { path } = error
+          if (error._tag === "DiskError") {
+            return { kind: "disk", path, operation: error.operation, code: error.code }
+          }
+          const { isOther, position, words } = error
+          return { kind: "fault", path, position, words, isOther }
+        },
+      }),
+      Effect.runPromise,
+    ),
+)

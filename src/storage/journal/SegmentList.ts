@@ -24,6 +24,10 @@ export class SegmentList {
     return this.#all[this.#all.length - 1]
   }
 
+  get firstSequences(): ReadonlyArray<number> {
+    return this.#all.map(({ firstSequence }) => firstSequence)
+  }
+
   get sealed(): ReadonlyArray<SealedSegment> {
     return this.#all.filter((segment) => segment instanceof SealedSegment)
   }

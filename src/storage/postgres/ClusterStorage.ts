@@ -21,9 +21,11 @@
  * - The next append notices another owner, and so does a check every `postgresCheckMs`: `onFenced`.
  * - While PostgreSQL does not answer, an append fails with `Unavailable` and acknowledges nothing;
  *   the group commit repeats it. A claim waits.
- * - PostgreSQL keeps the records that the newest archive but one lacks, so that one damaged archive
- *   loses nothing, and the records that the owner's snapshot needs (`EarlierRecords` reads those
- *   that the local journal lacks).
+ * - Local files and PostgreSQL are pruned apart. The local files keep all records, or those of some
+ *   time. PostgreSQL keeps the records that the newest archive but one lacks, so that one damaged
+ *   archive loses nothing, and the records that the owner's snapshot lacks; without archives it keeps
+ *   all. A new copy takes the earlier records from an archive; `EarlierRecords` reads those that a
+ *   copy lacks nevertheless.
  * - The journal does not repeat the tables of webhooks. PostgreSQL has them under the same claim,
  *   and the directory has a copy (`CopiedTables`).
  *
@@ -260,13 +262,14 @@ class FollowingCopy<E> {
           ofWebhooks(entries) ? this.#webhooks.write(entries) : this.#writeFiles(entries),
         ),
       eraseRecords: (sequences, environment) =>
-        Effect.tap(files.eraseRecords(sequences, environment), (done) =>
-          done === undefined || !this.#isOwner
-            ? Effect.void
-            : this.#parts.journal.erase(sequences, done.lastSequence),
-        ),
-      prune: (sequence, closeThrough, history) =>
-        Effect.andThen(files.prune(sequence, closeThrough, history), this.#prune(sequence)),
+        Effect.tap(files.eraseRecords(sequences, environment), (done) => {
+          if (done === undefined) return Effect.void
+          const { journal, lineage } = this.#parts
+          const erased = sequences.filter((sequence) => sequence <= done.lastSequence)
+          return journal.erase(erased, lineage)
+        }),
+      prune: (sequence, closeThrough, snapshotThrough = 0) =>
+        Effect.andThen(files.prune(sequence, closeThrough), this.#prune(snapshotThrough + 1)),
     })
   }
 
@@ -292,8 +295,8 @@ class FollowingCopy<E> {
     })
 
   /**
-   * Removes records from PostgreSQL that archives have and the local journal no longer needs.
-   * Ignores failures: the next call tries again.
+   * Removes records below `sequence` from PostgreSQL that archives have. Ignores failures: the next
+   * call tries again.
    */
   #prune(sequence: number): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {

@@ -150,40 +150,51 @@ export const endOf = ({ checksum, count, firstSequence }: ChainedBatch): Journal
   checksum,
 })
 
-const rowsOfText = `SELECT first, count, previous, checksum, frames, contents FROM laurel_journal
+const rowOfText = `SELECT first, count, previous, checksum, frames, contents FROM laurel_journal
 WHERE partition = $1 AND first = (
   SELECT max(first) FROM laurel_journal WHERE partition = $1 AND first <= $2
 )`
 
+// Another server may erase other records of the same batch.
 const eraseText = `UPDATE laurel_journal SET frames = $4, contents = $5
-WHERE partition = $1 AND first = $2
-AND EXISTS (SELECT FROM laurel_partition WHERE id = $1 AND epoch = $3)`
+WHERE partition = $1 AND first = $2 AND contents IS NOT DISTINCT FROM $6
+AND EXISTS (SELECT FROM laurel_partition WHERE id = $1 AND lineage = $3) RETURNING first`
 
 /**
  * Puts tombstones in the place of these records, ascending, batch by batch. Records that were
- * pruned are passed over.
+ * pruned or erased before are passed over, and so is a journal of another lineage. Any server that
+ * has the records may do so: an erasure is complete although the owner changes.
  */
 export const eraseRows = Effect.fnUntraced(function* (
   { run }: Sessions,
-  { epoch, partition }: { readonly partition: number; readonly epoch: number },
+  { lineage, partition }: { readonly partition: number; readonly lineage: string },
   sequences: ReadonlyArray<number>,
 ): Effect.fn.Return<void, StorageError> {
   const ask = (text: string, values: ReadonlyArray<unknown>) =>
     Effect.mapError(run({ text, values }), (failure) => toStorageError("erase", failure))
+  let tries = 0
   for (let at = 0; at < sequences.length; ) {
     const sequence = sequences[at]!
-    const [row] = yield* ask(rowsOfText, [partition, sequence])
+    const [row] = yield* ask(rowOfText, [partition, sequence])
     const batch = row && batchIn(row)
-    if (batch === undefined || endOf(batch).lastSequence < sequence) {
+    const end = batch === undefined ? 0 : endOf(batch).lastSequence
+    if (batch === undefined || end < sequence) {
       at++
       continue
     }
     if (!isAsWritten(batch, row!)) return yield* damaged(notAsWritten(batch))
-    const { firstSequence } = batch
-    const end = endOf(batch).lastSequence
-    const gone = new Set<number>()
-    for (; at < sequences.length && sequences[at]! <= end; at++) gone.add(sequences[at]!)
+    const next = sequences.findIndex((one, index) => index > at && one > end)
+    const gone = new Set(sequences.slice(at, next < 0 ? undefined : next))
     const frames = withTombstones(batch, gone)
-    yield* ask(eraseText, [partition, firstSequence, epoch, frames, crc32(frames)])
+    if (frames.length < batch.frames.length) {
+      const values = [partition, batch.firstSequence, lineage, frames, crc32(frames), row!.contents]
+      const changed = yield* ask(eraseText, values)
+      if (changed.length === 0 && ++tries < eraseTriesMax) continue
+    }
+    tries = 0
+    at += gone.size
   }
 })
+
+/** A row that stays unchanged so often is of another lineage, or was pruned. */
+const eraseTriesMax = 3

@@ -352,18 +352,16 @@ export class PgJournal {
   }
 
   /**
-   * Erases records of the journal from `first` up to `last`: they become tombstones, and their
-   * batches keep their checksums. Does nothing if this server is not the owner any more.
+   * Erases records of the journal with this lineage, owner or not: they become tombstones, and
+   * their batches keep their checksums.
    */
   readonly erase = (
     sequences: ReadonlyArray<number>,
-    last: number,
-  ): Effect.Effect<void, StorageError> =>
-    eraseRows(
-      this.#options.sessions.others,
-      { partition: this.#options.partition, epoch: this.#epoch },
-      sequences.filter((sequence) => sequence <= last),
-    )
+    lineage: string,
+  ): Effect.Effect<void, StorageError> => {
+    const { partition, sessions } = this.#options
+    return eraseRows(sessions.others, { partition, lineage }, sequences)
+  }
 
   /** Ends when no append is in flight. */
   readonly settled: Effect.Effect<void> = Semaphore.withPermit(this.#appending, Effect.void)

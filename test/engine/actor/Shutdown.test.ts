@@ -113,7 +113,7 @@ describe("Commands of actors that wait, when the engine closes without a drain",
         const { close, engine } = yield* start(storage)
         // The actor is in memory: the command waits for the look-up.
         yield* engine.askUser(sandbox, reward("u1", 1))
-        const held = [faults.hold("readEntry"), faults.hold("readEntries")]
+        const held = [faults.hold("readEntry"), faults.hold("readRecord")]
         const asked = yield* forked(
           Effect.flip(engine.askUser<typeof message.command>(sandbox, message)),
         )

@@ -200,7 +200,7 @@ describe("The periodic snapshot", () => {
       }),
   )
 
-  it.effect("keeps the journal for its retention, and prunes what is older", () =>
+  it.effect("keeps the journal for the days of history, and prunes what is older", () =>
     Effect.gen(function* () {
       const memory = MemoryStorage.make()
       let pruned = 0
@@ -208,25 +208,26 @@ describe("The periodic snapshot", () => {
         {
           ...memory,
           prune: (sequence) => {
-            pruned = sequence
+            pruned = Math.max(pruned, sequence)
             return memory.prune(sequence)
           },
         },
-        { sweepIntervalMs: 3_600_000, snapshotIntervalMs: 60_000 },
+        { sweepIntervalMs: 3_600_000, snapshotIntervalMs: 60_000, historyMs: 7 * 86_400_000 },
       )
       const dayMs = 86_400_000
-      const { journalHeartbeatMs, journalRetentionMs } = limits
-      const days = journalRetentionMs / dayMs
+      const { journalHeartbeatMs, journalUpkeepMs } = limits
+      const days = 7
+      const historyMs = days * dayMs
       for (let day = 0; day <= days + 2; day++) {
         yield* engine.askUser(sandbox, event("u1", "TAP"))
-        yield* TestClock.adjust(60_000)
+        yield* TestClock.adjust(60_000 + journalUpkeepMs)
         const now = yield* Clock.currentTimeMillis
         const age = ({ at }: { readonly at: number }) => now - at
         for (const record of committed) {
-          if (record.sequence < pruned) expect(age(record)).toBeGreaterThan(journalRetentionMs)
-          else expect(age(record)).toBeLessThan(journalRetentionMs + 2 * journalHeartbeatMs)
+          if (record.sequence < pruned) expect(age(record)).toBeGreaterThan(historyMs)
+          else expect(age(record)).toBeLessThan(historyMs + 2 * journalHeartbeatMs)
         }
-        yield* TestClock.adjust(dayMs - 60_000)
+        yield* TestClock.adjust(dayMs - 60_000 - journalUpkeepMs)
       }
       expect(pruned).toBeGreaterThan(1)
     }),
@@ -251,18 +252,36 @@ describe("The periodic snapshot", () => {
     }),
   )
 
-  it.effect("keeps records that a reader needs beyond the journal's retention", () =>
+  // Timers that fire every second of a year would take most of the test.
+  const never = 1_000 * 86_400_000
+  const rare = { sweepIntervalMs: never, clockCheckMs: never, heartbeatMs: never }
+
+  it.effect("keeps all records unless history is kept for some days only", () =>
     Effect.gen(function* () {
       const memory = MemoryStorage.make()
       const pruned: Array<number> = []
       const { engine } = yield* start(
         { ...memory, prune: (sequence) => Effect.sync(() => pruned.push(sequence)) },
-        { sweepIntervalMs: 3_600_000, snapshotIntervalMs: 60_000 },
+        { ...rare, journalUpkeepMs: 86_400_000, snapshotIntervalMs: 86_400_000 },
+      )
+      yield* engine.askUser(sandbox, event("u1", "TAP"))
+      yield* TestClock.adjust(400 * 86_400_000)
+      expect(new Set(pruned)).toEqual(new Set([0]))
+    }),
+  )
+
+  it.effect("keeps records that a reader needs beyond the days of history", () =>
+    Effect.gen(function* () {
+      const memory = MemoryStorage.make()
+      const pruned: Array<number> = []
+      const { engine } = yield* start(
+        { ...memory, prune: (sequence) => Effect.sync(() => pruned.push(sequence)) },
+        { sweepIntervalMs: 3_600_000, snapshotIntervalMs: 60_000, historyMs: 7 * 86_400_000 },
       )
       let needed = 3
       yield* engine.feed.hold(Effect.sync(() => needed))
       const dayMs = 86_400_000
-      const days = limits.journalRetentionMs / dayMs
+      const days = 7
       for (let day = 0; day <= days + 5; day++) {
         yield* engine.askUser(sandbox, event("u1", "TAP"))
         yield* TestClock.adjust(60_000)

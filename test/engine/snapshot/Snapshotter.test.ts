@@ -25,12 +25,11 @@ const world = Effect.fnUntraced(function* (
   users = 1,
   sliceEntriesMax: number = limits.snapshotSliceEntriesMax,
 ) {
-  const mark = { watermark: 0, at: 0, journal: [] }
+  const mark = { watermark: 0, at: 0 }
   const state = yield* openState({ storage, mark, now: () => 0 }, { idFilterBytes: 64 })
   const snapshotter = new Snapshotter({
     state,
     written: Effect.void,
-    held: Effect.succeed(Number.POSITIVE_INFINITY),
     onEnded: () => {},
     sliceEntriesMax,
     metrics: new EngineMetrics(new Metrics()),

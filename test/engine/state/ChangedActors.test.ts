@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { RecordBuffer } from "../../../src/engine/records/RecordBuffer.ts"
 import { ChangedActors } from "../../../src/engine/state/ChangedActors.ts"
 import { limits } from "../../../src/Limits.ts"
 import { anEnvironment } from "../fixture.ts"
@@ -14,13 +13,11 @@ const max = limits.snapshotRecordsMax
 const engines = (count: number) => {
   const shared = { count: 0, engines: 0 }
   const made = Array.from({ length: count }, () => {
-    const texts = new RecordBuffer(0)
-    const mark = { watermark: 0, at: 0, journal: [] }
-    const changed = new ChangedActors(mark, texts, shared)
+    const mark = { watermark: 0, at: 0 }
+    const changed = new ChangedActors(mark, shared)
     const actor = anEnvironment().newUser("u")
     const commit = (records: number) => {
       for (let n = 0; n < records; n++) {
-        texts.keep(Buffer.from("{}"), 0)
         changed.committed(actor, changed.lastDurable + 1)
       }
     }

@@ -137,7 +137,7 @@ ${textField({
   type: "datetime-local",
   value: form.text("since") || fieldTime(now() - day),
   required: true,
-  hint: "Messages are made again from the journal, which has every record since the first.",
+  hint: "Messages are made again from the history of users. Those that are older than the history that the server keeps are gone.",
   faults: error?.errors,
 })}
 ${confirmHint(visit, "To recover messages", webhookAddress(visit, webhook.id))}

@@ -300,7 +300,6 @@ const entry = (table: Table, key: Uint8Array, json: unknown): Entry => ({
 const markAt = ({ at, sequence }: JournalRecord): SnapshotMark => ({
   watermark: sequence,
   at,
-  journal: [{ sequence, at, bytes: 0 }],
 })
 
 /** Gives each webhook a number of its own; returns the highest number of a record or webhook. */
