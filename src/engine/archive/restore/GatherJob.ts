@@ -277,8 +277,7 @@ const fill = Effect.fnUntraced(function* (
   yield* writeLive(path.join(draft, "live"), all, own, context)
   yield* writeJournal(path.join(draft, "journal"), record)
   yield* gatherJournals(draft, all)
-  for (const name of ["live", "journal", gatheredName, "."])
-    yield* nodeDisk.syncFolder(path.join(draft, name))
+  for (const name of ["live", "journal", "."]) yield* nodeDisk.syncFolder(path.join(draft, name))
   const { faults: found, findings } = yield* Effect.scoped(verify({ folder: draft }, context))
   // LMDB leaves it beside an opened database.
   yield* removeTree(nodeDisk, path.join(draft, "live", "lock.mdb"))
@@ -420,4 +419,5 @@ const putGathered = Effect.fnUntraced(function* (
   }
   yield* replaceFile(nodeDisk, to, descriptionName, encodeDescription(description))
   yield* nodeDisk.syncFolder(to)
+  yield* nodeDisk.syncFolder(path.dirname(to))
 })
