@@ -396,16 +396,17 @@ const gatherJournals = Effect.fnUntraced(function* (
   }
 })
 
-/** Links the segments of a journal into the new folder `to`, and seals those that are plain. */
+/** Links the sealed segments of a journal into the new folder `to`, and seals copies of those that are plain. */
 const putGathered = Effect.fnUntraced(function* (
   from: string,
   to: string,
   description: Description,
 ): Effect.fn.Return<void, Broken | DiskError | SealedFault> {
   yield* nodeDisk.makeFolder(to)
-  for (const { name } of yield* segmentFilesIn(from)) {
+  for (const { isSealed, name } of yield* segmentFilesIn(from)) {
     const [source, target] = [path.join(from, name), path.join(to, name)]
-    if (!(yield* linkFile(source, target))) yield* copyFile(source, target, name, () => {})
+    const isLinked = isSealed && (yield* linkFile(source, target))
+    if (!isLinked) yield* copyFile(source, target, name, () => {})
   }
   const { lastSequence, segments } = yield* recoverJournal(nodeDisk, to)
   for (const [n, segment] of segments.entries()) {
