@@ -687,7 +687,7 @@ describe("Ownership", () => {
 })
 
 describe("PostgreSQL", () => {
-  it.live("keeps records that no archive has, and records that the local journal keeps", () =>
+  it.live("keeps records that no archive has, and records that the snapshot lacks", () =>
     Effect.gen(function* () {
       const [url, directory] = [yield* cluster, yield* temporaryFolder]
       let ends: ReadonlyArray<number> = []
@@ -707,7 +707,7 @@ describe("PostgreSQL", () => {
       )
       const pruned = (below: number, ...archived: ReadonlyArray<number>) => {
         ends = archived
-        return Effect.andThen(storage.prune(below), first)
+        return Effect.andThen(storage.prune(0, 0, below - 1), first)
       }
       expect(yield* pruned(6)).toBe(1)
       expect(yield* pruned(6, 4)).toBe(1)
@@ -759,7 +759,7 @@ describe("PostgreSQL", () => {
 
       // Pruned there, too: the readers are told where the journal begins.
       ends = places
-      yield* storage.prune(7)
+      yield* storage.prune(7, 0, 6)
       const [row] = yield* query(url, "SELECT min(first) AS first FROM laurel_journal")
       expect([Number(row?.first), yield* storage.firstSequence]).toEqual([7, 7])
       yield* expectRecords(storage, 7, 44, padding)
@@ -843,7 +843,7 @@ describe("PostgreSQL", () => {
               "laurel_journal",
             ].toSorted(),
           )
-          yield* storage.prune(3)
+          yield* storage.prune(3, 0, 2)
           const old = new Date(Date.now() - limits.leftoverKeptMs - 60_000)
           yield* Effect.promise(async () => {
             const everything = await readdir(directory, { recursive: true })

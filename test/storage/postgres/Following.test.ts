@@ -107,7 +107,7 @@ describe("A copy that follows", () => {
       const before = yield* query("SELECT * FROM laurel_partition")
       // Pruning is for its own files.
       yield* follower.storage.writeEntries([])
-      yield* follower.storage.prune(last)
+      yield* follower.storage.prune(last, 0, last)
       expect(yield* query("SELECT * FROM laurel_partition")).toEqual(before)
       expect(before).toMatchObject([{ owner: one, epoch: "1", last: String(last) }])
       yield* owner.append([1])
