@@ -112,8 +112,9 @@ export class SavedState {
   readonly #fault: Fault
   #tail!: JournalTail
   #users: SavedUsers | undefined
-  /** Up to here the snapshot is complete. */
+  /** Up to here the snapshot is complete, and the time of its mark, epoch milliseconds. */
   watermark = 0
+  markedAt = 0
   /** The first record of the journal; without records, the next one. */
   firstSequence = 1
 
@@ -176,6 +177,7 @@ export class SavedState {
         JSON.parse(Buffer.from(body).toString("utf8")),
       )
     this.watermark = mark?.watermark ?? 0
+    this.markedAt = mark?.at ?? 0
     return this
   }
 

@@ -236,7 +236,7 @@ const onlyOf = (
 /** Shared entries that every environment needs; their keys sort before or after all others. */
 const addShared = (writer: Writer, table: Table, saved: SavedState, exported: Project): void => {
   if (table === "meta") {
-    const json = { watermark: saved.watermark, at: 0 }
+    const json = { watermark: saved.watermark, at: saved.markedAt }
     writer.write({ kind: "entry", table, key: ["snapshot"], json })
   } else if (table === "actors") {
     // The partitions of another cluster, or of none, are others.
