@@ -218,7 +218,6 @@ export interface EngineOptions extends StateOptions {
   readonly snapshotSliceEntriesMax?: number
   /** Without writes, the engine appends a heartbeat record this long after a snapshot. */
   readonly heartbeatMs?: number
-  readonly sweepIntervalMs?: number
   readonly clockCheckMs?: number
   /**
    * The longest jump ahead of the machine's clock that is followed, also from the newest record at

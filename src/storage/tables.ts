@@ -1,7 +1,8 @@
 /** The tables of entries, and the form of an entry. Does not load Effect. */
 /**
  * The tables of the snapshot: `meta` the watermark and settings · `actors` the state of each
- * project actor and the directory · `users` each user's state · `history` pages of records by
+ * project actor and the directory · `buckets` the states of users, in buckets by their hash ·
+ * `userIds` the ids of users · `history` pages of records by
  * partition and user · `eventIds` callers' ids of events and rewards, as hashes → sequence ·
  * `idempotency` kept replies · `batches` the users of a kept batch reply · `expiry` expiry times of
  * replies · `boards` closed windows of leaderboards. Beside the snapshot: `outbox` the cursor of
@@ -12,7 +13,8 @@
 export const tables = [
   "meta",
   "actors",
-  "users",
+  "buckets",
+  "userIds",
   "history",
   "eventIds",
   "idempotency",

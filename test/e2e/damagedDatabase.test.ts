@@ -170,17 +170,16 @@ describe("A server whose database is damaged", () => {
   for (const seed of seeds(1)) {
     it(`ends with 65 and names a value that is damaged while it runs; again with LAUREL_TEST_SEED=${seed}`, async () => {
       const { copy, data } = await copyOf(folder)
-      const value = await anyValue(join(folder, "live"), "users", new Random(seed))
+      const value = await anyValue(join(folder, "live"), "history", new Random(seed))
       const server = await Server.start(copy, allowed)
       expect(await flipABit(data, value, new Random(seed))).toBeGreaterThan(0)
       for (let n = 0; n < users; n++) {
-        const reward = { type: "xp", amount: 1 }
-        const written = server.request(key, "POST", `/v1/users/u${n}/rewards`, reward)
-        if ((await written.catch(() => undefined)) === undefined) break
+        const read = server.request(key, "GET", `/v1/users/u${n}/history`)
+        if ((await read.catch(() => undefined)) === undefined) break
       }
       expect(await server.ended).toBe(65)
       expect(server.stderr.text).toMatch(
-        /The database is damaged; the process stops[^\n]+The value \S+ of table users (is damaged|has format)/,
+        /The database is damaged; the process stops[^\n]+The value \S+ of table history (is damaged|has format)/,
       )
     })
   }

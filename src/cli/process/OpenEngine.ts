@@ -318,7 +318,7 @@ const recover = (
     durability: config.durability,
     snapshotIntervalMs: config.snapshotIntervalMs,
     heartbeatMs: heartbeatMsOf(config),
-    residentUsersMax: config.residentUsersMax,
+    stateBytesMax: config.stateBytesMax,
     needed: new DeliveryStore(storage).needed,
     clockJumpMsMax: config.clockJumpMsMax,
     ...(metrics !== undefined && { metrics }),

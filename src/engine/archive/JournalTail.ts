@@ -12,7 +12,7 @@ import { decodeRecord } from "../records/Codec.ts"
 export type Fault = (words: string) => void
 
 export interface UserTail {
-  /** The user's key in the table `users`. */
+  /** Environment and user as a key. */
   readonly key: Uint8Array
   readonly records: Array<JournalRecord>
 }

@@ -4,8 +4,8 @@
  *
  * - It sees everything up to `lastSequence`, as a start does. If the snapshot was copied between two slices of a periodic
  *   one, some values are ahead of the watermark; the journal has the records for the others.
- * - Users come in the order of their keys, each with the snapshot's value and all records, so memory holds one
- *   page of history and the journal's tail.
+ * - Users come in the order of their keys, each with the snapshot's state and all records, so memory holds the
+ *   states of all users, one page of history and the journal's tail.
  * - Unreadable data is reported to `fault` and left out.
  *
  * Use it in a child process only (`LmdbReader`).
@@ -36,13 +36,11 @@ import { type StoredEntry, type Table, tables } from "../../storage/Storage.ts"
 import { keyName, openValue, valueFault } from "../../storage/Values.ts"
 import { joinPieces } from "../dedupe/KeptAnswers.ts"
 import { decodeDirectory, decodePage, decodeProject } from "../records/Codec.ts"
-import { decodeUser } from "../records/UserCodec.ts"
 import { type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
 import { damaged, type JobFailed } from "./Jobs.ts"
 import { type Fault, JournalTail } from "./JournalTail.ts"
 import { PageWalk } from "./PageWalk.ts"
-
-/* Merges several ordered runs of entries. */
+import { SavedUsers, type StoredUser } from "./SavedUsers.ts"
 
 const same = (one: Uint8Array | undefined, other: Uint8Array): boolean =>
   one !== undefined && Buffer.compare(one, other) === 0
@@ -53,29 +51,6 @@ const leastOf = (...keys: ReadonlyArray<Uint8Array | undefined>): Uint8Array | u
     if (key !== undefined && (least === undefined || Buffer.compare(key, least) < 0)) least = key
   }
   return least
-}
-
-/** A run of entries, with one entry of look-ahead. */
-class Cursor {
-  readonly #entries: Iterator<StoredEntry>
-  #current: IteratorResult<StoredEntry>
-
-  constructor(entries: Generator<StoredEntry>) {
-    this.#entries = entries
-    this.#current = entries.next()
-  }
-
-  get key(): Uint8Array | undefined {
-    return this.#current.done ? undefined : this.#current.value[0]
-  }
-
-  get value(): Uint8Array | undefined {
-    return this.#current.done ? undefined : this.#current.value[1]
-  }
-
-  next(): void {
-    this.#current = this.#entries.next()
-  }
 }
 
 /* Opens the tables of a data directory or of an archive, whichever a folder is. */
@@ -100,13 +75,8 @@ const openTables = Effect.fnUntraced(function* (
   )
 })
 
-export interface SavedUser {
-  /** The user's key in the table `users`. */
-  readonly key: Uint8Array
-  readonly environment: string
-  readonly userId: string
-  /** The snapshot's value, as it is and decoded; `undefined`: it has none. */
-  readonly value: Uint8Array | undefined
+export interface SavedUser extends StoredUser {
+  /** The state in the snapshot; `undefined`: it has none. */
   readonly stored: UserState | undefined
   /** All records of the user, oldest first; to be read before the next user is asked for. */
   readonly records: Iterable<JournalRecord>
@@ -155,6 +125,7 @@ export class SavedState {
   readonly #reader: TableReader
   readonly #fault: Fault
   #tail!: JournalTail
+  #users: SavedUsers | undefined
   /** Up to here the snapshot is complete. */
   watermark = 0
 
@@ -204,7 +175,7 @@ export class SavedState {
 
   /** How many entries of the snapshot `users` reads. */
   get userEntries(): number {
-    return this.#reader.count("users") + this.#reader.count("history")
+    return this.#reader.count("userIds") + this.#reader.count("history")
   }
 
   /** How many entries all tables have. */
@@ -243,9 +214,19 @@ export class SavedState {
     return projects
   }
 
+  /** The users in the snapshot, read when they are first needed. */
+  get stored(): SavedUsers {
+    this.#users ??= new SavedUsers(
+      (table, prefix) => this.#reader.entries({ table, ...rangeOf(prefix) }),
+      this.#fault,
+    )
+    return this.#users
+  }
+
   /** Every user that the snapshot or the journal's tail knows, in the order of their keys. */
   *users(): Generator<SavedUser> {
-    const states = new Cursor(this.entries("users"))
+    const states = this.stored.inOrder()
+    let state = states.next()
     const pages = new PageWalk(
       (range) => this.#reader.entries({ table: "history", ...range }),
       (key) => this.#fault(`${keyName(key)} of table history is no key of a page`),
@@ -253,31 +234,33 @@ export class SavedState {
     const tails = this.#tail.users()
     let at = 0
     while (true) {
-      const key = leastOf(states.key, pages.page?.user, tails[at]?.key)
+      const key = leastOf(state.value?.key, pages.page?.user, tails[at]?.key)
       if (key === undefined) return
-      const value = same(states.key, key) ? states.value : undefined
-      const stored = value && this.#decoded("users", key, value, decodeUser)
-      if (value !== undefined) states.next()
+      const isStored = same(state.value?.key, key)
+      const stored = isStored ? this.stored.read(state.value!) : undefined
+      if (isStored) state = states.next()
       const tail = same(tails[at]?.key, key) ? tails[at++]!.records : []
-      const [environment, userId, ...more] = this.#parts("users", key)
-      if (typeof environment !== "string" || typeof userId !== "string" || more.length > 0) {
-        this.#fault(`${keyName(key)} of table users is no key of a user`)
-        continue
-      }
+      const [environment, userId] = this.#parts("history", key) as [string, string]
+      this.#checkId(key, isStored, tail)
       const records = this.#recordsOf(key, environment, userId, pages, tail)
-      yield { key, environment, userId, value, stored, records, tail }
+      yield { key, environment, userId, stored, records, tail }
       // Skips records that the caller left unread.
       while (!records.next().done) {}
     }
   }
 
-  /** The state of one user; `undefined`: there is none. Nothing is decoded where it is stored as `like` is. */
-  stateOf(like: Pick<SavedUser, "key" | "stored" | "value">): UserState | undefined {
-    const { key } = like
-    const value = this.#reader.get("users", key)
-    const isAlike = value !== undefined && same(like.value, value)
-    let state = isAlike ? like.stored : value && this.#decoded("users", key, value, decodeUser)
-    for (const record of this.#tail.recordsOf(key)) {
+  /** A list of users needs the id of each; the journal has those that are not stored yet. */
+  #checkId(key: Uint8Array, isStored: boolean, tail: ReadonlyArray<JournalRecord>): void {
+    if (tail.length > 0) return
+    const hasId = this.#reader.get("userIds", key) !== undefined
+    if (hasId === isStored) return
+    this.#fault(`${keyName(key)} of table userIds is ${hasId ? "no user" : "missing"}`)
+  }
+
+  /** The state of one user; `undefined`: there is none. */
+  stateOf(user: StoredUser): UserState | undefined {
+    let state = this.stored.read(user)
+    for (const record of this.#tail.recordsOf(user.key)) {
       if (record.sequence > (state?.sequence ?? 0)) state = applyUser(state, record)
     }
     return state

@@ -13,6 +13,7 @@ import { keyParts } from "../../storage/Keys.ts"
 import { openValue } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import { Counts, countsPrefix } from "../actor/Counts.ts"
+import { Names } from "../records/Names.ts"
 import { encodeUser } from "../records/UserCodec.ts"
 import type { ArchiveBase } from "./ArchiveBase.ts"
 import type { Fault } from "./JournalTail.ts"
@@ -94,11 +95,14 @@ const checkTotals = (
   }
 }
 
+/** Only compared with each other, states can share names. */
+const names = new Names()
+
 const isSame = (one: UserState | undefined, other: UserState | undefined): boolean =>
   one === other || one === undefined || other === undefined
     ? one === other
     : // When something is due again depends on the clock, and is no part of a state.
-      Buffer.compare(encodeUser(one, 0), encodeUser(other, 0)) === 0
+      Buffer.compare(Buffer.from(encodeUser(one, 0, names)), encodeUser(other, 0, names)) === 0
 
 /** Names the difference, without values, which may be private. */
 const difference = (folded: UserState | undefined, stored: UserState | undefined): string => {

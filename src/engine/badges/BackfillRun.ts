@@ -1,13 +1,12 @@
 /**
  * One run that awards a badge to users who qualify already. It looks at all users who existed when
- * it began: those in memory first, then those of the snapshot. Users who come later need no run,
- * since the badge precedes them.
+ * it began, bucket by bucket. Users who come later need no run, since the badge precedes them.
  *
  * Only users who qualify get a command, so a run writes no more records than it awards badges. For
  * a badge that counts actions, a run first counts the user's history. Then, while the actor handles
  * the command, it counts the events since, so the count is right under constant activity.
  *
- * Cost: a decode of each user's value, and for a counting badge a read of each history. A run
+ * Cost: a decode of each user's state, and for a counting badge a read of each history. A run
  * yields to the event loop after every `backfillTurnUsersMax` users.
  */
 
@@ -21,20 +20,17 @@ import { qualifies } from "../../domain/user/Progress.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { compositeKey, rangeOf } from "../../storage/Keys.ts"
-import type { Broken, Storage, StoredEntry } from "../../storage/Storage.ts"
-import { decodeValue } from "../../storage/Values.ts"
+import type { Broken } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Answer, UserMessage } from "../actor/Actor.ts"
 import type { Environment } from "../actor/Environments.ts"
 import type { UserHistory } from "../read/UserHistory.ts"
-import { decodeUser } from "../records/UserCodec.ts"
+import { prefixesEnd } from "../users/BucketTable.ts"
 
 /** The engine no longer takes commands. */
 export class Ended extends Data.TaggedError("Ended") {}
 
 export interface BackfillRunParts {
-  readonly storage: Storage["Service"]
   readonly history: UserHistory
   /** `prepare` as in `Envelope`. */
   readonly askUser: (
@@ -72,41 +68,11 @@ export class BackfillRun {
   readonly all = Effect.fnUntraced(function* (
     this: BackfillRun,
   ): Effect.fn.Return<void, Broken | Ended> {
-    const { id, users } = this.#environment
-    const warm: Array<string> = []
-    for (const { durable } of users.values()) if (durable !== undefined) warm.push(durable.id)
-    for (const ids of turnsOf(warm)) {
-      yield* this.#turn(ids.flatMap((userId) => users.get(userId)?.durable ?? []))
+    for (let prefix = 0; prefix < prefixesEnd; ) {
+      const { next, users } = this.#environment.usersFrom(prefix)
+      prefix = next
+      for (const states of turnsOf(users)) yield* this.#turn(states)
     }
-    const seen = new Set(warm)
-    const range = { table: "users", ...rangeOf(compositeKey(id)) } as const
-    yield* Stream.runForEach(this.#parts.storage.readEntries(range), (entries) =>
-      Effect.forEach(
-        turnsOf(entries),
-        (turn) => Effect.flatMap(this.#decode(turn, seen), (states) => this.#turn(states)),
-        { discard: true },
-      ),
-    )
-  })
-
-  /**
-   * The users of snapshot values who were not `seen`; for users in memory, their present durable
-   * state.
-   */
-  readonly #decode = Effect.fnUntraced(function* (
-    this: BackfillRun,
-    entries: ReadonlyArray<StoredEntry>,
-    seen: ReadonlySet<string>,
-  ): Effect.fn.Return<ReadonlyArray<UserState>, Broken> {
-    const states: Array<UserState> = []
-    for (const [key, value] of entries) {
-      const stored = decodeUser(yield* decodeValue(value, { table: "users", key }))
-      if (seen.has(stored.id)) continue
-      const actor = this.#environment.users.get(stored.id)
-      const state = actor?.loaded === true ? actor.durable : stored
-      if (state !== undefined) states.push(state)
-    }
-    return states
   })
 
   readonly #turn = Effect.fnUntraced(function* (

@@ -116,12 +116,10 @@ export class UserHistory {
     )
   }
 
-  /**
-   * The user's last durable record; 0: no record is pending, since such a user's actor is in
-   * memory.
-   */
+  /** The user's last durable record; 0: there is none that is pending. */
   #lastDurable(environment: string, userId: string): number {
-    return this.#state.environments.userOf(environment, userId)?.lastDurable ?? 0
+    const { states, users } = this.#state.environments.of(environment)
+    return users.get(userId)?.lastDurable ?? states.sequenceOf(userId)
   }
 
   /**

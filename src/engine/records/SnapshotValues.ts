@@ -1,5 +1,5 @@
 /**
- * The values of the snapshot by subject: each actor's value, and each user's records in pages.
+ * Values of the snapshot: those of projects and the directory, and each user's records in pages.
  *
  * A page holds consecutive records of one user, up to `historyPageBytesMax`. A larger record has a
  * page of its own. The same records are always cut into the same pages, so after an interrupted
@@ -60,7 +60,7 @@ export interface PagePlace {
   readonly userId: string
   /** The sequence of the page's first record. */
   readonly first: number
-  /** The user's key in the table `users`. */
+  /** Environment and user as a key. */
   readonly user: Uint8Array
 }
 
@@ -87,34 +87,30 @@ export const placeOfPage = (key: Uint8Array): PagePlace | undefined => {
 
 type Store = Storage["Service"]
 
-const actorPlace = (
-  subject: Subject,
-): { readonly table: Entry["table"]; readonly key: Uint8Array } => {
-  switch (subject.actor) {
-    case "user":
-      return { table: "users", key: compositeKey(subject.environment, subject.userId) }
-    case "project":
-      return { table: "actors", key: compositeKey("project", subject.environment) }
-    case "directory":
-      return { table: "actors", key: compositeKey("directory") }
-  }
-}
+type SharedSubject = Exclude<Subject, { readonly actor: "user" }>
+
+/** The key of a project or the directory in the table `actors`. */
+const actorKey = (subject: SharedSubject): Uint8Array =>
+  subject.actor === "project"
+    ? compositeKey("project", subject.environment)
+    : compositeKey("directory")
 
 export const actorEntry = (
-  subject: Subject,
+  subject: SharedSubject,
   value: Uint8Array,
   replaces: Entry["replaces"],
-): Entry => ({ ...actorPlace(subject), value, replaces })
+): Entry => ({ table: "actors", key: actorKey(subject), value, replaces })
 
 /**
- * The body of an actor's value in the snapshot; `undefined`: it has none. As with
+ * The body of the value of a project or the directory; `undefined`: it has none. As with
  * `Storage.readEntry`, an exit if nothing must be waited for.
  */
 export const readActorValue = (
   storage: Store,
-  subject: Subject,
+  subject: SharedSubject,
 ): Effect.Effect<Uint8Array | undefined, Broken> => {
-  const { table, key } = actorPlace(subject)
+  const table = "actors"
+  const key = actorKey(subject)
   return continueWith(storage.readEntry(table, key), (value) =>
     value === undefined ? Exit.succeed(undefined) : decodeValue(value, { table, key }),
   )

@@ -107,7 +107,7 @@ describe("An actor that failed", () => {
       const { domain } = faultyDomain()
       const storage = FaultyStorage.make(MemoryStorage.make({ state }), faults)
       const hour = 3_600_000
-      const intervals = { snapshotIntervalMs: hour, sweepIntervalMs: hour, clockCheckMs: hour }
+      const intervals = { snapshotIntervalMs: hour, clockCheckMs: hour }
       const { broken, engine } = yield* start(storage, { domain, ...intervals })
       yield* engine.askUser(sandbox, reward("u1", 5))
       for (let passed = 0; passed < 2 * week; passed += week / 14) {

@@ -124,7 +124,9 @@ describe("An erased user", () => {
         yield* live(first.engine)
         if (snapshotted) {
           yield* snapshotTaken(state)
-          expect(new Set(traces(state, id))).toEqual(new Set(["users", "history", "idempotency"]))
+          expect(new Set(traces(state, id))).toEqual(
+            new Set(["buckets", "userIds", "history", "idempotency"]),
+          )
           expect(idsIn(state)).toBe(2)
         }
         const { reply } = yield* first.engine.askUser(sandbox, erase(id))
@@ -405,7 +407,7 @@ describe("An erased user", () => {
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const hourMs = 3_600_000
-      const intervals = { sweepIntervalMs: hourMs, snapshotIntervalMs: hourMs }
+      const intervals = { snapshotIntervalMs: hourMs }
       const { engine } = yield* startInMemory({ state }, intervals)
       const long = { type: "xp", amount: 1, reason: `${"x".repeat(2_000)}${id}` } as const
       const granted = { userId: id, command: { kind: "reward", ...long } as const }
@@ -433,7 +435,7 @@ describe("An erased user", () => {
           disk.writesLeft = Infinity
           return start(dyingDisk(MemoryStorage.make({ state }), disk), {
             ...options,
-            residentUsersMax: 3,
+            decodedUsersMax: 3,
           })
         })
         let running = yield* open
