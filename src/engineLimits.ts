@@ -46,7 +46,7 @@ export const engineLimits = {
   boardSpareChunksMax: 4,
   /** Entries of a chunk that have no place yet. */
   boardArrivalsMax: 64,
-  boardMovesMax: 256,
+  boardMovesMax: 1_024,
   boardLargeMembersMin: 5_000_000,
   boardLargeChunkSlotsMax: 1_024,
   boardIdsInOneTableMax: 2_048,

@@ -81,6 +81,7 @@ export class Leaderboard {
   /** Makes the queued moves. */
   settle(): void {
     const { members, scores, size, ties } = this.#moves
+    this.#order.fetch(members, size)
     for (let n = 0; n < size; n++) this.#order.set(members[n]!, scores[n]!, ties[n]!)
     this.#moves.size = 0
   }

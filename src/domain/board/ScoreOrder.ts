@@ -21,7 +21,7 @@
  * chunks.
  *
  * A chunk starts with 16 slots and grows up to 512 (1,024 on very large boards). A full chunk
- * splits into halves. A chunk less than a quarter full joins a neighbour if both together fill at
+ * splits into halves, or stays full where the new entry comes after all of its own. A chunk less than a quarter full joins a neighbour if both together fill at
  * most three quarters.
  */
 import { limits } from "../../Limits.ts"
@@ -44,6 +44,8 @@ export class ScoreOrder {
   /** Member to chunk number + 1; 0: not listed. */
   readonly #homes = new MemberTable()
   #total = 0
+  /** What `fetch` has read: the compiler would drop reads whose result nobody can see. */
+  fetched = 0
 
   constructor(ids: Members) {
     this.#ids = ids
@@ -77,6 +79,16 @@ export class ScoreOrder {
     const place = this.#index.placeOf(number)
     this.#index.settle(place)
     return this.#index.sizes.before(place) + this.#index.chunkOf(number).slotOf(member)
+  }
+
+  /**
+   * Reads the homes of the first `size` members, for the moves of these members that follow. The
+   * processor waits for many of these reads at a time; a move would wait for one alone.
+   */
+  fetch(members: Uint32Array, size: number): void {
+    let read = 0
+    for (let n = 0; n < size; n++) read ^= this.#homes.get(members[n]!)
+    this.fetched = read
   }
 
   /**
@@ -181,7 +193,7 @@ export class ScoreOrder {
 
   #insert(member: number, score: number, tie: number): void {
     if (this.#total === 0) {
-      this.#insertFirst(member, score, tie)
+      this.#insertAlone(0, member, score, tie)
       return
     }
     const { leavers } = this.#index
@@ -198,6 +210,9 @@ export class ScoreOrder {
     if (chunk.used === chunk.slots) {
       if (chunk.slots < chunkSlotsMax(this.#total)) {
         chunk = this.#index.resize(number, slotsFor(chunk.slots + 1), chunk.slots)
+      } else if (this.#mayEnd(place, member, score, tie)) {
+        this.#insertAlone(place + 1, member, score, tie)
+        return
       } else {
         this.#split(place)
         place = this.#index.placeFor(member, score, tie)
@@ -215,11 +230,27 @@ export class ScoreOrder {
     this.#total++
   }
 
-  #insertFirst(member: number, score: number, tie: number): void {
+  /**
+   * Whether a full, settled chunk can stay as it is, and an entry with the key begins the next
+   * chunk. Most members reach a score that others have already, with the newest tie: halves of
+   * their chunks would stay half empty.
+   */
+  #mayEnd(place: number, member: number, score: number, tie: number): boolean {
+    const chunk = this.#index.chunkAt(place)
+    const next = place + 1
+    return (
+      chunk.precedes(this.#ids, chunk.used - 1, member, score, tie) &&
+      (next === this.#index.length ||
+        this.#index.sizes.at(next) >= chunkSlotsMax(this.#total) >>> 2)
+    )
+  }
+
+  /** Lists a member in a new chunk. */
+  #insertAlone(place: number, member: number, score: number, tie: number): void {
     const chunk = this.#index.newChunk(limits.boardChunkSlotsMin)
     chunk.putFirst(member, score, tie)
-    this.#homes.set(member, this.#index.insert(0, chunk, 1) + 1)
-    this.#total = 1
+    this.#homes.set(member, this.#index.insert(place, chunk, 1) + 1)
+    this.#total++
   }
 
   /** Removes `member` from chunk `number` without reading the chunk. */
