@@ -138,13 +138,18 @@ const drainOf = (
     yield* actors.answers.idle
     if (!(yield* commit.settled)) {
       if (!commit.fenced) {
-        yield* Effect.logError("Disk still full: dropping the records that are not in the journal")
+        yield* Effect.logError(
+          "The journal still takes no records: dropping those that are not in it",
+        )
       }
       return
     }
     yield* snapshotter.take.pipe(
-      Effect.catchTag("Unavailable", () =>
-        Effect.logError("Disk full: no last snapshot; the next start replays the journal"),
+      Effect.catchTag("Unavailable", (error) =>
+        Effect.annotateLogs(
+          Effect.logError("No last snapshot; the next start replays the journal"),
+          { cause: error.message },
+        ),
       ),
       Effect.catchTag("Broken", (cause) => Effect.sync(() => onBroken(cause))),
     )

@@ -437,7 +437,8 @@ export class ActorSystem {
         return undefined
       }
       const { deduplicator, pending } = this.#options
-      const previous = actor.kind.sequenceOf(actor.state)
+      // A user without a state may have kept refusals.
+      const previous = Math.max(actor.lastVisible, actor.kind.sequenceOf(actor.state))
       commit.append(encoded, previous, { actor, record, state, envelope })
       if (idempotency !== undefined) this.#options.idempotency.appended(record)
       actor.state = state

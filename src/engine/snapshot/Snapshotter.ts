@@ -105,8 +105,8 @@ export class Snapshotter {
       yield* this.#beat(heartbeatMs, heartbeat)
       const taken = this.#takeAlone(intervalMs * limits.snapshotPaceShare)
       yield* Effect.catchTag(taken, "Unavailable", (error) =>
-        Effect.logError("Disk full: no snapshot; the journal keeps all records").pipe(
-          Effect.annotateLogs({ operation: error.operation }),
+        Effect.logError("No snapshot; the journal keeps all records").pipe(
+          Effect.annotateLogs({ cause: error.message }),
           Effect.andThen(Effect.sleep(limits.unavailableRetryMs)),
         ),
       )
