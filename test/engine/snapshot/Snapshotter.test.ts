@@ -77,7 +77,7 @@ describe("A snapshot", () => {
         }
         const { changed, environment, pending, reward, snapshotter } = yield* world(
           storage,
-          100_000,
+          limits.snapshotRecordsMax,
           Number.POSITIVE_INFINITY,
         )
         const taken = yield* Effect.forkChild(Effect.andThen(changed.requested, snapshotter.take), {
@@ -152,6 +152,7 @@ describe("A snapshot", () => {
           }),
         },
         50_000,
+        20,
       )
       const records = 100_000
       for (let sequence = 1; sequence <= records; sequence++) reward(sequence)

@@ -19,8 +19,8 @@ describe("LmdbReader", () => {
         expect(reader.count("boards")).toBe(2_500)
         expect(text(reader.get("meta", compositeKey("m")))).toBe("mark")
         expect(reader.get("meta", compositeKey("n"))).toBeUndefined()
-        expect(reader.count("boards")).toBe(0)
-        expect([...reader.entries({ table: "boards", ...rangeOf(new Uint8Array()) })]).toEqual([])
+        expect(reader.count("eventIds")).toBe(0)
+        expect([...reader.entries({ table: "eventIds", ...rangeOf(new Uint8Array()) })]).toEqual([])
       })
     }),
   )
