@@ -96,7 +96,7 @@ const appends = (size: number): Promise<BenchLine> =>
 
 const slice = (from: number) =>
   Array.from({ length: sliceEntries }, (_, index) => ({
-    table: "users" as const,
+    table: "userIds" as const,
     key: compositeKey("environment", from + index),
     value: encodeValue(Buffer.alloc(valueBytes, from + index)),
   }))
@@ -104,7 +104,7 @@ const slice = (from: number) =>
 const readBare = (folder: string) => {
   const binary = { encoding: "binary", keyEncoding: "binary" } as const
   const root = open({ ...binary, path: path.join(folder, "live"), maxDbs: 32 })
-  const table = root.openDB<Uint8Array, Uint8Array>("users", binary)
+  const table = root.openDB<Uint8Array, Uint8Array>("userIds", binary)
   let count = 0
   const start = performance.now()
   for (const _ of table.getRange({})) count++
@@ -127,7 +127,7 @@ const entries = (): Promise<ReadonlyArray<BenchLine>> =>
       secondsOf(() =>
         Effect.runPromise(
           Stream.runForEach(
-            store.readEntries({ table: "users", ...rangeOf(compositeKey("environment")) }),
+            store.readEntries({ table: "userIds", ...rangeOf(compositeKey("environment")) }),
             (chunk) =>
               Effect.sync(() => {
                 count += chunk.length
@@ -141,7 +141,7 @@ const entries = (): Promise<ReadonlyArray<BenchLine>> =>
       secondsOf(() =>
         Effect.runPromise(
           Stream.runForEach(
-            store.readBlocks({ table: "users", ...rangeOf(compositeKey("environment")) }),
+            store.readBlocks({ table: "userIds", ...rangeOf(compositeKey("environment")) }),
             (block) =>
               Effect.sync(() => {
                 if (firstDamaged(block) < 0) inBlocks += block.count

@@ -9,7 +9,6 @@ import { batchEvents } from "./batchEvents.ts"
 import { boardCommits } from "./boardCommits.ts"
 import { boards } from "./boards.ts"
 import { cluster } from "./cluster.ts"
-import { cold } from "./cold.ts"
 import { type Command, type Names, Refusal, readCommand } from "./command.ts"
 import { compare, formatCompared } from "./compare.ts"
 import { crowd } from "./crowd.ts"
@@ -44,6 +43,7 @@ import { runners } from "./runners.ts"
 import { oneCoreEvents, singleEvents, zipfEvents } from "./singleEvents.ts"
 import { sizes } from "./sizes.ts"
 import { soak } from "./soak.ts"
+import { states } from "./states.ts"
 import { steady } from "./steady.ts"
 import { missingFrom, renewPages } from "./table.ts"
 import { millionUsers } from "./users.ts"
@@ -72,7 +72,6 @@ const short: Readonly<Record<string, Bench>> = {
   forwarding,
   partitions,
   runners,
-  cold,
   loading,
   disk,
   sizes,
@@ -84,6 +83,7 @@ const short: Readonly<Record<string, Bench>> = {
   hostile,
   archives,
   asks,
+  states,
 }
 
 const all: Readonly<Record<string, Bench>> = {

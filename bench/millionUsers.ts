@@ -12,7 +12,6 @@ export const users = 1_000_000
 
 export interface EngineOnDisk {
   readonly directory: string
-  readonly residentUsersMax?: number
 }
 
 /** Runs `use` with an engine on a data directory. */
@@ -24,8 +23,6 @@ export const withEngine = <A>(
     Effect.flatMap(
       makeEngine({
         ...options,
-        // All users stay in memory while the bench runs.
-        idlePassivateMs: 86_400_000,
         onBroken: (cause) => {
           throw cause
         },

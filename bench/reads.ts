@@ -50,7 +50,7 @@ const measure = (
 }
 
 /**
- * All of 100,000 users are warm; of 1,000,000 most are cold. About seven minutes with all peers.
+ * About seven minutes with all peers.
  */
 export const reads = async (options: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> => {
   const [warm, many] = options.quick ? [5_000, 10_000] : [100_000, 1_000_000]

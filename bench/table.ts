@@ -59,10 +59,6 @@ const besidePeers: ReadonlyArray<Row> = [
 const besideReference: ReadonlyArray<Row> = [
   { question: /^a board of ([\d,]+): (.+)$/, title: "a leaderboard of $1: $2" },
   {
-    question: /^(\w+)s of ([\d,]+) users, 1 % in memory: processor time/,
-    title: "processor time: $1, 1 % of $2 users in memory",
-  },
-  {
     question: /^definitions: (1,000 rules.*)$/,
     title: "processor time of an event among $1",
   },
@@ -76,7 +72,7 @@ const besideReference: ReadonlyArray<Row> = [
     question: /^rollover of ([\d,]+): longest turn, storing, processor/,
     title: "the longest turn of the event loop while a board of $1 is closed",
   },
-  { question: /^users: bytes per (warm|cold) user/, title: "memory of a $1 user" },
+  { question: /^users: bytes per (\w+) user/, title: "memory of a $1 user" },
   { question: /^archives: (99 % of events answered while one is made)$/, title: "archives: $1" },
   { question: /^webhooks: (a backlog.*|as it happens.*)$/, title: "webhooks: $1" },
   { question: /^1,000,000 pending deliveries/, title: "memory of 1,000,000 pending deliveries" },

@@ -1,4 +1,4 @@
-/** The memory of 1,000,000 users, warm and cold, and the time of a start with them. */
+/** The memory of 1,000,000 users, and the time of a start with them. */
 import { inProcess } from "./children.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { users, withTemporaryFolder } from "./millionUsers.ts"
@@ -12,7 +12,7 @@ const rounds = 5
 export const millionUsers = (): Promise<ReadonlyArray<BenchLine>> =>
   withTemporaryFolder(async (directory) => {
     const { bytesPerUser } = await inProcess<{ bytesPerUser: number }>("bareMap", { users })
-    const { bytesPerWarmUser } = await inProcess<{ bytesPerWarmUser: number }>("fillDirectory", {
+    const { bytesPerNewUser } = await inProcess<{ bytesPerNewUser: number }>("fillDirectory", {
       directory,
       users,
     })
@@ -25,19 +25,19 @@ export const millionUsers = (): Promise<ReadonlyArray<BenchLine>> =>
     for (const { users: found } of opened) {
       if (found !== users) throw new Error(`${found} of ${users} users came back`)
     }
-    const memory = (kind: string, value: number, goal: string): BenchLine => ({
+    const memory = (kind: string, value: number): BenchLine => ({
       question: `users: bytes per ${kind} user of 1,000,000`,
       value,
       unit: "B",
       reference: { name: "Map of id and xp", value: bytesPerUser, unit: "B" },
       ratio: value / bytesPerUser,
-      goal,
+      goal: "≤ 600 B",
     })
     const startMs = median(opened.map(({ durationMs }) => durationMs))
     const readMs = median(read.map(({ durationMs }) => durationMs))
     return [
-      memory("warm", bytesPerWarmUser, "≤ 4,096 B"),
-      memory("cold", median(opened.map(({ bytes }) => bytes)) / users, "≤ 600 B"),
+      memory("new", bytesPerNewUser),
+      memory("loaded", median(opened.map(({ bytes }) => bytes)) / users),
       {
         question: "users: start-up with 1,000,000",
         value: startMs,

@@ -467,8 +467,9 @@ const checkEngine = (limits: Bounds): void => {
     "one user's mailbox leaves room for batches",
   )
   holds(
-    limits.batchEventsMax <= limits.residentUsersOverrunMin,
-    "the users of a whole batch fit at once",
+    limits.bucketSplitUsersMin * (limits.stateInlineBytesMax + 4 * limits.idCharactersMax) <
+      limits.bucketBytesMax,
+    "a bucket of the most bytes has enough users to split",
   )
   holds(limits.commitBatchBytesMax < limits.recordSlabBytes, "a slab holds a usual batch")
   holds(

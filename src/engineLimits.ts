@@ -15,23 +15,15 @@ export const engineLimits = {
    * wait (`DecisionTurns`).
    */
   decisionTurnWorkMax: 30_000,
-  activationsConcurrentMax: 64,
-  residentUsersMax: 200_000,
-  /**
-   * Users beyond `residentUsersMax` while the snapshot that allows evictions is written: half of
-   * that, and at least this.
-   */
-  residentUsersOverrunMin: 20_000,
-  /** Time for which a batch waits for room in memory, and batches that wait. */
+  /** Users that are objects; all others are bytes. */
+  decodedUsersMax: 10_000,
+  /** How long a batch waits for room; batches that wait. */
   batchRoomWaitMs: 20_000,
   batchesWaitingMax: 1_000,
-  idlePassivateMs: 10 * 60_000,
   /** Holds about 22 million callers' ids at a false-positive rate of 1 %. */
   idFilterBytes: 32 * mebibyte,
   /** Records of a user since the snapshot that are searched one by one. A map indexes more. */
   pendingNamesScannedMax: 64,
-  sweepIntervalMs: 1_000,
-  sweepActorsMax: 2_000,
   actorRestartsMax: 5,
   actorRestartBackoffMs: 100,
   actorRestartWindowMs: 60_000,
@@ -102,19 +94,30 @@ export const engineLimits = {
   /** Members of an agenda that are checked per turn after an edit of definitions. */
   agendaScanMembersMax: 20_000,
 
+  // States of users in memory
+  /** A bucket with more bytes splits, unless it has fewer users, or is so deep. */
+  bucketBytesMax: 32 * kibibyte,
+  bucketSplitUsersMin: 8,
+  /** Also bounds the directory of an environment: 2^20 places. */
+  bucketDepthMax: 20,
+  /** A longer state is a value of its own. */
+  stateInlineBytesMax: 2 * kibibyte,
+  /** Names of an environment that states have as numbers; further names stand inline. */
+  stateNamesMax: 65_536,
+
   // Snapshot
   snapshotIntervalMs: 30_000,
   snapshotRecordsMax: 200_000,
   snapshotSliceEntriesMax: 10_000,
   snapshotSliceBytesMax: 8 * mebibyte,
+  /** Slices of a paced snapshot, which flushes of the journal do not notice; its share of the interval. */
+  snapshotPacedBytesMax: 512 * kibibyte,
+  snapshotPaceShare: 0.8,
   snapshotTurnMs: 2,
   idBucketIdsMax: 100,
   snapshotTurnIdsMax: 8_192,
   idRunIdsMax: 8_000_000,
-  /**
-   * Expiry of kept answers: answers and entries per transaction, answers per turn of the event
-   * loop.
-   */
+  /** Expiry of kept answers: answers and entries per transaction, answers per turn. */
   expirySliceAnswersMax: 1_000,
   expirySliceEntriesMax: 5_000,
   expiryTurnAnswersMax: 50,

@@ -70,6 +70,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   engine: [
     "metrics",
     "records",
+    "users",
     "erasure",
     "dedupe",
     "boards",

@@ -109,7 +109,7 @@ const withEngine = <A>(
   Effect.gen(function* () {
     const scope = yield* Scope.make()
     const engine = yield* makeEngine({
-      residentUsersMax: richUsers,
+      decodedUsersMax: richUsers,
       onBroken: (cause) => {
         throw cause
       },

@@ -30,7 +30,7 @@ const message = (n: number): UserMessage =>
   )
 
 await answer(({ directory, users }: FillOptions) =>
-  withEngine({ directory, residentUsersMax: users }, (engine) =>
+  withEngine({ directory }, (engine) =>
     Effect.gen(function* () {
       yield* engine.askProject(environment, lessonRule)
       const before = heapBytes()
@@ -44,7 +44,7 @@ await answer(({ directory, users }: FillOptions) =>
       }
       // With the last snapshot nothing is kept for a next one.
       yield* engine.drain
-      return { bytesPerWarmUser: (heapBytes() - before) / users }
+      return { bytesPerNewUser: (heapBytes() - before) / users }
     }),
   ),
 )

@@ -1,4 +1,4 @@
-/** Starts an engine on a data directory whose users stay cold. Measures the time and the memory. */
+/** Starts an engine on a data directory with many users. Measures the time and the memory. */
 import { Effect } from "effect"
 import { answer } from "../children.ts"
 import { heapBytes } from "../heap.ts"

@@ -18,7 +18,7 @@ await answer(async ({ directory }: { readonly directory: string }): Promise<Read
   const root = open({ ...binary, path: path.join(directory, "live"), noSubdir: false, maxDbs: 32 })
   let values = 0
   let bytes = 0
-  for (const table of ["meta", "actors", "users"]) {
+  for (const table of ["meta", "actors", "buckets"]) {
     for (const { key, value } of root.openDB<Uint8Array, Uint8Array>(table, binary).getRange()) {
       values++
       bytes += key.length + value.length

@@ -69,6 +69,7 @@ await answer(({ directory, members }: { readonly directory: string; readonly mem
     domain,
     now: () => 0,
     sooner: () => {},
+    stateBytes: { bytes: 0 },
   })
   const { daily } = environment.boards.windows
   const report = {

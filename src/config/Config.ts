@@ -17,6 +17,7 @@ import {
   duration,
   durationOrOff,
   folder,
+  halfOrMebibytes,
   headerFields,
   host,
   hostAndPort,
@@ -173,11 +174,11 @@ const settings = {
     wholeNumber(0, limits.archivesKeptMax),
     "Number of daily archives to keep",
   ),
-  residentUsersMax: setting(
-    "LAUREL_RESIDENT_USERS_MAX",
-    String(limits.residentUsersMax),
-    wholeNumber(1_000, 100_000_000),
-    "Maximum users in memory; others are read from disk on demand",
+  stateBytesMax: setting(
+    "LAUREL_STATE_MIB_MAX",
+    "half",
+    halfOrMebibytes(64, 16_777_216),
+    "Memory for the states of all users, in MiB, or half of the memory of the machine or container; beyond it new users are refused",
   ),
   shutdownGraceMs: setting(
     "LAUREL_SHUTDOWN_GRACE",

@@ -3,6 +3,7 @@
  * text breaks.
  */
 import { isIP } from "node:net"
+import { totalmem } from "node:os"
 import { Duration, type LogLevel, Option, Result } from "effect"
 import { AddressRanges } from "../accounts/AddressRanges.ts"
 import { normalCidr } from "../domain/project/Directory.ts"
@@ -25,6 +26,22 @@ export const wholeNumber =
     /^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max
       ? Result.succeed(Number(text))
       : Result.fail(`must be a whole number from ${min} to ${max}`)
+
+/** Bytes: a number of MiB, or `half` of the memory of the machine or container. */
+export const halfOrMebibytes =
+  (min: number, max: number): Parse<number> =>
+  (text) => {
+    if (text === "half") {
+      // Without a limit, the memory of the container is a huge number.
+      const memory = Math.min(totalmem(), process.constrainedMemory() || totalmem())
+      return Result.succeed(Math.max(min * mebibyte, Math.floor(memory / 2)))
+    }
+    return /^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max
+      ? Result.succeed(Number(text) * mebibyte)
+      : Result.fail(`must be half, or a whole number from ${min} to ${max}`)
+  }
+
+const mebibyte = 1024 * 1024
 
 const hostName = /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9-]+)*$/
 

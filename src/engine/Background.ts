@@ -2,7 +2,7 @@
  * The background work of an engine, in two parts:
  *
  * - The upkeep of the state (`startUpkeep`) runs from recovery on, whether the engine serves or
- *   follows another server: snapshots, evictions, expired answers, erasures, the filter of known ids. It
+ *   follows another server: snapshots, expired answers, erasures, the filter of known ids. It
  *   writes no record. Once the engine serves, it asks the writer for heartbeats.
  * - The work that writes records (`startBackground`) runs while the engine serves: due users, ends
  *   of windows, awards of badges.
@@ -13,7 +13,6 @@ import { limits } from "../Limits.ts"
 import type { StorageError } from "../storage/Storage.ts"
 import type { Environment } from "./actor/Environments.ts"
 import { toReply } from "./actor/Requests.ts"
-import { readColdUser } from "./actor/Supervisor.ts"
 import { Backfills } from "./badges/Backfills.ts"
 import { AnswerExpiry } from "./dedupe/KeptAnswers.ts"
 import type { EngineOptions } from "./Engine.ts"
@@ -27,7 +26,7 @@ import { Ticker } from "./time/Ticker.ts"
 import { WindowClock } from "./time/WindowClock.ts"
 import type { Writes } from "./Writes.ts"
 
-/** The writer of the state's records, as snapshots and evictions need it. */
+/** The writer of the state's records, as snapshots need it. */
 export interface Writer {
   /** Ends when the journal has every record that is durable to callers. */
   readonly written: Effect.Effect<void>
@@ -37,7 +36,7 @@ export interface Writer {
    */
   readonly held: Effect.Effect<number | undefined, StorageError>
   readonly heartbeat: Heartbeat
-  /** There may be room for more users. */
+  /** There may be room for more records. */
   readonly changed: () => void
 }
 
@@ -61,7 +60,7 @@ export const startUpkeep = Effect.fnUntraced(function* (
   options: EngineOptions,
   metrics: EngineMetrics,
 ): Effect.fn.Return<Upkeep, never, Scope.Scope> {
-  const { actorCache, deduplicator } = state
+  const { deduplicator } = state
   const { needed = Effect.succeed(Number.POSITIVE_INFINITY) } = options
   let writer: Writer = nobody
   const snapshotter = new Snapshotter({
@@ -85,14 +84,12 @@ export const startUpkeep = Effect.fnUntraced(function* (
   const erasureRuns = new ErasureRuns({ ...state, alone: snapshotter.alone, gatherMs })
   const snapshotIntervalMs = options.snapshotIntervalMs ?? limits.snapshotIntervalMs
   const heartbeatMs = options.heartbeatMs ?? limits.journalHeartbeatMs
-  const sweepIntervalMs = options.sweepIntervalMs ?? limits.sweepIntervalMs
   for (const work of [
     deduplicator.fill,
     snapshotter.run(snapshotIntervalMs, heartbeatMs, (over) => writer.heartbeat(over)),
     journalUpkeep.run(options.journalUpkeepMs ?? limits.journalUpkeepMs),
     expiry.run(snapshotIntervalMs),
     erasureRuns.run(options.erasureCheckMs ?? limits.erasureCheckMs),
-    actorCache.run(sweepIntervalMs, () => writer.changed()),
   ]) {
     yield* Effect.forkScoped(endsWhenBroken(options.onBroken, work))
   }
@@ -115,7 +112,7 @@ export const startBackground = Effect.fnUntraced(function* (
   upkeep: Upkeep,
   options: EngineOptions,
 ): Effect.fn.Return<Background, never, Scope.Scope> {
-  const { directory, environments, storage } = state
+  const { directory, environments } = state
   const clockCheckMs = options.clockCheckMs ?? limits.clockCheckMs
   upkeep.serve({
     written: commit.written,
@@ -132,14 +129,14 @@ export const startBackground = Effect.fnUntraced(function* (
   const ticker = new Ticker({
     ...state,
     clockCheckMs,
-    peek: ({ id, users }: Environment, userId) => {
+    peek: ({ states, users }: Environment, userId) => {
       const actor = users.get(userId)
-      return actor?.loaded ? Effect.succeed(actor.state) : readColdUser(storage, id, userId)
+      return actor?.loaded ? actor.state : states.read(userId)
     },
     askUsers: ({ id }, messages) => requests.many(id, messages),
   })
   const backfills = new Backfills({
-    storage,
+    storage: state.storage,
     history,
     environments,
     askUser: (environment, { command, userId }, prepare) =>

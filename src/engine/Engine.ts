@@ -227,7 +227,6 @@ export interface EngineOptions extends StateOptions {
   readonly snapshotSliceEntriesMax?: number
   /** Without writes, the engine appends a heartbeat record this long after a snapshot. */
   readonly heartbeatMs?: number
-  readonly sweepIntervalMs?: number
   /** How long history is kept, in milliseconds; absent: for ever. */
   readonly historyMs?: number | undefined
   /** How often the journal is pruned and old segments are ended. */

@@ -3,7 +3,7 @@
  * only those records lead to. The users' states are gone since the first snapshot after the
  * erasures, and readers see nothing since then (`Erasures`).
  *
- * A run takes the stored jobs of an environment together, since it rewrites each segment that has such a record:
+ * A run takes the stored jobs together, since it rewrites each segment that has such a record:
  *
  * 1. For each job, walk the chain of the user's records from the erasure backwards. Delete callers'
  *    ids from the index, and kept answers.
@@ -52,6 +52,44 @@ interface Traces {
   readonly kept: Array<JournalRecord>
 }
 
+const dayMs = 86_400_000
+
+/** Records of one journal, and an environment that leads to that journal. */
+interface Part {
+  readonly environment: string
+  readonly sequences: Array<number>
+}
+
+/** The records of a run, and its pace: both bounds are those of the whole run. */
+class Run {
+  /** By journal (`Storage.journalOf`). */
+  readonly parts = new Map<unknown, Part>()
+  records = 0
+  readonly #startedAt: number
+  #erased = 0
+  #bytes = 0
+
+  constructor(startedAt: number) {
+    this.#startedAt = startedAt
+  }
+
+  add(journal: unknown, environment: string, sequence: number): void {
+    const part = this.parts.get(journal) ?? { environment, sequences: [] }
+    this.parts.set(journal, part)
+    part.sequences.push(sequence)
+    this.records++
+  }
+
+  /** The pause after `records` were erased and `bytes` written. */
+  waitMs(records: number, bytes: number, now: number): number {
+    this.#erased += records
+    this.#bytes += bytes
+    const paced = (this.#bytes / limits.erasureBytesPerDay) * dayMs
+    const latest = (this.#erased / this.records) * limits.erasureRunMs
+    return this.#startedAt + Math.min(paced, latest) - now
+  }
+}
+
 export class ErasureRuns {
   readonly #options: ErasureRunsOptions
   #pausedUntil = 0
@@ -79,48 +117,39 @@ export class ErasureRuns {
 
   /** Carries out the stored jobs if one of them is due. */
   readonly carryOut: Effect.Effect<void, StorageError> = Effect.gen({ self: this }, function* () {
-    const { erasures, gatherMs, now, pending } = this.#options
+    const { alone, erasures, gatherMs, now, pending, storage } = this.#options
     while (now() >= this.#pausedUntil) {
       const due = erasures.due(now() - gatherMs, pending.watermark)
       if (due.length === 0) return
-      for (const [environment, own] of Map.groupBy(due, (erasure) => erasure.environment)) {
-        yield* this.#carryOutIn(environment, own)
+      const run = new Run(now())
+      let taken = 0
+      while (taken < due.length && run.records < limits.erasureRunRecordsMax) {
+        yield* this.#collect(due[taken++]!, run)
       }
+      // The erasures themselves are in the storage's own journal.
+      let through = Number.MAX_SAFE_INTEGER
+      for (const [journal, part] of run.parts) {
+        const end = yield* this.#rewrite(run, part)
+        if (journal === undefined) through = end
+      }
+      const done = due.slice(0, taken).filter(({ sequence }) => sequence <= through)
+      if (done.length < taken) this.#pausedUntil = now() + limits.erasureRetryMs
+      yield* alone(storage.writeEntries(done.map(jobRemoval)))
+      erasures.ended(done)
     }
   })
 
-  /** Carries out jobs of one environment. */
-  readonly #carryOutIn = Effect.fnUntraced(function* (
-    this: ErasureRuns,
-    environment: string,
-    due: ReadonlyArray<Erasure>,
-  ): Effect.fn.Return<void, StorageError> {
-    const { alone, erasures, now, storage } = this.#options
-    const sequences: Array<number> = []
-    let taken = 0
-    while (taken < due.length && sequences.length < limits.erasureRunRecordsMax) {
-      yield* this.#collect(due[taken++]!, sequences)
-    }
-    sequences.sort((one, other) => one - other)
-    const through = yield* this.#rewrite(environment, sequences)
-    const done = due.slice(0, taken).filter(({ sequence }) => sequence <= through)
-    if (done.length < taken) this.#pausedUntil = now() + limits.erasureRetryMs
-    yield* alone(storage.writeEntries(done.map(jobRemoval)))
-    erasures.ended(done)
-  }).bind(this)
-
   /**
-   * Makes tombstones of the records. Returns the sequence up to which there are no others left: the
-   * records after it are in a segment that still takes records.
+   * Makes tombstones of the records of one journal. Returns the sequence up to which there are no
+   * others left: the records after it are in a segment that still takes records.
    */
   readonly #rewrite = Effect.fnUntraced(function* (
     this: ErasureRuns,
-    environment: string,
-    sequences: ReadonlyArray<number>,
+    run: Run,
+    { environment, sequences }: Part,
   ): Effect.fn.Return<number, StorageError> {
     const { now, storage } = this.#options
-    const startedAt = now()
-    let bytes = 0
+    sequences.sort((one, other) => one - other)
     for (let at = 0; at < sequences.length; ) {
       const some = sequences.slice(at, at + limits.erasureSegmentRecordsMax)
       const erased = yield* Effect.catchIf(
@@ -130,11 +159,9 @@ export class ErasureRuns {
       )
       if (erased === undefined) return some[0]! - 1
       const through = Math.min(erased.lastSequence, some.at(-1)!)
+      const before = at
       while (at < sequences.length && sequences[at]! <= through) at++
-      bytes += erased.bytes
-      const paced = (bytes / limits.erasureBytesPerDay) * dayMs
-      const latest = (at / sequences.length) * limits.erasureRunMs
-      const waitMs = startedAt + Math.min(paced, latest) - now()
+      const waitMs = run.waitMs(at - before, erased.bytes, now())
       if (waitMs > 0) yield* Effect.sleep(waitMs)
     }
     return Number.MAX_SAFE_INTEGER
@@ -144,7 +171,7 @@ export class ErasureRuns {
   readonly #collect = Effect.fnUntraced(function* (
     this: ErasureRuns,
     { environment, sequence, userId }: Erasure,
-    sequences: Array<number>,
+    run: Run,
   ): Effect.fn.Return<void, StorageError> {
     const { now, storage } = this.#options
     const seed = idSeed(environment, userId)
@@ -157,7 +184,7 @@ export class ErasureRuns {
       if (stored === undefined) break
       bytes += stored.body.length
       if (stored.body.length > 0) {
-        sequences.push(next)
+        run.add(storage.journalOf?.(environment, next), environment, next)
         const record = decodeRecord(stored.body)
         if (!isOf(record, environment, userId)) return yield* notOfTheUser(next)
         const name = duplicateKey(record.cause)
@@ -195,8 +222,6 @@ export class ErasureRuns {
     )
   }
 }
-
-const dayMs = 86_400_000
 
 const notOfTheUser = (sequence: number): Effect.Effect<never, Broken> =>
   damagedRecord(sequence, "It is not of the erased user whose later record names it")

@@ -2,10 +2,7 @@
 import { Effect, Exit, Stream } from "effect"
 import type { ProjectCommand } from "../domain/decide/Project.ts"
 import type { UserCommand } from "../domain/record/Record.ts"
-import { exitOf } from "../storage/exitOf.ts"
-import type { UserActor } from "./actor/Environments.ts"
 import { toReply } from "./actor/Requests.ts"
-import { readColdUser } from "./actor/Supervisor.ts"
 import type { Background, Upkeep } from "./Background.ts"
 import { BoardReader } from "./boards/ReadBoard.ts"
 import type { EngineOptions } from "./Engine.ts"
@@ -85,21 +82,10 @@ const readsOf = (
   { actors, commit, history, requests }: Writes,
   { backfills }: Background,
 ): EngineReads => {
-  const { actorCache, directory, environments, storage } = state
+  const { directory, environments, storage } = state
   const broken = requests.broken
-  const loaded = (environment: string, userId: string): UserActor | undefined => {
-    const actor = environments.userOf(environment, userId)
-    if (!actor?.loaded) return undefined
-    actorCache.touch(actor)
-    return actor
-  }
-  const userNow: EngineReads["userNow"] = (environment, userId) => {
-    const actor = loaded(environment, userId)
-    if (actor !== undefined) return Effect.succeed(actor.durable)
-    const cold = readColdUser(storage, environment, userId)
-    const exit = exitOf(cold)
-    return exit?._tag === "Success" ? Exit.succeed(exit.value) : Effect.mapError(cold, broken)
-  }
+  const userNow: EngineReads["userNow"] = (environment, userId) =>
+    Exit.succeed(environments.of(environment).durableOf(userId))
   const readUser: EngineReads["readUser"] = (...asked) => Effect.suspend(() => userNow(...asked))
   const projectNow = (environment: string) => environments.of(environment).project.durable
   const userList = new UserList(storage)
@@ -152,13 +138,18 @@ const drainOf = (
     yield* actors.answers.idle
     if (!(yield* commit.settled)) {
       if (!commit.fenced) {
-        yield* Effect.logError("Disk still full: dropping the records that are not in the journal")
+        yield* Effect.logError(
+          "The journal still takes no records: dropping those that are not in it",
+        )
       }
       return
     }
     yield* snapshotter.take.pipe(
-      Effect.catchTag("Unavailable", () =>
-        Effect.logError("Disk full: no last snapshot; the next start replays the journal"),
+      Effect.catchTag("Unavailable", (error) =>
+        Effect.annotateLogs(
+          Effect.logError("No last snapshot; the next start replays the journal"),
+          { cause: error.message },
+        ),
       ),
       Effect.catchTag("Broken", (cause) => Effect.sync(() => onBroken(cause))),
     )

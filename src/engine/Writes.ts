@@ -60,7 +60,7 @@ export const takeWrites = Effect.fnUntraced(function* (
   const intake = new Intake({ commit, changed })
   const actors = new ActorSystem({
     ...state,
-    loads: shared.loads,
+    states: shared.states,
     turns: shared.turns,
     commit,
     history,

@@ -110,9 +110,13 @@ export const catalogue = {
   ),
 
   // Actors
-  laurel_users: gauge("Users by state: `warm` in memory, `cold` only on disk.", "state"),
-  laurel_actors_activating: gauge("Actors that are loading their state from disk."),
-  laurel_actor_activations_total: counter("Actors loaded from disk."),
+  laurel_users: gauge("Users."),
+  laurel_users_decoded: gauge("Users whose states are objects in memory; all others are bytes."),
+  laurel_user_decodes_total: counter("Users whose states were decoded."),
+  laurel_state_buckets: gauge("Buckets of users."),
+  laurel_state_bytes: gauge("Memory of the states of all users."),
+  laurel_state_bytes_max: gauge("The bound of that memory (`LAUREL_STATE_MIB_MAX`)."),
+  laurel_state_refusals_total: counter("Commands of new users refused because of that bound."),
   laurel_actor_failures_total: counter(
     "Commands that crashed an actor; the log has the cause under the request id.",
   ),

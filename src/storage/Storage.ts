@@ -191,6 +191,11 @@ export class Storage extends Context.Service<
       sequences: ReadonlyArray<number>,
       environment?: string,
     ) => Effect.Effect<ErasedSegment | undefined, StorageError>
+    /**
+     * The journal that has a record, where it is not the storage's own (`GatheredJournals`): one
+     * object for each. Records of one journal can be erased together.
+     */
+    readonly journalOf?: (environment: string, sequence: number) => object | undefined
     /** Writes all entries or none, durably. An `EntrySlice` is not copied again. */
     readonly writeEntries: (entries: Iterable<Entry>) => Effect.Effect<void, StorageError>
     /**

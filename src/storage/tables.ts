@@ -1,7 +1,8 @@
 /** The tables of entries, and the form of an entry. Does not load Effect. */
 /**
  * The tables of the snapshot: `meta` the watermark and settings · `actors` the state of each
- * project actor and the directory · `users` each user's state · `eventIds` callers' ids of events and rewards, as hashes → sequence ·
+ * project actor and the directory · `buckets` the states of users, in buckets by their hash ·
+ * `userIds` the ids of users · `eventIds` callers' ids of events and rewards, as hashes → sequence ·
  * `idempotency` kept replies · `expiry` expiry times of replies · `boards` closed windows of
  * leaderboards · `erasures` erased users whose records the journal still has. Beside the snapshot: `outbox` the cursor of
  * webhooks and their pending jobs · `endpoints` counts of each webhook · `deliveries` by webhook,
@@ -11,7 +12,8 @@
 export const tables = [
   "meta",
   "actors",
-  "users",
+  "buckets",
+  "userIds",
   "eventIds",
   "idempotency",
   "expiry",

@@ -10,7 +10,7 @@ import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { event, type Fixture, once, reward, sandbox, start, startInMemory } from "./fixture.ts"
 
 const hour = 3_600_000
-const seldom = { sweepIntervalMs: hour, clockCheckMs: hour, snapshotIntervalMs: hour }
+const seldom = { clockCheckMs: hour, snapshotIntervalMs: hour }
 
 /** Flips a bit in the middle of each value of a table. */
 const damage = (state: MemoryStorage.MemoryState, table: Table): void => {
@@ -38,17 +38,6 @@ const reported = Effect.fnUntraced(function* ({ broken }: Fixture) {
 })
 
 describe("A value that is damaged after the start", () => {
-  it.effect("is reported by its name when an actor is loaded", () =>
-    Effect.gen(function* () {
-      const running = yield* restarted
-      damage(running.state, "users")
-      yield* Effect.forkChild(running.engine.askUser(sandbox, reward("u1", 1)))
-      const { cause } = yield* reported(running)
-      expect(cause).toBeInstanceOf(Damaged)
-      expect(String(cause)).toContain('The value ["prj_1:sandbox","u1"] of table users is damaged')
-    }),
-  )
-
   it.effect("is reported by its name when an id is looked up", () =>
     Effect.gen(function* () {
       const running = yield* restarted

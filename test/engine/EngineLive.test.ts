@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Latch } from "effect"
+import { Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import { decideUser } from "../../src/domain/decide/Decide.ts"
 import { emptyProject } from "../../src/domain/project/Project.ts"
@@ -7,9 +7,11 @@ import { applyProject } from "../../src/domain/record/applyProject.ts"
 import { applyUser } from "../../src/domain/record/applyUser.ts"
 import type { UserState } from "../../src/domain/user/User.ts"
 import { limits } from "../../src/Limits.ts"
+import { Metrics } from "../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { Broken, type StorageError, Unavailable } from "../../src/storage/Storage.ts"
-import { event, quest, recordsOf, reward, rule, sandbox, start, startInMemory } from "./fixture.ts"
+import { sampleValue } from "../metrics/exposition.ts"
+import { event, quest, recordsOf, reward, rule, sandbox, startInMemory } from "./fixture.ts"
 
 const xpOf = (user: UserState | undefined) => user?.xp
 
@@ -140,27 +142,6 @@ describe("Rule 4: a user's commands run one at a time, in the order accepted", (
       )
       const ids = committed.flatMap(({ cause }) => (cause.kind === "event" ? [cause.id] : []))
       expect(ids).toEqual(Array.from({ length: count }, (_, index) => `e${index}`))
-    }),
-  )
-
-  it.effect("a user who is slow to load delays no other user", () =>
-    Effect.gen(function* () {
-      const loading = yield* Deferred.make<void>()
-      const memory = MemoryStorage.make()
-      const { engine } = yield* start({
-        ...memory,
-        readEntry: (table, key) =>
-          table === "users" && Buffer.from(key).includes("slow")
-            ? Effect.andThen(Deferred.await(loading), memory.readEntry(table, key))
-            : memory.readEntry(table, key),
-      })
-      const slow = yield* Effect.forkChild(engine.askUser(sandbox, reward("slow", 1)), {
-        startImmediately: true,
-      })
-      yield* engine.askUser(sandbox, reward("quick", 1))
-      expect(slow.pollUnsafe()).toBeUndefined()
-      yield* Deferred.succeed(loading, undefined)
-      expect((yield* Fiber.join(slow)).reply.xp.total).toBe(1)
     }),
   )
 })
@@ -350,47 +331,43 @@ describe("Rule 7: every queue is bounded", () => {
       }),
   )
 
-  it.effect("warm users stay within residentUsersMax, and cold users are loaded unchanged", () =>
+  it.effect("decoded users stay within decodedUsersMax, and others are decoded unchanged", () =>
     Effect.gen(function* () {
-      const memory = MemoryStorage.make()
-      let loads = 0
-      const counting = {
-        ...memory,
-        readEntry: ((table, key) => {
-          if (table === "users") loads++
-          return memory.readEntry(table, key)
-        }) as typeof memory.readEntry,
-      }
-      const { engine } = yield* start(counting, { residentUsersMax: 10, snapshotIntervalMs: 1_000 })
+      const metrics = new Metrics()
+      const { engine } = yield* startInMemory({}, { decodedUsersMax: 10, metrics })
+      const decoded = () => sampleValue(metrics.text(), "laurel_users_decoded")
       for (let user = 0; user < 30; user++) {
-        yield* engine.askUser(sandbox, reward(`u${user}`, user + 1, "r1")).pipe(Effect.retry(retry))
+        yield* engine.askUser(sandbox, reward(`u${user}`, user + 1, "r1"))
+        expect(decoded()).toBeLessThanOrEqual(10)
       }
-      yield* TestClock.adjust(1_000)
-      yield* TestClock.adjust(limits.sweepIntervalMs)
-      loads = 0
       for (let user = 0; user < 30; user++) {
         expect(xpOf(yield* engine.readUser(sandbox, `u${user}`))).toBe(user + 1)
       }
-      expect(loads).toBe(20)
+      expect(decoded()).toBe(10)
+      // Its record awaits the snapshot, and only its state leads to it.
       const again = yield* engine.askUser(sandbox, reward("u0", 1, "r1"))
       expect(again.reply.duplicate).toBe(true)
+      expect((yield* engine.askUser(sandbox, reward("u0", 1, "r2"))).reply.xp.total).toBe(2)
     }),
   )
 
-  it.effect("an idle user is passivated, but not while it has facts that are not durable", () =>
+  it.effect("a new user is refused once the states take stateBytesMax, others are not", () =>
     Effect.gen(function* () {
-      const { engine } = yield* startInMemory(
-        {},
-        { idlePassivateMs: 5_000, snapshotIntervalMs: 1e9 },
-      )
-      yield* engine.askUser(sandbox, reward("u1", 3))
-      yield* TestClock.adjust(60_000)
-      expect((yield* engine.askUser(sandbox, reward("u1", 3))).reply.xp.total).toBe(6)
+      const metrics = new Metrics()
+      const { engine } = yield* startInMemory({}, { decodedUsersMax: 1, stateBytesMax: 1, metrics })
+      yield* engine.askUser(sandbox, reward("u0", 1))
+      // Its state is in a bucket once another user is decoded.
+      yield* engine.askUser(sandbox, reward("u1", 1))
+      const refusal = yield* Effect.flip(engine.askUser(sandbox, reward("u2", 1)))
+      expect(refusal).toMatchObject({ code: "overloaded" })
+      expect(refusal.detail).toContain("LAUREL_STATE_MIB_MAX")
+      expect(yield* engine.readUser(sandbox, "u2")).toBeUndefined()
+      const outcomes = yield* engine.askUsers(sandbox, [reward("u0", 1), reward("u2", 1)])
+      expect(outcomes.map((outcome) => "_tag" in outcome)).toEqual([false, true])
+      expect(sampleValue(metrics.text(), "laurel_state_refusals_total")).toBe(2)
     }),
   )
 })
-
-const retry = { while: (error: { code: string }) => error.code === "overloaded", times: 5 } as const
 
 describe("drain", () => {
   it.effect(

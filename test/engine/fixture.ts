@@ -28,6 +28,7 @@ export const anEnvironment = (): Environment =>
     domain,
     now: () => 0,
     sooner: () => {},
+    stateBytes: { bytes: 0 },
   })
 
 /** Starts an engine over `storage`; starting a second one over the same state is a restart. */

@@ -85,8 +85,8 @@ describe("Metrics", () => {
       one.counter("laurel_events_total", { outcome: "tracked" }).add(5)
       other.counter("laurel_events_total", { outcome: "tracked" }).add(2)
       other.counter("laurel_events_total", { outcome: "refused" }).add(1)
-      one.gauge("laurel_users", () => 30, { state: "warm" })
-      other.gauge("laurel_users", () => 12, { state: "warm" })
+      one.gauge("laurel_users", () => 30)
+      other.gauge("laurel_users", () => 12)
       expect(samplesOf(whole.text(), "laurel_events_total")).toEqual([
         { labels: { outcome: "tracked" }, value: 7 },
         { labels: { outcome: "refused" }, value: 1 },

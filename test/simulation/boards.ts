@@ -20,7 +20,8 @@ import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { event, reward, rule, sandbox, start } from "../engine/fixture.ts"
 import { BoardModel, type Credit, type ModelEntry } from "./BoardModel.ts"
-import { Random } from "./random.ts"
+import { hashSecretOf, Random } from "./random.ts"
+import "./smallBuckets.ts"
 
 const zones = [
   "UTC",
@@ -69,9 +70,8 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
           ),
       },
       {
-        residentUsersMax: 4,
-        idlePassivateMs: 30 * minute,
-        sweepIntervalMs: 60 * minute,
+        decodedUsersMax: 4,
+        newHashSecret: hashSecretOf(seed),
         snapshotIntervalMs: 300 * minute,
         snapshotSliceEntriesMax: 3,
         clockCheckMs: day,

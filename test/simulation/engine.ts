@@ -36,8 +36,9 @@ import { Defects } from "./defects.ts"
 import { commandOf } from "./definitionCommands.ts"
 import { dyingDisk } from "./dyingDisk.ts"
 import { Oracle } from "./Oracle.ts"
-import { Random } from "./random.ts"
+import { hashSecretOf, Random } from "./random.ts"
 import { compareReads } from "./reads.ts"
+import "./smallBuckets.ts"
 import { troubledDisk } from "./troubledDisk.ts"
 import { endWithoutSpace, type Outcome, type Sent, type Surrounded, trouble } from "./troubles.ts"
 import { outcomeOf, sorted } from "./views.ts"
@@ -63,13 +64,11 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     writesLeft: Infinity,
   }
   const options = {
-    residentUsersMax: 6,
-    residentUsersOverrunMax: 5,
+    decodedUsersMax: 4,
+    newHashSecret: hashSecretOf(seed),
     durability: random.pick<Durability>(["fsync", "fsync", "relaxed"]),
     snapshotIntervalMs: 300 * minute,
     snapshotSliceEntriesMax: 4,
-    idlePassivateMs: 30 * minute,
-    sweepIntervalMs: 60 * minute,
     clockCheckMs: day,
     erasureGatherMs: random.pick([60 * minute, day]),
     erasureCheckMs: 60 * minute,
@@ -237,7 +236,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     message: () => command(random.chance(0.7)),
     key: () => once(`key${ids++}`),
     users: users.length,
-    warm: () => sampleValue(metrics.text(), "laurel_users", { state: "warm" }) ?? 0,
+    warm: () => sampleValue(metrics.text(), "laurel_users_decoded") ?? 0,
     now: () => now,
     pass,
     asked: () => {

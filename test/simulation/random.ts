@@ -46,6 +46,12 @@ export const seeds = (count: number): ReadonlyArray<number> => {
   return Array.from({ length }, () => Math.floor(Math.random() * 0x1_0000_0000))
 }
 
+/** The secret of users' hashes in a run, so that the same seed gives the same buckets. */
+export const hashSecretOf = (seed: number) => (): Uint8Array => {
+  const random = new Random(seed)
+  return Uint8Array.from({ length: 16 }, () => random.integer(0, 255))
+}
+
 /** A function that returns the numbers of `Random.next` for `seed`. */
 export const randomOf = (seed: number): (() => number) => {
   const random = new Random(seed)

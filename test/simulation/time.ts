@@ -20,9 +20,8 @@ const hour = 60 * minute
 const day = 24 * hour
 const options = {
   snapshotIntervalMs: 2 * hour,
-  sweepIntervalMs: 6 * hour,
   clockCheckMs: hour,
-  residentUsersMax: 4,
+  decodedUsersMax: 4,
   snapshotSliceEntriesMax: 50,
 }
 

@@ -75,7 +75,7 @@ class Simulation {
       readyMax: this.random.pick([1, 4, 1_000]),
       shutdownGraceMs: 0,
       random: () => this.random.next(),
-      engine: { snapshotIntervalMs: 2_000, clockCheckMs: hour, sweepIntervalMs: hour },
+      engine: { snapshotIntervalMs: 2_000, clockCheckMs: hour },
     }
   }
 

@@ -20,10 +20,10 @@ describe("A slice of entries", () => {
   it("has all added entries of every form, also as another thread sees it", () => {
     const entries: ReadonlyArray<Entry> = [
       ...tables.map((table, n) => ({ table, key: bytes(n + 1, n), value: bytes(n, 255 - n) })),
-      { table: "users", key: bytes(1), value: bytes(0), replaces: null },
-      { table: "users", key: bytes(keyBytesMax), value: bytes(100_000), replaces: -(2 ** 31) },
-      { table: "users", key: bytes(3), value: null, replaces: 2 ** 31 - 1 },
-      { table: "users", key: bytes(4), value: null, replaces: 0 },
+      { table: "userIds", key: bytes(1), value: bytes(0), replaces: null },
+      { table: "userIds", key: bytes(keyBytesMax), value: bytes(100_000), replaces: -(2 ** 31) },
+      { table: "userIds", key: bytes(3), value: null, replaces: 2 ** 31 - 1 },
+      { table: "userIds", key: bytes(4), value: null, replaces: 0 },
       { table: "boards", key: bytes(5), value: null },
     ]
     const slice = EntrySlice.of(entries)
@@ -35,7 +35,7 @@ describe("A slice of entries", () => {
 
   it("throws if its entries do not add up to its count and bytes", () => {
     const { shared } = EntrySlice.of(
-      [1, 2, 3].map((n) => ({ table: "users", key: bytes(n), value: bytes(n) })),
+      [1, 2, 3].map((n) => ({ table: "userIds", key: bytes(n), value: bytes(n) })),
     )
     for (const wrong of [{ count: 2 }, { count: 4 }, { used: shared.used - 1 }]) {
       expect(() => plain(EntrySlice.from({ ...shared, ...wrong }))).toThrow("a slice of")
@@ -45,7 +45,7 @@ describe("A slice of entries", () => {
   it("does not change with the memory that entries came from", () => {
     const key = bytes(3, 1)
     const value = bytes(9, 2)
-    const slice = EntrySlice.of([{ table: "users", key, value }])
+    const slice = EntrySlice.of([{ table: "userIds", key, value }])
     const before = plain(slice)
     key.fill(0)
     value.fill(0)
@@ -55,11 +55,11 @@ describe("A slice of entries", () => {
   it("accepts keys from one byte up to LMDB's limit", () => {
     const slice = new EntrySlice()
     for (const length of [1, keyBytesMax]) {
-      slice.add({ table: "users", key: bytes(length), value: null })
+      slice.add({ table: "userIds", key: bytes(length), value: null })
     }
     for (const length of [0, keyBytesMax + 1]) {
-      expect(() => slice.add({ table: "users", key: bytes(length), value: null })).toThrow(
-        `a key of ${length} bytes in table users`,
+      expect(() => slice.add({ table: "userIds", key: bytes(length), value: null })).toThrow(
+        `a key of ${length} bytes in table userIds`,
       )
     }
     expect(slice.count).toBe(2)
@@ -68,7 +68,7 @@ describe("A slice of entries", () => {
   it("is empty after `clear`, and keeps the memory of at most two full slices", () => {
     const slice = new EntrySlice()
     const memoryAfter = (valueBytes: number) => {
-      slice.add({ table: "users", key: bytes(1), value: bytes(valueBytes) })
+      slice.add({ table: "userIds", key: bytes(1), value: bytes(valueBytes) })
       const { byteLength } = slice.shared.memory
       slice.clear()
       expect([slice.count, slice.bytes, [...slice]]).toEqual([0, 0, []])

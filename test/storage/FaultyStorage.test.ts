@@ -88,12 +88,12 @@ describe("FaultyStorage", () => {
       faults.fail("readRecords", { error: "Broken" })
       faults.fail("readEntries", { error: "Broken" })
       faults.fail("readBlocks", { error: "Broken" })
-      expect((yield* Effect.flip(store.readEntry("users", key)))._tag).toBe("Broken")
+      expect((yield* Effect.flip(store.readEntry("userIds", key)))._tag).toBe("Broken")
       expect((yield* Effect.flip(Stream.runDrain(store.readRecords(1))))._tag).toBe("Broken")
-      const range = { table: "users", from: key, until: compositeKey("b") } as const
+      const range = { table: "userIds", from: key, until: compositeKey("b") } as const
       expect((yield* Effect.flip(Stream.runDrain(store.readEntries(range))))._tag).toBe("Broken")
       expect((yield* Effect.flip(Stream.runDrain(store.readBlocks(range))))._tag).toBe("Broken")
-      expect(yield* store.readEntry("users", key)).toBeUndefined()
+      expect(yield* store.readEntry("userIds", key)).toBeUndefined()
     }),
   )
 })

@@ -53,7 +53,7 @@ describe("an entry that names the value it replaces", () => {
     Effect.gen(function* () {
       const store = MemoryStorage.make()
       const entry = (text: string, replaces: number | null) => ({
-        table: "users" as const,
+        table: "userIds" as const,
         key: compositeKey("u"),
         value: encodeValue(text),
         replaces,

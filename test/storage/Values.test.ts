@@ -6,7 +6,7 @@ import { dataFormat, otherFormat } from "../../src/storage/format.ts"
 import { compositeKey } from "../../src/storage/Keys.ts"
 import { decodeValue, encodeValue, firstDamaged } from "../../src/storage/Values.ts"
 
-const place = { table: "users", key: compositeKey("env_1", "ada") } as const
+const place = { table: "userIds", key: compositeKey("env_1", "ada") } as const
 
 const messageOf = (value: Uint8Array) =>
   Effect.map(Effect.flip(decodeValue(value, place)), (error) => String(error.cause))
@@ -34,7 +34,7 @@ describe("a stored value", () => {
       for (let bit = 0; bit < value.length * 8; bit++) {
         const flipped = Uint8Array.from(value)
         flipped[bit >> 3]! ^= 1 << (bit & 7)
-        expect(yield* messageOf(flipped)).toMatch(/\["env_1","ada"\] of table users (is|has)/)
+        expect(yield* messageOf(flipped)).toMatch(/\["env_1","ada"\] of table userIds (is|has)/)
       }
     }),
   )

@@ -45,10 +45,10 @@ export const entriesContract = (
       "a value is found by its key, only in its table",
       withStore((store) =>
         Effect.gen(function* () {
-          yield* store.writeEntries([put("users", key("a"), "ada"), put("meta", key("b"), "bob")])
-          expect(text(yield* store.readEntry("users", key("a")))).toBe("ada")
+          yield* store.writeEntries([put("userIds", key("a"), "ada"), put("meta", key("b"), "bob")])
+          expect(text(yield* store.readEntry("userIds", key("a")))).toBe("ada")
           expect(text(yield* store.readEntry("meta", key("b")))).toBe("bob")
-          expect(yield* store.readEntry("users", key("b"))).toBeUndefined()
+          expect(yield* store.readEntry("userIds", key("b"))).toBeUndefined()
           expect(yield* store.readEntry("expiry", key("a"))).toBeUndefined()
         }),
       ),
@@ -59,16 +59,16 @@ export const entriesContract = (
       withStore((store) =>
         Effect.gen(function* () {
           yield* store.writeEntries([
-            put("users", key("a"), "1"),
-            put("users", key("a"), "2"),
-            put("users", key("b"), "1"),
-            { table: "users", key: key("b"), value: null },
+            put("userIds", key("a"), "1"),
+            put("userIds", key("a"), "2"),
+            put("userIds", key("b"), "1"),
+            { table: "userIds", key: key("b"), value: null },
           ])
-          expect(text(yield* store.readEntry("users", key("a")))).toBe("2")
-          expect(yield* store.readEntry("users", key("b"))).toBeUndefined()
-          yield* store.writeEntries([{ table: "users", key: key("a"), value: null }])
-          yield* store.writeEntries([{ table: "users", key: key("never"), value: null }])
-          expect(yield* store.readEntry("users", key("a"))).toBeUndefined()
+          expect(text(yield* store.readEntry("userIds", key("a")))).toBe("2")
+          expect(yield* store.readEntry("userIds", key("b"))).toBeUndefined()
+          yield* store.writeEntries([{ table: "userIds", key: key("a"), value: null }])
+          yield* store.writeEntries([{ table: "userIds", key: key("never"), value: null }])
+          expect(yield* store.readEntry("userIds", key("a"))).toBeUndefined()
         }),
       ),
     )
@@ -78,19 +78,22 @@ export const entriesContract = (
       withStore((store) =>
         Effect.gen(function* () {
           const long = "x".repeat(20_000)
-          yield* store.writeEntries([put("users", key("a"), "old"), put("users", key("l"), long)])
-          const value = yield* store.readEntry("users", key("a"))
-          const large = yield* store.readEntry("users", key("l"))
+          yield* store.writeEntries([
+            put("userIds", key("a"), "old"),
+            put("userIds", key("l"), long),
+          ])
+          const value = yield* store.readEntry("userIds", key("a"))
+          const large = yield* store.readEntry("userIds", key("l"))
           const [entry] = (yield* Stream.runCollect(
-            store.readEntries({ table: "users", ...rangeOf(key("a")) }),
+            store.readEntries({ table: "userIds", ...rangeOf(key("a")) }),
           )).flat()
-          yield* store.writeEntries([put("users", key("a"), "new"), put("users", key("l"), "")])
-          yield* store.readEntry("users", key("a"))
+          yield* store.writeEntries([put("userIds", key("a"), "new"), put("userIds", key("l"), "")])
+          yield* store.readEntry("userIds", key("a"))
           expect(text(value)).toBe("old")
           expect(text(large)).toBe(long)
           expect(text(entry?.[1])).toBe("old")
           value!.fill(0)
-          expect(text(yield* store.readEntry("users", key("a")))).toBe("new")
+          expect(text(yield* store.readEntry("userIds", key("a")))).toBe("new")
         }),
       ),
     )
@@ -100,9 +103,9 @@ export const entriesContract = (
       withStore((store) =>
         Effect.gen(function* () {
           const large = "x".repeat(3_000_000)
-          yield* store.writeEntries([put("users", key("e"), ""), put("users", key("l"), large)])
-          expect((yield* store.readEntry("users", key("e")))?.length).toBe(0)
-          expect(text(yield* store.readEntry("users", key("l")))).toBe(large)
+          yield* store.writeEntries([put("userIds", key("e"), ""), put("userIds", key("l"), large)])
+          expect((yield* store.readEntry("userIds", key("e")))?.length).toBe(0)
+          expect(text(yield* store.readEntry("userIds", key("l")))).toBe(large)
         }),
       ),
     )
@@ -164,7 +167,7 @@ export const entriesContract = (
             const entries = yield* entriesOf(store, { table: "boards", ...range })
             expect(yield* blocksOf(store, { table: "boards", ...range })).toEqual(entries)
           }
-          expect(yield* blocksOf(store, { table: "users", ...rangeOf(key("env")) })).toEqual([])
+          expect(yield* blocksOf(store, { table: "userIds", ...rangeOf(key("env")) })).toEqual([])
         }),
       ),
     )
@@ -173,10 +176,12 @@ export const entriesContract = (
       "two readers of blocks of one table do not disturb each other or a writer",
       withStore((store) =>
         Effect.gen(function* () {
-          const range = { table: "users", ...rangeOf(key("env")) } as const
-          const entries = Array.from({ length: 2_100 }, (_, n) => put("users", key("env", n), "1"))
+          const range = { table: "userIds", ...rangeOf(key("env")) } as const
+          const entries = Array.from({ length: 2_100 }, (_, n) =>
+            put("userIds", key("env", n), "1"),
+          )
           yield* store.writeEntries(entries)
-          const rewritten = entries.map(({ key }) => put("users", key, "2"))
+          const rewritten = entries.map(({ key }) => put("userIds", key, "2"))
           const [one, other] = yield* Effect.all(
             [blocksOf(store, range), blocksOf(store, range), store.writeEntries(rewritten)],
             { concurrency: "unbounded" },
@@ -194,9 +199,12 @@ export const entriesContract = (
       withStore((store) =>
         Effect.gen(function* () {
           const long = key("x".repeat(keyBytesMax - 2))
-          yield* store.writeEntries([put("users", long, "long"), put("users", key("a"), "short")])
-          expect(text(yield* store.readEntry("users", long))).toBe("long")
-          const range = { table: "users", ...rangeOf(new Uint8Array(0)) } as const
+          yield* store.writeEntries([
+            put("userIds", long, "long"),
+            put("userIds", key("a"), "short"),
+          ])
+          expect(text(yield* store.readEntry("userIds", long))).toBe("long")
+          const range = { table: "userIds", ...rangeOf(new Uint8Array(0)) } as const
           expect((yield* entriesOf(store, range)).map(([, value]) => value)).toEqual([
             "short",
             "long",
@@ -211,16 +219,16 @@ export const entriesContract = (
         Effect.gen(function* () {
           for (const size of [0, keyBytesMax + 1]) {
             const entries = [
-              put("users", key("a"), "a"),
-              put("users", new Uint8Array(size), "wrong"),
+              put("userIds", key("a"), "a"),
+              put("userIds", new Uint8Array(size), "wrong"),
             ]
             const error = yield* Effect.flip(store.writeEntries(entries))
             expect(error._tag).toBe("Broken")
-            expect(yield* store.readEntry("users", key("a"))).toBeUndefined()
-            expect(yield* store.readEntry("users", new Uint8Array(size))).toBeUndefined()
+            expect(yield* store.readEntry("userIds", key("a"))).toBeUndefined()
+            expect(yield* store.readEntry("userIds", new Uint8Array(size))).toBeUndefined()
           }
-          yield* store.writeEntries([put("users", key("a"), "a")])
-          expect(text(yield* store.readEntry("users", key("a")))).toBe("a")
+          yield* store.writeEntries([put("userIds", key("a"), "a")])
+          expect(text(yield* store.readEntry("userIds", key("a")))).toBe("a")
         }),
       ),
     )
@@ -231,13 +239,13 @@ export const entriesContract = (
         yield* Effect.scoped(
           Effect.flatMap(place.open, (store) =>
             store.writeEntries([
-              { table: "users", key: key("a"), value: encodeValue("ada") },
+              { table: "userIds", key: key("a"), value: encodeValue("ada") },
               { table: "expiry", key: key(1), value: encodeValue("") },
             ]),
           ),
         )
         const store = yield* place.open
-        expect(text(yield* store.readEntry("users", key("a")))).toBe(text(encodeValue("ada")))
+        expect(text(yield* store.readEntry("userIds", key("a")))).toBe(text(encodeValue("ada")))
         expect((yield* store.readEntry("expiry", key(1)))?.length).toBe(encodeValue("").length)
       }),
     )

@@ -5,7 +5,7 @@ import { openLmdbStore } from "../../src/storage/lmdb/LmdbStore.ts"
 import { encodeValue, wholeBody } from "../../src/storage/SealedValue.ts"
 
 const slice = (number: number) =>
-  (["users", "boards"] as const).flatMap((table) =>
+  (["userIds", "boards"] as const).flatMap((table) =>
     Array.from({ length: 50 }, (_, n) => ({
       table,
       key: compositeKey(n),
@@ -17,7 +17,7 @@ await Effect.runPromise(
   Effect.scoped(
     Effect.gen(function* () {
       const store = yield* openLmdbStore({ folder: process.argv[2]!, freeSpaceBytesMin: 0 })
-      const before = yield* store.readEntry("users", compositeKey(0))
+      const before = yield* store.readEntry("userIds", compositeKey(0))
       const first =
         before === undefined
           ? 1

@@ -45,7 +45,7 @@ const lives = Effect.fnUntraced(function* (dying: Dying, clock: RunningClock) {
       flushIntervalMs: 0,
       schedule: [0, 0, 0, 0, 0, 0],
       makeSender: receivers.senders(process),
-      engine: { snapshotIntervalMs: hour, clockCheckMs: hour, sweepIntervalMs: hour },
+      engine: { snapshotIntervalMs: hour, clockCheckMs: hour },
     })
     return { process, started }
   })

@@ -27,14 +27,17 @@ class StandingClock extends RunningClock {
 const id = "somebody-ünique"
 const everything = { from: new Uint8Array(), until: Uint8Array.of(255) }
 
+/** The tables that have something of the user, without the erasures that are not carried out yet. */
 const traces = (state: MemoryStorage.MemoryState): ReadonlyArray<string> =>
-  tables.flatMap((table) =>
-    state
-      .table(table)
-      .entries({ table, ...everything })
-      .filter((entry) => entry.some((bytes) => Buffer.from(bytes).includes(id)))
-      .map(() => table),
-  )
+  tables
+    .filter((table) => table !== "erasures")
+    .flatMap((table) =>
+      state
+        .table(table)
+        .entries({ table, ...everything })
+        .filter((entry) => entry.some((bytes) => Buffer.from(bytes).includes(id)))
+        .map(() => table),
+    )
 
 /** A receiver that answers so, with all that it was sent. */
 const echoing = (status: () => number) =>

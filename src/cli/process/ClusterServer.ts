@@ -382,7 +382,7 @@ export const makeSharedParts = Effect.fnUntraced(function* (
   const directories = partitionNumbers().map((number) => ofPartition(config, number).dataDirectory)
   return {
     hosts: yield* openHosts(config, directories),
-    bounds: new SharedBounds({ residentUsersMax: config.residentUsersMax }),
+    bounds: new SharedBounds({ stateBytesMax: config.stateBytesMax }),
     delivery: yield* makeSharedDelivery({ allowed: config.webhookAllowedRanges }),
     sessions: yield* openSessions({ url }),
   }

@@ -130,10 +130,9 @@ const logBroken = (broken: Broken): Effect.Effect<void> => {
 export const openFailure = (directory: string, error: StorageError | Fenced): CommandFailed => {
   if (error._tag === "Fenced") return commandFailed(exitCodes.unavailable, error.message)
   if (error._tag === "Unavailable") {
-    return commandFailed(
-      exitCodes.cannotWrite,
-      `No space left for the data directory ${directory}.`,
-    )
+    return error.reason === "disk_full"
+      ? commandFailed(exitCodes.cannotWrite, `No space left for the data directory ${directory}.`)
+      : commandFailed(exitCodes.unavailable, error.message)
   }
   const words = error.cause instanceof Error ? error.cause.message : String(error.cause)
   // Of a class that is loaded in a cluster alone: PostgreSQL refused a statement, and says why.

@@ -40,8 +40,8 @@ export const makeServerState = Effect.fnUntraced(function* ({
       version,
       startedAt: performance.timeOrigin,
       recent: recent.state,
-      usersInMemory: metrics.value("laurel_users", { state: "warm" }),
-      usersOnDisk: metrics.value("laurel_users", { state: "cold" }),
+      users: metrics.value("laurel_users"),
+      stateBytes: metrics.value("laurel_state_bytes"),
       memoryBytes: process.memoryUsage.rss(),
       isOverloaded: metrics.value("laurel_overloaded") > 0,
       isDiskFull: isStalled && config.cluster === undefined,
@@ -126,11 +126,15 @@ const rowOf = (archive: ListedArchive): ArchiveRow => {
 
 const seconds = (ms: number): string => `${ms / 1_000} s`
 const number = (value: number): string => value.toLocaleString("en")
+const mebibyte = 1_024 ** 2
 const day = 86_400_000
 
 const settingsInForce = (config: Config): StateNow["limits"] => [
   ["Durability", config.durability === "fsync" ? "fsync: replies after the flush" : "relaxed"],
-  ["Users in memory", `at most ${number(config.residentUsersMax)}`],
+  [
+    "Memory for states of users",
+    `at most ${number(Math.floor(config.stateBytesMax / mebibyte))} MiB`,
+  ],
   ["Snapshots", `every ${seconds(config.snapshotIntervalMs)}`],
   [
     "Archives",

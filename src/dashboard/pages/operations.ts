@@ -33,8 +33,8 @@ ${properties([
   ["Events a second", rough(recent.eventsPerSecond)],
   ["Event latency, p50", within(recent.p50Ms)],
   ["Event latency, p99", within(recent.p99Ms)],
-  ["Users in memory", count(state.usersInMemory)],
-  ["Users only on disk", count(state.usersOnDisk)],
+  ["Users", count(state.users)],
+  ["Memory of their states", bytes(state.stateBytes)],
   ["Memory", bytes(state.memoryBytes)],
 ])}`
 

@@ -24,8 +24,9 @@ export interface StateNow {
   readonly version: string
   readonly startedAt: number
   readonly recent: RecentState
-  readonly usersInMemory: number
-  readonly usersOnDisk: number
+  readonly users: number
+  /** The memory of the states of all users. */
+  readonly stateBytes: number
   readonly memoryBytes: number
   readonly isOverloaded: boolean
   readonly isDiskFull: boolean

@@ -15,7 +15,7 @@
 
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import { invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
+import { invalidRequest, type LaurelError, quotaExceeded, refuse } from "../values/Errors.ts"
 import {
   type Access,
   type Account,
@@ -547,8 +547,6 @@ const updated = (
 
 /* Refusals. */
 
-export const quotaExceeded = (most: number, of: string) =>
-  refuse("quota_exceeded", `At most ${most} ${of} are allowed.`)
 const linkEnded = refuse("invitation_not_found", "The link was used, revoked or has expired.")
 const accountNotFound = refuse("account_not_found", "No account has this id.")
 const accessChanged = refuse(

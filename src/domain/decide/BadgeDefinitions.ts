@@ -3,8 +3,14 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Badge, Condition, Criterion, CriterionKind } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
-import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
-import { archivedFault, type Decided, noChange, quotaExceeded } from "./Decided.ts"
+import {
+  type Fault,
+  invalidRequest,
+  type LaurelError,
+  quotaExceeded,
+  refuse,
+} from "../values/Errors.ts"
+import { archivedFault, type Decided, noChange } from "./Decided.ts"
 import { type KindMembers, partFaults, patchedParts } from "./Draft.ts"
 import {
   badgeInUse,
@@ -65,7 +71,7 @@ export const createBadge = (
     let live = 0
     for (const { archived } of state.badges.values()) if (!archived) live++
     if (live >= limits.badgesMax) {
-      return quotaExceeded(limits.badgesMax, "badges")
+      return quotaExceeded(limits.badgesMax, "badges per environment")
     }
     const badge = { ...fields, criteria, archived: false, createdAt: now, updatedAt: now }
     return Result.succeed([{ kind: "badge.created", badge }])

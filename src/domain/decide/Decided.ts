@@ -4,16 +4,12 @@
  */
 import type { Result } from "effect"
 import type { Fact } from "../record/Record.ts"
-import { type ErrorCode, type Fault, type LaurelError, refuse } from "../values/Errors.ts"
+import type { ErrorCode, Fault, LaurelError } from "../values/Errors.ts"
 
 export type Decided<Code extends ErrorCode = ErrorCode> = Result.Result<
   ReadonlyArray<Fact>,
   LaurelError<Code>
 >
-
-/** Refuses a definition beyond the maximum number of an environment. */
-export const quotaExceeded = (max: number, things: string) =>
-  refuse("quota_exceeded", `An environment holds at most ${max} ${things}.`)
 
 /**
  * Whether two definitions are equal except for `updatedAt`. The order of members does not matter.

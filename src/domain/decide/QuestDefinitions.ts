@@ -5,9 +5,15 @@ import { limits } from "../../Limits.ts"
 import type { Gives } from "../project/Definition.ts"
 import { type Quest, type QuestStatus, questStatusAt } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
-import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
+import {
+  type Fault,
+  invalidRequest,
+  type LaurelError,
+  quotaExceeded,
+  refuse,
+} from "../values/Errors.ts"
 import { type Metadata, metadataFault } from "../values/Metadata.ts"
-import { archivedFault, type Decided, noChange, quotaExceeded } from "./Decided.ts"
+import { archivedFault, type Decided, noChange } from "./Decided.ts"
 import {
   badgeReferenceFaults,
   prerequisiteFaults,
@@ -66,7 +72,7 @@ export const createQuest = (
   let live = 0
   for (const { set } of state.quests.values()) if (set !== "archived") live++
   if (live >= limits.questsMax) {
-    return quotaExceeded(limits.questsMax, "quests")
+    return quotaExceeded(limits.questsMax, "quests per environment")
   }
   return Result.succeed([{ kind: "quest.created", quest }])
 }

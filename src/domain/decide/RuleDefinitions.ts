@@ -9,8 +9,8 @@ import {
   type Rule,
 } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
-import { type Fault, invalidRequest, refuse } from "../values/Errors.ts"
-import { type Decided, noChange, quotaExceeded } from "./Decided.ts"
+import { type Fault, invalidRequest, quotaExceeded, refuse } from "../values/Errors.ts"
+import { type Decided, noChange } from "./Decided.ts"
 import { badgeReferenceFaults, textSearchFaults } from "./definitionChecks.ts"
 
 /** A merge patch of a rule. `reward` and `limit` are merged member by member. */
@@ -40,7 +40,8 @@ export const createRule = (
   const rule = { ...command.rule, createdAt: now, updatedAt: now }
   const faults = [...rewardFaults(rule), ...ruleFaults(state, rule)]
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
-  if (state.rules.size >= limits.rulesMax) return quotaExceeded(limits.rulesMax, "rules")
+  if (state.rules.size >= limits.rulesMax)
+    return quotaExceeded(limits.rulesMax, "rules per environment")
   return Result.succeed([{ kind: "rule.created", rule }])
 }
 

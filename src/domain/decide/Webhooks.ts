@@ -3,8 +3,8 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { DisabledReason, ProjectState, Webhook } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
-import { refuse } from "../values/Errors.ts"
-import { type Decided, quotaExceeded } from "./Decided.ts"
+import { quotaExceeded, refuse } from "../values/Errors.ts"
+import type { Decided } from "./Decided.ts"
 
 export type WebhookChange = Partial<Pick<Webhook, "url" | "events" | "description" | "status">>
 
@@ -49,7 +49,8 @@ export const createWebhook = (
   now: number,
 ): Decided<"quota_exceeded"> => {
   const { webhooksMax } = command
-  if (state.webhooks.size >= webhooksMax) return quotaExceeded(webhooksMax, "webhooks")
+  if (state.webhooks.size >= webhooksMax)
+    return quotaExceeded(webhooksMax, "webhooks per environment")
   const webhook = {
     ...command.webhook,
     status: "enabled",

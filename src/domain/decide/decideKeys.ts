@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Asker } from "../accounts/Account.ts"
 import { includesRole, roleIn } from "../accounts/Account.ts"
-import { asks, confirmed, quotaExceeded } from "../accounts/decideAccounts.ts"
+import { asks, confirmed } from "../accounts/decideAccounts.ts"
 import {
   type ApiKey,
   type DirectoryState,
@@ -18,7 +18,13 @@ import {
   scopeOf,
 } from "../project/Directory.ts"
 import type { DirectoryFact } from "../record/Record.ts"
-import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
+import {
+  type Fault,
+  invalidRequest,
+  type LaurelError,
+  quotaExceeded,
+  refuse,
+} from "../values/Errors.ts"
 import { nameFault } from "../values/Ids.ts"
 import { newProject, type Partitions, projectNameFaults } from "./decideProjects.ts"
 

@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Asker } from "../accounts/Account.ts"
-import { asks, ownerAsks, quotaExceeded } from "../accounts/decideAccounts.ts"
+import { asks, ownerAsks } from "../accounts/decideAccounts.ts"
 import {
   type DirectoryState,
   firstPartition,
@@ -19,7 +19,13 @@ import {
   tierRequestsPerMinute,
 } from "../project/Directory.ts"
 import type { Fact } from "../record/Record.ts"
-import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
+import {
+  type Fault,
+  invalidRequest,
+  type LaurelError,
+  quotaExceeded,
+  refuse,
+} from "../values/Errors.ts"
 import type { Decided } from "./Decided.ts"
 
 export type ProjectsCommand =

@@ -1,173 +1,107 @@
 /**
  * A user's history: the facts of each record with their cause, in the terms of the API. It omits
  * facts of bookkeeping (`windows.credited`, `rule.used`, `badge.counted`), whose effect balances,
- * boards and progress show.
+ * boards and progress show. `FactMembers.ts` has the members of each kind.
  */
-import type { Fact, FactOf, JournalRecord, QuestRef } from "../record/Record.ts"
-import type { Profile } from "../user/User.ts"
+import { Schema } from "effect"
+import type { FactOf, JournalRecord, QuestRef, Source } from "../record/Record.ts"
 import { recordId, revocablePrefix } from "../values/Ids.ts"
 import { isoTime } from "../values/isoTime.ts"
-import type { Metadata } from "../values/Metadata.ts"
-import { showSource } from "./Message.ts"
+import { factMembers, type MembersOf, type ShownKind, text } from "./FactMembers.ts"
 import { type EventReply, type RevocationReply, type RewardReply, replyOf } from "./UserReply.ts"
 
-export const historyKinds = [
-  "event.tracked",
-  "event.revoked",
-  "reward.granted",
-  "reward.revoked",
-  "xp.earned",
-  "xp.revoked",
-  "points.earned",
-  "points.revoked",
-  "points.spent",
-  "points.refunded",
-  "level.changed",
-  "badge.earned",
-  "badge.revoked",
-  "quest.started",
-  "quest.progressed",
-  "quest.completed",
-  "quest.repeated",
-  "quest.reverted",
-  "quest.expired",
-  "streak.extended",
-  "streak.counted",
-  "streak.broken",
-  "user.created",
-  "user.updated",
-] as const satisfies ReadonlyArray<Fact["kind"]>
-export type HistoryKind = (typeof historyKinds)[number]
+const CallersId = Schema.NullOr(Schema.String).annotate({
+  description: "Your id; null: none.",
+  examples: ["lesson-7-user-42"],
+})
+const EventId = text("Laurel's id of the event.", "evt_0mi8k3f2a4c92")
+const RewardId = text("Laurel's id of the reward.", "rwd_0mi8k3f2a4c92")
+const SpendId = text("Laurel's id of the spend.", "spd_0mi8k3f2a4c92")
+const { badgeId: BadgeId } = factMembers["badge.earned"]
 
-interface Change {
-  readonly earned: number
-  readonly total: number
-}
+/** The cause of a record. */
+export const HistoryCause = Schema.Union([
+  Schema.Struct({
+    kind: Schema.Literal("event"),
+    eventId: EventId,
+    id: CallersId,
+    action: Schema.String.annotate({
+      description: "Action of the user.",
+      examples: ["LESSON_DONE"],
+    }),
+    occurredAt: Schema.String.annotate({
+      description: "ISO 8601, UTC, with milliseconds.",
+      format: "date-time",
+      examples: ["2026-11-01T09:30:00.000Z"],
+    }),
+    metadata: Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown)).annotate({
+      description: "The event's metadata.",
+      examples: [{ lesson: "intro-7", score: 93 }],
+    }),
+    imported: Schema.Boolean.annotate({
+      description: "Whether the event was imported.",
+      examples: [false],
+    }),
+  }).annotate({ identifier: "CauseEvent" }),
+  Schema.Struct({
+    kind: Schema.Literal("reward"),
+    rewardId: RewardId,
+    id: CallersId,
+    type: Schema.Literals(["xp", "points", "badge"]).annotate({ description: "Kind of reward." }),
+    amount: Schema.NullOr(Schema.Int).annotate({
+      description: "Amount granted; null for a badge.",
+      examples: [100],
+    }),
+    badgeId: Schema.NullOr(BadgeId).annotate({
+      description: "Id of the badge granted; null for xp and points.",
+      examples: [null],
+    }),
+    reason: Schema.NullOr(Schema.String).annotate({
+      description: "The reason sent with the reward.",
+      examples: ["Welcome back"],
+    }),
+  }).annotate({ identifier: "CauseReward" }),
+  Schema.Struct({
+    kind: Schema.Literal("spend"),
+    spendId: SpendId,
+    id: CallersId,
+    amount: Schema.Int.annotate({ description: "Points spent.", examples: [120] }),
+    reason: Schema.NullOr(Schema.String).annotate({
+      description: "The reason sent with the spend.",
+      examples: ["Streak freeze"],
+    }),
+  }).annotate({ identifier: "CauseSpend" }),
+  Schema.Struct({
+    kind: Schema.Literal("revocation"),
+    eventId: Schema.NullOr(EventId).annotate({ description: "Id of the revoked event." }),
+    rewardId: Schema.NullOr(RewardId).annotate({ description: "Id of the revoked reward." }),
+    spendId: Schema.NullOr(SpendId).annotate({ description: "Id of the revoked spend." }),
+  }).annotate({ identifier: "CauseRevocation" }),
+  Schema.Struct({ kind: Schema.Literal("backfill"), badgeId: BadgeId }).annotate({
+    identifier: "CauseBackfill",
+    description: "A backfill awarded the badge.",
+  }),
+  Schema.Struct({
+    kind: Schema.Literals(["profile", "clock"]).annotate({ description: "The other cause." }),
+  }).annotate({
+    identifier: "CauseOther",
+    description: "`profile`: a change of the profile. `clock`: the passage of time.",
+  }),
+])
 
-interface Outcome {
-  readonly xp: Change
-  readonly points: Change
-  readonly level: { readonly before: number; readonly after: number }
-}
-
-interface Undone extends Outcome {
-  readonly shortfall: { readonly xp: number; readonly points: number }
-}
-
-type Source = ReturnType<typeof showSource>
-
-interface Balance {
-  readonly amount: number
-  readonly total: number
-}
-
-interface Quest {
-  readonly questId: string
-  readonly title: string
-}
-
-interface Streak {
-  readonly key: string
-  readonly current: number
-  readonly best: number
-}
-
-/** For each kind of fact: the members that a history shows. */
-interface Members {
-  readonly "event.tracked": Outcome
-  readonly "event.revoked": Undone
-  readonly "reward.granted": Outcome
-  readonly "reward.revoked": Undone
-  readonly "xp.earned": Balance & { readonly source: Source }
-  readonly "xp.revoked": Balance
-  readonly "points.earned": Balance & { readonly source: Source }
-  readonly "points.revoked": Balance
-  readonly "points.spent": Balance
-  readonly "points.refunded": Balance & { readonly shortfall: number }
-  readonly "level.changed": { readonly from: number; readonly to: number }
-  readonly "badge.earned": {
-    readonly badgeId: string
-    readonly name: string
-    readonly source: Source
-  }
-  readonly "badge.revoked": { readonly badgeId: string; readonly name: string }
-  readonly "quest.started": Quest
-  readonly "quest.progressed": Quest & {
-    readonly step: string
-    readonly current: number
-    readonly target: number
-    readonly progress: number
-  }
-  readonly "quest.completed": Quest & { readonly times: number }
-  readonly "quest.repeated": Quest
-  readonly "quest.reverted": Quest & {
-    readonly status: "not_started" | "in_progress"
-    readonly progress: number
-  }
-  readonly "quest.expired": Quest
-  readonly "streak.extended": Streak
-  readonly "streak.counted": Streak
-  readonly "streak.broken": {
-    readonly key: string
-    readonly length: number
-    readonly best: number
-  }
-  readonly "user.created": object
-  readonly "user.updated": { readonly profile: Profile }
-}
-
-/** The cause of a record. Times are ISO 8601. `id` is the id of the caller. */
-export type HistoryCause =
-  | {
-      readonly kind: "event"
-      readonly eventId: string
-      readonly id: string | null
-      readonly action: string
-      readonly occurredAt: string
-      readonly metadata: Metadata | null
-      readonly imported: boolean
-    }
-  | {
-      readonly kind: "reward"
-      readonly rewardId: string
-      readonly id: string | null
-      readonly type: "xp" | "points" | "badge"
-      readonly amount: number | null
-      readonly badgeId: string | null
-      readonly reason: string | null
-    }
-  | {
-      readonly kind: "spend"
-      readonly spendId: string
-      readonly id: string | null
-      readonly amount: number
-      readonly reason: string | null
-    }
-  | {
-      readonly kind: "revocation"
-      readonly eventId: string | null
-      readonly rewardId: string | null
-      readonly spendId: string | null
-    }
-  | { readonly kind: "backfill"; readonly badgeId: string }
-  | { readonly kind: "profile" | "clock" }
+type CauseType = typeof HistoryCause.Type
 
 export type HistoryFact = {
-  [Kind in HistoryKind]: {
+  [Kind in ShownKind]: {
     readonly kind: Kind
     /** The time of the decision, ISO 8601. */
     readonly at: string
     readonly sequence: number
-  } & Members[Kind] & { readonly cause: HistoryCause }
-}[HistoryKind]
-
-const shown: ReadonlySet<string> = new Set(historyKinds)
-
-/** Whether a history shows the fact. */
-export const isShown = (fact: Fact): fact is FactOf<HistoryKind> => shown.has(fact.kind)
+  } & MembersOf<Kind> & { readonly cause: CauseType }
+}[ShownKind]
 
 /** The form of `fact` in a history. `fact` is a fact of `record`, and `isShown` holds for it. */
-export const historyFact = (record: JournalRecord, fact: FactOf<HistoryKind>): HistoryFact =>
+export const historyFact = (record: JournalRecord, fact: FactOf<ShownKind>): HistoryFact =>
   ({
     kind: fact.kind,
     at: isoTime(record.at),
@@ -176,7 +110,8 @@ export const historyFact = (record: JournalRecord, fact: FactOf<HistoryKind>): H
     cause: causeOf(record),
   }) as HistoryFact
 
-const membersOf = (record: JournalRecord, fact: FactOf<HistoryKind>): Members[HistoryKind] => {
+/** The members of a fact of `record` that `isShown`. */
+export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): MembersOf<ShownKind> => {
   switch (fact.kind) {
     case "event.tracked":
     case "reward.granted": {
@@ -214,7 +149,11 @@ const membersOf = (record: JournalRecord, fact: FactOf<HistoryKind>): Members[Hi
     case "quest.completed":
       return { ...questOf(fact), times: fact.times }
     case "quest.reverted":
-      return { ...questOf(fact), status: fact.to, progress: fact.progress }
+      return {
+        ...questOf(fact),
+        status: fact.to,
+        progress: fact.progress,
+      } as MembersOf<"quest.reverted">
     case "streak.extended":
     case "streak.counted":
       return { key: fact.key, current: fact.current, best: fact.streak.best }
@@ -227,9 +166,16 @@ const membersOf = (record: JournalRecord, fact: FactOf<HistoryKind>): Members[Hi
   }
 }
 
-const questOf = ({ questId, title }: QuestRef): Quest => ({ questId, title })
+const questOf = ({ questId, title }: QuestRef) => ({ questId, title })
 
-const causeOf = (record: JournalRecord): HistoryCause => {
+const showSource = (source: Source): MembersOf<"xp.earned">["source"] => {
+  if (typeof source === "string") return { kind: source, id: null }
+  return "ruleId" in source
+    ? { kind: "rule", id: source.ruleId }
+    : { kind: "quest", id: source.questId }
+}
+
+const causeOf = (record: JournalRecord): CauseType => {
   const { at, cause } = record
   switch (cause.kind) {
     case "event": {

@@ -11,8 +11,6 @@ import {
   type FactOf,
   isSilent,
   type JournalRecord,
-  type QuestRef,
-  type Source,
 } from "../record/Record.ts"
 import {
   type RecordName,
@@ -22,6 +20,8 @@ import {
   revocablePrefix,
 } from "../values/Ids.ts"
 import { isoTime, isoTimeOrNull } from "../values/isoTime.ts"
+import { isShown } from "./FactMembers.ts"
+import { membersOf } from "./HistoryFact.ts"
 import type { MessageData } from "./MessageData.ts"
 import { kindOfFact, type MessageKind } from "./MessageKind.ts"
 import {
@@ -161,12 +161,6 @@ const userData = (record: JournalRecord, fact: Fact, userId: string): MessageDat
       const times = { occurredAt: occurred, receivedAt: received }
       return { ...common, eventId, action, ...times, metadata, xp, points, level }
     }
-    case "xp.earned":
-    case "points.earned":
-      return { ...common, amount: fact.amount, total: fact.total, source: showSource(fact.source) }
-    case "xp.revoked":
-    case "points.revoked":
-      return { ...common, amount: fact.amount, total: fact.total }
     case "points.spent": {
       const { amount, reason, spendId, total } = replyOf(record, false) as SpendReply
       return { ...common, spendId, amount, total, reason }
@@ -177,25 +171,6 @@ const userData = (record: JournalRecord, fact: Fact, userId: string): MessageDat
     }
     case "level.changed":
       return { ...common, from: fact.from, to: fact.to, levels: levelsGained(fact) }
-    case "badge.earned": {
-      const { badgeId, name, source } = fact
-      return { ...common, badgeId, name, source: showSource(source) }
-    }
-    case "badge.revoked":
-      return { ...common, badgeId: fact.badgeId, name: fact.name }
-    case "streak.extended":
-      return { ...common, key: fact.key, current: fact.current, best: fact.streak.best }
-    case "streak.broken":
-      return { ...common, key: fact.key, length: fact.length, best: fact.streak.best }
-    case "quest.started":
-    case "quest.expired":
-      return { ...common, ...questName(fact) }
-    case "quest.progressed": {
-      const { current, progress, step, target } = fact
-      return { ...common, ...questName(fact), step, current, target, progress }
-    }
-    case "quest.completed":
-      return { ...common, ...questName(fact), times: fact.times }
     case "reward.granted": {
       const reply = replyOf(record, false) as RewardReply
       const { level, points, rewardId, type, xp } = reply
@@ -209,11 +184,10 @@ const userData = (record: JournalRecord, fact: Fact, userId: string): MessageDat
       return { ...common, rewardId: id, xp, points, level, shortfall }
     }
     default:
-      throw new Error(`No message tells of ${fact.kind}`)
+      if (!isShown(fact)) throw new Error(`No message tells of ${fact.kind}`)
+      return { ...common, ...membersOf(record, fact) } as MessageData[MessageKind]
   }
 }
-
-const questName = ({ questId, title }: QuestRef) => ({ questId, title })
 
 const showQuest = (quest: FactOf<"quest.created">["quest"], at: number) => ({
   id: quest.id,
@@ -226,14 +200,6 @@ const showQuest = (quest: FactOf<"quest.created">["quest"], at: number) => ({
   createdAt: isoTime(quest.createdAt),
   updatedAt: isoTime(quest.updatedAt),
 })
-
-/** The form of a source in messages and histories. */
-export const showSource = (source: Source) => {
-  if (typeof source === "string") return { kind: source, id: null }
-  return "ruleId" in source
-    ? ({ kind: "rule", id: source.ruleId } as const)
-    : ({ kind: "quest", id: source.questId } as const)
-}
 
 /** The cause of a record. `id` is the id of the event, reward or spend that was sent or revoked. */
 const showCause = (record: JournalRecord) => {

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { questRecurrences, questStatuses } from "../project/Definition.ts"
 import { windowKinds } from "../values/Calendar.ts"
+import { factMembers } from "./FactMembers.ts"
 import type { MessageKind } from "./MessageKind.ts"
 
 const text = (description: string) => Schema.String.annotate({ description })
@@ -37,50 +38,6 @@ const user = {
   }),
 }
 
-const change = (what: string) =>
-  Schema.Struct({
-    earned: count(`The ${what} earned; negative where they were revoked.`),
-    total: count("Balance after this request."),
-  }).annotate({ description: `The balance of ${what} and its change.` })
-const outcome = {
-  xp: change("xp"),
-  points: change("points"),
-  level: Schema.Struct({
-    before: count("The level before."),
-    after: count("The level after."),
-  }).annotate({ description: "The level before and after." }),
-}
-
-export const Source = Schema.Struct({
-  kind: Schema.Literals(["rule", "quest", "reward", "criteria"]).annotate({
-    description: "Kind of source.",
-  }),
-  id: Schema.NullOr(Schema.String).annotate({
-    description: "Id of the rule or quest; null for other kinds.",
-  }),
-}).annotate({
-  identifier: "Source",
-  examples: [{ kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" }],
-  description: "The source: a rule, a quest, a reward or, for a badge, its own criteria.",
-})
-const earned = {
-  ...user,
-  amount: count("The amount."),
-  total: count("The running balance of the cause."),
-  source: Source,
-}
-const revoked = {
-  ...user,
-  amount: count("The amount revoked."),
-  total: count("The balance afterwards."),
-}
-
-const questName = {
-  ...user,
-  questId: text("Id of the quest."),
-  title: text("Title of the quest."),
-}
-
 const quest = {
   ...sequence,
   quest: Schema.Struct({
@@ -105,8 +62,6 @@ const quest = {
   }),
 }
 
-const badge = { ...user, badgeId: text("Id of the badge."), name: text("Name of the badge.") }
-
 const content = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.Struct(fields).annotate({ description: "The content of the message." })
 
@@ -120,65 +75,38 @@ const data = {
     metadata: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)).annotate({
       description: "The metadata sent with the event.",
     }),
-    ...outcome,
+    ...factMembers["event.tracked"],
   }),
-  "xp.earned": content(earned),
-  "xp.revoked": content(revoked),
-  "points.earned": content(earned),
-  "points.revoked": content(revoked),
+  "xp.earned": content({ ...user, ...factMembers["xp.earned"] }),
+  "xp.revoked": content({ ...user, ...factMembers["xp.revoked"] }),
+  "points.earned": content({ ...user, ...factMembers["points.earned"] }),
+  "points.revoked": content({ ...user, ...factMembers["points.revoked"] }),
   "points.spent": content({
     ...user,
     spendId: text("Id of the spend."),
-    amount: count("The amount spent."),
-    total: count("The balance afterwards."),
+    ...factMembers["points.spent"],
     reason: textOrNull("The reason sent with the spend."),
   }),
   "points.refunded": content({
     ...user,
     spendId: text("The spend that was revoked."),
-    amount: count("The amount returned to the balance."),
-    total: count("The balance afterwards."),
-    shortfall: count("The part that was not returned: its points were revoked at their source."),
+    ...factMembers["points.refunded"],
   }),
   "level.changed": content({
     ...user,
-    from: count("The level before."),
-    to: count("The level after; lower if xp were revoked."),
+    ...factMembers["level.changed"],
     levels: Schema.Array(Schema.Int).annotate({
       description: "The levels gained; of more than 1,000, the highest.",
     }),
   }),
-  "badge.earned": content({ ...badge, source: Source }),
-  "badge.revoked": content(badge),
-  "streak.extended": content({
-    ...user,
-    key: text("The key of the streak."),
-    current: count("Days in a row."),
-    best: count("Longest run in days."),
-  }),
-  "streak.broken": content({
-    ...user,
-    key: text("The key of the streak."),
-    length: count("Length of the streak in days."),
-    best: count("Longest run in days."),
-  }),
-  "quest.started": content(questName),
-  "quest.progressed": content({
-    ...questName,
-    step: text("The key of the step."),
-    current: Schema.Finite.annotate({
-      description: "Events counted for the step, or their sum, which may exceed the target.",
-    }),
-    target: count("The target of the step."),
-    progress: Schema.Finite.annotate({
-      description: "The completed share of the whole quest, 0 to 1.",
-    }),
-  }),
-  "quest.completed": content({
-    ...questName,
-    times: count("The user's completions, this one included."),
-  }),
-  "quest.expired": content(questName),
+  "badge.earned": content({ ...user, ...factMembers["badge.earned"] }),
+  "badge.revoked": content({ ...user, ...factMembers["badge.revoked"] }),
+  "streak.extended": content({ ...user, ...factMembers["streak.extended"] }),
+  "streak.broken": content({ ...user, ...factMembers["streak.broken"] }),
+  "quest.started": content({ ...user, ...factMembers["quest.started"] }),
+  "quest.progressed": content({ ...user, ...factMembers["quest.progressed"] }),
+  "quest.completed": content({ ...user, ...factMembers["quest.completed"] }),
+  "quest.expired": content({ ...user, ...factMembers["quest.expired"] }),
   "quest.created": content(quest),
   "quest.updated": content(quest),
   "reward.granted": content({
@@ -190,18 +118,12 @@ const data = {
     }),
     badgeId: textOrNull("Id of the badge granted; null for xp and points."),
     reason: textOrNull("The reason sent with the reward."),
-    ...outcome,
+    ...factMembers["reward.granted"],
   }),
   "reward.revoked": content({
     ...user,
     rewardId: text("Laurel's id of the reward."),
-    ...outcome,
-    shortfall: Schema.Struct({
-      xp: count("Xp missing."),
-      points: count("Points missing."),
-    }).annotate({
-      description: "The part already spent, which could not be revoked.",
-    }),
+    ...factMembers["reward.revoked"],
   }),
   "leaderboard.window_closed": content({
     ...sequence,

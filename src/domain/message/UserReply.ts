@@ -13,12 +13,7 @@ import type {
   WithheldReason,
 } from "../record/Record.ts"
 import { recordId, revocablePrefix } from "../values/Ids.ts"
-
-interface Change {
-  /** The change that the record made; negative for a revocation. */
-  readonly earned: number
-  readonly total: number
-}
+import type { MembersOf } from "./FactMembers.ts"
 
 export interface QuestChange extends Omit<QuestRef, "period"> {
   readonly status: "not_started" | "in_progress" | "completed" | "expired"
@@ -28,12 +23,9 @@ export interface QuestChange extends Omit<QuestRef, "period"> {
 }
 
 /** The outcome of a record, in the terms of the API. Times are epoch milliseconds. */
-interface Outcome {
+interface Outcome extends MembersOf<"event.tracked"> {
   readonly duplicate: boolean
   readonly userId: string
-  readonly xp: Change
-  readonly points: Change
-  readonly level: { readonly before: number; readonly after: number }
   readonly badges: ReadonlyArray<{
     readonly id: string
     readonly name: string
@@ -41,11 +33,7 @@ interface Outcome {
   }>
   readonly badgesRevoked: ReadonlyArray<{ readonly id: string; readonly name: string }>
   readonly quests: ReadonlyArray<QuestChange>
-  readonly streaks: ReadonlyArray<{
-    readonly key: string
-    readonly current: number
-    readonly best: number
-  }>
+  readonly streaks: ReadonlyArray<MembersOf<"streak.extended">>
 }
 
 export interface EventReply extends Outcome {
@@ -65,33 +53,29 @@ export type RewardReply = Outcome & { readonly kind: "reward"; readonly rewardId
     | { readonly type: "badge"; readonly badgeId: string }
   )
 
-export interface RevocationReply extends Outcome {
+export interface RevocationReply extends Outcome, Undone {
   readonly kind: "revocation"
   readonly of: "event" | "reward"
   /** The id of the revoked event or reward. */
   readonly id: string
-  readonly shortfall: { readonly xp: number; readonly points: number }
 }
 
-export interface SpendReply {
+type Undone = Pick<MembersOf<"event.revoked">, "shortfall">
+
+export interface SpendReply extends MembersOf<"points.spent"> {
   readonly kind: "spend"
   readonly duplicate: boolean
   readonly userId: string
   readonly spendId: string
-  readonly amount: number
-  readonly total: number
   readonly reason: string | null
 }
 
 /** The reply to the revocation of a spend. */
-export interface RefundReply {
+export interface RefundReply extends MembersOf<"points.refunded"> {
   readonly kind: "refund"
   readonly duplicate: boolean
   readonly userId: string
   readonly spendId: string
-  readonly amount: number
-  readonly total: number
-  readonly shortfall: number
 }
 
 /** The reply to a command without an outcome of its own. */

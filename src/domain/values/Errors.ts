@@ -108,3 +108,7 @@ export const invalidRequest = (errors: ReadonlyArray<Fault>): LaurelError<"inval
 /** The failed result of a decision. */
 export const refuse = <Code extends ErrorCode>(code: Code, detail: string) =>
   Result.fail(laurelError(code, detail))
+
+/** Refuses one more of `things` ("rules per environment"). */
+export const quotaExceeded = (max: number, things: string) =>
+  refuse("quota_exceeded", `At most ${max} ${things} are allowed.`)

@@ -7,9 +7,9 @@
  *   and is the only state that callers see. States are immutable, so the two share their parts.
  * - `lastDurable` ≤ `lastAppended`. `lastVisible` is `lastAppended`, or 0 after an erasure.
  * - `lastVisible` and `lastDurable` lead to the actor's records that the snapshot lacks
- *   (`PendingRecords`). An actor is evicted only when the snapshot has everything up to
- *   `lastAppended`. Its stored value is then its whole state, even if a caller still waits for an
- *   answer.
+ *   (`PendingRecords`). All three are the sequence of the state in an actor that was just decoded.
+ * - A user's actor is evicted only when its bucket has its whole state (`ActorCache`). If the bucket
+ *   lacks a durable change, `isChanged` is true and the bucket has the actor in `changed`.
  *
  * Ownership: `ActorSystem` changes state and mailbox, the commit pipeline `durable` and
  * `lastDurable`, `ActorCache` the links by which it orders actors by use.
@@ -83,7 +83,7 @@ export interface Decision {
   readonly facts: ReadonlyArray<Fact>
 }
 
-/** A kind of actor: its two pure functions, and how its state is stored, loaded and found. */
+/** A kind of actor: its two pure functions, and how its state is stored and its records found. */
 export interface ActorKind<State, Command> {
   /**
    * The decision on `command`, or its refusal. Total: a throw is a defect and crashes the actor.
@@ -102,10 +102,13 @@ export interface ActorKind<State, Command> {
   readonly apply: (state: State, record: JournalRecord) => State
   /** The state before the first record. */
   readonly empty: State
-  /** Decodes the value that the snapshot has. */
-  readonly decode: (value: Uint8Array) => State
-  /** The actor's durable state as its value for the snapshot; `undefined`: it has no state. */
-  readonly encode: (actor: Actor<State, Command>) => Uint8Array | string | undefined
+  /** The form of its state in the snapshot; `undefined`: states of users are in buckets. */
+  readonly stored:
+    | {
+        readonly decode: (value: Uint8Array) => State
+        readonly encode: (state: State) => string
+      }
+    | undefined
   /** The sequence of the last record in a state, 0 for none. */
   readonly sequenceOf: (state: State) => number
   /** The name by which a repeat of the command is a duplicate; `undefined`: it has none. */
@@ -146,7 +149,9 @@ export class Actor<State, Command> {
   lastVisible = 0
   /** The sequence of its last durable record; 0: none. */
   lastDurable = 0
-  /** The checksum of its stored value (`Entry.replaces`); `undefined`: unknown. */
+  /** Whether its bucket lacks its durable state. */
+  isChanged = false
+  /** Of a project or the directory: the checksum of its stored value; `undefined`: unknown. */
   storedChecksum: number | undefined
   /**
    * By hash of a name, the latest pending record with it. Made when it is worth its cost
@@ -155,18 +160,22 @@ export class Actor<State, Command> {
   named: Map<number, number> | undefined
   /** The seed for hashes of this actor's ids (`hashText`). */
   readonly idSeed: number
+  /** Of a user: the upper half of the hash of its id, which leads to its bucket. */
+  readonly hash: number
   /** The user's number on the leaderboards (`Members`). */
   member: number | undefined
   restarts = 0
   restartedAt = 0
   downUntil = 0
+  /** Its place in the order of use (`ActorCache`). */
   usedAt = 0
   newer: AnyActor | undefined
   older: AnyActor | undefined
 
-  constructor(subject: Subject, kind: ActorKind<State, Command>) {
+  constructor(subject: Subject, kind: ActorKind<State, Command>, hash = 0) {
     this.subject = subject
     this.kind = kind
+    this.hash = hash
     this.idSeed = subject.actor === "user" ? idSeed(subject.environment, subject.userId) : 0
     this.state = kind.empty
     this.durable = kind.empty
@@ -210,6 +219,13 @@ export class Actor<State, Command> {
     this.crashed = false
   }
 
+  /** The actor was decoded: its records end with this one, which is durable. */
+  leadTo(sequence: number): void {
+    this.lastAppended = sequence
+    this.lastVisible = sequence
+    this.lastDurable = sequence
+  }
+
   /** A record is durable; `state` is the state after it. */
   follow(record: JournalRecord, state: State): void {
     this.durable = state
@@ -222,6 +238,13 @@ export class Actor<State, Command> {
     this.named = undefined
   }
 }
+
+/** The refusal of a new user when the states of all users take too much memory. */
+export const statesFull = laurelError(
+  "overloaded",
+  "The server's memory for users is full: LAUREL_STATE_MIB_MAX.",
+  { retryAfterSeconds: 60 },
+)
 
 /** The refusal by an actor that failed too often and takes commands again after `waitMs`. */
 export const failedTooOften = (waitMs: number): LaurelError<"overloaded"> =>

@@ -17,15 +17,15 @@
  * actor's life in memory, `GroupCommit` the record from its append on, `Supervisor` loads and
  * restarts.
  *
- * Cost: an actor that is warm and idle, or cold with a value that can be read without waiting,
- * handles a command in the caller's turn, without a fiber. An actor gets a fiber, until its mailbox
- * is empty, only where it must wait: for its value, for the look-up of an old id, for history, for
- * a restart, or for a later turn because decisions have filled the present one (`DecisionTurns`).
+ * Cost: an idle actor handles a command in the caller's turn, without a fiber; a user who is not
+ * decoded is decoded first. An actor gets a fiber, until its mailbox is empty, only where it must
+ * wait: for the look-up of an old id, for history, for a restart, or for a later turn because
+ * decisions have filled the present one (`DecisionTurns`).
  *
  * Defects: a throw in decide or apply is answered with `internal_error`, and the actor restarts
  * (`Supervisor`). The command is not replayed: its record was never appended.
  */
-import { Cause, Effect, Result, type Semaphore } from "effect"
+import { Cause, Effect, Result } from "effect"
 import { HistoryNeeded, type Past } from "../../domain/record/Past.ts"
 import type { JournalRecord, Kept, Reference, UserCommand } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
@@ -47,13 +47,14 @@ import {
   type LogAnnotations,
   recordDamaged,
   shuttingDown,
+  statesFull,
   storageUnavailable,
   traceOf,
 } from "./Actor.ts"
-import type { ActorCache, Room } from "./ActorCache.ts"
+import type { ActorCache } from "./ActorCache.ts"
 import { Answers, type CommitEntry } from "./Answers.ts"
 import type { DecisionTurns } from "./DecisionTurns.ts"
-import type { Environments, UserActor } from "./Environments.ts"
+import type { UserActor } from "./Environments.ts"
 import type { RecordFinder } from "./RecordFinder.ts"
 import type { LoadParts } from "./Supervisor.ts"
 import { Supervisor } from "./Supervisor.ts"
@@ -107,13 +108,19 @@ const firstOf = (
   return Effect.isEffect(first) ? first : Effect.succeed(first)
 }
 
+/** The bytes of the states of all users, and their bound. */
+interface StatesBound {
+  readonly bytes: number
+  readonly bytesMax: number
+}
+
 interface ActorSystemOptions extends LoadParts {
   /** Epoch milliseconds that never go back. */
   readonly now: () => number
   readonly deduplicator: Deduplicator
   readonly idempotency: IdempotencyKeys
   readonly actorCache: ActorCache
-  readonly environments: Environments
+  readonly states: StatesBound
   readonly commit: GroupCommit<CommitEntry>
   readonly history: RecordFinder
   readonly intake: Intake
@@ -123,7 +130,6 @@ interface ActorSystemOptions extends LoadParts {
   /** Runs the fiber of an actor. */
   readonly run: (effect: Effect.Effect<void>) => void
   readonly metrics: EngineMetrics
-  readonly loads: Semaphore.Semaphore
   readonly turns: DecisionTurns
 }
 
@@ -156,11 +162,6 @@ export class ActorSystem {
     this.answers = new Answers({ commit, onUnused, onGiven: onAnswered })
   }
 
-  /** How many actors wait for their state from disk. */
-  get activating(): number {
-    return this.#supervisor.loading
-  }
-
   /** Gives the command to its actor, or refuses it. */
   accept<State, Command>(actor: Actor<State, Command>, envelope: Envelope<Command>): void {
     const refusal = this.#options.intake.refusal()
@@ -169,18 +170,17 @@ export class ActorSystem {
   }
 
   /**
-   * `accept` for a user. Makes the actor where there is none, but only once there is room for it,
-   * so a refused command leaves nothing in memory. A batch with reserved `room` is not refused
-   * here.
+   * `accept` for a user. Makes the actor where there is none, unless the command is refused. A
+   * command of a batch that has `entered` (`BatchRoom`) is refused only for its own user.
    */
   acceptForUser(
     environmentId: string,
     userId: string,
     envelope: Envelope<UserCommand>,
-    room?: Room,
+    entered = false,
   ): void {
-    const { actorCache, environments, intake } = this.#options
-    const refused = room === undefined ? intake.refusal() : undefined
+    const { actorCache, environments, intake, metrics, states } = this.#options
+    const refused = entered ? undefined : intake.refusal()
     if (refused !== undefined) {
       this.#turnAway(envelope, refused)
       return
@@ -188,12 +188,12 @@ export class ActorSystem {
     const environment = environments.of(environmentId)
     let actor: UserActor | undefined = actorCache.use(environment, userId)
     if (actor === undefined) {
-      const full = room === undefined ? actorCache.admit() : undefined
-      if (full !== undefined) {
-        this.#turnAway(envelope, full)
+      if (states.bytes >= states.bytesMax && !environment.states.has(userId)) {
+        metrics.stateRefused()
+        this.#turnAway(envelope, statesFull)
         return
       }
-      actor = actorCache.add(environment, userId, room)
+      actor = actorCache.add(environment, userId)
     }
     this.#receive(actor, envelope)
   }
@@ -437,7 +437,8 @@ export class ActorSystem {
         return undefined
       }
       const { deduplicator, pending } = this.#options
-      const previous = actor.kind.sequenceOf(actor.state)
+      // A user without a state may have kept refusals.
+      const previous = Math.max(actor.lastVisible, actor.kind.sequenceOf(actor.state))
       commit.append(encoded, previous, { actor, record, state, envelope })
       if (idempotency !== undefined) this.#options.idempotency.appended(record)
       actor.state = state
@@ -482,21 +483,20 @@ export class ActorSystem {
     if (wait !== undefined) yield* wait
   })
 
-  /** Whether the actor can decide now: it has its state, or has just read it without waiting. */
+  /** Whether the actor can decide now: it has its state, or could just decode it. */
   #isReady(actor: AnyActor): boolean {
     if (actor.crashed) return false
     if (actor.loaded) return true
     const bytes = this.#supervisor.loadAtOnce(actor)
     if (bytes === undefined) return false
     this.turns.loaded(bytes)
-    this.#options.metrics.activated()
+    this.#options.metrics.decoded()
     return true
   }
 
   #forkLoading(actor: AnyActor): void {
     const load = Effect.map(this.#supervisor.load(actor), () => {
       if (actor.crashed) this.answers.refuseAll(actor, failedTooOften(limits.actorRestartWindowMs))
-      else this.#options.metrics.activated()
     })
     this.#fork(actor, Effect.andThen(load, this.#turnOf(actor)))
   }

@@ -1,13 +1,10 @@
 /**
  * Back-pressure for batches.
  *
- * Invariant: a batch begins only when there is room for all of its events: in memory, before the
- * disk, and among the commands without an answer (`commandsUnansweredMax`). Until then nothing of
- * it is applied. Batches wait for room in the order of their arrival, for at most
- * `batchRoomWaitMs`, and are then refused.
- *
- * So a client that looks only at the status of its replies loses nothing, and an import of new
- * users proceeds at the pace of the snapshots that make room for them.
+ * Invariant: a batch begins only when there is room for all of its events: before the disk, and
+ * among the commands without an answer (`commandsUnansweredMax`). Until then nothing of it is
+ * applied. Batches wait for room in the order of their arrival, for at most `batchRoomWaitMs`, and
+ * are then refused. So a client that looks only at the status of its replies loses nothing.
  *
  * Single commands do not wait here: without room they are refused at once.
  */
@@ -19,13 +16,11 @@ import { monotonicMs } from "../../storage/disk/Deadline.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import type { Intake, UserMessage } from "./Actor.ts"
 import { type IntakeCode, overloaded } from "./Actor.ts"
-import type { ActorCache, Room } from "./ActorCache.ts"
 import type { ActorSystem } from "./ActorSystem.ts"
 import type { Environments } from "./Environments.ts"
 
 interface BatchRoomOptions {
   readonly actors: ActorSystem
-  readonly actorCache: ActorCache
   readonly environments: Environments
   /** While this refuses with `overloaded`, batches wait. */
   readonly intake: Intake
@@ -36,8 +31,12 @@ interface BatchRoomOptions {
 interface Waiting {
   /** Opens when there may be room. */
   readonly woken: Latch.Latch
-  /** The users in memory when there was no room for the batch (`#isAsCrowded`). */
-  crowded: { readonly occupied: number; readonly watermarks: number } | undefined
+}
+
+/** The room that a batch holds from its start until its last command has an actor. */
+export interface Room {
+  /** Returns the room; called when the last command of the batch has an actor. */
+  readonly leave: () => void
 }
 
 /** There is no room now, but there may be later. */
@@ -53,7 +52,7 @@ export class BatchRoom {
     this.#options = options
   }
 
-  /** There may be room now: records were written, users evicted, or a snapshot taken. */
+  /** There may be room now: records were written, or a snapshot was taken. */
   changed(): void {
     this.#waiting[0]?.woken.openUnsafe()
   }
@@ -93,7 +92,7 @@ export class BatchRoom {
   ): Effect.Effect<A, LaurelError<IntakeCode>> =>
     Effect.suspend(() => {
       if (this.#waiting.length >= limits.batchesWaitingMax) return Effect.fail(overloaded)
-      const waiting: Waiting = { woken: Latch.makeUnsafe(false), crowded: undefined }
+      const waiting: Waiting = { woken: Latch.makeUnsafe(false) }
       this.#waiting.push(waiting)
       const again = Effect.gen({ self: this }, function* () {
         const until = (yield* monotonicMs) + limits.batchRoomWaitMs
@@ -126,7 +125,7 @@ export class BatchRoom {
     messages: ReadonlyArray<UserMessage<Command>>,
     waiting: Waiting | undefined,
   ): Taken {
-    const { actorCache, actors, environments, intake } = this.#options
+    const { actors, environments, intake } = this.#options
     const refused = intake.refusal()
     if (refused !== undefined) return refused.code === overloaded.code ? noRoom : refused
     if (this.#waiting[0] !== waiting) return noRoom
@@ -142,48 +141,17 @@ export class BatchRoom {
         if (unanswered + count > limits.mailboxMessagesMax) return overloaded
       }
     }
-    let newcomers = count
-    if (!actorCache.hasRoom(count)) {
-      if (this.#isAsCrowded(waiting)) {
-        // A request during a snapshot has no effect, so it is repeated here.
-        actorCache.askForSnapshots()
-        return noRoom
-      }
-      newcomers = new Set(messages.map(({ userId }) => userId).filter((id) => !users.has(id))).size
-      const before = actorCache.occupied
-      if (actorCache.admit(newcomers) !== undefined) {
-        const { occupied, watermarks } = actorCache
-        if (waiting !== undefined && occupied === before) {
-          waiting.crowded = { occupied, watermarks }
-        }
-        return noRoom
-      }
-    }
-    actorCache.promised += newcomers
     // A shutdown waits for the rest of the batch.
     actors.answers.unanswered++
     let isIn = true
-    const room = {
-      newcomers,
+    return {
       leave: () => {
         if (!isIn) return
         isIn = false
-        actorCache.promised -= room.newcomers
         actors.answers.given()
         // Last, since the next batch begins at once.
         if (waiting !== undefined) this.#gone(waiting)
       },
     }
-    return room
-  }
-
-  /**
-   * Whether no user can have left memory since the batch found no room there. The batch is woken
-   * after every answer, and to count its users each time would cost more than to apply it.
-   */
-  #isAsCrowded(waiting: Waiting | undefined): boolean {
-    const { occupied, watermarks } = this.#options.actorCache
-    const before = waiting?.crowded
-    return before !== undefined && occupied >= before.occupied && watermarks === before.watermarks
   }
 }

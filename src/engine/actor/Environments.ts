@@ -1,7 +1,7 @@
 /**
  * The environments of an engine, and the kinds of actors. An environment has a project actor, the
- * users that are in memory, leaderboards, an agenda and counts. It is made when it is first needed.
- * Environments share no state.
+ * states of its users, actors of those that are decoded, leaderboards, an agenda and counts. It is
+ * made when it is first needed. Environments share no state.
  */
 import { Result } from "effect"
 import { decideUser } from "../../domain/decide/Decide.ts"
@@ -22,8 +22,10 @@ import type { UserState } from "../../domain/user/User.ts"
 import type { Entry } from "../../storage/Storage.ts"
 import { Boards } from "../boards/Boards.ts"
 import { decodeDirectory, decodeProject, encodeDirectory, encodeProject } from "../records/Codec.ts"
-import { decodeUser, encodeUser } from "../records/UserCodec.ts"
 import { Agenda, dueSecond } from "../time/Agenda.ts"
+import type { Bucket } from "../users/Bucket.ts"
+import type { StateBytes } from "../users/BucketTable.ts"
+import { UserStates } from "../users/UserStates.ts"
 import { Actor, type ActorKind, type AnyActor } from "./Actor.ts"
 import { Counts } from "./Counts.ts"
 
@@ -76,12 +78,21 @@ interface EnvironmentOptions {
   readonly now: () => number
   /** Called when a user may be due sooner than the agenda said. */
   readonly sooner: () => void
+  /** Counts the bytes of all states. */
+  readonly stateBytes: StateBytes
+  /** Makes the secret of a new environment's hashes; absent: at random. */
+  readonly newSecret?: (() => Uint8Array) | undefined
 }
 
 export class Environment {
   readonly id: string
   readonly project: ProjectActor
+  /** The durable states of all users. Those of changed users are newer in their actors. */
+  readonly states: UserStates<UserActor>
+  /** The actors of the users that are decoded. */
   readonly users = new Map<string, UserActor>()
+  /** Actors without a durable state, whose records the snapshot may lack. */
+  readonly vacant = new Set<UserActor>()
   readonly boards = new Boards()
   readonly agenda: Agenda
   readonly #options: EnvironmentOptions
@@ -94,6 +105,7 @@ export class Environment {
     this.id = id
     this.#options = options
     this.agenda = new Agenda(options.sooner)
+    this.states = new UserStates(options.stateBytes, options.newSecret?.())
     this.project = new Actor(
       { actor: "project", environment: id },
       { ...projectKind, committed: (_, record) => this.#projectCommitted(record) },
@@ -103,8 +115,7 @@ export class Environment {
         decideUser(state, this.project.state, command, now, found, meter, past),
       apply: applyUser,
       empty: undefined,
-      decode: decodeUser,
-      encode: (actor) => this.#encodeUser(actor),
+      stored: undefined,
       sequenceOf: (state) => state?.sequence ?? 0,
       duplicateKey,
       referenceOf,
@@ -114,7 +125,53 @@ export class Environment {
   }
 
   newUser(userId: string): UserActor {
-    return new Actor({ actor: "user", environment: this.id, userId }, this.#userKind)
+    const subject = { actor: "user", environment: this.id, userId } as const
+    return new Actor(subject, this.#userKind, this.states.table.hashOf(userId))
+  }
+
+  /** The durable state of a user. */
+  durableOf(userId: string): UserState | undefined {
+    const actor = this.users.get(userId)
+    return actor?.loaded ? actor.durable : this.states.read(userId)
+  }
+
+  /** A record of the user is durable: its bucket must be written. */
+  changed(actor: UserActor): void {
+    if (actor.isChanged) return
+    actor.isChanged = true
+    this.states.table.change(actor)
+  }
+
+  /** Puts the durable state of a changed user into its bucket. */
+  settle(actor: UserActor): void {
+    this.states.table.unchange(actor)
+    this.#put(actor)
+  }
+
+  /** `settle` for all changed users of the bucket that covers `prefix`; returns that bucket. */
+  settleBucket(prefix: number): Bucket<UserActor> {
+    return this.states.table.settle(prefix, this.#put)
+  }
+
+  /**
+   * The durable states of the users in the bucket that covers `prefix`, and the prefix behind it.
+   * All buckets in turn, from 0 on, have all users.
+   */
+  usersFrom(prefix: number): { readonly users: ReadonlyArray<UserState>; readonly next: number } {
+    const bucket = this.settleBucket(prefix)
+    const users: Array<UserState> = []
+    for (const userId of bucket.ids()) users.push(this.durableOf(userId)!)
+    return { users, next: bucket.end }
+  }
+
+  readonly #put = (actor: UserActor): void => {
+    const { durable, subject } = actor
+    actor.isChanged = false
+    if (durable !== undefined) this.states.put(durable, this.#dueOf(actor, durable))
+    else if (subject.actor === "user") {
+      this.states.remove(subject.userId)
+      this.vacant.add(actor)
+    }
   }
 
   #userCommitted(actor: UserActor, record: JournalRecord): void {
@@ -127,8 +184,9 @@ export class Environment {
     }
   }
 
-  /** Removes a user from boards and agenda, because of the record `sequence`. */
+  /** Removes a user from states, boards and agenda, because of the record `sequence`. */
   forget(userId: string, sequence: number): void {
+    this.states.remove(userId)
     const member = this.boards.members.find(userId)
     if (member !== undefined) this.agenda.set(member, 0)
     const actor = this.users.get(userId)
@@ -150,16 +208,12 @@ export class Environment {
     this.agenda.set(actor.member, dueSecond(user, this.project.durable, record.at))
   }
 
-  #encodeUser(actor: UserActor): Uint8Array | undefined {
-    const user = actor.durable
-    if (user === undefined) return undefined
-    let due = 0
-    if (user.streaks.size > 0 || user.quests.size > 0) {
-      actor.member ??= this.boards.members.admit(user.id)
-      due = dueSecond(user, this.project.durable, this.#options.now())
-      this.agenda.set(actor.member, due)
-    }
-    return encodeUser(user, due)
+  #dueOf(actor: UserActor, user: UserState): number {
+    if (user.streaks.size === 0 && user.quests.size === 0) return 0
+    actor.member ??= this.boards.members.admit(user.id)
+    const due = dueSecond(user, this.project.durable, this.#options.now())
+    this.agenda.set(actor.member, due)
+    return due
   }
 
   #projectCommitted(record: JournalRecord): void {
@@ -185,8 +239,7 @@ const projectKind: ProjectActor["kind"] = {
     Result.map(decideProject(state, command, now), (facts) => ({ cause: request, facts })),
   apply: applyProject,
   empty: emptyProject,
-  decode: decodeProject,
-  encode: ({ durable }) => encodeProject(durable),
+  stored: { decode: decodeProject, encode: encodeProject },
   sequenceOf: (state) => state.sequence,
   duplicateKey: () => undefined,
   referenceOf: () => undefined,
@@ -199,8 +252,7 @@ const directoryKind: ActorKind<DirectoryState, DirectoryCommand> = {
     Result.map(decideDirectory(state, command, now), (facts) => ({ cause: request, facts })),
   apply: applyDirectory,
   empty: emptyDirectory,
-  decode: decodeDirectory,
-  encode: ({ durable }) => encodeDirectory(durable),
+  stored: { decode: decodeDirectory, encode: encodeDirectory },
   sequenceOf: (state) => state.sequence,
   duplicateKey: () => undefined,
   referenceOf: () => undefined,
@@ -249,9 +301,11 @@ export class Environments {
     return this.of(environment).users.get(userId)
   }
 
-  /** Whether a user whose actor is in memory has a durable state. */
+  /** Whether a user has a durable state. */
   isThere(environment: string, userId: string): boolean {
-    return this.userOf(environment, userId)?.durable !== undefined
+    const { states, users } = this.of(environment)
+    const actor = users.get(userId)
+    return actor?.loaded ? actor.durable !== undefined : states.has(userId)
   }
 
   /**
@@ -271,8 +325,11 @@ export class Environments {
     }
     return {
       entries,
-      ended: () => {
-        for (const { fresh } of this) fresh.drop()
+      ended: (watermark: number) => {
+        for (const { fresh, vacant } of this) {
+          fresh.drop()
+          for (const actor of vacant) if (actor.lastAppended <= watermark) vacant.delete(actor)
+        }
       },
       failed: () => {
         for (const counts of counted) counts.changed = true

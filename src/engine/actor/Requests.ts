@@ -19,9 +19,8 @@ import {
   type UserCode,
   type UserMessage,
 } from "./Actor.ts"
-import type { Room } from "./ActorCache.ts"
 import type { ActorSystem } from "./ActorSystem.ts"
-import type { BatchRoom } from "./BatchRoom.ts"
+import type { BatchRoom, Room } from "./BatchRoom.ts"
 
 /**
  * `duplicate`: an earlier command with the same id made the record; `replayed`: an earlier request
@@ -214,7 +213,7 @@ export class Requests {
     const annotations = annotationsHere()
     messages.forEach(({ command, userId }, index) => {
       const envelope = new OneOfMany(gathered, index, command, annotations)
-      this.#actors.acceptForUser(environment, userId, envelope, room)
+      this.#actors.acceptForUser(environment, userId, envelope, room !== undefined)
     })
     room?.leave()
   }

@@ -8,74 +8,76 @@
  *   it.
  * - Other actors are not affected. Only a failure of the storage ends the process.
  */
-import { Cause, Effect, Exit, Semaphore } from "effect"
-import type { UserState } from "../../domain/user/User.ts"
+import { Cause, Effect } from "effect"
 import { limits } from "../../Limits.ts"
-import { continueWith, exitOf } from "../../storage/exitOf.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import type { Erasures } from "../erasure/Erasures.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import type { PendingRecords } from "../records/PendingRecords.ts"
 import { readActorValue } from "../records/SnapshotValues.ts"
-import { decodeUser } from "../records/UserCodec.ts"
 import type { Actor, AnyActor, LogAnnotations } from "./Actor.ts"
+import type { Environments } from "./Environments.ts"
 
 /*
- * Loading an actor: its state is the snapshot's value with the actor's own records after the
- * watermark, whose texts are in memory (`PendingRecords`) until the snapshot has them. A cold actor
- * has no such records. The journal is not read, so a load works whatever was pruned of the journal,
- * and while a batch waits for the disk.
+ * Loading an actor: its state is the stored one with the actor's own records after it, whose texts
+ * are in memory (`PendingRecords`) until the snapshot has them. The stored state of a user is in its
+ * bucket, that of a project or the directory in the snapshot. The journal is not read, so a load
+ * works whatever was pruned of the journal, and while a batch waits for the disk.
  *
- * Cost: one look-up in the snapshot, and the application of the actor's own records since then.
+ * Cost: a user who was evicted has no records after its state: a decode.
  */
 
 export interface LoadParts {
   readonly storage: Storage["Service"]
   readonly pending: PendingRecords
   readonly erasures: Erasures
+  readonly environments: Environments
 }
 
-/** Loads `actor` in one turn, once its value is read. A throw in decode or apply is a defect. */
+/** Loads a user. A throw in decode or apply is a defect. */
+export const loadUser = (
+  parts: Omit<LoadParts, "storage">,
+  actor: AnyActor,
+  environment: string,
+  userId: string,
+): void => {
+  const stored = parts.environments.of(environment).states.read(userId)
+  const isNew = actor.lastAppended === 0
+  load(parts, actor, stored)
+  // During recovery, the state may be ahead of the records that were read.
+  if (!isNew || stored === undefined) return
+  if (stored.sequence < parts.pending.texts.nextSequence) actor.leadTo(stored.sequence)
+}
+
+/** Loads `actor` in one turn, once its stored state is read. A throw is a defect. */
 const loadActor = <State, Command>(
   parts: LoadParts,
   actor: Actor<State, Command>,
 ): Effect.Effect<void, Broken> =>
   Effect.suspend(() => {
-    const { erasures, pending, storage } = parts
+    const { pending, storage } = parts
+    const { kind, subject } = actor
+    if (subject.actor === "user") {
+      loadUser(parts, actor, subject.environment, subject.userId)
+      return Effect.void
+    }
     const { watermark } = pending
-    return Effect.flatMap(readActorValue(storage, actor.subject), (value) => {
+    return Effect.flatMap(readActorValue(storage, subject), (value) => {
       // A snapshot ended meanwhile, so memory no longer has records that this value may lack.
       if (pending.watermark !== watermark) return loadActor(parts, actor)
-      load(pending, erasures, actor, value)
+      load(parts, actor, value === undefined ? kind.empty : kind.stored!.decode(value))
       return Effect.void
     })
   })
 
-/**
- * Loads `actor` if its value can be read without waiting. Returns the bytes of the value, or
- * `undefined` if the value must be waited for or cannot be read. Throws where `loadActor` has a
- * defect.
- */
-const loadAtOnce = (
-  { erasures, pending, storage }: LoadParts,
-  actor: AnyActor,
-): number | undefined => {
-  const exit = exitOf(readActorValue(storage, actor.subject))
-  if (exit?._tag !== "Success") return undefined
-  load(pending, erasures, actor, exit.value)
-  return exit.value?.length ?? 0
-}
-
 const load = <State, Command>(
-  pending: PendingRecords,
-  erasures: Erasures,
+  { erasures, pending }: Pick<LoadParts, "erasures" | "pending">,
   actor: Actor<State, Command>,
-  value: Uint8Array | undefined,
+  stored: State,
 ): void => {
   const { kind, lastDurable, lastVisible, subject } = actor
   const fold = (from: State, sequences: ReadonlyArray<number>): State =>
     sequences.reduce((state, sequence) => kind.apply(state, pending.decode(sequence)), from)
-  const stored = value === undefined ? kind.empty : kind.decode(value)
   const erased =
     subject.actor === "user" ? erasures.throughOf(subject.environment, subject.userId) : 0
   const isErased = erased > 0 && kind.sequenceOf(stored) <= erased
@@ -84,37 +86,35 @@ const load = <State, Command>(
   // An erasure that is not durable yet is visible only to the actor's own next commands.
   const ahead = erasures.aheadOf(subject)
   const isErasing = ahead > Math.max(lastDurable, after)
-  const state = fold(
-    isErasing ? kind.empty : durable,
-    pending.backFrom(lastVisible, isErasing ? ahead : Math.max(lastDurable, after)),
+  const visible = pending.backFrom(lastVisible, isErasing ? ahead : Math.max(lastDurable, after))
+  actor.resume(
+    durable,
+    isErasing || visible.length > 0 ? fold(isErasing ? kind.empty : durable, visible) : durable,
   )
-  actor.resume(durable, state)
 }
 
 interface SupervisorOptions extends LoadParts {
   /** Epoch milliseconds that never go back. */
   readonly now: () => number
   readonly metrics: EngineMetrics
-  /** Bounds how many actors are loaded at the same time. */
-  readonly loads: Semaphore.Semaphore
 }
 
 export class Supervisor {
   readonly #options: SupervisorOptions
-  /** How many actors wait for their state from disk. */
-  loading = 0
-
   constructor(options: SupervisorOptions) {
     this.#options = options
   }
 
   /**
-   * As the function `loadAtOnce`, but returns `undefined` for a defect: `load` meets it again and
-   * logs it.
+   * Loads a user; returns the bytes of the state, or `undefined` after a defect, which `load` meets
+   * again and logs.
    */
   loadAtOnce(actor: AnyActor): number | undefined {
+    const { subject } = actor
+    if (subject.actor !== "user") return undefined
     try {
-      return loadAtOnce(this.#options, actor)
+      loadUser(this.#options, actor, subject.environment, subject.userId)
+      return this.#options.environments.of(subject.environment).states.readBytes
     } catch {
       return undefined
     }
@@ -122,13 +122,9 @@ export class Supervisor {
 
   /** Ends when the actor has its state, or refuses all commands for a while (`crashed`). */
   load(actor: AnyActor): Effect.Effect<void, Broken> {
-    return Effect.suspend(() => {
-      this.loading++
-      return Semaphore.withPermit(this.#options.loads, loadActor(this.#options, actor)).pipe(
-        Effect.catchDefect((defect) => this.#failed(actor, defect)),
-        Effect.ensuring(Effect.sync(() => this.loading--)),
-      )
-    })
+    return Effect.catchDefect(loadActor(this.#options, actor), (defect) =>
+      this.#failed(actor, defect),
+    )
   }
 
   readonly #failed = Effect.fnUntraced(function* (
@@ -177,16 +173,3 @@ export class Supervisor {
     actor.crashed = true
   }
 }
-
-/**
- * The state of a user who is not in memory, from the snapshot as of this call; `undefined`: the
- * user does not exist.
- */
-export const readColdUser = (
-  storage: Storage["Service"],
-  environment: string,
-  userId: string,
-): Effect.Effect<UserState | undefined, Broken> =>
-  continueWith(readActorValue(storage, { actor: "user", environment, userId }), (body) =>
-    Exit.succeed(body === undefined ? undefined : decodeUser(body)),
-  )

@@ -1,14 +1,14 @@
 /**
  * One run that awards a badge to users who qualify already. It looks at all users who existed when
- * it began: those in memory first, then those of the snapshot. Users who come later need no run,
- * since the badge precedes them.
+ * it began, bucket by bucket. Users who come later need no run, since the badge precedes them.
  *
  * Only users who qualify get a command, so a run writes no more records than it awards badges. For
  * a badge that counts actions, a run first counts the user's history. Then, while the actor handles
  * the command, it counts the events since, so the count is right under constant activity.
  *
- * Cost: a decode of each user's value, and for a counting badge a read of each history, or of the
- * whole journal where that costs less (`JournalCount`). A run yields to the event loop after every `backfillTurnUsersMax` users.
+ * Cost: a decode of each user's state, and for a counting badge a read of each history, or of the
+ * whole journal where that costs less (`JournalCount`). A run yields to the event loop after every
+ * `backfillTurnUsersMax` users.
  */
 
 import { Data, Effect, Schedule, Stream } from "effect"
@@ -21,14 +21,12 @@ import { qualifies } from "../../domain/user/Progress.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { compositeKey, rangeOf } from "../../storage/Keys.ts"
-import type { Broken, Storage, StoredEntry } from "../../storage/Storage.ts"
-import { decodeValue } from "../../storage/Values.ts"
+import type { Broken, Storage } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Answer, UserMessage } from "../actor/Actor.ts"
 import type { Environment } from "../actor/Environments.ts"
 import type { UserHistory } from "../read/UserHistory.ts"
-import { decodeUser } from "../records/UserCodec.ts"
+import { prefixesEnd } from "../users/BucketTable.ts"
 import { type Counted, isWorthwhile, JournalCount } from "./JournalCount.ts"
 
 /** The engine no longer takes commands. */
@@ -69,22 +67,12 @@ export class BackfillRun {
   readonly all = Effect.fnUntraced(function* (
     this: BackfillRun,
   ): Effect.fn.Return<void, Broken | Ended> {
-    const { id, users } = this.#environment
     yield* this.#readJournal()
-    const warm: Array<string> = []
-    for (const { durable } of users.values()) if (durable !== undefined) warm.push(durable.id)
-    for (const ids of turnsOf(warm)) {
-      yield* this.#turn(ids.flatMap((userId) => users.get(userId)?.durable ?? []))
+    for (let prefix = 0; prefix < prefixesEnd; ) {
+      const { next, users } = this.#environment.usersFrom(prefix)
+      prefix = next
+      for (const states of turnsOf(users)) yield* this.#turn(states)
     }
-    const seen = new Set(warm)
-    const range = { table: "users", ...rangeOf(compositeKey(id)) } as const
-    yield* Stream.runForEach(this.#parts.storage.readEntries(range), (entries) =>
-      Effect.forEach(
-        turnsOf(entries),
-        (turn) => Effect.flatMap(this.#decode(turn, seen), (states) => this.#turn(states)),
-        { discard: true },
-      ),
-    )
   })
 
   /** Counts all events for a counting badge in one pass over the journal, if that is worthwhile. */
@@ -102,26 +90,6 @@ export class BackfillRun {
       // The histories of the users are read instead.
       Effect.catchTag("Unavailable", () => Effect.undefined),
     )
-  })
-
-  /**
-   * The users of snapshot values who were not `seen`; for users in memory, their present durable
-   * state.
-   */
-  readonly #decode = Effect.fnUntraced(function* (
-    this: BackfillRun,
-    entries: ReadonlyArray<StoredEntry>,
-    seen: ReadonlySet<string>,
-  ): Effect.fn.Return<ReadonlyArray<UserState>, Broken> {
-    const states: Array<UserState> = []
-    for (const [key, value] of entries) {
-      const stored = decodeUser(yield* decodeValue(value, { table: "users", key }))
-      if (seen.has(stored.id)) continue
-      const actor = this.#environment.users.get(stored.id)
-      const state = actor?.loaded === true ? actor.durable : stored
-      if (state !== undefined) states.push(state)
-    }
-    return states
   })
 
   readonly #turn = Effect.fnUntraced(function* (

@@ -5,10 +5,14 @@
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Counter, Histogram, Metrics } from "../../metrics/Metrics.ts"
 
+interface EnvironmentGauges {
+  readonly counts: { readonly users: number }
+  readonly states: { readonly table: { readonly count: number } }
+}
+
 /** The values that are read from the engine's parts when metrics are collected. */
 interface ObservedEngine {
   readonly actors: {
-    readonly activating: number
     readonly answers: { readonly unanswered: number }
   }
   readonly commit: {
@@ -17,8 +21,9 @@ interface ObservedEngine {
     readonly pendingBytes: number
     readonly stalled: boolean
   }
-  readonly environments: Iterable<{ readonly counts: { readonly users: number } }>
+  readonly environments: Iterable<EnvironmentGauges>
   readonly actorCache: { readonly size: number }
+  readonly shared: { readonly states: { readonly bytes: number; readonly bytesMax: number } }
   /** `takenAt`: epoch milliseconds. */
   readonly snapshotter: { readonly takenAt: number; readonly pending: number }
   readonly report: { readonly durationMs: number; readonly recordsReplayed: number }
@@ -33,7 +38,8 @@ export class EngineMetrics {
   readonly #commitDuration: Histogram
   readonly #snapshotDuration: Histogram
   readonly #snapshotFailures: Counter
-  readonly #activations: Counter
+  readonly #decodes: Counter
+  readonly #stateRefusals: Counter
   readonly #failures: Counter
   readonly #clockJumps: Counter
   readonly #refusals = new Map<string, Counter>()
@@ -45,7 +51,8 @@ export class EngineMetrics {
     this.#commitDuration = metrics.histogram("laurel_commit_duration_seconds")
     this.#snapshotDuration = metrics.histogram("laurel_snapshot_duration_seconds")
     this.#snapshotFailures = metrics.counter("laurel_snapshot_failures_total")
-    this.#activations = metrics.counter("laurel_actor_activations_total")
+    this.#decodes = metrics.counter("laurel_user_decodes_total")
+    this.#stateRefusals = metrics.counter("laurel_state_refusals_total")
     this.#failures = metrics.counter("laurel_actor_failures_total")
     this.#clockJumps = metrics.counter("laurel_clock_jumps_refused_total")
     for (const code of ["overloaded", "storage_unavailable", "shutting_down"])
@@ -72,9 +79,14 @@ export class EngineMetrics {
     this.#refusalsOf(code).add(commands)
   }
 
-  /** An actor's state was read from disk. */
-  activated(): void {
-    this.#activations.increment()
+  /** A user's state was decoded. */
+  decoded(): void {
+    this.#decodes.increment()
+  }
+
+  /** A new user was refused, since the states of all users take too much memory. */
+  stateRefused(): void {
+    this.#stateRefusals.increment()
   }
 
   /** A command or a load made its actor fail. */
@@ -99,20 +111,20 @@ export class EngineMetrics {
     now,
     report,
     actorCache,
+    shared,
     snapshotter,
   }: ObservedEngine): void {
     const metrics = this.#metrics
-    metrics.gauge("laurel_users", () => actorCache.size, { state: "warm" })
-    metrics.gauge(
-      "laurel_users",
-      () => {
-        let users = 0
-        for (const { counts } of environments) users += counts.users
-        return Math.max(0, users - actorCache.size)
-      },
-      { state: "cold" },
-    )
-    metrics.gauge("laurel_actors_activating", () => actors.activating)
+    const sum = (of: (environment: EnvironmentGauges) => number): number => {
+      let total = 0
+      for (const environment of environments) total += of(environment)
+      return total
+    }
+    metrics.gauge("laurel_users", () => sum(({ counts }) => counts.users))
+    metrics.gauge("laurel_users_decoded", () => actorCache.size)
+    metrics.gauge("laurel_state_buckets", () => sum(({ states }) => states.table.count))
+    metrics.gauge("laurel_state_bytes", () => shared.states.bytes)
+    metrics.gauge("laurel_state_bytes_max", () => shared.states.bytesMax)
     metrics.gauge("laurel_commands_unanswered", () => actors.answers.unanswered)
     metrics.readCounter("laurel_journal_records_total", () => commit.durableSequence)
     metrics.gauge(

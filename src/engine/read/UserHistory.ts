@@ -24,7 +24,6 @@ import { limits } from "../../Limits.ts"
 import type { Broken, ReadWork } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { RecallingActor } from "../actor/RecordFinder.ts"
-import { readColdUser } from "../actor/Supervisor.ts"
 import { decodeRecord } from "../records/Codec.ts"
 import { damagedRecord, isOf, RecordReader } from "../records/RecordReader.ts"
 import type { EngineState } from "../state/EngineState.ts"
@@ -109,7 +108,7 @@ export class UserHistory {
   /** `recallForActor` for a decision on the durable state that will not be applied. */
   recall(environment: string, userId: string, needed: HistoryNeeded): Effect.Effect<Past, Broken> {
     const place = { environment, userId }
-    return Effect.flatMap(this.#lastDurable(place), (last) => this.#recall(place, last, needed))
+    return Effect.suspend(() => this.#recall(place, this.#lastDurable(place), needed))
   }
 
   readonly #recall = Effect.fnUntraced(function* (
@@ -132,11 +131,10 @@ export class UserHistory {
   })
 
   /** The sequence of the user's last durable record; 0: the user does not exist. */
-  #lastDurable({ environment, userId }: Place): Effect.Effect<number, Broken> {
-    const actor = this.#state.environments.userOf(environment, userId)
-    if (actor?.loaded) return Effect.succeed(actor.durable?.sequence ?? 0)
-    const cold = readColdUser(this.#state.storage, environment, userId)
-    return Effect.map(cold, (user) => user?.sequence ?? 0)
+  #lastDurable({ environment, userId }: Place): number {
+    const { states, users } = this.#state.environments.of(environment)
+    const actor = users.get(userId)
+    return actor?.loaded ? (actor.durable?.sequence ?? 0) : states.sequenceOf(userId)
   }
 
   /**
@@ -153,7 +151,7 @@ export class UserHistory {
   ): Stream.Stream<ReadonlyArray<JournalRecord>, Broken> {
     const place = { environment, userId }
     const start = Effect.gen({ self: this }, function* () {
-      const last = yield* this.#lastDurable(place)
+      const last = this.#lastDurable(place)
       if (last < before) return last
       const just = yield* this.find(environment, userId, before - 1)
       return just === undefined ? last : before - 1

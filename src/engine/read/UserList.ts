@@ -1,8 +1,7 @@
 /**
- * Lists an environment's users in the order of their ids (by code points): the users of the
- * snapshot, which LMDB keeps in that order, merged with users that no snapshot has yet. The state
- * of a user in memory comes from the actor, so that changes and erasures since the snapshot count.
- * A list shows each user as of the moment at which it reached that user.
+ * Lists an environment's users in the order of their ids (by code points): the ids in the snapshot,
+ * which LMDB keeps in that order, merged with the ids of users that no snapshot has yet. States come
+ * from memory. A list shows each user as of the moment at which it reached that user.
  *
  * Cost: without a search a list reads up to the end of its page; the total comes from `Counts`. A
  * search looks at every id and display name, which takes a few µs a user. It works in slices of
@@ -15,53 +14,10 @@ import { compareCodePoints } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import { asBuffer, compositeKey, lastTextEnd, lastTextStart, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
-import { decodeValue, isWhole, type Place } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment } from "../actor/Environments.ts"
-import { readColdUser } from "../actor/Supervisor.ts"
-import { StoredNames } from "../records/UserCodec.ts"
-
-/**
- * Sorts the items by `compare`, and keeps the order of equal items: a bottom-up merge sort that
- * yields to the event loop after every `sortTurnItemsMax` items.
- */
-export const sortInTurns = Effect.fnUntraced(function* <A>(
-  items: Iterable<A>,
-  compare: (one: A, other: A) => number,
-) {
-  const size = limits.sortTurnItemsMax
-  let runs: Array<Array<A>> = []
-  let run: Array<A> = []
-  for (const item of items) {
-    run.push(item)
-    if (run.length < size) continue
-    runs.push(run.sort(compare))
-    run = []
-    yield* yieldToEventLoop
-  }
-  runs.push(run.sort(compare))
-  while (runs.length > 1) {
-    const longer: Array<Array<A>> = []
-    for (let at = 0; at < runs.length; at += 2) {
-      const one = runs[at]!
-      const other = runs[at + 1] ?? []
-      // Of the final length: an array that grows is copied repeatedly, each time in one turn.
-      const merged = new Array<A>(one.length + other.length)
-      let first = 0
-      let second = 0
-      for (let next = 0; next < merged.length; ) {
-        const takeSecond =
-          first === one.length ||
-          (second < other.length && compare(other[second]!, one[first]!) < 0)
-        merged[next++] = takeSecond ? other[second++]! : one[first++]!
-        if (next % size === 0) yield* yieldToEventLoop
-      }
-      longer.push(merged)
-    }
-    runs = longer
-  }
-  return runs[0]!
-})
+import { displayNameOf } from "../records/UserCodec.ts"
+import { sortInTurns } from "../users/sortInTurns.ts"
 
 export interface UserListQuery {
   readonly limit: number
@@ -130,34 +86,27 @@ class Reading {
     const created = distinct(yield* sortInTurns(fresh, compareCodePoints))
     let next = created.next()
     const prefix = compositeKey(id)
-    const stored = this.#storage.readEntries({ table: "users", ...rangeOf(prefix) })
+    const stored = this.#storage.readEntries({ table: "userIds", ...rangeOf(prefix) })
     const idAt = lastTextStart(prefix)
-    let damaged: readonly [Uint8Array, Place] | undefined
     yield* Stream.runForEachWhile(stored, (entries) =>
-      this.#inTurns(entries, ([key, value]) => {
-        const bytes = asBuffer(value)
-        if (this.#search !== undefined && !isWhole(bytes)) {
-          damaged = [value, { table: "users", key }]
-          return false
-        }
+      this.#inTurns(entries, ([key]) => {
         const userId = asBuffer(key).toString("utf8", idAt, lastTextEnd(key.length))
         for (; !next.done && compareCodePoints(next.value, userId) < 0; next = created.next()) {
           this.#look(next.value)
         }
         if (next.value === userId) next = created.next()
-        this.#look(userId, bytes)
+        this.#look(userId)
         return !this.#isFull
       }),
     )
-    if (damaged !== undefined) yield* decodeValue(...damaged)
     const look = (userId: string) => {
       this.#look(userId)
       return !this.#isFull
     }
     if (!next.done && look(next.value)) yield* this.#inTurns(created, look)
-    const users = (yield* Effect.forEach(this.#ids, (userId) => this.#read(userId))).filter(
-      (user) => user !== undefined,
-    )
+    const users = this.#ids
+      .map((userId) => this.#environment.durableOf(userId))
+      .filter((user) => user !== undefined)
     return { users, total: this.#search === undefined ? counts.users : this.#found }
   })
 
@@ -191,29 +140,24 @@ class Reading {
    * Counts the user if it exists and matches the search, and adds it to the page if it belongs
    * there.
    */
-  #look(userId: string, value?: Buffer): void {
-    const actor = this.#environment.users.get(userId)
-    const user = actor?.loaded ? actor.durable : value
+  #look(userId: string): void {
+    const { states, users } = this.#environment
+    const actor = users.get(userId)
+    const user = actor?.loaded ? actor.durable : states.table.get(userId)
     if (user === undefined) return
-    if (this.#search !== undefined && !this.#isSought(userId, user, this.#search)) return
+    if (this.#search !== undefined && !isSought(userId, user, this.#search)) return
     const position = this.#found++
     const { limit, offset } = this.#query
     if (position >= offset && this.#ids.length < limit) this.#ids.push(userId)
   }
+}
 
-  #isSought(userId: string, user: UserState | Buffer, search: string): boolean {
-    if (userId.toLowerCase().includes(search)) return true
-    const name = Buffer.isBuffer(user)
-      ? new StoredNames(user).next(user.length)
-      : user.profile.displayName
-    return name?.toLowerCase().includes(search) === true
-  }
-
-  #read(userId: string): Effect.Effect<UserState | undefined, Broken> {
-    const { id, users } = this.#environment
-    const actor = users.get(userId)
-    return actor?.loaded ? Effect.succeed(actor.durable) : readColdUser(this.#storage, id, userId)
-  }
+const isSought = (userId: string, user: UserState | Buffer, search: string): boolean => {
+  if (userId.toLowerCase().includes(search)) return true
+  const name = Buffer.isBuffer(user)
+    ? displayNameOf(user, 0, user.length)
+    : user.profile.displayName
+  return name?.toLowerCase().includes(search) === true
 }
 
 /** Each of the sorted ids once. */

@@ -1,4 +1,4 @@
-/** The value of each actor in the snapshot. */
+/** The values of projects and the directory in the snapshot. */
 import { type Effect, Exit } from "effect"
 import type { Subject } from "../../domain/record/Record.ts"
 import { continueWith } from "../../storage/exitOf.ts"
@@ -8,34 +8,30 @@ import { decodeValue } from "../../storage/Values.ts"
 
 type Store = Storage["Service"]
 
-const actorPlace = (
-  subject: Subject,
-): { readonly table: Entry["table"]; readonly key: Uint8Array } => {
-  switch (subject.actor) {
-    case "user":
-      return { table: "users", key: compositeKey(subject.environment, subject.userId) }
-    case "project":
-      return { table: "actors", key: compositeKey("project", subject.environment) }
-    case "directory":
-      return { table: "actors", key: compositeKey("directory") }
-  }
-}
+type SharedSubject = Exclude<Subject, { readonly actor: "user" }>
+
+/** The key of a project or the directory in the table `actors`. */
+const actorKey = (subject: SharedSubject): Uint8Array =>
+  subject.actor === "project"
+    ? compositeKey("project", subject.environment)
+    : compositeKey("directory")
 
 export const actorEntry = (
-  subject: Subject,
-  value: Uint8Array | null,
+  subject: SharedSubject,
+  value: Uint8Array,
   replaces: Entry["replaces"],
-): Entry => ({ ...actorPlace(subject), value, replaces })
+): Entry => ({ table: "actors", key: actorKey(subject), value, replaces })
 
 /**
- * The body of an actor's value in the snapshot; `undefined`: it has none. As with
+ * The body of the value of a project or the directory; `undefined`: it has none. As with
  * `Storage.readEntry`, an exit if nothing must be waited for.
  */
 export const readActorValue = (
   storage: Store,
-  subject: Subject,
+  subject: SharedSubject,
 ): Effect.Effect<Uint8Array | undefined, Broken> => {
-  const { table, key } = actorPlace(subject)
+  const table = "actors"
+  const key = actorKey(subject)
   return continueWith(storage.readEntry(table, key), (value) =>
     value === undefined ? Exit.succeed(undefined) : decodeValue(value, { table, key }),
   )

@@ -1,198 +1,588 @@
 /**
- * A user's value in the snapshot. It begins with the numbers that a start needs, so that a million
- * users are ranked and listed on the agenda without the parse of a JSON text:
+ * The bytes of a user's state. The id is not part of them: whoever keeps the bytes has it beside
+ * them (`users/Bucket.ts`).
  *
- *     offset 0  sequence       float64, little-endian
- *            8  xp             float64
- *           16  scoreSequence  float64
- *           24  due            uint32, a second as in `Agenda.ts`
- *           28  flags          uint8; bit 0: hidden; bits 1 to 6: which windows follow
- *           29  windows        for each bit that is set, index (int32), xp and sequence (float64)
- *               the rest of the state as JSON, without parts that are empty, maps as arrays
+ *     flags     one byte; bit 0: hidden; other bits are 0
+ *     sequence, due, createdAt, updatedAt − createdAt
+ *     sections  each: its tag, one byte; how many entries; the entries
  *
- * Bits 1 and 2 stand for the user's latest day and the day before that, 3 and 4 for weeks, 5 and 6
- * for months.
+ * - `StateBytes.ts` has the form of numbers, texts and names.
+ * - Sections come in the order of their tags, and empty ones are left out. An unknown tag is an
+ *   error: a version that does not know it would lose the section. So is a number in a longer form
+ *   than necessary. So a state has one form, with a given name table and order of its maps.
+ * - `scores` and the display name come first: a start reads them of each user, for the boards.
+ * - The sections hold many of each: boards' windows, balances, streaks and so on.
+ *
+ * The bytes have no checksum: the stored value around them has one.
+ *
+ * Cost: `npm run bench -- states` prints the bytes of a user and the time of an encode and a decode.
  */
 
+import type { DayRange, StreakState } from "../../domain/user/Streak.ts"
 import {
   emptyProfile,
   noWindows,
+  type Profile,
+  type QuestState,
+  type RuleUse,
   type UserState,
   type WindowScores,
 } from "../../domain/user/User.ts"
-import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
-import { asBuffer, dataViewOf } from "../../storage/Keys.ts"
+import { windowKinds } from "../../domain/values/Calendar.ts"
+import type { Names } from "./Names.ts"
+import {
+  BadState,
+  bad,
+  begin,
+  Reader,
+  writeByte,
+  writeName,
+  writeNumber,
+  writeOptional,
+  writeText,
+  written,
+} from "./StateBytes.ts"
 
-const windowBytes = 20
-const fixedBytes = 29
+export { BadState }
+
 const hiddenFlag = 1
 
-/** `due` is the user's due second (`Agenda.ts`). */
-export const encodeUser = (user: UserState, due: number): Uint8Array => {
-  const { profile, windows } = user
-  const text = JSON.stringify(restOf(user))
-  let flags = profile.hidden ? hiddenFlag : 0
-  let headBytes = fixedBytes
-  windowKinds.forEach((kind, index) => {
-    const { sequence, sequenceBefore } = windows[kind]
-    if (sequence > 0) flags |= 2 << (2 * index)
-    if (sequenceBefore > 0) flags |= 4 << (2 * index)
-    headBytes += windowBytes * (Number(sequence > 0) + Number(sequenceBefore > 0))
-  })
-  const bytes = Buffer.allocUnsafe(headBytes + Buffer.byteLength(text))
-  bytes.writeDoubleLE(user.sequence, 0)
-  bytes.writeDoubleLE(user.xp, 8)
-  bytes.writeDoubleLE(user.scoreSequence, 16)
-  bytes.writeUInt32LE(due, 24)
-  let at = bytes.writeUInt8(flags, 28)
-  const writeWindow = (index: number, xp: number, sequence: number) => {
-    if (sequence === 0) return
-    at = bytes.writeInt32LE(index, at)
-    at = bytes.writeDoubleLE(xp, at)
-    at = bytes.writeDoubleLE(sequence, at)
-  }
-  for (const kind of windowKinds) {
-    const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } = windows[kind]
-    writeWindow(index, xp, sequence)
-    writeWindow(indexBefore, xpBefore, sequenceBefore)
-  }
-  bytes.write(text, at, "utf8")
-  return bytes
+/** The tags of the sections, in their order. */
+const tags = {
+  scores: 1,
+  profile: 2,
+  balances: 3,
+  badges: 4,
+  badgeCounts: 5,
+  badgeRecounts: 6,
+  quests: 7,
+  pastZones: 8,
+  streaks: 9,
+  ruleUses: 10,
+} as const
+
+/** The place of a score: the all-time board, then the latest window and the one before by kind. */
+const allTimeSlot = 0
+const latestSlot = (kind: number): number => 1 + 2 * kind
+const beforeSlot = (kind: number): number => 2 + 2 * kind
+
+/** Begins a section with `count` entries; returns whether it has any. */
+const begins = (tag: number, count: number): boolean => {
+  if (count === 0) return false
+  writeByte(tag)
+  writeNumber(count)
+  return true
 }
-
-const maps = ["badges", "badgeCounts", "badgeRecounts", "quests", "streaks", "ruleUses"] as const
-
-/** The members that the head lacks, without empty ones. */
-const restOf = (user: UserState): object => {
-  const { createdAt, id, points, pointsSpent, profile, questsCompleted, updatedAt } = user
-  const { attributes, displayName, timezone } = profile
-  const rest: Record<string, unknown> = { id, points, questsCompleted, createdAt, updatedAt }
-  if (pointsSpent > 0) rest.pointsSpent = pointsSpent
-  if (profile !== emptyProfile) rest.profile = { displayName, timezone, attributes }
-  if (user.pastZones.length > 0) rest.pastZones = user.pastZones
-  for (const name of maps) if (user[name].size > 0) rest[name] = [...user[name]]
-  return rest
-}
-
-export interface UserHead {
-  readonly sequence: number
-  readonly xp: number
-  readonly scoreSequence: number
-  readonly due: number
-  readonly hidden: boolean
-}
-
-/** The numbers at the head of a user's body, which begins at `at`. */
-export const decodeUserHead = (view: DataView, at = 0): UserHead => ({
-  sequence: view.getFloat64(at, true),
-  xp: view.getFloat64(at + 8, true),
-  scoreSequence: view.getFloat64(at + 16, true),
-  due: view.getUint32(at + 24, true),
-  hidden: (view.getUint8(at + 28) & hiddenFlag) !== 0,
-})
-
-/** Whether there are windows at the head of a user's body, which begins at `at`. */
-export const hasWindows = (view: DataView, at: number): boolean =>
-  view.getUint8(at + 28) > hiddenFlag
 
 /**
- * Calls `visit` with each window at the head of a user's body, which begins at `at`. The kind of a
- * window is `windowKinds[slot >>> 1]`; odd slots are the windows before the latest. Returns where
- * the JSON begins.
+ * The bytes of a state, as a view that is valid until the next call. `due` is the user's due second
+ * (`Agenda.ts`).
  */
-export const visitWindows = (
-  view: DataView,
-  at: number,
-  visit: (slot: number, index: number, xp: number, sequence: number) => void,
-): number => {
-  let next = at + fixedBytes
-  for (let bits = view.getUint8(at + 28) >>> 1, slot = 0; bits > 0; bits >>>= 1, slot++) {
-    if ((bits & 1) === 0) continue
-    const index = view.getInt32(next, true)
-    visit(slot, index, view.getFloat64(next + 4, true), view.getFloat64(next + 12, true))
-    next += windowBytes
-  }
-  return next
-}
-
-/** The begin of the profile of a user with a display name; occurs nowhere else in a value. */
-const nameMark = Buffer.from('"profile":{"displayName":"')
-const quote = 0x22
-const backslash = 0x5c
-
-/** Reads the display names in consecutive values by one search, without a parse of the values. */
-export class StoredNames {
-  readonly #values: Buffer
-  /** Where the next mark is; -1: there is none. */
-  #next: number
-
-  constructor(values: Buffer) {
-    this.#values = values
-    this.#next = values.indexOf(nameMark)
-  }
-
-  /** The name in the next value, which ends at `end`; null: it has none. */
-  next(end: number): string | null {
-    if (this.#next < 0 || this.#next >= end) return null
-    const start = this.#next + nameMark.length
-    this.#next = this.#values.indexOf(nameMark, end)
-    return this.#textAt(start)
-  }
-
-  #textAt(start: number): string {
-    const values = this.#values
-    let escapes = false
-    let end = start
-    for (; values[end] !== quote; end++) {
-      if (values[end] !== backslash) continue
-      escapes = true
-      end++
+export const encodeUser = (user: UserState, due: number, names: Names): Buffer => {
+  begin()
+  writeByte(user.profile.hidden ? hiddenFlag : 0)
+  writeNumber(user.sequence)
+  writeNumber(due)
+  writeNumber(user.createdAt)
+  writeNumber(user.updatedAt - user.createdAt)
+  writeScores(user)
+  writeProfile(user.profile, names)
+  writeBalances(user, names)
+  if (begins(tags.badges, user.badges.size)) {
+    for (const [id, { earnedAt, target }] of user.badges) {
+      writeName(id, names)
+      writeNumber(earnedAt)
+      writeOptional(target)
     }
-    const text = values.toString("utf8", start, end)
-    return escapes ? JSON.parse(`"${text}"`) : text
+  }
+  writeCounts(tags.badgeCounts, user.badgeCounts, names)
+  writeCounts(tags.badgeRecounts, user.badgeRecounts, names)
+  writeQuests(user, names)
+  if (begins(tags.pastZones, user.pastZones.length)) {
+    for (const { timezone, until } of user.pastZones) {
+      writeByte(timezone === null ? 0 : 1)
+      if (timezone !== null) writeName(timezone, names)
+      writeNumber(until)
+    }
+  }
+  if (begins(tags.streaks, user.streaks.size)) {
+    for (const [key, streak] of user.streaks) {
+      writeName(key, names)
+      writeStreak(streak)
+    }
+  }
+  if (begins(tags.ruleUses, user.ruleUses.size)) {
+    for (const [id, use] of user.ruleUses) {
+      writeName(id, names)
+      writeUse(use)
+    }
+  }
+  return written()
+}
+
+const writeCounts = (tag: number, counts: ReadonlyMap<string, number>, names: Names): void => {
+  if (!begins(tag, counts.size)) return
+  for (const [id, count] of counts) {
+    writeName(id, names)
+    writeNumber(count)
   }
 }
 
-export const decodeUser = (value: Uint8Array): UserState => {
-  const view = dataViewOf(value)
-  const { hidden, scoreSequence, sequence, xp } = decodeUserHead(view)
-  const windows: Record<WindowKind, WindowScores> = { ...noWindows }
-  const restAt = visitWindows(view, 0, (slot, index, xp, sequence) => {
-    const kind = windowKinds[slot >>> 1]!
-    windows[kind] =
-      (slot & 1) === 0
-        ? { ...windows[kind], index, xp, sequence }
-        : { ...windows[kind], indexBefore: index, xpBefore: xp, sequenceBefore: sequence }
-  })
-  const rest = JSON.parse(asBuffer(value).toString("utf8", restAt))
-  // With the members in the order of `applyUser`, so that all states have one hidden class in V8.
-  return {
-    id: rest.id,
-    sequence,
-    xp,
-    scoreSequence,
-    points: rest.points,
-    pointsSpent: rest.pointsSpent ?? 0,
-    windows: restAt === fixedBytes ? noWindows : windows,
-    profile: rest.profile === undefined ? emptyProfile : { ...rest.profile, hidden },
-    badges: mapOf(rest.badges),
-    badgeCounts: mapOf(rest.badgeCounts),
-    badgeRecounts: mapOf(rest.badgeRecounts),
-    quests: mapOf(rest.quests),
-    questsCompleted: rest.questsCompleted,
-    pastZones: rest.pastZones ?? noZones,
-    streaks: mapOf(rest.streaks),
-    ruleUses: mapOf(rest.ruleUses),
-    createdAt: rest.createdAt,
-    updatedAt: rest.updatedAt,
+const writeScores = ({ scoreSequence, windows, xp }: UserState): void => {
+  let count = xp !== 0 || scoreSequence !== 0 ? 1 : 0
+  for (const kind of windowKinds) {
+    const { sequence, sequenceBefore } = windows[kind]
+    count += Number(sequence > 0) + Number(sequenceBefore > 0)
+  }
+  if (!begins(tags.scores, count)) return
+  if (xp !== 0 || scoreSequence !== 0) writeScore(allTimeSlot, 0, xp, scoreSequence)
+  for (let kind = 0; kind < windowKinds.length; kind++) {
+    const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } =
+      windows[windowKinds[kind]!]
+    if (sequence > 0) writeScore(latestSlot(kind), index, xp, sequence)
+    if (sequenceBefore > 0) writeScore(beforeSlot(kind), indexBefore, xpBefore, sequenceBefore)
   }
 }
+
+const writeScore = (slot: number, index: number, score: number, sequence: number): void => {
+  writeByte(slot)
+  writeNumber(index)
+  writeNumber(score)
+  writeNumber(sequence)
+}
+
+/** The kinds of entries in the section `profile`. */
+const parts = { displayName: 1, timezone: 2, text: 3, number: 4, no: 5, yes: 6 } as const
+
+const writeProfile = ({ attributes, displayName, timezone }: Profile, names: Names): void => {
+  const others = Object.keys(attributes)
+  const count = others.length + Number(displayName !== null) + Number(timezone !== null)
+  if (!begins(tags.profile, count)) return
+  if (displayName !== null) {
+    writeByte(parts.displayName)
+    writeText(displayName)
+  }
+  if (timezone !== null) {
+    writeByte(parts.timezone)
+    writeName(timezone, names)
+  }
+  for (const name of others) {
+    const value = attributes[name]!
+    if (typeof value === "string") writeByte(parts.text)
+    else if (typeof value === "number") writeByte(parts.number)
+    else writeByte(value ? parts.yes : parts.no)
+    writeText(name)
+    if (typeof value === "string") writeText(value)
+    else if (typeof value === "number") writeNumber(value)
+  }
+}
+
+const pointsName = "points"
+const questsName = "quests"
+
+/** A balance, and how much of it was spent. Completed quests count as a balance of their own. */
+const writeBalances = ({ points, pointsSpent, questsCompleted }: UserState, names: Names): void => {
+  const hasPoints = points !== 0 || pointsSpent !== 0
+  if (!begins(tags.balances, Number(hasPoints) + Number(questsCompleted !== 0))) return
+  if (hasPoints) {
+    writeName(pointsName, names)
+    writeNumber(points)
+    writeNumber(pointsSpent)
+  }
+  if (questsCompleted !== 0) {
+    writeName(questsName, names)
+    writeNumber(questsCompleted)
+    writeNumber(0)
+  }
+}
+
+const startedFlag = 1
+const completedFlag = 2
+const expiredFlag = 4
+
+const writeQuests = ({ quests }: UserState, names: Names): void => {
+  if (!begins(tags.quests, quests.size)) return
+  for (const [id, { completedAt, expired, period, startedAt, steps, times }] of quests) {
+    writeName(id, names)
+    writeByte(
+      (startedAt === null ? 0 : startedFlag) |
+        (completedAt === null ? 0 : completedFlag) |
+        (expired ? expiredFlag : 0),
+    )
+    writeNumber(period)
+    writeNumber(times)
+    if (startedAt !== null) writeNumber(startedAt)
+    if (completedAt !== null) writeNumber(completedAt)
+    const counted = Object.keys(steps)
+    writeNumber(counted.length)
+    for (const step of counted) {
+      writeName(step, names)
+      writeNumber(steps[step]!)
+    }
+  }
+}
+
+const brokenFlag = 1
+const forgottenFlag = 2
+const bestForgottenFlag = 4
+
+const writeStreak = (streak: StreakState): void => {
+  const { best, bestForgotten, broken, days, first, forgotten, freezes, length } = streak
+  writeByte(
+    (broken ? brokenFlag : 0) |
+      (forgotten === undefined ? 0 : forgottenFlag) |
+      (bestForgotten === undefined ? 0 : bestForgottenFlag),
+  )
+  writeNumber(first)
+  writeNumber(length)
+  writeNumber(freezes)
+  writeNumber(best)
+  if (forgotten !== undefined) {
+    writeNumber(forgotten.first)
+    writeNumber(forgotten.last)
+    writeNumber(forgotten.days)
+    writeNumber(forgotten.freezes)
+  }
+  if (bestForgotten !== undefined) writeNumber(bestForgotten)
+  writeNumber(days.length)
+  // As distances, which take one byte each.
+  let before = 0
+  for (const [from, to] of days) {
+    writeNumber(from - before)
+    writeNumber(to - from)
+    before = to
+  }
+}
+
+const writeUse = ({ firstAt, lastAt, periods, since }: RuleUse): void => {
+  writeNumber(lastAt)
+  writeNumber(firstAt)
+  writeOptional(since)
+  writeNumber(periods.length)
+  for (const [period, times] of periods) {
+    writeNumber(period)
+    writeNumber(times)
+  }
+}
+
+/* Reading. */
+
+const reader = new Reader()
+
+/** The numbers of a state that a start needs. */
+export class UserHead {
+  sequence = 0
+  xp = 0
+  scoreSequence = 0
+  due = 0
+  hidden = false
+  displayName: string | null = null
+  /** How many windows there are, and of each its place (`slot`), index, xp and sequence. */
+  windows = 0
+  readonly slots: Array<number> = []
+  readonly indexes: Array<number> = []
+  readonly scores: Array<number> = []
+  readonly sequences: Array<number> = []
+
+  /** Reads the state in `bytes` from `at` to `end`, up to the display name. */
+  read(bytes: Buffer, at: number, end: number): void {
+    reader.begin(bytes, at, end)
+    this.hidden = (reader.flags(hiddenFlag) & hiddenFlag) !== 0
+    this.sequence = reader.number()
+    this.due = reader.number()
+    reader.number()
+    reader.number()
+    this.xp = 0
+    this.scoreSequence = 0
+    this.windows = 0
+    this.displayName = null
+    if (reader.at < end && bytes[reader.at] === tags.scores) this.#readScores()
+    if (reader.at < end && bytes[reader.at] === tags.profile) {
+      reader.at++
+      if (reader.count() > 0 && reader.byte() === parts.displayName) {
+        this.displayName = reader.text()
+      }
+    }
+  }
+
+  #readScores(): void {
+    reader.at++
+    for (let left = reader.count(); left > 0; left--) {
+      const slot = reader.byte()
+      const index = reader.number()
+      const score = reader.number()
+      const sequence = reader.number()
+      if (slot === allTimeSlot) {
+        this.xp = score
+        this.scoreSequence = sequence
+        continue
+      }
+      const n = this.windows++
+      this.slots[n] = slot - 1
+      this.indexes[n] = index
+      this.scores[n] = score
+      this.sequences[n] = sequence
+    }
+  }
+}
+
+/** The sequence of the last record in the state in `bytes` from `at` to `end`. */
+export const sequenceOf = (bytes: Buffer, at: number, end: number): number => {
+  reader.begin(bytes, at, end)
+  reader.byte()
+  return reader.number()
+}
+
+/** The display name in the state in `bytes` from `at` to `end`; null: it has none. */
+export const displayNameOf = (bytes: Buffer, at: number, end: number): string | null => {
+  named.read(bytes, at, end)
+  return named.displayName
+}
+
+const named = new UserHead()
 
 // biome-ignore lint/suspicious/noExplicitAny: it is empty, so it holds values of any kind
 const none: ReadonlyMap<string, any> = new Map()
 
 const noZones: UserState["pastZones"] = []
 
-const mapOf = <A>(
-  entries: ReadonlyArray<readonly [string, A]> | undefined,
-): ReadonlyMap<string, A> => (entries === undefined ? none : new Map(entries))
+type Building = { -readonly [Part in keyof UserState]: UserState[Part] }
+
+/** The state of the user `id`. Throws `BadState` for bytes that are none. */
+export const decodeUser = (id: string, bytes: Buffer, names: Names): UserState => {
+  reader.begin(bytes, 0, bytes.length)
+  const hidden = (reader.flags(hiddenFlag) & hiddenFlag) !== 0
+  const sequence = reader.number()
+  reader.number()
+  const createdAt = reader.number()
+  const updatedAt = createdAt + reader.number()
+  // With the members in the order of `applyUser`, so that all states have one hidden class in V8.
+  const state: Building = {
+    id,
+    sequence,
+    xp: 0,
+    scoreSequence: 0,
+    points: 0,
+    pointsSpent: 0,
+    windows: noWindows,
+    profile: hidden ? { ...emptyProfile, hidden } : emptyProfile,
+    badges: none,
+    badgeCounts: none,
+    badgeRecounts: none,
+    quests: none,
+    questsCompleted: 0,
+    pastZones: noZones,
+    streaks: none,
+    ruleUses: none,
+    createdAt,
+    updatedAt,
+  }
+  let before = 0
+  while (reader.at < reader.end) {
+    const tag = reader.byte()
+    if (tag <= before) throw bad(`section ${tag} follows section ${before}`)
+    before = tag
+    const count = reader.count()
+    if (count === 0) throw bad(`section ${tag} is empty`)
+    readSection(state, tag, count, names)
+  }
+  return state
+}
+
+const readSection = (state: Building, tag: number, count: number, names: Names): void => {
+  switch (tag) {
+    case tags.scores:
+      readScores(state, count)
+      return
+    case tags.profile:
+      state.profile = readProfile(state.profile.hidden, count, names)
+      return
+    case tags.balances:
+      readBalances(state, count, names)
+      return
+    case tags.badges:
+      state.badges = readMap(count, names, readBadge)
+      return
+    case tags.badgeCounts:
+      state.badgeCounts = readMap(count, names, readCount)
+      return
+    case tags.badgeRecounts:
+      state.badgeRecounts = readMap(count, names, readCount)
+      return
+    case tags.quests:
+      state.quests = readMap(count, names, readQuest)
+      return
+    case tags.pastZones:
+      state.pastZones = Array.from({ length: count }, () => ({
+        timezone: reader.flags(1) === 0 ? null : reader.name(names),
+        until: reader.number(),
+      }))
+      return
+    case tags.streaks:
+      state.streaks = readMap(count, names, readStreak)
+      return
+    case tags.ruleUses:
+      state.ruleUses = readMap(count, names, readUse)
+      return
+    default:
+      throw bad(`section ${tag} is unknown`)
+  }
+}
+
+const readMap = <A>(count: number, names: Names, read: (names: Names) => A): Map<string, A> => {
+  const map = new Map<string, A>()
+  for (let left = count; left > 0; left--) {
+    const name = reader.name(names)
+    map.set(name, read(names))
+  }
+  if (map.size < count) throw bad("a name occurs twice")
+  return map
+}
+
+const readScores = (state: Building, count: number): void => {
+  const windows = { ...noWindows }
+  let last = -1
+  for (let left = count; left > 0; left--) {
+    const slot = reader.byte()
+    if (slot <= last || slot > beforeSlot(windowKinds.length - 1)) throw bad("a score has no place")
+    last = slot
+    const index = reader.number()
+    const xp = reader.number()
+    const sequence = reader.number()
+    if (slot === allTimeSlot) {
+      state.xp = xp
+      state.scoreSequence = sequence
+      continue
+    }
+    if (sequence <= 0) throw bad("a score has no record")
+    const kind = windowKinds[(slot - 1) >>> 1]!
+    const scores: WindowScores = windows[kind]
+    windows[kind] =
+      (slot & 1) === 1
+        ? { ...scores, index, xp, sequence }
+        : { ...scores, indexBefore: index, xpBefore: xp, sequenceBefore: sequence }
+  }
+  if (last > allTimeSlot) state.windows = windows
+}
+
+const readProfile = (hidden: boolean, count: number, names: Names): Profile => {
+  let displayName: string | null = null
+  let timezone: string | null = null
+  let last: number = 0
+  const attributes: Array<readonly [string, string | number | boolean]> = []
+  for (let left = count; left > 0; left--) {
+    const part = reader.byte()
+    const isFirst = part <= parts.timezone ? part > last : last <= parts.yes
+    if (part === 0 || part > parts.yes || !isFirst) throw bad("a part of the profile is unknown")
+    last = part
+    if (part === parts.displayName) displayName = reader.text()
+    else if (part === parts.timezone) timezone = reader.name(names)
+    else {
+      const name = reader.text()
+      const value =
+        part === parts.text
+          ? reader.text()
+          : part === parts.number
+            ? reader.number()
+            : part === parts.yes
+      attributes.push([name, value])
+    }
+  }
+  // `fromEntries` makes own members, also of a name that every object inherits.
+  return {
+    displayName,
+    timezone,
+    attributes: attributes.length === 0 ? emptyProfile.attributes : Object.fromEntries(attributes),
+    hidden,
+  }
+}
+
+const readBalances = (state: Building, count: number, names: Names): void => {
+  for (let left = count; left > 0; left--) {
+    const name = reader.name(names)
+    const amount = reader.number()
+    const spent = reader.number()
+    if (name === pointsName) {
+      state.points = amount
+      state.pointsSpent = spent
+    } else if (name === questsName) state.questsCompleted = amount
+    else throw bad("a balance is unknown")
+  }
+}
+
+const readCount = (): number => reader.number()
+
+const readBadge = () => {
+  const earnedAt = reader.number()
+  const target = reader.optional()
+  return target === undefined ? { earnedAt } : { earnedAt, target }
+}
+
+const readQuest = (names: Names): QuestState => {
+  const flags = reader.flags(startedFlag | completedFlag | expiredFlag)
+  const period = reader.number()
+  const times = reader.number()
+  const startedAt = (flags & startedFlag) === 0 ? null : reader.number()
+  const completedAt = (flags & completedFlag) === 0 ? null : reader.number()
+  const steps: Array<readonly [string, number]> = []
+  for (let left = reader.count(); left > 0; left--)
+    steps.push([reader.name(names), reader.number()])
+  return {
+    period,
+    steps: Object.fromEntries(steps),
+    startedAt,
+    completedAt,
+    expired: (flags & expiredFlag) !== 0,
+    times,
+  }
+}
+
+const readStreak = (): StreakState => {
+  const flags = reader.flags(brokenFlag | forgottenFlag | bestForgottenFlag)
+  const first = reader.number()
+  const length = reader.number()
+  const freezes = reader.number()
+  const best = reader.number()
+  const forgotten =
+    (flags & forgottenFlag) === 0
+      ? undefined
+      : {
+          first: reader.number(),
+          last: reader.number(),
+          days: reader.number(),
+          freezes: reader.number(),
+        }
+  const bestForgotten = (flags & bestForgottenFlag) === 0 ? undefined : reader.number()
+  const days: Array<DayRange> = []
+  let before = 0
+  for (let left = reader.count(); left > 0; left--) {
+    const from = before + reader.number()
+    before = from + reader.number()
+    days.push([from, before])
+  }
+  const broken = (flags & brokenFlag) !== 0
+  return {
+    days,
+    first,
+    length,
+    freezes,
+    best,
+    ...(forgotten !== undefined && { forgotten }),
+    ...(bestForgotten !== undefined && { bestForgotten }),
+    broken,
+  }
+}
+
+const readUse = (): RuleUse => {
+  const lastAt = reader.number()
+  const firstAt = reader.number()
+  const since = reader.optional()
+  const periods: Array<readonly [number, number]> = []
+  for (let left = reader.count(); left > 0; left--) periods.push([reader.number(), reader.number()])
+  return {
+    periods,
+    lastAt,
+    firstAt,
+    ...(since !== undefined && { since }),
+  }
+}

@@ -9,7 +9,6 @@
  * Nothing is decided and no record is written. The time of a slice is that of its last record.
  */
 import { Array as Arr, Effect, Stream } from "effect"
-import type { JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
 import { Metrics } from "../../metrics/Metrics.ts"
@@ -87,10 +86,9 @@ const chunkRecords = 1_000
  * records of its own journal. Each record is applied in one turn, so a snapshot that is written
  * meanwhile has either all of a record or nothing of it.
  *
- * Memory is bounded as in an engine that serves: with `residentUsersMax` users in memory or
- * `snapshotPendingRecordsMax` records that await a snapshot, the next record waits for a snapshot.
- * All engines of the process share these bounds. If a snapshot of this engine makes no room,
- * folding waits for snapshots of the others, for which `admit` has asked.
+ * Memory is bounded as in an engine that serves: with `snapshotPendingRecordsMax` records that await a
+ * snapshot, the next record waits for one. All engines of the process share this bound. If a snapshot
+ * of this engine makes no room, folding waits for snapshots of the others.
  */
 
 export class Folding {
@@ -118,7 +116,7 @@ export class Folding {
         continue
       }
       const record = decodeRecord(stored.body)
-      while (!this.#hasRoom(record)) yield* this.#makeRoom
+      while (!this.#hasRoom) yield* this.#makeRoom
       yield* replay(this.#state, record, stored, this.#pipeline)
       this.#time.reached(record.at)
       if (performance.now() < endsAt) continue
@@ -127,12 +125,8 @@ export class Folding {
     }
   }).bind(this)
 
-  #hasRoom({ subject }: JournalRecord): boolean {
-    const { actorCache, changed, environments } = this.#state
-    if (changed.pendingOfAll >= limits.snapshotPendingRecordsMax) return false
-    if (subject.actor !== "user") return true
-    const isWarm = environments.userOf(subject.environment, subject.userId) !== undefined
-    return isWarm || actorCache.admit() === undefined
+  get #hasRoom(): boolean {
+    return this.#state.changed.pendingOfAll < limits.snapshotPendingRecordsMax
   }
 
   /**
@@ -140,15 +134,11 @@ export class Folding {
    * records.
    */
   get #makeRoom(): Effect.Effect<void, Broken> {
-    const { actorCache } = this.#state
-    const { watermarks } = actorCache
     return this.#snapshotter.take.pipe(
       Effect.catchTag("Unavailable", () => Effect.sleep(limits.unavailableRetryMs)),
       Effect.andThen(
         Effect.suspend(() =>
-          actorCache.watermarks === watermarks
-            ? Effect.sleep(limits.foldRoomMs)
-            : nextTurnOf("follow"),
+          this.#hasRoom ? nextTurnOf("follow") : Effect.sleep(limits.foldRoomMs),
         ),
       ),
     )

@@ -11,28 +11,27 @@
  *   damage: nothing is applied after it.
  *
  * A start, step by step. The snapshot has the watermark 100; the next one was interrupted after it
- * had written Bob's value as of record 103. The journal ends with record 104:
+ * had written Bob's bucket as of record 103. The journal ends with record 104:
  *
  * 1. The storage opens. It cuts the torn record 105 off the journal; `lastSequence` is 104.
  * 2. `loadActors` reads the directory and the projects. The project `p` has a value as of record
  *    97.
  * 3. `loadCounts` reads how many users, events and so on there were at record 100, and
  *    `readWindows` the boards that are stored.
- * 4. `loadBoards` reads the head of each user's value. Ada, 50 xp by record 95, and Bob, 80 xp by
- *    record 103, get their places on the boards. No actor is made: users stay on disk.
- * 5. Record 101, an event of Ada, 10 xp: her actor is made and her value read. 101 > 95, so the
- *    record is applied: 60 xp. The boards follow, and the counts have one event more.
+ * 4. `loadUsers` reads the buckets, and the head of each state in them. Ada, 50 xp by record 95, and
+ *    Bob, 80 xp by record 103, get their places on the boards. No actor is made.
+ * 5. Record 101, an event of Ada, 10 xp: her state is decoded. 101 > 95, so the record is applied:
+ *    60 xp. The boards follow, and the counts have one event more.
  * 6. Record 102, a new rule in `p`: 102 > 97, so it is applied to the project's actor.
- * 7. Record 103, an event of Bob: his value is as of 103, so the record is not applied again. The
+ * 7. Record 103, an event of Bob: his state is as of 103, so the record is not applied again. The
  *    counts have one event more: those of the snapshot were as of 100.
  * 8. Record 104, the erasure of Ada: it is applied. Her state is gone, she leaves the boards, and a
  *    tombstone hides her records up to 104 (`Erasures`) until a snapshot has deleted them.
  * 9. The records 101 to 104 await the next snapshot (`PendingRecords`), and their ids are in the
  *    filter of known ids. The next record gets the sequence 105.
  *
- * Cost: a read of the head of each user's value, with nothing allocated for a user but numbers in
- * typed arrays; a record costs about what it cost live, plus the read of its actor's value. Only
- * users with records after the watermark have an actor in memory.
+ * Cost: a copy of each bucket and a read of the head of each state, with nothing allocated for a user
+ * but numbers in typed arrays; a record costs about what it cost live.
  */
 
 import { Effect, Stream } from "effect"
@@ -40,31 +39,34 @@ import { BoardBuilder } from "../../domain/board/Leaderboard.ts"
 import { ListedTwice } from "../../domain/board/ScoreOrder.ts"
 import { duplicateKey, type JournalRecord, type Subject } from "../../domain/record/Record.ts"
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
-import type { EntryBlock } from "../../storage/EntryBlock.ts"
+import { limits } from "../../Limits.ts"
+import { asBuffer, compositeKey, hasPrefix, keyParts, rangeOf } from "../../storage/Keys.ts"
+import { Broken, Damaged, type StoredRecord } from "../../storage/Storage.ts"
 import {
-  compositeKey,
-  hasPrefix,
-  keyParts,
-  lastTextEnd,
-  lastTextStart,
-  rangeOf,
-} from "../../storage/Keys.ts"
-import { Broken, Damaged, type Storage, type StoredRecord } from "../../storage/Storage.ts"
-import { DamagedValue, decodeValue, firstDamaged, valueBodyAt } from "../../storage/Values.ts"
+  checksumOf,
+  DamagedValue,
+  decodeValue,
+  firstDamaged,
+  wholeBody,
+} from "../../storage/Values.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import { loadCounts } from "../actor/Counts.ts"
-import type { Environment, Environments } from "../actor/Environments.ts"
+import type { Environment, UserActor } from "../actor/Environments.ts"
+import { loadUser } from "../actor/Supervisor.ts"
 import { readWindows } from "../boards/StoredBoard.ts"
 import { CommitPipeline } from "../commit/GroupCommit.ts"
 import { hashText } from "../dedupe/IdIndex.ts"
 import { decodeRecord } from "../records/Codec.ts"
-import { readActorValue } from "../records/SnapshotValues.ts"
-import { decodeUserHead, hasWindows, StoredNames, visitWindows } from "../records/UserCodec.ts"
+import { namesPrefix } from "../records/Names.ts"
+import { BadState, UserHead } from "../records/UserCodec.ts"
 import type { EngineState } from "../state/EngineState.ts"
 import { type DurableRecord, followRecords } from "../state/EngineState.ts"
+import { type Bucket, entryHeadBytes } from "../users/Bucket.ts"
+import { BucketLoader, secretPrefix } from "../users/StoredBucket.ts"
 
 /*
- * Builds the boards of an environment at start from the heads of its users' values: the all-time
+ * Builds the boards of an environment at start from the heads of its users' states: the all-time
  * board, and the boards of all windows that are not stored yet, also of windows that ended long
  * ago. Lists users on the agenda as well. Allocates nothing for a user but numbers in typed arrays,
  * and the display name if the user has one.
@@ -81,43 +83,51 @@ class BoardLoader {
     monthly: new Map(),
   }
   /**
-   * By slot of `visitWindows`, the builder that the last user needed: most users need the same one.
+   * By slot of `UserHead`, the builder that the last user needed: most users need the same one.
    */
   readonly #latest: Array<WindowBuilder | undefined> = []
+  readonly #head = new UserHead()
 
   constructor(environment: Environment) {
     this.#environment = environment
     this.#allTime = new BoardBuilder(environment.boards.members)
   }
 
-  /**
-   * Adds a user. The id (UTF-8) is in `key` from `start` to `end`; the body of the value begins at
-   * `at` in `values`.
-   */
-  add(
-    key: Uint8Array,
-    start: number,
-    end: number,
-    values: DataView,
-    at: number,
-    displayName: string | null,
-  ): void {
-    const { due, hidden, scoreSequence, sequence, xp } = decodeUserHead(values, at)
+  /** Adds the users of a bucket. */
+  add(bucket: Bucket<unknown>): void {
+    const { bytes, large } = bucket
+    for (let n = 0; n < bucket.count; n++) {
+      const stateAt = bucket.stateStart(n)
+      this.#head.read(bytes, stateAt, bucket.stateEnd(n))
+      this.#add(bytes, bucket.offsetOf(n) + entryHeadBytes, stateAt)
+    }
+    for (const [userId, state] of large ?? []) {
+      this.#head.read(state.bytes, 0, state.bytes.length)
+      const id = Buffer.from(userId)
+      this.#add(id, 0, id.length)
+    }
+  }
+
+  /** Adds the user of `#head`, whose id (UTF-8) is in `ids` from `start` to `end`. */
+  #add(ids: Uint8Array, start: number, end: number): void {
+    const head = this.#head
+    const { displayName, due, hidden, scoreSequence, sequence, xp } = head
     const listed = xp > 0 && !hidden
     // A user without xp may be listed in a window: the xp were revoked after the window's end.
-    const inWindows = !hidden && hasWindows(values, at)
+    const inWindows = !hidden && head.windows > 0
     if (!listed && !inWindows && due === 0 && displayName === null) return
     const { agenda, boards, project } = this.#environment
-    const member = boards.members.admitBytes(key, start, end)
+    const member = boards.members.admitBytes(ids, start, end)
     if (displayName !== null) boards.names.set(member, displayName)
     if (listed) {
       this.#allTime.addMember(member, xp, scoreSequence)
       this.#listed++
     }
-    if (inWindows) {
-      visitWindows(values, at, (slot, index, xp, sequence) => {
-        if (xp > 0) this.#builderOf(slot, index)?.addMember(member, xp, sequence)
-      })
+    for (let n = 0; inWindows && n < head.windows; n++) {
+      const score = head.scores[n]!
+      if (score <= 0) continue
+      const builder = this.#builderOf(head.slots[n]!, head.indexes[n]!)
+      builder?.addMember(member, score, head.sequences[n]!)
     }
     // Definitions may have moved the due time since the value was written: 1 means to look at once.
     if (due !== 0) agenda.set(member, sequence < project.durable.dueSequence ? 1 : due)
@@ -157,8 +167,6 @@ interface WindowBuilder {
   readonly index: number
   readonly builder: BoardBuilder | undefined
 }
-
-type Store = Storage["Service"]
 
 /** What recovery did, for the log of the start. */
 export interface RecoveryReport {
@@ -231,7 +239,8 @@ const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed
     const { environment, index, kind } = place
     environments.of(environment).boards.windows[kind].load(index, window, gaps)
   }
-  return yield* loadBoards(storage, environments, (done) => progressed({ stage: "users", done }))
+  yield* loadNames(state)
+  return yield* loadUsers(state, (done) => progressed({ stage: "users", done }))
 })
 
 /**
@@ -247,7 +256,7 @@ export const replay = Effect.fnUntraced(function* (
   const { deduplicator, environments, pending } = state
   const { nextSequence } = pending.texts
   if (record.sequence !== nextSequence) return yield* outOfSequence(record.sequence, nextSequence)
-  const actor = yield* actorOf(state, record.subject)
+  const actor = actorOf(state, record.subject)
   if (record.sequence > actor.kind.sequenceOf(actor.state)) {
     actor.load(actor.kind.apply(actor.state, record))
     actor.kind.committed(actor, record)
@@ -284,7 +293,7 @@ const loadActors = Effect.fnUntraced(function* ({ directory, environments, stora
         const body = yield* decodeValue(value, { table: "actors", key })
         const [kind, id] = keyParts(key) as [string, string]
         const actor: AnyActor = kind === "directory" ? directory : environments.of(id).project
-        actor.load(actor.kind.decode(body))
+        actor.load(actor.kind.stored!.decode(body))
       }
     }),
   )
@@ -293,82 +302,101 @@ const loadActors = Effect.fnUntraced(function* ({ directory, environments, stora
 /**
  * Checksums of values do not show this: two places in a damaged page can lead to the same value.
  */
-const listedTwice = new Broken({
-  operation: "read",
-  cause: new DamagedValue("Table users has two values of the same user"),
+const damagedTable = (words: string): Broken =>
+  new Broken({ operation: "read", cause: new DamagedValue(`Table buckets ${words}`) })
+
+/** Loads the secrets of hashes and the names of all environments. */
+const loadNames = Effect.fnUntraced(function* ({ environments, storage }: EngineState) {
+  const load = (prefix: string, add: (environment: Environment, body: Buffer, n: number) => void) =>
+    Stream.runForEach(
+      storage.readEntries({ table: "meta", ...rangeOf(compositeKey(prefix)) }),
+      Effect.fnUntraced(function* (entries) {
+        for (const [key, value] of entries) {
+          const body = asBuffer(yield* decodeValue(value, { table: "meta", key }))
+          const [, environment, from] = keyParts(key)
+          add(environments.of(environment as string), body, from as number)
+        }
+      }),
+    )
+  yield* load(secretPrefix, ({ states }, body) => states.open(body))
+  yield* load(namesPrefix, ({ states }, body, from) => states.names.load(from, body))
 })
 
-/** Builds the boards and the agenda of each environment from the heads of its users' values. */
-const loadBoards = Effect.fnUntraced(function* (
-  storage: Store,
-  environments: Environments,
+/** Loads the states of all users, and builds the boards and the agenda of each environment. */
+const loadUsers = Effect.fnUntraced(function* (
+  { environments, storage }: EngineState,
   progressed: (users: number) => void,
 ) {
-  let users = 0
-  const loaders: Array<BoardLoader> = []
+  const loaders = new Map<Environment, BucketLoader<UserActor>>()
   // The keys of one environment are neighbours. No key begins with the byte 255.
   let prefix: Uint8Array = Uint8Array.of(255)
-  let loader: BoardLoader | undefined
-  const isOf = (block: EntryBlock, n: number): boolean =>
-    hasPrefix(prefix, block.keys, block.keyStart(n), block.keyEnd(n))
-  const add = (block: EntryBlock): void => {
-    // If the first and the last key are of one environment, all keys between them are.
-    const isOfOne = isOf(block, 0) && isOf(block, block.count - 1)
-    const names = new StoredNames(block.separated)
-    for (let n = 0; n < block.count; n++) {
-      const start = block.keyStart(n)
-      const end = block.keyEnd(n)
-      if (loader === undefined || (!isOfOne && !isOf(block, n))) {
-        const environment = keyParts(block.key(n))[0] as string
-        prefix = compositeKey(environment)
-        loader = new BoardLoader(environments.of(environment))
-        loaders.push(loader)
-      }
-      loader.add(
-        block.keys,
-        start + lastTextStart(prefix),
-        lastTextEnd(end),
-        block.valuesView,
-        block.valueStart(n) + valueBodyAt,
-        names.next(block.valueEnd(n)),
-      )
+  let loader = new BucketLoader<UserActor>()
+  const add = (key: Uint8Array, value: Buffer): void => {
+    if (!hasPrefix(prefix, key, 0, key.length)) {
+      const environment = keyParts(key)[0] as string
+      prefix = compositeKey(environment)
+      loader = new BucketLoader()
+      loaders.set(environments.of(environment), loader)
     }
-    users += block.count
-    progressed(users)
+    loader.add(key, wholeBody(value), checksumOf(value))
   }
-  const range = { table: "users", ...rangeOf(new Uint8Array()) } as const
+  const range = { table: "buckets", ...rangeOf(new Uint8Array()) } as const
   yield* Stream.runForEach(storage.readBlocks(range), (block) => {
     const damaged = firstDamaged(block)
     if (damaged >= 0) {
-      return decodeValue(block.value(damaged), { table: "users", key: block.key(damaged) })
+      return decodeValue(block.value(damaged), { table: "buckets", key: block.key(damaged) })
     }
-    add(block)
-    return Effect.void
+    return orDamaged(() => {
+      for (let n = 0; n < block.count; n++) add(block.key(n), block.value(n))
+    })
   })
-  for (const loader of loaders) {
-    yield* Effect.try({ try: () => loader.finish(), catch: (error) => error }).pipe(
-      Effect.catch((error) =>
-        error instanceof ListedTwice ? Effect.fail(listedTwice) : Effect.die(error),
-      ),
-    )
+  let users = 0
+  for (const [environment, loader] of loaders) {
+    yield* orDamaged(() => environment.states.load(loader))
+    const boards = new BoardLoader(environment)
+    let turnEndsAt = performance.now() + limits.foldTurnMs
+    for (const bucket of environment.states.table.buckets()) {
+      yield* orDamaged(() => boards.add(bucket))
+      users += bucket.users
+      if (performance.now() < turnEndsAt) continue
+      progressed(users)
+      yield* yieldToEventLoop
+      turnEndsAt = performance.now() + limits.foldTurnMs
+    }
+    yield* orDamaged(() => boards.finish())
   }
+  progressed(users)
   return users
 })
 
+/** Runs `work`. What shows that stored values are damaged fails; any other error is a defect. */
+const orDamaged = (work: () => void): Effect.Effect<void, Broken> =>
+  Effect.suspend(() => {
+    try {
+      work()
+      return Effect.void
+    } catch (error) {
+      if (error instanceof ListedTwice) {
+        return Effect.fail(damagedTable("has two values of the same user"))
+      }
+      if (error instanceof BadState) {
+        return Effect.fail(damagedTable(`is damaged: ${error.message}`))
+      }
+      return Effect.die(error)
+    }
+  })
+
 /** The actor of a record, loaded. */
-const actorOf = Effect.fnUntraced(function* (state: EngineState, subject: Subject) {
+const actorOf = (state: EngineState, subject: Subject): AnyActor => {
   switch (subject.actor) {
     case "directory":
-      return state.directory as AnyActor
+      return state.directory
     case "project":
-      return state.environments.of(subject.environment).project as AnyActor
+      return state.environments.of(subject.environment).project
     case "user": {
       const actor: AnyActor = state.actorCache.ensure(subject.environment, subject.userId)
-      if (!actor.loaded) {
-        const value = yield* readActorValue(state.storage, subject)
-        actor.load(value === undefined ? actor.kind.empty : actor.kind.decode(value))
-      }
+      if (!actor.loaded) loadUser(state, actor, subject.environment, subject.userId)
       return actor
     }
   }
-})
+}

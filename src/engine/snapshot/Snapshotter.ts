@@ -7,123 +7,38 @@
  * - The snapshot never has more than the journal. Only durable states are written (asserted), and
  *   in relaxed durability only once the journal has their records.
  * - A crash between slices does no harm. Each actor's value has its own sequence, so recovery skips
- *   records that the value includes; pages and index entries are written again unchanged.
+ *   records that the value includes; index entries are written again unchanged.
  * - One snapshot is taken at a time.
  *
- * Order: boards of closed windows (`BoardWriter`), deletions of erased users, then the durable
- * states of changed actors, kept answers, callers' ids (`IdIndex`), and the watermark.
+ * Order: boards of closed windows (`BoardWriter`), jobs and ids of erased users, changed projects and
+ * the directory, callers' ids of the new records (`NewIds`, `IdIndex`), the states of users
+ * (`UserPart`), kept answers, and the watermark.
  *
- * Times: at the interval, when many records wait, when memory is short, and at the end. Without
- * writes, a heartbeat record every `heartbeatMs` lets old segments of the journal end (`JournalUpkeep`).
- *
- * Cost: a slice is a transaction of about `sliceEntriesMax` entries, of users with neighbouring
- * keys, so that they share pages of LMDB. The event loop packs a slice (`storage/EntryBlock.ts`) in
- * turns of `snapshotTurnMs`; a thread of the storage writes it. Slices of actors are packed while
- * the slice before is written.
+ * Times: at the interval, when many records wait, and at the end. Only at the interval, the states
+ * are paced over `snapshotPaceShare` of the interval. Without writes, a heartbeat record every
+ * `heartbeatMs` lets old segments of the journal end (`JournalUpkeep`).
  */
-import { Effect, Exit, Fiber, Semaphore } from "effect"
-import type { Subject } from "../../domain/record/Record.ts"
+import { Effect, Exit, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
-import { markTurn } from "../../metrics/LongTurns.ts"
-import { EntrySlice } from "../../storage/EntryBlock.ts"
+import { compositeKey } from "../../storage/Keys.ts"
 import type { Entry, StorageError } from "../../storage/Storage.ts"
 import { checksumOf, encodeValue } from "../../storage/Values.ts"
-import { nextTurn } from "../../storage/yieldToEventLoop.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import { BoardWriter } from "../boards/BoardWriter.ts"
-import { IdList } from "../dedupe/IdRun.ts"
 import { type Erasure, jobEntry } from "../erasure/Erasures.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { actorEntry } from "../records/SnapshotValues.ts"
 import type { EngineState } from "../state/EngineState.ts"
 import { type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
-
-/* The turns of the event loop in which a snapshot is prepared, each of `snapshotTurnMs`. */
-
-/**
- * How many entries are handled between two readings of the clock; a reading costs a tenth of an
- * entry.
- */
-const looksApart = 16
-
-export class SnapshotTurns {
-  #endsAt = 0
-  #asked = 0
-
-  /** A turn begins. */
-  begin(): void {
-    markTurn("snapshot")
-    this.#endsAt = performance.now() + limits.snapshotTurnMs
-  }
-
-  /** Whether the turn has used up its time. Must be asked for each entry. */
-  get isOver(): boolean {
-    return ++this.#asked % looksApart === 0 && performance.now() >= this.#endsAt
-  }
-
-  /** Lets the event loop serve others, and begins the next turn. */
-  readonly next: Effect.Effect<void> = nextTurn(() => this.begin())
-}
-
-/* Partitions changed actors by key range. */
-
-interface OfSubject {
-  readonly subject: Subject
-}
-
-/**
- * The items in parts of about `size`, by ranges of their keys in the snapshot: all of a part come
- * before all of the next. So a part is written to few pages of LMDB, and sorting it would save
- * none. A sample sets the ends of the parts. Yields to the event loop now and then.
- */
-export const partsByKey = Effect.fnUntraced(function* <A extends OfSubject>(
-  items: ReadonlyArray<A>,
-  size: number,
-  turns: SnapshotTurns,
-) {
-  const parts = Math.max(1, Math.ceil(items.length / size))
-  if (parts === 1) return [items]
-  const every = Math.max(1, Math.floor(items.length / (parts * samplesPerPart)))
-  const sample: Array<A> = []
-  for (let index = 0; index < items.length; index += every) sample.push(items[index]!)
-  sample.sort(compare)
-  const ends = Array.from(
-    { length: parts - 1 },
-    (_, part) => sample[Math.floor(((part + 1) * sample.length) / parts)]!,
-  )
-  const divided: Array<Array<A>> = Array.from({ length: parts }, () => [])
-  for (let index = 0; index < items.length; index++) {
-    const item = items[index]!
-    let low = 0
-    let high = ends.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (compare(item, ends[middle]!) < 0) high = middle
-      else low = middle + 1
-    }
-    divided[low]!.push(item)
-    if (turns.isOver) yield* turns.next
-  }
-  return divided
-})
-
-// Not quite the order of keys: code points beyond U+FFFF come before U+E000. That does not matter
-// here.
-const compare = ({ subject: one }: OfSubject, { subject: other }: OfSubject): number => {
-  if (one.actor !== "user" || other.actor !== "user") return compareTexts(one.actor, other.actor)
-  return compareTexts(one.environment, other.environment) || compareTexts(one.userId, other.userId)
-}
-
-const samplesPerPart = 16
-
-const compareTexts = (one: string, other: string): number =>
-  one === other ? 0 : one < other ? -1 : 1
+import { NewIds } from "./NewIds.ts"
+import { SliceWriter, SnapshotTurns } from "./SliceWriter.ts"
+import { UserPart } from "./UserPart.ts"
 
 export interface SnapshotterOptions {
   readonly state: EngineState
   /** Ends when the journal has every record that is durable to callers. */
   readonly written: Effect.Effect<void>
-  /** Called when a snapshot is complete: actors that it has may be evicted. */
+  /** Called when a snapshot is complete. */
   readonly onEnded: () => void
   readonly sliceEntriesMax: number
   readonly metrics: EngineMetrics
@@ -135,22 +50,28 @@ export type Heartbeat = (over: () => void) => void
 export class Snapshotter {
   readonly #options: SnapshotterOptions
   readonly #state: EngineState
-  readonly #boards: BoardWriter
+  readonly #writeBoards: Effect.Effect<void, StorageError>
+  readonly #slices: SliceWriter
+  readonly #users: UserPart
   readonly #one = Semaphore.makeUnsafe(1)
   #mark: SnapshotMark
   #beating = false
   readonly #turns = new SnapshotTurns()
-  /** Entries of the next transaction. */
-  #slice = new EntrySlice()
-  /** Entries of the transaction that is being written. */
-  #written = new EntrySlice()
-  #writing: Fiber.Fiber<void, StorageError> | undefined
 
   constructor(options: SnapshotterOptions) {
     const { state } = options
     this.#options = options
     this.#state = state
-    this.#boards = new BoardWriter(state)
+    const boards = new BoardWriter(state)
+    this.#writeBoards = boards.write((entries) => this.#write(entries))
+    const turns = this.#turns
+    const slices = new SliceWriter({
+      write: (slice) => this.#write(slice),
+      entriesMax: options.sliceEntriesMax,
+      turns,
+    })
+    this.#slices = slices
+    this.#users = new UserPart({ state, slices, turns, writeBoards: this.#writeBoards })
     this.#mark = state.mark
   }
 
@@ -182,9 +103,10 @@ export class Snapshotter {
     while (true) {
       yield* Effect.race(Effect.sleep(intervalMs), this.#state.changed.requested)
       yield* this.#beat(heartbeatMs, heartbeat)
-      yield* Effect.catchTag(this.take, "Unavailable", (error) =>
-        Effect.logError("Disk full: no snapshot; the journal keeps all records").pipe(
-          Effect.annotateLogs({ operation: error.operation }),
+      const taken = this.#takeAlone(intervalMs * limits.snapshotPaceShare)
+      yield* Effect.catchTag(taken, "Unavailable", (error) =>
+        Effect.logError("No snapshot; the journal keeps all records").pipe(
+          Effect.annotateLogs({ cause: error.message }),
           Effect.andThen(Effect.sleep(limits.unavailableRetryMs)),
         ),
       )
@@ -211,60 +133,70 @@ export class Snapshotter {
     Semaphore.withPermit(this.#one, work)
 
   /**
-   * Takes a snapshot of all that is durable now. Without space nothing is lost, and the next one
-   * tries again.
+   * Takes a snapshot of all that is durable now, without pauses. Without space nothing is lost, and
+   * the next one tries again.
    */
-  readonly take: Effect.Effect<void, StorageError> = Semaphore.withPermit(
-    this.#one,
-    // In a turn of its own: the request may have come in the middle of a commit.
-    Effect.andThen(
-      Effect.suspend(() => this.#turns.next),
-      Effect.suspend(() => this.#take()),
-    ),
-  )
+  readonly take: Effect.Effect<void, StorageError> = Effect.suspend(() => {
+    this.#users.hurry()
+    return this.#takeAlone(0)
+  })
 
-  #take(): Effect.Effect<void, StorageError> {
-    const { changed, environments, erasures, ids, now } = this.#state
-    const { sliceEntriesMax } = this.#options
+  #takeAlone(paceMs: number): Effect.Effect<void, StorageError> {
+    return Semaphore.withPermit(
+      this.#one,
+      // In a turn of its own: the request may have come in the middle of a commit.
+      Effect.andThen(
+        Effect.suspend(() => this.#turns.next),
+        Effect.suspend(() => this.#take(paceMs)),
+      ),
+    )
+  }
+
+  #take(paceMs: number): Effect.Effect<void, StorageError> {
+    const { changed, environments, erasures, idempotency, ids, now } = this.#state
     const self = this
-    this.#slice.clear()
+    const slices = this.#slices
     if (this.pending === 0) return Effect.void
+    slices.begin()
+    this.#users.begin(paceMs)
     const startedAt = performance.now()
     const watermark = changed.lastDurable
     const actors = changed.begin()
     const part = environments.beginSnapshot()
     const erased = erasures.begin()
+    const newIds = new NewIds({ state: this.#state, turns: this.#turns, watermark })
     return Effect.gen(function* () {
-      yield* self.#boards.write((entries) => self.#write(entries))
+      yield* self.#writeBoards
       self.#turns.begin()
       yield* self.#erase(erased)
-      const turns = self.#turns
-      const parts = yield* partsByKey(actors, sliceEntriesMax / 2, turns)
-      const newIds = new Map<string, IdList>()
-      for (const entry of self.#entries(parts, watermark, newIds)) {
-        self.#slice.add(entry)
-        if (turns.isOver) yield* turns.next
-        if (self.#isFull) yield* self.#handOn
+      for (const entry of self.#sharedEntries(actors)) slices.add(entry)
+      yield* newIds.collect()
+      yield* self.#users.write()
+      for (const entry of idempotency.entries(watermark)) {
+        slices.add(entry)
+        if (self.#turns.isOver) yield* self.#turns.next
+        if (slices.isFull) yield* slices.handOn
       }
       const through = { through: watermark, watermark: self.#mark.watermark }
-      for (const [environment, list] of newIds) {
-        yield* ids.write(environment, list, through, self.#add)
+      for (const [environment, list] of newIds.lists) {
+        yield* ids.write(environment, list, through, slices.addGroup)
       }
       const mark: SnapshotMark = { watermark, at: now() }
-      for (const entry of part.entries) self.#slice.add(entry)
+      for (const entry of part.entries) slices.add(entry)
       const value = encodeValue(JSON.stringify(mark))
-      self.#slice.add({ table: "meta", key: snapshotKey, value })
-      yield* self.#flush
+      slices.add({ table: "meta", key: snapshotKey, value })
+      yield* slices.flush
       self.#mark = mark
       self.#options.metrics.snapshotTaken(performance.now() - startedAt)
       self.#forget(actors)
-      part.ended()
+      newIds.ended()
+      part.ended(mark.watermark)
       ids.ended()
       erasures.stored(erased)
       self.#options.onEnded()
     }).pipe(
       Effect.onExit((exit) =>
-        Exit.hasInterrupts(exit) ? this.#abandonSlices : Effect.exit(this.#idle),
+        Exit.hasInterrupts(exit) ? slices.abandon : Effect.exit(slices.idle),
       ),
       Effect.onError(() =>
         Effect.sync(() => {
@@ -272,6 +204,8 @@ export class Snapshotter {
           // Some slices may have been written.
           for (const actor of actors) actor.storedChecksum = undefined
           changed.failed(actors, this.#mark.watermark)
+          newIds.failed()
+          this.#users.failed()
           part.failed()
           ids.failed()
         }),
@@ -279,129 +213,35 @@ export class Snapshotter {
     )
   }
 
-  /** Deletes the states of erased users, and stores the jobs that delete the rest of their data. */
+  /** Stores the jobs that delete the data of erased users, and deletes their ids. */
   #erase(erased: ReadonlyArray<Erasure>): Effect.Effect<void, StorageError> {
     const { environments } = this.#state
-    return Effect.gen({ self: this }, function* () {
+    const slices = this.#slices
+    return Effect.gen(function* () {
       for (const erasure of erased) {
         const { environment, userId } = erasure
-        const user = { actor: "user", environment, userId } as const
-        const state = environments.isThere(environment, userId)
-          ? []
-          : [actorEntry(user, null, undefined)]
-        yield* this.#add([jobEntry(erasure), ...state])
+        const id = {
+          table: "userIds",
+          key: compositeKey(environment, userId),
+          value: null,
+        } as const
+        const gone = environments.isThere(environment, userId) ? [] : [id]
+        yield* slices.addGroup([jobEntry(erasure), ...gone])
       }
-      if (this.#slice.count > 0) yield* this.#flush
+      if (!slices.isEmpty) yield* slices.flush
     })
   }
 
-  /**
-   * The entries of all actors up to `watermark`. Adds callers' new ids to `newIds`, by environment.
-   */
-  *#entries(
-    parts: ReadonlyArray<ReadonlyArray<AnyActor>>,
-    watermark: number,
-    newIds: Map<string, IdList>,
-  ): Generator<Entry> {
-    const { changed, erasures, idempotency, pending } = this.#state
-    for (const actor of flat(parts)) {
-      const { subject } = actor
-      const stateSequence = actor.kind.sequenceOf(actor.durable)
-      if (stateSequence > changed.lastDurable) {
-        const words = `A state as of record ${stateSequence} is beyond the last durable record`
-        throw new Error(`${words}, ${changed.lastDurable}`)
-      }
-      const erasedThrough =
-        subject.actor === "user" ? erasures.throughOf(subject.environment, subject.userId) : 0
-      // An erasure removes the stored value in an entry of its own.
-      if (erasedThrough > this.#mark.watermark) actor.storedChecksum = undefined
-      const body = actor.kind.encode(actor)
-      if (body !== undefined) {
-        const value = encodeValue(body)
-        yield actorEntry(subject, value, actor.storedChecksum)
-        actor.storedChecksum = checksumOf(value)
-      }
-      if (subject.actor !== "user") continue
-      const { environment } = subject
-      const sequences = pending.durableOf(actor, erasedThrough, watermark)
-      let list = newIds.get(environment)
-      for (const sequence of sequences) {
-        const hash = pending.hashOf(sequence)
-        if (hash === undefined) continue
-        if (list === undefined) {
-          list = new IdList()
-          newIds.set(environment, list)
-        }
-        list.add(hash, sequence)
-      }
+  /** The entries of the projects and the directory that changed. */
+  *#sharedEntries(actors: ReadonlyArray<AnyActor>): Generator<Entry> {
+    for (const actor of actors) {
+      const { durable, kind, storedChecksum, subject } = actor
+      if (subject.actor === "user") continue
+      const value = encodeValue(kind.stored!.encode(durable))
+      yield actorEntry(subject, value, storedChecksum)
+      actor.storedChecksum = checksumOf(value)
     }
-    yield* idempotency.entries(watermark)
   }
-
-  get #isFull(): boolean {
-    const { bytes, count } = this.#slice
-    return count >= this.#options.sliceEntriesMax || bytes >= limits.snapshotSliceBytesMax
-  }
-
-  /** Adds a group, which must be written whole. */
-  readonly #add = (group: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> => {
-    for (const entry of group) this.#slice.add(entry)
-    return this.#isFull ? this.#flush : Effect.void
-  }
-
-  readonly #flush: Effect.Effect<void, StorageError> = Effect.suspend(() =>
-    this.#idle.pipe(
-      Effect.andThen(this.#write(this.#slice)),
-      Effect.andThen(
-        Effect.sync(() => {
-          this.#slice.clear()
-          this.#turns.begin()
-        }),
-      ),
-    ),
-  )
-
-  /**
-   * `#flush` that lets the next slice be packed while this one is written. Fails if the write
-   * before did.
-   */
-  readonly #handOn: Effect.Effect<void, StorageError> = Effect.suspend(() =>
-    Effect.andThen(
-      this.#idle,
-      Effect.map(Effect.forkChild(this.#write(this.#slice)), (fiber) => {
-        this.#writing = fiber
-        const free = this.#written
-        this.#written = this.#slice
-        this.#slice = free
-        free.clear()
-      }),
-    ),
-  )
-
-  /** Ends when no slice is being written. Fails if the last write did. */
-  readonly #idle: Effect.Effect<void, StorageError> = Effect.suspend(() => {
-    const writing = this.#writing
-    if (writing === undefined) return Effect.void
-    return Effect.ensuring(
-      Fiber.join(writing),
-      Effect.sync(() => {
-        this.#writing = undefined
-        this.#turns.begin()
-      }),
-    )
-  })
-
-  /**
-   * Does not wait for the write, which may never end. The storage may still read the slice, so the
-   * next snapshot gets other memory.
-   */
-  readonly #abandonSlices = Effect.suspend(() => {
-    const writing = this.#writing
-    this.#writing = undefined
-    this.#slice = new EntrySlice()
-    this.#written = new EntrySlice()
-    return writing === undefined ? Effect.void : Fiber.interrupt(writing)
-  })
 
   /**
    * A slice may have states as of now, so the write waits until the journal has the records of
@@ -417,8 +257,4 @@ export class Snapshotter {
     this.#state.idempotency.snapshotted(this.#mark.watermark)
     this.#state.pending.release(this.#mark.watermark)
   }
-}
-
-function* flat<A>(parts: ReadonlyArray<ReadonlyArray<A>>): Generator<A> {
-  for (const part of parts) yield* part
 }

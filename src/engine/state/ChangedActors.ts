@@ -1,6 +1,7 @@
 /**
- * The actors with durable records that await the next snapshot, each once, and how many such
- * records there are. Asks for a snapshot when the engines of the process together have
+ * The actors of projects and of the directory with durable records that await the next snapshot,
+ * each once, and how many such records of all actors there are. Changed users are in the lists of
+ * their buckets (`users/BucketTable.ts`). Asks for a snapshot when the engines of the process together have
  * `snapshotRecordsMax` such records and this engine has at least its share of them.
  */
 import { Effect, Latch } from "effect"
@@ -61,7 +62,9 @@ export class ChangedActors {
   /** The next record is durable. */
   committed(actor: AnyActor, sequence: number): void {
     this.passed(sequence)
-    if (actor.lastDurable <= this.#begun) this.#actors.push(actor)
+    if (actor.subject.actor !== "user" && actor.lastDurable <= this.#begun) {
+      this.#actors.push(actor)
+    }
     actor.lastDurable = sequence
     if (this.#isDue) this.requestSnapshot()
   }

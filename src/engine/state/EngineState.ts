@@ -6,12 +6,12 @@
  * Ownership: each part is changed by its class only. The engines of a process share `SharedBounds`,
  * nothing else.
  */
-import { Effect, Latch, Semaphore } from "effect"
+import { Effect, Latch } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import type { AnyActor } from "../actor/Actor.ts"
-import { ActorCache, overrunOf, Residents } from "../actor/ActorCache.ts"
+import { ActorCache, DecodedUsers } from "../actor/ActorCache.ts"
 import { DecisionTurns } from "../actor/DecisionTurns.ts"
 import {
   type DirectoryActor,
@@ -31,37 +31,38 @@ import { ChangedActors, type UnsnapshottedRecords } from "./ChangedActors.ts"
 import type { SnapshotMark } from "./SnapshotMark.ts"
 
 /*
- * The bounds that the engines of a process share: users in memory, bytes that are not durable,
- * records that await a snapshot, records kept for streams, the filter of known ids, concurrent
- * loads of users, and work in a turn of the event loop. An engine that is alone in its process has
- * its own.
+ * The bounds that the engines of a process share: bytes of states, decoded users, bytes that are
+ * not durable, records that await a snapshot, records kept for streams, the filter of known ids,
+ * and work in a turn of the event loop. An engine that is alone in its process has its own.
  */
 
 interface SharedBoundsOptions {
-  readonly residentUsersMax?: number
-  readonly residentUsersOverrunMax?: number
+  readonly stateBytesMax?: number
+  readonly decodedUsersMax?: number
   readonly idFilterBytes?: number
 }
 
 export class SharedBounds {
-  readonly residents: Residents
+  /** The bytes of the states of all users. New users are refused beyond `bytesMax`. */
+  readonly states: { bytes: number; readonly bytesMax: number }
+  readonly decoded: DecodedUsers
   readonly knownIds: BloomFilter
   readonly pendingBytes: PendingBytes = { bytes: 0 }
   readonly unsnapshotted: UnsnapshottedRecords = { count: 0, engines: 0 }
   readonly feeds = new FeedShares()
-  readonly loads = Semaphore.makeUnsafe(limits.activationsConcurrentMax)
   readonly turns = new DecisionTurns()
 
   constructor(options: SharedBoundsOptions = {}) {
-    const usersMax = options.residentUsersMax ?? limits.residentUsersMax
-    this.residents = new Residents(usersMax, options.residentUsersOverrunMax ?? overrunOf(usersMax))
+    this.states = { bytes: 0, bytesMax: options.stateBytesMax ?? Number.POSITIVE_INFINITY }
+    this.decoded = new DecodedUsers(options.decodedUsersMax ?? limits.decodedUsersMax)
     this.knownIds = new BloomFilter(options.idFilterBytes ?? limits.idFilterBytes)
   }
 }
 
 export interface StateOptions extends SharedBoundsOptions {
-  readonly idlePassivateMs?: number
   readonly domain?: Domain
+  /** Makes the secret of a new environment's hashes; absent: at random. */
+  readonly newHashSecret?: () => Uint8Array
   /**
    * Shared by the engines of the process, in place of the bounds above; absent: this engine is
    * alone.
@@ -101,26 +102,29 @@ export const openState = (
 ): Effect.Effect<EngineState, Broken> =>
   Effect.map(
     Effect.all([IdIndex.open(origin.storage), Erasures.open(origin.storage)]),
-    (opened) => {
-      const [ids, erasures] = opened
+    ([ids, erasures]) => {
       const { mark, now, storage } = origin
       const dueSooner = Latch.makeUnsafe(false)
       const rules = options.domain ?? domain
       const sooner = () => void dueSooner.openUnsafe()
-      const environments = new Environments({ domain: rules, now, sooner })
+      const shared = options.shared ?? new SharedBounds(options)
+      const environments = new Environments({
+        domain: rules,
+        now,
+        sooner,
+        stateBytes: shared.states,
+        newSecret: options.newHashSecret,
+      })
       const pending = new PendingRecords(mark.watermark)
       const idempotency = new IdempotencyKeys({ storage, now, erasures })
-      const shared = options.shared ?? new SharedBounds(options)
-      const { knownIds, residents } = shared
+      const { decoded, knownIds } = shared
       const deduplicator = new Deduplicator({ storage, knownIds, ids, erasures, pending })
       const changed = new ChangedActors(mark, shared.unsnapshotted)
       const actorCache = new ActorCache({
-        residents,
-        idlePassivateMs: options.idlePassivateMs ?? limits.idlePassivateMs,
+        decoded,
         now,
         watermark: () => pending.watermark,
         environments,
-        onCrowded: () => changed.requestSnapshot(),
       })
       return {
         ...origin,
@@ -141,9 +145,10 @@ export const openState = (
   )
 
 /** The engine is closed: its share of the bounds is free for the others. */
-export const leaveShared = ({ actorCache, changed }: EngineState): void => {
+export const leaveShared = ({ actorCache, changed, environments }: EngineState): void => {
   actorCache.leave()
   changed.leave()
+  for (const { states } of environments) states.leave()
 }
 
 export interface DurableRecord {
@@ -158,5 +163,9 @@ export const followRecords = <Entry extends DurableRecord>(
 ): void => {
   pipeline.on("counts", ({ record }) => environments.durable(record))
   pipeline.on("idempotency", ({ record }) => idempotency.committed(record))
-  pipeline.on("snapshot", ({ actor, record }) => changed.committed(actor, record.sequence))
+  pipeline.on("snapshot", ({ actor, record }) => {
+    changed.committed(actor, record.sequence)
+    const { subject } = record
+    if (subject.actor === "user") environments.of(subject.environment).changed(actor)
+  })
 }

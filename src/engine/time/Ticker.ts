@@ -34,11 +34,8 @@ interface TickerOptions<Environment extends TimedEnvironment> {
   readonly now: () => number
   /** Opens when a user may be due earlier than before. */
   readonly dueSooner: Latch.Latch
-  /** A user's state including records that are not durable yet. Does not make a cold user warm. */
-  readonly peek: (
-    environment: Environment,
-    userId: string,
-  ) => Effect.Effect<UserState | undefined, Broken>
+  /** A user's state including records that are not durable yet. Makes no actor. */
+  readonly peek: (environment: Environment, userId: string) => UserState | undefined
   readonly askUsers: (
     environment: Environment,
     messages: ReadonlyArray<TickOf>,
@@ -91,7 +88,7 @@ export class Ticker<Environment extends TimedEnvironment> {
         looked = 0
         yield* yieldToEventLoop
       }
-      const user = yield* peek(environment, userId)
+      const user = peek(environment, userId)
       looked += userParts + (user === undefined ? 0 : user.quests.size + user.streaks.size)
       const second = user === undefined ? 0 : dueSecond(user, project.state, now())
       if (second === 0 || second * 1_000 > now()) set(userId, second)
@@ -112,5 +109,5 @@ export class Ticker<Environment extends TimedEnvironment> {
 const tick: Tick = { kind: "tick" }
 /** How many quests and streaks are looked at in one turn of the event loop. */
 const turnParts = 1_000
-/** The cost of any user, in quests and streaks: a cold user is read from disk. */
+/** The cost of any user, in quests and streaks. */
 const userParts = 20

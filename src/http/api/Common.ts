@@ -7,7 +7,7 @@ import { actionPattern, callerIdFault, characterCount } from "../../domain/value
 import { isIsoTime } from "../../domain/values/isoTime.ts"
 import { metadataFault } from "../../domain/values/Metadata.ts"
 import { limits } from "../../Limits.ts"
-import { earned, earnedBadge, sameLevel } from "./examples/userExamples.ts"
+import { earnedBadge } from "./examples/userExamples.ts"
 
 /*
  * The checks of requests. Each check has the code and the words of its fault, and its JSON Schema,
@@ -274,21 +274,6 @@ export const Xp = Schema.Int.annotate({ description: "Experience points.", examp
 export const Level = Schema.Int.annotate({
   description: "The level that the xp reach; the lowest is 1.",
   examples: [5],
-})
-
-export const Earned = Schema.Struct({
-  earned: Schema.Int.annotate({ description: "Amount earned by this request.", examples: [50] }),
-  total: Schema.Int.annotate({ description: "Balance after this request.", examples: [1250] }),
-}).annotate({
-  identifier: "Earned",
-  description: "A balance and its gain.",
-  examples: [earned],
-})
-
-export const LevelChange = Schema.Struct({ before: Level, after: Level }).annotate({
-  identifier: "LevelChange",
-  description: "The level before and after.",
-  examples: [sameLevel],
 })
 
 export const BadgeId = Schema.String.annotate({

@@ -1,6 +1,7 @@
 /** Operations that take single events and batches. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Earned, factMembers, LevelChange } from "../../domain/message/FactMembers.ts"
 import { withheldReasons } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import {
@@ -8,11 +9,9 @@ import {
   ApiKey,
   BodyBytesMax,
   check,
-  Earned,
   EarnedBadge,
   EventKey,
   idempotencyHeaders,
-  LevelChange,
   list,
   metadata,
   OpenTo,
@@ -62,14 +61,7 @@ export const Event = Schema.Struct({
 })
 
 export const QuestOutcome = Schema.Struct({
-  questId: Schema.String.annotate({
-    description: "The quest's id.",
-    examples: ["qst_01a1fc1e64c07345932e273286b5ca30"],
-  }),
-  title: Schema.String.annotate({
-    description: "The quest's title.",
-    examples: ["First steps"],
-  }),
+  ...factMembers["quest.started"],
   status: oneOf(["not_started", "in_progress", "completed", "expired"]).annotate({
     description: "The user's status in the quest now.",
     examples: ["in_progress"],
@@ -88,11 +80,7 @@ export const QuestOutcome = Schema.Struct({
   examples: [questOutcome],
 })
 
-export const StreakOutcome = Schema.Struct({
-  key: Schema.String.annotate({ description: "The key of the streak.", examples: ["daily"] }),
-  current: Schema.Int.annotate({ description: "Current length in days.", examples: [3] }),
-  best: Schema.Int.annotate({ description: "Longest length in days.", examples: [7] }),
-}).annotate({
+export const StreakOutcome = Schema.Struct(factMembers["streak.extended"]).annotate({
   identifier: "StreakOutcome",
   description: "The event's effect on a streak.",
   examples: [streakOutcome],

@@ -1,6 +1,7 @@
 /** Operations on the settings of an environment, and the simulation of an event. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Earned, LevelChange } from "../../domain/message/FactMembers.ts"
 import { environmentNames, tiers } from "../../domain/project/Directory.ts"
 import { levelCurveKinds } from "../../domain/project/Level.ts"
 import { limits } from "../../Limits.ts"
@@ -9,10 +10,8 @@ import {
   Action,
   ApiKey,
   distinct,
-  Earned,
   faultAt,
   integer,
-  LevelChange,
   list,
   mergePatch,
   number,

@@ -1,5 +1,6 @@
 /** Shapes of users. */
 import { Schema } from "effect"
+import { profileMembers } from "../../domain/message/FactMembers.ts"
 import { nameFault } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import {
@@ -57,11 +58,6 @@ const Attributes = Schema.Record(
     examples: [attributesExample],
   })
 
-const hidden = Schema.Boolean.annotate({
-  description: "Hidden from every leaderboard.",
-  examples: [false],
-})
-
 export const ProfileChange = Schema.Struct({
   displayName: Schema.optionalKey(
     Schema.NullOr(text(1, limits.displayNameCharactersMax)).annotate({
@@ -77,7 +73,7 @@ export const ProfileChange = Schema.Struct({
     }),
   ),
   attributes: Schema.optionalKey(Attributes),
-  hidden: Schema.optionalKey(hidden),
+  hidden: Schema.optionalKey(profileMembers.hidden),
 }).annotate({
   identifier: "ProfileChange",
   description: "A partial change of a user's profile.",
@@ -86,22 +82,7 @@ export const ProfileChange = Schema.Struct({
 
 export const User = Schema.Struct({
   id: UserId,
-  displayName: Schema.NullOr(Schema.String).annotate({
-    description: "Name shown on leaderboards; null: none.",
-    examples: ["Ada"],
-  }),
-  timezone: Schema.NullOr(Schema.String).annotate({
-    description: "Canonical IANA time zone; null: the project's.",
-    examples: ["Europe/Berlin"],
-  }),
-  attributes: Schema.Record(
-    Schema.String,
-    Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]),
-  ).annotate({
-    description: "The user's custom attributes.",
-    examples: [attributesExample],
-  }),
-  hidden,
+  ...profileMembers,
   xp: Xp,
   level: Level,
   points: Points,

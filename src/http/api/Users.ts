@@ -1,18 +1,17 @@
 /** Operations on users. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Earned, LevelChange } from "../../domain/message/FactMembers.ts"
 import { limits } from "../../Limits.ts"
 import {
   ApiKey,
   BadgeId,
   BadgeName,
   callerId,
-  Earned,
   EarnedBadge,
   EventKey,
   idempotencyHeaders,
   integer,
-  LevelChange,
   limitQuery,
   OpenTo,
   pageQuery,

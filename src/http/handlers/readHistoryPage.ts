@@ -1,11 +1,7 @@
 /** A user's history in pages. */
 import { Effect, Stream } from "effect"
-import {
-  type HistoryFact,
-  type HistoryKind,
-  historyFact,
-  isShown,
-} from "../../domain/message/HistoryFact.ts"
+import { isShown, type ShownKind } from "../../domain/message/FactMembers.ts"
+import { type HistoryFact, historyFact } from "../../domain/message/HistoryFact.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Engine, StorageCode } from "../../engine/Engine.ts"
@@ -20,7 +16,7 @@ import {
 interface HistoryQuery {
   readonly limit?: number
   readonly cursor?: string
-  readonly kind?: HistoryKind
+  readonly kind?: ShownKind
 }
 
 /**
@@ -49,7 +45,7 @@ export const readHistoryPage = (
 
 class Page {
   readonly #limit: number
-  readonly #kind: HistoryKind | undefined
+  readonly #kind: ShownKind | undefined
   readonly #start: HistoryPosition | undefined
   readonly #facts: Array<HistoryFact> = []
   #scanned = 0
@@ -58,7 +54,7 @@ class Page {
   /** The last fact that is on this page or was skipped. */
   #last: HistoryPosition | undefined
 
-  constructor(limit: number, kind: HistoryKind | undefined, start: HistoryPosition | undefined) {
+  constructor(limit: number, kind: ShownKind | undefined, start: HistoryPosition | undefined) {
     this.#limit = limit
     this.#kind = kind
     this.#start = start

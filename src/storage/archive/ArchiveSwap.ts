@@ -32,6 +32,8 @@ const Intent = Schema.fromJsonString(
     replaced: Schema.String,
     from: Schema.optionalKey(Schema.String),
     lineage: Schema.optionalKey(Schema.String),
+    /** The replacement has no gathered journals, and those of the directory move aside. */
+    endsGathered: Schema.optionalKey(Schema.Boolean),
   }),
 )
 type Intent = typeof Intent.Type
@@ -50,14 +52,14 @@ const draftName = "restore.draft"
 /** The folder of the replacements. */
 export const draftIn = (directory: string): string => path.join(directory, draftName)
 
-/** Makes the folder of the replacements anew, with an empty folder of each name. */
+/** Makes the folder of the replacements anew, with empty folders for the database and the journal. */
 export const makeDraftIn = Effect.fnUntraced(function* (
   disk: Disk,
   directory: string,
 ): Effect.fn.Return<string, DiskError> {
   const draft = draftIn(directory)
   yield* removeTree(disk, draft)
-  for (const name of replacedFolders) yield* disk.makeFolder(path.join(draft, name))
+  for (const name of ["journal", "live"]) yield* disk.makeFolder(path.join(draft, name))
   return draft
 })
 
@@ -94,7 +96,9 @@ export const installDraft = Effect.fnUntraced(function* (
   replacement: Replacement = {},
 ): Effect.fn.Return<string | undefined, DiskError> {
   const replaced = `${replacedPrefix}${new Date(at).toISOString().replaceAll(":", "-")}`
-  const intent = { format: 1, replaced, ...replacement } as const
+  const draft = path.join(directory, replacement.from ?? draftName)
+  const endsGathered = !(yield* has(disk, draft, gatheredName))
+  const intent = { format: 1, replaced, ...replacement, endsGathered } as const
   yield* replaceFile(disk, directory, intentName, encodeIntent(intent))
   return yield* finish(disk, directory, intent)
 })
@@ -102,22 +106,20 @@ export const installDraft = Effect.fnUntraced(function* (
 const finish = Effect.fnUntraced(function* (
   disk: Disk,
   directory: string,
-  { from = draftName, lineage = "", replaced }: Intent,
+  { endsGathered = false, from = draftName, lineage = "", replaced }: Intent,
 ): Effect.fn.Return<string | undefined, DiskError> {
   const draft = path.join(directory, from)
   const aside = path.join(directory, replaced)
   yield* disk.makeFolder(aside)
-  // Every replacement has this folder, and so must what it replaces: it may come back.
-  if ((yield* has(disk, directory, "live")) && !(yield* has(disk, aside, gatheredName))) {
-    yield* disk.makeFolder(path.join(directory, gatheredName))
-  }
   for (const name of replacedFolders) {
-    if (!(yield* has(disk, draft, name))) continue
+    const isInDraft = yield* has(disk, draft, name)
+    if (!isInDraft && !(endsGathered && name === gatheredName)) continue
     if ((yield* has(disk, directory, name)) && !(yield* has(disk, aside, name))) {
       yield* disk.rename(path.join(directory, name), path.join(aside, name))
       yield* disk.syncFolder(aside)
       yield* disk.syncFolder(directory)
     }
+    if (!isInDraft) continue
     yield* disk.rename(path.join(draft, name), path.join(directory, name))
     yield* disk.syncFolder(directory)
     yield* disk.syncFolder(draft)

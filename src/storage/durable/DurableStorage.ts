@@ -102,6 +102,7 @@ export const open = Effect.fnUntraced(function* (
     readRecords: journal.readRecords,
     readRecord: (sequence, work, environment) =>
       (gathered.journalOf(environment, sequence) ?? journal).readRecord(sequence, work),
+    journalOf: (environment, sequence) => gathered.journalOf(environment, sequence),
     eraseRecords: (sequences, environment) =>
       (gathered.journalOf(environment, sequences[0]!) ?? journal).sealer.erase(sequences),
     prune: journal.prune,

@@ -93,7 +93,7 @@ it.live(
       expect(names).toEqual(["journal", "lineage.json", "live", "lock"])
 
       // The newest one is damaged here, not there.
-      const database = path.join(archives, newer.id, "snapshot", "data.mdb")
+      const database = path.join(archives, newer.id, "live", "data.mdb")
       yield* Effect.promise(() => truncate(database, 5_000))
       expect(yield* within(configOf("third", inFolder))).toEqual(["u1", "u2", "u3"])
       yield* query(`DELETE FROM laurel_journal WHERE first <= ${older.sequence + 1}`)

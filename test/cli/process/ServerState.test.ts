@@ -52,7 +52,7 @@ describe("The state of a server", () => {
         })
         const before = yield* state.read
         expect(before).toMatchObject({
-          usersInMemory: 20,
+          users: 20,
           isMakingArchive: false,
           archiveAgeMs: undefined,
           shippedArchiveAgeMs: undefined,

@@ -37,7 +37,7 @@ describe("Operations", () => {
   it("show load, data and limits with their units", async () => {
     const text = await textOf({
       recent: { seconds: 50.2, eventsPerSecond: 1_234.4, p50Ms: 0.42, p99Ms: 7.53 },
-      usersInMemory: 12_345,
+      users: 12_345,
       snapshotAgeMs: 29_000,
       archiveAgeMs: 3 * 3_600_000,
       journalBytes: 3 * 1_024 ** 3,
@@ -48,7 +48,7 @@ describe("Operations", () => {
       ["Events a second", "1,234"],
       ["Event latency, p50", "0.42 ms"],
       ["Event latency, p99", "7.53 ms"],
-      ["Users in memory", "12,345"],
+      ["Users", "12,345"],
       ["Newest snapshot", "29 s old"],
       ["Newest good archive", "3 h old"],
       ["Journal", "3 GiB"],
@@ -57,7 +57,7 @@ describe("Operations", () => {
       ["Version", "1.0.0"],
     ] as const
     for (const [name, value] of values) expect([name, valueIn(text, name)]).toEqual([name, value])
-    expect(text).toContain("at most 1,000,000")
+    expect(text).toContain("at most 1,000 MiB")
   })
 
   it("say so if there is nothing to measure, and if a value is beyond the buckets", async () => {

@@ -1,6 +1,7 @@
 import { Result, SchemaIssue, SchemaParser } from "effect"
 import { describe, expect, it } from "vitest"
-import { historyFact, historyKinds, isShown } from "../../../src/domain/message/HistoryFact.ts"
+import { isShown, shownKinds } from "../../../src/domain/message/FactMembers.ts"
+import { historyFact } from "../../../src/domain/message/HistoryFact.ts"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import { recordId } from "../../../src/domain/values/Ids.ts"
 import { Fact } from "../../../src/http/api/History.ts"
@@ -58,7 +59,7 @@ describe("The facts in a history", () => {
         expect([fact.kind, fault]).toEqual([fact.kind, undefined])
       }
     }
-    expect([...kinds].sort()).toEqual([...historyKinds].sort())
+    expect([...kinds].sort()).toEqual([...shownKinds].sort())
   })
 
   it("leaves out bookkeeping facts", () => {

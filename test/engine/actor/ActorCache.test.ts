@@ -1,129 +1,89 @@
 import { describe, expect, it } from "vitest"
-import { ActorCache, overrunOf, Residents } from "../../../src/engine/actor/ActorCache.ts"
+import { ActorCache, DecodedUsers } from "../../../src/engine/actor/ActorCache.ts"
 import { domain, Environments } from "../../../src/engine/actor/Environments.ts"
 import { limits } from "../../../src/Limits.ts"
+import { plainUser } from "../records/users.ts"
 
-const now = () => 0
-
-/** The caches of engines that share room; each asks its own engine for snapshots. */
-const sharing = (residents = new Residents(10, 300)) => {
+/** A cache of an engine whose snapshot goes up to `watermark`. */
+const cacheOf = (decoded: DecodedUsers, watermark = 0) => {
   const clock = { now: 0 }
-  const cacheOf = (environmentId: string, watermark: number) => {
-    const environments = new Environments({ domain, now, sooner: () => {} })
-    const asked = { count: 0 }
-    const snapshot = { watermark }
-    const cache = new ActorCache({
-      residents,
-      idlePassivateMs: 1,
-      now: () => clock.now,
-      watermark: () => snapshot.watermark,
-      environments,
-      onCrowded: () => {
-        asked.count++
-      },
-    })
-    const environment = environments.of(environmentId)
-    const add = (userId: string) => {
-      cache.add(environment, userId).lastAppended = 1
-    }
-    const users = () => [...environment.users.keys()]
-    return { add, asked, cache, snapshot, users }
+  const now = () => clock.now
+  const stateBytes = { bytes: 0 }
+  const environments = new Environments({ domain, now, sooner: () => {}, stateBytes })
+  const cache = new ActorCache({ decoded, now, watermark: () => watermark, environments })
+  const environment = environments.of("e")
+  const users = () => [...environment.users.keys()]
+  /** A user whose only record, 12, is durable. */
+  const add = (id: string) => {
+    const actor = cache.add(environment, id)
+    actor.load({ ...plainUser, id })
+    actor.leadTo(12)
+    environment.changed(actor)
+    return actor
   }
-  return { cacheOf, clock, residents }
+  return { add, cache, clock, environment, users }
 }
 
-/** A cache with `users` users, each with the last record 1; the snapshot goes up to `watermark`. */
-const crowded = (users: number, watermark: number) => {
-  const { add, asked, cache } = sharing().cacheOf("e", watermark)
-  for (let n = 0; n < users; n++) add(`u${n}`)
-  return { asked, cache }
-}
-
-describe("The users beyond residentUsersMax during a snapshot", () => {
-  it("number half of residentUsersMax, and at least residentUsersOverrunMin", () => {
-    const least = limits.residentUsersOverrunMin
-    expect(overrunOf(limits.residentUsersMax)).toBe(100_000)
-    expect(overrunOf(2 * least + 2)).toBe(least + 1)
-    expect(overrunOf(2 * least)).toBe(least)
-    expect(overrunOf(1)).toBe(least)
+describe("Decoded users", () => {
+  it("leave from the least recently used on, and their states are in buckets then", () => {
+    const { add, cache, environment, users } = cacheOf(new DecodedUsers(3))
+    for (const id of ["a", "b", "c"]) add(id)
+    cache.use(environment, "a")
+    for (const id of ["d", "e"]) add(id)
+    expect(users()).toEqual(["a", "d", "e"])
+    expect(cache.size).toBe(3)
+    expect(environment.states.has("d")).toBe(false)
+    expect(environment.states.read("b")).toEqual({ ...plainUser, id: "b" })
+    expect(environment.durableOf("b")).toEqual({ ...plainUser, id: "b" })
   })
 
-  it("leave when others come, without another snapshot, if the last one has them", () => {
-    const { asked, cache } = crowded(300, 1)
-    for (let size = 300; size > 150; size = cache.size) {
-      expect(cache.admit(5)).toBeUndefined()
-      expect(cache.size).toBeLessThan(size - 5)
+  it("stay while they run, or have a record that is not durable", () => {
+    const { add, users } = cacheOf(new DecodedUsers(2))
+    const running = add("running")
+    const ahead = add("ahead")
+    running.running = true
+    ahead.state = { ...plainUser, id: "ahead", sequence: 13 }
+    ahead.lastAppended = 13
+    for (const id of ["a", "b"]) add(id)
+    expect(users()).toEqual(["running", "ahead", "b"])
+    running.running = false
+    ahead.durable = ahead.state
+    for (const id of ["c", "d", "e"]) add(id)
+    expect(users()).toEqual(["d", "e"])
+  })
+
+  it("stay without a state until the snapshot has their records", () => {
+    const erased = (watermark: number) => {
+      const { add, users } = cacheOf(new DecodedUsers(1), watermark)
+      add("erased").resume(undefined, undefined)
+      for (const id of ["a", "b"]) add(id)
+      return users()
     }
-    expect(asked.count).toBe(0)
+    expect(erased(11)).toEqual(["erased", "b"])
+    expect(erased(12)).toEqual(["b"])
   })
 
-  it("stay if no snapshot has them, and the cache asks for a snapshot", () => {
-    const { asked, cache } = crowded(300, 0)
-    expect(cache.admit(10)).toBeUndefined()
-    expect(cache.admit(11)).toMatchObject({ code: "overloaded" })
-    expect(cache.size).toBe(300)
-    expect(asked.count).toBe(2)
+  it("stay for actorRestartWindowMs after a failure", () => {
+    const { add, clock, users } = cacheOf(new DecodedUsers(1))
+    add("failed").restarts = 1
+    clock.now = limits.actorRestartWindowMs
+    for (const id of ["a", "b"]) add(id)
+    expect(users()).toEqual(["failed", "b"])
+    clock.now++
+    for (const id of ["c", "d"]) add(id)
+    expect(users()).toEqual(["d"])
   })
-})
 
-describe("Engines that share the room for users", () => {
-  it("hold together as many as one engine alone, and the least recently used leave first", () => {
-    const { cacheOf, clock } = sharing()
-    const [one, other] = [cacheOf("e1", 1), cacheOf("e2", 1)]
-    for (let n = 0; n < 10; n++) {
-      clock.now = n
-      const cache = n % 2 === 0 ? one : other
-      expect(cache.cache.admit()).toBeUndefined()
-      cache.add(`u${n}`)
+  it("are as many as those of one engine in the engines of a process together", () => {
+    const decoded = new DecodedUsers(10)
+    const [one, other] = [cacheOf(decoded), cacheOf(decoded)]
+    for (let n = 0; n < 20; n++) {
+      one.add(`u${n}`)
+      other.add(`u${n}`)
     }
-    expect([one.cache.hasRoom(1), other.cache.hasRoom(1)]).toEqual([false, false])
-    expect(one.cache.admit()).toBeUndefined()
-    expect([one.users(), other.users()]).toEqual([
-      ["u2", "u4", "u6", "u8"],
-      ["u1", "u3", "u5", "u7", "u9"],
-    ])
-    expect(one.cache.admit(3)).toBeUndefined()
-    expect([one.users(), other.users()]).toEqual([
-      ["u4", "u6", "u8"],
-      ["u3", "u5", "u7", "u9"],
-    ])
-    expect([one.asked.count, other.asked.count]).toEqual([0, 0])
-  })
-
-  it("count room that another engine promised, and get it when that engine closes", () => {
-    const { cacheOf } = sharing()
-    const [one, other] = [cacheOf("e1", 1), cacheOf("e2", 1)]
-    for (let n = 0; n < 4; n++) one.add(`u${n}`)
-    one.cache.promised += 3
-    expect(other.cache.occupied).toBe(7)
-    expect([other.cache.hasRoom(3), other.cache.hasRoom(4)]).toEqual([true, false])
-    one.cache.leave()
-    expect([other.cache.hasRoom(10), other.cache.hasRoom(11)]).toEqual([true, false])
-  })
-
-  it("are asked for a snapshot, each that has users who cannot leave", () => {
-    const { cacheOf } = sharing(new Residents(10, 5))
-    const [one, other, idle] = [cacheOf("e1", 0), cacheOf("e2", 0), cacheOf("e3", 0)]
-    for (let n = 0; n < 14; n++) one.add(`u${n}`)
-    other.add("v")
-    const before = idle.cache.watermarks
-    expect(idle.cache.admit()).toMatchObject({ code: "overloaded" })
-    expect([one, other, idle].map(({ asked }) => asked.count)).toEqual([1, 1, 0])
-    one.snapshot.watermark = 1
-    expect(idle.cache.watermarks).toBeGreaterThan(before)
-    expect(idle.cache.admit()).toBeUndefined()
-    expect(one.users().length + other.users().length).toBe(9)
-    expect(other.users()).toEqual(["v"])
-  })
-
-  it("sweep the idle users of all engines", () => {
-    const { cacheOf, clock } = sharing()
-    const [one, other] = [cacheOf("e1", 1), cacheOf("e2", 1)]
-    one.add("early")
-    other.add("early too")
-    clock.now = 1
-    one.add("late")
-    one.cache.sweep(limits.sweepActorsMax)
-    expect([one.users(), other.users()]).toEqual([["late"], []])
+    expect([one.cache.size, other.cache.size]).toEqual([5, 5])
+    other.cache.leave()
+    for (let n = 20; n < 40; n++) one.add(`u${n}`)
+    expect(one.cache.size).toBe(10)
   })
 })

@@ -103,9 +103,8 @@ describe("Counts", () => {
         const disk = { writesLeft: Infinity }
         const options = {
           snapshotIntervalMs: dayMs / 4,
-          sweepIntervalMs: dayMs,
           snapshotSliceEntriesMax: 3,
-          residentUsersMax: 4,
+          decodedUsersMax: 4,
         }
         const open = Effect.suspend(() => {
           disk.writesLeft = Infinity

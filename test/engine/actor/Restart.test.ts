@@ -105,7 +105,7 @@ describe("An actor that failed", () => {
       const { domain } = faultyDomain()
       const storage = FaultyStorage.make(MemoryStorage.make({ state }), faults)
       const hour = 3_600_000
-      const intervals = { snapshotIntervalMs: hour, sweepIntervalMs: hour, clockCheckMs: hour }
+      const intervals = { snapshotIntervalMs: hour, clockCheckMs: hour }
       const { broken, engine } = yield* start(storage, { domain, ...intervals })
       yield* engine.askUser(sandbox, reward("u1", 5))
       yield* engine.askUser(sandbox, reward("u2", 1))

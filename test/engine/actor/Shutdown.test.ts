@@ -39,26 +39,6 @@ const decideDear: typeof decideUser = (user, project, command, now, found, meter
 }
 
 describe("Commands of actors that wait, when the engine's scope closes", () => {
-  it.effect(
-    "are answered: a command whose actor is read from disk, and the commands behind it",
-    () =>
-      Effect.gen(function* () {
-        const faults = new FaultyStorage.Faults()
-        const { close, engine } = yield* startDrained(
-          FaultyStorage.make(MemoryStorage.make(), faults),
-        )
-        const read = faults.hold("readEntry")
-        const first = yield* forked(engine.askUser(sandbox, reward("u1", 1)))
-        yield* read.reached
-        const behind = yield* forked(engine.askUser(sandbox, reward("u1", 1)))
-        const closed = yield* forked(close)
-        yield* read.release
-        expect((yield* Fiber.join(first)).reply.xp.total).toBe(1)
-        expect((yield* Fiber.join(behind)).reply.xp.total).toBe(2)
-        yield* Fiber.join(closed)
-      }),
-  )
-
   it.effect("are answered: commands that wait for a later turn", () =>
     Effect.gen(function* () {
       const { close, engine } = yield* startDrained(MemoryStorage.make(), decideDear)
@@ -78,23 +58,6 @@ describe("Commands of actors that wait, when the engine's scope closes", () => {
 })
 
 describe("Commands of actors that wait, when the engine closes without a drain", () => {
-  it.effect(
-    "are refused: a command whose actor is read from disk, and the commands behind it",
-    () =>
-      Effect.gen(function* () {
-        const faults = new FaultyStorage.Faults()
-        const { close, engine } = yield* start(FaultyStorage.make(MemoryStorage.make(), faults))
-        const read = faults.hold("readEntry")
-        const asked = yield* Effect.all([
-          forked(Effect.flip(engine.askUser(sandbox, reward("u1", 1)))),
-          forked(Effect.flip(engine.askUser(sandbox, reward("u1", 1)))),
-        ])
-        yield* read.reached
-        yield* close("kill")
-        for (const fiber of asked) expect((yield* Fiber.join(fiber)).code).toBe("shutting_down")
-      }),
-  )
-
   it.effect("are refused: a command whose id or record is looked up", () =>
     Effect.gen(function* () {
       const faults = new FaultyStorage.Faults()

@@ -172,7 +172,7 @@ describe("An archive", () => {
       yield* busy(first.engine, users)
       const good = yield* first.archives.create({ reason: "request" })
       yield* first.close()
-      yield* Effect.promise(() => flipIn(path.join(directory, "live", "data.mdb"), '"u7"'))
+      yield* Effect.promise(() => flipIn(path.join(directory, "live", "data.mdb"), "u7"))
       const second = yield* Effect.exit(
         host.run("archive", {
           directory,

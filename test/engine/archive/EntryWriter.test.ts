@@ -4,7 +4,7 @@ import { EntryWriter, transactionBounds } from "../../../src/engine/archive/jobs
 import type { Entry } from "../../../src/storage/Storage.ts"
 
 const entry = (bytes: number): Entry => ({
-  table: "users",
+  table: "userIds",
   key: Buffer.alloc(1),
   value: Buffer.alloc(bytes - 1),
 })

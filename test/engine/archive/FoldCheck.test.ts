@@ -1,15 +1,16 @@
 /** The check of users against the fold of their records. */
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import type { UserState } from "../../../src/domain/user/User.ts"
+import { NewUsers, SavedUsers } from "../../../src/engine/archive/check/SavedUsers.ts"
 import { verify } from "../../../src/engine/archive/check/Verification.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
-import { decodeUser, encodeUser } from "../../../src/engine/records/UserCodec.ts"
+import { namesPrefix } from "../../../src/engine/records/Names.ts"
 import { limits } from "../../../src/Limits.ts"
-import { compositeKey } from "../../../src/storage/Keys.ts"
+import { compositeKey, rangeOf } from "../../../src/storage/Keys.ts"
 import { openLmdbStore } from "../../../src/storage/lmdb/LmdbStore.ts"
-import { encodeValue, openValue } from "../../../src/storage/Values.ts"
+import { type Entry, type StoredEntry, type Table, tables } from "../../../src/storage/Storage.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { reward, sandbox } from "../fixture.ts"
 import { alone, busy, found, running } from "./fixture.ts"
@@ -34,7 +35,7 @@ const closed = Effect.gen(function* () {
 const findingsOf = (folder: string) =>
   Effect.map(Effect.scoped(verify({ folder }, alone)), ({ findings }) => findings)
 
-/** Puts another state in the place of a user's; `undefined`: none. */
+/** Puts another state in the place of a user's; `undefined`: none. All buckets are written again. */
 const change = (
   directory: string,
   userId: string,
@@ -42,15 +43,46 @@ const change = (
 ) =>
   Effect.scoped(
     Effect.gen(function* () {
-      const store = yield* openLmdbStore({ folder: path.join(directory, "live") })
-      const key = compositeKey(sandbox, userId)
-      const value = yield* store.readEntry("users", key)
-      const body = value && openValue(value)
-      const next = to(body === undefined ? undefined : decodeUser(body as Uint8Array))
-      const changed = next === undefined ? null : encodeValue(encodeUser(next, 0))
-      yield* store.writeEntries([{ table: "users", key, value: changed }])
+      const folder = path.join(directory, "live")
+      const store = yield* openLmdbStore({ folder })
+      const before: Array<StoredEntry> = []
+      for (const table of tables) {
+        const range = { table, ...rangeOf(new Uint8Array()) } as const
+        yield* Stream.runForEach(store.readEntries(range), (entries) =>
+          Effect.sync(() => {
+            for (const [key, value] of entries) before.push([key, Uint8Array.from(value)])
+          }),
+        )
+        entriesOf.set(table, before.splice(0))
+      }
+      const saved = new SavedUsers(
+        (table, prefix) =>
+          entriesOf.get(table)!.filter(([key]) => Buffer.from(key).indexOf(prefix) === 0),
+        (words) => expect.unreachable(words),
+      )
+      const users = new NewUsers()
+      let changed = false
+      for (const user of saved.inOrder()) {
+        const isIt = user.environment === sandbox && user.userId === userId
+        const state = isIt ? to(saved.read(user)) : saved.read(user)
+        changed ||= isIt
+        if (state !== undefined) users.add(user.environment, state, saved.dueOf(user))
+      }
+      const added = changed ? undefined : to(undefined)
+      if (added !== undefined) users.add(sandbox, added, 0)
+      const gone = (["buckets", "userIds"] as const).flatMap((table) =>
+        entriesOf.get(table)!.map(([key]): Entry => ({ table, key, value: null })),
+      )
+      const names = compositeKey(namesPrefix)
+      for (const [key] of entriesOf.get("meta")!) {
+        if (Buffer.from(key).indexOf(names) === 0) gone.push({ table: "meta", key, value: null })
+      }
+      yield* store.writeEntries(gone)
+      yield* store.writeEntries(users.entries(0))
     }),
   )
+
+const entriesOf = new Map<Table, ReadonlyArray<StoredEntry>>()
 
 describe("The check of users against their records", () => {
   it.live("finds nothing wrong with erased users, in any number of passes", () =>

@@ -22,7 +22,8 @@ const repeats = Array.from({ length: users * 3 }, (_, index) => index)
 const engineTables = [
   "meta",
   "actors",
-  "users",
+  "buckets",
+  "userIds",
   "eventIds",
   "idempotency",
   "expiry",

@@ -13,7 +13,7 @@ import { type LmdbReader, openReader } from "../../../src/storage/lmdb/LmdbReade
 import { bodyText, entries, withReader, withStore, written } from "../../storage/environments.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 
-const textsOf = (reader: LmdbReader, table: "users" | "boards"): ReadonlyArray<string> =>
+const textsOf = (reader: LmdbReader, table: "userIds" | "boards"): ReadonlyArray<string> =>
   [...reader.entries({ table, ...rangeOf(new Uint8Array()) })].map(([, value]) => bodyText(value)!)
 
 const atOnce = { progress: () => {}, rest: () => Effect.void }
@@ -74,7 +74,7 @@ describe("A copy of a snapshot", () => {
       for (let round = 0; round < 2; round++) {
         const copy = yield* copied(folder, { rest: () => next })
         yield* withReader(copy, (reader) => {
-          const texts = [...textsOf(reader, "users"), ...textsOf(reader, "boards")]
+          const texts = [...textsOf(reader, "userIds"), ...textsOf(reader, "boards")]
           expect(texts.length).toBe(100)
           expect(new Set(texts).size).toBe(1)
         })
@@ -112,7 +112,7 @@ describe("A copy of a snapshot", () => {
   it.live("of an empty one is one too", () =>
     Effect.gen(function* () {
       const copy = yield* copied(yield* written())
-      yield* withReader(copy, (reader) => expect(reader.count("users")).toBe(0))
+      yield* withReader(copy, (reader) => expect(reader.count("userIds")).toBe(0))
     }),
   )
 

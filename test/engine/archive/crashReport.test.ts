@@ -25,7 +25,7 @@ const filled = Effect.gen(function* () {
   yield* Effect.promise(() => mkdir(folder))
   yield* Effect.scoped(
     Effect.flatMap(openLmdbStore({ folder, freeSpaceBytesMin: 0 }), ({ writeEntries }) =>
-      writeEntries([{ table: "users", key: Buffer.from("key"), value }]),
+      writeEntries([{ table: "userIds", key: Buffer.from("key"), value }]),
     ),
   )
   return { directory, folder }

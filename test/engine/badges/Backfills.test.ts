@@ -119,7 +119,7 @@ describe("A backfill", () => {
   it.effect("looks at every user once, in memory or not", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
-      const options = { residentUsersMax: 20 }
+      const options = { decodedUsersMax: 20 }
       const before = yield* start(MemoryStorage.make({ state }), options)
       const users = (from: number, to: number) =>
         Object.fromEntries(

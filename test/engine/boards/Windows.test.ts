@@ -9,7 +9,7 @@ import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { event, type Fixture, reward, rule, sandbox, start, startInMemory } from "../fixture.ts"
 
-const quiet = { sweepIntervalMs: 86_400_000, clockCheckMs: 3_600_000, snapshotIntervalMs: 600_000 }
+const quiet = { clockCheckMs: 3_600_000, snapshotIntervalMs: 600_000 }
 
 /** Lets a snapshot be taken, which needs turns of the event loop besides time. */
 const snapshot = Effect.gen(function* () {

@@ -78,7 +78,7 @@ describe("Kept answers", () => {
   it.effect("are all deleted when their time is over, however many are due at once", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
-      const intervals = { sweepIntervalMs: hour, snapshotIntervalMs: hour, clockCheckMs: hour }
+      const intervals = { snapshotIntervalMs: hour, clockCheckMs: hour }
       const { engine, close } = yield* startInMemory({ state }, intervals)
       const count = 2 * limits.expirySliceAnswersMax + 1
       for (let n = 0; n < count; n++) {

@@ -116,7 +116,7 @@ describe("Exactly once", () => {
   it.effect("a key is forgotten after 24 hours, in memory and on disk", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
-      const { engine, close } = yield* startInMemory({ state }, { sweepIntervalMs: 3_600_000 })
+      const { engine, close } = yield* startInMemory({ state })
       yield* engine.askUser(sandbox, reward("u1", 1), once("k1"))
       yield* TestClock.adjust(limits.idempotencyRetentionMs)
       const anew = yield* engine.askUser(sandbox, reward("u1", 1), once("k1"))

@@ -57,7 +57,7 @@ const someHours = Effect.gen(function* () {
 })
 
 describe("The journal", () => {
-  const quiet = { sweepIntervalMs: 30 * 86_400_000, clockCheckMs: 30 * 86_400_000 }
+  const quiet = { clockCheckMs: 30 * 86_400_000 }
   const options = { ...quiet, snapshotIntervalMs: stepHours * hourMs }
 
   /**

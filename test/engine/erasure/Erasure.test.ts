@@ -161,7 +161,7 @@ describe("An erased user", () => {
         yield* live(first.engine)
         if (snapshotted) {
           yield* snapshotTaken(state)
-          expect(new Set(traces(state, id))).toEqual(new Set(["users", "idempotency"]))
+          expect(new Set(traces(state, id))).toEqual(new Set(["buckets", "userIds", "idempotency"]))
           expect(idsIn(state)).toBe(2)
         }
         const { reply } = yield* first.engine.askUser(sandbox, erase(id))
@@ -211,7 +211,7 @@ describe("An erased user", () => {
             return memory.eraseRecords(sequences)
           },
         },
-        { ...options, ...day, snapshotIntervalMs: 3_600_000, sweepIntervalMs: 3_600_000 },
+        { ...options, ...day, snapshotIntervalMs: 3_600_000 },
       )
       yield* engine.askUser(sandbox, event("a", "TAP"))
       yield* engine.askUser(sandbox, event("b", "TAP"))
@@ -430,7 +430,7 @@ describe("An erased user", () => {
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const hourMs = 3_600_000
-      const intervals = { ...options, sweepIntervalMs: hourMs, snapshotIntervalMs: hourMs }
+      const intervals = { ...options, snapshotIntervalMs: hourMs }
       const { engine } = yield* startInMemory({ state }, intervals)
       const long = { type: "xp", amount: 1, reason: `${"x".repeat(2_000)}${id}` } as const
       const granted = { userId: id, command: { kind: "reward", ...long } as const }
@@ -459,7 +459,7 @@ describe("An erased user", () => {
           disk.writesLeft = Infinity
           return start(dyingDisk(MemoryStorage.make({ state }), disk), {
             ...options,
-            residentUsersMax: 3,
+            decodedUsersMax: 3,
           })
         })
         let running = yield* open

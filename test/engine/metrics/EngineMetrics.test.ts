@@ -48,32 +48,22 @@ describe("The metrics of the engine", () => {
     }),
   )
 
-  it.effect("have the numbers of warm and cold users, and of users who are being loaded", () =>
+  it.effect("have the numbers of users, of decoded ones, and of decodes", () =>
     Effect.gen(function* () {
       const { metrics, value } = observed()
       const state = new MemoryStorage.MemoryState()
       const first = yield* startInMemory({ state })
       yield* first.engine.askUsers(sandbox, [reward("u1", 1), reward("u2", 1), reward("u3", 1)])
       yield* first.close()
-      const faults = new FaultyStorage.Faults()
-      const storage = FaultyStorage.make(MemoryStorage.make({ state }), faults)
-      const { engine } = yield* start(storage, { metrics })
-      const users = () => [
-        value("laurel_users", { state: "warm" }),
-        value("laurel_users", { state: "cold" }),
-      ]
-      expect(users()).toEqual([0, 3])
-      const held = faults.hold("readEntry")
-      const asked = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 1)), {
-        startImmediately: true,
-      })
-      yield* held.reached
-      expect(value("laurel_actors_activating")).toBe(1)
-      yield* held.release
-      yield* Fiber.join(asked)
-      expect(users()).toEqual([1, 2])
-      expect(value("laurel_actors_activating")).toBe(0)
-      expect(value("laurel_actor_activations_total")).toBe(1)
+      const { engine } = yield* startInMemory({ state }, { metrics, stateBytesMax: 1_000_000 })
+      const users = () => [value("laurel_users"), value("laurel_users_decoded")]
+      expect(users()).toEqual([3, 0])
+      expect(value("laurel_state_buckets")).toBe(1)
+      expect(value("laurel_state_bytes")).toBeGreaterThan(100)
+      expect(value("laurel_state_bytes_max")).toBe(1_000_000)
+      yield* engine.askUser(sandbox, reward("u1", 1))
+      expect(users()).toEqual([3, 1])
+      expect(value("laurel_user_decodes_total")).toBe(1)
       expect(value("laurel_recovery_replayed_records")).toBe(0)
     }),
   )

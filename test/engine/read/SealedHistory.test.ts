@@ -20,7 +20,6 @@ const options = {
   snapshotIntervalMs,
   erasureGatherMs: gatherMs,
   erasureCheckMs: gatherMs,
-  sweepIntervalMs: hourMs,
   clockCheckMs: hourMs,
   heartbeatMs: 365 * 86_400_000,
 }

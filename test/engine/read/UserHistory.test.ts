@@ -174,7 +174,7 @@ describe("A user's history", () => {
         Effect.gen(function* () {
           const random = new Random(seed)
           const state = new MemoryStorage.MemoryState()
-          const options = { snapshotIntervalMs, snapshotSliceEntriesMax: 3, residentUsersMax: 4 }
+          const options = { snapshotIntervalMs, snapshotSliceEntriesMax: 3, decodedUsersMax: 4 }
           let running = yield* startInMemory({ state }, options)
           const users = ["u1", "constructor", "ü3", "u4", "u5", "u6"]
           for (let step = 0; step < 150; step++) {

@@ -3,7 +3,7 @@ import { Deferred, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { compareCodePoints } from "../../../src/domain/values/Ids.ts"
 import type { UserListQuery } from "../../../src/engine/read/UserList.ts"
-import { sortInTurns } from "../../../src/engine/read/UserList.ts"
+import { sortInTurns } from "../../../src/engine/users/sortInTurns.ts"
 import { limits } from "../../../src/Limits.ts"
 import { compositeKey } from "../../../src/storage/Keys.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
@@ -101,36 +101,12 @@ describe("The list of users", () => {
     }),
   )
 
-  it.effect("reports a damaged value, and does not list without it", () =>
-    Effect.gen(function* () {
-      const state = new MemoryStorage.MemoryState()
-      const first = yield* startInMemory({ state })
-      yield* first.engine.askUser(sandbox, rename("u1", "Ada"))
-      yield* first.close()
-      const running = yield* startInMemory({ state })
-      const everything = {
-        table: "users",
-        from: new Uint8Array(),
-        until: Uint8Array.of(255),
-      } as const
-      for (const [key, value] of state.table("users").entries(everything)) {
-        value[value.length - 10] = value[value.length - 10]! ^ 1
-        state.table("users").set(key, value)
-      }
-      const error = yield* Effect.flip(
-        running.engine.listUsers(sandbox, { limit: 1, offset: 0, search: "x" }),
-      )
-      expect(error.code).toBe("storage_unavailable")
-      expect(running.broken).toHaveLength(1)
-    }),
-  )
-
   for (const seed of seeds(5)) {
     it.effect(`equals the users of a model after random commands; LAUREL_TEST_SEED=${seed}`, () =>
       Effect.gen(function* () {
         const random = new Random(seed)
         const state = new MemoryStorage.MemoryState()
-        const options = { snapshotIntervalMs, snapshotSliceEntriesMax: 5, residentUsersMax: 4 }
+        const options = { snapshotIntervalMs, snapshotSliceEntriesMax: 5, decodedUsersMax: 4 }
         let running = yield* startInMemory({ state }, options)
         const names = new Map<string, string | null>()
         for (let step = 0; step < 150; step++) {
@@ -224,7 +200,7 @@ describe("Slow searches of an environment", () => {
           ...storage,
           readEntries: (range) => {
             const isOfSandbox = Buffer.from(compositeKey(sandbox)).equals(range.from ?? Buffer.of())
-            if (!isSlow || range.table !== "users" || !isOfSandbox)
+            if (!isSlow || range.table !== "userIds" || !isOfSandbox)
               return storage.readEntries(range)
             begun++
             return Stream.unwrap(Effect.as(Deferred.await(gate), storage.readEntries(range)))

@@ -1,35 +1,18 @@
 import { describe, expect, it } from "vitest"
 import { emptyProfile, noWindows, type UserState } from "../../../src/domain/user/User.ts"
+import { Names } from "../../../src/engine/records/Names.ts"
 import {
+  BadState,
   decodeUser,
-  decodeUserHead,
+  displayNameOf,
   encodeUser,
-  hasWindows,
-  StoredNames,
-  visitWindows,
+  sequenceOf,
+  UserHead,
 } from "../../../src/engine/records/UserCodec.ts"
-import { dataViewOf } from "../../../src/storage/Keys.ts"
-
-const plain: UserState = {
-  id: "ada",
-  sequence: 12,
-  xp: Number.MAX_SAFE_INTEGER,
-  scoreSequence: 11,
-  points: 7,
-  pointsSpent: 0,
-  windows: noWindows,
-  profile: emptyProfile,
-  badges: new Map(),
-  badgeCounts: new Map(),
-  badgeRecounts: new Map(),
-  quests: new Map(),
-  questsCompleted: 0,
-  pastZones: [],
-  streaks: new Map(),
-  ruleUses: new Map(),
-  createdAt: 1,
-  updatedAt: 2,
-}
+import { limits } from "../../../src/Limits.ts"
+import { DomainRun } from "../../simulation/DomainRun.ts"
+import { Random, seeds } from "../../simulation/random.ts"
+import { plainUser as plain } from "./users.ts"
 
 const scores = (index: number, before: boolean) => ({
   index,
@@ -42,80 +25,209 @@ const scores = (index: number, before: boolean) => ({
 
 const rich: UserState = {
   ...plain,
-  id: "a ÿ 🦊",
   windows: { daily: scores(20_000, true), weekly: scores(-3, false), monthly: noWindows.monthly },
-  profile: { displayName: "Ada", timezone: "Asia/Kathmandu", attributes: { a: 1 }, hidden: true },
-  badges: new Map([["__proto__", { earnedAt: 5, target: 3 }]]),
-  badgeCounts: new Map([["bdg_1", 4]]),
+  profile: {
+    displayName: "Ada ÿ 🦊",
+    timezone: "Asia/Kathmandu",
+    attributes: JSON.parse('{"a":1.5,"b":true,"c":false,"d":"text","__proto__":-2}'),
+    hidden: true,
+  },
+  badges: new Map([
+    ["__proto__", { earnedAt: 5, target: 3 }],
+    ["granted", { earnedAt: 6 }],
+  ]),
+  badgeCounts: new Map([["bdg_1", 4.25]]),
   badgeRecounts: new Map([["bdg_1", 17]]),
-  pastZones: [{ timezone: null, until: 5 }],
+  quests: new Map([
+    [
+      "qst_1",
+      {
+        period: 4,
+        steps: JSON.parse('{"constructor":1,"__proto__":2}'),
+        startedAt: 7,
+        completedAt: 8,
+        expired: false,
+        times: 2,
+      },
+    ],
+    [
+      "qst_2",
+      { period: -1, steps: {}, startedAt: null, completedAt: null, expired: true, times: 0 },
+    ],
+  ]),
+  pastZones: [
+    { timezone: null, until: 5 },
+    { timezone: "UTC", until: 9 },
+  ],
   questsCompleted: 2,
-  ruleUses: new Map([["rul_1", { periods: [[3, 1]], lastAt: 8, firstAt: 6 }]]),
+  points: 7,
+  pointsSpent: 3,
+  streaks: new Map([
+    [
+      "daily",
+      {
+        days: [
+          [20_000, 20_003],
+          [20_005, 20_005],
+        ],
+        first: 20_000,
+        length: 5,
+        freezes: 1,
+        best: 9,
+        forgotten: { first: 19_000, last: 19_008, days: 9, freezes: 0 },
+        bestForgotten: 9,
+        broken: true,
+      },
+    ],
+    ["weekly", { days: [[-5, -5]], first: -5, length: 1, freezes: 0, best: 1, broken: false }],
+  ]),
+  ruleUses: new Map([
+    ["rul_1", { periods: [[3, 1]], lastAt: 8, firstAt: 8 }],
+    ["rul_2", { periods: [[0, 0]], lastAt: 8, firstAt: 2, since: 1 }],
+  ]),
 }
 
-describe("A user's value", () => {
+const read = (user: UserState, names: Names) =>
+  decodeUser(user.id, Buffer.from(encodeUser(user, 0, names)), names)
+
+const headOf = (bytes: Buffer, at: number, end: number): UserHead => {
+  const head = new UserHead()
+  head.read(bytes, at, end)
+  return head
+}
+
+describe("A user's state", () => {
   it.each([
     ["with nothing but xp", plain],
     ["with everything", rich],
+    ["with a name that UTF-8 cannot hold", nameIs("a\ud800b")],
+    ["with a long name", nameIs("ü".repeat(200))],
+    ["with a negative zero", { ...plain, badgeCounts: new Map([["b", -0]]) }],
+    ["with the largest integers", { ...plain, points: 2 ** 52 - 1, pointsSpent: 2 ** 53 - 1 }],
   ])("%s is read as it was written", (_, user) => {
-    expect(decodeUser(encodeUser(user, 0))).toEqual(user)
+    expect(read(user, new Names())).toEqual(user)
+  })
+
+  it("without profile, windows and badges shares the empty ones", () => {
+    const user = read(plain, new Names())
+    expect(user.windows).toBe(noWindows)
+    expect(user.profile).toBe(emptyProfile)
+    expect(user.badges).toBe(user.streaks)
   })
 
   it("has the numbers for a start at its head, at any offset", () => {
-    const value = Buffer.concat([Buffer.alloc(3), encodeUser(rich, 0xffff_ffff)])
-    const view = dataViewOf(value)
-    expect(decodeUserHead(view, 3)).toEqual({
-      sequence: 12,
-      xp: Number.MAX_SAFE_INTEGER,
-      scoreSequence: 11,
-      due: 0xffff_ffff,
-      hidden: true,
-    })
-    const visited: Array<ReadonlyArray<number>> = []
-    visitWindows(view, 3, (...window) => visited.push(window))
-    const [dailyLatest, dailyBefore, weeklyLatest] = [0, 1, 2]
-    expect(visited).toEqual([
-      [dailyLatest, 20_000, 5, 9],
-      [dailyBefore, 19_998, 3, 4],
-      [weeklyLatest, -3, 5, 9],
-    ])
-    expect(hasWindows(view, 3)).toBe(true)
+    const names = new Names()
+    const bytes = Buffer.concat([Buffer.alloc(3), encodeUser(rich, 0xffff_ffff, names), rest])
+    const end = bytes.length - rest.length
+    const head = headOf(bytes, 3, end)
+    expect(head).toMatchObject({ sequence: 12, due: 0xffff_ffff, hidden: true, windows: 3 })
+    expect(head).toMatchObject({ xp: Number.MAX_SAFE_INTEGER, scoreSequence: 11 })
+    expect(head.slots.slice(0, 3)).toEqual([0, 1, 2])
+    expect(head.indexes.slice(0, 3)).toEqual([20_000, 19_998, -3])
+    expect(head.scores.slice(0, 3)).toEqual([5, 3, 5])
+    expect(head.sequences.slice(0, 3)).toEqual([9, 4, 9])
+    expect(displayNameOf(bytes, 3, end)).toBe("Ada ÿ 🦊")
+    expect(sequenceOf(bytes, 3, end)).toBe(12)
   })
 
-  it("without windows has no bytes for them, hidden or not", () => {
-    expect(hasWindows(dataViewOf(encodeUser(plain, 0)), 0)).toBe(false)
-    const hidden = { ...plain, profile: { ...emptyProfile, hidden: true } }
-    expect(hasWindows(dataViewOf(encodeUser(hidden, 0)), 0)).toBe(false)
-    expect(decodeUser(encodeUser(plain, 0)).windows).toBe(noWindows)
-    expect(decodeUser(encodeUser(plain, 0)).profile).toBe(emptyProfile)
+  it("leaves nothing of the user before in a head that is read again", () => {
+    const names = new Names()
+    const head = headOf(
+      Buffer.from(encodeUser(rich, 7, names)),
+      0,
+      encodeUser(rich, 7, names).length,
+    )
+    const bytes = Buffer.from(encodeUser({ ...plain, xp: 0, scoreSequence: 0 }, 0, names))
+    head.read(bytes, 0, bytes.length)
+    expect(head).toMatchObject({ xp: 0, scoreSequence: 0, windows: 0, displayName: null, due: 0 })
   })
 
-  it("has a display name that is found among consecutive values", () => {
-    const named = (displayName: string | null, profile: Partial<UserState["profile"]> = {}) => ({
-      ...plain,
-      profile: { displayName, timezone: null, attributes: {}, hidden: false, ...profile },
-    })
-    const users = [
-      plain,
-      rich,
-      named(null, { attributes: { displayName: "an attribute" } }),
-      named("ü 🦊"),
-      named('"profile":{"displayName":"no'),
-      named("ends with a backslash \\"),
-      named("line\nbreak and \u0001 and \ud800"),
-      { ...named("x"), id: '"profile":{"displayName":"' },
-      plain,
-      // The members have another order, as in an import.
-      { ...plain, profile: { hidden: false, attributes: {}, timezone: null, displayName: "last" } },
-      plain,
-    ]
-    const values = users.map((user) => Buffer.from(encodeUser(user, 0)))
-    const names = new StoredNames(Buffer.concat(values))
-    let end = 0
-    for (const [place, user] of users.entries()) {
-      end += values[place]!.length
-      expect(names.next(end)).toBe(user.profile.displayName)
-    }
-    expect(names.next(end)).toBeNull()
+  it("has names inline once the name table is full", () => {
+    const names = new Names()
+    for (let n = 0; n < limits.stateNamesMax; n++) names.numberOf(`name ${n}`)
+    const bytes = Buffer.from(encodeUser(rich, 0, names))
+    expect(names.size).toBe(limits.stateNamesMax + 1)
+    expect(decodeUser(rich.id, bytes, names)).toEqual(rich)
+    expect(bytes.includes("Asia/Kathmandu")).toBe(true)
+  })
+
+  it("is refused with a section or a name that is unknown", () => {
+    const names = new Names()
+    const bytes = Buffer.from(encodeUser(plain, 0, names))
+    expect(() => decodeUser("ada", Buffer.concat([bytes, Buffer.of(11, 2, 0)]), names)).toThrow(
+      "section 11 is unknown",
+    )
+    expect(() => decodeUser("ada", Buffer.concat([bytes, Buffer.of(1, 2, 0)]), names)).toThrow(
+      "section 1 follows section 3",
+    )
+    const other = Buffer.from(encodeUser(rich, 0, names))
+    expect(() => decodeUser("ada", other, new Names())).toThrow("there is no name")
   })
 })
+
+const rest = Buffer.from("other bytes")
+
+function nameIs(displayName: string): UserState {
+  return { ...plain, profile: { ...emptyProfile, displayName } }
+}
+
+describe("Generated states", () => {
+  for (const seed of seeds(2)) {
+    it(`are read as they were written, in one form, and no cut of it is a state; LAUREL_TEST_SEED=${seed}`, () => {
+      const names = new Names()
+      const run = new DomainRun(seed)
+      for (let step = 0; step < 150; step++) {
+        run.step(["ada", "bob"])
+        for (const user of run.users.values()) if (user !== undefined) checkForm(user, names)
+      }
+    })
+
+    it(`with a flipped bit are refused or another state; LAUREL_TEST_SEED=${seed}`, () => {
+      const random = new Random(seed)
+      const names = new Names()
+      const bytes = Buffer.from(encodeUser(rich, 9, names))
+      let refused = 0
+      for (let bit = 0; bit < 8 * bytes.length; bit++) {
+        const wrong = Buffer.from(bytes)
+        wrong[bit >>> 3]! ^= 1 << (bit & 7)
+        for (let more = random.integer(0, 2); more > 0; more--) {
+          wrong[random.integer(0, wrong.length - 1)] = random.integer(0, 255)
+        }
+        refused += isRefused(wrong, names) ? 1 : 0
+      }
+      expect(refused).toBeGreaterThan(bytes.length)
+    })
+  }
+})
+
+/** Whether the bytes are refused; any other error fails the test. */
+const isRefused = (bytes: Buffer, names: Names): boolean => {
+  try {
+    const user = decodeUser(rich.id, bytes, names)
+    expect(read(user, names)).toEqual(user)
+    return false
+  } catch (error) {
+    if (error instanceof BadState) return true
+    throw error
+  }
+}
+
+const checkForm = (user: UserState, names: Names): void => {
+  const bytes = Buffer.from(encodeUser(user, 5, names))
+  const again = decodeUser(user.id, bytes, names)
+  expect(again).toEqual(user)
+  expect(Buffer.from(encodeUser(again, 5, names))).toEqual(bytes)
+  for (let end = 0; end < bytes.length; end++) {
+    // A cut between two sections leaves a state without the later ones, which the length of the
+    // entry around it tells.
+    expect(isCut(bytes.subarray(0, end), names, user)).toBe(true)
+  }
+}
+
+const isCut = (bytes: Buffer, names: Names, whole: UserState): boolean => {
+  try {
+    return !Object.is(decodeUser(whole.id, bytes, names), whole)
+  } catch (error) {
+    return error instanceof BadState
+  }
+}

@@ -3,16 +3,13 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { type EngineOptions, recoverEngine } from "../../../src/engine/EngineLive.ts"
-import { SharedBounds } from "../../../src/engine/state/EngineState.ts"
-import { limits } from "../../../src/Limits.ts"
 import { batchOf } from "../../../src/storage/Frames.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { Broken, Storage, type StoredRecord, Unavailable } from "../../../src/storage/Storage.ts"
+import { Broken, Storage, type StoredRecord } from "../../../src/storage/Storage.ts"
 import { busy, found, seen } from "../archive/fixture.ts"
 import { event, once, reward, sandbox, startInMemory } from "../fixture.ts"
 
 const users = 12
-const nextTurn = Effect.promise(() => new Promise<void>((done) => setImmediate(done)))
 
 /**
  * An engine on a storage of its own, empty at first, which gets the records of the other engine.
@@ -99,7 +96,7 @@ describe("An engine that folds another one's records", () => {
     ["record by record", { snapshotIntervalMs: hour }, 1],
     ["many at once", { snapshotIntervalMs: hour }, 1_000],
     ["with snapshots in between", { snapshotIntervalMs: 1_000 }, 7],
-    ["with less room than users", { snapshotIntervalMs: hour, residentUsersMax: 3 }, 7],
+    ["with less room than users", { snapshotIntervalMs: hour, decodedUsersMax: 3 }, 7],
   ]
   for (const [name, options, atOnce] of ways) {
     it.effect(`continues as a restart of that one would: ${name}`, () =>
@@ -107,7 +104,7 @@ describe("An engine that folds another one's records", () => {
         const state = new MemoryStorage.MemoryState()
         yield* TestClock.setTime(86_400_000 - 20_000)
         const owner = yield* startInMemory({ state }, { snapshotIntervalMs: hour })
-        const two = yield* follower({ ...options, residentUsersOverrunMax: 0 })
+        const two = yield* follower({ ...options })
         const follow = Effect.andThen(two.takeOver(state, atOnce), TestClock.adjust(1_000))
         yield* owning(owner, follow)
         expect(two.state.lastSequence).toBe(state.lastSequence)
@@ -134,7 +131,6 @@ describe("An engine that folds another one's records", () => {
       const rare = {
         snapshotIntervalMs: 30 * day,
         heartbeatMs: 30 * day,
-        sweepIntervalMs: 30 * day,
         clockCheckMs: day / 24,
         historyMs: 7 * day,
       }
@@ -182,70 +178,6 @@ describe("An engine that folds another one's records", () => {
       expect(replayed).toBe(0)
       const restarted = yield* startInMemory({ state })
       expect(yield* answersOf(again.engine)).toEqual(yield* answersOf(restarted.engine))
-    }),
-  )
-
-  it.effect("waits for a full disk if only a snapshot makes room for the next user", () =>
-    Effect.gen(function* () {
-      const state = new MemoryStorage.MemoryState()
-      const owner = yield* startInMemory({ state }, { snapshotIntervalMs: hour })
-      let isFull = true
-      let refusals = 0
-      const two = yield* follower(
-        { snapshotIntervalMs: hour, residentUsersMax: 3, residentUsersOverrunMax: 0 },
-        ({ writeEntries }) => ({
-          writeEntries: (entries) => {
-            if (!isFull) return writeEntries(entries)
-            refusals++
-            return Effect.fail(new Unavailable({ operation: "write", reason: "disk_full" }))
-          },
-        }),
-      )
-      yield* owning(owner, Effect.void)
-      const folding = yield* Effect.forkChild(two.takeOver(state, 7))
-      while (refusals < 2) yield* TestClock.adjust(1_000)
-      const [stoppedAt] = [two.state.lastSequence]
-      expect(stoppedAt).toBeLessThan(state.lastSequence)
-      isFull = false
-      while (folding.pollUnsafe() === undefined) yield* TestClock.adjust(1_000)
-      const restarted = yield* startInMemory({ state })
-      expect(yield* answersOf(yield* two.serve)).toEqual(yield* answersOf(restarted.engine))
-      expect(two.broken).toEqual([])
-    }),
-  )
-
-  it.effect("waits in pauses while another engine of the process has all the room", () =>
-    Effect.gen(function* () {
-      const state = new MemoryStorage.MemoryState()
-      const owner = yield* startInMemory({ state }, { snapshotIntervalMs: hour })
-      yield* owning(owner, Effect.void)
-      const shared = new SharedBounds({ residentUsersMax: 3, residentUsersOverrunMax: 0 })
-      let asked = 0
-      const other = {
-        size: 3,
-        promised: 0,
-        oldest: undefined,
-        watermark: 0,
-        evict: () => {},
-        askForSnapshot: () => void asked++,
-      }
-      shared.residents.join(other)
-      const two = yield* follower({ snapshotIntervalMs: hour, shared })
-      const folding = yield* Effect.forkChild(two.takeOver(state, 7))
-      // The first attempt may have records of its own to write; the clock does not advance
-      // meanwhile.
-      while (asked === 0) yield* nextTurn
-      for (let turn = 0; turn < 100; turn++) yield* nextTurn
-      expect(asked).toBeLessThanOrEqual(2)
-      yield* TestClock.adjust(10 * limits.foldRoomMs)
-      expect(asked).toBeGreaterThan(2)
-      expect(folding.pollUnsafe()).toBeUndefined()
-      other.size = 0
-      other.watermark++
-      while (folding.pollUnsafe() === undefined) yield* TestClock.adjust(limits.foldRoomMs)
-      const restarted = yield* startInMemory({ state })
-      expect(yield* answersOf(yield* two.serve)).toEqual(yield* answersOf(restarted.engine))
-      expect(two.broken).toEqual([])
     }),
   )
 

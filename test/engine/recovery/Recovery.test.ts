@@ -16,6 +16,12 @@ const reporting = () => {
   return { reports, onRecovered: (report: RecoveryReport) => reports.push(report) }
 }
 
+const buckets = {
+  table: "buckets",
+  from: new Uint8Array(),
+  until: new Uint8Array([255]),
+} as const
+
 describe("Recovery", () => {
   it.effect("replays the records that the snapshot lacks, and reports their number", () =>
     Effect.gen(function* () {
@@ -110,28 +116,20 @@ describe("Recovery", () => {
 
   it.effect("refuses a damaged value, and names it", () =>
     Effect.gen(function* () {
-      const users = ["u0", "u1", "u2"]
-      for (const [index, user] of users.entries()) {
-        const state = new MemoryStorage.MemoryState()
-        const first = yield* startInMemory({ state })
-        for (const each of users) yield* first.engine.askUser(sandbox, reward(each, 5))
-        yield* first.close()
-        const range = {
-          table: "users",
-          from: new Uint8Array(),
-          until: new Uint8Array([255]),
-        } as const
-        const [key, value] = [...state.table("users").entries(range)][index]!
-        value[12]! ^= 1
-        state.table("users").set(key, value)
-        const error = yield* Effect.flip(startInMemory({ state }))
-        const cause = String(error._tag === "Broken" && error.cause)
-        expect(cause).toContain(`The value ["${sandbox}","${user}"] of table users is damaged`)
-      }
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state })
+      yield* first.engine.askUser(sandbox, reward("u1", 5))
+      yield* first.close()
+      const [key, value] = [...state.table("buckets").entries(buckets)][0]!
+      value[12]! ^= 1
+      state.table("buckets").set(key, value)
+      const error = yield* Effect.flip(startInMemory({ state }))
+      const cause = String(error._tag === "Broken" && error.cause)
+      expect(cause).toContain(`The value ["${sandbox}",0] of table buckets is damaged`)
     }),
   )
 
-  it.effect("reports a user whom the store has twice as damage", () =>
+  it.effect("reports a bucket that the store has twice as damage", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const first = yield* startInMemory({ state })
@@ -143,7 +141,7 @@ describe("Recovery", () => {
         Stream.concat(storage.readBlocks(range), storage.readBlocks(range))
       const error = yield* Effect.flip(start({ ...storage, readBlocks }))
       expect(error._tag === "Broken" && error.cause).toBeInstanceOf(DamagedValue)
-      expect(String(error)).toContain("two values of the same user")
+      expect(String(error)).toContain("a bucket is stored twice")
     }),
   )
 
@@ -212,7 +210,7 @@ describe("The periodic snapshot", () => {
             return memory.prune(sequence)
           },
         },
-        { sweepIntervalMs: 3_600_000, snapshotIntervalMs: 60_000, historyMs: 7 * 86_400_000 },
+        { snapshotIntervalMs: 60_000, historyMs: 7 * 86_400_000 },
       )
       const dayMs = 86_400_000
       const { journalHeartbeatMs, journalUpkeepMs } = limits
@@ -238,7 +236,6 @@ describe("The periodic snapshot", () => {
       const [heartbeatMs, snapshotIntervalMs] = [3_600_000, 60_000]
       const { committed, engine } = yield* start(MemoryStorage.make(), {
         ...{ heartbeatMs, snapshotIntervalMs },
-        sweepIntervalMs: 24 * 3_600_000,
       })
       yield* engine.askUser(sandbox, event("u1", "TAP"))
       const records = committed.length
@@ -254,7 +251,7 @@ describe("The periodic snapshot", () => {
 
   // Timers that fire every second of a year would take most of the test.
   const never = 1_000 * 86_400_000
-  const rare = { sweepIntervalMs: never, clockCheckMs: never, heartbeatMs: never }
+  const rare = { clockCheckMs: never, heartbeatMs: never }
 
   it.effect("keeps all records unless history is kept for some days only", () =>
     Effect.gen(function* () {
@@ -276,7 +273,7 @@ describe("The periodic snapshot", () => {
       const pruned: Array<number> = []
       const { engine } = yield* start(
         { ...memory, prune: (sequence) => Effect.sync(() => pruned.push(sequence)) },
-        { sweepIntervalMs: 3_600_000, snapshotIntervalMs: 60_000, historyMs: 7 * 86_400_000 },
+        { snapshotIntervalMs: 60_000, historyMs: 7 * 86_400_000 },
       )
       let needed = 3
       yield* engine.feed.hold(Effect.sync(() => needed))
@@ -303,15 +300,10 @@ describe("The periodic snapshot", () => {
       yield* engine.askUser(sandbox, reward("u1", 5))
       yield* TestClock.adjust(5_000)
       for (let turn = 0; turn < 20; turn++) yield* yieldToEventLoop
-      const range = {
-        table: "users",
-        from: new Uint8Array(),
-        until: new Uint8Array([255]),
-      } as const
       expect(state.records).toEqual([])
-      expect(state.table("users").entries(range)).toEqual([])
+      expect(state.table("buckets").entries(buckets)).toEqual([])
       yield* Latch.open(gate)
-      while (state.table("users").entries(range).length === 0) yield* yieldToEventLoop
+      while (state.table("buckets").entries(buckets).length === 0) yield* yieldToEventLoop
       expect(state.records).toHaveLength(1)
     }),
   )

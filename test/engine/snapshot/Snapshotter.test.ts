@@ -3,8 +3,6 @@ import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber } from "effect"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import { EngineMetrics } from "../../../src/engine/metrics/EngineMetrics.ts"
-import { readActorValue } from "../../../src/engine/records/SnapshotValues.ts"
-import { decodeUser } from "../../../src/engine/records/UserCodec.ts"
 import { Snapshotter } from "../../../src/engine/snapshot/Snapshotter.ts"
 import { openState } from "../../../src/engine/state/EngineState.ts"
 import { limits } from "../../../src/Limits.ts"
@@ -14,7 +12,7 @@ import { rangeOf } from "../../../src/storage/Keys.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { type Storage, Unavailable } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
-import { anEnvironment } from "../fixture.ts"
+import { sandbox } from "../fixture.ts"
 
 /**
  * A snapshotter over `storage`, and the actors of users, whose records `reward` makes durable: the
@@ -35,8 +33,8 @@ const world = Effect.fnUntraced(function* (
     metrics: new EngineMetrics(new Metrics()),
   })
   const { changed, erasures, pending } = state
-  const environment = anEnvironment()
-  const actors = Array.from({ length: users }, (_, n) => environment.newUser(`u${n}`))
+  const environment = state.environments.of(sandbox)
+  const actors = Array.from({ length: users }, (_, n) => state.actorCache.add(environment, `u${n}`))
   const amount = 1
   const reward = (sequence: number) => {
     const actor = actors[sequence % users]!
@@ -56,9 +54,11 @@ const world = Effect.fnUntraced(function* (
     pending.texts.keep(Buffer.from(JSON.stringify(record)), actor.lastAppended)
     pending.link(actor, undefined)
     changed.committed(actor, sequence)
+    environment.changed(actor)
+    actor.lastDurable = sequence
     actor.durable = next
   }
-  return { actor: actors[0]!, changed, erasures, pending, reward, snapshotter }
+  return { actor: actors[0]!, changed, environment, erasures, pending, reward, snapshotter }
 })
 
 describe("A snapshot", () => {
@@ -75,7 +75,7 @@ describe("A snapshot", () => {
             return memory.writeEntries(entries)
           },
         }
-        const { actor, changed, pending, reward, snapshotter } = yield* world(
+        const { changed, environment, pending, reward, snapshotter } = yield* world(
           storage,
           100_000,
           Number.POSITIVE_INFINITY,
@@ -86,8 +86,7 @@ describe("A snapshot", () => {
         for (let sequence = 1; sequence <= limits.snapshotRecordsMax; sequence++) reward(sequence)
         yield* Fiber.join(taken)
         expect(pending.watermark).toBe(limits.snapshotRecordsMax)
-        const value = yield* readActorValue(storage, actor.subject)
-        expect(decodeUser(value!)?.sequence).toBe(limits.snapshotRecordsMax)
+        expect(environment.states.sequenceOf("u0")).toBe(limits.snapshotRecordsMax)
         // The slices have fewer than `sliceEntriesMax` entries, but many bytes.
         expect(slices.length).toBeGreaterThan(1)
         for (const bytes of slices.slice(0, -1)) {
@@ -135,7 +134,7 @@ describe("A snapshot", () => {
       let adds = 0
       let underWay = 0
       let writes = 0
-      const { actor, pending, reward, snapshotter } = yield* world(
+      const { environment, pending, reward, snapshotter } = yield* world(
         {
           ...memory,
           writeEntries: Effect.fnUntraced(function* (entries) {
@@ -169,52 +168,49 @@ describe("A snapshot", () => {
         EntrySlice.prototype.add = add
       }
       expect(pending.watermark).toBe(records)
-      const value = yield* readActorValue(memory, actor.subject)
-      expect(decodeUser(value!)?.sequence).toBe(records)
+      expect(environment.states.sequenceOf("u0")).toBe(records)
     }),
   )
 
-  it.effect(
-    "names the value that a user's value replaces, except after a failure or an erasure",
-    () =>
-      Effect.gen(function* () {
-        const memory = MemoryStorage.make()
-        const named: Array<boolean> = []
-        let full = false
-        const { actor, erasures, reward, snapshotter } = yield* world({
-          ...memory,
-          writeEntries: (entries) => {
-            for (const { replaces, table, value } of entries) {
-              if (table === "users" && value !== null) named.push(replaces !== undefined)
-            }
-            // The storage in memory refuses a wrong name.
-            const written = memory.writeEntries(entries)
-            const noSpace = new Unavailable({ operation: "write", reason: "disk_full" })
-            return full ? Effect.andThen(written, Effect.fail(noSpace)) : written
-          },
-        })
-        const take = (sequence: number) => {
-          reward(sequence)
-          return snapshotter.take
-        }
-        yield* take(1)
-        yield* take(2)
-        full = true
-        yield* Effect.flip(take(3))
-        full = false
-        yield* take(4)
-        reward(5)
-        erasures.committed({
-          sequence: 5,
-          at: 0,
-          subject: actor.subject,
-          cause: { kind: "erasure" },
-          facts: [],
-        })
-        yield* take(6)
-        yield* take(7)
-        expect(named).toEqual([false, true, true, false, false, true])
-      }),
+  it.effect("names the value that a bucket's value replaces, except after a failure", () =>
+    Effect.gen(function* () {
+      const memory = MemoryStorage.make()
+      const named: Array<boolean> = []
+      let full = false
+      const { actor, erasures, reward, snapshotter } = yield* world({
+        ...memory,
+        writeEntries: (entries) => {
+          for (const { replaces, table, value } of entries) {
+            if (table === "buckets" && value !== null) named.push(replaces !== undefined)
+          }
+          // The storage in memory refuses a wrong name.
+          const written = memory.writeEntries(entries)
+          const noSpace = new Unavailable({ operation: "write", reason: "disk_full" })
+          return full ? Effect.andThen(written, Effect.fail(noSpace)) : written
+        },
+      })
+      const take = (sequence: number) => {
+        reward(sequence)
+        return snapshotter.take
+      }
+      yield* take(1)
+      yield* take(2)
+      full = true
+      yield* Effect.flip(take(3))
+      full = false
+      yield* take(4)
+      reward(5)
+      erasures.committed({
+        sequence: 5,
+        at: 0,
+        subject: actor.subject,
+        cause: { kind: "erasure" },
+        facts: [],
+      })
+      yield* take(6)
+      yield* take(7)
+      expect(named).toEqual([true, true, true, false, true, true])
+    }),
   )
 
   it.effect("is not taken of a state beyond the last durable record", () =>
@@ -226,8 +222,8 @@ describe("A snapshot", () => {
       const exit = yield* Effect.exit(snapshotter.take)
       const words = "A state as of record 2 is beyond the last durable record, 1"
       expect(Exit.isFailure(exit) && Cause.pretty(exit.cause)).toContain(words)
-      const users = { table: "users", ...rangeOf(new Uint8Array()) } as const
-      expect([...state.table("users").entries(users)]).toEqual([])
+      const buckets = { table: "buckets", ...rangeOf(new Uint8Array()) } as const
+      expect([...state.table("buckets").entries(buckets)]).toEqual([])
     }),
   )
 })

@@ -12,7 +12,7 @@ import { steppedClock } from "./steppedClock.ts"
 const start = Date.parse("2026-11-22T12:00:00Z")
 const hour = 3_600_000
 const year = 365 * 24 * hour
-const seldom = { sweepIntervalMs: hour, snapshotIntervalMs: hour, clockCheckMs: hour }
+const seldom = { snapshotIntervalMs: hour, clockCheckMs: hour }
 
 /** Engines that run one after another over one state, on a machine whose clock is set. */
 const machine = Effect.gen(function* () {

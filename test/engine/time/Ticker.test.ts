@@ -13,7 +13,6 @@ import { questWith } from "../../domain/definitions.ts"
 import { anEnvironment, event, type Fixture, sandbox, startInMemory } from "../fixture.ts"
 
 const quiet = {
-  sweepIntervalMs: 86_400_000,
   clockCheckMs: 3_600_000,
   snapshotIntervalMs: 3_600_000,
 }
@@ -261,7 +260,7 @@ describe("The check of users who are due", () => {
       dueSooner: Latch.makeUnsafe(false),
       peek: () => {
         looks.set(turn, (looks.get(turn) ?? 0) + 1)
-        return Effect.succeed({ ...user, quests })
+        return { ...user, quests }
       },
       askUsers: () => Effect.as(Deferred.succeed(asked, undefined), []),
     })

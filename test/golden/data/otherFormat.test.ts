@@ -62,11 +62,11 @@ const cases: ReadonlyArray<Case> = [
         Effect.scoped(
           Effect.gen(function* () {
             const store = yield* openLmdbStore({ folder: path.join(directory, "live") })
-            const key = compositeKey("prj_x:sandbox", "other")
+            const key = compositeKey("prj_x:sandbox", 0)
             const value = Buffer.from(encodeValue("{}"))
             value[0] = format
             value.writeUInt32LE(crc32(value.subarray(0, -4)), value.length - 4)
-            yield* store.writeEntries([{ table: "users", key, value }])
+            yield* store.writeEntries([{ table: "buckets", key, value }])
           }),
         ),
       ),

@@ -53,6 +53,8 @@ const prepared = (what: "both" | "nothing there") =>
       if (what === "both") yield* write(disk, `${directory}/${name}/file`, `old ${name}`)
       yield* write(disk, `${draftIn(directory)}/${name}/file`, `new ${name}`)
     }
+    // The replacement has no gathered journals.
+    if (what === "both") yield* write(disk, `${directory}/gathered/file`, "old gathered")
     return disk
   })
 
@@ -63,7 +65,6 @@ describe("The swap of a data directory", () => {
       expect(yield* installDraft(disk, directory, at)).toBe(aside)
       expect(contents(disk)).toEqual({ at: after, draft: nothing, aside: before })
       expect((yield* disk.list(directory)).toSorted()).toEqual([
-        "gathered",
         "journal",
         "live",
         path.basename(aside),
@@ -111,6 +112,8 @@ describe("The swap of a data directory", () => {
               const isNew = found.at![0] === after[0]
               ends.add(isNew ? "new" : "old")
               expect((yield* disk.list(directory)).includes("restored")).toBe(isNew)
+              const gathered = contentOf(disk, `${isNew ? aside : directory}/gathered`)
+              expect(gathered).toBe("old gathered")
               expect(found).toEqual(
                 isNew
                   ? { at: after, draft: nothing, aside: before }

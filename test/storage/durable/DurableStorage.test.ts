@@ -98,7 +98,7 @@ describe("The thread that writes LMDB", () => {
       const start = vi.spyOn(WriteThread.prototype, "start")
       yield* Effect.addFinalizer(() => Effect.sync(() => start.mockRestore()))
       const store = yield* DurableStorage.make({ directory: yield* temporaryFolder })
-      yield* store.readEntry("users", Buffer.from("x"))
+      yield* store.readEntry("userIds", Buffer.from("x"))
       expect(start).not.toHaveBeenCalled()
       yield* appendAll(store, [1])
       expect(start).toHaveBeenCalled()

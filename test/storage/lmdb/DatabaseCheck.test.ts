@@ -34,7 +34,7 @@ const rename = (folder: string) =>
  * `bytes`.
  */
 const renamed = Effect.fnUntraced(function* (bytes: number) {
-  const folder = yield* written([put("users", 1, bytes), put("users", 5), put("users", 8)])
+  const folder = yield* written([put("userIds", 1, bytes), put("userIds", 5), put("userIds", 8)])
   yield* rename(folder)
   return folder
 })
@@ -44,7 +44,7 @@ const check = (folder: string, uncleanShutdown = false) =>
 const faultOf = (folder: string, uncleanShutdown = false) =>
   Effect.map(Effect.flip(check(folder, uncleanShutdown)), ({ message }) => message)
 
-const otherEntries = "is damaged: table users has other entries than those that were written"
+const otherEntries = "is damaged: table userIds has other entries than those that were written"
 
 describe("The check of a database before it is opened", () => {
   it.live("reads all entries of a small database", () =>
@@ -67,7 +67,7 @@ describe("The check of a database before it is opened", () => {
 
   it.live("reads all entries of a large database if its file is too short", () =>
     Effect.gen(function* () {
-      const folder = yield* written([put("users", 1, limits.databaseCheckedBytesMax)])
+      const folder = yield* written([put("userIds", 1, limits.databaseCheckedBytesMax)])
       const { length } = yield* Effect.promise(async () => {
         const file = await open(dataFile(folder), "r+")
         const { size } = await file.stat()
@@ -83,7 +83,7 @@ describe("The check of a database before it is opened", () => {
 
   it.live("computes the sums of a database that has none, once", () =>
     Effect.gen(function* () {
-      const folder = yield* written([put("users", 1), put("meta", 2)])
+      const folder = yield* written([put("userIds", 1), put("meta", 2)])
       yield* Effect.promise(async () => {
         const root = openWritable(folder)
         await root.remove(sumsKey)
@@ -91,7 +91,7 @@ describe("The check of a database before it is opened", () => {
         await rm(path.join(folder, "closed"))
       })
       const found = yield* check(folder)
-      expect([found.isNew, found.sums.users?.count]).toEqual([true, 1])
+      expect([found.isNew, found.sums.userIds?.count]).toEqual([true, 1])
       yield* withStore(folder, () => Effect.void)
       expect((yield* check(folder)).isNew).toBe(false)
     }),
@@ -100,7 +100,7 @@ describe("The check of a database before it is opened", () => {
   it.live("finds damage in a database that lost its sums", () =>
     Effect.gen(function* () {
       for (const mark of ["closed", "in-use"]) {
-        const folder = yield* written([put("users", 1)])
+        const folder = yield* written([put("userIds", 1)])
         yield* Effect.promise(async () => {
           const root = openWritable(folder)
           await root.remove(sumsKey)
@@ -116,10 +116,10 @@ describe("The check of a database before it is opened", () => {
 
   it.live("finds damage in a database that is older than its clean shutdown", () =>
     Effect.gen(function* () {
-      const folder = yield* written([put("users", 1)])
+      const folder = yield* written([put("userIds", 1)])
       const older = yield* temporaryFolder
       yield* Effect.promise(() => copyFile(dataFile(folder), dataFile(older)))
-      yield* withStore(folder, (store) => store.writeEntries([put("users", 2)]))
+      yield* withStore(folder, (store) => store.writeEntries([put("userIds", 2)]))
       yield* Effect.promise(() => copyFile(dataFile(older), dataFile(folder)))
       expect(yield* faultOf(folder)).toMatch(
         /it ends with transaction \d+, and was closed after \d+/,
@@ -175,7 +175,10 @@ describe("A scan while another process writes", () => {
             Effect.forever(
               Effect.suspend(() => {
                 writes++
-                return store.writeEntries([put("users", writes % 500), put("boards", writes % 50)])
+                return store.writeEntries([
+                  put("userIds", writes % 500),
+                  put("boards", writes % 50),
+                ])
               }),
             ),
           )
@@ -207,7 +210,7 @@ describe("A scan process", () => {
 
   it.live.runIf(process.platform === "linux")("takes one database after the other", () =>
     Effect.gen(function* () {
-      const folder = yield* written([put("users", 1)])
+      const folder = yield* written([put("userIds", 1)])
       const scan = runScan({ folder, whole: true })
       for (const outcome of [yield* scan, yield* scan, yield* scan]) {
         expect(outcome).toMatchObject({ entries: 1 })
@@ -220,7 +223,7 @@ describe("A scan process", () => {
   it.live("is not reused after damage", () =>
     Effect.gen(function* () {
       expect(yield* faultOf(yield* renamed(10))).toContain(otherEntries)
-      expect((yield* check(yield* written([put("users", 1)]))).isWhole).toBe(true)
+      expect((yield* check(yield* written([put("userIds", 1)]))).isWhole).toBe(true)
     }),
   )
 })

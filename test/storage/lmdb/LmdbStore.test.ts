@@ -13,7 +13,7 @@ import { bodyText } from "../environments.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
 const put = (n: number, value: string) => ({
-  table: "users" as const,
+  table: "userIds" as const,
   key: compositeKey(n),
   value: encodeValue(value),
 })
@@ -37,7 +37,7 @@ describe("LmdbStore", () => {
       )
       const store = yield* openLmdbStore({ folder, freeSpaceBytesMin: 0 })
       const chunks = yield* Stream.runCollect(
-        store.readEntries({ table: "users", ...rangeOf(new Uint8Array(0)) }),
+        store.readEntries({ table: "userIds", ...rangeOf(new Uint8Array(0)) }),
       )
       const values = chunks.flat().map(([, value]) => bodyText(value))
       expect(values).toEqual(Array.from({ length: 2_000 }, (_, n) => `${Math.floor(n / 40)}`))
@@ -67,7 +67,7 @@ describe("LmdbStore", () => {
           const reading = Effect.gen(function* () {
             while (written < slices * each) {
               const before = written
-              const range = { table: "users", ...rangeOf(new Uint8Array(0)) } as const
+              const range = { table: "userIds", ...rangeOf(new Uint8Array(0)) } as const
               const chunks = yield* Stream.runCollect(store.readEntries(range))
               expect(chunks.flat().length).toBeGreaterThanOrEqual(before)
             }
@@ -79,7 +79,7 @@ describe("LmdbStore", () => {
       expect(size).toBeGreaterThan(8 * mapBytes)
       const store = yield* openLmdbStore({ folder, freeSpaceBytesMin: 0, mapBytes })
       for (const n of [0, slices * each - 1]) {
-        const value = yield* store.readEntry("users", compositeKey(n))
+        const value = yield* store.readEntry("userIds", compositeKey(n))
         expect(bodyText(value)?.trim()).toBe(String(Math.floor(n / each)))
       }
     }),
@@ -99,7 +99,7 @@ describe("LmdbStore", () => {
       }
       setImmediate(turn)
       let chunks = 0
-      const range = { table: "users", ...rangeOf(new Uint8Array(0)) } as const
+      const range = { table: "userIds", ...rangeOf(new Uint8Array(0)) } as const
       yield* Stream.runForEach(store.readEntries(range), (chunk) =>
         Effect.sync(() => {
           chunks++
@@ -140,7 +140,7 @@ describe("LmdbStore", () => {
           Effect.gen(function* () {
             const store = yield* openLmdbStore({ folder, freeSpaceBytesMin: 0 })
             const found = new Set<number>()
-            for (const table of ["users", "boards"] as const) {
+            for (const table of ["userIds", "boards"] as const) {
               for (let n = 0; n < 50; n++) {
                 found.add(Number(bodyText(yield* store.readEntry(table, compositeKey(n)))))
               }
@@ -159,7 +159,7 @@ describe("LmdbStore", () => {
       const folder = yield* temporaryFolder
       const store = yield* openLmdbStore({ folder, freeSpaceBytesMin: Number.MAX_SAFE_INTEGER })
       expect((yield* Effect.flip(store.writeEntries([put(1, "value")])))._tag).toBe("Unavailable")
-      expect(yield* store.readEntry("users", compositeKey(1))).toBeUndefined()
+      expect(yield* store.readEntry("userIds", compositeKey(1))).toBeUndefined()
     }),
   )
 

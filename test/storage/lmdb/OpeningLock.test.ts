@@ -14,7 +14,7 @@ import { withStore } from "../environments.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
 const entry = (n: number) => ({
-  table: "users" as const,
+  table: "userIds" as const,
   key: compositeKey(n),
   value: encodeValue(`${n}`),
 })
@@ -67,10 +67,10 @@ describe("The lock between commits and openings of a database", () => {
           const writing = yield* Effect.forkChild(store.writeEntries([entry(2)]))
           yield* withStore(other, (second) => second.writeEntries([entry(1)]))
           expect(writing.pollUnsafe()).toBeUndefined()
-          expect(yield* store.readEntry("users", entry(2).key)).toBeUndefined()
+          expect(yield* store.readEntry("userIds", entry(2).key)).toBeUndefined()
           holder.kill("SIGKILL")
           yield* Fiber.join(writing)
-          expect(yield* store.readEntry("users", entry(2).key)).toEqual(entry(2).value)
+          expect(yield* store.readEntry("userIds", entry(2).key)).toEqual(entry(2).value)
         }).pipe(Effect.scoped),
       )
     }),

@@ -14,7 +14,7 @@ const grown = Effect.fnUntraced(function* () {
   const folder = yield* temporaryFolder
   yield* Effect.promise(async () => {
     const root = openWritable(folder)
-    const users = openTable(root, "users")!
+    const users = openTable(root, "userIds")!
     for (let turn = 0; turn < 5; turn++) {
       await root.transaction(() => {
         for (let n = 0; n < 200; n++) users.put(Buffer.from(`key${n}`), Buffer.alloc(200, turn))
@@ -58,7 +58,7 @@ type Places = ReturnType<typeof placesIn>
 
 /** A part, its offset, the bits that change in its byte, and the message. */
 const flips: ReadonlyArray<readonly [string, (places: Places) => number, number, RegExp]> = [
-  ["number of a page", ({ leaf }) => leaf, 1, /^page \d+ of table users has a damaged header$/],
+  ["number of a page", ({ leaf }) => leaf, 1, /^page \d+ of table userIds has a damaged header$/],
   ["transaction of a page", ({ leaf }) => leaf + 12, 1, /has a damaged header$/],
   ["kind of a page", ({ branch }) => branch + 18, 3, /has a damaged header$/],
   ["number of a page's entries", ({ leaf }) => leaf + 20, 1, /has damaged bounds$/],
@@ -69,13 +69,13 @@ const flips: ReadonlyArray<readonly [string, (places: Places) => number, number,
   ["header of a long value", ({ long }) => long, 1, /is not the value that it should be$/],
   ["length of a long value", ({ long }) => long + 20, 1, /is not the value that it should be$/],
   ["depth of a tree", ({ table }) => table + 6, 1, /has a damaged header$/],
-  ["flags of a tree", ({ table }) => table + 4, 2, /^the description of table users is damaged$/],
-  ["count of a tree", ({ table }) => table + 33, 1, /^table users has 201 entries, not 457/],
+  ["flags of a tree", ({ table }) => table + 4, 2, /^the description of table userIds is damaged$/],
+  ["count of a tree", ({ table }) => table + 33, 1, /^table userIds has 201 entries, not 457/],
   [
     "root of a tree",
     ({ table }) => table + 43,
     1,
-    /^table users has page \d+, which does not exist$/,
+    /^table userIds has page \d+, which does not exist$/,
   ],
   ["last page", ({ meta }) => meta + 147, 0x80, /^it has more pages than fit in \d+ bytes$/],
   ["count of free pages", ({ pages }) => pages - 5, 1, /^an entry of the free list is too short$/],
@@ -129,7 +129,7 @@ describe("The check of pages", () => {
         bytes.writeBigUInt64LE(1n, pages - 8)
         bytes.writeBigUInt64LE(BigInt(leaf / pageBytes), pages)
       })
-      expect(fault).toMatch(/^table users has page \d+, which is used already$/)
+      expect(fault).toMatch(/^table userIds has page \d+, which is used already$/)
     }),
   )
 

@@ -13,7 +13,7 @@ import { temporaryFolder } from "../temporaryFolder.ts"
 const slice = (...numbers: ReadonlyArray<number>) =>
   EntrySlice.of(
     numbers.map((n) => ({
-      table: "users" as const,
+      table: "userIds" as const,
       key: compositeKey(n),
       value: encodeValue(`${n}`),
     })),
@@ -27,7 +27,7 @@ describe("The thread that writes LMDB", () => {
         const folder = yield* temporaryFolder
         yield* Effect.promise(async () => {
           const root = openWritable(folder)
-          const { users } = openTables(root)
+          const { userIds: users } = openTables(root)
           const ended: Array<Promise<unknown>> = []
           const start = (settings: WriteSettings) => {
             const worker = startWriteWorker(settings)
@@ -40,7 +40,7 @@ describe("The thread that writes LMDB", () => {
             if (n === 3) await ended.at(-1)
             expect(users.get(compositeKey(n))).toBeUndefined()
             expect(await thread.write(slice(n))).toMatchObject({
-              sums: { users: { count: n + 1 } },
+              sums: { userIds: { count: n + 1 } },
             })
             root.resetReadTxn()
             expect(users.get(compositeKey(n))).toEqual(encodeValue(`${n}`))
@@ -93,11 +93,11 @@ describe("The thread that writes LMDB", () => {
       const given: Array<Sums> = []
       const ended: Array<Promise<unknown>> = []
       const answer = `const { parentPort: port, workerData } = require("node:worker_threads")
-        let { count } = workerData.sums.users
-        const write = ([number]) => port.postMessage([number, { sums: { users: { count: ++count, sum: 0 } } }])
+        let { count } = workerData.sums.userIds
+        const write = ([number]) => port.postMessage([number, { sums: { userIds: { count: ++count, sum: 0 } } }])
         port.on("message", (order) => order === "close" ? port.close() : write(order))`
       const thread = new WriteThread(
-        { folder: "/none", mapBytes: undefined, sums: { users: { count: 0, sum: 0 } } },
+        { folder: "/none", mapBytes: undefined, sums: { userIds: { count: 0, sum: 0 } } },
         (workerData) => {
           given.push(workerData.sums)
           const worker = new Worker(answer, { eval: true, workerData })
@@ -108,13 +108,13 @@ describe("The thread that writes LMDB", () => {
       )
       for (let round = 1; round <= 5; round++) {
         expect(await thread.write(slice(1))).toEqual({
-          sums: { users: { count: round, sum: 0 } },
+          sums: { userIds: { count: round, sum: 0 } },
         })
         // Every second write may come while the thread ends.
         if (round % 2 === 0) await ended.at(-1)
       }
       expect(given.length).toBeGreaterThanOrEqual(3)
-      expect(given[0]).toEqual({ users: { count: 0, sum: 0 } })
+      expect(given[0]).toEqual({ userIds: { count: 0, sum: 0 } })
       await thread.close()
       await Promise.all(ended)
     }),

@@ -45,7 +45,7 @@ const grown = Effect.fnUntraced(function* (random: Random) {
     Effect.gen(function* () {
       const store = yield* openLmdbStore({ folder, freeSpaceBytesMin: 0 })
       const write = () =>
-        store.writeEntries(slice(random, random.chance(0.5) ? "users" : random.pick(tables)))
+        store.writeEntries(slice(random, random.chance(0.5) ? "userIds" : random.pick(tables)))
       for (let n = 1; n < slices; n++) yield* write()
       const before = yield* read
       yield* write()

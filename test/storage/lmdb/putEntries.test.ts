@@ -25,7 +25,7 @@ describe("The sums of a database", () => {
           const stored = new Map<number, number>()
           const used = new Set<number>()
           const entry = (): Entry => {
-            const table = random.pick(["users", "boards", "due"] as const)
+            const table = random.pick(["userIds", "boards", "due"] as const)
             const value = encodeValue(Buffer.alloc(random.integer(0, 50), random.integer(0, 255)))
             if (random.chance(0.3)) {
               const isNew = random.chance(0.5)
@@ -34,7 +34,7 @@ describe("The sums of a database", () => {
               used.add(n)
               const replaces = stored.get(n) ?? null
               stored.set(n, checksumOf(value))
-              return { table: "users", key: compositeKey("known", n), value, replaces }
+              return { table: "userIds", key: compositeKey("known", n), value, replaces }
             }
             const key = compositeKey(random.integer(0, 40))
             return { table, key, value: random.chance(0.3) ? null : value }
@@ -61,9 +61,9 @@ describe("The sums of a database", () => {
       const folder = yield* temporaryFolder
       yield* withStore(folder, (store) =>
         Effect.gen(function* () {
-          const entry: Entry = { table: "users", key: compositeKey(1), value: null, replaces: 7 }
+          const entry: Entry = { table: "userIds", key: compositeKey(1), value: null, replaces: 7 }
           const { message } = yield* Effect.flip(store.writeEntries([entry]))
-          expect(message).toContain("table users would have -1 entries")
+          expect(message).toContain("table userIds would have -1 entries")
         }),
       )
     }),

@@ -4,7 +4,7 @@
  */
 
 import { Effect } from "effect"
-import { historyKinds } from "../../../domain/message/HistoryFact.ts"
+import { shownKinds } from "../../../domain/message/FactMembers.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import { historyCursor, historyPositionOf } from "../../../http/api/History.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
@@ -214,7 +214,7 @@ ${selectField({
   name: "kind",
   label: "Kind of fact",
   value: kind,
-  options: [["", "all"], ...historyKinds.map((one) => [one, one] as const)],
+  options: [["", "all"], ...shownKinds.map((one) => [one, one] as const)],
 })}
 <div class="field"><button>Filter</button></div></form>
 ${

@@ -19,9 +19,11 @@ import type { UserState } from "../../../domain/user/User.ts"
 import { BrokenInvariant } from "../../../domain/values/invariants.ts"
 import { limits } from "../../../Limits.ts"
 import type { DiskError } from "../../../storage/disk/Disk.ts"
-import { compositeKey } from "../../../storage/Keys.ts"
+import { keyParts } from "../../../storage/Keys.ts"
+import { keyName } from "../../../storage/Values.ts"
 import { yieldToEventLoop } from "../../../storage/yieldToEventLoop.ts"
 import { hashText } from "../../dedupe/IdIndex.ts"
+import { Names } from "../../records/Names.ts"
 import { encodeUser } from "../../records/UserCodec.ts"
 import type { Base } from "./Base.ts"
 import type { Fault } from "./JournalTail.ts"
@@ -72,6 +74,8 @@ export class FoldCheck {
   /** The first record of the journal. */
   readonly #first: number
   readonly #folds = new Map<string, Fold>()
+  /** The users with a record after the watermark. */
+  readonly #late = new Set<string>()
   /** Users created minus users erased after the base. */
   #born = 0
   /** Erased records after the base, of which some may be erasures of users. */
@@ -103,6 +107,7 @@ export class FoldCheck {
       })
       yield* this.#compareAll(isOwn)
     }
+    this.#compareIds()
     this.#countUsers()
   })
 
@@ -133,19 +138,22 @@ export class FoldCheck {
     if (sequence <= this.#saved.watermark) {
       fold.lastMarked = sequence
       fold.wasThere = fold.state !== undefined || fold.isPartial
-    }
+    } else this.#late.add(name)
     compareHere(fold)
   }
 
   #foldOf(name: string, { subject }: UserRecord): Fold {
     const known = this.#folds.get(name)
     if (known !== undefined) return known
-    const key = compositeKey(subject.environment, subject.userId)
-    const stored = this.#saved.storedUser(key)
+    const { environment, userId } = subject
+    const stored = this.#saved.storedUser(environment, userId)
     const isOlder = stored !== undefined && stored.sequence < this.#first
     const fold: Fold = {
-      name: `User ${JSON.stringify(subject.userId)} of ${subject.environment}`,
-      state: this.#base === undefined && isOlder ? stored : this.#base?.saved.storedUser(key),
+      name: `User ${JSON.stringify(userId)} of ${environment}`,
+      state:
+        this.#base === undefined && isOlder
+          ? stored
+          : this.#base?.saved.storedUser(environment, userId),
       stored,
       isCompared: false,
       lastMarked: 0,
@@ -203,10 +211,28 @@ export class FoldCheck {
     this.#folds.clear()
   }).bind(this)
 
+  /** A list of users needs the id of each. Ids after the watermark may not be stored yet. */
+  #compareIds(): void {
+    const { fault } = this.#options
+    const ids = new Set<string>()
+    for (const [key] of this.#saved.entries("userIds")) {
+      const [environment, userId] = keyParts(key) as [string, string]
+      const name = nameOf({ environment, userId })
+      ids.add(name)
+      if (this.#late.has(name) || this.#saved.stored.has(environment, userId)) continue
+      fault(`${keyName(key)} of table userIds is no user`)
+    }
+    for (const user of this.#saved.stored.inOrder()) {
+      const name = nameOf(user)
+      if (ids.has(name) || this.#late.has(name)) continue
+      fault(`${keyName(user.key)} of table userIds is missing`)
+    }
+  }
+
   /** A user without any record in the part of the journal that was folded. */
   #compareUntouched(environment: string, stored: UserState): void {
     const name = `User ${JSON.stringify(stored.id)} of ${environment}`
-    const before = this.#base?.saved.storedUser(compositeKey(environment, stored.id))
+    const before = this.#base?.saved.storedUser(environment, stored.id)
     if (this.#base !== undefined && !isSame(before, stored)) {
       this.#options.fault(`${name} differs from its records: ${difference(before, stored)}`)
     } else if (this.#base === undefined && stored.sequence >= this.#first) {
@@ -279,7 +305,10 @@ const isSame = (one: UserState | undefined, other: UserState | undefined): boole
   one === other || one === undefined || other === undefined
     ? one === other
     : // When something is due again depends on the clock, and is no part of a state.
-      Buffer.compare(encodeUser(one, 0), encodeUser(other, 0)) === 0
+      Buffer.compare(Buffer.from(encodeUser(one, 0, names)), encodeUser(other, 0, names)) === 0
+
+/** States that are only compared with each other share names. */
+const names = new Names()
 
 /** Names the difference, without values, which may be private. */
 const difference = (folded: UserState | undefined, stored: UserState): string => {

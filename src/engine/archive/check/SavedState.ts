@@ -3,7 +3,8 @@
  *
  * - It sees everything up to `lastSequence`, as a start does. If the snapshot was copied between two slices of a periodic
  *   one, some values are ahead of the watermark; the journal has the records for the others.
- * - Memory: a value at a time, and of the journal after the watermark the records that are not of users.
+ * - Memory: the states of all users once one is asked for, as in a server, and of the journal after the watermark the
+ *   records that are not of users.
  * - Unreadable data is reported to `fault` and left out.
  *
  * Use it in a child process only (`LmdbReader`).
@@ -40,14 +41,12 @@ import {
 import { keyName, openValue, valueFault } from "../../../storage/Values.ts"
 import { joinPieces } from "../../dedupe/KeptAnswers.ts"
 import { decodeDirectory, decodeProject } from "../../records/Codec.ts"
-import { decodeUser } from "../../records/UserCodec.ts"
 import { type SnapshotMark, snapshotKey } from "../../state/SnapshotMark.ts"
 import { damaged, type JobFailed } from "../jobs/Jobs.ts"
 import { decodedRecord, type Fault, JournalTail } from "./JournalTail.ts"
+import { SavedUsers, type StoredUser } from "./SavedUsers.ts"
 
-export interface SavedUser {
-  readonly environment: string
-  readonly userId: string
+export interface SavedUser extends StoredUser {
   readonly stored: UserState
 }
 
@@ -112,8 +111,10 @@ export class SavedState {
   readonly #journal: string
   readonly #fault: Fault
   #tail!: JournalTail
-  /** Up to here the snapshot is complete. */
+  #users: SavedUsers | undefined
+  /** Up to here the snapshot is complete, and the time of its mark, epoch milliseconds. */
   watermark = 0
+  markedAt = 0
   /** The first record of the journal; without records, the next one. */
   firstSequence = 1
 
@@ -176,12 +177,13 @@ export class SavedState {
         JSON.parse(Buffer.from(body).toString("utf8")),
       )
     this.watermark = mark?.watermark ?? 0
+    this.markedAt = mark?.at ?? 0
     return this
   }
 
   /** How many users the snapshot has. */
   get userCount(): number {
-    return this.#reader.count("users")
+    return this.#reader.count("userIds")
   }
 
   /** How many entries all tables have. */
@@ -220,27 +222,26 @@ export class SavedState {
     return projects
   }
 
-  /** The users of the snapshot. */
+  /** The states of users in the snapshot, read when the first one is asked for. */
+  get stored(): SavedUsers {
+    this.#users ??= new SavedUsers(
+      (table, prefix) => this.#reader.entries({ table, ...rangeOf(prefix) }),
+      this.#fault,
+    )
+    return this.#users
+  }
+
+  /** The users of the snapshot, in the order of their keys. */
   *users(): Generator<SavedUser> {
-    for (const [key, value] of this.entries("users")) {
-      const stored = this.#decoded("users", key, value, decodeUser)
-      const [environment, userId, ...more] = this.#parts("users", key)
-      if (typeof environment !== "string" || typeof userId !== "string" || more.length > 0) {
-        this.#fault(`${keyName(key)} of table users is no key of a user`)
-      } else if (stored !== undefined) yield { environment, userId, stored }
+    for (const user of this.stored.inOrder()) {
+      const stored = this.stored.read(user)
+      if (stored !== undefined) yield { ...user, stored }
     }
   }
 
-  /** The snapshot's state of a user; `undefined`: it has none, or it cannot be read, which `users` reports. */
-  storedUser(key: Uint8Array): UserState | undefined {
-    const value = this.#reader.get("users", key)
-    const body = value && openValue(value)
-    if (body === undefined || typeof body === "string") return undefined
-    try {
-      return decodeUser(body)
-    } catch {
-      return undefined
-    }
+  /** The snapshot's state of a user; `undefined`: it has none, or it cannot be decoded. */
+  storedUser(environment: string, userId: string): UserState | undefined {
+    return this.stored.read({ key: compositeKey(environment, userId), environment, userId })
   }
 
   /** Visits the records of a journal from `from` on, up to its last one; by default of the directory's own. */

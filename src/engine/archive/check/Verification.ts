@@ -53,6 +53,7 @@ type Progress = (done: number, total: number) => void
 /** Tables whose checksums alone this file checks; `CountsCheck` and `WebhookCheck` read some of them. */
 const plainTables = [
   "meta",
+  "userIds",
   "boards",
   "erasures",
   "outbox",

@@ -25,6 +25,8 @@ import { keyParts } from "../../../storage/Keys.ts"
 import { type Table, tables } from "../../../storage/Storage.ts"
 import { openValue, valueFault } from "../../../storage/Values.ts"
 import { encodeDirectory } from "../../records/Codec.ts"
+import { namesPrefix } from "../../records/Names.ts"
+import { secretPrefix } from "../../users/StoredBucket.ts"
 import { type GatheredJournal, type RecordVisitor, SavedState } from "../check/SavedState.ts"
 import { FaultList } from "../jobs/Findings.ts"
 import {
@@ -37,7 +39,7 @@ import {
   JobFailed,
 } from "../jobs/Jobs.ts"
 import { emptyRecord, environmentAt } from "../restore/ProjectHistory.ts"
-import { exportFormat, type Header, type Line, valueForm } from "./ExportLines.ts"
+import { exportFormat, type Header, type Line, userForm, valueForm } from "./ExportLines.ts"
 
 const pieceCharacters = 1_048_576
 
@@ -146,23 +148,43 @@ const writeEntries = Effect.fnUntraced(function* (
   { progress }: JobContext,
 ): Effect.fn.Return<number, DiskError | JobFailed> {
   let count = 0
+  const written = Effect.fnUntraced(function* () {
+    count++
+    if (!writer.isFull) return
+    yield* writer.flush
+    progress({ activity: "Exporting", done: count, total: saved.totalEntries })
+  })
   for (const table of tables) {
+    if (table === "userIds") continue
+    if (table === "buckets") {
+      for (const user of saved.stored.inOrder()) {
+        const { environment, userId } = user
+        if (only !== undefined && environment !== only.environment) continue
+        const state = saved.stored.read(user)
+        if (state === undefined) continue
+        const form = userForm(state, saved.stored.dueOf(user))
+        writer.write({ kind: "entry", table: "users", key: [environment, userId], user: form })
+        yield* written()
+      }
+      continue
+    }
     if (only !== undefined && table !== "meta") addShared(writer, table, saved, only.project)
     for (const [key, value] of saved.entries(table)) {
       const parts = keyParts(key) as [string | number, ...Array<string | number>]
+      if (table === "meta" && ofBuckets.has(parts[0])) continue
       if (only !== undefined && parts[environmentAt[table] ?? -1] !== only.environment) continue
       const body = openValue(value)
       if (typeof body === "string") return yield* damaged(valueFault(table, key, body))
       writer.write({ kind: "entry", table, key: parts, ...valueForm(table, body) })
-      count++
-      if (!writer.isFull) continue
-      yield* writer.flush
-      progress({ activity: "Exporting", done: count, total: saved.totalEntries })
+      yield* written()
     }
     if (only !== undefined && table === "meta") addShared(writer, table, saved, only.project)
   }
   return count
 })
+
+/** Values of `meta` that only buckets need: an import makes new buckets. */
+const ofBuckets: ReadonlySet<string | number> = new Set([namesPrefix, secretPrefix])
 
 /** Writes the records of the gathered journals and of the directory's own; returns their number. */
 const writeRecords = Effect.fnUntraced(function* (
@@ -214,7 +236,7 @@ const onlyOf = (
 /** Shared entries that every environment needs; their keys sort before or after all others. */
 const addShared = (writer: Writer, table: Table, saved: SavedState, exported: Project): void => {
   if (table === "meta") {
-    const json = { watermark: saved.watermark, at: 0 }
+    const json = { watermark: saved.watermark, at: saved.markedAt }
     writer.write({ kind: "entry", table, key: ["snapshot"], json })
   } else if (table === "actors") {
     // The partitions of another cluster, or of none, are others.

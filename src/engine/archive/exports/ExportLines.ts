@@ -10,8 +10,8 @@
  * - `header`: `scope` is null for everything, else `{"project","environment"}`; the entries are complete up to the record
  *   `watermark`, and the records are those from `first` to `sequence`.
  * - `entry`: one of the snapshot's tables (`src/README.md`), in the order of tables and keys. The value is, by table,
- *   a `user` (maps as pairs, `due` as in `UserCodec`), callers' `ids` (pairs of a hash and a sequence,
- *   `engine/dedupe/IdRun.ts`), else `json`; a value that these forms would lose is `base64`.
+ *   a `user` (maps as pairs, `due` as in `UserCodec`; in place of buckets, names and ids), callers' `ids` (pairs of a hash and a
+ *   sequence, `engine/dedupe/IdRun.ts`), else `json`; a value that these forms would lose is `base64`.
  * - `record`: a record of the journal, in order. `gap`: the next records, up to `through`, are not in the export: they were erased, or
  *   belong to others.
  * - `end`: the number of lines before it, and the SHA-256 of their bytes; remove `sha256` after an edit by hand
@@ -21,13 +21,19 @@
  * records before the watermark as `records` of a table `history`, a user's after another's, and no `first`.
  */
 import { Result, Schema, SchemaIssue } from "effect"
-import { emptyProfile } from "../../../domain/user/User.ts"
-import { asBuffer, compositeKey, dataViewOf } from "../../../storage/Keys.ts"
-import { type Table, tables } from "../../../storage/Storage.ts"
+import type { UserState } from "../../../domain/user/User.ts"
+import { asBuffer, compositeKey } from "../../../storage/Keys.ts"
+import { tables } from "../../../storage/Storage.ts"
 import { idPairs, idsBody, isRunHead } from "../../dedupe/IdRun.ts"
-import { decodeUser, decodeUserHead, encodeUser } from "../../records/UserCodec.ts"
+import { Names } from "../../records/Names.ts"
+import { decodeUser, encodeUser } from "../../records/UserCodec.ts"
 
 export const exportFormat = 2
+
+/** The tables in the order of an export. Users are one by one, in place of buckets. */
+export const exportedTables = tables
+  .filter((table) => table !== "userIds")
+  .map((table) => (table === "buckets" ? "users" : table))
 
 const sequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const positive = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
@@ -74,7 +80,7 @@ export const isOldTable = (table: Entry["table"]): table is OldTable =>
 
 const Entry = Schema.Struct({
   kind: Schema.Literal("entry"),
-  table: Schema.Literals([...tables, ...oldTables]),
+  table: Schema.Literals([...exportedTables, ...oldTables]),
   key: Schema.NonEmptyArray(Schema.Union([Schema.String, Schema.Int])),
   user: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
   records: Schema.optionalKey(Schema.NonEmptyArray(Record)),
@@ -85,6 +91,7 @@ const Entry = Schema.Struct({
   ),
 })
 export type Entry = typeof Entry.Type
+export type ExportedTable = Exclude<Entry["table"], OldTable>
 
 const RecordLine = Schema.Struct({ kind: Schema.Literal("record"), record: Record })
 
@@ -139,35 +146,44 @@ export const decodeLine = (text: string): Result.Result<Line, ReadonlyArray<stri
   )
 }
 
-/** The members of a user's state that are maps, which follow the codec. */
-const blankUser = decodeUser(Buffer.concat([Buffer.alloc(29), Buffer.from("{}")]))
-const userMaps = Object.entries(blankUser).flatMap(([name, value]) =>
-  value instanceof Map ? [name] : [],
-)
+/** The members of a user's state that are maps. */
+const userMaps = [
+  "badges",
+  "badgeCounts",
+  "badgeRecounts",
+  "quests",
+  "streaks",
+  "ruleUses",
+] as const satisfies ReadonlyArray<keyof UserState>
 
-const userJson = (body: Uint8Array): Record<string, unknown> => {
-  const { due } = decodeUserHead(dataViewOf(body))
-  const members = Object.entries(decodeUser(body)).map(([name, value]) => [
+/** A user in the form of an entry. */
+export const userForm = (user: UserState, due: number): Record<string, unknown> => {
+  const members = Object.entries(user).map(([name, value]) => [
     name,
     value instanceof Map ? [...value] : value,
   ])
   return { due, ...Object.fromEntries(members) }
 }
 
-const userBody = ({ due, ...members }: Record<string, unknown>): Uint8Array => {
-  const user: Record<string, unknown> = { ...members }
-  for (const name of userMaps) {
-    user[name] = new Map((members[name] ?? []) as Iterable<[string, unknown]>)
+/** The state and due second of an entry's user, or the fault. */
+export const userOf = (
+  form: Record<string, unknown>,
+): Result.Result<{ readonly user: UserState; readonly due: number }, string> => {
+  try {
+    const { due, ...members } = JSON.parse(JSON.stringify(form))
+    for (const name of userMaps) members[name] = new Map(members[name])
+    const names = new Names()
+    const user: UserState = decodeUser(members.id, encodeUser(members, due, names), names)
+    return Result.succeed({ user, due })
+  } catch {
+    return Result.fail("its value is not that of its table")
   }
-  // The codec knows a profile that was never changed by its identity.
-  if (JSON.stringify(user.profile) === JSON.stringify(emptyProfile)) user.profile = emptyProfile
-  return encodeUser({ ...blankUser, ...user } as never, Number(due))
 }
 
-type Value = Pick<Entry, "user" | "ids" | "json" | "base64">
+type Value = Pick<Entry, "ids" | "json" | "base64">
 
 /** The body of an entry in the form of its table, or as base64 if that would lose anything. */
-export const valueForm = (table: Table, body: Uint8Array): Value => {
+export const valueForm = (table: ExportedTable, body: Uint8Array): Value => {
   const asIs = { base64: asBuffer(body).toString("base64") }
   try {
     const value = readable(table, body)
@@ -177,10 +193,8 @@ export const valueForm = (table: Table, body: Uint8Array): Value => {
   }
 }
 
-const readable = (table: Table, body: Uint8Array): Value => {
+const readable = (table: ExportedTable, body: Uint8Array): Value => {
   switch (table) {
-    case "users":
-      return { user: userJson(body) }
     case "eventIds":
       if (isRunHead(body)) return { json: JSON.parse(asBuffer(body).toString("utf8")) }
       return { ids: idPairs(body) }
@@ -190,24 +204,17 @@ const readable = (table: Table, body: Uint8Array): Value => {
 }
 
 /** The body of `value`. Throws if it has none, or not the form of its table. */
-export const bodyOf = (table: Table, value: Value): Uint8Array => {
-  const { base64, ids, json, user } = value
+export const bodyOf = (table: ExportedTable, value: Value): Uint8Array => {
+  const { base64, ids, json } = value
   if (base64 !== undefined) return Buffer.from(base64, "base64")
-  if (table === "users" && user !== undefined) {
-    const body = userBody(JSON.parse(JSON.stringify(user)))
-    decodeUser(body)
-    return body
-  }
   if (table === "eventIds" && ids !== undefined) return idsBody(ids)
-  if (table !== "users" && json !== undefined) {
-    return Buffer.from(JSON.stringify(json))
-  }
+  if (json !== undefined) return Buffer.from(JSON.stringify(json))
   throw new RangeError("its value is not that of its table")
 }
 
 /** The key and body of an entry, or their fault. */
 export const entryOf = (
-  entry: Entry & { readonly table: Table },
+  entry: Entry & { readonly table: ExportedTable },
 ): Result.Result<{ readonly key: Uint8Array; readonly body: Uint8Array }, string> => {
   try {
     return Result.succeed({ key: compositeKey(...entry.key), body: bodyOf(entry.table, entry) })

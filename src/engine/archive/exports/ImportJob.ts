@@ -12,8 +12,9 @@ import { type DiskFile, removeTree, withFile } from "../../../storage/disk/Disk.
 import { nodeDisk } from "../../../storage/disk/NodeDisk.ts"
 import { compositeKey, rangeOf } from "../../../storage/Keys.ts"
 import { type LmdbStore, openLmdbStore } from "../../../storage/lmdb/LmdbStore.ts"
-import { type Table, tables } from "../../../storage/Storage.ts"
+import type { Table } from "../../../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../../../storage/Values.ts"
+import { NewUsers } from "../check/SavedUsers.ts"
 import { verify } from "../check/Verification.ts"
 import { EntryWriter } from "../jobs/EntryWriter.ts"
 import { FaultList, type Findings } from "../jobs/Findings.ts"
@@ -22,11 +23,14 @@ import {
   decodeLine,
   type End,
   type Entry as EntryLine,
+  type ExportedTable,
   entryOf,
+  exportedTables,
   type Header,
   isOldTable,
   type Line,
   type OldTable,
+  userOf,
 } from "./ExportLines.ts"
 import { RecordWriter } from "./RecordWriter.ts"
 
@@ -86,7 +90,8 @@ class Import {
   header: Header | undefined
   #end: End | undefined
   #line = 0
-  #place: { readonly table: Table; readonly key: Uint8Array } | undefined
+  #place: { readonly table: ExportedTable; readonly key: Uint8Array } | undefined
+  readonly #users = new NewUsers()
   #writer: RecordWriter | undefined
   #records: Array<RecordLine> = []
   #lastSequence: number | undefined
@@ -134,6 +139,10 @@ class Import {
     }
     if (this.#faults.count === 0) this.#complete(carriedBytes)
     if (this.#faults.count > 0) return yield* refused(this.#faults.shown)
+    for (const entry of this.#users.entries(this.header!.watermark)) {
+      this.#entries.add(entry)
+      if (this.#entries.isDue) yield* this.#entries.flush
+    }
     yield* this.#flush(true)
   }).bind(this)
 
@@ -191,18 +200,42 @@ class Import {
     if (this.#lastSequence !== undefined) return ["entries come before records"]
     const { table } = line
     if (isOldTable(table)) return this.#oldEntry(table, line)
+    const faults = this.#comesNext(table, line.key)
+    if (faults.length > 0) return faults
+    if (table === "users") return this.#user(line)
     const entry = entryOf({ ...line, table })
     if (Result.isFailure(entry)) return [entry.failure]
     const { body, key } = entry.success
+    this.#entries.add({ table: table as Table, key, value: encodeValue(body) })
+    return fine
+  }
+
+  #comesNext(table: ExportedTable, parts: EntryLine["key"]): ReadonlyArray<string> {
+    let key: Uint8Array
+    try {
+      key = compositeKey(...parts)
+    } catch (error) {
+      return [error instanceof Error ? error.message : String(error)]
+    }
     const before = this.#place
-    const byTable = before === undefined ? 1 : tables.indexOf(table) - tables.indexOf(before.table)
+    const placeOf = (of: ExportedTable) => exportedTables.indexOf(of)
+    const byTable = before === undefined ? 1 : placeOf(table) - placeOf(before.table)
     if (byTable < 0) return ["its table should come earlier"]
     if (byTable === 0 && Buffer.compare(key, before!.key) <= 0) {
       return ["its key should come earlier, or was there before"]
     }
     this.#place = { table, key }
-    const value = encodeValue(body)
-    this.#entries.add({ table, key, value })
+    return fine
+  }
+
+  #user({ key, user }: EntryLine): ReadonlyArray<string> {
+    const [environment, userId] = key
+    const read = userOf(user ?? {})
+    if (Result.isFailure(read)) return [read.failure]
+    if (typeof environment !== "string" || read.success.user.id !== userId) {
+      return ["its key is not that of its user"]
+    }
+    this.#users.add(environment, read.success.user, read.success.due)
     return fine
   }
 

@@ -277,8 +277,7 @@ const fill = Effect.fnUntraced(function* (
   yield* writeLive(path.join(draft, "live"), all, own, context)
   yield* writeJournal(path.join(draft, "journal"), record)
   yield* gatherJournals(draft, all)
-  for (const name of ["live", "journal", gatheredName, "."])
-    yield* nodeDisk.syncFolder(path.join(draft, name))
+  for (const name of ["live", "journal", "."]) yield* nodeDisk.syncFolder(path.join(draft, name))
   const { faults: found, findings } = yield* Effect.scoped(verify({ folder: draft }, context))
   // LMDB leaves it beside an opened database.
   yield* removeTree(nodeDisk, path.join(draft, "live", "lock.mdb"))
@@ -397,16 +396,17 @@ const gatherJournals = Effect.fnUntraced(function* (
   }
 })
 
-/** Links the segments of a journal into the new folder `to`, and seals those that are plain. */
+/** Links the sealed segments of a journal into the new folder `to`, and seals copies of those that are plain. */
 const putGathered = Effect.fnUntraced(function* (
   from: string,
   to: string,
   description: Description,
 ): Effect.fn.Return<void, Broken | DiskError | SealedFault> {
   yield* nodeDisk.makeFolder(to)
-  for (const { name } of yield* segmentFilesIn(from)) {
+  for (const { isSealed, name } of yield* segmentFilesIn(from)) {
     const [source, target] = [path.join(from, name), path.join(to, name)]
-    if (!(yield* linkFile(source, target))) yield* copyFile(source, target, name, () => {})
+    const isLinked = isSealed && (yield* linkFile(source, target))
+    if (!isLinked) yield* copyFile(source, target, name, () => {})
   }
   const { lastSequence, segments } = yield* recoverJournal(nodeDisk, to)
   for (const [n, segment] of segments.entries()) {
@@ -420,4 +420,5 @@ const putGathered = Effect.fnUntraced(function* (
   }
   yield* replaceFile(nodeDisk, to, descriptionName, encodeDescription(description))
   yield* nodeDisk.syncFolder(to)
+  yield* nodeDisk.syncFolder(path.dirname(to))
 })

@@ -48,7 +48,8 @@ export const without = (batch: JournalBatch, { after, id }: ProjectGoesBack): Jo
 export const environmentAt: Partial<Record<Table, number>> = {
   meta: 1,
   actors: 1,
-  users: 0,
+  buckets: 0,
+  userIds: 0,
   eventIds: 0,
   idempotency: 0,
   expiry: 1,

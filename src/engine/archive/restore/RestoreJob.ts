@@ -24,7 +24,7 @@ import {
 } from "../../../storage/archive/ArchiveManifest.ts"
 import { makeDraftIn } from "../../../storage/archive/ArchiveSwap.ts"
 import { copyFile, linkFile, pathsIn, segmentFilesIn } from "../../../storage/archive/Files.ts"
-import { gatheredIn } from "../../../storage/archive/GatheredJournals.ts"
+import { gatheredIn, gatheredName } from "../../../storage/archive/GatheredJournals.ts"
 import { type DiskError, readSmallFile, removeTree } from "../../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../../storage/disk/NodeDisk.ts"
 import { batchOfRecords, batchRecords } from "../../../storage/Frames.ts"
@@ -121,9 +121,7 @@ const fill = Effect.fnUntraced(function* (
   yield* putGathered(archive ?? directory, draft, manifest)
   yield* Effect.scoped(foldJournal({ folder: draft, until, progress: context.progress }))
   if (project !== null) yield* Effect.scoped(keepWebhooks(directory, draft, project))
-  for (const folder of ["live", "journal", "gathered"]) {
-    yield* nodeDisk.syncFolder(path.join(draft, folder))
-  }
+  for (const folder of ["live", "journal"]) yield* nodeDisk.syncFolder(path.join(draft, folder))
   yield* nodeDisk.syncFolder(draft)
   yield* context.ask("journal")
   const { faults, findings, saved } = yield* Effect.scoped(verify({ folder: draft }, context))
@@ -239,6 +237,7 @@ const putGathered = Effect.fnUntraced(function* (
     yield* nodeDisk.makeFolder(path.join(draft, folder))
     for (const name of yield* pathsIn(from, [folder])) yield* putFile(from, draft, name, manifest)
     yield* nodeDisk.syncFolder(path.join(draft, folder))
+    yield* nodeDisk.syncFolder(path.join(draft, gatheredName))
   }
 })
 

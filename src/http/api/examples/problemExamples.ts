@@ -82,7 +82,7 @@ export const occurrences = {
     `/v1/badges/${badgeId}`,
     `The badge is used by quest ${questId} (First steps). Change or delete these first.`,
   ),
-  quota_exceeded: at("/v1/rules", "An environment holds at most 10000 rules."),
+  quota_exceeded: at("/v1/rules", "At most 10000 rules per environment are allowed."),
   idempotency_in_progress: at(events, "Retry when the first request has ended."),
   gone: at(
     `${webhook}/deliveries/${deliveryId}/redeliver`,

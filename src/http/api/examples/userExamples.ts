@@ -17,9 +17,9 @@ import {
 
 /* Replies to events, rewards, simulations and revocations. */
 
-export const earned = { earned: 50, total: 1250 } as const
+const earned = { earned: 50, total: 1250 } as const
 const noPoints = { earned: 0, total: 300 } as const
-export const sameLevel = { before: 5, after: 5 } as const
+const sameLevel = { before: 5, after: 5 } as const
 export const earnedBadge = { id: badgeId, name: "First lesson", earnedAt: time } as const
 
 export const questOutcome = {
@@ -305,13 +305,6 @@ export const causes = [
 ] as const
 
 const source = { kind: "rule", id: ruleId } as const
-
-export const profile = {
-  displayName: "Ada",
-  timezone: "Europe/Berlin",
-  attributes: { plan: "pro" },
-  hidden: false,
-} as const
 
 const now = { at: time, sequence: 204_878, cause: causeEvent } as const
 const before = {

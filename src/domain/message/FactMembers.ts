@@ -1,0 +1,165 @@
+/**
+ * What the API shows of a fact about a user: the members of each kind. Histories, messages and
+ * replies derive their shapes from these schemas, so that a member is declared once.
+ */
+import { Schema } from "effect"
+import type { Fact, FactOf } from "../record/Record.ts"
+
+/** A text as the API shows it. */
+export const text = (description: string, example: string) =>
+  Schema.String.annotate({ description, examples: [example] })
+const count = (example: number, description: string) =>
+  Schema.Int.annotate({ description, examples: [example] })
+
+export const Earned = Schema.Struct({
+  earned: count(50, "Amount earned; negative where it was revoked."),
+  total: count(1250, "Balance after this request."),
+}).annotate({
+  identifier: "Earned",
+  description: "A balance and its change.",
+  examples: [{ earned: 50, total: 1250 }],
+})
+
+const Level = count(5, "The level that the xp reach; the lowest is 1.")
+
+export const LevelChange = Schema.Struct({ before: Level, after: Level }).annotate({
+  identifier: "LevelChange",
+  description: "The level before and after.",
+  examples: [{ before: 5, after: 5 }],
+})
+
+export const Source = Schema.Struct({
+  kind: Schema.Literals(["rule", "quest", "reward", "criteria"]).annotate({
+    description: "Kind of source.",
+  }),
+  id: Schema.NullOr(Schema.String).annotate({
+    description: "Id of the rule or quest; null for other kinds.",
+  }),
+}).annotate({
+  identifier: "Source",
+  examples: [{ kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" }],
+  description: "The source: a rule, a quest, a reward or, for a badge, its own criteria.",
+})
+
+const outcome = { xp: Earned, points: Earned, level: LevelChange }
+const undone = {
+  ...outcome,
+  shortfall: Schema.Struct({
+    xp: count(0, "Xp missing."),
+    points: count(0, "Points missing."),
+  }).annotate({
+    description: "The part already spent, which could not be revoked.",
+    examples: [{ xp: 0, points: 0 }],
+  }),
+}
+const balance = { amount: count(50, "How many."), total: count(1250, "Balance afterwards.") }
+const earned = { ...balance, source: Source }
+const badge = {
+  badgeId: text("The badge's id.", "bdg_01a1fc1e64c07345932e273286b5ca30"),
+  name: text("The badge's name.", "First lesson"),
+}
+const quest = {
+  questId: text("The quest's id.", "qst_01a1fc1e64c07345932e273286b5ca30"),
+  title: text("The quest's title.", "First steps"),
+}
+const share = Schema.Finite.annotate({
+  description: "Completed share of the quest, 0 to 1.",
+  examples: [0.6],
+})
+const key = text("Key of the streak.", "daily")
+const best = count(7, "Longest run in days.")
+const streak = { key, current: count(3, "Days in a row."), best }
+
+export const profileMembers = {
+  displayName: Schema.NullOr(Schema.String).annotate({
+    description: "Name shown on leaderboards; null: none.",
+    examples: ["Ada"],
+  }),
+  timezone: Schema.NullOr(Schema.String).annotate({
+    description: "Canonical IANA time zone; null: the project's.",
+    examples: ["Europe/Berlin"],
+  }),
+  attributes: Schema.Record(
+    Schema.String,
+    Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]),
+  ).annotate({
+    description: "The user's custom attributes.",
+    examples: [{ plan: "pro", seats: 5 }],
+  }),
+  hidden: Schema.Boolean.annotate({
+    description: "Hidden from every leaderboard.",
+    examples: [false],
+  }),
+}
+
+/** By kind of fact. */
+export const factMembers = {
+  "event.tracked": outcome,
+  "event.revoked": undone,
+  "reward.granted": outcome,
+  "reward.revoked": undone,
+  "xp.earned": earned,
+  "xp.revoked": balance,
+  "points.earned": earned,
+  "points.revoked": balance,
+  "points.spent": balance,
+  "points.refunded": {
+    ...balance,
+    shortfall: count(0, "Points missing, since their events or rewards were revoked."),
+  },
+  "level.changed": {
+    from: count(4, "The level before."),
+    to: count(5, "The level afterwards; lower if xp were revoked."),
+  },
+  "badge.earned": { ...badge, source: Source },
+  "badge.revoked": badge,
+  "quest.started": quest,
+  "quest.progressed": {
+    ...quest,
+    step: text("The key of the step.", "lessons"),
+    current: Schema.Finite.annotate({
+      description: "Events counted for the step, or their sum, which may exceed the target.",
+      examples: [3],
+    }),
+    target: count(5, "The target of the step."),
+    progress: share,
+  },
+  "quest.completed": { ...quest, times: count(1, "The user's completions, this one included.") },
+  "quest.repeated": quest,
+  "quest.reverted": {
+    ...quest,
+    status: Schema.Literals(["not_started", "in_progress"]).annotate({
+      description: "The user's status afterwards.",
+      examples: ["in_progress"],
+    }),
+    progress: share,
+  },
+  "quest.expired": quest,
+  "streak.extended": streak,
+  "streak.counted": streak,
+  "streak.broken": { key, length: count(7, "Length of the streak in days."), best },
+  "user.created": {},
+  "user.updated": {
+    profile: Schema.Struct(profileMembers).annotate({
+      description: "The whole profile afterwards.",
+      examples: [
+        {
+          displayName: "Ada",
+          timezone: "Europe/Berlin",
+          attributes: { plan: "pro" },
+          hidden: false,
+        },
+      ],
+    }),
+  },
+} as const satisfies { readonly [Kind in Fact["kind"]]?: Schema.Struct.Fields }
+
+/** The kinds of facts that the API shows. */
+export type ShownKind = keyof typeof factMembers
+export const shownKinds = Object.keys(factMembers) as ReadonlyArray<ShownKind>
+
+export type MembersOf<Kind extends ShownKind> = Schema.Struct<(typeof factMembers)[Kind]>["Type"]
+
+/** Whether the API shows the fact. */
+export const isShown = (fact: Fact): fact is FactOf<ShownKind> =>
+  Object.hasOwn(factMembers, fact.kind)
