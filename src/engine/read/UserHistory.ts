@@ -189,13 +189,12 @@ export class UserHistory {
         return [records, { before, next: 0, work }]
       const stored = yield* this.#reader.stored(environment, next, work)
       if (stored === undefined) return [records, { before, next: 0, work }]
-      if (stored.sequence < before) {
-        const record = decodeRecord(stored.body)
-        if (!isOf(record, environment, userId)) return yield* notOfTheUser(next)
-        records.push(record)
-        bytes += stored.body.length
-      }
-      next = stored.previous
+      const record = decodeRecord(stored.body)
+      if (!isOf(record, environment, userId)) return yield* notOfTheUser(next)
+      if (stored.sequence < before) records.push(record)
+      bytes += stored.body.length
+      // A kept refusal may precede the user; it is not in the history.
+      next = record.facts.some(({ kind }) => kind === "user.created") ? 0 : stored.previous
       if (bytes > limits.historyTurnBytesMax || work.blocks >= blocksMax) break
     }
     return [records, { before, next, work }]

@@ -14,7 +14,7 @@ import { crc32 } from "node:zlib"
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { type Disk, type DiskError, type DiskFile, type OnDisk, withFile } from "../disk/Disk.ts"
-import { batchRecords, checkedRecords, framesEnd, withTombstones } from "../Frames.ts"
+import { batchFault, checkedRecords, framesEnd, withTombstones } from "../Frames.ts"
 import {
   openSealed,
   openSealedAt,
@@ -47,7 +47,7 @@ import { SegmentReader } from "./SegmentReader.ts"
 
 type Fault = DiskError | SealedFault
 
-/** Batches in order; no batches at the end. */
+/** Batches in order, valid until the next are read; no batches at the end. */
 interface Batches {
   readonly next: Effect.Effect<ReadonlyArray<SegmentBatch>, Fault>
 }
@@ -84,7 +84,8 @@ class SealedWriter {
     let from = 0
     let at = 0
     const take = () => {
-      if (at > from) this.#frames.push(bytes.subarray(from, at))
+      // The memory of the batch is used again.
+      if (at > from) this.#frames.push(Buffer.from(bytes.subarray(from, at)))
       this.#bytes += at - from
       from = at
     }
@@ -178,7 +179,8 @@ class PlainBatches implements Batches {
   constructor(file: DiskFile, segment: FullSegment, previous: number) {
     this.#segment = segment
     this.#path = file.path
-    this.#reader = new SegmentReader(file, segmentHeaderBytes, segment.end)
+    const memory = Buffer.allocUnsafe(Math.min(limits.journalReadBytes, segment.end))
+    this.#reader = new SegmentReader(file, segmentHeaderBytes, segment.end, memory)
     this.position = { lastSequence: segment.firstSequence - 1, checksum: previous }
   }
 
@@ -190,8 +192,8 @@ class PlainBatches implements Batches {
     const damaged = (position: number) => Effect.fail(plainFault(this.#path, position))
     for (const batch of batches) {
       const { checksum, lastSequence } = this.position
-      const follows = batch.firstSequence === lastSequence + 1 && batch.previous === checksum
-      if (!follows || batchRecords(batch, 0) === undefined) return damaged(batch.position)
+      const follows = batch.previous === checksum && batchFault(batch, lastSequence) === undefined
+      if (!follows) return damaged(batch.position)
       this.position = { lastSequence: lastSequence + batch.count, checksum: batch.checksum }
     }
     if (batches.length > 0) return Effect.succeed(batches)

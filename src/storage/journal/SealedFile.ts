@@ -9,7 +9,7 @@
 import { crc32, zstdDecompress } from "node:zlib"
 import { Data, Effect } from "effect"
 import { type Disk, type DiskError, type DiskFile, withFile } from "../disk/Disk.ts"
-import { batchRecords, framesEnd, holdsTombstone } from "../Frames.ts"
+import { batchFault, framesEnd, holdsTombstone } from "../Frames.ts"
 import { otherFormat } from "../format.ts"
 import {
   type Block,
@@ -177,7 +177,7 @@ export const readBlock = Effect.fnUntraced(function* (
   const { bytes, head } = yield* readPacked(file, segment, index, number)
   const raw = yield* unpacked(bytes.subarray(blockHeadBytes), head.rawBytes)
   const block = raw && decodeBlock(head, raw)
-  if (block === undefined || batchRecords(block, block.firstSequence) === undefined) {
+  if (block === undefined || batchFault(block, block.firstSequence - 1) !== undefined) {
     const words = `the block of records ${head.firstSequence} to ${head.firstSequence + head.count - 1} is damaged`
     return yield* segment.fault(index.startOf(number), words)
   }
