@@ -262,7 +262,8 @@ export class Counts implements EnvironmentCounts {
   /** Loads the counts that the snapshot has. */
   load(body: Uint8Array): void {
     const stored: Stored = JSON.parse(Buffer.from(body).toString("utf8"))
-    const { actions, erased, minutes, others, quests, users } = stored
+    // An export may lack counts of events if there are none.
+    const { actions = [], erased, minutes = [], others = [0, 0], quests, users } = stored
     this.users = users
     for (const [questId, inProgress, completed] of quests) {
       this.quests.set(questId, { inProgress, completed })

@@ -67,13 +67,14 @@ export const encodeDirectory = (directory: DirectoryState): string =>
   })
 
 export const decodeDirectory = (value: Uint8Array): DirectoryState => {
-  const stored = JSON.parse(textOf(value))
+  // An export may lack lists that are empty.
+  const { accounts = [], invitations = [], sessions = [], ...stored } = JSON.parse(textOf(value))
   return {
     ...stored,
     projects: byId<Project>(stored.projects),
     keys: byId<ApiKey>(stored.keys),
-    accounts: byId<Account>(stored.accounts),
-    sessions: byId<Session>(stored.sessions),
-    invitations: byId<Invitation>(stored.invitations),
+    accounts: byId<Account>(accounts),
+    sessions: byId<Session>(sessions),
+    invitations: byId<Invitation>(invitations),
   }
 }

@@ -91,6 +91,44 @@ describe("The states of users in a snapshot", () => {
     }),
   )
 
+  it.effect("wait for the board of a window that closes meanwhile", () =>
+    Effect.gen(function* () {
+      const dayMs = 86_400_000
+      const midnight = 20_000 * dayMs
+      yield* TestClock.setTime(midnight - intervalMs * (1 + limits.snapshotPaceShare / 2))
+      const memory = MemoryStorage.make()
+      const order: Array<"buckets" | "board" | "closed"> = []
+      const { engine } = yield* start(
+        {
+          ...memory,
+          writeEntries: (entries) => {
+            for (const { table } of entries) {
+              if (table === "buckets") order.push("buckets")
+              if (table === "boards") order.push("board")
+            }
+            return memory.writeEntries(entries)
+          },
+        },
+        {
+          snapshotIntervalMs: intervalMs,
+          onCommitted: ({ facts }) => {
+            if (facts.some(({ kind }) => kind === "leaderboard.window_closed")) order.push("closed")
+          },
+        },
+      )
+      yield* engine.askUsers(
+        sandbox,
+        users.map((userId) => reward(userId, 1)),
+      )
+      yield* pass(2 * intervalMs)
+      const closed = order.lastIndexOf("closed")
+      expect(order.slice(0, closed)).toContain("buckets")
+      expect(order.slice(0, closed)).not.toContain("board")
+      expect(order.slice(closed + 1)).toContain("buckets")
+      expect(order[closed + 1]).toBe("board")
+    }),
+  )
+
   it.effect("come back after a crash between any two slices, with the journal", () =>
     Effect.gen(function* () {
       const { engine, state, times } = yield* paced
