@@ -14,6 +14,9 @@ import { type Storage, Unavailable } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { sandbox } from "../fixture.ts"
 
+/** Long, so that few users fill a slice. */
+const idOf = (n: number): string => `u${n}${"-".repeat(100)}`
+
 /**
  * A snapshotter over `storage`, and the actors of users, whose records `reward` makes durable: the
  * last record is that of `actor`.
@@ -34,7 +37,7 @@ const world = Effect.fnUntraced(function* (
   })
   const { changed, erasures, pending } = state
   const environment = state.environments.of(sandbox)
-  const actors = Array.from({ length: users }, (_, n) => state.actorCache.add(environment, `u${n}`))
+  const actors = Array.from({ length: users }, (_, n) => state.actorCache.add(environment, idOf(n)))
   const amount = 1
   const reward = (sequence: number) => {
     const actor = actors[sequence % users]!
@@ -86,7 +89,7 @@ describe("A snapshot", () => {
         for (let sequence = 1; sequence <= limits.snapshotRecordsMax; sequence++) reward(sequence)
         yield* Fiber.join(taken)
         expect(pending.watermark).toBe(limits.snapshotRecordsMax)
-        expect(environment.states.sequenceOf("u0")).toBe(limits.snapshotRecordsMax)
+        expect(environment.states.sequenceOf(idOf(0))).toBe(limits.snapshotRecordsMax)
         // The slices have fewer than `sliceEntriesMax` entries, but many bytes.
         expect(slices.length).toBeGreaterThan(1)
         for (const bytes of slices.slice(0, -1)) {
@@ -169,7 +172,7 @@ describe("A snapshot", () => {
         EntrySlice.prototype.add = add
       }
       expect(pending.watermark).toBe(records)
-      expect(environment.states.sequenceOf("u0")).toBe(records)
+      expect(environment.states.sequenceOf(idOf(0))).toBe(records)
     }),
   )
 
