@@ -78,7 +78,8 @@ export class NewIds {
       if (visited.has(userId)) return
       const actor = environment.users.get(userId)
       if (actor?.named !== undefined) this.#named.push(actor)
-      found.push([userId, actor?.lastDurable ?? sequence])
+      // An actor that is not loaded yet knows none of its records.
+      found.push([userId, Math.max(actor?.lastDurable ?? 0, sequence)])
     }
     for (let n = 0; n < bucket.count; n++) {
       const sequence = sequenceOf(bucket.bytes, bucket.stateStart(n), bucket.stateEnd(n))
