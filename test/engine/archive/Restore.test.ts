@@ -192,7 +192,7 @@ describe("A restore", () => {
       yield* second.close()
       const journal = path.join(directory, "journal")
       const names = (yield* Effect.promise(() => readdir(journal))).filter((name) =>
-        name.endsWith(".segment"),
+        /\.(segment|sealed)$/.test(name),
       )
       expect(names.length).toBeGreaterThan(2)
       const oldest = Effect.fnUntraced(function* (at: string) {
