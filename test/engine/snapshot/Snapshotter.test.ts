@@ -2,6 +2,7 @@ import { crc32 } from "node:zlib"
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber } from "effect"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
+import { hashText } from "../../../src/engine/dedupe/IdIndex.ts"
 import { EngineMetrics } from "../../../src/engine/metrics/EngineMetrics.ts"
 import { Snapshotter } from "../../../src/engine/snapshot/Snapshotter.ts"
 import { openState } from "../../../src/engine/state/EngineState.ts"
@@ -35,11 +36,11 @@ const world = Effect.fnUntraced(function* (
     sliceEntriesMax,
     metrics: new EngineMetrics(new Metrics()),
   })
-  const { changed, erasures, pending } = state
+  const { changed, erasures, ids, pending } = state
   const environment = state.environments.of(sandbox)
   const actors = Array.from({ length: users }, (_, n) => state.actorCache.add(environment, idOf(n)))
   const amount = 1
-  const reward = (sequence: number) => {
+  const reward = (sequence: number, hash?: number) => {
     const actor = actors[sequence % users]!
     const record: JournalRecord = {
       sequence,
@@ -55,13 +56,16 @@ const world = Effect.fnUntraced(function* (
     // In the order of the commit stages: the last record asks for a snapshot before its state is
     // durable.
     pending.texts.keep(Buffer.from(JSON.stringify(record)), actor.lastAppended)
-    pending.link(actor, undefined)
+    pending.link(actor, hash)
     changed.committed(actor, sequence)
     environment.changed(actor)
     actor.lastDurable = sequence
     actor.durable = next
   }
-  return { actor: actors[0]!, changed, environment, erasures, pending, reward, snapshotter }
+  return {
+    actor: actors[0]!,
+    ...{ changed, environment, erasures, ids, pending, reward, snapshotter, state },
+  }
 })
 
 describe("A snapshot", () => {
@@ -215,6 +219,22 @@ describe("A snapshot", () => {
       yield* take(6)
       yield* take(7)
       expect(named).toEqual([true, true, true, false, true, true])
+    }),
+  )
+
+  it.effect("indexes the ids of a user whose actor is not loaded", () =>
+    Effect.gen(function* () {
+      const memory = MemoryStorage.make()
+      const { actor, environment, ids, pending, snapshotter, state, reward } = yield* world(memory)
+      const hash = hashText("an id")
+      reward(1, hash)
+      environment.settle(actor)
+      // The user was evicted and is addressed again: the new actor waits to be loaded.
+      environment.users.delete(idOf(0))
+      expect(state.actorCache.add(environment, idOf(0)).loaded).toBe(false)
+      yield* snapshotter.take
+      expect(pending.watermark).toBe(1)
+      expect(yield* ids.candidates(sandbox, hash)).toEqual([1])
     }),
   )
 
