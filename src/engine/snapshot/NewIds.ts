@@ -78,8 +78,10 @@ export class NewIds {
       if (visited.has(userId)) return
       const actor = environment.users.get(userId)
       if (actor?.named !== undefined) this.#named.push(actor)
-      // An actor that is not loaded yet knows none of its records.
-      found.push([userId, Math.max(actor?.lastDurable ?? 0, sequence)])
+      // An actor that is not loaded yet knows none of its records. A state that is ahead of the
+      // records that were read has none here.
+      const lastDurable = actor?.loaded ? actor.lastDurable : sequence
+      if (lastDurable <= state.pending.texts.lastSequence) found.push([userId, lastDurable])
     }
     for (let n = 0; n < bucket.count; n++) {
       const sequence = sequenceOf(bucket.bytes, bucket.stateStart(n), bucket.stateEnd(n))

@@ -327,7 +327,13 @@ export class BucketTable<A extends Hashed> {
     for (const user of bucket.changed) halfOf(user.hash).changed.push(user)
     left.hasRecords = bucket.hasRecords
     right.hasRecords = bucket.hasRecords
-    left.gone = bucket.gone
+    // The value of its own must go with the half that has the state now: the other half may be
+    // written much later.
+    for (const id of bucket.gone ?? []) {
+      const half = halfOf(this.hashOf(id))
+      half.gone ??= new Set()
+      half.gone.add(id)
+    }
     left.checksum = bucket.checksum
     this.#bytes.bytes += left.bytes.length + right.bytes.length - bucket.bytes.length
     this.count++
