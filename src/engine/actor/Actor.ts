@@ -32,6 +32,7 @@ import type {
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"
+import type { NamedRecords } from "../dedupe/Deduplicator.ts"
 import type { Idempotency, IdempotencyCode } from "../dedupe/Idempotency.ts"
 import { idSeed } from "../dedupe/IdIndex.ts"
 
@@ -157,7 +158,7 @@ export class Actor<State, Command> {
    * By hash of a name, the latest pending record with it. Made when it is worth its cost
    * (`Deduplicator`).
    */
-  named: Map<number, number> | undefined
+  named: NamedRecords | undefined
   /** The seed for hashes of this actor's ids (`hashText`). */
   readonly idSeed: number
   /** Of a user: the upper half of the hash of its id, which leads to its bucket. */

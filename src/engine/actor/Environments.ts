@@ -91,8 +91,6 @@ export class Environment {
   readonly states: UserStates<UserActor>
   /** The actors of the users that are decoded. */
   readonly users = new Map<string, UserActor>()
-  /** Actors without a durable state, whose records the snapshot may lack. */
-  readonly vacant = new Set<UserActor>()
   readonly boards = new Boards()
   readonly agenda: Agenda
   readonly #options: EnvironmentOptions
@@ -168,10 +166,7 @@ export class Environment {
     const { durable, subject } = actor
     actor.isChanged = false
     if (durable !== undefined) this.states.put(durable, this.#dueOf(actor, durable))
-    else if (subject.actor === "user") {
-      this.states.remove(subject.userId)
-      this.vacant.add(actor)
-    }
+    else if (subject.actor === "user") this.states.remove(subject.userId)
   }
 
   #userCommitted(actor: UserActor, record: JournalRecord): void {
@@ -325,11 +320,8 @@ export class Environments {
     }
     return {
       entries,
-      ended: (watermark: number) => {
-        for (const { fresh, vacant } of this) {
-          fresh.drop()
-          for (const actor of vacant) if (actor.lastAppended <= watermark) vacant.delete(actor)
-        }
+      ended: () => {
+        for (const { fresh } of this) fresh.drop()
       },
       failed: () => {
         for (const counts of counted) counts.changed = true

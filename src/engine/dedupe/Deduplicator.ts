@@ -36,8 +36,14 @@ interface DeduplicatorOptions {
 interface NamedActor extends RecordChain, ErasedActor {
   /** The seed for hashes of its ids. */
   readonly idSeed: number
-  /** By hash of a name, the latest pending record with it; `undefined`: not made yet. */
-  named: Map<number, number> | undefined
+  named: NamedRecords | undefined
+}
+
+/** By hash of a name, an actor's latest pending record with it. */
+export interface NamedRecords {
+  /** The watermark of the snapshot when it was made. It is dropped at the next one. */
+  readonly watermark: number
+  readonly latest: Map<number, number>
 }
 
 export class Deduplicator {
@@ -116,6 +122,7 @@ export class Deduplicator {
    */
   #latestWith(actor: NamedActor, hash: number): number {
     const { pending } = this.#options
+    this.#dropOld(actor)
     if (actor.named === undefined) {
       let sequence = actor.lastVisible
       for (let looked = 0; looked < limits.pendingNamesScannedMax; looked++) {
@@ -123,9 +130,14 @@ export class Deduplicator {
         if (pending.hashOf(sequence) === hash) return sequence
         sequence = pending.previousOf(sequence)
       }
-      actor.named = latestByHash(pending, actor.lastVisible)
+      const latest = latestByHash(pending, actor.lastVisible)
+      actor.named = { watermark: pending.watermark, latest }
     }
-    return actor.named.get(hash) ?? 0
+    return actor.named.latest.get(hash) ?? 0
+  }
+
+  #dropOld(actor: NamedActor): void {
+    if (actor.named?.watermark !== this.#options.pending.watermark) actor.named = undefined
   }
 
   /** A record with this name is appended; returns the hash of the name. */
@@ -135,7 +147,8 @@ export class Deduplicator {
     const known = looked.key === key && looked.idSeed === actor.idSeed
     const hash = known ? looked.hash : hashText(key, actor.idSeed)
     this.#filter.add(hash)
-    actor.named?.set(hash, this.#options.pending.texts.lastSequence)
+    this.#dropOld(actor)
+    actor.named?.latest.set(hash, this.#options.pending.texts.lastSequence)
     return hash
   }
 

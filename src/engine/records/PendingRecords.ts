@@ -5,15 +5,15 @@
  * - An actor's records are a list from its `lastVisible` backwards along `previousOf`. From its
  *   `lastDurable` backwards they are durable. Records up to the watermark of the snapshot are no
  *   longer here.
- * - A name (the caller's id, by which a repeat is a duplicate) is here as a hash; the record has
- *   the name itself.
+ * - A name (the caller's id, by which a repeat is a duplicate) is here as a hash, with the
+ *   environment of its user; the record has the name itself.
  * - No record is an object. Hundreds of thousands of objects that live from one snapshot to the
  *   next would cost the garbage collector more than all other work for an event. The texts are in
- *   `RecordBuffer`, and the column here is indexed as those there.
+ *   `RecordBuffer`, and the columns here are indexed as those there.
  *
- * Cost of a record: its text, and 16 bytes including those of `RecordBuffer`.
+ * Cost of a record: its text, and 20 bytes including those of `RecordBuffer`.
  */
-import type { JournalRecord } from "../../domain/record/Record.ts"
+import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import type { StoredRecord } from "../../storage/Storage.ts"
 import { decodeRecord } from "./Codec.ts"
 import { grownRing, RecordBuffer, ringRecordsMin } from "./RecordBuffer.ts"
@@ -30,6 +30,11 @@ export class PendingRecords {
   #watermark: number
   /** The hash of a record's name; 0: it has none. */
   #hashes = new Uint32Array(ringRecordsMin)
+  /** The place in `#environments` of the environment of a record with a name. */
+  #places = new Uint32Array(ringRecordsMin)
+  readonly #environments: Array<string> = []
+  /** The place of the environment that was named last. */
+  #latest = 0
 
   /** Begins without records after `watermark`. */
   constructor(watermark: number) {
@@ -46,9 +51,11 @@ export class PendingRecords {
    * The record whose text was added last is this actor's; `hash` is that of its name, if it has
    * one.
    */
-  link(actor: RecordChain, hash: number | undefined): void {
+  link(actor: RecordChain & { readonly subject: Subject }, hash: number | undefined): void {
     const sequence = this.texts.lastSequence
-    this.#name(sequence, hash ?? 0)
+    const { subject } = actor
+    if (hash === undefined || subject.actor !== "user") this.#name(sequence, 0, 0)
+    else this.#name(sequence, hash, this.#placeOf(subject.environment))
     actor.lastVisible = sequence
     actor.lastAppended = sequence
   }
@@ -56,14 +63,24 @@ export class PendingRecords {
   /** Adds an erased record of the journal. No state has its facts, and no actor's list has it. */
   keepErased({ body, previous }: StoredRecord): void {
     this.texts.keep(body, previous)
-    this.#name(this.texts.lastSequence, 0)
+    this.#name(this.texts.lastSequence, 0, 0)
   }
 
-  #name(sequence: number, hash: number): void {
+  #name(sequence: number, hash: number, place: number): void {
     if (sequence - this.#watermark > this.#hashes.length) {
       this.#hashes = grownRing(this.#hashes, this.#watermark + 1, sequence)
+      this.#places = grownRing(this.#places, this.#watermark + 1, sequence)
     }
-    this.#hashes[sequence & (this.#hashes.length - 1)] = hash
+    const at = sequence & (this.#hashes.length - 1)
+    this.#hashes[at] = hash
+    this.#places[at] = place
+  }
+
+  #placeOf(environment: string): number {
+    if (this.#environments[this.#latest] === environment) return this.#latest
+    const known = this.#environments.indexOf(environment)
+    this.#latest = known < 0 ? this.#environments.push(environment) - 1 : known
+    return this.#latest
   }
 
   /**
@@ -79,9 +96,9 @@ export class PendingRecords {
     return hash === 0 ? undefined : hash
   }
 
-  /** The actor's durable records after `after` and up to `through`, oldest first. */
-  durableOf(actor: RecordChain, after: number, through: number): ReadonlyArray<number> {
-    return this.backFrom(actor.lastDurable, after, through)
+  /** The environment of a record that has a name. */
+  environmentOf(sequence: number): string {
+    return this.#environments[this.#places[sequence & (this.#places.length - 1)]!]!
   }
 
   /**

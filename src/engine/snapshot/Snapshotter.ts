@@ -11,8 +11,8 @@
  * - One snapshot is taken at a time.
  *
  * Order: boards of closed windows (`BoardWriter`), jobs and ids of erased users, changed projects and
- * the directory, callers' ids of the new records (`NewIds`, `IdIndex`), the states of users
- * (`UserPart`), kept answers, and the watermark.
+ * the directory, the states of users (`UserPart`), kept answers, callers' ids of the new records
+ * (`IdIndex`), and the watermark.
  *
  * Times: at the interval, when many records wait, and at the end. Only at the interval, the states
  * are paced over `snapshotPaceShare` of the interval. Without writes, a heartbeat record every
@@ -25,12 +25,12 @@ import type { Entry, StorageError } from "../../storage/Storage.ts"
 import { checksumOf, encodeValue } from "../../storage/Values.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import { BoardWriter } from "../boards/BoardWriter.ts"
+import { IdList } from "../dedupe/IdRun.ts"
 import { type Erasure, jobEntry } from "../erasure/Erasures.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { actorEntry } from "../records/SnapshotValues.ts"
 import type { EngineState } from "../state/EngineState.ts"
 import { type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
-import { NewIds } from "./NewIds.ts"
 import { SliceWriter, SnapshotTurns } from "./SliceWriter.ts"
 import { UserPart } from "./UserPart.ts"
 
@@ -164,13 +164,11 @@ export class Snapshotter {
     const actors = changed.begin()
     const part = environments.beginSnapshot()
     const erased = erasures.begin()
-    const newIds = new NewIds({ state: this.#state, turns: this.#turns, watermark })
     return Effect.gen(function* () {
       yield* self.#writeBoards
       self.#turns.begin()
       yield* self.#erase(erased)
       for (const entry of self.#sharedEntries(actors)) slices.add(entry)
-      yield* newIds.collect()
       yield* self.#users.write()
       for (const entry of idempotency.entries(watermark)) {
         slices.add(entry)
@@ -178,7 +176,7 @@ export class Snapshotter {
         if (slices.isFull) yield* slices.handOn
       }
       const through = { through: watermark, watermark: self.#mark.watermark }
-      for (const [environment, list] of newIds.lists) {
+      for (const [environment, list] of yield* self.#newIds(watermark)) {
         yield* ids.write(environment, list, through, slices.addGroup)
       }
       const mark: SnapshotMark = { watermark, at: now() }
@@ -188,9 +186,8 @@ export class Snapshotter {
       yield* slices.flush
       self.#mark = mark
       self.#options.metrics.snapshotTaken(performance.now() - startedAt)
-      self.#forget(actors)
-      newIds.ended()
-      part.ended(mark.watermark)
+      self.#forget()
+      part.ended()
       ids.ended()
       erasures.stored(erased)
       self.#options.onEnded()
@@ -204,7 +201,6 @@ export class Snapshotter {
           // Some slices may have been written.
           for (const actor of actors) actor.storedChecksum = undefined
           changed.failed(actors, this.#mark.watermark)
-          newIds.failed()
           this.#users.failed()
           part.failed()
           ids.failed()
@@ -244,6 +240,26 @@ export class Snapshotter {
   }
 
   /**
+   * The callers' ids in the records after the last snapshot and up to `through`, by environment.
+   * Those of erased users are among them: their jobs delete them (`ErasureRuns`).
+   */
+  readonly #newIds = Effect.fnUntraced(function* (this: Snapshotter, through: number) {
+    const { pending } = this.#state
+    const lists = new Map<string, IdList>()
+    for (let sequence = pending.watermark + 1; sequence <= through; sequence++) {
+      const hash = pending.hashOf(sequence)
+      if (hash !== undefined) {
+        const environment = pending.environmentOf(sequence)
+        const list = lists.get(environment) ?? new IdList()
+        lists.set(environment, list)
+        list.add(hash, sequence)
+      }
+      if (this.#turns.isOver) yield* this.#turns.next
+    }
+    return lists
+  }).bind(this)
+
+  /**
    * A slice may have states as of now, so the write waits until the journal has the records of
    * those states.
    */
@@ -252,8 +268,7 @@ export class Snapshotter {
   }
 
   /** Drops from memory the records that the snapshot has. */
-  #forget(actors: ReadonlyArray<AnyActor>): void {
-    for (const actor of actors) actor.named = undefined
+  #forget(): void {
     this.#state.idempotency.snapshotted(this.#mark.watermark)
     this.#state.pending.release(this.#mark.watermark)
   }

@@ -97,6 +97,7 @@ export class UserPart {
     const { slices, state } = this.#options
     const { environments } = state
     if (this.#paceMs > 0) slices.bytesMax = limits.snapshotPacedBytesMax
+    for (const environment of environments) yield* this.#settle(environment)
     this.#startedAt = yield* monotonicMs
     this.#total = 0
     for (const { states } of environments) this.#total += states.table.dirty
@@ -105,6 +106,18 @@ export class UserPart {
       yield* this.#writeIds(environment)
     }
     slices.bytesMax = limits.snapshotSliceBytesMax
+  })
+
+  /** Brings changed states into their buckets, so that the number of dirty buckets is known. */
+  readonly #settle = Effect.fnUntraced(function* (this: UserPart, environment: Environment) {
+    const { turns } = this.#options
+    for (let end = prefixesEnd; ; ) {
+      const bucket = environment.states.table.dirtyBelow(end)
+      if (bucket === undefined) return
+      end = bucket.prefix
+      environment.settleBucket(bucket.prefix)
+      if (turns.isOver) yield* turns.next
+    }
   })
 
   readonly #writeBuckets = Effect.fnUntraced(function* (

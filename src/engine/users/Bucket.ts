@@ -44,8 +44,6 @@ export class Bucket<A> {
   changed: Array<A> = []
   /** Whether the stored value differs, or will once `changed` is put. */
   isDirty = false
-  /** Whether users may have records whose history no complete snapshot has. */
-  hasRecords = false
   /** The checksum of the stored value; null: there is none; `undefined`: unknown. */
   checksum: number | null | undefined = null
 

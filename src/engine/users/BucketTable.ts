@@ -159,7 +159,6 @@ export class BucketTable<A extends Hashed> {
   change(user: A): void {
     const bucket = this.bucketOf(user.hash)
     this.touch(bucket)
-    bucket.hasRecords = true
     bucket.changed.push(user)
   }
 
@@ -325,8 +324,6 @@ export class BucketTable<A extends Hashed> {
       half.large.set(id, state)
     }
     for (const user of bucket.changed) halfOf(user.hash).changed.push(user)
-    left.hasRecords = bucket.hasRecords
-    right.hasRecords = bucket.hasRecords
     // The value of its own must go with the half that has the state now: the other half may be
     // written much later.
     for (const id of bucket.gone ?? []) {

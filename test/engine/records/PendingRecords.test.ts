@@ -38,7 +38,7 @@ describe("Pending records", () => {
         }
         expect(found).toEqual(own)
         for (const after of [0, through - 1_000]) {
-          expect(pending.durableOf(actor, after, through)).toEqual(
+          expect(pending.backFrom(actor.lastDurable, after, through)).toEqual(
             own
               .map(({ sequence }) => sequence)
               .filter((sequence) => sequence > after && sequence <= through),
