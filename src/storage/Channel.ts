@@ -64,6 +64,7 @@ export class ProcessChannel<Order, Report> implements Channel<Order> {
   readonly #child: ChildProcess
   /** Ends the process; the listener hears of it. */
   readonly kill: () => void
+  #isKilled = false
   #listener: Listener<Report> | undefined
   #silenceMs: number | undefined
   #silence: NodeJS.Timeout | undefined
@@ -75,7 +76,10 @@ export class ProcessChannel<Order, Report> implements Channel<Order> {
     kill: () => void = () => child.kill("SIGKILL"),
   ) {
     this.#child = child
-    this.kill = kill
+    this.kill = () => {
+      this.#isKilled = true
+      kill()
+    }
     createInterface({ input: child.stdout! }).on("line", (line) => {
       this.within(this.#silenceMs)
       this.#listener?.heard(JSON.parse(line))
@@ -87,9 +91,10 @@ export class ProcessChannel<Order, Report> implements Channel<Order> {
     for (const pipe of this.#pipes) pipe.on("error", () => {})
   }
 
+  /** Whether the process takes orders: a killed one has no exit code until its end is reported. */
   get isOpen(): boolean {
     const { exitCode, pid, signalCode } = this.#child
-    return pid !== undefined && exitCode === null && signalCode === null
+    return pid !== undefined && exitCode === null && signalCode === null && !this.#isKilled
   }
 
   /**
