@@ -2,7 +2,8 @@
  * The numbers, texts and names of which the bytes of a state consist (`UserCodec.ts`).
  *
  * - A number is a varint of seven bits a byte, lowest first. The varint of an integer from 0 to
- *   2^52 − 1 is twice the integer. The varint 1 stands for any other number, as a float64 after it.
+ *   2^52 − 1 is twice the integer. The varint 1 stands for any other finite number, as a float64
+ *   after it.
  * - A text is its length in bytes and its UTF-8. A text with a lone surrogate, which UTF-8 cannot
  *   hold, is the negative length and its UTF-16.
  * - A name is its number in the name table (`Names.ts`), or 0 and a text.
@@ -45,6 +46,7 @@ export const writeNumber = (value: number): void => {
     for (; rest > 0x7f; rest = Math.floor(rest / 128)) out[at++] = (rest % 128) | 0x80
     out[at++] = rest
   } else {
+    if (!Number.isFinite(value)) throw new RangeError(`${value} is no number of a state`)
     out[at++] = 1
     at = out.writeDoubleLE(value, at)
   }
@@ -127,6 +129,7 @@ export class Reader {
     if (this.at + 8 > this.end) throw bad("they end early")
     const value = this.bytes.readDoubleLE(this.at)
     this.at += 8
+    if (!Number.isFinite(value)) throw bad("a number is none")
     const isShort = Number.isInteger(value) && value >= 0 && value < integersEnd
     if (isShort && !Object.is(value, -0)) throw bad("a number is longer than necessary")
     return value

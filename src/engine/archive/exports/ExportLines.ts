@@ -156,6 +156,9 @@ const userMaps = [
   "ruleUses",
 ] as const satisfies ReadonlyArray<keyof UserState>
 
+/** The members that an export of format 1 leaves out, such as `pointsSpent` where it is 0. */
+const blankUser = decodeUser("", Buffer.alloc(5), new Names())
+
 /** A user in the form of an entry. */
 export const userForm = (user: UserState, due: number): Record<string, unknown> => {
   const members = Object.entries(user).map(([name, value]) => [
@@ -170,7 +173,7 @@ export const userOf = (
   form: Record<string, unknown>,
 ): Result.Result<{ readonly user: UserState; readonly due: number }, string> => {
   try {
-    const { due, ...members } = JSON.parse(JSON.stringify(form))
+    const { due, ...members } = { ...blankUser, ...JSON.parse(JSON.stringify(form)) }
     for (const name of userMaps) members[name] = new Map(members[name])
     const names = new Names()
     const user: UserState = decodeUser(members.id, encodeUser(members, due, names), names)
