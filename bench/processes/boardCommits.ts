@@ -6,12 +6,7 @@
  * work evicts their memory from the caches between two commits.
  */
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
-import {
-  emptyProfile,
-  noWindows,
-  type UserState,
-  type WindowScores,
-} from "../../src/domain/user/User.ts"
+import { newcomer, type UserState, type WindowScores } from "../../src/domain/user/User.ts"
 import { windowKinds } from "../../src/domain/values/Calendar.ts"
 import { Boards } from "../../src/engine/boards/Boards.ts"
 import { answer } from "../children.ts"
@@ -53,32 +48,10 @@ const windowOf = (xp: number, sequence: number): WindowScores => ({
   sequenceBefore: 0,
 })
 
-const none = new Map<string, never>()
-const empty: UserState = {
-  id: "",
-  sequence: 0,
-  xp: 0,
-  scoreSequence: 0,
-  points: 0,
-  pointsSpent: 0,
-  windows: noWindows,
-  profile: emptyProfile,
-  badges: none,
-  badgeCounts: none,
-  badgeRecounts: none,
-  quests: none,
-  questsCompleted: 0,
-  pastZones: [],
-  streaks: none,
-  ruleUses: none,
-  createdAt: 0,
-  updatedAt: 0,
-}
-
 const stateOf = (id: string, xp: number, sequence: number): UserState => {
   const window = windowOf(xp, sequence)
   const windows = { daily: window, weekly: window, monthly: window }
-  return { ...empty, id, xp, sequence, scoreSequence: sequence, windows }
+  return { ...newcomer, id, xp, sequence, scoreSequence: sequence, windows }
 }
 
 const logNormal = (): number => {

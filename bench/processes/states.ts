@@ -2,7 +2,7 @@
  * States of users: one with an event, and one with badges, quests, streaks and limited rules. The
  * reference is JSON of the same state, with its maps as pairs.
  */
-import { emptyProfile, noWindows, type UserState } from "../../src/domain/user/User.ts"
+import { newcomer, noWindows, type UserState } from "../../src/domain/user/User.ts"
 import { Names } from "../../src/engine/records/Names.ts"
 import { decodeUser, encodeUser } from "../../src/engine/records/UserCodec.ts"
 import { UserStates } from "../../src/engine/users/UserStates.ts"
@@ -42,26 +42,16 @@ const scores = (index: number) => ({
 })
 
 const plain: UserState = {
+  ...newcomer,
   id: userIdAt(0),
   sequence: 1_234_567,
   xp: 1_250,
   scoreSequence: 1_234_567,
-  points: 0,
-  pointsSpent: 0,
   windows: {
     daily: { ...noWindows.daily, index: 20_776, xp: 10, sequence: 1_234_567 },
     weekly: { ...noWindows.weekly, index: 2_968, xp: 10, sequence: 1_234_567 },
     monthly: { ...noWindows.monthly, index: 682, xp: 10, sequence: 1_234_567 },
   },
-  profile: emptyProfile,
-  badges: new Map(),
-  badgeCounts: new Map(),
-  badgeRecounts: new Map(),
-  quests: new Map(),
-  questsCompleted: 0,
-  pastZones: [],
-  streaks: new Map(),
-  ruleUses: new Map(),
   createdAt: at,
   updatedAt: at,
 }

@@ -6,8 +6,7 @@
 import { limits } from "../../Limits.ts"
 import type { QuestState } from "../user/User.ts"
 import {
-  emptyProfile,
-  noWindows,
+  newcomer,
   type RuleUse,
   spentAfter,
   type UserState,
@@ -16,9 +15,6 @@ import {
 import { type WindowKind, withPastZone } from "../values/Calendar.ts"
 import { assertAfter, assertBalance, assertOwner } from "../values/invariants.ts"
 import type { Fact, FactOf, JournalRecord } from "./Record.ts"
-
-// biome-ignore lint/suspicious/noExplicitAny: the map is empty, so its values fit every type
-const none: ReadonlyMap<string, any> = new Map()
 
 /** A state while a record is applied. */
 type Folding = { -readonly [Part in keyof UserState]: UserState[Part] }
@@ -271,25 +267,4 @@ export const applyUser = (
   // A refund may return all spent points (`Draft.overflow`).
   assertBalance("earned points", state.points + state.pointsSpent)
   return state
-}
-
-const newcomer: UserState = {
-  id: "",
-  sequence: 0,
-  xp: 0,
-  scoreSequence: 0,
-  points: 0,
-  pointsSpent: 0,
-  windows: noWindows,
-  profile: emptyProfile,
-  badges: none,
-  badgeCounts: none,
-  badgeRecounts: none,
-  quests: none,
-  questsCompleted: 0,
-  pastZones: [],
-  streaks: none,
-  ruleUses: none,
-  createdAt: 0,
-  updatedAt: 0,
 }

@@ -150,6 +150,31 @@ export const noWindows: UserState["windows"] = {
   monthly: noScores,
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: it is empty, so it holds values of any kind
+const none: ReadonlyMap<string, any> = new Map()
+
+/** The state from which the first record of a user makes one. */
+export const newcomer: UserState = {
+  id: "",
+  sequence: 0,
+  xp: 0,
+  scoreSequence: 0,
+  points: 0,
+  pointsSpent: 0,
+  windows: noWindows,
+  profile: emptyProfile,
+  badges: none,
+  badgeCounts: none,
+  badgeRecounts: none,
+  quests: none,
+  questsCompleted: 0,
+  pastZones: [],
+  streaks: none,
+  ruleUses: none,
+  createdAt: 0,
+  updatedAt: 0,
+}
+
 /** The time zones of a user's days: the user's own, or the project's while the user has none. */
 export const userZones = (user: UserState | undefined, project: ProjectState): Zones => {
   const { pastZones = [], settings } = project

@@ -21,7 +21,7 @@
  * records before the watermark as `records` of a table `history`, a user's after another's, and no `first`.
  */
 import { Result, Schema, SchemaIssue } from "effect"
-import type { UserState } from "../../../domain/user/User.ts"
+import { newcomer, type UserState } from "../../../domain/user/User.ts"
 import { asBuffer, compositeKey } from "../../../storage/Keys.ts"
 import { tables } from "../../../storage/Storage.ts"
 import { idPairs, idsBody, isRunHead } from "../../dedupe/IdRun.ts"
@@ -156,9 +156,6 @@ const userMaps = [
   "ruleUses",
 ] as const satisfies ReadonlyArray<keyof UserState>
 
-/** The members that an export of format 1 leaves out, such as `pointsSpent` where it is 0. */
-const blankUser = decodeUser("", Buffer.alloc(5), new Names())
-
 /** A user in the form of an entry. */
 export const userForm = (user: UserState, due: number): Record<string, unknown> => {
   const members = Object.entries(user).map(([name, value]) => [
@@ -173,7 +170,8 @@ export const userOf = (
   form: Record<string, unknown>,
 ): Result.Result<{ readonly user: UserState; readonly due: number }, string> => {
   try {
-    const { due, ...members } = { ...blankUser, ...JSON.parse(JSON.stringify(form)) }
+    // An export of format 1 leaves members out, such as `pointsSpent` where it is 0.
+    const { due, ...members } = { ...newcomer, ...JSON.parse(JSON.stringify(form)) }
     for (const name of userMaps) members[name] = new Map(members[name])
     const names = new Names()
     const user: UserState = decodeUser(members.id, encodeUser(members, due, names), names)
