@@ -231,7 +231,9 @@ export interface EngineOptions extends StateOptions {
   readonly historyMs?: number | undefined
   /** How often the journal is pruned and old segments are ended. */
   readonly journalUpkeepMs?: number
-  /** How long erasures are gathered before their records are deleted, and how often that is checked. */
+  /**
+   * How long erasures are gathered before their records are deleted, and how often that is checked.
+   */
   readonly erasureGatherMs?: number
   readonly erasureCheckMs?: number
   readonly clockCheckMs?: number

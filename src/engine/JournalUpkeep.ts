@@ -3,10 +3,11 @@
  * where history is kept for a time only.
  *
  * - A segment takes records for at most about `journalSegmentMs`, so that it is sealed, and erased
- *   from, in time. Without writes, the heartbeat of the snapshot (`Snapshotter`) begins the next one.
- * - Without `historyMs` nothing is pruned. With it, a segment is pruned when the first record of the
- *   next segment is older. Kept for longer are records that the snapshot lacks, and those that a
- *   reader holds (`Feed.hold`).
+ *   from, in time. Without writes, the heartbeat of the snapshot (`Snapshotter`) begins the next
+ *   one.
+ * - Without `historyMs` nothing is pruned. With it, a segment is pruned when the first record of
+ *   the next segment is older. Kept for longer are records that the snapshot lacks, and those that
+ *   a reader holds (`Feed.hold`).
  * - In a cluster, PostgreSQL is pruned by what the snapshot and the archives have
  *   (`ClusterStorage.ts`), not by `historyMs`.
  *

@@ -21,7 +21,9 @@ const wordValues = 0x1_0000_0000
 const viewOf = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
   new DataView(buffer, byteOffset, byteLength)
 
-/** Writes the head of the frame at `at`, whose body has `bodyBytes`; returns where the body begins. */
+/**
+ * Writes the head of the frame at `at`, whose body has `bodyBytes`; returns where the body begins.
+ */
 export const writeFrameHead = (
   frames: Buffer,
   at: number,
@@ -65,7 +67,9 @@ export const batchRecords = (
   return at === frames.length ? records : undefined
 }
 
-/** One record of a batch that `batchFault` has accepted, as a view; `undefined`: it is not there. */
+/**
+ * One record of a batch that `batchFault` has accepted, as a view; `undefined`: it is not there.
+ */
 export const recordIn = (batch: JournalBatch, sequence: number): StoredRecord | undefined => {
   const { frames, firstSequence, count } = batch
   if (sequence < firstSequence || sequence >= firstSequence + count) return undefined

@@ -171,9 +171,9 @@ export class Storage extends Context.Service<
     ) => Stream.Stream<ReadonlyArray<StoredRecord>, StorageError>
     /**
      * One durable record; `undefined` if it was pruned, or is not durable yet. The caller may keep
-     * the body. Adds to `work` what the read took, which bounds the reads of a caller. `environment`
-     * is that of the record, where it is known: records of gathered partitions share numbers
-     * (`archive/GatheredJournals.ts`).
+     * the body. Adds to `work` what the read took, which bounds the reads of a caller.
+     * `environment` is that of the record, where it is known: records of gathered partitions share
+     * numbers (`archive/GatheredJournals.ts`).
      */
     readonly readRecord: (
       sequence: number,
@@ -182,10 +182,10 @@ export class Storage extends Context.Service<
     ) => Effect.Effect<StoredRecord | undefined, Broken>
     /**
      * Erases those of `sequences`, ascending, that are in the same segment as the first, durably:
-     * they become tombstones. Succeeds with that segment; a caller that erases the records after its
-     * `lastSequence` by further calls erases all, and bounds the bytes. `undefined`: the segment is
-     * not sealed yet, and nothing is erased; the same call succeeds later. May be repeated.
-     * `environment` is that of all these records.
+     * they become tombstones. Succeeds with that segment; a caller that erases the records after
+     * its `lastSequence` by further calls erases all, and bounds the bytes. `undefined`: the
+     * segment is not sealed yet, and nothing is erased; the same call succeeds later. May be
+     * repeated. `environment` is that of all these records.
      */
     readonly eraseRecords: (
       sequences: ReadonlyArray<number>,

@@ -1,10 +1,11 @@
 /**
  * The format of all stored data: segments of journals, values, archives, the tables of a cluster.
  * There is one number for all of it, and no reader of another format: data of another format is
- * refused before anything is changed. An export (`engine/archive/exports/ExportLines.ts`) has a number of
- * its own, which rarely changes, and so leads from one format to another.
+ * refused before anything is changed. An export (`engine/archive/exports/ExportLines.ts`) has a
+ * number of its own, which rarely changes, and so leads from one format to another.
  *
- * A change of any stored form gets the next number. Below 128: a value has the number in seven bits.
+ * A change of any stored form gets the next number. Below 128: a value has the number in seven
+ * bits.
  */
 export const dataFormat = 3
 

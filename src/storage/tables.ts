@@ -2,12 +2,12 @@
 /**
  * The tables of the snapshot: `meta` the watermark and settings · `actors` the state of each
  * project actor and the directory · `buckets` the states of users, in buckets by their hash ·
- * `userIds` the ids of users · `eventIds` callers' ids of events and rewards, as hashes → sequence ·
- * `idempotency` kept replies · `expiry` expiry times of replies · `boards` closed windows of
- * leaderboards · `erasures` erased users whose records the journal still has. Beside the snapshot: `outbox` the cursor of
- * webhooks and their pending jobs · `endpoints` counts of each webhook · `deliveries` by webhook,
- * status and message · `due` pending deliveries by time · `attempts` the attempts before the last
- * one.
+ * `userIds` the ids of users · `eventIds` callers' ids of events and rewards, as hashes → sequence
+ * · `idempotency` kept replies · `expiry` expiry times of replies · `boards` closed windows of
+ * leaderboards · `erasures` erased users whose records the journal still has. Beside the snapshot:
+ * `outbox` the cursor of webhooks and their pending jobs · `endpoints` counts of each webhook ·
+ * `deliveries` by webhook, status and message · `due` pending deliveries by time · `attempts` the
+ * attempts before the last one.
  */
 export const tables = [
   "meta",

@@ -8,8 +8,8 @@
  * - `lastDurable` ≤ `lastAppended`. `lastVisible` is `lastAppended`, or 0 after an erasure.
  * - `lastVisible` and `lastDurable` lead to the actor's records that the snapshot lacks
  *   (`PendingRecords`). All three are the sequence of the state in an actor that was just decoded.
- * - A user's actor is evicted only when its bucket has its whole state (`ActorCache`). If the bucket
- *   lacks a durable change, `isChanged` is true and the bucket has the actor in `changed`.
+ * - A user's actor is evicted only when its bucket has its whole state (`ActorCache`). If the
+ *   bucket lacks a durable change, `isChanged` is true and the bucket has the actor in `changed`.
  *
  * Ownership: `ActorSystem` changes state and mailbox, the commit pipeline `durable` and
  * `lastDurable`, `ActorCache` the links by which it orders actors by use.

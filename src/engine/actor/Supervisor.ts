@@ -20,9 +20,9 @@ import type { Environments } from "./Environments.ts"
 
 /*
  * Loading an actor: its state is the stored one with the actor's own records after it, whose texts
- * are in memory (`PendingRecords`) until the snapshot has them. The stored state of a user is in its
- * bucket, that of a project or the directory in the snapshot. The journal is not read, so a load
- * works whatever was pruned of the journal, and while a batch waits for the disk.
+ * are in memory (`PendingRecords`) until the snapshot has them. The stored state of a user is in
+ * its bucket, that of a project or the directory in the snapshot. The journal is not read, so a
+ * load works whatever was pruned of the journal, and while a batch waits for the disk.
  *
  * Cost: a user who was evicted has no records after its state: a decode.
  */

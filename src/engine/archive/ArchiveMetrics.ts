@@ -6,7 +6,10 @@ export class ArchiveMetrics {
   readonly #failed: Counter
   #newestAt: number | undefined
 
-  /** Registers them; `newestAt` is when the newest good archive was made, epoch milliseconds like `now`. */
+  /**
+   * Registers them; `newestAt` is when the newest good archive was made, epoch milliseconds like
+   * `now`.
+   */
   constructor(metrics: Metrics, newestAt: number | undefined, now: () => number) {
     this.#newestAt = newestAt
     this.#made = metrics.counter("laurel_archives_total", { outcome: "made" })

@@ -1,30 +1,40 @@
 /**
- * The archives of a running server: made on schedule and on demand, pruned by the retention. A child process does the slow work. A
- * failure is logged and changes nothing; the server prunes older archives only after a new one exists.
+ * The archives of a running server: made on schedule and on demand, pruned by the retention. A
+ * child process does the slow work. A failure is logged and changes nothing; the server prunes
+ * older archives only after a new one exists.
  *
  * What an archive is, and what the files of this folder do with it:
  *
- * - **Holds.** The journal, kept from its first record, is the history. An archive is a manifest, a copy of the database as of one
- *   moment, and all segments of the journal up to its last record (`make/ArchiveJob.ts`). So it is a data directory after a crash at that record,
- *   and a server starts on a copy of its folder.
- * - **Shares.** Segments take no more records once they are full, and are named in the manifest by their content. On the same file system they
- *   are hard links to the journal and to the archive before, elsewhere copies that are linked from the archive before
- *   (`SegmentCopy.ts`). A segment that still takes records is copied up to the last record.
- * - **Whole.** Every file has the checksum of the manifest, and the journal leads without a gap, by the checksums of its batches, to the
- *   manifest's `sequence` and `checksum`. A folder gets its name once that is checked and durable; one rename publishes it.
- * - **Verification** folds the segments and compares each user with the database when the fold reaches the sequence of the stored state
- *   (`FoldCheck.ts`); then ids, kept answers, counts, leaderboards and webhooks. An archive in creation is folded from the archive before (`Base.ts`),
- *   `laurel snapshots verify` folds from the first record.
- * - **Restore** of a moment: the newest archive at or before it, and the fold of the records after it; without such an archive the fold begins
- *   with the first record (`RestorePlan.ts`, `RestoreJob.ts`). One project goes back by empty records in place of its later ones
+ * - **Holds.** The journal, kept from its first record, is the history. An archive is a manifest, a
+ *   copy of the database as of one moment, and all segments of the journal up to its last record
+ *   (`make/ArchiveJob.ts`). So it is a data directory after a crash at that record, and a server
+ *   starts on a copy of its folder.
+ * - **Shares.** Segments take no more records once they are full, and are named in the manifest by
+ *   their content. On the same file system they are hard links to the journal and to the archive
+ *   before, elsewhere copies that are linked from the archive before (`SegmentCopy.ts`). A segment
+ *   that still takes records is copied up to the last record.
+ * - **Whole.** Every file has the checksum of the manifest, and the journal leads without a gap, by
+ *   the checksums of its batches, to the manifest's `sequence` and `checksum`. A folder gets its
+ *   name once that is checked and durable; one rename publishes it.
+ * - **Verification** folds the segments and compares each user with the database when the fold
+ *   reaches the sequence of the stored state (`FoldCheck.ts`); then ids, kept answers, counts,
+ *   leaderboards and webhooks. An archive in creation is folded from the archive before
+ *   (`Base.ts`), `laurel snapshots verify` folds from the first record.
+ * - **Restore** of a moment: the newest archive at or before it, and the fold of the records after
+ *   it; without such an archive the fold begins with the first record (`RestorePlan.ts`,
+ *   `RestoreJob.ts`). One project goes back by empty records in place of its later ones
  *   (`ProjectHistory.ts`).
- * - **Export** has the tables and all records as lines (`ExportLines.ts`); an import makes a data directory of them. A gathered directory
- *   has the projects of all partitions of a cluster (`GatherJob.ts`).
- * - **A bucket** has each file once, by its checksum, whatever the number of archives that name it. A file leaves with the last archive that names
- *   it (`ShipJob.ts`, `FetchJob.ts`, `storage/bucket/BucketArchives.ts`).
- * - **Erasure.** An erasure rewrites the segments that have a record of the user, as new files. Archives made before keep the old files, until the
- *   retention prunes them: the promised date is the time of the rewrite and of the retention together (`erasureMsOf`).
- * - **A follower's** new copy is a restored archive of its partition and PostgreSQL's records after it. It has the segments from the first record.
+ * - **Export** has the tables and all records as lines (`ExportLines.ts`); an import makes a data
+ *   directory of them. A gathered directory has the projects of all partitions of a cluster
+ *   (`GatherJob.ts`).
+ * - **A bucket** has each file once, by its checksum, whatever the number of archives that name it.
+ *   A file leaves with the last archive that names it (`ShipJob.ts`, `FetchJob.ts`,
+ *   `storage/bucket/BucketArchives.ts`).
+ * - **Erasure.** An erasure rewrites the segments that have a record of the user, as new files.
+ *   Archives made before keep the old files, until the retention prunes them: the promised date is
+ *   the time of the rewrite and of the retention together (`erasureMsOf`).
+ * - **A follower's** new copy is a restored archive of its partition and PostgreSQL's records after
+ *   it. It has the segments from the first record.
  */
 import { Cause, Context, Effect, Semaphore } from "effect"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"

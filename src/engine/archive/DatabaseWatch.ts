@@ -1,6 +1,7 @@
 /**
- * Checks the open database of a running server once, unless the start has checked it: the start skips a large database
- * after a clean shutdown. A child process with low priority does the check (`WorkerHost`).
+ * Checks the open database of a running server once, unless the start has checked it: the start
+ * skips a large database after a clean shutdown. A child process with low priority does the check
+ * (`WorkerHost`).
  */
 import { Effect } from "effect"
 import type { Metrics } from "../../metrics/Metrics.ts"

@@ -1,7 +1,7 @@
 /**
- * Runs after a signal has ended a server (`WorkerHost`), as LMDB does at a damaged page: scans its databases and prints the
- * damage, or nothing. It changes nothing, and loads nothing of Effect, so that it costs little if
- * the databases are whole.
+ * Runs after a signal has ended a server (`WorkerHost`), as LMDB does at a damaged page: scans its
+ * databases and prints the damage, or nothing. It changes nothing, and loads nothing of Effect, so
+ * that it costs little if the databases are whole.
  */
 import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
@@ -13,7 +13,10 @@ import { ScanListener, scanArguments } from "../../storage/lmdb/ScanOutcome.ts"
 // The server's standard error stays open until then, and a supervisor may wait for its end.
 const deadline = performance.now() + limits.crashScanMs
 
-/** Scans folders in one process and reports damage; returns the folders after the one that ended the process. */
+/**
+ * Scans folders in one process and reports damage; returns the folders after the one that ended the
+ * process.
+ */
 const report = (folders: ReadonlyArray<string>): ReadonlyArray<string> => {
   const { signal, status, stdout } = spawnSync(
     process.execPath,

@@ -1,6 +1,7 @@
 /**
- * The process of one job (`Jobs`): takes the job as an argument, prints messages as lines to standard output, and reads
- * answers as lines from pipe 3. The end of that pipe means that the host has died.
+ * The process of one job (`Jobs`): takes the job as an argument, prints messages as lines to
+ * standard output, and reads answers as lines from pipe 3. The end of that pipe means that the host
+ * has died.
  */
 import { writeSync } from "node:fs"
 import { Socket } from "node:net"

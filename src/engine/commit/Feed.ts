@@ -61,8 +61,8 @@ export class FeedEntry {
 }
 
 /**
- * The entries whose messages were encoded last. All other entries drop their messages: the ring keeps
- * entries for long, and old texts would be most of what the garbage collector moves.
+ * The entries whose messages were encoded last. All other entries drop their messages: the ring
+ * keeps entries for long, and old texts would be most of what the garbage collector moves.
  */
 class MessageCache {
   readonly #entries: Array<FeedEntry | undefined> = new Array(limits.feedCachedEntriesMax).fill(

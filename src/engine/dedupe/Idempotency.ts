@@ -12,8 +12,8 @@
  *   request ends without a record. It is `recent` from then until the snapshot has the record;
  *   after that it is an entry of the snapshot (`KeptAnswers.ts`). A caller who is answered before
  *   the commit, because the disk is full, does not free the key.
- * - An answer about a user who was erased since counts as absent. The answer to a batch names records
- *   and no users (`BatchAnswer`).
+ * - An answer about a user who was erased since counts as absent. The answer to a batch names
+ *   records and no users (`BatchAnswer`).
  *
  * Cost: a map entry for each running or recent key; a look-up in the snapshot for each other key.
  * Expired answers are deleted by `AnswerExpiry`.

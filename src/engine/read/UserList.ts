@@ -1,7 +1,7 @@
 /**
  * Lists an environment's users in the order of their ids (by code points): the ids in the snapshot,
- * which LMDB keeps in that order, merged with the ids of users that no snapshot has yet. States come
- * from memory. A list shows each user as of the moment at which it reached that user.
+ * which LMDB keeps in that order, merged with the ids of users that no snapshot has yet. States
+ * come from memory. A list shows each user as of the moment at which it reached that user.
  *
  * Cost: without a search a list reads up to the end of its page; the total comes from `Counts`. A
  * search looks at every id and display name, which takes a few µs a user. It works in slices of

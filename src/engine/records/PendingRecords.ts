@@ -84,7 +84,8 @@ export class PendingRecords {
   }
 
   /**
-   * The actor's record before this one; 0: there is none. It may be a record that is no longer here.
+   * The actor's record before this one; 0: there is none. It may be a record that is no longer
+   * here.
    */
   previousOf(sequence: number): number {
     return this.texts.previousOf(sequence)
@@ -114,7 +115,9 @@ export class PendingRecords {
     return sequences.reverse()
   }
 
-  /** The record as the journal has it; its body is a view that is valid until the next `release`. */
+  /**
+   * The record as the journal has it; its body is a view that is valid until the next `release`.
+   */
   stored(sequence: number): StoredRecord {
     const { texts } = this
     return {

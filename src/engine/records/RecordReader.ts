@@ -3,8 +3,8 @@
  * the journal. An erased record is absent, even while the journal still has its text: the callers
  * pass the sequence up to which the user's records are hidden (`Erasures`).
  *
- * A damaged record fails only what needs it (`DamagedRecord`): the caller is refused, and the server
- * goes on.
+ * A damaged record fails only what needs it (`DamagedRecord`): the caller is refused, and the
+ * server goes on.
  */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"

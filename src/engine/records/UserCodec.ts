@@ -15,7 +15,8 @@
  *
  * The bytes have no checksum: the stored value around them has one.
  *
- * Cost: `npm run bench -- states` prints the bytes of a user and the time of an encode and a decode.
+ * Cost: `npm run bench -- states` prints the bytes of a user and the time of an encode and a
+ * decode.
  */
 
 import type { DayRange, StreakState } from "../../domain/user/Streak.ts"

@@ -86,9 +86,9 @@ const chunkRecords = 1_000
  * records of its own journal. Each record is applied in one turn, so a snapshot that is written
  * meanwhile has either all of a record or nothing of it.
  *
- * Memory is bounded as in an engine that serves: with `snapshotPendingRecordsMax` records that await a
- * snapshot, the next record waits for one. All engines of the process share this bound. If a snapshot
- * of this engine makes no room, folding waits for snapshots of the others.
+ * Memory is bounded as in an engine that serves: with `snapshotPendingRecordsMax` records that
+ * await a snapshot, the next record waits for one. All engines of the process share this bound. If
+ * a snapshot of this engine makes no room, folding waits for snapshots of the others.
  */
 
 export class Folding {

@@ -4,9 +4,9 @@
  * Invariants:
  * - The result is the state that live operation had after the last record in the journal: the fold
  *   of `apply` over snapshot and journal.
- * - The counts are as of the watermark. An actor's value and a stored board may be newer, if a later
- *   snapshot was interrupted. So a record is applied to its actor only if the actor's value is older
- *   than the record, but it always passes the commit stages up to `erasure`.
+ * - The counts are as of the watermark. An actor's value and a stored board may be newer, if a
+ *   later snapshot was interrupted. So a record is applied to its actor only if the actor's value
+ *   is older than the record, but it always passes the commit stages up to `erasure`.
  * - Records come in sequence, without gaps (asserted). A record out of sequence ends the start as
  *   damage: nothing is applied after it.
  *
@@ -18,8 +18,8 @@
  *    97.
  * 3. `loadCounts` reads how many users, events and so on there were at record 100, and
  *    `readWindows` the boards that are stored.
- * 4. `loadUsers` reads the buckets, and the head of each state in them. Ada, 50 xp by record 95, and
- *    Bob, 80 xp by record 103, get their places on the boards. No actor is made.
+ * 4. `loadUsers` reads the buckets, and the head of each state in them. Ada, 50 xp by record 95,
+ *    and Bob, 80 xp by record 103, get their places on the boards. No actor is made.
  * 5. Record 101, an event of Ada, 10 xp: her state is decoded. 101 > 95, so the record is applied:
  *    60 xp. The boards follow, and the counts have one event more.
  * 6. Record 102, a new rule in `p`: 102 > 97, so it is applied to the project's actor.
@@ -30,8 +30,8 @@
  * 9. The records 101 to 104 await the next snapshot (`PendingRecords`), and their ids are in the
  *    filter of known ids. The next record gets the sequence 105.
  *
- * Cost: a copy of each bucket and a read of the head of each state, with nothing allocated for a user
- * but numbers in typed arrays; a record costs about what it cost live.
+ * Cost: a copy of each bucket and a read of the head of each state, with nothing allocated for a
+ * user but numbers in typed arrays; a record costs about what it cost live.
  */
 
 import { Effect, Stream } from "effect"

@@ -10,9 +10,9 @@
  *   records that the value includes; index entries are written again unchanged.
  * - One snapshot is taken at a time.
  *
- * Order: boards of closed windows (`BoardWriter`), jobs and ids of erased users, changed projects and
- * the directory, the states of users (`UserPart`), kept answers, callers' ids of the new records
- * (`IdIndex`), and the watermark.
+ * Order: boards of closed windows (`BoardWriter`), jobs and ids of erased users, changed projects
+ * and the directory, the states of users (`UserPart`), kept answers, callers' ids of the new
+ * records (`IdIndex`), and the watermark.
  *
  * Times: at the interval, when many records wait, and at the end. Only at the interval, the states
  * are paced over `snapshotPaceShare` of the interval. Without writes, a heartbeat record every

@@ -3,8 +3,8 @@
  *
  * Invariants:
  * - Buckets are written from the highest prefix down. So a right half of a split is stored before
- *   the key of its ancestor is overwritten, and after a crash between the two the ancestor still has
- *   its users (`BucketTable.load`).
+ *   the key of its ancestor is overwritten, and after a crash between the two the ancestor still
+ *   has its users (`BucketTable.load`).
  * - A value has only durable states (asserted). A state may be newer than the watermark: recovery
  *   skips the records that it includes.
  * - While a frozen board is not stored, no bucket is copied. So no value has a record after the
@@ -24,13 +24,13 @@
  *    2^31, depth 1) Cyd and Dan. Both are dirty. `R` has no value; `A`'s key is that of `L`.
  * 2. Record 102 changes Ada. A snapshot begins: its watermark will be 102.
  * 3. The first slice has `R` as of 102. Record 103 changes Bob: `L` is dirty anyway.
- * 4. The server crashes before the second slice. Stored are `A` (as of 100), `R` (as of 102) and the
- *    watermark 100.
- * 5. A start reads both values. Cyd's and Dan's hashes are covered by `R`, which is deeper than `A`:
- *    their states come from `R`, those of Ada and Bob from `A`. The piece of `A` left of `R` is
- *    dirty, since its value is still under the key of `A`.
- * 6. Records 101 to 103 are replayed. Dan's state is as of 101, so 101 is not applied to it. Ada's is
- *    older than 102, Bob's than 103: both are applied.
+ * 4. The server crashes before the second slice. Stored are `A` (as of 100), `R` (as of 102) and
+ *    the watermark 100.
+ * 5. A start reads both values. Cyd's and Dan's hashes are covered by `R`, which is deeper than
+ *    `A`: their states come from `R`, those of Ada and Bob from `A`. The piece of `A` left of `R`
+ *    is dirty, since its value is still under the key of `A`.
+ * 6. Records 101 to 103 are replayed. Dan's state is as of 101, so 101 is not applied to it. Ada's
+ *    is older than 102, Bob's than 103: both are applied.
  * 7. The next snapshot writes `L` as of 103 over the key of `A`, and the watermark 103.
  */
 import { Effect, Latch } from "effect"
@@ -179,7 +179,9 @@ export class UserPart {
     })
   })
 
-  /** The ids of new users, in the order of their keys, so that a slice changes few pages of LMDB. */
+  /**
+   * The ids of new users, in the order of their keys, so that a slice changes few pages of LMDB.
+   */
   readonly #writeIds = Effect.fnUntraced(function* (
     this: UserPart,
     environment: Environment,

@@ -1,8 +1,8 @@
 /**
  * The actors of projects and of the directory with durable records that await the next snapshot,
  * each once, and how many such records of all actors there are. Changed users are in the lists of
- * their buckets (`users/BucketTable.ts`). Asks for a snapshot when the engines of the process together have
- * `snapshotRecordsMax` such records and this engine has at least its share of them.
+ * their buckets (`users/BucketTable.ts`). Asks for a snapshot when the engines of the process
+ * together have `snapshotRecordsMax` such records and this engine has at least its share of them.
  */
 import { Effect, Latch } from "effect"
 import { limits } from "../../Limits.ts"

@@ -78,7 +78,9 @@ export class BucketTable<A extends Hashed> {
     return this.#hash.high
   }
 
-  /** The user's state, as a view that is valid until the next change; `undefined`: there is none. */
+  /**
+   * The user's state, as a view that is valid until the next change; `undefined`: there is none.
+   */
   get(id: string): Buffer | undefined {
     this.#locate(id)
     const { high, low } = this.#hash

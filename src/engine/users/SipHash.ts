@@ -1,6 +1,6 @@
 /**
- * SipHash-1-3: a 64-bit hash with a secret key of 16 bytes. Callers choose the ids of users; without
- * the key they cannot find ids with the same hash.
+ * SipHash-1-3: a 64-bit hash with a secret key of 16 bytes. Callers choose the ids of users;
+ * without the key they cannot find ids with the same hash.
  *
  * The two halves of the last hash are in `high` and `low`, since a bigint or an object would be
  * allocated for each hash. Cost: 0.2 µs for an id of 20 bytes.

@@ -32,7 +32,9 @@ export const storedBytes = (used: number): number => {
   return Math.ceil(least / pageBytes) * pageBytes - pageHeadBytes
 }
 
-/** The entries that bring the stored form of a bucket up to date. They belong to one transaction. */
+/**
+ * The entries that bring the stored form of a bucket up to date. They belong to one transaction.
+ */
 export const bucketEntries = (
   environment: string,
   bucket: Bucket<unknown>,

@@ -1,6 +1,6 @@
 /**
- * The folder of archives: lists, publishes and removes them. One rename publishes or removes an archive, so a listing
- * finds only whole archives, also after a crash.
+ * The folder of archives: lists, publishes and removes them. One rename publishes or removes an
+ * archive, so a listing finds only whole archives, also after a crash.
  */
 import path from "node:path"
 import { Effect, Option, Result, Schema } from "effect"
@@ -135,8 +135,8 @@ export const removeArchive = Effect.fnUntraced(function* (
 })
 
 /**
- * Completes removals that a crash interrupted; with `drafts` removes unfinished archives too, which requires the lock
- * of the data directory.
+ * Completes removals that a crash interrupted; with `drafts` removes unfinished archives too, which
+ * requires the lock of the data directory.
  */
 export const sweepArchives = Effect.fnUntraced(function* (
   disk: Disk,

@@ -1,5 +1,6 @@
 /**
- * An archive is a data directory as of one record, in a folder that can be copied anywhere and started:
+ * An archive is a data directory as of one record, in a folder that can be copied anywhere and
+ * started:
  *
  *     <archives>/<time>-<sequence>/
  *       manifest.json       contents: size and SHA-256 of every file
@@ -8,9 +9,9 @@
  *       journal/            all segments of the journal, and its clean mark. Archives share the files by hard links
  *       gathered/<n>/       journals of a cluster's partitions, where there are any (`GatheredJournals.ts`); shared, too
  *
- * A folder gets this name only once all of it is durable and checked; `<…>.draft` is an archive in creation, and
- * `<…>.removed` one in removal. `manifest.json` is `{ "sha256", "manifest" }`: the checksum is that of the
- * JSON text of `manifest`, without spaces.
+ * A folder gets this name only once all of it is durable and checked; `<…>.draft` is an archive in
+ * creation, and `<…>.removed` one in removal. `manifest.json` is `{ "sha256", "manifest" }`: the
+ * checksum is that of the JSON text of `manifest`, without spaces.
  */
 import { type Result, Schema } from "effect"
 import { dataFormat } from "../format.ts"
@@ -28,7 +29,10 @@ export const Manifest = Schema.Struct({
   createdAt: Schema.String,
   recordedAt: Schema.NullOr(Schema.String),
   reason: Schema.Literals(["schedule", "request"]),
-  /** The last record, and the checksum of the journal's batch that ends with it: archives and journals of one history agree on it. */
+  /**
+   * The last record, and the checksum of the journal's batch that ends with it: archives and
+   * journals of one history agree on it.
+   */
   sequence: Schema.Int,
   checksum: Schema.Int,
   /** Up to this record the snapshot is complete. */
@@ -42,11 +46,17 @@ export const Manifest = Schema.Struct({
       path: Schema.String,
       bytes: Schema.Int,
       sha256: Schema.String,
-      /** Of a segment that changes no more: when the journal wrote it. With the same time, the next archive takes it unread. */
+      /**
+       * Of a segment that changes no more: when the journal wrote it. With the same time, the next
+       * archive takes it unread.
+       */
       modifiedMs: Schema.optionalKey(Schema.Finite),
     }),
   ),
-  /** Of the segments that change no more: how many are links, and how many are copies because hard links could not be made. */
+  /**
+   * Of the segments that change no more: how many are links, and how many are copies because hard
+   * links could not be made.
+   */
   segments: Schema.Struct({ linked: Schema.Int, copied: Schema.Int }),
 })
 export type Manifest = typeof Manifest.Type

@@ -1,8 +1,8 @@
 /**
- * Retention of archives. Kept are the newest archive of each of the newest `hourly` hours that have archives, and of each
- * of the newest `daily` days (hours and days of UTC); archives made on demand, as long as the oldest daily
- * one; and always the newest of all. Hours without archives do not count, so a server
- * that was down for a week keeps its archives.
+ * Retention of archives. Kept are the newest archive of each of the newest `hourly` hours that have
+ * archives, and of each of the newest `daily` days (hours and days of UTC); archives made on
+ * demand, as long as the oldest daily one; and always the newest of all. Hours without archives do
+ * not count, so a server that was down for a week keeps its archives.
  *
  * An archive that failed its check does not count, and stays until it is removed by name: it may be
  * the only copy.
@@ -23,7 +23,9 @@ export interface Retention {
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
-/** The age at which every archive has been pruned if one is made every `intervalMs`, milliseconds. */
+/**
+ * The age at which every archive has been pruned if one is made every `intervalMs`, milliseconds.
+ */
 export const archiveKeptMs = ({ daily, hourly }: Retention, intervalMs: number): number => {
   // That many periods with an archive, and the current one.
   const within = (periods: number, periodMs: number) =>

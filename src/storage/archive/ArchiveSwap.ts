@@ -1,15 +1,16 @@
 /**
  * Replaces the snapshot and journal of a data directory, both or neither.
  *
- * A restore first builds whole, durable replacements in `<directory>/restore.draft/`. Writing `restore.json` is the point of no
- * return: then each existing folder moves to `replaced-<time>/`, its replacement takes its name, and finally
- * `restore.json` is removed. After a crash the next opening of the directory completes the swap; the folders still
- * in the draft are the remaining work. A draft without `restore.json` is discarded. Replaced data can be
- * swapped in the same way: `from` in `restore.json` names its folder.
+ * A restore first builds whole, durable replacements in `<directory>/restore.draft/`. Writing
+ * `restore.json` is the point of no return: then each existing folder moves to `replaced-<time>/`,
+ * its replacement takes its name, and finally `restore.json` is removed. After a crash the next
+ * opening of the directory completes the swap; the folders still in the draft are the remaining
+ * work. A draft without `restore.json` is discarded. Replaced data can be swapped in the same way:
+ * `from` in `restore.json` names its folder.
  *
- * A swap leaves the file `restored`: the next start ends what must not come back (`takeRestored`). In a cluster the file names
- * the lineage that has the restored data: it was installed, or the archive fills a copy. While it is installed, the lineage
- * follows the word `installing`.
+ * A swap leaves the file `restored`: the next start ends what must not come back (`takeRestored`).
+ * In a cluster the file names the lineage that has the restored data: it was installed, or the
+ * archive fills a copy. While it is installed, the lineage follows the word `installing`.
  *
  * All functions here require the lock of the directory.
  */
@@ -52,7 +53,9 @@ const draftName = "restore.draft"
 /** The folder of the replacements. */
 export const draftIn = (directory: string): string => path.join(directory, draftName)
 
-/** Makes the folder of the replacements anew, with empty folders for the database and the journal. */
+/**
+ * Makes the folder of the replacements anew, with empty folders for the database and the journal.
+ */
 export const makeDraftIn = Effect.fnUntraced(function* (
   disk: Disk,
   directory: string,
@@ -86,8 +89,8 @@ export interface Replacement {
 }
 
 /**
- * Installs a replacement. Returns the folder of the replaced data; `undefined` if there was none. `at` is epoch
- * milliseconds.
+ * Installs a replacement. Returns the folder of the replaced data; `undefined` if there was none.
+ * `at` is epoch milliseconds.
  */
 export const installDraft = Effect.fnUntraced(function* (
   disk: Disk,

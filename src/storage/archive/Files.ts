@@ -54,7 +54,10 @@ export interface SegmentFile {
   readonly isSealed: boolean
 }
 
-/** The files of the segments in the folder of a journal, in order. Where a segment is there plain and sealed, it is the sealed one. */
+/**
+ * The files of the segments in the folder of a journal, in order. Where a segment is there plain
+ * and sealed, it is the sealed one.
+ */
 export const segmentFilesIn = Effect.fnUntraced(function* (
   folder: string,
 ): Effect.fn.Return<ReadonlyArray<SegmentFile>, DiskError> {
@@ -112,7 +115,10 @@ export const copyFile = (
     }),
   )
 
-/** Of link(2), where a copy serves as well: no links here, too many of the file, another device, not this user's file. */
+/**
+ * Of link(2), where a copy serves as well: no links here, too many of the file, another device, not
+ * this user's file.
+ */
 const withoutLinks = new Set([
   "EPERM",
   "ENOTSUP",
@@ -123,7 +129,9 @@ const withoutLinks = new Set([
   "EACCES",
 ])
 
-/** Links the file `from` as `to`, in place of a file that is there; `false`: a copy has to serve. */
+/**
+ * Links the file `from` as `to`, in place of a file that is there; `false`: a copy has to serve.
+ */
 export const linkFile = (from: string, to: string): OnDisk<boolean> =>
   Effect.tryPromise({
     try: async () => {
@@ -160,7 +168,10 @@ const diskError = (operation: string, where: string, error: unknown): DiskError 
 export const archivedFolders = (directory: string): OnDisk<ReadonlyArray<string>> =>
   Effect.map(gatheredIn(nodeDisk, directory), (gathered) => ["live", "journal", ...gathered])
 
-/** Compares all files of an archive with its manifest; `fault` is called with a sentence for each that differs. */
+/**
+ * Compares all files of an archive with its manifest; `fault` is called with a sentence for each
+ * that differs.
+ */
 export const checkFiles = Effect.fnUntraced(function* (
   folder: string,
   { files }: Manifest,

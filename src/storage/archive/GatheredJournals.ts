@@ -1,10 +1,11 @@
 /**
- * The journals of the partitions of a cluster whose projects were gathered into a data directory (`engine/archive/restore/GatherJob.ts`):
- * `gathered/<n>/` has the segments of one, all of them sealed, and `gathered.json`.
+ * The journals of the partitions of a cluster whose projects were gathered into a data directory
+ * (`engine/archive/restore/GatherJob.ts`): `gathered/<n>/` has the segments of one, all of them
+ * sealed, and `gathered.json`.
  *
- * Records keep their numbers, which several partitions have: a record up to `through` of one of the `environments` is in their
- * journal, and not in the journal of the directory, which begins later. Nothing is appended. An erasure rewrites segments, as in
- * the directory's own journal.
+ * Records keep their numbers, which several partitions have: a record up to `through` of one of the
+ * `environments` is in their journal, and not in the journal of the directory, which begins later.
+ * Nothing is appended. An erasure rewrites segments, as in the directory's own journal.
  */
 import path from "node:path"
 import { Effect, Schema } from "effect"

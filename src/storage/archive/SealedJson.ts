@@ -20,7 +20,8 @@ const decodeDocument = Schema.decodeUnknownOption(
 )
 
 /**
- * The content of a document in the format `own`, or the document's fault, in words that follow its name ("is damaged").
+ * The content of a document in the format `own`, or the document's fault, in words that follow its
+ * name ("is damaged").
  */
 export const openSealedJson = <A>(
   text: string,

@@ -2,14 +2,14 @@
  * Reads durable records of a journal: in order, or one by its sequence, from plain and from sealed
  * segments.
  *
- * - The start of a stream fixes its end, so appends may continue. Each segment is looked up when the
- *   stream reaches it, and again if its file is missing: it may be sealed or erased from meanwhile.
- *   A stream fails with `Broken` if the segment that it reads is pruned.
+ * - The start of a stream fixes its end, so appends may continue. Each segment is looked up when
+ *   the stream reaches it, and again if its file is missing: it may be sealed or erased from
+ *   meanwhile. A stream fails with `Broken` if the segment that it reads is pruned.
  * - Damage fails only the reads that need the damaged batch or block.
  *
  * Cost of a stream: a seek to within `journalIndexBytes` or to the block of the first record, then
- * one pass. Memory: one piece of `journalReadBytes`, or one block. Cost of a single record: one read
- * of `journalIndexBytes` or of a block, unless the block is in the cache.
+ * one pass. Memory: one piece of `journalReadBytes`, or one block. Cost of a single record: one
+ * read of `journalIndexBytes` or of a block, unless the block is in the cache.
  */
 import { Effect, Option, type Scope, Stream } from "effect"
 import { limits } from "../../Limits.ts"

@@ -3,8 +3,8 @@
  * (`JournalScan`), truncates an interrupted write with a warning, and keeps the bytes of that write
  * in `cut-<time>-<sequence>.bytes`. Damage fails the start and changes nothing.
  *
- * A crash while a segment was sealed can leave a draft, which is removed, or the plain segment beside
- * the sealed one. Then the sealed one is read: if it is whole, the plain one is removed, and
+ * A crash while a segment was sealed can leave a draft, which is removed, or the plain segment
+ * beside the sealed one. Then the sealed one is read: if it is whole, the plain one is removed, and
  * otherwise the sealed one.
  */
 import path from "node:path"

@@ -2,9 +2,9 @@
  * The work on sealed segments that takes long, for a thread of its own (`SealThread.ts`): seals a
  * plain segment, erases records of a sealed segment, and verifies a sealed segment.
  *
- * Sealing and erasing write a draft, flush it, read it back and compare it with its source, batch by
- * batch. The journal then gives the draft its name (`Journal.ts`). Until then nothing is changed,
- * and a draft that a crash leaves is removed by the next start.
+ * Sealing and erasing write a draft, flush it, read it back and compare it with its source, batch
+ * by batch. The journal then gives the draft its name (`Journal.ts`). Until then nothing is
+ * changed, and a draft that a crash leaves is removed by the next start.
  *
  * Cost: the segment is read twice and the draft is written and read once, with one flush for each
  * `sealFlushBytes`: larger writes would delay the flushes of the journal. An erasure unpacks only
@@ -314,7 +314,9 @@ const seal = Effect.fnUntraced(function* (
   return draft.end
 })
 
-/** The block with tombstones in place of `erased`; `goesOn`: its first batch has an erased record. */
+/**
+ * The block with tombstones in place of `erased`; `goesOn`: its first batch has an erased record.
+ */
 const tombstoned = (block: Block, erased: ReadonlySet<number>, goesOn: boolean) => {
   let isErased = goesOn
   let at = 0

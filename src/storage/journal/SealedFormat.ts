@@ -14,17 +14,17 @@
  *
  * A block ends with the record that fills `sealedBlockBytes`; a batch may go on in the next block.
  * Of a batch's header the sealed segment keeps the checksum: all else follows from the frames and
- * from the batch before. So the batches of a sealed segment are those of the plain segment, with the
- * same checksums.
+ * from the batch before. So the batches of a sealed segment are those of the plain segment, with
+ * the same checksums.
  *
- * An erased record becomes a tombstone (`Frames.ts`). Its batch keeps the checksum, to which the next
- * batch refers, and is marked: its frames do not have that checksum any more.
+ * An erased record becomes a tombstone (`Frames.ts`). Its batch keeps the checksum, to which the
+ * next batch refers, and is marked: its frames do not have that checksum any more.
  *
  * Example: segment 201 has the batches 201–204 and 205–206, and record 203 fills the first block.
  * Sealing gives block 201 (records 201–203, no end) and block 204 (204–206; ends: 1 record, the
  * checksum of 201–204; 3 records, the checksum of 205–206). The index is (0, 28), (3, …), and the
- * trailer has 206 and the checksum of 205–206. An erasure of record 202 writes block 201 again, with
- * an empty body in the frame of record 202, and marks the first end of block 204. Nothing else
+ * trailer has 206 and the checksum of 205–206. An erasure of record 202 writes block 201 again,
+ * with an empty body in the frame of record 202, and marks the first end of block 204. Nothing else
  * changes.
  */
 import path from "node:path"

@@ -1,13 +1,14 @@
 /**
  * Seals the full segments of an open journal, and erases records of sealed segments.
  *
- * - A draft is written, flushed and compared with its source (`Seal.ts`). Then it gets its name, and
- *   the folder is synced. Only then does the journal read it, and the plain segment is removed. After
- *   a crash a start finds the plain segment, or both, or the sealed segment (`JournalRecovery.ts`).
+ * - A draft is written, flushed and compared with its source (`Seal.ts`). Then it gets its name,
+ *   and the folder is synced. Only then does the journal read it, and the plain segment is removed.
+ *   After a crash a start finds the plain segment, or both, or the sealed segment
+ *   (`JournalRecovery.ts`).
  * - An erasure replaces the sealed segment by a rename: a crash leaves the old or the new one.
  * - One draft at a time. Names of segments change one after another, and not during a prune.
- * - A failure changes nothing that the journal needs: the same is tried again later. A plain segment
- *   that turns out to be damaged is not tried again before the next start.
+ * - A failure changes nothing that the journal needs: the same is tried again later. A plain
+ *   segment that turns out to be damaged is not tried again before the next start.
  */
 import { Effect, Semaphore } from "effect"
 import { type Disk, type DiskError, isFull, isMissing, type OnDisk } from "../disk/Disk.ts"

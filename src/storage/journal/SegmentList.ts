@@ -58,7 +58,9 @@ export class SegmentList {
       .find((segment) => !(segment instanceof SealedSegment) && !except.has(segment))
   }
 
-  /** The segment with record `sequence`, and its end; `lastSequence` is the journal's last record. */
+  /**
+   * The segment with record `sequence`, and its end; `lastSequence` is the journal's last record.
+   */
   extentOf(sequence: number, lastSequence: number): Extent | undefined {
     let low = 0
     let high = this.#all.length

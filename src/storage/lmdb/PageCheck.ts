@@ -10,9 +10,10 @@
  *
  * The format is that of `mdb.c` in lmdb-js, data version 2, in little-endian order, by offset:
  *
- *   page   0 number, 8 transaction, 18 kind, 20 end of the offsets of its nodes, 22 start of its nodes; a long value: 20 pages
- *   node   0 size of the value, or page of the child, 4 kind, 6 size of the key, 8 key, then value or description of a long one
- *   meta   48 the free list, 96 the list of tables, 144 last page, 152 transaction; trees as in `treeAt`
+ *   page   0 number, 8 transaction, 18 kind, 20 end of the offsets of its nodes, 22 start of its
+ *   nodes; a long value: 20 pages node   0 size of the value, or page of the child, 4 kind, 6 size
+ *   of the key, 8 key, then value or description of a long one meta   48 the free list, 96 the list
+ *   of tables, 144 last page, 152 transaction; trees as in `treeAt`
  *
  * The pages of the snapshot must not change during the check: either nobody writes, or a read
  * transaction of this or an earlier snapshot is open.

@@ -23,9 +23,9 @@
  *   the group commit repeats it. A claim waits.
  * - Local files and PostgreSQL are pruned apart. The local files keep all records, or those of some
  *   time. PostgreSQL keeps the records that the newest archive but one lacks, so that one damaged
- *   archive loses nothing, and the records that the owner's snapshot lacks; without archives it keeps
- *   all. A new copy takes the earlier records from an archive; `EarlierRecords` reads those that a
- *   copy lacks nevertheless.
+ *   archive loses nothing, and the records that the owner's snapshot lacks; without archives it
+ *   keeps all. A new copy takes the earlier records from an archive; `EarlierRecords` reads those
+ *   that a copy lacks nevertheless.
  * - The journal does not repeat the tables of webhooks. PostgreSQL has them under the same claim,
  *   and the directory has a copy (`CopiedTables`).
  *

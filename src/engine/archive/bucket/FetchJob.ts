@@ -1,9 +1,11 @@
 /**
- * Brings an archive from a bucket into the folder of archives, or checks one in the bucket without storing it.
+ * Brings an archive from a bucket into the folder of archives, or checks one in the bucket without
+ * storing it.
  *
- * What is fetched grows in `<id>.fetched`: a file that is there with its checksum is not fetched again, nor are the pieces at
- * the beginning of a file that is incomplete, so an interrupted fetch goes on. The folder gets the name of an archive when all
- * files are durable and as the manifest says.
+ * What is fetched grows in `<id>.fetched`: a file that is there with its checksum is not fetched
+ * again, nor are the pieces at the beginning of a file that is incomplete, so an interrupted fetch
+ * goes on. The folder gets the name of an archive when all files are durable and as the manifest
+ * says.
  */
 import { createHash } from "node:crypto"
 import path from "node:path"
@@ -79,7 +81,10 @@ export const fetchArchive: JobCode<"fetch"> = Effect.fnUntraced(function* (input
   return manifest
 })
 
-/** Reads all of an archive in a bucket: every piece, and that they make up the files of its manifest. */
+/**
+ * Reads all of an archive in a bucket: every piece, and that they make up the files of its
+ * manifest.
+ */
 export const verifyInBucket: JobCode<"verifyBucket"> = Effect.fnUntraced(function* (
   { id },
   context,
@@ -191,7 +196,10 @@ const changed = (bucket: Bucket, file: RemoteFile): Effect.Effect<never, JobFail
 const openOrCreate = (where: string): Effect.Effect<DiskFile, DiskError> =>
   Effect.catchIf(nodeDisk.open(where, "write"), isMissing, () => nodeDisk.open(where, "create"))
 
-/** A piece that an earlier attempt has fetched; a file of several pieces has all of `bucketPieceBytes` but the last. */
+/**
+ * A piece that an earlier attempt has fetched; a file of several pieces has all of
+ * `bucketPieceBytes` but the last.
+ */
 const keptPiece = Effect.fnUntraced(function* (
   file: DiskFile,
   position: number,

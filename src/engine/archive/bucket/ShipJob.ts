@@ -1,9 +1,11 @@
 /**
- * Sends the archives of a folder that a bucket lacks, the newest first, and applies the retention there
- * (`storage/bucket/BucketArchives.ts` has the form of the bucket, and why several may ship at once).
+ * Sends the archives of a folder that a bucket lacks, the newest first, and applies the retention
+ * there (`storage/bucket/BucketArchives.ts` has the form of the bucket, and why several may ship at
+ * once).
  *
- * A file goes in pieces, a few at a time; pieces that the bucket has are named, not sent. Each file is compared with the
- * archive's manifest on the way: what the bucket lists was read whole and right.
+ * A file goes in pieces, a few at a time; pieces that the bucket has are named, not sent. Each file
+ * is compared with the archive's manifest on the way: what the bucket lists was read whole and
+ * right.
  */
 import { createHash } from "node:crypto"
 import path from "node:path"
@@ -61,7 +63,10 @@ type ArchiveFile = Manifest["files"][number]
 export const shipArchives: JobCode<"ship"> = (input, context) =>
   Effect.flatMap(openShipped(context), (bucket) => ship(input, context, bucket))
 
-/** Opens the bucket that the host of the job names: credentials do not belong into the arguments of a process. */
+/**
+ * Opens the bucket that the host of the job names: credentials do not belong into the arguments of
+ * a process.
+ */
 export const openShipped = Effect.fnUntraced(function* (
   context: JobContext,
 ): Effect.fn.Return<Bucket, BucketError> {

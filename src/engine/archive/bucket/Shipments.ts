@@ -1,6 +1,7 @@
 /**
- * Ships the archives of a running server to a bucket (`ShipJob.ts`): at the start, after each archive, and again some time
- * after a failure. The child process is another than that of archives: a slow upload delays no archive.
+ * Ships the archives of a running server to a bucket (`ShipJob.ts`): at the start, after each
+ * archive, and again some time after a failure. The child process is another than that of archives:
+ * a slow upload delays no archive.
  */
 import { Cause, Effect, Exit, Latch } from "effect"
 import { limits } from "../../../Limits.ts"

@@ -1,6 +1,7 @@
 /**
- * The archive on which the next one rests: it shares that one's segments, and is checked against that one's users. It is the
- * newest good archive of the same history whose database is what its manifest says.
+ * The archive on which the next one rests: it shares that one's segments, and is checked against
+ * that one's users. It is the newest good archive of the same history whose database is what its
+ * manifest says.
  */
 import { Effect, Result, type Scope } from "effect"
 import { isGood, listArchives } from "../../../storage/archive/ArchiveCatalog.ts"
@@ -18,7 +19,10 @@ export interface Base {
   readonly saved: SavedState
 }
 
-/** Opens the base of the next archive of a data directory, for the surrounding scope; `undefined`: none serves. */
+/**
+ * Opens the base of the next archive of a data directory, for the surrounding scope; `undefined`:
+ * none serves.
+ */
 export const openBase = Effect.fnUntraced(function* (
   archives: string,
   journal: string,

@@ -1,16 +1,20 @@
 /**
- * Compares the users of a database with their records: folds the journal's segments, from the beginning or from an archive that
- * was checked (the base), and compares each fold with the stored state when it reaches the sequence of that state. Recovery
- * applies the records after it, so the fold is then the user's state as of the last record.
+ * Compares the users of a database with their records: folds the journal's segments, from the
+ * beginning or from an archive that was checked (the base), and compares each fold with the stored
+ * state when it reaches the sequence of that state. Recovery applies the records after it, so the
+ * fold is then the user's state as of the last record.
  *
- * - Every total is the previous one plus or minus the change, and each record names the user's record before it.
- * - A stored state may be ahead of the watermark, and must not be behind a record up to the watermark.
- * - Records of an erased user may be gone, all or some of them: nothing is said about a life that ends with an erasure.
- * - Where the journal begins later than with record 1 and there is no base, the fold of a user who is older begins with the
- *   stored state.
+ * - Every total is the previous one plus or minus the change, and each record names the user's
+ *   record before it.
+ * - A stored state may be ahead of the watermark, and must not be behind a record up to the
+ *   watermark.
+ * - Records of an erased user may be gone, all or some of them: nothing is said about a life that
+ *   ends with an erasure.
+ * - Where the journal begins later than with record 1 and there is no base, the fold of a user who
+ *   is older begins with the stored state.
  *
- * Memory: the states of `verificationUsersMax` users. More users are folded in several passes over the segments. Cost: decodes each
- * record once per pass; with a base, those since the base.
+ * Memory: the states of `verificationUsersMax` users. More users are folded in several passes over
+ * the segments. Cost: decodes each record once per pass; with a base, those since the base.
  */
 import { Effect } from "effect"
 import { applyUser } from "../../../domain/record/applyUser.ts"
@@ -111,7 +115,9 @@ export class FoldCheck {
     this.#countUsers()
   })
 
-  /** Compares the number of users with that of the base. The erasure of a user may be erased itself. */
+  /**
+   * Compares the number of users with that of the base. The erasure of a user may be erased itself.
+   */
   #countUsers(): void {
     if (this.#base === undefined) return
     const expected = (this.#base.manifest.counts.users ?? 0) + this.#born

@@ -1,10 +1,11 @@
 /**
- * Compares callers' ids with their records: a look-up in the index finds each record up to the watermark that has an id,
- * and the index has no other ids up to the watermark.
+ * Compares callers' ids with their records: a look-up in the index finds each record up to the
+ * watermark that has an id, and the index has no other ids up to the watermark.
  *
- * Takes the records first, then the index, and compares order-independent sums. Records up to `known` are not taken: an earlier
- * check has read them, or they are no longer in the journal. The ids of erased users leave the index at another time than their
- * records leave the journal. Memory: three bits per record.
+ * Takes the records first, then the index, and compares order-independent sums. Records up to
+ * `known` are not taken: an earlier check has read them, or they are no longer in the journal. The
+ * ids of erased users leave the index at another time than their records leave the journal. Memory:
+ * three bits per record.
  */
 
 import { digestOf } from "../../../storage/lmdb/Sums.ts"

@@ -1,4 +1,7 @@
-/** Reads a journal after a snapshot's watermark. Keeps the records that are not of users, and those with a kept answer. */
+/**
+ * Reads a journal after a snapshot's watermark. Keeps the records that are not of users, and those
+ * with a kept answer.
+ */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../../domain/record/Record.ts"
 import type { DiskError } from "../../../storage/disk/Disk.ts"
@@ -44,7 +47,9 @@ export class JournalTail {
     this.#fault = fault
   }
 
-  /** Reads the journal in `folder` after `watermark`, to the batch that has `until` or to its end. */
+  /**
+   * Reads the journal in `folder` after `watermark`, to the batch that has `until` or to its end.
+   */
   static readonly read = Effect.fnUntraced(function* (
     folder: string,
     watermark: number,

@@ -1,10 +1,12 @@
 /**
- * Reads a data directory or an archive without an engine, for checks and exports: the snapshot as of one moment, and the journal.
+ * Reads a data directory or an archive without an engine, for checks and exports: the snapshot as
+ * of one moment, and the journal.
  *
- * - It sees everything up to `lastSequence`, as a start does. If the snapshot was copied between two slices of a periodic
- *   one, some values are ahead of the watermark; the journal has the records for the others.
- * - Memory: the states of all users once one is asked for, as in a server, and of the journal after the watermark the
- *   records that are not of users.
+ * - It sees everything up to `lastSequence`, as a start does. If the snapshot was copied between
+ *   two slices of a periodic one, some values are ahead of the watermark; the journal has the
+ *   records for the others.
+ * - Memory: the states of all users once one is asked for, as in a server, and of the journal after
+ *   the watermark the records that are not of users.
  * - Unreadable data is reported to `fault` and left out.
  *
  * Use it in a child process only (`LmdbReader`).
@@ -83,7 +85,10 @@ export interface SavedStateOptions {
   readonly isScanned?: true
 }
 
-/** Scans the database of a data directory or an archive. Fails if it is damaged, which LMDB would not survive. */
+/**
+ * Scans the database of a data directory or an archive. Fails if it is damaged, which LMDB would
+ * not survive.
+ */
 export const insistWhole = Effect.fnUntraced(function* (
   folder: string,
   onScanning?: OnScanning,
@@ -124,7 +129,10 @@ export class SavedState {
     this.#fault = fault
   }
 
-  /** Opens `folder` for the surrounding scope. Fails where the database is damaged or the journal's files cannot be read. */
+  /**
+   * Opens `folder` for the surrounding scope. Fails where the database is damaged or the journal's
+   * files cannot be read.
+   */
   static readonly open = Effect.fnUntraced(function* ({
     fault,
     folder,
@@ -244,7 +252,10 @@ export class SavedState {
     return this.stored.read({ key: compositeKey(environment, userId), environment, userId })
   }
 
-  /** Visits the records of a journal from `from` on, up to its last one; by default of the directory's own. */
+  /**
+   * Visits the records of a journal from `from` on, up to its last one; by default of the
+   * directory's own.
+   */
   readonly eachRecord = Effect.fnUntraced(function* (
     this: SavedState,
     from: number,

@@ -1,18 +1,22 @@
 /**
  * Checks that a data directory or an archive is consistent:
  *
- * - every value's checksum and format, every key, every batch of the journal and its link to the one before;
- * - every user's state: the fold of the user's records (`FoldCheck.ts`). So the check finds a lost, stale or foreign value or record;
+ * - every value's checksum and format, every key, every batch of the journal and its link to the
+ *   one before;
+ * - every user's state: the fold of the user's records (`FoldCheck.ts`). So the check finds a lost,
+ *   stale or foreign value or record;
  * - sums: xp and points record by record, counts of users and quests, leaderboards;
- * - references: between callers' ids and records, and between kept answers and their expiry; environments
- *   and keys belong to existing projects, the tables of webhooks agree (`WebhookCheck.ts`). The projects of a partition
- *   other than the first are in that one's data, and are not looked for.
+ * - references: between callers' ids and records, and between kept answers and their expiry;
+ *   environments and keys belong to existing projects, the tables of webhooks agree
+ *   (`WebhookCheck.ts`). The projects of a partition other than the first are in that one's data,
+ *   and are not looked for.
  *
- * Of an archive in creation it checks what is new since its base: each user is the base's with the records since. What an archive is
- * by then rests on the checks of those before it, back to the one that checked everything; `laurel snapshots verify` always does.
+ * Of an archive in creation it checks what is new since its base: each user is the base's with the
+ * records since. What an archive is by then rests on the checks of those before it, back to the one
+ * that checked everything; `laurel snapshots verify` always does.
  *
- * It uses only the domain (`applyUser`) and the codecs, so new facts need no change here. Memory: that of `FoldCheck.ts`, and the
- * boards; time: about that of decoding every record once.
+ * It uses only the domain (`applyUser`) and the codecs, so new facts need no change here. Memory:
+ * that of `FoldCheck.ts`, and the boards; time: about that of decoding every record once.
  */
 
 import path from "node:path"
@@ -50,7 +54,10 @@ export interface Verified {
 
 type Progress = (done: number, total: number) => void
 
-/** Tables whose checksums alone this file checks; `CountsCheck` and `WebhookCheck` read some of them. */
+/**
+ * Tables whose checksums alone this file checks; `CountsCheck` and `WebhookCheck` read some of
+ * them.
+ */
 const plainTables = [
   "meta",
   "userIds",
@@ -159,7 +166,9 @@ class Check {
     return check.run
   })
 
-  /** Notes a record's caller's id for the index, and counts the record if the stored counts lack it. */
+  /**
+   * Notes a record's caller's id for the index, and counts the record if the stored counts lack it.
+   */
   #checkRecord(record: UserRecord): void {
     const { cause, facts, sequence, subject } = record
     const { environment, userId } = subject

@@ -2,7 +2,8 @@
  * Checks the tables of webhooks (`webhooks/store/DeliveryStore.ts`) against each other:
  *
  * - a message has one delivery per endpoint: pending, succeeded, failed or dropped;
- * - each pending delivery has one row in `due`, at its time, and each row in `due` has its delivery;
+ * - each pending delivery has one row in `due`, at its time, and each row in `due` has its
+ *   delivery;
  * - the counts of an endpoint match its rows;
  * - no delivery is of a record after the outbox's position, which is not after the journal's end.
  *
@@ -49,7 +50,10 @@ export class WebhookCheck {
     this.#fault = fault
   }
 
-  /** Checks the tables, except rows of endpoints that are not in `projects`: those are being removed. */
+  /**
+   * Checks the tables, except rows of endpoints that are not in `projects`: those are being
+   * removed.
+   */
   run(projects: ReadonlyMap<string, ProjectWebhooks>): void {
     this.#checkOutbox()
     const known = new Set<number>()

@@ -1,10 +1,12 @@
 /**
- * Writes an export (`ExportLines`) of a data directory, also beside the server that has it, or of an archive: the
- * snapshot as of one moment, then the journal from its beginning. Memory: a value and a piece of the journal at a time.
+ * Writes an export (`ExportLines`) of a data directory, also beside the server that has it, or of
+ * an archive: the snapshot as of one moment, then the journal from its beginning. Memory: a value
+ * and a piece of the journal at a time.
  *
- * An export of one environment has its entries, its project and its records. Those of others are a gap up to the watermark, and empty
- * records after it, which a start reads; keys and webhook deliveries are left out. It also has the environment's records from before its
- * partition was gathered, whose numbers an export of everything cannot have.
+ * An export of one environment has its entries, its project and its records. Those of others are a
+ * gap up to the watermark, and empty records after it, which a start reads; keys and webhook
+ * deliveries are left out. It also has the environment's records from before its partition was
+ * gathered, whose numbers an export of everything cannot have.
  */
 
 import { createHash } from "node:crypto"

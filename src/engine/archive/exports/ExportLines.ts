@@ -7,18 +7,20 @@
  *     {"kind":"gap","through":7}
  *     {"kind":"end","lines":4,"sha256":"…"}
  *
- * - `header`: `scope` is null for everything, else `{"project","environment"}`; the entries are complete up to the record
- *   `watermark`, and the records are those from `first` to `sequence`.
- * - `entry`: one of the snapshot's tables (`src/README.md`), in the order of tables and keys. The value is, by table,
- *   a `user` (maps as pairs, `due` as in `UserCodec`; in place of buckets, names and ids), callers' `ids` (pairs of a hash and a
- *   sequence, `engine/dedupe/IdRun.ts`), else `json`; a value that these forms would lose is `base64`.
- * - `record`: a record of the journal, in order. `gap`: the next records, up to `through`, are not in the export: they were erased, or
- *   belong to others.
- * - `end`: the number of lines before it, and the SHA-256 of their bytes; remove `sha256` after an edit by hand
- *   to skip the comparison.
+ * - `header`: `scope` is null for everything, else `{"project","environment"}`; the entries are
+ *   complete up to the record `watermark`, and the records are those from `first` to `sequence`.
+ * - `entry`: one of the snapshot's tables (`src/README.md`), in the order of tables and keys. The
+ *   value is, by table, a `user` (maps as pairs, `due` as in `UserCodec`; in place of buckets,
+ *   names and ids), callers' `ids` (pairs of a hash and a sequence, `engine/dedupe/IdRun.ts`), else
+ *   `json`; a value that these forms would lose is `base64`.
+ * - `record`: a record of the journal, in order. `gap`: the next records, up to `through`, are not
+ *   in the export: they were erased, or belong to others.
+ * - `end`: the number of lines before it, and the SHA-256 of their bytes; remove `sha256` after an
+ *   edit by hand to skip the comparison.
  *
- * An import gives the data directory that a start brings to the state of the last record. It reads format 1 as well, which had the
- * records before the watermark as `records` of a table `history`, a user's after another's, and no `first`.
+ * An import gives the data directory that a start brings to the state of the last record. It reads
+ * format 1 as well, which had the records before the watermark as `records` of a table `history`, a
+ * user's after another's, and no `first`.
  */
 import { Result, Schema, SchemaIssue } from "effect"
 import { newcomer, type UserState } from "../../../domain/user/User.ts"

@@ -1,7 +1,8 @@
 /**
- * Builds a data directory from an export (`ExportLines`), in `restore.draft` (`ArchiveSwap`): writes snapshot and journal
- * line by line, flushes them, and checks them like an archive. A file with a bad line gives no data directory; the report has
- * each bad line, up to `verificationFaultsMax`, by number with all its faults.
+ * Builds a data directory from an export (`ExportLines`), in `restore.draft` (`ArchiveSwap`):
+ * writes snapshot and journal line by line, flushes them, and checks them like an archive. A file
+ * with a bad line gives no data directory; the report has each bad line, up to
+ * `verificationFaultsMax`, by number with all its faults.
  */
 import { createHash, type Hash } from "node:crypto"
 import path from "node:path"
@@ -277,7 +278,10 @@ class Import {
     this.#fault([`sequence: it is ${sequence}, but the last record is ${last}`])
   }
 
-  /** Writes waiting records, and waiting entries once they fill a transaction; with `all`, in any case. */
+  /**
+   * Writes waiting records, and waiting entries once they fill a transaction; with `all`, in any
+   * case.
+   */
   readonly #flush = Effect.fnUntraced(function* (this: Import, all: boolean) {
     if (all || this.#entries.isDue) yield* this.#entries.flush
     if (all || this.#oldEntries.isDue) yield* this.#oldEntries.flush

@@ -1,6 +1,7 @@
 /**
- * Writes the records of an export as a journal. A record gets the sequence of the same user's record before it; a record that the
- * export lacks becomes a tombstone. Memory: the records of a batch, and the last sequence of each user.
+ * Writes the records of an export as a journal. A record gets the sequence of the same user's
+ * record before it; a record that the export lacks becomes a tombstone. Memory: the records of a
+ * batch, and the last sequence of each user.
  */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../../domain/record/Record.ts"

@@ -1,6 +1,6 @@
 /**
- * Jobs that run in child processes (`worker.ts`): they are slow, they must not hold a server's event loop, and damage in LMDB
- * can end their process. Inputs, answers and results are plain JSON.
+ * Jobs that run in child processes (`worker.ts`): they are slow, they must not hold a server's
+ * event loop, and damage in LMDB can end their process. Inputs, answers and results are plain JSON.
  */
 import { Data, Effect, type Scope } from "effect"
 import type { Project } from "../../../domain/project/Directory.ts"
@@ -58,7 +58,9 @@ export interface Jobs {
     }
     readonly result: Findings
   }
-  /** Finds the keys that a restore has brought back into force; both folders are data directories. */
+  /**
+   * Finds the keys that a restore has brought back into force; both folders are data directories.
+   */
   readonly returnedKeys: {
     readonly input: {
       readonly restored: string
@@ -103,7 +105,10 @@ export interface Jobs {
   readonly gather: {
     readonly input: {
       readonly directory: string
-      /** The data directories of the partitions, that of the first one first; all were closed in order. */
+      /**
+       * The data directories of the partitions, that of the first one first; all were closed in
+       * order.
+       */
       readonly folders: ReadonlyArray<string>
       /** Epoch milliseconds. */
       readonly at: number
@@ -146,7 +151,10 @@ export interface ExportScope {
   /** The project's name. */
   readonly project: string
   readonly environment: string
-  /** The project, where another partition than that of `folder` has it in its directory; absent: it is looked for there. */
+  /**
+   * The project, where another partition than that of `folder` has it in its directory; absent: it
+   * is looked for there.
+   */
   readonly known?: Project
 }
 
@@ -162,7 +170,10 @@ export interface Shipped {
   readonly usedPieces: number
   /** The ids of the archives that the retention removed. */
   readonly removed: ReadonlyArray<string>
-  /** The pieces that were deleted; `null`: none were looked for, or an archive is `unreadable`, named by its key. */
+  /**
+   * The pieces that were deleted; `null`: none were looked for, or an archive is `unreadable`,
+   * named by its key.
+   */
   readonly collected: number | null
   readonly unreadable: string | null
 }
@@ -198,8 +209,9 @@ export type ResultOf<Name extends JobName> = Jobs[Name]["result"]
 
 /**
  * The steps at which a job waits for an answer. The answer at `position` is the end of the durable
- * journal (`undefined`: the end of its files), at `bucket` the bucket and its credentials (`BucketPlace`), which other users of
- * the machine would see among a process's arguments; the others have no content.
+ * journal (`undefined`: the end of its files), at `bucket` the bucket and its credentials
+ * (`BucketPlace`), which other users of the machine would see among a process's arguments; the
+ * others have no content.
  */
 export type Step =
   | "bucket"
@@ -249,8 +261,8 @@ export type JobCode<Name extends JobName> = (
 ) => Effect.Effect<ResultOf<Name>, unknown, Scope.Scope>
 
 /**
- * `died`: the process ended by a signal, which damage in LMDB's pages causes. `refused`: the request is not possible. Of a bucket:
- * `unavailable`, which may pass, and `misconfigured`.
+ * `died`: the process ended by a signal, which damage in LMDB's pages causes. `refused`: the
+ * request is not possible. Of a bucket: `unavailable`, which may pass, and `misconfigured`.
  */
 export type JobFailureKind =
   | "damaged"

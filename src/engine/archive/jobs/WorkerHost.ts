@@ -1,12 +1,13 @@
 /**
  * Runs jobs in child processes, one at a time.
  *
- * A fork copies the page tables of its parent, which holds the event loop of a server with gigabytes of state. So the host
- * starts a shell before the server has any state, and the small shell starts the processes.
+ * A fork copies the page tables of its parent, which holds the event loop of a server with
+ * gigabytes of state. So the host starts a shell before the server has any state, and the small
+ * shell starts the processes.
  *
- * The shell leads its own process group, so the terminal's Ctrl-C does not reach it. When the host ends or
- * dies, the pipe to its jobs closes, which ends them. After the death of its host the shell runs `crashReport`,
- * then ends.
+ * The shell leads its own process group, so the terminal's Ctrl-C does not reach it. When the host
+ * ends or dies, the pipe to its jobs closes, which ends them. After the death of its host the shell
+ * runs `crashReport`, then ends.
  */
 import { spawn } from "node:child_process"
 import os from "node:os"
@@ -44,7 +45,10 @@ export interface WorkerHost {
 export interface WorkerHostOptions {
   /** Run jobs with low priority. */
   readonly background: boolean
-  /** The host's open data directories: if the host dies of damage in one, the shell reports the damage. */
+  /**
+   * The host's open data directories: if the host dies of damage in one, the shell reports the
+   * damage.
+   */
   readonly directories?: ReadonlyArray<string>
 }
 

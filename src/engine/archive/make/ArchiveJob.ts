@@ -1,12 +1,14 @@
 /**
  * Makes one archive, in a child process beside the server that continues to write.
  *
- * 1. Copy the database as of one moment (`TableCopy`, `begun` → `copied`). A periodic snapshot may be in progress, so some
- *    values may be ahead of the watermark.
- * 2. Only then ask the server for the end of its durable journal (`position`), which is after everything in the copy. Link the
- *    journal's segments up to that end, and copy the batches of the last one (`SegmentCopy`).
- *    So an archive equals the data after a crash at that moment: the state of exactly that record.
- * 3. Flush, read back and check what is not the previous archive's (`Base`, `Verification`); a draft with a fault is removed.
+ * 1. Copy the database as of one moment (`TableCopy`, `begun` → `copied`). A periodic snapshot may
+ *    be in progress, so some values may be ahead of the watermark.
+ * 2. Only then ask the server for the end of its durable journal (`position`), which is after
+ *    everything in the copy. Link the journal's segments up to that end, and copy the batches of
+ *    the last one (`SegmentCopy`). So an archive equals the data after a crash at that moment: the
+ *    state of exactly that record.
+ * 3. Flush, read back and check what is not the previous archive's (`Base`, `Verification`); a
+ *    draft with a fault is removed.
  * 4. Write the manifest and rename the draft, which publishes the archive.
  */
 import path from "node:path"

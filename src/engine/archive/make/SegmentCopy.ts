@@ -1,14 +1,17 @@
 /**
- * Puts the journal of a data directory into the draft of an archive: all segments up to a stated record.
+ * Puts the journal of a data directory into the draft of an archive: all segments up to a stated
+ * record.
  *
- * - A segment that ends before that record, or is sealed and ends with it, takes no more records. It is linked, or copied where the
- *   file system has no links. A server that is started on the archive appends to a plain last segment, so its batches are copied.
- * - The previous archive, the base, has most of them: a segment with the size and the time of writing that the base's manifest
- *   says is linked from there, unread. A file that archives share is damaged in all of them, so each archive reads some of the
- *   files again, another share of them each hour (`isDueAt`).
+ * - A segment that ends before that record, or is sealed and ends with it, takes no more records.
+ *   It is linked, or copied where the file system has no links. A server that is started on the
+ *   archive appends to a plain last segment, so its batches are copied.
+ * - The previous archive, the base, has most of them: a segment with the size and the time of
+ *   writing that the base's manifest says is linked from there, unread. A file that archives share
+ *   is damaged in all of them, so each archive reads some of the files again, another share of them
+ *   each hour (`isDueAt`).
  * - What is not the base's is scanned: every batch, and its link to the one before.
- * - The server may seal or remove a segment meanwhile, and the base may be removed. Then a file is missing, and the copy begins
- *   again without the base.
+ * - The server may seal or remove a segment meanwhile, and the base may be removed. Then a file is
+ *   missing, and the copy begins again without the base.
  */
 import path from "node:path"
 import { Effect } from "effect"
@@ -58,7 +61,10 @@ export interface CopiedSegments {
 
 const hourMs = 3_600_000
 
-/** Whether an archive made at `at` (epoch milliseconds) reads a shared file again: in one of `archiveRereadHours`. */
+/**
+ * Whether an archive made at `at` (epoch milliseconds) reads a shared file again: in one of
+ * `archiveRereadHours`.
+ */
 export const isDueAt = ({ sha256 }: Pick<ArchivedFile, "sha256">, at: number): boolean =>
   (Number.parseInt(sha256.slice(0, 8), 16) + Math.floor(at / hourMs)) %
     limits.archiveRereadHours ===
@@ -144,7 +150,10 @@ class SegmentCopy {
     return found!.sha256 === known.sha256
   }).bind(this)
 
-  /** Links or copies a file into the draft; returns its checksum, which is computed unless it is known. */
+  /**
+   * Links or copies a file into the draft; returns its checksum, which is computed unless it is
+   * known.
+   */
   readonly #put = Effect.fnUntraced(function* (
     this: SegmentCopy,
     source: string,
@@ -166,7 +175,10 @@ class SegmentCopy {
     return sha256
   }).bind(this)
 
-  /** Copies the batches from the segment `first` on up to the end, unless that segment is there; returns where the draft's journal ends. */
+  /**
+   * Copies the batches from the segment `first` on up to the end, unless that segment is there;
+   * returns where the draft's journal ends.
+   */
   readonly #copyFrom = Effect.fnUntraced(function* (
     this: SegmentCopy,
     first: number,

@@ -1,11 +1,13 @@
 /**
- * Copies the database of a data directory as of one moment into the draft of an archive, beside the server that writes it.
+ * Copies the database of a data directory as of one moment into the draft of an archive, beside the
+ * server that writes it.
  *
- * - Each value's checksum is checked on the way, and at the end each table against the count and sum that its writer has
- *   stored (`storage/lmdb/Sums.ts`).
- * - A few megabytes at a time, each flushed before the next, and beside a server no faster than `archiveCopyBytesPerSecond`:
- *   gigabytes in the page cache would go to the disk at once and delay every commit of the journal. The server's file grows
- *   by the pages that it writes meanwhile, so a copy that would take longer than `archiveCopyMs` speeds up accordingly.
+ * - Each value's checksum is checked on the way, and at the end each table against the count and
+ *   sum that its writer has stored (`storage/lmdb/Sums.ts`).
+ * - A few megabytes at a time, each flushed before the next, and beside a server no faster than
+ *   `archiveCopyBytesPerSecond`: gigabytes in the page cache would go to the disk at once and delay
+ *   every commit of the journal. The server's file grows by the pages that it writes meanwhile, so
+ *   a copy that would take longer than `archiveCopyMs` speeds up accordingly.
  */
 import path from "node:path"
 import { Effect, type Scope } from "effect"

@@ -1,15 +1,21 @@
 /**
- * Builds one data directory of all projects of a cluster in `restore.draft` (`ArchiveSwap`), from one of each partition that has
- * projects. Those were closed in order, so that their snapshots have everything; they are not changed.
+ * Builds one data directory of all projects of a cluster in `restore.draft` (`ArchiveSwap`), from
+ * one of each partition that has projects. Those were closed in order, so that their snapshots have
+ * everything; they are not changed.
  *
- * - An entry belongs to an environment, an environment to a project, and a project to one partition: the entries of all
- *   partitions are put beside each other as they are. Records keep their numbers, which are in the ids that callers have; one
- *   environment has each number once. Environments of no project, or of another partition's, are left out.
- * - The records of each partition stay in a journal of their own beside the directory's (`GatheredJournals.ts`).
- * - The journal begins after the highest number of all, with the record that says that all projects are here. Messages to
- *   webhooks that were not sent yet belong to records before it: they are dropped, where the caller allows that.
- * - A webhook is numbered by the record that created it. Where two have the same number, one gets another.
- * - No entry may be lost or replace another: each table has as many as were written. Then the whole is checked like an archive.
+ * - An entry belongs to an environment, an environment to a project, and a project to one
+ *   partition: the entries of all partitions are put beside each other as they are. Records keep
+ *   their numbers, which are in the ids that callers have; one environment has each number once.
+ *   Environments of no project, or of another partition's, are left out.
+ * - The records of each partition stay in a journal of their own beside the directory's
+ *   (`GatheredJournals.ts`).
+ * - The journal begins after the highest number of all, with the record that says that all projects
+ *   are here. Messages to webhooks that were not sent yet belong to records before it: they are
+ *   dropped, where the caller allows that.
+ * - A webhook is numbered by the record that created it. Where two have the same number, one gets
+ *   another.
+ * - No entry may be lost or replace another: each table has as many as were written. Then the whole
+ *   is checked like an archive.
  */
 import path from "node:path"
 import { Effect, type Scope } from "effect"
@@ -164,7 +170,10 @@ const openGathered = Effect.fnUntraced(function* (
   return yield* new JobFailed({ kind: "refused", detail })
 })
 
-/** The number of messages that wait to be sent. Fails where messages are not made yet, or a job is unfinished: a server does that soon. */
+/**
+ * The number of messages that wait to be sent. Fails where messages are not made yet, or a job is
+ * unfinished: a server does that soon.
+ */
 const pendingIn = Effect.fnUntraced(function* ({
   folder,
   notified,
@@ -396,7 +405,10 @@ const gatherJournals = Effect.fnUntraced(function* (
   }
 })
 
-/** Links the sealed segments of a journal into the new folder `to`, and seals copies of those that are plain. */
+/**
+ * Links the sealed segments of a journal into the new folder `to`, and seals copies of those that
+ * are plain.
+ */
 const putGathered = Effect.fnUntraced(function* (
   from: string,
   to: string,

@@ -1,8 +1,9 @@
 /**
- * The restore of one project, while all others stay. The restore rewrites the journal: empty records replace the project's
- * records after a given one. Snapshot and journal then lead to the project's old state and the current state of all others,
- * from this archive and from every older one. Record numbers are not reused. Archives that hold the
- * lost records do not fit the new journal, since batches name the checksum of the one before.
+ * The restore of one project, while all others stay. The restore rewrites the journal: empty
+ * records replace the project's records after a given one. Snapshot and journal then lead to the
+ * project's old state and the current state of all others, from this archive and from every older
+ * one. Record numbers are not reused. Archives that hold the lost records do not fit the new
+ * journal, since batches name the checksum of the one before.
  *
  * Keys belong to the directory, whose records stay: a revoked key stays revoked.
  */

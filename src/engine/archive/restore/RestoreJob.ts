@@ -1,14 +1,17 @@
 /**
- * Builds the replacement of a data directory in `restore.draft` (`ArchiveSwap`), durable and checked: an archive, and the
- * records after it up to a given one. The directory itself stays unchanged.
+ * Builds the replacement of a data directory in `restore.draft` (`ArchiveSwap`), durable and
+ * checked: an archive, and the records after it up to a given one. The directory itself stays
+ * unchanged.
  *
- * 1. `live/` is a copy of the archive's database; without an archive it is empty, and the journal begins with the first record.
- * 2. The journal is the archive's, and the directory's records after it up to the given record; a batch that extends beyond is
- *    cut. The archive's segments are linked, or copied where the file system has no links; the batches of the last one are copied.
- *    The next start folds the journal into the snapshot, as after a crash, up to exactly the given record; a journal longer
- *    than a start should hold in memory is folded here (`FoldJob`).
- *    For the restore of one project, the journal extends to its end, with empty records for that project (`ProjectHistory`),
- *    and the tables of webhooks stay as they are (`WebhookTables`).
+ * 1. `live/` is a copy of the archive's database; without an archive it is empty, and the journal
+ *    begins with the first record.
+ * 2. The journal is the archive's, and the directory's records after it up to the given record; a
+ *    batch that extends beyond is cut. The archive's segments are linked, or copied where the file
+ *    system has no links; the batches of the last one are copied. The next start folds the journal
+ *    into the snapshot, as after a crash, up to exactly the given record; a journal longer than a
+ *    start should hold in memory is folded here (`FoldJob`). For the restore of one project, the
+ *    journal extends to its end, with empty records for that project (`ProjectHistory`), and the
+ *    tables of webhooks stay as they are (`WebhookTables`).
  * 3. Everything is checked like an archive. A draft with a fault is removed.
  */
 
@@ -51,8 +54,8 @@ import { without } from "./ProjectHistory.ts"
 import { keepWebhooks } from "./WebhookTables.ts"
 
 /*
- * Folds the journal of a draft into its snapshot, slice by slice (`Fold`), so that the check and the next start need
- * memory for one slice only, however long the journal is.
+ * Folds the journal of a draft into its snapshot, slice by slice (`Fold`), so that the check and
+ * the next start need memory for one slice only, however long the journal is.
  */
 
 export interface FoldOptions {
@@ -146,7 +149,10 @@ const manifestOf = Effect.fnUntraced(function* (
   )
 })
 
-/** A database without records: the journal is folded from the beginning. Its messages to webhooks were sent long ago. */
+/**
+ * A database without records: the journal is folded from the beginning. Its messages to webhooks
+ * were sent long ago.
+ */
 const emptyLive = Effect.fnUntraced(function* (
   draft: string,
   until: number,
@@ -187,7 +193,10 @@ const copyLive = Effect.fnUntraced(function* (
   }
 })
 
-/** Writes the journal up to record `until`: links the segments that stay as they are, and copies the batches after them. */
+/**
+ * Writes the journal up to record `until`: links the segments that stay as they are, and copies the
+ * batches after them.
+ */
 const writeJournal = Effect.fnUntraced(function* (
   { archive, directory, project, until }: RestoreInput,
   draft: string,

@@ -1,10 +1,11 @@
 /**
- * Plans a restore without changing anything: the archive to begin with, the last record that the directory's journal
- * adds, and the records that would be lost. A journal that is kept from its first record leads to any record without an archive.
+ * Plans a restore without changing anything: the archive to begin with, the last record that the
+ * directory's journal adds, and the records that would be lost. A journal that is kept from its
+ * first record leads to any record without an archive.
  *
  * An archive and a journal fit only if they share one history: the batch after the archive's last
- * record names the archive's checksum. After a restore the journal takes another course; archives of
- * the abandoned course do not fit it and are skipped.
+ * record names the archive's checksum. After a restore the journal takes another course; archives
+ * of the abandoned course do not fit it and are skipped.
  */
 import { Effect, Result } from "effect"
 import { isGood, type ListedArchive } from "../../../storage/archive/ArchiveCatalog.ts"
@@ -24,7 +25,9 @@ import {
 export type { LostRecords, RestoreTarget } from "./RestoreWalk.ts"
 
 export interface RestorePlan {
-  /** The archive to begin with, and its folder; `null`: the journal is folded from its first record. */
+  /**
+   * The archive to begin with, and its folder; `null`: the journal is folded from its first record.
+   */
   readonly archive: Manifest | null
   readonly folder: string | null
   /** The last record after the restore, and its time; `undefined` without records. */
@@ -94,7 +97,10 @@ export const planRestore = (options: RestorePlanOptions): Planned<RestorePlan> =
     return { ...plan, project: back, sequence: last, at: lastAt }
   })
 
-/** Plans to restore an archive that the journal does not continue: the whole of it, and nothing more. */
+/**
+ * Plans to restore an archive that the journal does not continue: the whole of it, and nothing
+ * more.
+ */
 const alone = Effect.fnUntraced(function* (
   { disk, journal, project, target }: RestorePlanOptions,
   archive: Manifest,

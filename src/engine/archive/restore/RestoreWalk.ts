@@ -1,5 +1,6 @@
 /**
- * Walks the journal after an archive record by record: finds the end of a restore and the records that it would lose.
+ * Walks the journal after an archive record by record: finds the end of a restore and the records
+ * that it would lose.
  */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../../domain/record/Record.ts"
@@ -12,8 +13,8 @@ import { JobFailed } from "../jobs/Jobs.ts"
 import { isOfProject } from "./ProjectHistory.ts"
 
 /**
- * The last record after a restore: the archive's, a given one, the last one at or before a time (epoch milliseconds),
- * or the journal's last.
+ * The last record after a restore: the archive's, a given one, the last one at or before a time
+ * (epoch milliseconds), or the journal's last.
  */
 export type RestoreTarget =
   | { readonly kind: "archive" }
@@ -21,7 +22,10 @@ export type RestoreTarget =
   | { readonly kind: "time"; readonly at: number }
   | { readonly kind: "last" }
 
-/** The records that a restore would lose, of all projects or of the restored one. Times are epoch milliseconds. */
+/**
+ * The records that a restore would lose, of all projects or of the restored one. Times are epoch
+ * milliseconds.
+ */
 export interface LostRecords {
   readonly count: number
   readonly first: number

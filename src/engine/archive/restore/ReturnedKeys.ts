@@ -1,6 +1,7 @@
 /**
- * Compares the keys of restored data with those of the data that it replaced: finds keys that had ended there and are in
- * force again. Fails where the replaced data cannot be read, or is not of the same data directory.
+ * Compares the keys of restored data with those of the data that it replaced: finds keys that had
+ * ended there and are in force again. Fails where the replaced data cannot be read, or is not of
+ * the same data directory.
  */
 import { Effect } from "effect"
 import {
@@ -48,7 +49,10 @@ const otherDirectory = new JobFailed({
 const isInForce = (state: DirectoryState, key: ApiKey, at: number): boolean =>
   isKeyInForce(key, at) && !isArchived(state, key)
 
-/** How the key had ended in the replaced data; `undefined`: it was in force there, or did not exist yet. */
+/**
+ * How the key had ended in the replaced data; `undefined`: it was in force there, or did not exist
+ * yet.
+ */
 const endOf = (
   old: DirectoryState,
   key: ApiKey | undefined,

@@ -1,8 +1,8 @@
 /**
- * The tables of webhooks (`webhooks/store/DeliveryStore.ts`) in a restore of one project. Only they have the deliveries, which
- * no journal repeats, so they stay, except the project's deliveries of lost records and the
- * jobs that these records created. The next start removes endpoints that the project
- * no longer has.
+ * The tables of webhooks (`webhooks/store/DeliveryStore.ts`) in a restore of one project. Only they
+ * have the deliveries, which no journal repeats, so they stay, except the project's deliveries of
+ * lost records and the jobs that these records created. The next start removes endpoints that the
+ * project no longer has.
  */
 import path from "node:path"
 import { Effect, type Scope, Stream } from "effect"
@@ -22,7 +22,10 @@ const storedStatuses = ["pending", "succeeded", "failed", "dropped"]
 const recordAt: Partial<Record<Table, number>> = { deliveries: 2, due: 2, attempts: 1 }
 const everything = rangeOf(new Uint8Array())
 
-/** Replaces the tables of `draft` by those of the data directory `from`, without the project's lost records. */
+/**
+ * Replaces the tables of `draft` by those of the data directory `from`, without the project's lost
+ * records.
+ */
 export const keepWebhooks = Effect.fnUntraced(function* (
   from: string,
   draft: string,
@@ -100,7 +103,10 @@ const isUndone = (
   after: number,
 ): boolean => kind !== "erase" && record > after && endpoint !== undefined && own.has(endpoint)
 
-/** For a delivery of `record`, or a block of deliveries that begins there: how many are removed, and the rest. */
+/**
+ * For a delivery of `record`, or a block of deliveries that begins there: how many are removed, and
+ * the rest.
+ */
 const remainsOf = (
   body: Uint8Array,
   record: number,
