@@ -21,7 +21,6 @@ import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { event, reward, rule, sandbox, start } from "../engine/fixture.ts"
 import { BoardModel, type Credit, type ModelEntry } from "./BoardModel.ts"
 import { hashSecretOf, Random } from "./random.ts"
-import "./smallBuckets.ts"
 
 const zones = [
   "UTC",

@@ -1,7 +1,10 @@
 import { describe, it } from "@effect/vitest"
 import { afterAll } from "vitest"
+import { limitedInFile, smallBuckets } from "../limited.ts"
 import { simulate, simulated } from "./engine.ts"
 import { seeds } from "./random.ts"
+
+limitedInFile(smallBuckets)
 
 describe("The engine agrees with the naive model on every answer and every read", () => {
   const chosen = seeds(3)

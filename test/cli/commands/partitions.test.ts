@@ -6,19 +6,12 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { limits } from "../../../src/Limits.ts"
+import { limited } from "../../limited.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { runCommand } from "../commands.ts"
 
 /** Each partition costs a few processes: three are enough. */
-const threePartitions = Effect.acquireRelease(
-  Effect.sync(() => {
-    const { clusterPartitions } = limits
-    Object.assign(limits, { clusterPartitions: 3 })
-    return clusterPartitions
-  }),
-  (clusterPartitions) => Effect.sync(() => Object.assign(limits, { clusterPartitions })),
-)
+const threePartitions = limited({ clusterPartitions: 3 })
 
 /** Nobody listens there, and nobody is asked. */
 const cluster = { LAUREL_CLUSTER: "postgres://laurel@127.0.0.1:1/laurel" }

@@ -7,8 +7,8 @@ import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { withOwners } from "../../../src/cli/process/OwnerArchives.ts"
-import { limits } from "../../../src/Limits.ts"
 import type { ArchiveDetails } from "../../../src/storage/archive/ArchiveCatalog.ts"
+import { limited } from "../../limited.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { runCommand } from "../commands.ts"
 
@@ -54,15 +54,7 @@ const serverWith = Effect.fnUntraced(function* (
   yield* Effect.promise(() => writeFile(join(root, "server.json"), text))
 })
 
-const partitions = (count: number) =>
-  Effect.acquireRelease(
-    Effect.sync(() => {
-      const { clusterPartitions } = limits
-      Object.assign(limits, { clusterPartitions: count })
-      return clusterPartitions
-    }),
-    (clusterPartitions) => Effect.sync(() => Object.assign(limits, { clusterPartitions })),
-  )
+const partitions = (count: number) => limited({ clusterPartitions: count })
 
 it.live(
   "Archives of owners are listed and named, also beside a server without a cluster and without an owner",

@@ -6,20 +6,14 @@ import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
+import { limited } from "../../limited.ts"
 import { sampleValue } from "../../metrics/exposition.ts"
 import * as FaultyStorage from "../../storage/FaultyStorage.ts"
 import { reward, sandbox, start, startInMemory } from "../fixture.ts"
 import { makeFillableDisk } from "./fillableDisk.ts"
 
 /** So few records may await a snapshot that a batch leaves no room for the next, in this test. */
-const fewRecords = Effect.acquireRelease(
-  Effect.sync(() => {
-    const { snapshotPendingRecordsMax, snapshotRecordsMax } = limits
-    Object.assign(limits, { snapshotRecordsMax: 20, snapshotPendingRecordsMax: 30 })
-    return { snapshotPendingRecordsMax, snapshotRecordsMax }
-  }),
-  (before) => Effect.sync(() => Object.assign(limits, before)),
-)
+const fewRecords = limited({ snapshotRecordsMax: 20, snapshotPendingRecordsMax: 30 })
 
 const batch = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, n) => reward(`${prefix}${n}`, 1))

@@ -7,10 +7,10 @@ import { NewUsers, SavedUsers } from "../../../src/engine/archive/check/SavedUse
 import { verify } from "../../../src/engine/archive/check/Verification.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
 import { namesPrefix } from "../../../src/engine/records/Names.ts"
-import { limits } from "../../../src/Limits.ts"
 import { compositeKey, rangeOf } from "../../../src/storage/Keys.ts"
 import { openLmdbStore } from "../../../src/storage/lmdb/LmdbStore.ts"
 import { type Entry, type StoredEntry, type Table, tables } from "../../../src/storage/Storage.ts"
+import { limited } from "../../limited.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { reward, sandbox } from "../fixture.ts"
 import { alone, busy, found, running } from "./fixture.ts"
@@ -90,11 +90,7 @@ describe("The check of users against their records", () => {
       const directory = yield* closed
       const once = yield* findingsOf(directory)
       expect(once).toMatchObject({ faults: [], counts: { users: users - 1 } })
-      const { verificationUsersMax } = limits
-      Object.assign(limits, { verificationUsersMax: 2 })
-      yield* Effect.addFinalizer(() =>
-        Effect.sync(() => void Object.assign(limits, { verificationUsersMax })),
-      )
+      yield* limited({ verificationUsersMax: 2 })
       expect(yield* findingsOf(directory)).toEqual(once)
     }).pipe(Effect.scoped),
   )

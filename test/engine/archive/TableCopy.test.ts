@@ -10,6 +10,7 @@ import { limits } from "../../../src/Limits.ts"
 import { rangeOf } from "../../../src/storage/Keys.ts"
 import { openTable, openWritable } from "../../../src/storage/lmdb/environment.ts"
 import { type LmdbReader, openReader } from "../../../src/storage/lmdb/LmdbReader.ts"
+import { limited } from "../../limited.ts"
 import { bodyText, entries, withReader, withStore, written } from "../../storage/environments.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 
@@ -66,11 +67,7 @@ describe("A copy of a snapshot", () => {
       const folder = yield* temporaryFolder
       const { next } = yield* writing(folder)
       yield* next
-      const { archiveFlushBytes } = limits
-      Object.assign(limits, { archiveFlushBytes: 1 })
-      yield* Effect.addFinalizer(() =>
-        Effect.sync(() => void Object.assign(limits, { archiveFlushBytes })),
-      )
+      yield* limited({ archiveFlushBytes: 1 })
       for (let round = 0; round < 2; round++) {
         const copy = yield* copied(folder, { rest: () => next })
         yield* withReader(copy, (reader) => {

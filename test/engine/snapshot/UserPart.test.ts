@@ -5,11 +5,11 @@ import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { tables } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
+import { limitedInFile, smallBuckets } from "../../limited.ts"
 import { reward, sandbox, start, startInMemory } from "../fixture.ts"
-import "../../simulation/smallBuckets.ts"
 
 // A slice has two buckets.
-Object.assign(limits, { snapshotPacedBytesMax: 8_000 })
+limitedInFile({ ...smallBuckets, snapshotPacedBytesMax: 8_000 })
 
 const users = Array.from({ length: 300 }, (_, n) => `user-${n}`)
 const intervalMs = 100_000
