@@ -47,14 +47,30 @@ export class BatchRoom {
   readonly #options: BatchRoomOptions
   /** In the order of arrival; only the first one is woken. */
   readonly #waiting: Array<Waiting> = []
+  #isWaking = false
+  #isWokenAgain = false
 
   constructor(options: BatchRoomOptions) {
     this.#options = options
   }
 
-  /** There may be room now: records were written, or a snapshot was taken. */
+  /**
+   * There may be room now: records were written, or a snapshot was taken. A woken batch may run and
+   * leave within this call, and so wake the next one: a loop wakes that one, since the stack has no
+   * room for `batchesWaitingMax` nested calls.
+   */
   changed(): void {
-    this.#waiting[0]?.woken.openUnsafe()
+    this.#isWokenAgain = true
+    if (this.#isWaking) return
+    this.#isWaking = true
+    try {
+      while (this.#isWokenAgain) {
+        this.#isWokenAgain = false
+        this.#waiting[0]?.woken.openUnsafe()
+      }
+    } finally {
+      this.#isWaking = false
+    }
   }
 
   /**
