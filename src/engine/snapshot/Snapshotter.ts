@@ -14,8 +14,9 @@
  * and the directory, the states of users (`UserPart`), kept answers, callers' ids of the new
  * records (`IdIndex`), and the watermark.
  *
- * Times: at the interval, when many records wait, and at the end. Only at the interval, the states
- * are paced over `snapshotPaceShare` of the interval. Without writes, a heartbeat record every
+ * Times: at the interval, when many records wait, and at the end. The states are paced over
+ * `snapshotPaceShare` of the interval, until many records wait again or the end wants a snapshot.
+ * Without writes, a heartbeat record every
  * `heartbeatMs` lets old segments of the journal end (`JournalUpkeep`).
  */
 import { Effect, Exit, Semaphore } from "effect"
@@ -56,6 +57,8 @@ export class Snapshotter {
   readonly #one = Semaphore.makeUnsafe(1)
   #mark: SnapshotMark
   #beating = false
+  /** How many callers of `take` wait for a snapshot. */
+  #taking = 0
   readonly #turns = new SnapshotTurns()
 
   constructor(options: SnapshotterOptions) {
@@ -137,8 +140,14 @@ export class Snapshotter {
    * the next one tries again.
    */
   readonly take: Effect.Effect<void, StorageError> = Effect.suspend(() => {
+    this.#taking++
     this.#users.hurry()
-    return this.#takeAlone(0)
+    return Effect.ensuring(
+      this.#takeAlone(0),
+      Effect.sync(() => {
+        this.#taking--
+      }),
+    )
   })
 
   #takeAlone(paceMs: number): Effect.Effect<void, StorageError> {
@@ -158,7 +167,7 @@ export class Snapshotter {
     const slices = this.#slices
     if (this.pending === 0) return Effect.void
     slices.begin()
-    this.#users.begin(paceMs)
+    this.#users.begin(this.#taking > 0 ? 0 : paceMs)
     const startedAt = performance.now()
     const watermark = changed.lastDurable
     const actors = changed.begin()

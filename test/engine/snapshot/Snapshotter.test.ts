@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib"
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber } from "effect"
+import { Cause, Effect, Exit, Fiber, Latch } from "effect"
+import { TestClock } from "effect/testing"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import { hashText } from "../../../src/engine/dedupe/IdIndex.ts"
 import { EngineMetrics } from "../../../src/engine/metrics/EngineMetrics.ts"
@@ -101,6 +102,25 @@ describe("A snapshot", () => {
           expect(bytes).toBeLessThan(1.01 * limits.snapshotSliceBytesMax)
         }
       }),
+  )
+
+  it.effect("that is due at the interval is not paced if the end waits behind it", () =>
+    Effect.gen(function* () {
+      const { pending, reward, snapshotter } = yield* world(MemoryStorage.make(), 1, 1)
+      const intervalMs = limits.snapshotIntervalMs
+      // Both wait for other work, the one at the interval first.
+      const worked = Latch.makeUnsafe(false)
+      yield* Effect.forkChild(snapshotter.alone(worked.await), { startImmediately: true })
+      const running = snapshotter.run(intervalMs, Number.POSITIVE_INFINITY, () => {})
+      yield* Effect.forkChild(running, { startImmediately: true })
+      reward(1)
+      yield* TestClock.adjust(intervalMs)
+      const taken = yield* Effect.forkChild(snapshotter.take, { startImmediately: true })
+      yield* Latch.open(worked)
+      for (let turn = 0; turn < 100; turn++) yield* yieldToEventLoop
+      expect(taken.pollUnsafe()).toEqual(Exit.void)
+      expect(pending.watermark).toBe(1)
+    }),
   )
 
   it.effect(
