@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { type ActionIndex, actionIndexOf } from "../project/ActionIndex.ts"
-import type { Gives } from "../project/Definition.ts"
+import type { Badge, Gives } from "../project/Definition.ts"
 import { levelAt } from "../project/Level.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { HistoryNeeded, type Past } from "../record/Past.ts"
@@ -115,13 +115,24 @@ export class Draft {
     return this.user?.badges.has(badgeId) === true || this.#given?.has(badgeId) === true
   }
 
+  /** Whether `earn` would give anything. */
+  canEarn({ badgeId, points, xp }: Gives): boolean {
+    return xp > 0 || points > 0 || (badgeId !== null && this.#givable(badgeId) !== undefined)
+  }
+
+  /** The badge, unless it is archived or the user has it. */
+  #givable(badgeId: string): Badge | undefined {
+    const badge = this.project.badges.get(badgeId)
+    return badge === undefined || badge.archived || this.hasBadge(badgeId) ? undefined : badge
+  }
+
   /**
    * Awards a badge unless it is archived or the user has it. `target`: set if its criteria award
    * it.
    */
   giveBadge(badgeId: string, source: Source, target?: number): void {
-    const badge = this.project.badges.get(badgeId)
-    if (badge === undefined || badge.archived || this.hasBadge(badgeId)) return
+    const badge = this.#givable(badgeId)
+    if (badge === undefined) return
     this.#given ??= new Set()
     this.#given.add(badgeId)
     this.facts.push({

@@ -1,6 +1,9 @@
 /**
  * Applies rules to an event, within their limits and cooldowns.
  *
+ * An event uses a rule if the rule gives the user something for it. An amount of 0, an archived
+ * badge, and a badge that the user has already are nothing: the history has no trace of them.
+ *
  * A limit counts the uses in the period in which the event occurred. A cooldown looks at the time
  * before and after the event. The total reward of a set of events therefore does not depend on the
  * order of arrival, unless the events of one period or cooldown have different rewards.
@@ -27,7 +30,7 @@ import type { Draft } from "./Draft.ts"
 export const applyRules = (draft: Draft, rules: ReadonlyArray<Rule>, event: TrackedEvent): void => {
   for (const rule of rules) {
     const gives = rule.multiplier === null ? rule.reward : multiplied(rule, event.metadata)
-    if (gives.xp === 0 && gives.points === 0 && gives.badgeId === null) continue
+    if (!draft.canEarn(gives)) continue
     if (countedForm(rule) === undefined) draft.earn(gives, { ruleId: rule.id })
     else applyCounted(draft, rule, gives)
   }

@@ -57,7 +57,7 @@ const Per = oneOf(limitPeriods).annotate({
   examples: ["day"],
 })
 const limitWords =
-  "Maximum uses per user, counted in the period in which the event occurred. Default: no limit."
+  "Maximum uses per user, counted in the period in which the event occurred. An event for which the rule gives nothing, such as a badge that the user has already, is not a use. Default: no limit."
 
 const Cooldown = integer(1, limits.cooldownSecondsMax).annotate({
   description:

@@ -199,7 +199,44 @@ describe("A limit", () => {
     expect(world.track("TAP", { metadata: { n: 2 } }).reply.xp.earned).toBe(20)
     expect(world.track("TAP", { metadata: { n: 2 } }).reply.xp.earned).toBe(0)
   })
+
+  it.each([
+    ["is there from the start", { times: 1, per: "ever" }],
+    ["is added later", null],
+  ] as const)("that %s is not used up by a badge that the user has already", (_, limit) => {
+    const world = worldGivingBadge({ limit })
+    for (const _ of [1, 2]) expect(badgeAgain(world)).toEqual([])
+    const rule = world.project.rules.get("rul_0")!
+    world.now += 1
+    const limited: Rule = { ...rule, limit: { times: 1, per: "ever" } }
+    world.define({ kind: "rule.updated", rule: recounted(rule, limited, world.now) })
+    expect([earnedTwice(world), earnedTwice(world)]).toEqual([20, 0])
+  })
+
+  it("is not used up by an archived badge", () => {
+    const world = worldGivingBadge({ limit: { times: 1, per: "ever" } })
+    world.badge({ id: "bdg_0", archived: true })
+    expect([badgeAgain(world), earnedTwice(world)]).toEqual([[], 20])
+  })
 })
+
+/** A world with a rule that gives a badge, which the user has, and 10 xp times the number `n`. */
+const worldGivingBadge = (more: Pick<Partial<Rule>, "limit" | "cooldownSeconds">) => {
+  const world = new World()
+  world.badge({ id: "bdg_0" })
+  world.do({ kind: "reward", type: "badge", badgeId: "bdg_0" })
+  const reward = { xp: 10, badgeId: "bdg_0" }
+  world.rule({ id: "rul_0", reward, multiplier: { path: "n", min: 0, max: 9 }, ...more })
+  return world
+}
+
+/** The facts about rules of an event that earns 0 xp, and the badge once more. */
+const badgeAgain = (world: World) =>
+  world
+    .track("TAP", { metadata: { n: 0 } })
+    .facts.filter(({ kind }) => kind === "rule.used" || kind === "rule.withheld")
+
+const earnedTwice = (world: World) => world.track("TAP", { metadata: { n: 2 } }).reply.xp.earned
 
 describe("A cooldown", () => {
   it("concerns events before and after it, and no others", () => {
@@ -227,5 +264,10 @@ describe("A cooldown", () => {
     expect(earned("2026-11-04T12:00:59.999Z")).toBe(0)
     expect(earned("2026-11-04T12:01:00.000Z")).toBe(10)
     expect(earned("2026-11-04T12:01:59.999Z")).toBe(0)
+  })
+
+  it("is not started by a badge that the user has already", () => {
+    const world = worldGivingBadge({ cooldownSeconds: 60 })
+    expect([badgeAgain(world), earnedTwice(world), earnedTwice(world)]).toEqual([[], 20, 0])
   })
 })

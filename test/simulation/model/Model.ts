@@ -131,8 +131,7 @@ export class Model {
       // The event asks for a reward and is not an action: it counts for streaks, not for rules,
       // steps or badges.
       for (const { gives, rule } of ruleGifts(before, rules, zoneThen, event)) {
-        give(gives)
-        event.uses.push(rule.id)
+        if (give(gives)) event.uses.push(rule.id)
       }
       for (const { completed, period, quest } of countForSteps(
         after,
@@ -371,16 +370,20 @@ const nothing = (sequence: number, now: number): Happened => ({
   streaks: [],
 })
 
-/** Adds the reward of a rule, a quest or an operator; a badge only if the user does not have it. */
+/**
+ * Adds the reward of a rule, a quest or an operator; a badge only if the user does not have it.
+ * Returns whether there was anything to give.
+ */
 const gift = (
   to: Happened,
   { badgeId, points, xp }: Gives,
   { badges }: Definitions,
   held: ReadonlyMap<string, unknown>,
-): void => {
+): boolean => {
   to.xp += xp
   to.points += points
   const badge = badges.find(({ id }) => id === badgeId)
-  if (badge !== undefined && !badge.archived && !held.has(badge.id))
-    to.badges.push({ badgeId: badge.id })
+  const earned = badge !== undefined && !badge.archived && !held.has(badge.id)
+  if (earned) to.badges.push({ badgeId: badge.id })
+  return xp > 0 || points > 0 || earned
 }

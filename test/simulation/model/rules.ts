@@ -87,5 +87,4 @@ export const ruleGifts = (
         rule.enabled && rule.action === event.action && satisfies(rule.where, event.metadata),
     )
     .map((rule) => ({ rule, gives: multiplied(rule, event) }))
-    .filter(({ gives: { badgeId, points, xp } }) => xp > 0 || points > 0 || badgeId !== null)
     .filter(({ rule }) => allows(log, rule, zoneAt, event.occurredAt))
