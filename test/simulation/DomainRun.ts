@@ -26,7 +26,7 @@ import {
   type Surroundings,
   zones,
 } from "./commands.ts"
-import { dateAt, nextWindow, windowAt, windowKinds } from "./model/calendar.ts"
+import { nextWindow, windowAt, windowKinds } from "./model/calendar.ts"
 import type { Definitions, Move } from "./model/Definitions.ts"
 import { Model, type Outcome, type Refused } from "./model/Model.ts"
 import type { ClosedThrough } from "./model/windows.ts"
@@ -64,11 +64,6 @@ export class DomainRun implements Surroundings {
   }
 
   readonly sequenceOf = (userId: string): number => this.users.get(userId)?.sequence ?? 0
-
-  /** The date in the project's time zone. */
-  get today(): string {
-    return dateAt(this.project.settings.timezone, this.now)
-  }
 
   get definitions(): Definitions {
     const { badges, quests, rules, settings } = this.project
