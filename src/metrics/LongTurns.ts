@@ -20,15 +20,7 @@ import { limits } from "../Limits.ts"
 import type { Histogram } from "./Metrics.ts"
 
 /** The causes of named turns. */
-const markedCauses = [
-  "snapshot",
-  "database",
-  "board",
-  "rollover",
-  "prune",
-  "sweep",
-  "follow",
-] as const
+const markedCauses = ["snapshot", "database", "board", "rollover", "prune", "follow"] as const
 export type MarkedCause = (typeof markedCauses)[number]
 
 export const turnCauses = [...markedCauses, "gc_major", "gc_minor", "other"] as const
