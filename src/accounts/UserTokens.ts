@@ -33,8 +33,8 @@ export class UserTokens {
   readonly #key: KeyObject
 
   /**
-   * `secret` is the directory's secret. It also hashes the texts of keys, none of which is `user
-   * tokens`.
+   * `secret` is the directory's secret. It also hashes the texts of keys. No key has the text `user
+   * tokens`, so no hash of a key is the key of tokens.
    */
   constructor(secret: KeyObject) {
     this.#key = createSecretKey(createHmac("sha256", secret).update("user tokens").digest())

@@ -6,8 +6,8 @@
  *   from, in time. Without writes, the heartbeat of the snapshot (`Snapshotter`) begins the next
  *   one.
  * - Without `historyMs` nothing is pruned. With it, a segment is pruned when the first record of
- *   the next segment is older. Kept for longer are records that the snapshot lacks, and those that
- *   a reader holds (`Feed.hold`).
+ *   the next segment is older. Records that the snapshot lacks, or that a reader holds
+ *   (`Feed.hold`), are kept longer.
  * - In a cluster, PostgreSQL is pruned by what the snapshot and the archives have
  *   (`ClusterStorage.ts`), not by `historyMs`.
  *

@@ -8,7 +8,7 @@
  * - One batch is at the disk at a time, and batches go there in order. A batch is sealed, and takes
  *   no more records, at `commitBatchBytesMax` and at the end of the slab that holds its texts
  *   (`RecordBuffer`).
- * - From `commitPendingBytesMax` of bytes that are not durable on, `accepting` is false and callers
+ * - While `commitPendingBytesMax` or more bytes are not durable, `accepting` is false and callers
  *   take no more commands. Commands accepted before are still appended.
  *
  * Delay: a batch of few records waits `commitDelayMs` for more where that pays (`CommitDelay`). A
@@ -17,10 +17,10 @@
  *
  * Failures:
  * - No space, or a database that does not answer: the loop retries the batch until it succeeds.
- *   Meanwhile `stalled` is true and no command is accepted. After `stalledAnswerMs`, at each retry,
- *   `onStalled` gets the entries that `onCommitted` has not had, and the waiters are called, so no
+ *   Meanwhile `stalled` is true and no command is accepted. After `stalledAnswerMs`, each retry
+ *   passes the entries that `onCommitted` did not get to `onStalled`, and calls the waiters, so no
  *   caller waits longer. The records stay queued for the disk.
- * - Another server has taken the journal over: `onBroken` gets `Fenced`, callers are told that the
+ * - Another server has taken over the journal: `onBroken` gets `Fenced`, callers are told that the
  *   outcome is unknown, and the engine must be closed.
  * - Any other failure: `onBroken`, and no further batch is committed. The process must end.
  *

@@ -1,5 +1,5 @@
 /**
- * The numbers, texts and names of which the bytes of a state consist (`UserCodec.ts`).
+ * The encoding of numbers, texts and names in the bytes of a state (`UserCodec.ts`).
  *
  * - A number is a varint of seven bits a byte, lowest first. The varint of an integer from 0 to
  *   2^52 − 1 is twice the integer. The varint 1 stands for any other finite number, as a float64

@@ -1,6 +1,6 @@
 /**
- * The bytes of a user's state. The id is not part of them: whoever keeps the bytes has it beside
- * them (`users/Bucket.ts`).
+ * The bytes of a user's state. They do not contain the id, which is stored beside them
+ * (`users/Bucket.ts`).
  *
  *     flags     one byte; bit 0: hidden; other bits are 0
  *     sequence, due, createdAt, updatedAt − createdAt

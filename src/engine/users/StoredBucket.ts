@@ -1,14 +1,14 @@
 /**
  * The table `buckets`: the states of users as they are stored.
  *
- * - Key: environment, prefix (a number). Body: depth, uint8; as of which record, float64; how many
- *   users, uint32; bytes of their entries, uint32; the entries (`Bucket.ts`); zeros, so that the
- *   value has n × 4,096 − 24 bytes. LMDB then reuses whole runs of pages.
+ * - Key: environment, prefix (a number). Body: depth, uint8; sequence, float64; number of users,
+ *   uint32; bytes of their entries, uint32; the entries (`Bucket.ts`); zeros, so that the value has
+ *   n × 4,096 − 24 bytes. LMDB then reuses whole runs of pages.
  * - Key: environment, user (a text), of a state above `stateInlineBytesMax`. Body: both halves of
  *   the hash, uint32; the state.
  *
- * "As of" is the last durable record when the bucket was copied. A state in it may be older, since
- * its user had no record since; none is newer.
+ * `sequence` is that of the last durable record when the bucket was copied. The states include all
+ * records of their users up to this one, and no later ones.
  */
 
 import { limits } from "../../Limits.ts"
@@ -138,6 +138,3 @@ const bucketFrom = <A>(prefix: number, body: Buffer, checksum: number): Bucket<A
   bucket.used = used
   return bucket
 }
-
-/** As of which record a stored bucket is. */
-export const asOfBucket = (body: Uint8Array): number => asBuffer(body).readDoubleLE(1)

@@ -2,8 +2,8 @@
  * The durable states of an environment's users, all of them in memory: the table of their buckets,
  * the name table, and the secret of their hashes.
  *
- * The states of users in `changed` (`BucketTable.ts`) are newer in their actors. Whoever reads a
- * state here asks the actor first.
+ * The states of users in `changed` (`BucketTable.ts`) are newer in their actors. Ask the actor
+ * before you read a state here.
  */
 import { randomBytes } from "node:crypto"
 import type { UserState } from "../../domain/user/User.ts"

@@ -82,7 +82,7 @@ export class FoldCheck {
   readonly #late = new Set<string>()
   /** Users created minus users erased after the base. */
   #born = 0
-  /** Erased records after the base, of which some may be erasures of users. */
+  /** Erased records after the base. Some of them may be records of a user's erasure. */
   #erased = 0
   #users = 0
 

@@ -88,7 +88,7 @@ export class IdCheck {
     this.#erased.add(sequence)
   }
 
-  /** Whether an id was looked for in vain, after all entries of the index. */
+  /** Whether the index has no entry for the record's id. Call it after all entries. */
   isMissing(sequence: number): boolean {
     return this.#named.has(sequence) && !this.#found.has(sequence)
   }

@@ -207,7 +207,7 @@ class SegmentCopy {
     }
     writer ??= open({ lastSequence: end.lastSequence, checksum: end.checksum })
     const written = yield* writer.end
-    // A batch of which records were erased cannot be written again under its checksum.
+    // A batch keeps its checksum when records of it are erased, but is written with a new one.
     if (written.checksum === end.checksum) return written
     const detail = "A segment was sealed, and records of it erased, while it was copied"
     return yield* new JobFailed({ kind: "failed", detail })
