@@ -11,8 +11,11 @@
  * A state above `stateInlineBytesMax` is not in the range. It is a value of its own (`large`), so
  * that one large user does not make every write of a bucket large.
  *
+ * The index is in the order of the hashes' low halves, the range in the order of arrival.
+ *
  * Cost of a user: 12 bytes here, 8 in the index, and the spare room of the range, which grows by a
- * quarter. A look-up scans the low halves of the hashes. A put moves the entries behind it.
+ * quarter. Hashes are spread evenly, so that a look-up computes where the index has an entry and
+ * passes over a few others. A put moves the entries behind it.
  */
 import { limits } from "../../Limits.ts"
 
@@ -35,7 +38,7 @@ export class Bucket<A> {
   bytes: Buffer
   used = 0
   count = 0
-  /** Of each entry, in the order of the entries: the low half of the hash, and the offset. */
+  /** Of each entry, in the order of the low halves: the low half of the hash, and the offset. */
   index: Uint32Array
   large: Map<string, LargeState> | undefined
   /** Ids whose stored values must go, since the states are no longer large or were removed. */
@@ -72,8 +75,7 @@ export class Bucket<A> {
   /** The number of the entry of this id, which is in `id` from 0 to `size`; -1: there is none. */
   find(high: number, low: number, id: Buffer, size: number): number {
     const { bytes, count, index } = this
-    for (let n = 0; n < count; n++) {
-      if (index[2 * n] !== low) continue
+    for (let n = this.#placeOf(low); n < count && index[2 * n] === low; n++) {
       const at = index[2 * n + 1]!
       if (bytes.readUInt32LE(at) === high && bytes.readUInt16LE(at + 8) === size) {
         if (bytes.compare(id, 0, size, at + entryHeadBytes, at + entryHeadBytes + size) === 0) {
@@ -82,6 +84,15 @@ export class Bucket<A> {
       }
     }
     return -1
+  }
+
+  /** The number of the first entry whose low half is not below `low`. */
+  #placeOf(low: number): number {
+    const { count, index } = this
+    let n = Math.floor((low / 2 ** 32) * count)
+    while (n > 0 && index[2 * n - 2]! >= low) n--
+    while (n < count && index[2 * n]! < low) n++
+    return n
   }
 
   idOf(n: number): string {
@@ -103,7 +114,7 @@ export class Bucket<A> {
   }
 
   stateEnd(n: number): number {
-    return n + 1 < this.count ? this.offsetOf(n + 1) : this.used
+    return this.stateStart(n) + this.bytes.readUInt16LE(this.offsetOf(n) + 10)
   }
 
   /** Puts `state` in place of that of entry `n`. */
@@ -114,7 +125,7 @@ export class Bucket<A> {
     if (longer !== 0) {
       this.#reserve(longer)
       this.bytes.copyWithin(end + longer, end, this.used)
-      this.#moveFrom(n + 1, longer)
+      this.#moveBehind(this.offsetOf(n), longer)
       this.bytes.writeUInt16LE(state.length, this.offsetOf(n) + 10)
     }
     state.copy(this.bytes, start)
@@ -131,7 +142,7 @@ export class Bucket<A> {
     bytes.writeUInt16LE(state.length, at + 10)
     id.copy(bytes, at + entryHeadBytes, 0, size)
     state.copy(bytes, at + entryHeadBytes + size)
-    this.#list(low, at)
+    this.list(low, at)
     this.used += entryHeadBytes + size + state.length
   }
 
@@ -139,7 +150,7 @@ export class Bucket<A> {
   copyFrom(source: Buffer, start: number, end: number): void {
     this.#reserve(end - start)
     source.copy(this.bytes, this.used, start, end)
-    this.#list(source.readUInt32LE(start + 4), this.used)
+    this.list(source.readUInt32LE(start + 4), this.used)
     this.used += end - start
   }
 
@@ -148,25 +159,28 @@ export class Bucket<A> {
     const end = this.stateEnd(n)
     this.bytes.copyWithin(start, end, this.used)
     this.index.copyWithin(2 * n, 2 * n + 2, 2 * this.count)
-    this.used -= end - start
     this.count--
-    for (let behind = n; behind < this.count; behind++) this.index[2 * behind + 1]! -= end - start
+    this.#moveBehind(start, start - end)
   }
 
-  #list(low: number, at: number): void {
+  /** Enters the entry at offset `at` into the index. */
+  list(low: number, at: number): void {
     if (2 * this.count === this.index.length) {
       const larger = new Uint32Array(2 * Math.max(4, Math.ceil(this.count * grownBy)))
       larger.set(this.index)
       this.index = larger
     }
-    this.index[2 * this.count] = low
-    this.index[2 * this.count + 1] = at
+    const n = this.#placeOf(low)
+    this.index.copyWithin(2 * n + 2, 2 * n, 2 * this.count)
+    this.index[2 * n] = low
+    this.index[2 * n + 1] = at
     this.count++
   }
 
-  /** The entries from `first` on have moved by `distance`. */
-  #moveFrom(first: number, distance: number): void {
-    for (let n = first; n < this.count; n++) this.index[2 * n + 1]! += distance
+  /** The entries behind offset `at` have moved by `distance`. */
+  #moveBehind(at: number, distance: number): void {
+    const { count, index } = this
+    for (let n = 0; n < count; n++) if (index[2 * n + 1]! > at) index[2 * n + 1]! += distance
     this.used += distance
   }
 

@@ -122,19 +122,17 @@ const bucketFrom = <A>(prefix: number, body: Buffer, checksum: number): Bucket<A
   const bucket = new Bucket<A>(prefix, depth, used, count)
   if (prefix % 2 ** (32 - depth) !== 0) throw bad("has a prefix that is longer than its depth")
   bucket.checksum = checksum
-  const { bytes, index } = bucket
+  const { bytes } = bucket
   body.copy(bytes, 0, headBytes, headBytes + used)
   let at = 0
   for (let n = 0; n < count; n++) {
     if (at + entryHeadBytes > used) throw bad("has fewer users than it says")
     const high = bytes.readUInt32LE(at)
     if (high < prefix || high >= bucket.end) throw bad("has another bucket's user")
-    index[2 * n] = bytes.readUInt32LE(at + 4)
-    index[2 * n + 1] = at
+    bucket.list(bytes.readUInt32LE(at + 4), at)
     at += entryHeadBytes + bytes.readUInt16LE(at + 8) + bytes.readUInt16LE(at + 10)
   }
   if (at !== used) throw bad("has more bytes than its users")
-  bucket.count = count
   bucket.used = used
   return bucket
 }
