@@ -241,7 +241,7 @@ const decideTick = (
 }
 
 /** The fact of an erasure, for the counts of quests; it does not identify the user. */
-const deletionOf = ({ quests }: UserState): Fact => {
+export const deletionOf = ({ quests }: UserState): Fact => {
   const inProgress: Array<string> = []
   const completed: Array<string> = []
   for (const [questId, state] of quests) {

@@ -82,6 +82,8 @@ export class JournalCount {
     const { cause, facts, subject } = record
     if (subject.actor !== "user" || subject.environment !== this.#environment) return
     const { userId } = subject
+    // The erasure of an earlier life may be erased itself.
+    if (facts[0]?.kind === "user.created") this.#counts.delete(userId)
     if (cause.kind === "erasure") this.#counts.delete(userId)
     else if (cause.kind === "revocation") {
       if (cause.of === "event" && facts.length > 0) this.#counts.set(userId, undefined)

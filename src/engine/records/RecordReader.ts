@@ -35,12 +35,13 @@ export class RecordReader {
     work?: ReadWork,
   ): Effect.Effect<StoredRecord | undefined, Broken> {
     if (sequence < 1) return Effect.undefined
-    return Effect.suspend(() =>
-      sequence > this.#pending.watermark
-        ? Effect.succeed(this.#pending.stored(sequence))
-        : Effect.map(readOne(this.#storage, environment, sequence, work), (found) =>
-            found === undefined || found.body.length === 0 ? undefined : found,
-          ),
+    return Effect.map(
+      Effect.suspend(() =>
+        sequence > this.#pending.watermark
+          ? Effect.succeed(this.#pending.stored(sequence))
+          : readOne(this.#storage, environment, sequence, work),
+      ),
+      (found) => (found === undefined || found.body.length === 0 ? undefined : found),
     )
   }
 

@@ -23,6 +23,7 @@ import type { DurableRecord } from "../state/EngineState.ts"
 import { type EngineState, openState } from "../state/EngineState.ts"
 import { readMark } from "../state/SnapshotMark.ts"
 import type { EngineTime } from "../time/Clock.ts"
+import { LostErasures } from "./LostErasures.ts"
 import { recover, replay, replayErased, replayPipeline } from "./Recovery.ts"
 
 /**
@@ -96,12 +97,14 @@ export class Folding {
   readonly #snapshotter: Snapshotter
   readonly #time: EngineTime
   readonly #pipeline: CommitPipeline<DurableRecord>
+  readonly #lost: LostErasures
 
   constructor(state: EngineState, snapshotter: Snapshotter, time: EngineTime) {
     this.#state = state
     this.#snapshotter = snapshotter
     this.#time = time
     this.#pipeline = replayPipeline(state)
+    this.#lost = new LostErasures(state)
   }
 
   readonly fold = Effect.fnUntraced(function* (
@@ -112,7 +115,7 @@ export class Folding {
     let endsAt = performance.now() + limits.foldTurnMs
     for (const stored of records) {
       if (stored.body.length === 0) {
-        replayErased(this.#state, stored)
+        yield* replayErased(this.#state, stored, this.#pipeline, this.#lost)
         continue
       }
       const record = decodeRecord(stored.body)

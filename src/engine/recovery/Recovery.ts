@@ -57,13 +57,14 @@ import { loadUser } from "../actor/Supervisor.ts"
 import { readWindows } from "../boards/StoredBoard.ts"
 import { CommitPipeline } from "../commit/GroupCommit.ts"
 import { hashText } from "../dedupe/IdIndex.ts"
-import { decodeRecord } from "../records/Codec.ts"
+import { decodeRecord, encodeRecord } from "../records/Codec.ts"
 import { namesPrefix } from "../records/Names.ts"
 import { BadState, UserHead } from "../records/UserCodec.ts"
 import type { EngineState } from "../state/EngineState.ts"
 import { type DurableRecord, followRecords } from "../state/EngineState.ts"
 import { type Bucket, entryHeadBytes } from "../users/Bucket.ts"
 import { BucketLoader, secretPrefix } from "../users/StoredBucket.ts"
+import { LostErasures } from "./LostErasures.ts"
 
 /*
  * Builds the boards of an environment at start from the heads of its users' states: the all-time
@@ -192,11 +193,12 @@ export const recover = Effect.fnUntraced(function* (state: EngineState, progress
   const users = yield* loadSnapshot(state, progressed)
   const total = storage.lastSequence - mark.watermark
   const pipeline = replayPipeline(state)
+  const lost = new LostErasures(state)
   let recordsReplayed = 0
   yield* Stream.runForEach(storage.readRecords(mark.watermark + 1), (records) =>
     Effect.gen(function* () {
       for (const stored of records) {
-        if (stored.body.length === 0) replayErased(state, stored)
+        if (stored.body.length === 0) yield* replayErased(state, stored, pipeline, lost)
         else yield* replay(state, decodeRecord(stored.body), stored, pipeline)
       }
       recordsReplayed += records.length
@@ -271,11 +273,24 @@ export const replay = Effect.fnUntraced(function* (
   pipeline.committed([{ actor, record }])
 })
 
-/** Passes the next record of the journal, which was erased: no state and no count has its facts. */
-export const replayErased = ({ changed, pending }: EngineState, stored: StoredRecord): void => {
-  pending.keepErased(stored)
-  changed.passed(stored.sequence)
-}
+/**
+ * Passes the next record of the journal, which was erased. No state has its facts, unless the
+ * snapshot is from before the erasure: then the user is erased here (`LostErasures`).
+ */
+export const replayErased = Effect.fnUntraced(function* (
+  state: EngineState,
+  stored: StoredRecord,
+  pipeline: CommitPipeline<DurableRecord>,
+  lost: LostErasures,
+) {
+  const erasure = yield* lost.of(stored)
+  if (erasure !== undefined) {
+    const body = Buffer.from(encodeRecord(erasure))
+    return yield* replay(state, erasure, { ...stored, body }, pipeline)
+  }
+  state.pending.keepErased(stored)
+  state.changed.passed(stored.sequence)
+})
 
 /** A journal whose batches are whole does not show this: only the records tell their sequences. */
 const outOfSequence = (found: number, expected: number): Effect.Effect<never, Broken> => {

@@ -82,7 +82,10 @@ export class FoldCheck {
   readonly #late = new Set<string>()
   /** Users created minus users erased after the base. */
   #born = 0
-  /** Erased records after the base. Some of them may be records of a user's erasure. */
+  /**
+   * Erased records after the base's snapshot. Some of them may be records of a user's erasure. The
+   * base may have such a user although its journal has only tombstones of the user.
+   */
   #erased = 0
   #users = 0
 
@@ -128,7 +131,7 @@ export class FoldCheck {
 
   #takeErased(pass: number, sequence: number): void {
     this.#options.onErased(sequence)
-    if (pass === 0 && sequence > (this.#base?.manifest.sequence ?? 0)) this.#erased++
+    if (pass === 0) this.#erased++
   }
 
   #take(name: string, { previous }: FoldedRecord, record: UserRecord): void {

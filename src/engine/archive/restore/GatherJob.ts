@@ -202,7 +202,7 @@ const pendingIn = Effect.fnUntraced(function* ({
       Effect.sync(() => {
         for (const batch of batches) {
           for (const { body } of batchRecords(batch, from) ?? []) {
-            if (isUnmade(decodeRecord(body))) unfinished++
+            if (body.length > 0 && isUnmade(decodeRecord(body))) unfinished++
           }
         }
       }),

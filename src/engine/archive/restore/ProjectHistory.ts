@@ -20,7 +20,10 @@ export const isOfProject = (id: string, { subject }: JournalRecord): boolean =>
   environmentNames.some((name) => subject.environment === environmentId(id, name))
 
 /** The empty record that replaces a lost one: without facts, of the directory. */
-export const emptyRecord = ({ at, sequence }: JournalRecord): JournalRecord => ({
+export const emptyRecord = ({
+  at,
+  sequence,
+}: Pick<JournalRecord, "at" | "sequence">): JournalRecord => ({
   sequence,
   at,
   subject: { actor: "directory" },
@@ -34,7 +37,8 @@ export const without = (batch: JournalBatch, { after, id }: ProjectGoesBack): Jo
   if (firstSequence + count - 1 <= after) return batch
   let changed = false
   const records = (batchRecords(batch, firstSequence) ?? []).map((stored) => {
-    if (stored.sequence <= after) return stored
+    // A tombstone stays: the user of an erased record is erased.
+    if (stored.sequence <= after || stored.body.length === 0) return stored
     const record = decodeRecord(stored.body)
     if (!isOfProject(id, record)) return stored
     changed = true

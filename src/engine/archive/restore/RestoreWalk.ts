@@ -8,9 +8,10 @@ import { limits } from "../../../Limits.ts"
 import { batchRecords } from "../../../storage/Frames.ts"
 import { damageOf, faultText, type JournalEnd } from "../../../storage/journal/JournalScan.ts"
 import type { SegmentBatch } from "../../../storage/journal/SegmentFormat.ts"
+import type { StoredRecord } from "../../../storage/Storage.ts"
 import { decodeRecord } from "../../records/Codec.ts"
 import { JobFailed } from "../jobs/Jobs.ts"
-import { isOfProject } from "./ProjectHistory.ts"
+import { emptyRecord, isOfProject } from "./ProjectHistory.ts"
 
 /**
  * The last record after a restore: the archive's, a given one, the last one at or before a time
@@ -47,6 +48,10 @@ export interface RestoredProject {
 }
 
 export const refused = (detail: string) => new JobFailed({ kind: "refused", detail })
+
+/** A record; one that was erased has the time `at` of the one before. */
+const decoded = ({ body, sequence }: StoredRecord, at = 0): JournalRecord =>
+  body.length > 0 ? decodeRecord(body) : emptyRecord({ sequence, at })
 
 /** Walks the journal after an archive, past the target to the end. */
 export class Walk {
@@ -90,15 +95,21 @@ export class Walk {
         return refused(`The batch from record ${batch.firstSequence} on does not add up.`)
       }
       // Most batches are kept as a whole: then only their last record is decoded.
-      const newest = decodeRecord(records.at(-1)!.body)
+      const whole = records.findLast(({ body }) => body.length > 0)
+      const before = this.lastAt
+      if (whole !== undefined) this.lastAt = decodeRecord(whole.body).at
+      const newest = decoded(records.at(-1)!, this.lastAt)
       this.last = newest.sequence
-      this.lastAt = newest.at
-      if (!this.#reached && this.#isKept(newest)) this.#keep(newest)
-      else {
-        for (const { body } of records) {
-          const problem = this.#add(decodeRecord(body))
-          if (problem !== undefined) return refused(problem)
-        }
+      if (!this.#reached && this.#isKept(newest)) {
+        this.#keep(newest)
+        continue
+      }
+      let at = before
+      for (const stored of records) {
+        const record = decoded(stored, at)
+        at = record.at
+        const problem = this.#add(record)
+        if (problem !== undefined) return refused(problem)
       }
     }
     return Effect.void

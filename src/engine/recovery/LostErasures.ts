@@ -1,0 +1,121 @@
+/**
+ * Finds users whose erasure is a tombstone: the journal after an older snapshot may have been
+ * erased from since. So a follower that was away, a copy that an archive filled, and a restore to a
+ * moment after an archive all lead to the state that the records had led to.
+ *
+ * A tombstone names the user's record before it, and only records up to an erasure become
+ * tombstones. So the user whose state ends with that record was erased: nobody else's state ends
+ * with it. The user is erased where the first of its tombstones is, which names nobody.
+ *
+ * Cost: one read of a record for a tombstone. If that record was pruned or erased, and the snapshot
+ * may have its user, a pass over the heads of all states.
+ */
+import { Effect } from "effect"
+import { deletionOf } from "../../domain/decide/Decide.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
+import { limits } from "../../Limits.ts"
+import { Broken, Damaged, type StoredRecord } from "../../storage/Storage.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import type { Environment } from "../actor/Environments.ts"
+import { RecordReader } from "../records/RecordReader.ts"
+import { sequenceOf } from "../records/UserCodec.ts"
+import type { EngineState } from "../state/EngineState.ts"
+
+interface Found {
+  readonly environment: Environment
+  readonly userId: string
+}
+
+export class LostErasures {
+  readonly #state: EngineState
+  readonly #reader: RecordReader
+  /** No state that was loaded ends with a later record; `undefined`: unknown yet. */
+  #loadedThrough: number | undefined
+
+  constructor(state: EngineState) {
+    this.#state = state
+    this.#reader = new RecordReader(state.storage, state.pending)
+  }
+
+  /** The erasure for which the tombstone stands; `undefined`: it erases nobody. */
+  readonly of = Effect.fnUntraced(function* (
+    this: LostErasures,
+    { previous, sequence }: StoredRecord,
+  ): Effect.fn.Return<JournalRecord | undefined, Broken> {
+    if (previous === 0) return undefined
+    const found = yield* this.#userAt(previous)
+    const user = found?.environment.durableOf(found.userId)
+    if (found === undefined || user?.sequence !== previous) return undefined
+    const { environment, userId } = found
+    return {
+      sequence,
+      at: this.#state.now(),
+      subject: { actor: "user", environment: environment.id, userId },
+      cause: { kind: "erasure" },
+      facts: [deletionOf(user)],
+    }
+  }).bind(this)
+
+  readonly #userAt = Effect.fnUntraced(function* (
+    this: LostErasures,
+    sequence: number,
+  ): Effect.fn.Return<Found | undefined, Broken> {
+    // Where the record is damaged, only the states tell whose it is.
+    const record = yield* Effect.orElseSucceed(this.#reader.record("", sequence), () => undefined)
+    if (record !== undefined) {
+      const { subject } = record
+      if (subject.actor !== "user") return undefined
+      const environment = this.#state.environments.of(subject.environment)
+      return { environment, userId: subject.userId }
+    }
+    if (sequence > (this.#loadedThrough ?? sequence)) return undefined
+    const found = yield* this.#search(sequence)
+    if (found.length > 1) return yield* ambiguous(sequence)
+    return found[0]
+  })
+
+  /**
+   * The users whose durable states end with this record. There may be several where journals were
+   * gathered: each has a record of this number.
+   */
+  readonly #search = Effect.fnUntraced(function* (this: LostErasures, sequence: number) {
+    const found: Array<Found> = []
+    let through = 0
+    let endsAt = performance.now() + limits.foldTurnMs
+    for (const environment of this.#state.environments) {
+      const take = (userId: string, last: number) => {
+        through = Math.max(through, last)
+        if (last === sequence) found.push({ environment, userId })
+      }
+      // A decoded user is newer than its bucket.
+      const { states, users } = environment
+      for (const [userId, { durable, loaded }] of users) {
+        if (loaded && durable !== undefined) take(userId, durable.sequence)
+      }
+      const stored = (userId: string, last: number) => {
+        if (users.get(userId)?.loaded !== true) take(userId, last)
+      }
+      for (const bucket of states.table.buckets()) {
+        const { bytes, large } = bucket
+        for (let n = 0; n < bucket.count; n++) {
+          const last = sequenceOf(bytes, bucket.stateStart(n), bucket.stateEnd(n))
+          through = Math.max(through, last)
+          if (last === sequence) stored(bucket.idOf(n), last)
+        }
+        for (const [userId, state] of large ?? []) {
+          stored(userId, sequenceOf(state.bytes, 0, state.bytes.length))
+        }
+        if (performance.now() < endsAt) continue
+        yield* yieldToEventLoop
+        endsAt = performance.now() + limits.foldTurnMs
+      }
+    }
+    this.#loadedThrough ??= through
+    return found
+  })
+}
+
+const ambiguous = (sequence: number): Effect.Effect<never, Broken> => {
+  const words = `A user was erased, and several have a last record ${sequence}. Restore an archive from after the erasure`
+  return Effect.fail(new Broken({ operation: "read", cause: new Damaged(words) }))
+}

@@ -1,0 +1,204 @@
+/** A snapshot from before an erasure, and a journal from after the erasure was carried out. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import type { Engine } from "../../../src/engine/Engine.ts"
+import { recoverEngine } from "../../../src/engine/EngineLive.ts"
+import { snapshotKey } from "../../../src/engine/state/SnapshotMark.ts"
+import { limits } from "../../../src/Limits.ts"
+import { batchOfRecords } from "../../../src/storage/Frames.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { Storage, type Table, tables } from "../../../src/storage/Storage.ts"
+import { wholeBody } from "../../../src/storage/Values.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
+import { found } from "../archive/fixture.ts"
+import { event, once, production, reward, sandbox, startInMemory } from "../fixture.ts"
+
+const gatherMs = 60_000
+const options = {
+  snapshotIntervalMs: 1_000,
+  erasureGatherMs: gatherMs,
+  erasureCheckMs: gatherMs / 6,
+}
+const id = "somebody-ünique"
+
+const entriesOf = (state: MemoryStorage.MemoryState, table: Table) =>
+  state.table(table).entries({ table, from: new Uint8Array(), until: Uint8Array.of(255) })
+
+const copyOf = (state: MemoryStorage.MemoryState): MemoryStorage.MemoryState => {
+  const copy = new MemoryStorage.MemoryState()
+  for (const table of tables) {
+    for (const [key, value] of entriesOf(state, table)) copy.table(table).set(key, value)
+  }
+  copy.records = [...state.records]
+  copy.firstSequence = state.firstSequence
+  return copy
+}
+
+/** The places of records and of the snapshot that have the user's id. */
+const traces = (state: MemoryStorage.MemoryState): ReadonlyArray<string> => {
+  const has = (bytes: Uint8Array) => Buffer.from(bytes).includes(id)
+  return [
+    ...state.records.filter(({ body }) => has(body)).map(({ sequence }) => `record ${sequence}`),
+    ...tables.filter((table) => entriesOf(state, table).some((entry) => entry.some(has))),
+  ]
+}
+
+const watermarkOf = (state: MemoryStorage.MemoryState): number => {
+  const mark = state.table("meta").get(snapshotKey)
+  return mark === undefined ? 0 : JSON.parse(wholeBody(Buffer.from(mark)).toString()).watermark
+}
+
+/** Lets time pass until `isReached`. */
+const until = Effect.fnUntraced(function* (isReached: () => boolean) {
+  for (let turn = 0; !isReached(); turn++) {
+    expect(turn).toBeLessThan(10_000)
+    if (turn % 100 === 0) yield* TestClock.adjust(gatherMs)
+    yield* yieldToEventLoop
+  }
+})
+
+const snapshotTaken = (state: MemoryStorage.MemoryState) =>
+  until(() => watermarkOf(state) === state.lastSequence)
+
+const carriedOut = (state: MemoryStorage.MemoryState) =>
+  until(
+    () => watermarkOf(state) === state.lastSequence && entriesOf(state, "erasures").length === 0,
+  )
+
+const seen = Effect.fnUntraced(function* (engine: Engine["Service"]) {
+  const board = { limit: 100, offset: 0 }
+  return {
+    users: yield* Effect.forEach([id, "ada", "bob"], (user) => engine.readUser(sandbox, user)),
+    other: yield* engine.readUser(production, "bob"),
+    board: yield* engine.readBoard(sandbox, board),
+    daily: yield* engine.readBoard(sandbox, { ...board, window: "daily" }),
+    counts: yield* engine.readCounts(sandbox),
+  }
+})
+
+/**
+ * A base from before an erasure, and the owner's state after the erasure was carried out.
+ * `hasLate`: the user has records between the two.
+ */
+const erasedSince = Effect.fnUntraced(function* (
+  hasLate: boolean,
+  returns: (engine: Engine["Service"]) => Effect.Effect<unknown, unknown> = () => Effect.void,
+) {
+  const state = new MemoryStorage.MemoryState()
+  const { close, engine } = yield* startInMemory({ state }, options)
+  yield* found(engine)
+  yield* engine.askUser(sandbox, reward("ada", 1))
+  yield* engine.askUser(sandbox, event(id, "TAP", { id: "e1", metadata: { me: id } }))
+  yield* engine.askUser(sandbox, event(id, "TAP"), once("kept"))
+  yield* engine.askUser(sandbox, reward("bob", 2))
+  yield* engine.askUser(production, reward("bob", 3))
+  yield* snapshotTaken(state)
+  const base = copyOf(state)
+  if (hasLate) {
+    for (let n = 0; n < 3; n++) yield* engine.askUser(sandbox, event(id, "TAP", { id: `l${n}` }))
+  }
+  yield* engine.askUser(sandbox, reward("bob", 4))
+  yield* engine.askUser(sandbox, { userId: id, command: { kind: "erasure" } })
+  yield* engine.askUser(sandbox, reward("ada", 5))
+  yield* carriedOut(state)
+  expect(traces(state)).toEqual([])
+  yield* returns(engine)
+  yield* engine.askUser(sandbox, reward("bob", 6))
+  yield* snapshotTaken(state)
+  const expected = yield* seen(engine)
+  yield* close()
+  return { base, state, expected }
+})
+
+const tailOf = (state: MemoryStorage.MemoryState, after: number) =>
+  state.records.filter(({ sequence }) => sequence > after)
+
+describe("An erasure that was carried out after an older snapshot", () => {
+  for (const hasLate of [false, true]) {
+    const which = hasLate ? "with later records" : "without later records"
+    it.effect(`is applied by a start: user ${which}`, () =>
+      Effect.gen(function* () {
+        const { base, expected, state } = yield* erasedSince(hasLate)
+        expect(traces(base)).not.toEqual([])
+        base.records = [...base.records, ...tailOf(state, base.lastSequence)]
+        const { broken, engine } = yield* startInMemory({ state: base }, options)
+        expect(yield* seen(engine)).toEqual(expected)
+        // The files of the copy lose the user, too, and the id is new again.
+        yield* engine.askUser(sandbox, reward("ada", 7))
+        yield* carriedOut(base)
+        expect(traces(base)).toEqual([])
+        const { reply } = yield* engine.askUser(sandbox, event(id, "TAP", { id: "e1" }))
+        expect(reply.kind === "event" && reply.duplicate).toBe(false)
+        expect((yield* engine.askUser(sandbox, event(id, "TAP"), once("kept"))).replayed).toBe(
+          false,
+        )
+        expect(broken).toEqual([])
+      }),
+    )
+
+    it.effect(`is applied by a follower that continues from that: user ${which}`, () =>
+      Effect.gen(function* () {
+        const { base, expected, state } = yield* erasedSince(hasLate)
+        const memory = MemoryStorage.make({ state: base })
+        const storage = Storage.of({
+          ...memory,
+          get lastSequence() {
+            return base.lastSequence
+          },
+        })
+        const scope = yield* Scope.make()
+        const follower = yield* recoverEngine({ onBroken: () => {}, ...options }).pipe(
+          Effect.provideService(Storage, storage),
+          Scope.provide(scope),
+        )
+        for (const record of tailOf(state, base.lastSequence)) {
+          yield* memory.append(batchOfRecords([record]))
+          yield* follower.fold([record])
+          yield* follower.leave
+        }
+        expect(yield* seen(yield* Scope.provide(follower.serve, scope))).toEqual(expected)
+        yield* carriedOut(base)
+        expect(traces(base)).toEqual([])
+        yield* Scope.close(scope, Exit.void)
+      }),
+    )
+  }
+
+  it.effect("is applied although the user's earlier records were pruned", () =>
+    Effect.gen(function* () {
+      const { base, expected, state } = yield* erasedSince(true)
+      const tail = tailOf(state, base.lastSequence)
+      base.firstSequence = base.lastSequence + 1
+      base.records = tail
+      const { engine } = yield* startInMemory({ state: base }, options)
+      expect(yield* seen(engine)).toEqual(expected)
+      yield* engine.askUser(sandbox, reward("ada", 7))
+      yield* carriedOut(base)
+      // Kept answers expire long before their records can be pruned.
+      expect(limits.idempotencyRetentionMs).toBeLessThan(limits.historyDaysMin * 86_400_000)
+      expect(traces(base).filter((place) => place !== "idempotency")).toEqual([])
+    }),
+  )
+
+  it.effect("is applied although the journal has only tombstones of the user", () =>
+    Effect.gen(function* () {
+      const { base, expected, state } = yield* erasedSince(true)
+      base.records = [...state.records]
+      const { engine } = yield* startInMemory({ state: base }, options)
+      expect(yield* seen(engine)).toEqual(expected)
+    }),
+  )
+
+  it.effect("leaves the user who has the id since", () =>
+    Effect.gen(function* () {
+      const { base, expected, state } = yield* erasedSince(true, (engine) =>
+        engine.askUser(sandbox, reward(id, 8)),
+      )
+      base.records = [...base.records, ...tailOf(state, base.lastSequence)]
+      const { engine } = yield* startInMemory({ state: base }, options)
+      expect(expected.users[0]?.xp).toBe(8)
+      expect(yield* seen(engine)).toEqual(expected)
+    }),
+  )
+})
