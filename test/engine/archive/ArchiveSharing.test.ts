@@ -6,9 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import type { Step } from "../../../src/engine/archive/jobs/Jobs.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
+import { planRestore, type RestoreTarget } from "../../../src/engine/archive/restore/RestorePlan.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { decodeRecord } from "../../../src/engine/records/Codec.ts"
-import { removeArchive } from "../../../src/storage/archive/ArchiveCatalog.ts"
+import { listArchives, removeArchive } from "../../../src/storage/archive/ArchiveCatalog.ts"
 import type { Manifest } from "../../../src/storage/archive/ArchiveManifest.ts"
 import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
@@ -23,6 +24,7 @@ import { workerOf } from "./processes.ts"
 
 const users = 6
 const segmentBytes = 16_000
+const shop = { id: "prj_1", name: "shop" }
 const options = process.env.NODE_OPTIONS
 
 // The processes of jobs load it.
@@ -197,6 +199,56 @@ describe("An archive after another one", () => {
         expect(findings).toMatchObject(good)
         expect(counts).toEqual(manifest.counts)
       }
+    }),
+  )
+
+  it.live("leads to no user whose erasure has left the journal since", () =>
+    Effect.gen(function* () {
+      const { archive, checked, directory, erase, folderOf, host, round, server } = yield* place()
+      for (let n = 0; n < 2; n++) yield* round(n)
+      const before = yield* archive
+      yield* erase("u1")
+      // `u1` stays away.
+      const expected = yield* server(({ engine }) =>
+        Effect.gen(function* () {
+          for (let n = 4; n < 60; n++) yield* busy(engine, 1, n)
+          return yield* seen(engine, users)
+        }),
+      )
+      expect(expected.states[1]).toBeUndefined()
+      const journal = path.join(directory, "journal")
+      expect(yield* eraseFromSegments(journal, ["u1"])).toBeGreaterThan(10)
+      const archives = yield* listArchives(nodeDisk, path.join(directory, "archive"))
+      const options = { disk: nodeDisk, journal, archives, id: before.id }
+      const restored = Effect.fnUntraced(function* (
+        target: RestoreTarget,
+        project?: { readonly id: string; readonly name: string },
+      ) {
+        const own = project === undefined ? {} : { project }
+        const plan = yield* planRestore({ ...options, target, ...own })
+        const goesBack = plan.project === undefined ? null : { ...shop, after: plan.project.after }
+        const { folder: from, sequence: until } = plan
+        yield* host.run("restore", { directory, archive: from, until, project: goesBack })
+        const copy = yield* temporaryFolder
+        yield* Effect.promise(() =>
+          cp(path.join(directory, "restore.draft"), copy, { recursive: true }),
+        )
+        const { close, engine } = yield* running({ directory: copy, host, segmentBytes })
+        const found = yield* seen(engine, users)
+        yield* close()
+        return { plan, found }
+      })
+      const last = yield* restored({ kind: "last" })
+      expect(last.found).toEqual(expected)
+      // The erasure is the second record after the archive, or thereabouts.
+      const soon = yield* restored({ kind: "sequence", sequence: before.sequence + 6 })
+      expect(soon.plan.sequence).toBe(before.sequence + 6)
+      expect(soon.found.states[1]).toBeUndefined()
+      const back = yield* restored({ kind: "archive" }, shop)
+      expect(back.plan.lost?.count).toBeGreaterThan(0)
+      expect(back.found.states[1]).toBeUndefined()
+      expect(back.found.states[2]).toEqual(expected.states[2])
+      expect(yield* checked(folderOf(before))).toMatchObject(good)
     }),
   )
 
