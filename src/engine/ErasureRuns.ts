@@ -18,7 +18,8 @@
  * - Steps 1 and 3 never run beside a snapshot, which writes the same tables.
  *
  * Each server carries the erasures out in its own files: an engine that follows another server does
- * the same as that server.
+ * the same as that server. Where that one was faster, the follower finds tombstones in place of the
+ * erasure (`recovery/LostErasures.ts`), and its job begins with the first of them.
  *
  * Cost: one read for each record of the erased users; a rewrite of the segments that have one, at
  * `erasureBytesPerDay`, or faster where a run would take longer than `erasureRunMs`. Both bound the

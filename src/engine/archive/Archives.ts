@@ -32,7 +32,8 @@
  *   `storage/bucket/BucketArchives.ts`).
  * - **Erasure.** An erasure rewrites the segments that have a record of the user, as new files.
  *   Archives made before keep the old files, until the retention prunes them: the promised date is
- *   the time of the rewrite and of the retention together (`erasureMsOf`).
+ *   the time of the rewrite and of the retention together (`erasureMsOf`). A restore to a moment
+ *   after the erasure loses the user, whatever archive and journal have of the records.
  * - **A follower's** new copy is a restored archive of its partition and PostgreSQL's records after
  *   it. It has the segments from the first record.
  */
