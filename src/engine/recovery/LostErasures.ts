@@ -85,7 +85,12 @@ export class LostErasures {
     for (const environment of this.#state.environments) {
       const take = (userId: string, last: number) => {
         through = Math.max(through, last)
-        if (last === sequence) found.push({ environment, userId })
+        if (last !== sequence) return
+        // A user who was decoded at first may be found again in its bucket.
+        const isKnown = found.some(
+          (one) => one.environment === environment && one.userId === userId,
+        )
+        if (!isKnown) found.push({ environment, userId })
       }
       // A decoded user is newer than its bucket.
       const { states, users } = environment
