@@ -20,7 +20,8 @@ export const placesOf = (log: Log, { moves, settings }: Definitions): Places => 
       : [],
   )
   const seen = log[0]?.at ?? Infinity
-  // A user may move in the millisecond of the first event, whose day counts in the zone before.
+  // A user may move in the millisecond of the first event, whose day counts in the zone before: the
+  // project's at that event, also if the project moved in the same millisecond.
   const ends = [
     ...own.map(({ from }) => from).filter((end) => end >= seen),
     ...moves.map(({ until }) => until).filter((end) => end > seen),
@@ -28,7 +29,7 @@ export const placesOf = (log: Log, { moves, settings }: Definitions): Places => 
   return [...ends, Infinity].map((until) => ({
     zone:
       own.findLast(({ from }) => from < until)?.zone ??
-      moves.find((move) => until <= move.until)?.zone ??
+      moves.find((move) => Math.max(until - 1, seen) < move.until)?.zone ??
       settings.timezone,
     until,
   }))
