@@ -26,13 +26,15 @@ interface Found {
   readonly userId: string
 }
 
+type State = Pick<EngineState, "environments" | "now" | "pending" | "storage">
+
 export class LostErasures {
-  readonly #state: EngineState
+  readonly #state: State
   readonly #reader: RecordReader
   /** No state that was loaded ends with a later record; `undefined`: unknown yet. */
   #loadedThrough: number | undefined
 
-  constructor(state: EngineState) {
+  constructor(state: State) {
     this.#state = state
     this.#reader = new RecordReader(state.storage, state.pending)
   }

@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import type { AccountCommand } from "../../../src/domain/accounts/Account.ts"
 import { verifyLive } from "../../../src/engine/archive/check/Verification.ts"
 import { exportLines } from "../../../src/engine/archive/exports/ExportJob.ts"
@@ -9,10 +9,15 @@ import { exportFormat } from "../../../src/engine/archive/exports/ExportLines.ts
 import { importLines } from "../../../src/engine/archive/exports/ImportJob.ts"
 import type { Input } from "../../../src/engine/archive/jobs/Jobs.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/jobs/WorkerHost.ts"
+import { emptyRecord } from "../../../src/engine/archive/restore/ProjectHistory.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
+import { decodeRecord } from "../../../src/engine/records/Codec.ts"
+import { isOf } from "../../../src/engine/records/RecordReader.ts"
 import { limits } from "../../../src/Limits.ts"
 import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
+import { batchOf } from "../../../src/storage/Frames.ts"
+import { openJournal } from "../../../src/storage/journal/Journal.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { event, rule, sandbox } from "../fixture.ts"
 import { alone, busy, found, running, seen } from "./fixture.ts"
@@ -109,7 +114,46 @@ const faultsOf = Effect.fnUntraced(function* (text: string | Buffer) {
   return (error as Error).message.split("\n")
 })
 
+/** Erases the records of sandbox's `userId` from the journal, whose snapshot may still have the user. */
+const eraseFrom = (directory: string, userId: string) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const folder = path.join(directory, "journal")
+      const bounds = { segmentBytes: limits.segmentBytes, freeSpaceBytesMin: 0 }
+      const journal = yield* openJournal({ disk: nodeDisk, folder, ...bounds })
+      const records = (yield* Stream.runCollect(journal.readRecords(1))).flat()
+      const theirs = records.filter(({ body }) => isOf(decodeRecord(body), sandbox, userId))
+      const { at, sequence } = decodeRecord(records.at(-1)!.body)
+      // Another segment begins, so that the first one is sealed.
+      yield* journal.prune(0, sequence)
+      const last = JSON.stringify(emptyRecord({ at, sequence: sequence + 1 }))
+      yield* journal.append(batchOf(sequence + 1, [Buffer.from(last)]))
+      yield* Effect.repeat(journal.sealer.sealNext, { while: (isMore) => isMore })
+      const erased = yield* journal.sealer.erase(theirs.map((record) => record.sequence))
+      expect(erased?.lastSequence).toBe(sequence)
+    }),
+  )
+
 describe("An export", () => {
+  it.live("leads to no user whose erasure left the journal after the snapshot", () =>
+    Effect.gen(function* () {
+      const { directory, host, reads } = yield* written
+      yield* eraseFrom(directory, "u3")
+      const { file, text } = yield* exported(directory)
+      expect(text).toContain('"previous"')
+      const copy = yield* imported(file)
+      const { close, engine } = yield* running({ directory: copy.directory, host })
+      const found = yield* readsOf(engine)
+      expect(found.states[3]).toBeUndefined()
+      expect(found).toEqual(reads)
+      yield* close()
+      const end = text.indexOf('{"kind":"end"')
+      const bad = text.slice(0, end).replace(/"previous":\d+/, '"previous":1000000')
+      const faults = yield* faultsOf(`${bad}{"kind":"end","lines":${bad.split("\n").length - 1}}\n`)
+      expect(faults.join()).toContain("previous: it should be below")
+    }),
+  )
+
   it.live("of everything, imported, is read as it was, and goes on", () =>
     Effect.gen(function* () {
       const { directory, host, position, reads } = yield* written

@@ -2,8 +2,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import { newcomer } from "../../../src/domain/user/User.ts"
+import { domain, Environments } from "../../../src/engine/actor/Environments.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { recoverEngine } from "../../../src/engine/EngineLive.ts"
+import { PendingRecords } from "../../../src/engine/records/PendingRecords.ts"
+import { LostErasures } from "../../../src/engine/recovery/LostErasures.ts"
 import { snapshotKey } from "../../../src/engine/state/SnapshotMark.ts"
 import { limits } from "../../../src/Limits.ts"
 import { batchOfRecords } from "../../../src/storage/Frames.ts"
@@ -199,6 +203,34 @@ describe("An erasure that was carried out after an older snapshot", () => {
       const { engine } = yield* startInMemory({ state: base }, options)
       expect(expected.users[0]?.xp).toBe(8)
       expect(yield* seen(engine)).toEqual(expected)
+    }),
+  )
+
+  it.effect("is refused if several users have a last record of that number", () =>
+    Effect.gen(function* () {
+      const environments = new Environments({
+        domain,
+        now: () => 0,
+        sooner: () => {},
+        stateBytes: { bytes: 0 },
+      })
+      const user = (userId: string) => ({ ...newcomer, id: userId, sequence: 5 })
+      environments.of(sandbox).states.put(user("ada"), 0)
+      const storage = MemoryStorage.make()
+      const lost = () =>
+        new LostErasures({ environments, storage, pending: new PendingRecords(10), now: () => 7 })
+      const tombstone = { sequence: 11, previous: 5, body: new Uint8Array() }
+      expect(yield* lost().of({ ...tombstone, previous: 0 })).toBeUndefined()
+      expect(yield* lost().of({ ...tombstone, previous: 4 })).toBeUndefined()
+      expect(yield* lost().of(tombstone)).toMatchObject({
+        sequence: 11,
+        at: 7,
+        subject: { actor: "user", environment: sandbox, userId: "ada" },
+        cause: { kind: "erasure" },
+      })
+      // As where the journals of two partitions were gathered.
+      environments.of(production).states.put(user("bob"), 0)
+      expect(String(yield* Effect.flip(lost().of(tombstone)))).toContain("several")
     }),
   )
 })

@@ -24,12 +24,14 @@ import { BrokenInvariant } from "../../../domain/values/invariants.ts"
 import { limits } from "../../../Limits.ts"
 import type { DiskError } from "../../../storage/disk/Disk.ts"
 import { keyParts } from "../../../storage/Keys.ts"
+import type { StoredRecord } from "../../../storage/Storage.ts"
 import { keyName } from "../../../storage/Values.ts"
 import { yieldToEventLoop } from "../../../storage/yieldToEventLoop.ts"
 import { hashText } from "../../dedupe/IdIndex.ts"
 import { Names } from "../../records/Names.ts"
 import { encodeUser } from "../../records/UserCodec.ts"
 import type { Base } from "./Base.ts"
+import { Sequences } from "./IdCheck.ts"
 import type { Fault } from "./JournalTail.ts"
 import type { FoldedRecord, SavedState } from "./SavedState.ts"
 
@@ -87,6 +89,11 @@ export class FoldCheck {
    * base may have such a user although its journal has only tombstones of the user.
    */
   #erased = 0
+  /**
+   * Records before erased records after the watermark: a user whose state ends with one of them is
+   * erased by the next start (`LostErasures`).
+   */
+  readonly #ended = new Sequences()
   #users = 0
 
   constructor(options: FoldCheckOptions) {
@@ -110,7 +117,7 @@ export class FoldCheck {
           if (isOwn(name)) this.#take(name, folded, record as UserRecord)
           this.#options.progress(pass * records + record.sequence - from, passes * records)
         },
-        erased: (sequence) => this.#takeErased(pass, sequence),
+        erased: (erased) => this.#takeErased(pass, erased),
       })
       yield* this.#compareAll(isOwn)
     }
@@ -129,8 +136,9 @@ export class FoldCheck {
     }
   }
 
-  #takeErased(pass: number, sequence: number): void {
+  #takeErased(pass: number, { previous, sequence }: Pick<StoredRecord, "previous" | "sequence">) {
     this.#options.onErased(sequence)
+    if (sequence > this.#saved.watermark) this.#ended.add(previous)
     if (pass === 0) this.#erased++
   }
 
@@ -241,6 +249,10 @@ export class FoldCheck {
   /** A user without any record in the part of the journal that was folded. */
   #compareUntouched(environment: string, stored: UserState): void {
     const name = `User ${JSON.stringify(stored.id)} of ${environment}`
+    if (this.#ended.has(stored.sequence)) {
+      this.#count(environment, stored)
+      return
+    }
     const before = this.#base?.saved.storedUser(environment, stored.id)
     if (this.#base !== undefined && !isSame(before, stored)) {
       this.#options.fault(`${name} differs from its records: ${difference(before, stored)}`)

@@ -18,7 +18,7 @@ import type { Fault } from "./JournalTail.ts"
 const bitsOfChunk = 65_536
 
 /** A bit set of record numbers. */
-class Sequences {
+export class Sequences {
   readonly #chunks = new Map<number, Uint8Array>()
 
   /** Adds; returns whether it was a member before. */

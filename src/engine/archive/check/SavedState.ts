@@ -61,7 +61,7 @@ export interface FoldedRecord {
 export interface RecordVisitor {
   readonly record: (folded: FoldedRecord) => void
   /** Called for a record that was erased. */
-  readonly erased?: (sequence: number) => void
+  readonly erased?: (erased: Pick<StoredRecord, "previous" | "sequence">) => void
   /** Runs after each piece of the journal. */
   readonly rest?: OnDisk<void>
 }
@@ -280,7 +280,7 @@ export class SavedState {
 
   #visit({ body, previous, sequence }: StoredRecord, visitor: RecordVisitor): void {
     if (body.length === 0) {
-      visitor.erased?.(sequence)
+      visitor.erased?.({ previous, sequence })
       return
     }
     const record = decodedRecord(sequence, body, this.#fault)

@@ -211,6 +211,13 @@ const writeRecords = Effect.fnUntraced(function* (
       last = sequence
       count++
     },
+    // The entries may still have the user.
+    erased: ({ previous, sequence }) => {
+      if (sequence <= saved.watermark || previous === 0) return
+      gapTo(sequence - 1)
+      writer.write({ kind: "gap", through: sequence, previous })
+      last = sequence
+    },
     rest: Effect.suspend(() => (writer.isFull ? writer.flush : Effect.void)),
   }
   for (const journal of gathered) yield* saved.eachRecord(last + 1, visitor, journal)

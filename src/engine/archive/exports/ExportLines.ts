@@ -14,7 +14,8 @@
  *   names and ids), callers' `ids` (pairs of a hash and a sequence, `engine/dedupe/IdRun.ts`), else
  *   `json`; a value that these forms would lose is `base64`.
  * - `record`: a record of the journal, in order. `gap`: the next records, up to `through`, are not
- *   in the export: they were erased, or belong to others.
+ *   in the export: they were erased, or belong to others. `previous`: the record `through` was
+ *   erased after the export began, and its user has this record before it.
  * - `end`: the number of lines before it, and the SHA-256 of their bytes; remove `sha256` after an
  *   edit by hand to skip the comparison.
  *
@@ -97,7 +98,11 @@ export type ExportedTable = Exclude<Entry["table"], OldTable>
 
 const RecordLine = Schema.Struct({ kind: Schema.Literal("record"), record: Record })
 
-const Gap = Schema.Struct({ kind: Schema.Literal("gap"), through: positive })
+const Gap = Schema.Struct({
+  kind: Schema.Literal("gap"),
+  through: positive,
+  previous: Schema.optionalKey(positive),
+})
 
 const End = Schema.Struct({
   kind: Schema.Literal("end"),

@@ -260,6 +260,9 @@ class Import {
       const member = line.kind === "gap" ? "through" : "record.sequence"
       return [`${member}: it should be ${expected}`]
     }
+    if (line.kind === "gap" && line.previous !== undefined && line.previous >= sequence) {
+      return [`previous: it should be below ${sequence}`]
+    }
     this.#records.push(line)
     return fine
   }
@@ -291,7 +294,7 @@ class Import {
     const lines = this.#records
     this.#records = []
     for (const line of lines) {
-      if (line.kind === "gap") yield* this.#writer.gap(line.through)
+      if (line.kind === "gap") yield* this.#writer.gap(line.through, line.previous)
       else yield* this.#writer.add(line.record)
     }
     if (all) yield* this.#writer.end

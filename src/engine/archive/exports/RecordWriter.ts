@@ -58,12 +58,15 @@ export class RecordWriter {
     return previous ?? 0
   }
 
-  /** Takes tombstones up to `through`. */
+  /** Takes tombstones up to `through`. `previous`: the record that the last of them names. */
   readonly gap = Effect.fnUntraced(function* (
     this: RecordWriter,
     through: number,
+    previous = 0,
   ): Effect.fn.Return<void, DiskError> {
-    while (this.lastSequence < through) yield* this.#put(tombstone, 0)
+    while (this.lastSequence < through) {
+      yield* this.#put(tombstone, this.lastSequence + 1 === through ? previous : 0)
+    }
   }).bind(this)
 
   readonly #put = (body: Uint8Array, previous: number): Effect.Effect<void, DiskError> => {
