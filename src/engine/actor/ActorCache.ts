@@ -131,6 +131,7 @@ export class ActorCache {
     if (subject.actor !== "user") return
     const environment = this.#options.environments.of(subject.environment)
     if (actor.isChanged) environment.settle(actor)
+    if (!this.#isEvictable(actor)) throw new Error("An actor took a command while it was evicted")
     this.#unlink(actor)
     this.size--
     environment.users.delete(subject.userId)

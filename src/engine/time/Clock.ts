@@ -19,6 +19,7 @@
 import { Clock, Effect, type Latch, Option, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Storage, StorageError } from "../../storage/Storage.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { decodeRecord } from "../records/Codec.ts"
 
@@ -247,7 +248,14 @@ export class EngineTime {
 
 /**
  * Ends after `ms` or when the latch opens, and closes the latch. If the latch opened before, it
- * ends at once.
+ * does not sleep.
+ *
+ * What follows an opened latch runs in a turn of its own. `openUnsafe` resumes a waiting fiber
+ * inside the call, and the latch may be opened in the middle of a change: while an actor is
+ * evicted, a tick would otherwise reach that actor and be lost with it.
  */
 export const sleepUnlessOpened = (latch: Latch.Latch, ms: number): Effect.Effect<unknown> =>
-  Effect.andThen(Effect.race(Effect.sleep(ms), latch.await), latch.close)
+  Effect.andThen(
+    Effect.race(Effect.sleep(ms), Effect.andThen(latch.await, yieldToEventLoop)),
+    latch.close,
+  )

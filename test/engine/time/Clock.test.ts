@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
-import { type ClockStep, EngineClock } from "../../../src/engine/time/Clock.ts"
+import { type ClockStep, EngineClock, sleepUnlessOpened } from "../../../src/engine/time/Clock.ts"
 import { limits } from "../../../src/Limits.ts"
 import { steppedClock } from "./steppedClock.ts"
 
@@ -180,4 +180,24 @@ describe("The engine's clock", () => {
       }),
     )
   })
+})
+
+describe("A sleep that a latch ends", () => {
+  it.effect("does not continue inside the call that opens the latch", () =>
+    Effect.gen(function* () {
+      const latch = Latch.makeUnsafe(false)
+      let isOver = false
+      const over = Effect.sync(() => {
+        isOver = true
+      })
+      const sleeper = yield* Effect.forkChild(
+        Effect.andThen(sleepUnlessOpened(latch, minute), over),
+        { startImmediately: true },
+      )
+      latch.openUnsafe()
+      expect(isOver).toBe(false)
+      yield* Fiber.join(sleeper)
+      expect(isOver).toBe(true)
+    }),
+  )
 })
