@@ -20,8 +20,8 @@
  *   Meanwhile `stalled` is true and no command is accepted. After `stalledAnswerMs`, each retry
  *   passes the entries that `onCommitted` did not get to `onStalled`, and calls the waiters, so no
  *   caller waits longer. The records stay queued for the disk.
- * - Another server has taken over the journal: `onBroken` gets `Fenced`, callers are told that the
- *   outcome is unknown, and the engine must be closed.
+ * - Another server owns the journal now: `onBroken` gets `Fenced`, callers get `outcomeUnknown`, and
+ *   the engine must be closed.
  * - Any other failure: `onBroken`, and no further batch is committed. The process must end.
  *
  * Ownership: this loop owns a record from its append until `onCommitted`. The texts belong to

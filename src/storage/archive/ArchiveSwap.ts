@@ -54,7 +54,7 @@ const draftName = "restore.draft"
 export const draftIn = (directory: string): string => path.join(directory, draftName)
 
 /**
- * Makes the folder of the replacements anew, with empty folders for the database and the journal.
+ * Deletes the draft folder, and creates it with empty folders for the database and the journal.
  */
 export const makeDraftIn = Effect.fnUntraced(function* (
   disk: Disk,
