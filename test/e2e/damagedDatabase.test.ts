@@ -23,6 +23,9 @@ const allowed = { LAUREL_WEBHOOK_ALLOW_CIDR: "127.0.0.0/8" }
 const words =
   /(The (database|data directory) \S+ is damaged: [^\n]+|The database is damaged; the process stops)\. Nothing was changed\. `laurel snapshots restore --to-sequence last` rebuilds it from an archive/
 
+/** What tells of a file that is cut: which table it names depends on the pages that are gone. */
+const cut = /^laurel: The database \S+ is damaged: (reading|opening|page \d+ of) /m
+
 /** A directory with something in every table: webhooks that wait and that were delivered, kept answers, batches. */
 const filled = async () => {
   const folder = await temporaryFolder()
@@ -211,14 +214,10 @@ describe("A server whose database is damaged", () => {
     expect(await servesOrTells(copy, key)).toBe("told")
     const checked = await commandEnd(["snapshots", "verify", "live"], copy)
     expect(checked.code).toBe(65)
-    expect(checked.stderr).toMatch(
-      /^laurel: The database \S+ is damaged: (reading table|opening it) /m,
-    )
+    expect(checked.stderr).toMatch(cut)
     const exported = await commandEnd(["snapshots", "export", join(copy, "x.ndjson")], copy)
     expect(exported.code).toBe(65)
-    expect(exported.stderr).toMatch(
-      /^laurel: The database \S+ is damaged: (reading table|opening it) /m,
-    )
+    expect(exported.stderr).toMatch(cut)
     const restored = await commandEnd(
       ["snapshots", "restore", "--to-sequence", "last", "--yes"],
       copy,
