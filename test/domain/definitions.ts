@@ -19,6 +19,7 @@ export const ruleWith = ({ reward, ...rest }: Partly<Rule>): Rule => ({
   limit: null,
   cooldownSeconds: null,
   enabled: true,
+  version: 1,
   createdAt: 0,
   updatedAt: 0,
   ...rest,
@@ -36,6 +37,7 @@ export const questWith = ({ reward, ...rest }: Partly<Quest>): Quest => ({
   recurrence: "none",
   prerequisites: [],
   metadata: {},
+  version: 1,
   createdAt: 0,
   updatedAt: 0,
   ...rest,
@@ -49,10 +51,45 @@ export const badgeWith = (badge: Partial<Badge>): Badge => ({
   criteria: { kind: "manual" },
   secret: false,
   archived: false,
+  version: 1,
   createdAt: 0,
   updatedAt: 0,
   ...badge,
 })
+
+/** `facts` with the versions that follow those of the project. */
+export const versioned = (
+  { badges, quests, rules, settings }: ProjectState,
+  facts: ReadonlyArray<Fact>,
+): ReadonlyArray<Fact> => {
+  const versions = new Map<string, number>([["settings", settings.version]])
+  const kinds = { rule: rules, quest: quests, badge: badges }
+  for (const [kind, all] of Object.entries(kinds)) {
+    for (const { id, version } of all.values()) versions.set(`${kind} ${id}`, version)
+  }
+  const next = (name: string): number => {
+    const version = (versions.get(name) ?? 0) + 1
+    versions.set(name, version)
+    return version
+  }
+  return facts.map((fact) => {
+    switch (fact.kind) {
+      case "rule.created":
+      case "rule.updated":
+        return { ...fact, rule: { ...fact.rule, version: next(`rule ${fact.rule.id}`) } }
+      case "quest.created":
+      case "quest.updated":
+        return { ...fact, quest: { ...fact.quest, version: next(`quest ${fact.quest.id}`) } }
+      case "badge.created":
+      case "badge.updated":
+        return { ...fact, badge: { ...fact.badge, version: next(`badge ${fact.badge.id}`) } }
+      case "project.updated":
+        return { ...fact, settings: { ...fact.settings, version: next("settings") } }
+      default:
+        return fact
+    }
+  })
+}
 
 /** The state of a project after one more record, of these facts. */
 export const withFacts = (
@@ -66,5 +103,5 @@ export const withFacts = (
     at,
     subject: { actor: "project", environment: "p:sandbox" },
     cause: { kind: "request" },
-    facts,
+    facts: versioned(project, facts),
   })

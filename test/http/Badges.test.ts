@@ -25,6 +25,7 @@ describe("badges", () => {
       icon: null,
       secret: false,
       archived: false,
+      version: 1,
       createdAt: expect.stringMatching(isoTime),
       updatedAt: json.createdAt,
     })
@@ -82,6 +83,7 @@ describe("badges", () => {
       ...created,
       name: "C",
       criteria: { kind: "action_count", target: 3, action: "TAP", where: [] },
+      version: 2,
       updatedAt: json.updatedAt,
     })
     const emptied = await place.patch(path, {

@@ -104,7 +104,8 @@ describe("A file of definitions", () => {
     expect(done.changes.length).toBe(8)
     expect(await exported(production)).toEqual(file)
     for (const path of ["/v1/rules", "/v1/quests", "/v1/badges", "/v1/project"]) {
-      const undated = ({ createdAt: _, id: __, updatedAt: ___, ...rest }: Json) => rest
+      const undated = ({ createdAt: _, id: __, updatedAt: ___, version: ____, ...rest }: Json) =>
+        rest
       const shown = async (place: Place) => {
         const { json } = await place.get(path)
         const items = json.rules ?? json.quests ?? json.badges ?? [json]

@@ -278,6 +278,7 @@ describe("webhooks", () => {
       status: "enabled",
       disabledReason: null,
       disabledAt: null,
+      version: 1,
       createdAt: expect.stringMatching(isoTime),
       updatedAt: expect.stringMatching(isoTime),
     })

@@ -26,6 +26,7 @@ describe("GET /v1/project", () => {
       streaks: [],
       clientActions: [],
       tier: "enterprise",
+      version: 1,
     })
   })
 
@@ -60,7 +61,7 @@ describe("PATCH /v1/project", () => {
     const place = newPlace()
     const before = (await place.get("/v1/project")).json
     const patched = await place.patch("/v1/project", { timezone: "europe/berlin" })
-    expect(patched.json).toEqual({ ...before, timezone: "Europe/Berlin" })
+    expect(patched.json).toEqual({ ...before, timezone: "Europe/Berlin", version: 2 })
     const streaks = [
       { key: "any" },
       { key: "daily", actions: ["TAP"], freezes: { initial: 2 } },
@@ -70,6 +71,7 @@ describe("PATCH /v1/project", () => {
     const none = { initial: 0, max: 0, everyDays: null }
     expect((await place.get("/v1/project")).json).toEqual({
       ...patched.json,
+      version: 3,
       streaks: [
         { key: "any", actions: [], freezes: none },
         { key: "daily", actions: ["TAP"], freezes: { initial: 2, max: 2, everyDays: null } },

@@ -31,6 +31,7 @@ describe("POST /v1/quests", () => {
       recurrence: "none",
       prerequisites: [],
       metadata: {},
+      version: 1,
       createdAt: expect.stringMatching(isoTime),
       updatedAt: json.createdAt,
     })
@@ -182,7 +183,11 @@ describe("PATCH /v1/quests/:id", () => {
     const created = (await place.post("/v1/quests", body)).json
     const path = `/v1/quests/${created.id}`
     const same = await place.patch(path, {})
-    expect(same.json).toEqual({ ...created, updatedAt: same.json.updatedAt })
+    expect(same.json).toEqual({
+      ...created,
+      version: 2,
+      updatedAt: same.json.updatedAt,
+    })
     const { json } = await place.patch(path, {
       title: "After",
       reward: { points: 8 },
@@ -193,6 +198,7 @@ describe("PATCH /v1/quests/:id", () => {
       title: "After",
       reward: { xp: 5, points: 8, badgeId: null },
       metadata: { a: 1, b: { d: 3 }, e: 5 },
+      version: 3,
       updatedAt: json.updatedAt,
     })
     const emptied = await place.patch(path, {

@@ -31,6 +31,7 @@ describe("rules", () => {
       limit: null,
       cooldownSeconds: null,
       enabled: true,
+      version: 1,
       createdAt: expect.stringMatching(isoTime),
       updatedAt: json.createdAt,
     })
@@ -98,6 +99,7 @@ describe("rules", () => {
       reward: { xp: 6, points: 1, badgeId: null },
       multiplierMax: 4,
       limit: { times: 3, per: "hour" },
+      version: 2,
       updatedAt: json.updatedAt,
     })
     const bounds = await place.patch(path, { multiplierMin: null, multiplierMax: null })

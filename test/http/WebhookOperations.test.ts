@@ -70,6 +70,7 @@ describe("A webhook", () => {
       url: "https://example.com/other",
       events: ["quest.*", "*"],
       description: "Ours",
+      version: 2,
       updatedAt: expect.stringMatching(isoTime),
     })
     const disabled = await ask("PATCH", path, { status: "disabled", description: null })

@@ -14,6 +14,7 @@ import type { JournalRecord, ProjectFact, UserCommand } from "../../src/domain/r
 import { dueAt } from "../../src/domain/user/Progress.ts"
 import type { UserState } from "../../src/domain/user/User.ts"
 import { dateOf, dayOf, windowOfDay } from "../../src/domain/values/Calendar.ts"
+import { versioned } from "../domain/definitions.ts"
 import { decideRecalling } from "../domain/recalled.ts"
 import {
   beginnings,
@@ -83,7 +84,7 @@ export class DomainRun implements Surroundings {
       at: this.now,
       subject: { actor: "project", environment },
       cause: { kind: "request" },
-      facts,
+      facts: versioned(this.project, facts),
     }
     this.project = applyProject(this.project, record)
   }

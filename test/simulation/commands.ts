@@ -1,10 +1,11 @@
 /** Random definitions, edits and commands, in proportions at which they concern each other. */
 
 import { recounted } from "../../src/domain/decide/RuleDefinitions.ts"
-import type { Condition } from "../../src/domain/project/Definition.ts"
 import {
   type Badge,
+  type Condition,
   type Criterion,
+  firstVersion,
   type Gives,
   givesNothing,
   isCounting,
@@ -115,8 +116,7 @@ export const randomRule = (run: Surroundings): Rule => {
       : null,
     cooldownSeconds: random.chance(0.2) ? random.pick([1, 60, 86_400]) : null,
     enabled: random.chance(0.9),
-    createdAt: now,
-    updatedAt: now,
+    ...firstVersion(now),
   }
 }
 
@@ -164,8 +164,7 @@ export const randomBadge = ({ now, random, sequence }: Surroundings): Badge => (
   criteria: criterion(random),
   secret: random.chance(0.3),
   archived: false,
-  createdAt: now,
-  updatedAt: now,
+  ...firstVersion(now),
 })
 
 const stepKeys = ["one", "constructor", "__proto__"]
@@ -198,8 +197,7 @@ export const randomQuest = (run: Surroundings): Quest => {
         ? [random.pick([...project.quests.keys()])]
         : [],
     metadata: {},
-    createdAt: now,
-    updatedAt: now,
+    ...firstVersion(now),
   }
 }
 

@@ -38,7 +38,7 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
     case "quest.created":
       return { kind: "createQuest", quest: fact.quest }
     case "quest.updated": {
-      const { createdAt: _, id, set, updatedAt: __, ...change } = fact.quest
+      const { createdAt: _, id, set, updatedAt: __, version: ___, ...change } = fact.quest
       const before = project.quests.get(id)
       if (set === "archived") return { kind: "deleteQuest", questId: id }
       if (before?.set === set) return { kind: "updateQuest", questId: id, change }

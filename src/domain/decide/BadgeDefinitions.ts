@@ -1,7 +1,14 @@
 /** Decides the commands on badges. `Badges.ts` awards badges to users. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import type { Badge, Condition, Criterion, CriterionKind } from "../project/Definition.ts"
+import {
+  type Badge,
+  type Condition,
+  type Criterion,
+  type CriterionKind,
+  firstVersion,
+  nextVersion,
+} from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import {
   type Fault,
@@ -57,7 +64,7 @@ export const deleteBadge = (
   const refusal = badgeInUse(state, badgeId)
   return refusal === undefined
     ? Result.succeed([
-        { kind: "badge.updated", badge: { ...badge, archived: true, updatedAt: now } },
+        { kind: "badge.updated", badge: { ...badge, archived: true, ...nextVersion(badge, now) } },
       ])
     : Result.fail(refusal)
 }
@@ -73,7 +80,7 @@ export const createBadge = (
     if (live >= limits.badgesMax) {
       return quotaExceeded(limits.badgesMax, "badges per environment")
     }
-    const badge = { ...fields, criteria, archived: false, createdAt: now, updatedAt: now }
+    const badge = { ...fields, criteria, archived: false, ...firstVersion(now) }
     return Result.succeed([{ kind: "badge.created", badge }])
   })
 
@@ -92,7 +99,7 @@ export const updateBadge = (
       ? Result.succeed(badge.criteria)
       : criterionOf(state, badgeId, patchedParts<CriterionParts>(badge.criteria, criteria))
   return Result.map(criterion, (criteria) => [
-    { kind: "badge.updated", badge: { ...badge, ...change, criteria, updatedAt: now } },
+    { kind: "badge.updated", badge: { ...badge, ...change, criteria, ...nextVersion(badge, now) } },
   ])
 }
 
@@ -107,7 +114,7 @@ export const replaceBadge = (
   const changed = { ...before, ...fields, criteria: madeOf(criteria) }
   if (noChange(before, changed)) return Result.succeed([])
   return Result.map(criterionOf(state, before.id, criteria), (criteria) => {
-    const badge = { ...before, ...fields, criteria, updatedAt: now }
+    const badge = { ...before, ...fields, criteria, ...nextVersion(before, now) }
     return [{ kind: "badge.updated", badge }]
   })
 }

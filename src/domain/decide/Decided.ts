@@ -12,10 +12,12 @@ export type Decided<Code extends ErrorCode = ErrorCode> = Result.Result<
 >
 
 /**
- * Whether two definitions are equal except for `updatedAt`. The order of members does not matter.
+ * Whether two definitions are equal except for their versions. The order of members does not matter.
  */
 export const noChange = (before: object, after: object): boolean =>
-  isSame({ ...before, updatedAt: 0 }, { ...after, updatedAt: 0 })
+  isSame({ ...before, ...sameVersion }, { ...after, ...sameVersion })
+
+const sameVersion = { version: 0, updatedAt: 0 }
 
 type Members = Readonly<Record<string, unknown>>
 

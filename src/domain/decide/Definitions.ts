@@ -16,7 +16,7 @@
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import type { Badge, Condition, Rule } from "../project/Definition.ts"
+import type { Badge, Condition, Rule, Unversioned } from "../project/Definition.ts"
 import { type Quest, questStatusAt } from "../project/Definition.ts"
 import type { ProjectSettings, ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
@@ -27,13 +27,11 @@ import { createQuest, deleteQuest, replaceQuest } from "./QuestDefinitions.ts"
 import { createRule, deleteRule, replaceRule } from "./RuleDefinitions.ts"
 import { decideSettings, type SettingsChange } from "./Settings.ts"
 
-type Undated<A> = Omit<A, "createdAt" | "updatedAt">
-
 /** Without `set` the status stays; a new quest is published. */
-export type QuestInput = Omit<Undated<Quest>, "set"> & {
+export type QuestInput = Omit<Unversioned<Quest>, "set"> & {
   readonly set?: Exclude<Quest["set"], "archived">
 }
-export type BadgeInput = Omit<Undated<Badge>, "archived" | "criteria"> & {
+export type BadgeInput = Omit<Unversioned<Badge>, "archived" | "criteria"> & {
   readonly criteria: CriterionParts
 }
 
@@ -42,7 +40,7 @@ export interface DefinitionsInput {
   readonly settings?: SettingsChange
   readonly badges?: ReadonlyArray<BadgeInput>
   readonly quests?: ReadonlyArray<QuestInput>
-  readonly rules?: ReadonlyArray<Undated<Rule>>
+  readonly rules?: ReadonlyArray<Unversioned<Rule>>
 }
 
 export interface ApplyDefinitions {
@@ -83,7 +81,6 @@ interface Clause {
 /** The number of references that cost as much as one condition. */
 const referencesPerWork = 20
 
-/** The changes of a file so far, and the state after them. */
 /** The changes of a file so far, and the state after them. */
 class Plan {
   state: ProjectState
@@ -153,7 +150,7 @@ class Plan {
     })
   }
 
-  rule(rule: Undated<Rule>, pointer: string): void {
+  rule(rule: Unversioned<Rule>, pointer: string): void {
     this.#take(
       pointer,
       () => this.#searching([rule]),

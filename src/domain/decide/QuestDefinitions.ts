@@ -3,7 +3,15 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Gives } from "../project/Definition.ts"
-import { type Quest, type QuestStatus, questStatusAt } from "../project/Definition.ts"
+import {
+  firstVersion,
+  nextVersion,
+  type Quest,
+  type QuestStatus,
+  questStatusAt,
+  type Unversioned,
+  type Versioned,
+} from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import {
   type Fault,
@@ -43,14 +51,14 @@ export const mergePatch = (target: Metadata, patch: Metadata): Metadata => {
 
 /** A merge patch of a quest. `reward` and `metadata` are merged. */
 export interface QuestChange
-  extends Partial<Omit<Quest, "id" | "set" | "reward" | "metadata" | "createdAt" | "updatedAt">> {
+  extends Partial<Omit<Quest, "id" | "set" | "reward" | "metadata" | keyof Versioned>> {
   readonly reward?: Partial<Gives>
   readonly metadata?: Metadata | null
   readonly status?: QuestStatus
 }
 
 export type QuestCommand =
-  | { readonly kind: "createQuest"; readonly quest: Omit<Quest, "createdAt" | "updatedAt"> }
+  | { readonly kind: "createQuest"; readonly quest: Unversioned<Quest> }
   | { readonly kind: "updateQuest"; readonly questId: string; readonly change: QuestChange }
   /** Archives the quest. */
   | { readonly kind: "deleteQuest"; readonly questId: string }
@@ -62,7 +70,7 @@ export const createQuest = (
   command: CommandOf<"createQuest">,
   now: number,
 ): Decided<"invalid_request" | "quota_exceeded"> => {
-  const quest = { ...command.quest, createdAt: now, updatedAt: now }
+  const quest = { ...command.quest, ...firstVersion(now) }
   const over: ReadonlyArray<Fault> =
     quest.endsAt !== null && quest.endsAt <= now
       ? [{ pointer: "/endsAt", code: "out_of_range", detail: "must be in the future" }]
@@ -90,7 +98,7 @@ export const updateQuest = (
     ...change,
     reward: { ...quest.reward, ...reward },
     metadata: metadata === null ? {} : mergePatch(quest.metadata, metadata ?? {}),
-    updatedAt: now,
+    ...nextVersion(quest, now),
   }
   const faults = questFaults(state, changed)
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
@@ -134,7 +142,7 @@ export const deleteQuest = (
   const refusal = questInUse(state, questId)
   return refusal === undefined
     ? Result.succeed([
-        { kind: "quest.updated", quest: { ...quest, set: "archived", updatedAt: now } },
+        { kind: "quest.updated", quest: { ...quest, set: "archived", ...nextVersion(quest, now) } },
       ])
     : Result.fail(refusal)
 }
@@ -143,14 +151,11 @@ export const deleteQuest = (
 export const replaceQuest = (
   state: ProjectState,
   before: Quest,
-  {
-    set,
-    ...members
-  }: Omit<Quest, "set" | "createdAt" | "updatedAt"> & { readonly set: Quest["set"] | undefined },
+  { set, ...members }: Omit<Unversioned<Quest>, "set"> & { readonly set: Quest["set"] | undefined },
   now: number,
 ): Decided<"invalid_request" | "invalid_transition"> => {
   if (before.set === "archived") return Result.fail(invalidRequest([archivedFault]))
-  const changed: Quest = { ...before, ...members, updatedAt: now }
+  const changed: Quest = { ...before, ...members, ...nextVersion(before, now) }
   const edited = published(before, { ...changed, set: set ?? before.set }, now)
   if (noChange(before, edited)) return Result.succeed([])
   const faults = questFaults(state, changed)

@@ -3,10 +3,13 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import {
   countedForm,
+  firstVersion,
   type Gives,
   givesNothing,
   type LimitPeriod,
+  nextVersion,
   type Rule,
+  type Unversioned,
 } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type Fault, invalidRequest, quotaExceeded, refuse } from "../values/Errors.ts"
@@ -26,7 +29,7 @@ export interface RuleChange
 }
 
 export type RuleCommand =
-  | { readonly kind: "createRule"; readonly rule: Omit<Rule, "createdAt" | "updatedAt"> }
+  | { readonly kind: "createRule"; readonly rule: Unversioned<Rule> }
   | { readonly kind: "updateRule"; readonly ruleId: string; readonly change: RuleChange }
   | { readonly kind: "deleteRule"; readonly ruleId: string }
 
@@ -37,7 +40,7 @@ export const createRule = (
   command: CommandOf<"createRule">,
   now: number,
 ): Decided<"invalid_request" | "quota_exceeded"> => {
-  const rule = { ...command.rule, createdAt: now, updatedAt: now }
+  const rule = { ...command.rule, ...firstVersion(now) }
   const faults = [...rewardFaults(rule), ...ruleFaults(state, rule)]
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
   if (state.rules.size >= limits.rulesMax)
@@ -70,7 +73,7 @@ export const updateRule = (
       { multiplierMax, multiplierMin, multiplierPath },
       faults,
     ),
-    updatedAt: now,
+    ...nextVersion(rule, now),
   }
   // Older rules may have an empty reward. An edit of other members, such as a pause, stays
   // possible.
@@ -94,7 +97,7 @@ export const replaceRule = (
   rule: CommandOf<"createRule">["rule"],
   now: number,
 ): Decided<"invalid_request"> => {
-  const changed: Rule = { ...before, ...rule, updatedAt: now }
+  const changed: Rule = { ...before, ...rule, ...nextVersion(before, now) }
   if (noChange(before, changed)) return Result.succeed([])
   const faults = [...rewardFaults(changed), ...ruleFaults(state, changed)]
   return faults.length > 0

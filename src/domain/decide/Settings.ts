@@ -18,7 +18,7 @@ export interface LevelCurveParts {
 }
 
 /** A merge patch of the settings. `levelCurve` is merged unless its kind changes. */
-export interface SettingsChange extends Partial<Omit<ProjectSettings, "levelCurve">> {
+export interface SettingsChange extends Partial<Omit<ProjectSettings, "levelCurve" | "version">> {
   readonly levelCurve?: LevelCurveParts
 }
 
@@ -52,6 +52,7 @@ export const decideSettings = (
       streaks: change.streaks.map((streak) => dated(settings, streak, now)),
     }),
     levelCurve,
+    version: settings.version + 1,
   }
   // An empty list is stored as an absent member.
   const changed = clientActions.length === 0 ? others : { ...others, clientActions }

@@ -1,6 +1,7 @@
 /** Decides the commands on webhooks. The HTTP layer checks the URLs. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
+import { firstVersion, nextVersion } from "../project/Definition.ts"
 import type { DisabledReason, ProjectState, Webhook } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
 import { quotaExceeded, refuse } from "../values/Errors.ts"
@@ -57,8 +58,7 @@ export const createWebhook = (
     disabledReason: null,
     disabledAt: null,
     previousSecret: null,
-    createdAt: now,
-    updatedAt: now,
+    ...firstVersion(now),
   } as const
   return Result.succeed([{ kind: "webhook.created", webhook }])
 }
@@ -139,7 +139,9 @@ const changed = (webhook: Webhook, change: WebhookChange, now: number): Partial<
 }
 
 const updated = (webhook: Webhook, now: number): Decided<never> =>
-  Result.succeed([{ kind: "webhook.updated", webhook: { ...webhook, updatedAt: now } }])
+  Result.succeed([
+    { kind: "webhook.updated", webhook: { ...webhook, ...nextVersion(webhook, now) } },
+  ])
 
 const tooManySecrets = refuse(
   "quota_exceeded",

@@ -6,6 +6,30 @@ import { limits } from "../../Limits.ts"
 import { type WindowKind, windowOfDay, type Zone } from "../values/Calendar.ts"
 import type { Metadata } from "../values/Metadata.ts"
 
+/** What Laurel notes about the changes of a definition or a webhook. Times are epoch milliseconds. */
+export interface Versioned {
+  /** 1 at creation, and one more with each change. */
+  readonly version: number
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/** The version of a new definition. */
+export const firstVersion = (now: number): Versioned => ({
+  version: 1,
+  createdAt: now,
+  updatedAt: now,
+})
+
+/** The version of a definition after a change. `applyProject.ts` asserts that none is left out. */
+export const nextVersion = (
+  { version }: Pick<Versioned, "version">,
+  now: number,
+): Pick<Versioned, "version" | "updatedAt"> => ({ version: version + 1, updatedAt: now })
+
+/** A definition as a caller states it. */
+export type Unversioned<A extends Versioned> = Omit<A, keyof Versioned>
+
 /* Conditions of rules, quest steps and badges on the metadata of an event. */
 
 export const conditionOperators = [
@@ -158,7 +182,7 @@ export const countedForm = ({
  * `where`. All matching rules give their rewards, in the order of their creation. Times are epoch
  * milliseconds.
  */
-export interface Rule {
+export interface Rule extends Versioned {
   readonly id: string
   readonly action: string
   readonly where: ReadonlyArray<Condition>
@@ -187,8 +211,6 @@ export interface Rule {
    */
   readonly countedSince?: number
   readonly enabled: boolean
-  readonly createdAt: number
-  readonly updatedAt: number
 }
 
 export const questStatuses = [
@@ -222,7 +244,7 @@ export interface QuestStep {
 }
 
 /** A quest's definition. Times are epoch milliseconds. */
-export interface Quest {
+export interface Quest extends Versioned {
   readonly id: string
   readonly title: string
   readonly description: string | null
@@ -246,8 +268,6 @@ export interface Quest {
   /** The ids of the quests that a user must complete before this quest. */
   readonly prerequisites: ReadonlyArray<string>
   readonly metadata: Metadata
-  readonly createdAt: number
-  readonly updatedAt: number
 }
 
 /** The status of a quest at `now`: the stored status, or, if published, the status by the clock. */
@@ -326,7 +346,7 @@ export const isCounting = (criteria: Criterion): criteria is CountingCriterion =
  * A badge's definition. An archived badge is no longer awarded, but users keep it. Times are epoch
  * milliseconds.
  */
-export interface Badge {
+export interface Badge extends Versioned {
   readonly id: string
   readonly name: string
   readonly description: string | null
@@ -335,8 +355,6 @@ export interface Badge {
   /** A secret badge is hidden from a user until the user earns it. */
   readonly secret: boolean
   readonly archived: boolean
-  readonly createdAt: number
-  readonly updatedAt: number
 }
 
 /** The number at which a badge is earned; 0 for a manual badge. */

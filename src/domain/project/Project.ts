@@ -4,7 +4,7 @@
  * `ActionIndex.ts` the cost of an event does not depend on the number of definitions.
  */
 import type { PastZone, WindowKind } from "../values/Calendar.ts"
-import type { Badge, Quest, Rule } from "./Definition.ts"
+import type { Badge, Quest, Rule, Versioned } from "./Definition.ts"
 import { defaultLevelCurve, type LevelCurve } from "./Level.ts"
 
 /**
@@ -20,7 +20,7 @@ export interface PreviousSecret {
 }
 
 /** A registered endpoint. Times are epoch milliseconds. */
-export interface Webhook {
+export interface Webhook extends Versioned {
   readonly id: string
   /**
    * The sequence of the record that created the webhook, which receives only later records. Unique
@@ -45,8 +45,6 @@ export interface Webhook {
    * Earlier secrets that are still in their grace period, newest first; absent if there are none.
    */
   readonly olderSecrets?: ReadonlyArray<PreviousSecret>
-  readonly createdAt: number
-  readonly updatedAt: number
 }
 
 /**
@@ -77,6 +75,8 @@ export interface StreakDefinition {
 }
 
 export interface ProjectSettings {
+  /** 1 before the first change, and one more with each change. */
+  readonly version: number
   /** The display name; null: the name in the directory. */
   readonly name: string | null
   /** The IANA time zone of days, weeks and months. */
@@ -118,6 +118,7 @@ export interface ProjectState {
 }
 
 export const defaultSettings: ProjectSettings = {
+  version: 1,
   name: null,
   timezone: "UTC",
   levelCurve: defaultLevelCurve,

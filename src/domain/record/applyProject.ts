@@ -3,24 +3,34 @@
  * only for a record that breaks an invariant (`invariants.ts`).
  */
 import { limits } from "../../Limits.ts"
-import type { Badge, Quest } from "../project/Definition.ts"
+import { type Badge, nextVersion, type Quest, type Versioned } from "../project/Definition.ts"
 import type { ProjectState, StreakDefinition } from "../project/Project.ts"
 import { isSameTimeZone, withPastZone } from "../values/Calendar.ts"
-import { assertAfter, assertCloses } from "../values/invariants.ts"
+import { assertAfter, assertCloses, assertNextVersion } from "../values/invariants.ts"
 import type { Fact, JournalRecord } from "./Record.ts"
+
+/** Sets `entry` in `map`, whose entry it must follow, and returns `map`. */
+const withNext = <A extends Versioned & { readonly id: string }>(
+  map: Map<string, A>,
+  entry: A,
+): Map<string, A> => {
+  assertNextVersion(entry.id, entry.version, map.get(entry.id)?.version)
+  return map.set(entry.id, entry)
+}
 
 /**
  * Sets `entry` in `map` and returns `map`. Ended (archived) entries are last, in the order of their
  * end. Beyond `endedMax` the entries that ended first are dropped.
  */
-const withLatest = <A extends { readonly id: string }>(
+const withLatest = <A extends Versioned & { readonly id: string }>(
   map: Map<string, A>,
   entry: A,
   hasEnded: (entry: A) => boolean,
   endedMax: number,
 ): ReadonlyMap<string, A> => {
-  if (hasEnded(entry)) map.delete(entry.id)
-  map.set(entry.id, entry)
+  withNext(map, entry)
+  // An entry that has ended moves to the end of the map.
+  if (hasEnded(entry) && map.delete(entry.id)) map.set(entry.id, entry)
   if (!hasEnded(entry) || map.size <= endedMax) return map
   const ended = [...map.values()].filter(hasEnded)
   for (const { id } of ended.slice(0, Math.max(0, ended.length - endedMax))) map.delete(id)
@@ -64,7 +74,7 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         break
       case "rule.created":
       case "rule.updated":
-        next = { ...next, rules: copies.of(next.rules).set(fact.rule.id, fact.rule) }
+        next = { ...next, rules: withNext(copies.of(next.rules), fact.rule) }
         break
       case "rule.deleted":
         next = { ...next, rules: copies.without(next.rules, fact.ruleId) }
@@ -79,7 +89,7 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
       case "webhook.created":
       case "webhook.updated": {
         const webhook = { since: record.sequence, ...fact.webhook }
-        next = { ...next, webhooks: copies.of(next.webhooks).set(webhook.id, webhook) }
+        next = { ...next, webhooks: withNext(copies.of(next.webhooks), webhook) }
         break
       }
       case "webhook.deleted":
@@ -93,9 +103,9 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
           status: "disabled",
           disabledReason: fact.reason,
           disabledAt: record.at,
-          updatedAt: record.at,
+          ...nextVersion(webhook, record.at),
         } as const
-        next = { ...next, webhooks: copies.of(next.webhooks).set(webhook.id, disabled) }
+        next = { ...next, webhooks: withNext(copies.of(next.webhooks), disabled) }
         break
       }
       case "project.updated":
@@ -129,7 +139,8 @@ const withSettings = (
   settings: ProjectState["settings"],
   at: number,
 ): ProjectState => {
-  const { timezone } = state.settings
+  const { timezone, version } = state.settings
+  assertNextVersion("the settings", settings.version, version)
   return isSameTimeZone(timezone, settings.timezone)
     ? { ...state, settings }
     : { ...state, settings, pastZones: withPastZone(state.pastZones, timezone, at) }

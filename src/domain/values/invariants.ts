@@ -35,6 +35,12 @@ export const assertCloses = (kind: string, index: number, closedThrough: number)
   throw new BrokenInvariant(`The ${kind} window ${index} would close after window ${closedThrough}`)
 }
 
+/** No version of a definition is left out or given twice: a version names one form of it. */
+export const assertNextVersion = (what: string, version: number, before = 0): void => {
+  if (Number.isSafeInteger(version) && version === before + 1) return
+  throw new BrokenInvariant(`Version ${version} of ${what} would follow version ${before}`)
+}
+
 /** A record of a user is applied to the state of the same user. The error does not name them. */
 export const assertOwner = (userId: string, owner: string, sequence: number): void => {
   if (userId === owner) return

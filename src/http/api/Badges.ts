@@ -12,6 +12,7 @@ import {
   pageQuery,
   Time,
   text,
+  versionFields,
 } from "./Common.ts"
 import {
   CountedAction,
@@ -262,8 +263,7 @@ export const Badge = Schema.Struct({
     description: "Whether the badge is archived: users no longer earn it, and owners keep it.",
     examples: [false],
   }),
-  createdAt: Time,
-  updatedAt: Time,
+  ...versionFields,
 }).annotate({
   identifier: "Badge",
   description: "A badge, which a user can earn once.",

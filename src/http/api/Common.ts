@@ -270,6 +270,16 @@ export const Time = Schema.String.annotate({
   examples: ["2026-11-01T09:30:00.000Z"],
 })
 
+/** The members of a definition or a webhook that describe its changes. */
+export const versionFields = {
+  version: Schema.Int.annotate({
+    description: "1 at creation, and one more with each change.",
+    examples: [1],
+  }),
+  createdAt: Time,
+  updatedAt: Time,
+}
+
 export const Xp = Schema.Int.annotate({ description: "Experience points.", examples: [1250] })
 export const Level = Schema.Int.annotate({
   description: "The level that the xp reach; the lowest is 1.",

@@ -21,6 +21,7 @@ import {
   text,
   timeZone,
   UserId,
+  versionFields,
 } from "./Common.ts"
 import { Key, patchWords } from "./DefinitionShapes.ts"
 import { Event, matched, QuestOutcome, StreakOutcome, withheld } from "./Events.ts"
@@ -375,6 +376,7 @@ export const Project = Schema.Struct({
       "The tier of the project (read only). Each environment of the project has its rate limit.",
     examples: ["free"],
   }),
+  version: versionFields.version,
 }).annotate({
   identifier: "Project",
   description: "Settings of an environment.",

@@ -15,6 +15,7 @@ import {
   Time,
   TimeIn,
   text,
+  versionFields,
 } from "./Common.ts"
 import {
   BadgeId,
@@ -237,8 +238,7 @@ const fields = {
     description: "Your own metadata.",
     examples: [{ icon: "footprints" }],
   }),
-  createdAt: Time,
-  updatedAt: Time,
+  ...versionFields,
 }
 
 export const Quest = Schema.Struct(fields).annotate({

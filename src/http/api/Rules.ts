@@ -12,8 +12,8 @@ import {
   oneOf,
   pageFields,
   pageQuery,
-  Time,
   text,
+  versionFields,
 } from "./Common.ts"
 import {
   BadgeId,
@@ -185,8 +185,7 @@ export const Rule = Schema.Struct({
     description: "Whether the rule is active.",
     examples: [true],
   }),
-  createdAt: Time,
-  updatedAt: Time,
+  ...versionFields,
 }).annotate({
   identifier: "Rule",
   description: "A rule: the reward for events with an action.",

@@ -19,6 +19,7 @@ import {
   Time,
   TimeIn,
   text,
+  versionFields,
 } from "./Common.ts"
 import { definitionEndpoints } from "./definitionEndpoints.ts"
 import {
@@ -113,8 +114,7 @@ const fields = {
     }),
   ).annotate({ examples: [null] }),
   disabledAt: Schema.NullOr(Time).annotate({ examples: [null] }),
-  createdAt: Time,
-  updatedAt: Time,
+  ...versionFields,
 }
 
 export const Webhook = Schema.Struct(fields).annotate({

@@ -105,7 +105,7 @@ const given = <A extends object>(members: A) =>
   )
 
 const fileSettings = (settings: ProjectSettings): NonNullable<File["settings"]> => {
-  const { clientActions = [], levelCurve, name, streaks, timezone, ...rest } = settings
+  const { clientActions = [], levelCurve, name, streaks, timezone, version: _, ...rest } = settings
   const named = name !== null && { name }
   const shown = streaks.map(({ freezesBefore: _, ...streak }) => streak)
   return { ...named, timezone, levelCurve, streaks: shown, clientActions, ...rest }

@@ -240,6 +240,7 @@ const showWebhook = (webhook: ShownWebhook) => ({
   status: webhook.status,
   disabledReason: webhook.disabledReason,
   disabledAt: isoTimeOrNull(webhook.disabledAt),
+  version: webhook.version,
   createdAt: isoTime(webhook.createdAt),
   updatedAt: isoTime(webhook.updatedAt),
 })

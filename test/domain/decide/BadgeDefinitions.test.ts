@@ -89,6 +89,7 @@ describe("A badge", () => {
       name: "Taps",
       criteria: { kind: "action_count", target: 9, action: "TAP", where: [] },
       updatedAt: world.now,
+      version: 2,
     })
     world.ask(updating({ criteria: { kind: "streak", target: 3, streak: "daily" } }))
     expect(badgeNow().criteria).toEqual({ kind: "streak", target: 3, streak: "daily" })
@@ -102,7 +103,7 @@ describe("A badge", () => {
   it("is archived by a delete, cannot change then, and is not found by a second one", () => {
     world.ask(creating({ kind: "manual" }))
     expect(world.ask(deleting)).toMatchObject([
-      { kind: "badge.updated", badge: { id: "b", archived: true } },
+      { kind: "badge.updated", badge: { id: "b", archived: true, version: 2 } },
     ])
     expect(world.refusal(deleting).code).toBe("badge_not_found")
     expect(world.refusal(updating({ name: "Again" })).code).toBe("invalid_transition")

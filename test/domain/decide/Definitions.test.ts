@@ -11,15 +11,32 @@ beforeEach(() => {
 })
 
 const quest = (id: string, more: Parameters<typeof questWith>[0] = {}) => {
-  const { createdAt: _, updatedAt: __, set: ___, ...members } = questWith({ id, ...more })
+  const {
+    createdAt: _,
+    updatedAt: __,
+    set: ___,
+    version: ____,
+    ...members
+  } = questWith({ id, ...more })
   return members
 }
 const badge = (id: string) => {
-  const { archived: _, createdAt: __, updatedAt: ___, ...members } = badgeWith({ id })
+  const {
+    archived: _,
+    createdAt: __,
+    updatedAt: ___,
+    version: ____,
+    ...members
+  } = badgeWith({ id })
   return members
 }
 const rule = (id: string, more: Parameters<typeof ruleWith>[0] = {}) => {
-  const { createdAt: _, updatedAt: __, ...members } = ruleWith({ id, reward: { xp: 5 }, ...more })
+  const {
+    createdAt: _,
+    updatedAt: __,
+    version: ___,
+    ...members
+  } = ruleWith({ id, reward: { xp: 5 }, ...more })
   return members
 }
 const apply = (definitions: DefinitionsInput, removes = false) =>

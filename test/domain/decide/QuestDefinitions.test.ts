@@ -31,10 +31,14 @@ describe("A quest", () => {
   })
 
   it("is created with the times of its creation, at the end of the list", () => {
-    create("q1", { createdAt: 5, updatedAt: 5 })
+    create("q1", { createdAt: 5, updatedAt: 5, version: 5 })
     create("q2")
     expect([...world.state.quests.keys()]).toEqual(["q1", "q2"])
-    expect(questOf("q1")).toMatchObject({ createdAt: world.now, updatedAt: world.now })
+    expect(questOf("q1")).toMatchObject({
+      createdAt: world.now,
+      updatedAt: world.now,
+      version: 1,
+    })
   })
 
   it("changes the members of a patch, keeps the rest and its place in the list", () => {
@@ -50,6 +54,7 @@ describe("A quest", () => {
       reward: { xp: 10, points: 5, badgeId: null },
       createdAt,
       updatedAt: world.now,
+      version: 2,
     })
     expect([...world.state.quests.keys()]).toEqual(["q1", "q2"])
   })
@@ -279,7 +284,10 @@ describe("An archived quest", () => {
   it("cannot change and is not found by a second delete", () => {
     create("q")
     expect(world.ask(deleting("q"))).toMatchObject([
-      { kind: "quest.updated", quest: { id: "q", set: "archived", updatedAt: world.now } },
+      {
+        kind: "quest.updated",
+        quest: { id: "q", set: "archived", updatedAt: world.now, version: 2 },
+      },
     ])
     expect(world.refusal(deleting("q")).code).toBe("quest_not_found")
     expect(world.refusal(updating("q", { title: "Again" })).code).toBe("invalid_transition")

@@ -29,6 +29,7 @@ describe("A rule", () => {
       cooldownSeconds: null,
       createdAt,
       updatedAt: world.now,
+      version: 2,
     })
   })
 

@@ -21,7 +21,7 @@ describe("The settings of a project", () => {
     expect(world.state.settings).toEqual(defaultSettings)
     world.ask(updating({ timezone: "Europe/Berlin" }))
     const facts = world.ask(updating({ name: "Shop" }))
-    const settings = { ...defaultSettings, name: "Shop", timezone: "Europe/Berlin" }
+    const settings = { ...defaultSettings, name: "Shop", timezone: "Europe/Berlin", version: 3 }
     expect(facts).toEqual([{ kind: "project.updated", settings }])
     expect(world.state.settings).toEqual(settings)
   })

@@ -58,6 +58,7 @@ describe("A webhook's definition", () => {
       disabledReason: null,
       disabledAt: null,
       previousSecret: null,
+      version: 1,
       createdAt: now,
       updatedAt: now,
     })
@@ -79,7 +80,12 @@ describe("A webhook's definition", () => {
     const world = new World()
     world.do(create("a"))
     world.do(update("a", { events: ["quest.*"] }), now + 1)
-    expect(world.get("a")).toMatchObject({ events: ["quest.*"], since: 1, updatedAt: now + 1 })
+    expect(world.get("a")).toMatchObject({
+      events: ["quest.*"],
+      since: 1,
+      updatedAt: now + 1,
+      version: 2,
+    })
     world.do(update("a", { status: "disabled" }), now + 2)
     world.do(update("a", { status: "disabled", description: "x" }), now + 3)
     expect(world.get("a")).toMatchObject({
@@ -87,6 +93,7 @@ describe("A webhook's definition", () => {
       disabledReason: "manual",
       disabledAt: now + 2,
       description: "x",
+      version: 4,
     })
     world.do(update("a", { status: "enabled" }))
     expect(world.get("a")).toMatchObject({ disabledReason: null, disabledAt: null })
@@ -95,6 +102,7 @@ describe("A webhook's definition", () => {
       status: "disabled",
       disabledReason: "gone",
       disabledAt: now + 4,
+      version: 6,
     })
   })
 

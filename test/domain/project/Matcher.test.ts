@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest"
 import { actionIndexOf } from "../../../src/domain/project/ActionIndex.ts"
 import type { Condition, ConditionOperator } from "../../../src/domain/project/Definition.ts"
 import { emptyProject } from "../../../src/domain/project/Project.ts"
-import { applyProject } from "../../../src/domain/record/applyProject.ts"
-import type { Fact, JournalRecord } from "../../../src/domain/record/Record.ts"
+import type { Fact } from "../../../src/domain/record/Record.ts"
 import type { Metadata } from "../../../src/domain/values/Metadata.ts"
 import { satisfies } from "../../simulation/model/conditions.ts"
 import { Random, seeds } from "../../simulation/random.ts"
@@ -199,9 +198,7 @@ describe("The definitions that an event concerns", () => {
       const facts: ReadonlyArray<Fact> = [isGone ? { kind: "rule.deleted", ruleId: id } : named]
       if (isGone) wheres.delete(id)
       else wheres.set(id, made)
-      const subject = { actor: "project", environment: "p:sandbox" } as const
-      const cause = { kind: "request" } as const
-      project = applyProject(project, { sequence: change + 1, at: 0, subject, cause, facts })
+      project = withFacts(project, facts)
       const metadata = { a: random.integer(0, 3), b: random.integer(0, 3) }
       const found = actionIndexOf(project).byAction.get("TAP")?.matching(metadata)
       const ids = [
@@ -224,24 +221,17 @@ describe("The definitions that an event concerns", () => {
       op: "gte",
       value: n,
     })
-    const record = (sequence: number, ...facts: ReadonlyArray<Fact>): JournalRecord => ({
-      sequence,
-      at: 0,
-      subject: { actor: "project", environment: "p:sandbox" },
-      cause: { kind: "request" },
-      facts,
-    })
     const rules = times(500, (n) => ruleWith({ id: `r${n}`, where: [counted(n)] }))
-    let project = applyProject(
+    let project = withFacts(
       emptyProject,
-      record(1, ...rules.map((rule): Fact => ({ kind: "rule.created", rule }))),
+      rules.map((rule): Fact => ({ kind: "rule.created", rule })),
     )
     const match = () => actionIndexOf(project).byAction.get("TAP")?.matching({ a: 1 }).rules.length
     expect([match(), compiled]).toEqual([2, 500])
     for (const n of [0, 1, 250, 499]) {
       compiled = 0
       const rule = ruleWith({ id: `r${n}`, where: [counted(0)] })
-      project = applyProject(project, record(project.sequence + 1, { kind: "rule.updated", rule }))
+      project = withFacts(project, [{ kind: "rule.updated", rule }])
       match()
       expect(compiled).toBe(1)
     }
@@ -259,12 +249,7 @@ describe("The definitions that an event concerns", () => {
     }
     let project = emptyProject
     const set = (id: string, where: Where) => {
-      const subject = { actor: "project", environment: "p:sandbox" } as const
-      const facts: ReadonlyArray<Fact> = [{ kind: "rule.updated", rule: ruleWith({ id, where }) }]
-      project = applyProject(project, {
-        ...{ sequence: project.sequence + 1, at: 0, subject, facts },
-        cause: { kind: "request" },
-      })
+      project = withFacts(project, [{ kind: "rule.updated", rule: ruleWith({ id, where }) }])
     }
     set("constant", [constant])
     for (let n = 0; n < 3_500; n++) {

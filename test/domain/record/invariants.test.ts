@@ -1,12 +1,14 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { decideUser } from "../../../src/domain/decide/Decide.ts"
-import { emptyProject } from "../../../src/domain/project/Project.ts"
+import { firstVersion } from "../../../src/domain/project/Definition.ts"
+import { defaultSettings, emptyProject } from "../../../src/domain/project/Project.ts"
 import { applyProject } from "../../../src/domain/record/applyProject.ts"
 import { applyUser } from "../../../src/domain/record/applyUser.ts"
 import type { Fact, JournalRecord, UserCommand } from "../../../src/domain/record/Record.ts"
 import type { UserState } from "../../../src/domain/user/User.ts"
 import { BrokenInvariant } from "../../../src/domain/values/invariants.ts"
+import { badgeWith, questWith, ruleWith } from "../definitions.ts"
 
 const reward = { kind: "reward", type: "xp", amount: 1 } as const
 
@@ -114,6 +116,45 @@ describe("A record of a project", () => {
       expect(() => applyProject(state, record(2, closed(index)))).toThrow(
         new BrokenInvariant(`The daily window ${index} would close after window 8`),
       )
+    }
+  })
+
+  it("changes a definition, a webhook or the settings to their next version only", () => {
+    const webhook = {
+      id: "whk_1",
+      url: "https://example.com/",
+      events: ["*"],
+      description: null,
+      status: "enabled",
+      disabledReason: null,
+      disabledAt: null,
+      secret: "s1",
+      previousSecret: null,
+      ...firstVersion(0),
+    } as const
+    const state = applyProject(
+      emptyProject,
+      record(
+        1,
+        { kind: "rule.created", rule: ruleWith({}) },
+        { kind: "quest.created", quest: questWith({}) },
+        { kind: "badge.created", badge: badgeWith({}) },
+        { kind: "webhook.created", webhook },
+      ),
+    )
+    for (const version of [1, 3, 2.5]) {
+      const facts: ReadonlyArray<readonly [string, Fact]> = [
+        ["rul_1", { kind: "rule.updated", rule: ruleWith({ version }) }],
+        ["qst_1", { kind: "quest.updated", quest: questWith({ version }) }],
+        ["bdg_1", { kind: "badge.updated", badge: badgeWith({ version, archived: true }) }],
+        ["whk_1", { kind: "webhook.updated", webhook: { ...webhook, since: 1, version } }],
+        ["the settings", { kind: "project.updated", settings: { ...defaultSettings, version } }],
+      ]
+      for (const [what, fact] of facts) {
+        expect(() => applyProject(state, record(2, fact))).toThrow(
+          new BrokenInvariant(`Version ${version} of ${what} would follow version 1`),
+        )
+      }
     }
   })
 })

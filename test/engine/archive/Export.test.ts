@@ -164,7 +164,7 @@ describe("An export", () => {
         .map((line) => JSON.parse(line))
       expect(lines[0]).toEqual({
         kind: "header",
-        format: 2,
+        format: exportFormat,
         laurel: "1.2.3",
         createdAt: "2026-11-21T10:00:00.000Z",
         scope: null,
@@ -205,26 +205,6 @@ describe("An export", () => {
         yield* Effect.promise(() => writeFile(moved, padded))
         expect((yield* imported(moved)).findings).toEqual(findings)
       }
-    }),
-  )
-
-  it.live("of format 1, with the records of each user in a table, becomes the same journal", () =>
-    Effect.gen(function* () {
-      const { directory, host, position, reads } = yield* written
-      const { text } = yield* exported(directory)
-      const file = path.join(yield* temporaryFolder, "old.ndjson")
-      yield* Effect.promise(() => writeFile(file, asFormat1(text)))
-      const { directory: copy, findings } = yield* imported(file)
-      expect(findings).toMatchObject({ faults: [], sequence: position })
-      const second = yield* running({ directory: copy, host })
-      expect(yield* readsOf(second.engine)).toEqual(reads)
-      yield* second.close()
-      const records = (lines: string) => lines.match(/"record":\{"sequence":\d+/g)
-      const again = yield* exported(copy)
-      const users = text.split("\n").filter((line) => !line.includes('"actor":"user"'))
-      // Records of projects and the directory before the watermark were in no table.
-      const lost = users.filter((line) => line.startsWith('{"kind":"record"')).length
-      expect(records(again.text)!.length).toBeGreaterThanOrEqual(records(text)!.length - lost)
     }),
   )
 
@@ -333,10 +313,10 @@ describe("An export", () => {
           const [first] = yield* faultsOf(part)
           expect(first).toMatch(/^Line \d+: the file ends before the line with kind end/)
         }
-        for (const format of [0, exportFormat + 1]) {
-          const other = changed(0, (line) => line.replace('"format":2', `"format":${format}`))
+        for (const format of [exportFormat - 1, exportFormat + 1]) {
+          const other = changed(0, (line) => line.replace(/"format":\d+/, `"format":${format}`))
           expect((yield* faultsOf(other))[0]).toContain(
-            `Line 1: it has format ${format}, and this version of Laurel reads exports of formats 1 to ${exportFormat}`,
+            `Line 1: it has format ${format}, and this version of Laurel reads exports of format ${exportFormat} alone`,
           )
         }
         expect((yield* faultsOf(without(0)))[0]).toBe(
@@ -358,32 +338,3 @@ describe("An export", () => {
       }),
   )
 })
-
-/** The same in format 1. */
-const asFormat1 = (text: string): string => {
-  const lines = text
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line))
-  const { first: _, ...header } = lines[0]
-  const records = lines.filter(({ kind }) => kind === "record").map(({ record }) => record)
-  const old = records.filter(
-    ({ sequence, subject }) => sequence <= header.watermark && subject.actor === "user",
-  )
-  const byUser = Map.groupBy(old, ({ subject }) => subject.userId)
-  const tables = lines.filter(({ kind }) => kind === "entry")
-  const history = Array.from(byUser, ([userId, records]) => ({
-    ...{ kind: "entry", table: "history", records },
-    key: [records[0].subject.environment, 0, userId, records[0].sequence],
-  }))
-  const all = [
-    { ...header, format: 1 },
-    ...tables,
-    ...history,
-    ...records
-      .filter(({ sequence }) => sequence >= Math.max(1, header.watermark))
-      .map((record) => ({ kind: "record", record })),
-  ]
-  const end = { kind: "end", lines: all.length }
-  return [...all, end].map((line) => `${JSON.stringify(line)}\n`).join("")
-}

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { type DirectoryState, emptyDirectory } from "../../../src/domain/project/Directory.ts"
 import { emptyProject, type ProjectState } from "../../../src/domain/project/Project.ts"
-import { applyProject } from "../../../src/domain/record/applyProject.ts"
 import type { Fact } from "../../../src/domain/record/Record.ts"
 import {
   decodeDirectory,
@@ -9,21 +8,14 @@ import {
   encodeDirectory,
   encodeProject,
 } from "../../../src/engine/records/Codec.ts"
-import { badgeWith, questWith, ruleWith } from "../../domain/definitions.ts"
+import { badgeWith, questWith, ruleWith, withFacts } from "../../domain/definitions.ts"
 
 const through = (project: ProjectState): ProjectState =>
   decodeProject(Buffer.from(encodeProject(project)))
 
 const after = (...facts: ReadonlyArray<Fact>): ProjectState =>
   facts.reduce(
-    (project, fact, index) =>
-      applyProject(project, {
-        sequence: index + 1,
-        at: 1_790_000_000_000 + index,
-        subject: { actor: "project", environment: "p:sandbox" },
-        cause: { kind: "request" },
-        facts: [fact],
-      }),
+    (project, fact, index) => withFacts(project, [fact], index + 1, 1_790_000_000_000 + index),
     emptyProject,
   )
 
@@ -71,6 +63,7 @@ describe("A project's value in the snapshot", () => {
       {
         kind: "project.updated",
         settings: {
+          version: 1,
           name: null,
           timezone: "Europe/Berlin",
           levelCurve: { kind: "geometric", base: 100, factor: 1.1 },

@@ -1,7 +1,7 @@
 /**
- * The format of an export: NDJSON, to move data between machines and versions. Format 2:
+ * The format of an export: NDJSON, to move data between machines and versions. Format 3:
  *
- *     {"kind":"header","format":2,"laurel":"1.0.0","createdAt":"…","scope":null,"watermark":40,"first":1,"sequence":42}
+ *     {"kind":"header","format":3,"laurel":"1.0.0","createdAt":"…","scope":null,"watermark":40,"first":1,"sequence":42}
  *     {"kind":"entry","table":"users","key":["prj_1:sandbox","ada"],"user":{…}}
  *     {"kind":"record","record":{"sequence":1,…}}
  *     {"kind":"gap","through":7}
@@ -20,18 +20,17 @@
  *   edit by hand to skip the comparison.
  *
  * An import gives the data directory that a start brings to the state of the last record. It reads
- * format 1 as well, which had the records before the watermark as `records` of a table `history`, a
- * user's after another's, and no `first`.
+ * this format alone.
  */
 import { Result, Schema, SchemaIssue } from "effect"
-import { newcomer, type UserState } from "../../../domain/user/User.ts"
+import type { UserState } from "../../../domain/user/User.ts"
 import { asBuffer, compositeKey } from "../../../storage/Keys.ts"
 import { tables } from "../../../storage/Storage.ts"
 import { idPairs, idsBody, isRunHead } from "../../dedupe/IdRun.ts"
 import { Names } from "../../records/Names.ts"
 import { decodeUser, encodeUser } from "../../records/UserCodec.ts"
 
-export const exportFormat = 2
+export const exportFormat = 3
 
 /** The tables in the order of an export. Users are one by one, in place of buckets. */
 export const exportedTables = tables
@@ -45,12 +44,12 @@ const kinds = Schema.Struct({ kind: Schema.String })
 
 const Header = Schema.Struct({
   kind: Schema.Literal("header"),
-  format: Schema.Literals([1, exportFormat]),
+  format: Schema.Literal(exportFormat),
   laurel: Schema.String,
   createdAt: Schema.String,
   scope: Schema.NullOr(Schema.Struct({ project: Schema.String, environment: Schema.String })),
   watermark: sequence,
-  first: Schema.optionalKey(positive),
+  first: positive,
   sequence,
 })
 export type Header = typeof Header.Type
@@ -75,18 +74,11 @@ const Record = Schema.Struct({
   kept: Schema.optionalKey(Schema.Struct({ key: Schema.String, fingerprint: Schema.String })),
 })
 
-/** Tables of format 1: its records, and what it kept of batches for a day. */
-const oldTables = ["history", "batches"] as const
-export type OldTable = (typeof oldTables)[number]
-export const isOldTable = (table: Entry["table"]): table is OldTable =>
-  oldTables.some((old) => old === table)
-
 const Entry = Schema.Struct({
   kind: Schema.Literal("entry"),
-  table: Schema.Literals([...exportedTables, ...oldTables]),
+  table: Schema.Literals(exportedTables),
   key: Schema.NonEmptyArray(Schema.Union([Schema.String, Schema.Int])),
   user: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
-  records: Schema.optionalKey(Schema.NonEmptyArray(Record)),
   ids: Schema.optionalKey(Schema.Array(Schema.Tuple([hash, positive]))),
   json: Schema.optionalKey(Schema.Unknown),
   base64: Schema.optionalKey(
@@ -94,7 +86,7 @@ const Entry = Schema.Struct({
   ),
 })
 export type Entry = typeof Entry.Type
-export type ExportedTable = Exclude<Entry["table"], OldTable>
+export type ExportedTable = Entry["table"]
 
 const RecordLine = Schema.Struct({ kind: Schema.Literal("record"), record: Record })
 
@@ -134,9 +126,9 @@ export const decodeLine = (text: string): Result.Result<Line, ReadonlyArray<stri
     return Result.fail(["it is no JSON"])
   }
   const { format, kind } = (value ?? {}) as { readonly format?: unknown; readonly kind?: unknown }
-  if (kind === "header" && typeof format === "number" && !(format >= 1 && format <= exportFormat)) {
+  if (kind === "header" && typeof format === "number" && format !== exportFormat) {
     return Result.fail([
-      `it has format ${format}, and this version of Laurel reads exports of formats 1 to ${exportFormat}. ` +
+      `it has format ${format}, and this version of Laurel reads exports of format ${exportFormat} alone. ` +
         "Import it with the version that wrote it, or export again with one that writes that format",
     ])
   }
@@ -177,8 +169,7 @@ export const userOf = (
   form: Record<string, unknown>,
 ): Result.Result<{ readonly user: UserState; readonly due: number }, string> => {
   try {
-    // An export of format 1 leaves members out, such as `pointsSpent` where it is 0.
-    const { due, ...members } = { ...newcomer, ...JSON.parse(JSON.stringify(form)) }
+    const { due, ...members } = JSON.parse(JSON.stringify(form))
     for (const name of userMaps) members[name] = new Map(members[name])
     const names = new Names()
     const user: UserState = decodeUser(members.id, encodeUser(members, due, names), names)
@@ -222,7 +213,7 @@ export const bodyOf = (table: ExportedTable, value: Value): Uint8Array => {
 
 /** The key and body of an entry, or their fault. */
 export const entryOf = (
-  entry: Entry & { readonly table: ExportedTable },
+  entry: Entry,
 ): Result.Result<{ readonly key: Uint8Array; readonly body: Uint8Array }, string> => {
   try {
     return Result.succeed({ key: compositeKey(...entry.key), body: bodyOf(entry.table, entry) })

@@ -6,15 +6,15 @@
  */
 import { createHash, type Hash } from "node:crypto"
 import path from "node:path"
-import { Effect, Result, type Scope, Stream } from "effect"
+import { Effect, Result, type Scope } from "effect"
 import { limits } from "../../../Limits.ts"
 import { makeDraftIn } from "../../../storage/archive/ArchiveSwap.ts"
 import { type DiskFile, removeTree, withFile } from "../../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../../storage/disk/NodeDisk.ts"
-import { compositeKey, rangeOf } from "../../../storage/Keys.ts"
+import { compositeKey } from "../../../storage/Keys.ts"
 import { type LmdbStore, openLmdbStore } from "../../../storage/lmdb/LmdbStore.ts"
 import type { Table } from "../../../storage/Storage.ts"
-import { decodeValue, encodeValue } from "../../../storage/Values.ts"
+import { encodeValue } from "../../../storage/Values.ts"
 import { NewUsers } from "../check/SavedUsers.ts"
 import { verify } from "../check/Verification.ts"
 import { EntryWriter } from "../jobs/EntryWriter.ts"
@@ -28,9 +28,7 @@ import {
   entryOf,
   exportedTables,
   type Header,
-  isOldTable,
   type Line,
-  type OldTable,
   userOf,
 } from "./ExportLines.ts"
 import { RecordWriter } from "./RecordWriter.ts"
@@ -52,18 +50,14 @@ const fill = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Findings & { readonly sequence: number }, unknown, Scope.Scope> {
   const live = path.join(draft, "live")
   const journal = path.join(draft, "journal")
-  const sorted = path.join(draft, "sorted")
-  yield* nodeDisk.makeFolder(sorted)
   const header = yield* Effect.scoped(
     Effect.gen(function* () {
       const store = yield* openLmdbStore({ folder: live })
-      const old = yield* openLmdbStore({ folder: sorted })
-      const reading = new Import(journal, store, old)
+      const reading = new Import(journal, store)
       yield* withFile(nodeDisk, file, "read", (opened) => reading.run(opened, context))
       return reading.header!
     }),
   )
-  yield* removeTree(nodeDisk, sorted)
   yield* removeTree(nodeDisk, path.join(live, "lock.mdb"))
   for (const folder of [live, journal, draft]) yield* nodeDisk.syncFolder(folder)
   const { faults, findings } = yield* Effect.scoped(verify({ folder: draft }, context))
@@ -78,15 +72,11 @@ const refused = (lines: ReadonlyArray<string>) =>
   new JobFailed({ kind: "refused", detail: lines.join("\n") })
 
 type RecordLine = Extract<Line, { readonly kind: "record" | "gap" }>
-type ReadRecord = Parameters<RecordWriter["add"]>[0]
 
 class Import {
   readonly #faults = new FaultList()
   readonly #journal: string
   readonly #entries: EntryWriter
-  /** The records that format 1 has before the watermark, by sequence. */
-  readonly #old: LmdbStore
-  readonly #oldEntries: EntryWriter
   readonly #hash = createHash("sha256")
   header: Header | undefined
   #end: End | undefined
@@ -97,11 +87,9 @@ class Import {
   #records: Array<RecordLine> = []
   #lastSequence: number | undefined
 
-  constructor(journal: string, store: LmdbStore, old: LmdbStore) {
+  constructor(journal: string, store: LmdbStore) {
     this.#journal = journal
     this.#entries = new EntryWriter(store.writeEntries)
-    this.#old = old
-    this.#oldEntries = new EntryWriter(old.writeEntries)
   }
 
   readonly run = Effect.fnUntraced(function* (
@@ -200,11 +188,10 @@ class Import {
   #entry(line: EntryLine): ReadonlyArray<string> {
     if (this.#lastSequence !== undefined) return ["entries come before records"]
     const { table } = line
-    if (isOldTable(table)) return this.#oldEntry(table, line)
     const faults = this.#comesNext(table, line.key)
     if (faults.length > 0) return faults
     if (table === "users") return this.#user(line)
-    const entry = entryOf({ ...line, table })
+    const entry = entryOf(line)
     if (Result.isFailure(entry)) return [entry.failure]
     const { body, key } = entry.success
     this.#entries.add({ table: table as Table, key, value: encodeValue(body) })
@@ -240,21 +227,10 @@ class Import {
     return fine
   }
 
-  #oldEntry(table: OldTable, { records }: EntryLine): ReadonlyArray<string> {
-    if (this.header?.format !== 1 || (table === "history" && records === undefined)) {
-      return ["its value is not that of its table"]
-    }
-    for (const record of records ?? []) {
-      const value = encodeValue(JSON.stringify(record))
-      this.#oldEntries.add({ table: sortTable, key: compositeKey(record.sequence), value })
-    }
-    return fine
-  }
-
   /** Takes a line of records up to `sequence`. */
   #record(line: RecordLine, sequence: number): ReadonlyArray<string> {
-    const first = this.header?.first ?? Math.max(1, this.header?.watermark ?? 0)
-    const expected = this.#lastSequence === undefined ? first : this.#lastSequence + 1
+    const expected =
+      this.#lastSequence === undefined ? (this.header?.first ?? 1) : this.#lastSequence + 1
     this.#lastSequence = sequence
     if (line.kind === "gap" ? sequence < expected : sequence !== expected) {
       const member = line.kind === "gap" ? "through" : "record.sequence"
@@ -287,10 +263,9 @@ class Import {
    */
   readonly #flush = Effect.fnUntraced(function* (this: Import, all: boolean) {
     if (all || this.#entries.isDue) yield* this.#entries.flush
-    if (all || this.#oldEntries.isDue) yield* this.#oldEntries.flush
     // The line of the header may be longer than a piece.
     if (this.header === undefined || (this.#records.length === 0 && !all)) return
-    this.#writer ??= yield* this.#begin(this.header)
+    this.#writer ??= new RecordWriter(this.#journal, this.header.first)
     const lines = this.#records
     this.#records = []
     for (const line of lines) {
@@ -299,31 +274,6 @@ class Import {
     }
     if (all) yield* this.#writer.end
   }).bind(this)
-
-  /** Begins the journal: of format 1 with the records before those that have lines of their own. */
-  readonly #begin = Effect.fnUntraced(function* (this: Import, header: Header) {
-    yield* this.#oldEntries.flush
-    const next = header.first ?? Math.max(1, header.watermark)
-    let writer: RecordWriter | undefined
-    const entries = this.#old.readEntries({ table: sortTable, ...rangeOf(new Uint8Array()) })
-    yield* Stream.runForEach(entries, (chunk) =>
-      Effect.gen({ self: this }, function* () {
-        for (const [key, value] of chunk) {
-          const body = yield* decodeValue(value, { table: sortTable, key })
-          const record = JSON.parse(Buffer.from(body).toString("utf8")) as ReadRecord
-          if (record.sequence >= next) return
-          writer ??= new RecordWriter(this.#journal, record.sequence)
-          yield* writer.add(record)
-        }
-      }),
-    )
-    writer ??= new RecordWriter(this.#journal, next)
-    yield* writer.gap(next - 1)
-    return writer
-  }).bind(this)
 }
-
-/** Any table sorts by key. */
-const sortTable = "meta"
 
 const fine: ReadonlyArray<string> = []

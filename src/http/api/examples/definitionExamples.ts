@@ -13,7 +13,7 @@ import {
   webhookId,
 } from "./exampleIds.ts"
 
-const changes = { createdAt: time, updatedAt: time } as const
+const changes = { version: 1, createdAt: time, updatedAt: time } as const
 const wellDone = [{ path: "score", op: "gte", value: 90 }] as const
 
 export const reward = { xp: 100, points: 10, badgeId: null } as const
@@ -93,6 +93,7 @@ export const project = {
   streaks: [streak],
   clientActions: ["LESSON_OPENED"],
   tier: "free",
+  version: 1,
 } as const
 
 /* The actions of events: one that a rule uses, and a misspelt one. */
@@ -172,8 +173,7 @@ export const webhook = {
   status: "enabled",
   disabledReason: null,
   disabledAt: null,
-  createdAt: time,
-  updatedAt: time,
+  ...changes,
 } as const
 
 export const createdWebhook = { ...webhook, secret } as const

@@ -30,7 +30,7 @@ export const roundTrip = async (
 ): Promise<void> => {
   const { json: document } = await api("GET", "/openapi.json")
   const values = new SchemaValues(document, randomOf(7), known)
-  const untimely = (shown: Json) => ({ ...shown, updatedAt: "", counts: undefined })
+  const untimely = (shown: Json) => ({ ...shown, updatedAt: "", version: 0, counts: undefined })
   let made = 0
   for (let tries = 0; tries < 12 * count && made < count; tries++) {
     const body = values.valid({ $ref: `#/components/schemas/${schema}` })
