@@ -6,6 +6,7 @@ import { Effect, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApi, HttpApiClient } from "effect/http-api"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { version } from "../../src/Build.ts"
 import { messageKinds } from "../../src/domain/message/MessageKind.ts"
 import { errorKinds } from "../../src/domain/values/Errors.ts"
 import { Api } from "../../src/http/api/Api.ts"
@@ -99,6 +100,71 @@ describe("/openapi.json", () => {
         ])
         expect(operation.summary).toEqual(expect.any(String))
       }
+    }
+  })
+
+  it("states the scopes that each operation enforces", async () => {
+    const scopes = ["full", "ingest", "read", "publishable", "user"] as const
+    const keys = scopes.map((scope) =>
+      server.accounts.addKey(`lk_test_of_${scope}`, { scope, userId: "u" }),
+    )
+    const { json } = await get("/openapi.json")
+    let operations = 0
+    for (const [path, item] of Object.entries<object>(json.paths)) {
+      for (const [method, operation] of Object.entries<(typeof json.paths)[string]>(item)) {
+        const stated = operation["x-laurel-scopes"]
+        if (operation.security.length === 0) {
+          expect([path, stated]).toEqual([path, undefined])
+          continue
+        }
+        operations++
+        // The query has a fault, so that nothing is performed where the scope permits it.
+        const real = `${path.replaceAll(/\{\w+\}/g, "u")}?x=1`
+        const permitted: Array<string> = []
+        for (const [at, scope] of scopes.entries()) {
+          const reply = await server.call(method.toUpperCase(), real, { key: keys[at]! })
+          if (reply.json.code !== "insufficient_scope") {
+            permitted.push(scope)
+            continue
+          }
+          expect([reply.json.scope, reply.json.neededScopes]).toEqual([
+            scope,
+            stated.filter((each: string) => ["full", "ingest", "read"].includes(each)),
+          ])
+          for (const needed of reply.json.neededScopes) expect(reply.json.detail).toContain(needed)
+        }
+        expect([method, path, stated]).toEqual([method, path, permitted])
+        const sentence = operation.description.split("\n\n").at(-1)
+        const words = {
+          full: "`full`",
+          ingest: "`ingest`",
+          read: "`read`",
+          publishable: "a publishable key",
+          user: "a user token",
+        }
+        expect(sentence).toMatch(/^Needs a secret key with the scope /)
+        for (const scope of scopes) {
+          expect([path, scope, sentence.includes(words[scope])]).toEqual([
+            path,
+            scope,
+            permitted.includes(scope),
+          ])
+        }
+      }
+    }
+    expect(operations).toBeGreaterThan(35)
+  })
+
+  it("has the version of Laurel, as every reply", async () => {
+    const { headers, json } = await get("/openapi.json")
+    expect([json.info.version, headers["laurel-version"]]).toEqual([version, version])
+    for (const path of ["/nothing", "/v1/nothing", "/v1/users/u"]) {
+      const reply = await get(path)
+      expect([path, reply.status >= 400, reply.headers["laurel-version"]]).toEqual([
+        path,
+        true,
+        version,
+      ])
     }
   })
 

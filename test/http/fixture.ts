@@ -14,6 +14,7 @@ import {
   type MadeToken,
   type RateLimitState,
 } from "../../src/accounts/Accounts.ts"
+import { version } from "../../src/Build.ts"
 import type {
   CallerScope,
   EnvironmentName,
@@ -50,6 +51,7 @@ export class TestAccounts {
       used = 0,
       resetSeconds = 30,
       restrictions,
+      userId,
     }: {
       readonly environment?: string
       readonly environmentName?: EnvironmentName
@@ -62,6 +64,8 @@ export class TestAccounts {
       /** The end of the limit in replies; it never comes. */
       readonly resetSeconds?: number
       readonly restrictions?: KeyRestrictions
+      /** The user of a user token. */
+      readonly userId?: string
     } = {},
   ): string {
     this.version++
@@ -74,6 +78,7 @@ export class TestAccounts {
       scope,
       tier,
       restrictions,
+      ...(userId !== undefined && { userId }),
     })
     if (limit !== undefined) this.#limits.set(`key_${text}`, { limit, used, resetSeconds })
     return text
@@ -304,6 +309,9 @@ const call = (
           const isJson = /json/.test(incoming.headers["content-type"] ?? "") && text !== ""
           const json = isJson ? JSON.parse(text) : undefined
           try {
+            if (incoming.headers["laurel-version"] !== version) {
+              throw new Error(`${method} ${path} answered ${status} without Laurel-Version`)
+            }
             if (isJson) assertDeclared(method, path, status, json)
             resolve({ status, headers: incoming.headers, text, json })
           } catch (error) {

@@ -87,6 +87,12 @@ export interface LaurelError<Code extends ErrorCode = ErrorCode> {
   readonly retryAfterSeconds?: number
   /** The user's points. Only with `insufficient_points`. */
   readonly balance?: number
+  /**
+   * The scope of the caller's key or token, and the scopes of secret keys that permit the request.
+   * Only with `insufficient_scope`.
+   */
+  readonly scope?: string
+  readonly neededScopes?: ReadonlyArray<string>
   /** The error is the kept reply of an Idempotency-Key. */
   readonly replayed?: boolean
 }
@@ -94,7 +100,7 @@ export interface LaurelError<Code extends ErrorCode = ErrorCode> {
 export const laurelError = <Code extends ErrorCode>(
   code: Code,
   detail: string,
-  more?: Pick<LaurelError, "balance" | "errors" | "retryAfterSeconds">,
+  more?: Pick<LaurelError, "balance" | "errors" | "neededScopes" | "retryAfterSeconds" | "scope">,
 ): LaurelError<Code> => ({ _tag: "LaurelError", code, detail, ...more })
 
 /** The refusal of an invalid request, with all of its faults. */

@@ -124,16 +124,13 @@ type ArchiveLine =
 /** Makes an archive and streams its progress. */
 export const createArchive = (
   archives: Archives["Service"],
-  { requestId, response }: Exchange,
+  exchange: Exchange,
 ): Effect.Effect<void> => {
+  const { response } = exchange
   const tell = (line: ArchiveLine): void => {
     if (!response.destroyed) response.write(`${JSON.stringify(line)}\n`)
   }
-  response.writeHead(200, {
-    "Content-Type": "application/x-ndjson",
-    "Cache-Control": "no-store",
-    "X-Request-Id": requestId,
-  })
+  exchange.begin(200, "application/x-ndjson", ["Cache-Control", "no-store"])
   const progress = (at: JobProgress) => tell({ progress: at })
   const pulse = Effect.sync(() => tell({ waiting: true })).pipe(
     Effect.delay(limits.adminPulseMs),
@@ -149,7 +146,9 @@ export const createArchive = (
           return Effect.sync(() => tell({ failed: { kind, detail } }))
         }
         tell({ failed: { kind: "failed", detail: "The log has the cause under the request id." } })
-        return Effect.annotateLogs(Effect.logError("An admin request failed", cause), { requestId })
+        return Effect.annotateLogs(Effect.logError("An admin request failed", cause), {
+          requestId: exchange.requestId,
+        })
       },
     }),
     Effect.ensuring(Effect.sync(() => response.end())),
@@ -360,7 +359,7 @@ const logReadFailure = ({ cause, metric }: ReadFailure): Effect.Effect<void> =>
 
 const reply = (exchange: Exchange, { body, status }: AdminReply): void => {
   const noStore = ["Cache-Control", "no-store"]
-  if (body === undefined) exchange.response.writeHead(status).end()
+  if (body === undefined) exchange.replyEmpty(status)
   else exchange.reply(status, "application/json", JSON.stringify(body), noStore)
 }
 

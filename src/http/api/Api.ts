@@ -5,6 +5,7 @@
  */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { version } from "../../Build.ts"
 import { Badges } from "./Badges.ts"
 import { oneOf } from "./Common.ts"
 import { DefinitionFiles } from "./DefinitionFiles.ts"
@@ -13,7 +14,7 @@ import { Leaderboard } from "./Leaderboard.ts"
 import { NotReady } from "./Problems.ts"
 import { Projects } from "./Projects.ts"
 import { Quests } from "./Quests.ts"
-import { completeReference, introduction } from "./Reference.ts"
+import { completeReference, introduction, stateScopes } from "./Reference.ts"
 import { Rules } from "./Rules.ts"
 import { Stream } from "./Stream.ts"
 import { Users } from "./Users.ts"
@@ -48,7 +49,7 @@ const System = HttpApiGroup.make("system")
     ),
     HttpApiEndpoint.get("openapi", "/openapi.json", {
       success: Schema.Record(Schema.String, Schema.Unknown).annotate({
-        examples: [{ openapi: "3.1.0", info: { title: "Laurel", version: "1" }, paths: {} }],
+        examples: [{ openapi: "3.1.0", info: { title: "Laurel", version: "1.0.0" }, paths: {} }],
       }),
     }).annotateMerge(
       OpenApi.annotations({
@@ -74,7 +75,7 @@ const System = HttpApiGroup.make("system")
     OpenApi.annotations({ title: "System", description: "Health and reference. No key needed." }),
   )
 
-export const Api = HttpApi.make("laurel")
+const declared = HttpApi.make("laurel")
   .add(
     Events,
     Actions,
@@ -96,15 +97,16 @@ export const Api = HttpApi.make("laurel")
   })
   .annotate(HttpApi.ParamsParseOptions, { errors: "all" })
   .annotate(HttpApi.QueryParseOptions, { errors: "all", onExcessProperty: "error" })
-  .annotateMerge(
-    OpenApi.annotations({
-      title: "Laurel",
-      version: "1",
-      description: introduction,
-      servers: [
-        { url: "/", description: "Paths as documented" },
-        { url: "/api", description: "The same operations under /api/v1" },
-      ],
-      transform: completeReference,
-    }),
-  )
+
+export const Api = declared.annotateMerge(
+  OpenApi.annotations({
+    title: "Laurel",
+    version,
+    description: introduction,
+    servers: [
+      { url: "/", description: "Paths as documented" },
+      { url: "/api", description: "The same operations under /api/v1" },
+    ],
+    transform: (document) => stateScopes(declared, completeReference(document)),
+  }),
+)

@@ -190,6 +190,12 @@ export class OpenTo extends Context.Service<OpenTo, ReadonlyArray<CallerScope>>(
   static readonly clients: ReadonlyArray<CallerScope> = ["read", "publishable", "user"]
 }
 
+/** The scopes that may call an endpoint, from the annotations of the endpoint. */
+export const scopesOf = (annotations: Context.Context<never>): ReadonlyArray<CallerScope> => [
+  "full",
+  ...Context.getOrElse(annotations, OpenTo, () => []),
+]
+
 /** The decoded parts of a request. */
 export interface RequestParts {
   // biome-ignore lint/suspicious/noExplicitAny: each endpoint has parts of its own

@@ -50,6 +50,7 @@ const exampleOf = (code: ProblemCode, more: Partial<Occurrence> = {}) => {
     requestId: "req_01a1fc1e64c07345932e273286b5ca30",
     ...(code === "invalid_request" && { errors: [fault] }),
     ...(code === "insufficient_points" && { balance: 300 }),
+    ...(code === "insufficient_scope" && { scope: "read", neededScopes: ["full", "ingest"] }),
   }
 }
 
@@ -111,7 +112,23 @@ export const BadRequest = declare(
   }),
 )
 export const Unauthorized = problem("Unauthorized", ["unauthorized"])
-export const InsufficientScope = problem("InsufficientScope", ["insufficient_scope"])
+const callerScope = Schema.Literals(["full", "ingest", "read", "publishable", "user"])
+export const InsufficientScope = declare(
+  "InsufficientScope",
+  ["insufficient_scope"],
+  Schema.Struct({
+    ...members,
+    code: codeOf(["insufficient_scope"]),
+    scope: Schema.optionalKey(
+      callerScope.annotate({ description: "The scope of the key or token that was sent." }),
+    ),
+    neededScopes: Schema.optionalKey(
+      Schema.Array(callerScope).annotate({
+        description: "The scopes of secret keys that permit the request.",
+      }),
+    ),
+  }),
+)
 export const KeyRestricted = problem("KeyRestricted", ["address_not_allowed", "origin_not_allowed"])
 export const UserNotFound = problem("UserNotFound", ["user_not_found"])
 export const QuestNotFound = problem("QuestNotFound", ["quest_not_found"])

@@ -2,9 +2,11 @@
  * Completes the OpenAPI document with parts that the schemas do not have: introduction, header
  * fields, numbers in queries.
  */
+import { HttpApi, type HttpApiGroup } from "effect/http-api"
+import type { CallerScope } from "../../domain/project/Directory.ts"
 import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { faultCodes } from "./Common.ts"
+import { ApiKey, faultCodes, scopesOf } from "./Common.ts"
 import { ruleId } from "./examples/exampleIds.ts"
 import { messageAlternatives, webhookParameters, webhookRequests } from "./Stream.ts"
 
@@ -61,6 +63,7 @@ const headers = {
     "The request's id, also in the log: yours, if you sent 1 to 128 visible ASCII characters.",
     "req_01a1fc1e64c07345932e273286b5ca30",
   ),
+  "Laurel-Version": textHeader("The version of Laurel that answered.", "1.0.0"),
   "RateLimit-Policy": textHeader(
     "Requests per window, and the window's seconds.",
     '"free";q=100;w=60',
@@ -107,7 +110,7 @@ const replayable: ReadonlySet<number> = new Set([200, 201, 202, 204, 400, 404, 4
  * Idempotency-Key.
  */
 const headerNames = (status: number, keyed: boolean, kept: boolean): Array<HeaderName> => {
-  const names: Array<HeaderName> = ["X-Request-Id"]
+  const names: Array<HeaderName> = ["X-Request-Id", "Laurel-Version"]
   if (keyed && status !== 401) names.push(...rateHeaders)
   if (status === 401) names.push("WWW-Authenticate")
   if (status === 429 || status === 503) names.push("Retry-After")
@@ -174,6 +177,42 @@ export const completeReference = (document: Record<string, Json>): Record<string
     }
   }
   return document
+}
+
+/**
+ * States the scopes of each operation, from the declaration that the pipeline enforces: as words,
+ * and as `x-laurel-scopes` for programs.
+ */
+export const stateScopes = <Id extends string, Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<Id, Groups>,
+  document: Record<string, Json>,
+): Record<string, Json> => {
+  const byId = new Map<string, ReadonlyArray<CallerScope>>()
+  HttpApi.reflect(api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint, group, mergedAnnotations }) => {
+      if (!endpoint.middlewares.has(ApiKey)) return
+      byId.set(`${group.identifier}.${endpoint.identifier}`, scopesOf(mergedAnnotations))
+    },
+  })
+  for (const operation of Object.values<Json>(document.paths).flatMap(Object.values<Json>)) {
+    const scopes = byId.get(operation.operationId)
+    if (scopes === undefined) continue
+    operation["x-laurel-scopes"] = scopes
+    operation.description += `\n\n${scopeWords(scopes)}`
+  }
+  return document
+}
+
+/** The sentence that says which keys and tokens may call an operation with these scopes. */
+export const scopeWords = (scopes: ReadonlyArray<CallerScope>): string => {
+  const ofKeys = scopes.filter((scope) => scope !== "publishable" && scope !== "user")
+  const callers = [
+    `a secret key with the scope ${ofKeys.map((scope) => `\`${scope}\``).join(" or ")}`,
+  ]
+  if (scopes.includes("publishable")) callers.push("a publishable key")
+  if (scopes.includes("user")) callers.push("a user token")
+  return `Needs ${callers.join(", or ")}.`
 }
 
 /** A schema of two media types occurs twice, as `X` and `X_1`: keeps the first. */

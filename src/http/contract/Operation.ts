@@ -14,7 +14,13 @@ import {
 } from "../../domain/values/Errors.ts"
 import type { Idempotency, LogAnnotations } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
-import { BodyBytesMax, NoBodyIsEmpty, OpenTo, type RequestParts, UserNamed } from "../api/Common.ts"
+import {
+  BodyBytesMax,
+  NoBodyIsEmpty,
+  type RequestParts,
+  scopesOf,
+  UserNamed,
+} from "../api/Common.ts"
 import type { JsonText } from "../body/Body.ts"
 import { parseBody } from "../body/Body.ts"
 import { inputDecoder } from "../body/InputDecoder.ts"
@@ -171,7 +177,7 @@ export const compileOperation = (
     method: endpoint.method,
     path: endpoint.path,
     status,
-    scopes: new Set<CallerScope>(["full", ...Context.getOrElse(annotations, OpenTo, () => [])]),
+    scopes: new Set(scopesOf(annotations)),
     userNamed: Context.getOrUndefined(annotations, UserNamed),
     bodyBytesMax: Context.getOrElse(annotations, BodyBytesMax, () => limits.bodyBytesMax),
     mediaTypes: new Set(endpoint.payload.keys()),

@@ -126,7 +126,7 @@ const perform = Effect.fnUntraced(function* (
   { idempotencyKey, lastEventId, params = {}, payload, query = {} }: AnyParts,
 ): Effect.fn.Return<OperationReply<unknown> | StreamedReply, LaurelError> {
   if (!operation.scopes.has(caller.scope)) {
-    return yield* Effect.fail(insufficientScope(caller.scope))
+    return yield* Effect.fail(insufficientScope(operation.scopes, caller.scope))
   }
   const body = payload === undefined ? emptyBody.body : Buffer.from(JSON.stringify(payload))
   const parts = [

@@ -9,7 +9,7 @@ import type {
   JournalRecord,
   TrackedEvent,
 } from "../../domain/record/Record.ts"
-import { errorKinds, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
 import { recordNameOf } from "../../domain/values/Ids.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type {
@@ -22,11 +22,12 @@ import type {
   Tally,
   UserMessage,
 } from "../../engine/Engine.ts"
-import type {
-  BatchOutcome,
-  BatchSummary,
-  EventOutcome,
-  EventRefusal,
+import { scopesOf } from "../api/Common.ts"
+import {
+  type BatchOutcome,
+  type BatchSummary,
+  type EventOutcome,
+  type EventRefusal,
   Events,
 } from "../api/Events.ts"
 import { batchSteps } from "../body/BatchDecoder.ts"
@@ -40,6 +41,7 @@ import {
 } from "../body/EventDecoder.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { OperationReply, OperationRequest } from "../contract/Operation.ts"
+import { insufficientScope } from "../request/Problem.ts"
 import { prefersMinimal } from "../request/RequestHead.ts"
 import type { EventMetrics } from "../request/RequestMetrics.ts"
 import { factOf, showBadges } from "./Shapes.ts"
@@ -126,14 +128,13 @@ const tokenRefusal = (
   return clientActions.includes(action) ? undefined : unlistedAction(action)
 }
 
-const datedEvent = laurelError(
-  "insufficient_scope",
-  "A user token may not date an event. Send it without occurredAt.",
-)
+const beyondToken = (detail: string) =>
+  insufficientScope(scopesOf(Events.endpoints.track.annotations), "user", detail)
+
+const datedEvent = beyondToken("A user token may not date an event.")
 
 const unlistedAction = (action: string) =>
-  laurelError(
-    "insufficient_scope",
+  beyondToken(
     `A user token may send the actions that the project's setting clientActions lists; ${action} is none of them.`,
   )
 

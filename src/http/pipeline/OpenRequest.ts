@@ -102,7 +102,7 @@ export class OpenRequest {
     if (!isClient(caller)) return true
     const named = operation.userNamed?.({ params, query, payload })
     if (named === undefined || named === caller.userId) return true
-    this.refuse(insufficientScope(caller.scope))
+    this.refuse(insufficientScope(operation.scopes, caller.scope))
     return false
   }
 

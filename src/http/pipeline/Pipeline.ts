@@ -234,7 +234,7 @@ export class Pipeline implements RequestHandler {
     const open = new OpenRequest(exchange, operation, this.#accounts, this.#metrics)
     if (!open.mayBegin(bodyBytes)) return
     if (!operation.scopes.has(caller.scope)) {
-      open.refuse(insufficientScope(caller.scope))
+      open.refuse(insufficientScope(operation.scopes, caller.scope))
       return
     }
     open.params = open.part(operation.params(rawParams))

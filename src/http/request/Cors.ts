@@ -23,6 +23,7 @@ export const isPreflight = ({ headers, method }: IncomingMessage, path: string):
 /** Header fields of a reply that scripts may read beyond those that are always readable. */
 const exposed = [
   "X-Request-Id",
+  "Laurel-Version",
   "RateLimit",
   "RateLimit-Policy",
   "X-RateLimit-Limit",

@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Effect, Fiber } from "effect"
 import type { Caller, RateLimitState } from "../../accounts/Accounts.ts"
+import { version } from "../../Build.ts"
 import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
 import type { LogAnnotations } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
@@ -207,7 +208,7 @@ export class Exchange {
   }
 
   #head(status: number, headers: Array<string>): void {
-    headers.push("X-Request-Id", this.requestId)
+    headers.push("X-Request-Id", this.requestId, "Laurel-Version", version)
     const cors = corsHeaders(this.request, this.path)
     if (cors !== undefined) headers.push(...cors)
     if (this.rateLimit !== undefined) pushRateLimit(headers, this.rateLimit)

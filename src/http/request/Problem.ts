@@ -17,6 +17,8 @@ export const problemBody = (error: LaurelError, path: string, requestId: string)
     requestId,
     errors: error.errors,
     balance: error.balance,
+    scope: error.scope,
+    neededScopes: error.neededScopes,
   })
 }
 
@@ -38,14 +40,28 @@ export const internalError = laurelError(
   "The server failed; whether the request was applied is unknown.",
 )
 
-export const insufficientScope = (scope: CallerScope): LaurelError =>
-  laurelError(
+/**
+ * The refusal of a caller whose scope is not one of `scopes`, or that is a client and names another
+ * user. `detail` replaces the words about the caller.
+ */
+export const insufficientScope = (
+  scopes: Iterable<CallerScope>,
+  scope: CallerScope,
+  detail: string | undefined = clientWords[scope],
+): LaurelError<"insufficient_scope"> => {
+  const neededScopes = [...scopes].filter((each) => clientWords[each] === undefined)
+  const needed = `the scope ${neededScopes.join(" or ")}`
+  return laurelError(
     "insufficient_scope",
-    scopeWords[scope] ?? `The scope ${scope} does not permit this operation.`,
+    detail === undefined
+      ? `The operation needs ${needed}; the key has ${scope}.`
+      : `${detail} Send this request from a server, with a secret key that has ${needed}.`,
+    { neededScopes, scope },
   )
+}
 
-const scopeWords: { readonly [Scope in CallerScope]?: string } = {
+const clientWords: { readonly [Scope in CallerScope]?: string } = {
   publishable:
-    "A publishable key may only read leaderboards, badges and active quests, without naming a user. Send this request from a server, with a secret key.",
-  user: "A user token may only read its own user, leaderboards, badges and active quests, and send events of its own user with actions that the setting clientActions lists. Send this request from a server, with a secret key.",
+    "A publishable key may only read leaderboards, badges and active quests, without naming a user.",
+  user: "A user token may only read its own user, leaderboards, badges and active quests, and send events of its own user with actions that the setting clientActions lists.",
 }

@@ -6,6 +6,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { Data, Effect } from "effect"
+import { version } from "../../Build.ts"
 import { type ErrorCode, errorKinds, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { problemContentType } from "../api/Problems.ts"
@@ -116,6 +117,7 @@ const rawReply = (code: ErrorCode, path: string): string => {
     `Content-Type: ${problemContentType}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,
+    `Laurel-Version: ${version}`,
     ...(code === "method_not_allowed" ? ["Allow: "] : []),
     "Connection: close",
     "",

@@ -124,6 +124,11 @@ export const incompatible: ReadonlyArray<Planted> = [
     plant: (document) => without(property(document, "RuleLimit", "per").enum, "hour"),
   },
   {
+    name: "a scope of an operation less",
+    line: /v1~1rules\/get\/x-laurel-scopes/,
+    plant: (document) => without(document.paths["/v1/rules"].get["x-laurel-scopes"], "read"),
+  },
+  {
     name: "a value of a query less",
     line: /`weekly`.*request-parameter-enum-value-removed/,
     plant: (document) =>
@@ -455,5 +460,10 @@ export const compatible: ReadonlyArray<Planted> = [
       const { responses } = document.paths["/v1/project"].get
       responses[418] = responses[401]
     },
+  },
+  {
+    name: "another scope of an operation",
+    line: /v1~1rules\/get\/x-laurel-scopes/,
+    plant: (document) => document.paths["/v1/rules"].get["x-laurel-scopes"].push("ingest"),
   },
 ]

@@ -16,6 +16,9 @@ const lower = ["minProperties"]
 /** Any change is incompatible. */
 const fixed = ["format", "uniqueItems", "multipleOf", "propertyNames", "const", "scheme", "servers"]
 
+/** The scopes of an operation may grow. */
+const growing = ["x-laurel-scopes"]
+
 /** Changes of keywords that oasdiff does not compare, in objects that both documents have. */
 export const unseen = (
   recorded: Json,
@@ -63,12 +66,14 @@ const effectOf = (
   if (JSON.stringify(before) === JSON.stringify(now)) return undefined
   const number = (value: Json | undefined, none: number) =>
     typeof value === "number" ? value : none
+  const list = (value: Json | undefined) => (Array.isArray(value) ? value : [])
   const effect = (isNarrower: boolean) => (isNarrower ? "incompatible" : "compatible")
   if (name === "additionalProperties") {
     if (isObject(before) && isObject(now)) return undefined
     return effect(now === false)
   }
   if (isObject(before) || isObject(now)) return undefined
+  if (growing.includes(name)) return effect(list(before).some((each) => !list(now).includes(each)))
   const infinite = Number.POSITIVE_INFINITY
   if (upper.includes(name)) return effect(number(now, infinite) < number(before, infinite))
   if (lower.includes(name)) return effect(number(now, 0) > number(before, 0))

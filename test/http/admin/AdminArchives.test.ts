@@ -12,7 +12,6 @@ it.effect("the reply for an archive that waits for others sends a line every adm
     const lines: Array<string> = []
     const response = {
       destroyed: false,
-      writeHead: () => {},
       write: (line: string) => lines.push(line),
       end: () => lines.push("end"),
     } as unknown as ServerResponse
@@ -20,7 +19,8 @@ it.effect("the reply for an archive that waits for others sends a line every adm
     const archives = {
       create: () => Effect.as(Deferred.await(turn), "made"),
     } as unknown as Archives["Service"]
-    const exchange = { requestId: "req_1", response } as Exchange
+    const begin = () => true
+    const exchange = { requestId: "req_1", response, begin } as unknown as Exchange
     const reply = yield* Effect.forkChild(createArchive(archives, exchange))
     yield* TestClock.adjust(limits.adminPulseMs - 1)
     expect(lines).toEqual([])

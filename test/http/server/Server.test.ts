@@ -77,6 +77,7 @@ describe("malformed HTTP", () => {
     expect(headers).toContain("Content-Type: application/problem+json")
     expect(headers).toContain("Connection: close")
     expect(headers).toContain(`X-Request-Id: ${json.requestId}`)
+    expect(headers).toContain(`Laurel-Version: ${version}`)
     expect(await eventsOf("u")).toBe(false)
   })
 

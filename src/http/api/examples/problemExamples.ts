@@ -33,7 +33,7 @@ export const occurrences = {
     events,
     "The request has no Authorization header. Send an API key or user token as `Authorization: Bearer <key>`.",
   ),
-  insufficient_scope: at(events, "The scope read does not permit this operation."),
+  insufficient_scope: at(events, "The operation needs the scope full or ingest; the key has read."),
   address_not_allowed: at(
     events,
     "The key may not be used from 127.0.0.1. Create a key whose address ranges include it.",
