@@ -32,7 +32,7 @@ const event = {
     metadata: { type: "object" },
   },
 }
-const outcome = object({
+const outcomeMembers = {
   eventId: text,
   userId: text,
   action: text,
@@ -45,7 +45,8 @@ const outcome = object({
   badges: list,
   quests: list,
   streaks: list,
-})
+}
+const outcome = object(outcomeMembers)
 
 /** The day, and the Monday of its week. */
 const boardsAt = (now) => {
@@ -103,7 +104,7 @@ const batchReply = object({
   accepted: integer,
   duplicates: integer,
   rejected: integer,
-  results: { type: "array", items: outcome },
+  results: { type: "array", items: object({ ok: { type: "boolean" }, ...outcomeMembers }) },
 })
 app.post(
   "/v1/events/batch",
@@ -113,7 +114,10 @@ app.post(
     const boards = boardsAt(now)
     const all = await store.trackAll(body.events.map((each) => commandOf(each, now, boards)))
     const at = now.toISOString()
-    const results = all.map((applied, index) => outcomeOf(body.events[index], at, applied))
+    const results = all.map((applied, index) => ({
+      ok: true,
+      ...outcomeOf(body.events[index], at, applied),
+    }))
     const duplicates = all.filter(({ duplicate }) => duplicate).length
     return { accepted: all.length - duplicates, duplicates, rejected: 0, results }
   },

@@ -46,7 +46,17 @@ describe("a batch", () => {
     ])
     const { accepted, duplicates, rejected, results } = json
     expect([accepted, duplicates, rejected]).toEqual([2, 1, 4])
+    expect(results.map(({ ok }: (typeof json.results)[number]) => ok)).toEqual([
+      true,
+      false,
+      false,
+      false,
+      false,
+      true,
+      true,
+    ])
     expect(results[1]).toEqual({
+      ok: false,
       status: 400,
       code: "invalid_request",
       detail: "The event is invalid.",

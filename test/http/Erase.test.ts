@@ -67,6 +67,7 @@ describe("DELETE /v1/users/:id", () => {
     const again = await send()
     expect(again.headers["idempotency-replayed"]).toBe("true")
     const gone = {
+      ok: false,
       status: 404,
       code: "user_not_found",
       detail: "The user has since been erased.",

@@ -337,8 +337,8 @@ export type ProjectFact =
   | { readonly kind: "batch.answered"; readonly answer: BatchAnswer }
 
 /**
- * The kept answer to a batch: the outcome of each event, or the reply as it was, if the caller asked
- * only for counts and refusals. An outcome names the record of the event and no user, so the reply
+ * The kept answer to a batch: the outcome of each event or, if the caller asked only for them,
+ * the counts and refusals of the reply. An outcome names the record of the event and no user, so the reply
  * to a repeat has nothing of users who were erased meanwhile.
  */
 export type BatchAnswer =
@@ -350,7 +350,7 @@ export interface BatchEventOutcome {
   readonly duplicate?: true
 }
 
-/** A refused event, as the reply shows it. */
+/** A refused event, as the reply shows it after `ok`. */
 export interface BatchEventRefusal {
   readonly status: number
 }

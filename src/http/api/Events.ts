@@ -26,6 +26,7 @@ import { ruleId } from "./examples/exampleIds.ts"
 import {
   batchOutcome,
   batchSummary,
+  eventAccepted,
   eventOutcome,
   eventRefusal,
   questOutcome,
@@ -142,6 +143,7 @@ export const EventOutcome = Schema.Struct({
 })
 
 export const EventRefusal = Schema.Struct({
+  ok: Schema.Literal(false).annotate({ description: "The event was refused." }),
   status: Schema.Int.annotate({ description: "The HTTP status for the event, sent alone." }),
   code: Schema.String.annotate({ description: "The error code, as in a problem." }),
   detail: Schema.String.annotate({ description: "Explanation for people." }),
@@ -150,6 +152,15 @@ export const EventRefusal = Schema.Struct({
   identifier: "EventRefusal",
   description: "The refusal of an event in a batch.",
   examples: [eventRefusal],
+})
+
+const EventAccepted = Schema.Struct({
+  ok: Schema.Literal(true).annotate({ description: "The event was applied, now or earlier." }),
+  ...EventOutcome.fields,
+}).annotate({
+  identifier: "EventAccepted",
+  description: "The outcome of an event in a batch.",
+  examples: [eventAccepted],
 })
 
 export const Batch = Schema.Struct({
@@ -168,8 +179,8 @@ export const BatchOutcome = Schema.Struct({
     examples: [0],
   }),
   rejected: Schema.Int.annotate({ description: "Number of events refused.", examples: [0] }),
-  results: Schema.Array(Schema.Union([EventOutcome, EventRefusal])).annotate({
-    description: "The outcome of each event, in the order of the request.",
+  results: Schema.Array(Schema.Union([EventAccepted, EventRefusal])).annotate({
+    description: "The outcome of each event, in the order of the request. `ok` tells which it is.",
   }),
 }).annotate({
   identifier: "BatchOutcome",

@@ -48,10 +48,13 @@ import { factOf, showBadges } from "./Shapes.ts"
 
 type Shown = typeof EventOutcome.Type
 type Answered = Outcome<TrackedEvent>
-type Refusal = typeof EventRefusal.Type
+/** A refusal as it is kept; the reply says `ok: false` before it. */
+type Refusal = Omit<typeof EventRefusal.Type, "ok">
 type Result = EventReply | Refusal
-type Summary = typeof BatchSummary.Type
-type BatchReply = typeof BatchOutcome.Type | Summary
+interface Summary extends Counts {
+  readonly refusals: ReadonlyArray<{ readonly index: number } & Refusal>
+}
+type BatchReply = typeof BatchOutcome.Type | typeof BatchSummary.Type
 type BatchCode = EngineCode | "body_too_large" | IdempotencyCode
 
 type BatchRequest = OperationRequest<
@@ -145,10 +148,14 @@ const unlistedAction = (action: string) =>
  */
 
 /** The JSON of the contract's `EventOutcome`. `isoTime` writes epoch milliseconds. */
-export const eventText = (reply: EventReply, isoTime: (ms: number) => string): string => {
+export const eventText = (reply: EventReply, isoTime: (ms: number) => string): string =>
+  `{${eventMembers(reply, isoTime)}`
+
+/** `eventText` without the first brace. */
+const eventMembers = (reply: EventReply, isoTime: (ms: number) => string): string => {
   const { level, points, xp } = reply
   // Laurel's ids, actions and times have no characters that JSON escapes.
-  return `{"eventId":"${reply.eventId}","userId":${JSON.stringify(reply.userId)},"action":"${reply.action}","duplicate":${reply.duplicate},"occurredAt":"${isoTime(reply.occurredAt)}","receivedAt":"${isoTime(reply.receivedAt)}","xp":{"earned":${xp.earned},"total":${xp.total}},"points":{"earned":${points.earned},"total":${points.total}},"level":{"before":${level.before},"after":${level.after}},"badges":${badgesText(reply.badges)},"quests":${listText(reply.quests)},"streaks":${listText(reply.streaks)}${reply.matched ? "" : unmatched}${reply.withheld.length === 0 ? "" : `,"withheld":${JSON.stringify(reply.withheld)}`}}`
+  return `"eventId":"${reply.eventId}","userId":${JSON.stringify(reply.userId)},"action":"${reply.action}","duplicate":${reply.duplicate},"occurredAt":"${isoTime(reply.occurredAt)}","receivedAt":"${isoTime(reply.receivedAt)}","xp":{"earned":${xp.earned},"total":${xp.total}},"points":{"earned":${points.earned},"total":${points.total}},"level":{"before":${level.before},"after":${level.after}},"badges":${badgesText(reply.badges)},"quests":${listText(reply.quests)},"streaks":${listText(reply.streaks)}${reply.matched ? "" : unmatched}${reply.withheld.length === 0 ? "" : `,"withheld":${JSON.stringify(reply.withheld)}`}}`
 }
 
 const unmatched = `,"matched":false`
@@ -254,8 +261,8 @@ class Batches {
   #again(
     environment: string,
     answer: BatchAnswer,
-  ): Effect.Effect<BatchReply | JsonText<BatchReply>, LaurelError<StorageCode>> {
-    if ("summary" in answer) return Effect.succeed(answer.summary as BatchReply)
+  ): Effect.Effect<JsonText<BatchReply>, LaurelError<StorageCode>> {
+    if ("summary" in answer) return Effect.succeed(summaryText(answer.summary as Summary))
     const results = Effect.forEach(
       answer.outcomes,
       (outcome): Effect.Effect<Result, LaurelError<StorageCode>> =>
@@ -318,19 +325,19 @@ class Batches {
   }
 
   #summary({ events, root }: BatchInput, { accepted, duplicates, refusals }: Tally): Replied {
-    const shown: Array<Summary["refusals"][number]> = []
+    const told: Array<Summary["refusals"][number]> = []
     let sent = 0
     let refused = 0
     events.forEach((event, index) => {
       if (isRefusal(event)) {
-        shown.push({ index, ...refusal(event, "") })
+        told.push({ index, ...refusal(event, "") })
       } else if (refusals[refused]?.index === sent++) {
-        shown.push({ index, ...refusal(refusals[refused++]!.error, `${root}/${index}`) })
+        told.push({ index, ...refusal(refusals[refused++]!.error, `${root}/${index}`) })
       }
     })
-    const counts = this.#counted({ accepted, duplicates, rejected: shown.length })
-    const summary = { ...counts, refusals: shown }
-    return { body: new JsonText(JSON.stringify(summary)), answer: { summary } }
+    const counts = this.#counted({ accepted, duplicates, rejected: told.length })
+    const summary = { ...counts, refusals: told }
+    return { body: summaryText(summary), answer: { summary } }
   }
 
   /** Adds the counts to the metrics. */
@@ -348,7 +355,7 @@ interface Replied {
   readonly answer: BatchAnswer
 }
 
-type Counts = Pick<Summary, "accepted" | "duplicates" | "rejected">
+type Counts = Pick<typeof BatchSummary.Type, "accepted" | "duplicates" | "rejected">
 
 const countsOf = (results: ReadonlyArray<Result>): Counts => {
   let accepted = 0
@@ -368,10 +375,21 @@ const resultsText = (
   let texts = ""
   for (const result of results) {
     if (texts !== "") texts += ","
-    texts += "status" in result ? JSON.stringify(result) : eventText(result, isoTime)
+    texts +=
+      "status" in result
+        ? JSON.stringify({ ok: false, ...result })
+        : `{"ok":true,${eventMembers(result, isoTime)}`
   }
   return `{"accepted":${accepted},"duplicates":${duplicates},"rejected":${rejected},"results":[${texts}]}`
 }
+
+const summaryText = ({ refusals, ...counts }: Summary): JsonText<BatchReply> =>
+  new JsonText(
+    JSON.stringify({
+      ...counts,
+      refusals: refusals.map(({ index, ...refusal }) => ({ index, ok: false, ...refusal })),
+    }),
+  )
 
 const keptOutcome = (result: Result): BatchEventOutcome | BatchEventRefusal => {
   if ("status" in result) return result
@@ -387,9 +405,9 @@ const eventReply = (record: JournalRecord, duplicate: boolean): EventReply =>
  * prefers.
  */
 const replyWith = (
-  body: BatchReply | JsonText<BatchReply>,
+  body: JsonText<BatchReply>,
   replayed: boolean,
-  minimal = "refusals" in body,
+  minimal: boolean,
 ): OperationReply<BatchReply> =>
   minimal ? { body, replayed, headers: minimalApplied } : { body, replayed }
 

@@ -47,7 +47,10 @@ export const eventOutcome = {
   streaks: [streakOutcome],
 } as const
 
+export const eventAccepted = { ok: true, ...eventOutcome } as const
+
 export const eventRefusal = {
+  ok: false,
   status: 400,
   code: "invalid_request",
   detail: "The event is invalid.",
@@ -58,7 +61,7 @@ export const batchOutcome = {
   accepted: 1,
   duplicates: 0,
   rejected: 1,
-  results: [eventOutcome, eventRefusal],
+  results: [eventAccepted, eventRefusal],
 } as const
 
 export const batchSummary = {
