@@ -49,6 +49,10 @@ export const limits = {
   activityMinutes: 60,
   pageDefault: 20,
   pageMax: 100,
+  /** The longest id of a user, as a cursor has it, is shorter (`http/api/Cursor.ts`). */
+  cursorCharactersMax: 2_048,
+  /** Users that one request names. */
+  usersNamedMax: 100,
   faultsMax: 100,
   batchEventFaultsMax: 5,
   pointerKeyCharactersMax: 100,

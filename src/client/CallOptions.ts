@@ -18,6 +18,16 @@ export interface CallOptions {
 }
 
 /**
+ * The call of a list: the promise of a page, and the items of that page and of all pages after it.
+ *
+ * ```ts
+ * const { users, nextCursor } = await laurel.users.list({ limit: 100 })
+ * for await (const user of laurel.users.list({ limit: 100 })) console.log(user.id)
+ * ```
+ */
+export interface List<Page, Item> extends Promise<Page>, AsyncIterable<Item> {}
+
+/**
  * Options of a call to an operation that takes an `Idempotency-Key`.
  *
  * ```ts

@@ -48,6 +48,13 @@ export interface StreamOptions extends Omit<FollowOptions, "sleep">, StreamQuery
  * const { xp, level } = await laurel.events.track({ userId: "ada", action: "LESSON_DONE" })
  * const { entries } = await laurel.leaderboard.get({ window: "weekly", limit: 10 })
  * ```
+ *
+ * The promise of a list is of one page. `for await` over it yields the items of that page and of all
+ * pages after it, and requests each page when its first item is needed.
+ *
+ * ```ts
+ * for await (const user of laurel.users.list({ limit: 100 })) console.log(user.id, user.xp)
+ * ```
  */
 export interface Laurel extends Operations {
   /**
@@ -94,6 +101,11 @@ const segment = (id: string): string => {
 /** The query string. The detour through JSON drops undefined members. */
 const queryText = (query: object = {}): string =>
   `?${new URLSearchParams(JSON.parse(JSON.stringify(query)))}`
+
+/** A page of a list. */
+interface Page {
+  readonly nextCursor?: string | null
+}
 
 /** The table of operations, or a subset. */
 export type Table = { readonly [G in keyof typeof operations]?: Partial<(typeof operations)[G]> }
@@ -212,6 +224,18 @@ export const makeLaurel = (
     }
   }
 
+  /** Yields the items of a page and of the pages after it. The items are the first list of a page. */
+  const itemsFrom = async function* (spec: string, args: Array<unknown>, page: Promise<unknown>) {
+    const place = spec.split("*").length - 1
+    for (;;) {
+      const { nextCursor, ...members } = (await page) as Page
+      yield* Object.values(members).find(Array.isArray)!
+      if (!nextCursor) return
+      const query = { ...(args[place] as object), cursor: nextCursor }
+      page = call(spec, [...args.slice(0, place), query, args[place + 1]])
+    }
+  }
+
   const stream = async function* ({ after, onState, signal, ...query }: StreamOptions = {}) {
     const path = `/v1/stream${queryText(query)}`
     const open = (headers: Record<string, string>, attempt: AbortSignal) =>
@@ -219,12 +243,12 @@ export const makeLaurel = (
     for await (const text of follow(open, { after, onState, signal })) yield JSON.parse(text)
   }
   const groups = mapValues(table, (specs) =>
-    mapValues(
-      specs,
-      (spec) =>
-        (...args: Array<unknown>) =>
-          call(spec, args),
-    ),
+    mapValues(specs, (spec) => (...args: Array<unknown>) => {
+      const page = call(spec, [...args])
+      return Object.assign(page, {
+        [Symbol.asyncIterator]: () => itemsFrom(spec, args, page),
+      })
+    }),
   )
   return { ...groups, stream } as unknown as Laurel
 }

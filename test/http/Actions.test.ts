@@ -12,10 +12,11 @@ describe("GET /v1/actions", () => {
   it("lists no action of an environment without events", async () => {
     const { json, status } = await new Place(server, "noActions").get("/v1/actions")
     const others = { count: 0, lastReceivedAt: null }
-    expect([status, json]).toEqual([200, { actions: [], others }])
+    const page = { total: 0, hasMore: false, nextCursor: null }
+    expect([status, json]).toEqual([200, { actions: [], others, ...page }])
   })
 
-  it("lists the actions of all events, the last received first, and whether a definition names them", async () => {
+  it("lists the actions of all events by name, and whether a definition names them", async () => {
     const place = new Place(server, "actions")
     const rule = { action: "LESSON_DONE", reward: { xp: 5 } }
     const ruleId = await place.create("/v1/rules", rule)
@@ -33,7 +34,7 @@ describe("GET /v1/actions", () => {
     const byAction = new Map<string, object>(
       json.actions.map(({ action, ...rest }: { action: string }) => [action, rest]),
     )
-    expect([...byAction.keys()].sort()).toEqual(["LESON_DONE", "LESSON_DONE", "OLD"])
+    expect([...byAction.keys()]).toEqual(["LESON_DONE", "LESSON_DONE", "OLD"])
     const { receivedAt } = again
     expect(receivedAt >= done.receivedAt).toBe(true)
     expect(byAction.get("LESSON_DONE")).toEqual({
@@ -46,8 +47,6 @@ describe("GET /v1/actions", () => {
       lastReceivedAt: misspelt.receivedAt,
       matched: false,
     })
-    const times = json.actions.map((each: { lastReceivedAt: string }) => each.lastReceivedAt)
-    expect(times).toEqual([...times].sort().reverse())
 
     await place.delete(`/v1/rules/${ruleId}`)
     await place.create("/v1/rules", { ...rule, action: "LESON_DONE" })
@@ -55,10 +54,5 @@ describe("GET /v1/actions", () => {
     const known = (action: string) =>
       later.find((each: { action: string }) => each.action === action).matched
     expect([known("LESSON_DONE"), known("LESON_DONE")]).toEqual([false, true])
-  })
-
-  it("takes no parameter", async () => {
-    const { json, status } = await new Place(server, "actionsQuery").get("/v1/actions?limit=1")
-    expect([status, json.code]).toEqual([400, "invalid_request"])
   })
 })

@@ -2,7 +2,9 @@
  * Nearly valid requests with random changes: the server never answers 5xx, logs nothing, and sends
  * only declared replies.
  */
+
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { exampleCursor } from "../../src/http/api/examples/exampleIds.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 import { randomOf } from "./random.ts"
 
@@ -42,9 +44,9 @@ const gets = [
   "/v1/users/u",
   "/v1/users/u/progress",
   "/v1/users/u/export",
-  "/v1/users?query=u&limit=2&offset=1",
-  "/v1/users/u/history?limit=5&kind=xp.earned&cursor=h1z.0",
-  "/v1/quests?status=active&limit=5&offset=1",
+  `/v1/users?query=u&limit=2&cursor=${exampleCursor("users")}`,
+  `/v1/users/u/history?limit=5&kind=xp.earned&cursor=${exampleCursor("history")}`,
+  "/v1/quests?status=active&limit=5",
   "/v1/leaderboard?window=all_time&limit=10",
   "/api/v1/rules?limit=1",
 ]

@@ -483,7 +483,7 @@ describe("the typed client", () => {
           headers: {},
           payload: { title: "T", reward: { xp: 5 } },
         })
-        const quests = yield* client.quests.list({ query: { status: "active", offset: 0 } })
+        const quests = yield* client.quests.list({ query: { status: "active", limit: 1 } })
         return { tracked, batch, stream, user, board, quest, quests }
       }),
     )

@@ -39,9 +39,8 @@ describe("rules", () => {
     expect((await place.get("/v1/rules")).json).toEqual({
       rules: [json],
       total: 1,
-      limit: 20,
-      offset: 0,
       hasMore: false,
+      nextCursor: null,
     })
   })
 

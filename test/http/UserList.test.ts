@@ -27,9 +27,8 @@ describe("GET /v1/users", () => {
     expect((await get("/v1/users", key)).json).toEqual({
       users: [],
       total: 0,
-      limit: 20,
-      offset: 0,
       hasMore: false,
+      nextCursor: null,
     })
     for (const id of ["b", "a", "c"]) await create(id)
     const { json } = await get("/v1/users", key)
@@ -38,16 +37,11 @@ describe("GET /v1/users", () => {
       (await get("/v1/users/b", key)).json,
       (await get("/v1/users/c", key)).json,
     ])
-    const page = (await get("/v1/users?limit=1&offset=1", key)).json
-    expect(page).toMatchObject({
-      users: [{ id: "b" }],
-      total: 3,
-      limit: 1,
-      offset: 1,
-      hasMore: true,
-    })
-    const past = (await get("/v1/users?offset=9007199254740991", key)).json
-    expect(past).toMatchObject({ users: [], total: 3, hasMore: false })
+    const first = (await get("/v1/users?limit=2", key)).json
+    expect(first).toMatchObject({ users: [{ id: "a" }, { id: "b" }], total: 3, hasMore: true })
+    const last = (await get(`/v1/users?limit=2&cursor=${first.nextCursor}`, key)).json
+    expect(last).toMatchObject({ users: [{ id: "c" }], total: 3, hasMore: false })
+    expect(last.nextCursor).toBeNull()
   })
 
   it("finds users by a part of the id or the display name", async () => {
@@ -69,12 +63,68 @@ describe("GET /v1/users", () => {
     const cases = [
       ["limit=0", "query/limit", "out_of_range"],
       ["limit=101", "query/limit", "out_of_range"],
-      ["offset=-1", "query/offset", "invalid_type"],
-      ["offset=9007199254740992", "query/offset", "invalid_type"],
+      ["offset=0", "query/offset", "unknown_member"],
       ["query=", "query/query", "too_short"],
       [`query=${"x".repeat(searchCharactersMax + 1)}`, "query/query", "too_long"],
       ["query=%00", "query/query", "invalid_format"],
       ["search=x", "query/search", "unknown_member"],
+    ] as const
+    for (const [query, pointer, code] of cases) {
+      const { json, status } = await get(`/v1/users?${query}`)
+      expect([query, status]).toEqual([query, 400])
+      expect(json.errors).toMatchObject([{ pointer, code }])
+    }
+  })
+})
+
+describe("GET /v1/users?ids=", () => {
+  const found = async (ids: ReadonlyArray<string>, key?: string) => {
+    const joined = ids.map(encodeURIComponent).join(",")
+    const { json, status } = await get(`/v1/users?ids=${encodeURIComponent(joined)}`, key)
+    expect(status).toBe(200)
+    expect([json.hasMore, json.nextCursor, "total" in json]).toEqual([false, null, false])
+    return [json.users.map(({ id }: { id: string }) => id), json.unknown]
+  }
+
+  it("returns the users in the order of the request, and names the unknown ids", async () => {
+    const key = freshKey("named")
+    const odd = ["a,b", "50%", "x%2Cy", "ü😀", "a+b c"]
+    for (const id of ["ada", ...odd]) {
+      const path = `/v1/users/${encodeURIComponent(id)}`
+      expect((await server.call("PUT", path, { key, body: {} })).status).toBe(200)
+    }
+    expect(await found([...odd, "nobody", "ada", "a"], key)).toEqual([
+      [...odd, "ada"],
+      ["nobody", "a"],
+    ])
+    const { users } = (await get("/v1/users?ids=ada", key)).json
+    expect(users).toEqual([(await get("/v1/users/ada", key)).json])
+    await server.call("DELETE", "/v1/users/ada", { key })
+    expect(await found(["ada"], key)).toEqual([[], ["ada"]])
+  })
+
+  it("shows nobody of another environment", async () => {
+    await put("mine")
+    expect(await found(["mine"])).toEqual([["mine"], []])
+    expect(await found(["mine"], freshKey("strange"))).toEqual([[], ["mine"]])
+  })
+
+  it("takes 1 to 100 ids, each once, and no other parameter beside them", async () => {
+    const { idCharactersMax, usersNamedMax } = limits
+    const ids = Array.from({ length: usersNamedMax }, (_, index) => `u${index}`)
+    expect((await found(ids))[1]).toEqual(ids)
+    const cases = [
+      ["ids=", "query/ids/0", "too_short"],
+      ["ids=a,,b", "query/ids/1", "too_short"],
+      [`ids=${[...ids, "one-more"].join(",")}`, "query/ids", "too_long"],
+      ["ids=a,b,a", "query/ids/2", "duplicate"],
+      [`ids=a,${"x".repeat(idCharactersMax + 1)}`, "query/ids/1", "too_long"],
+      ["ids=a,..", "query/ids/1", "invalid_format"],
+      ["ids=a,%2500", "query/ids/1", "invalid_format"],
+      ["ids=50%25", "query/ids", "invalid_format"],
+      ["ids=%25ff", "query/ids", "invalid_format"],
+      ["ids=a&limit=1", "query/limit", "invalid_value"],
+      ["ids=a&query=a", "query/query", "invalid_value"],
     ] as const
     for (const [query, pointer, code] of cases) {
       const { json, status } = await get(`/v1/users?${query}`)

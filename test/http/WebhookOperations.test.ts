@@ -1,6 +1,8 @@
 /** The operations on webhooks and their logs, over HTTP. */
+
 import { afterEach, describe, expect, it } from "vitest"
 import { messageKinds } from "../../src/domain/message/MessageKind.ts"
+import { exampleCursor } from "../../src/http/api/examples/exampleIds.ts"
 import { limits } from "../../src/Limits.ts"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import { makeResolve } from "../../src/webhooks/send/Resolver.ts"
@@ -15,6 +17,7 @@ const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 interface Log {
   readonly deliveries: ReadonlyArray<Record<string, unknown>>
+  readonly hasMore: boolean
   readonly nextCursor: string | null
 }
 
@@ -402,7 +405,8 @@ describe("The log of a webhook", () => {
       const paged = []
       let cursor = ""
       while (true) {
-        const { deliveries, nextCursor } = await log(`?limit=3${query}${cursor}`)
+        const { deliveries, hasMore, nextCursor } = await log(`?limit=3${query}${cursor}`)
+        expect(nextCursor !== null).toBe(hasMore)
         paged.push(...deliveries)
         expect(deliveries.length).toBeLessThanOrEqual(3)
         if (nextCursor === null) break
@@ -410,10 +414,14 @@ describe("The log of a webhook", () => {
       }
       expect(paged).toEqual(expected)
     }
+    const { nextCursor } = await log("?limit=3&status=failed")
     for (const query of [
+      `cursor=${nextCursor}`,
+      `status=succeeded&cursor=${nextCursor}`,
       "status=sent",
       "cursor=x",
-      "cursor=h1.0",
+      `cursor=${exampleCursor("history")}`,
+      `cursor=${exampleCursor("deliveries")}`,
       "limit=0",
       "limit=101",
       "offset=1",

@@ -150,11 +150,15 @@ export class TypePrinter {
     return `{\n${lines.join("")}${indent}}`
   }
 
+  /** The schema, or the named one to which it refers. */
+  resolve(schema: Json): Json {
+    const named = schema.$ref?.replace("#/components/schemas/", "")
+    return named === undefined ? schema : this.#schemas[named]
+  }
+
   /** The examples that a schema declares. */
   examples(schema: Json): ReadonlyArray<Json> {
-    const { $ref } = schema
-    const named = $ref?.replace("#/components/schemas/", "")
-    return (named === undefined ? schema : this.#schemas[named]).examples ?? []
+    return this.resolve(schema).examples ?? []
   }
 
   /** All named types that were printed so far, and the types that they refer to, by name. */

@@ -147,7 +147,20 @@ const methodOf = (
   args.push(`options?: ${keyed(operation) ? "KeyedCallOptions" : "CallOptions"}`)
   const replies = repliesOf(operation).map(([, schema]) => types.print(schema, "    "))
   const reply = replies.length === 0 ? "void" : replies.join(" | ")
-  return `${paragraphs(docOf(operation, types, common), "    ")}    ${operation.name}(${args.join(", ")}): Promise<${reply}>\n`
+  const items = itemsOf(operation, types)
+  const result =
+    items === undefined ? `Promise<${reply}>` : `List<${reply}, ${reply}["${items}"][number]>`
+  return `${paragraphs(docOf(operation, types, common), "    ")}    ${operation.name}(${args.join(", ")}): ${result}\n`
+}
+
+/**
+ * The name of the items in the reply of a list, its first member that is a list; `undefined` for an
+ * operation without pages.
+ */
+const itemsOf = (operation: Operation, types: TypePrinter): string | undefined => {
+  const properties = repliesOf(operation).map(([, schema]) => types.resolve(schema).properties)[0]
+  if (properties?.nextCursor === undefined) return undefined
+  return Object.keys(properties).find((name) => properties[name].type === "array")
 }
 
 const operationsDoc = (common: ReadonlySet<string>): ReadonlyArray<string> => {
@@ -188,7 +201,7 @@ export const printClient = (): Readonly<Record<"operations.ts" | "types.ts", str
 export const operations = {
 ${table.map(({ group, lines }) => `  ${group}: {\n${lines}  },\n`).join("")}} as const
 `,
-    "types.ts": `${notice}import type { CallOptions, KeyedCallOptions } from "../CallOptions.ts"
+    "types.ts": `${notice}import type { CallOptions, KeyedCallOptions, List } from "../CallOptions.ts"
 
 /** The codes of the problems that a server replies with. */
 export type ProblemCode =

@@ -11,7 +11,7 @@ export const operations = {
     importBatch: "POST events/import body key",
   },
   actions: {
-    list: "GET actions",
+    list: "GET actions query",
   },
   users: {
     list: "GET users query",

@@ -13,7 +13,7 @@ import { limits } from "../../Limits.ts"
 import { type MemberVisit, type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { selectField, textField } from "../view/Forms.ts"
 import { type Html, html, isolated } from "../view/Html.ts"
-import { cursorPager, table, withQuery } from "../view/Lists.ts"
+import { cursorPager, newestFirst, table, withQuery } from "../view/Lists.ts"
 import { badge } from "../view/Page.ts"
 import { time } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
@@ -164,7 +164,7 @@ ${
       : "The log is empty: the first change makes an entry."
   }</p>`
 }
-${cursorPager(path, asked, next === undefined ? null : String(next))}`,
+${cursorPager(path, asked, { nextCursor: next === undefined ? null : String(next) }, newestFirst)}`,
     faults.length > 0 ? 400 : 200,
   )
 })

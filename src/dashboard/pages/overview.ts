@@ -7,7 +7,7 @@ import { environmentId } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { BodyOf } from "../../http/contract/Operations.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
-import { unmatchedOf } from "../view/Actions.ts"
+import { seenActions, unmatchedOf } from "../view/Actions.ts"
 import { type Html, html, visible } from "../view/Html.ts"
 import { figures, table } from "../view/Lists.ts"
 import { count } from "../view/Quantities.ts"
@@ -50,7 +50,7 @@ const overviewPage = Effect.fnUntraced(function* (
   const { webhooks } = yield* ask("webhooks.list", { query: { limit: shownWebhooks } })
   const lastHour = perMinute.reduce((sum, events) => sum + events, 0)
   const failing = yield* failingWebhooks(visit, webhooks)
-  const { actions } = yield* ask("actions.list")
+  const actions = yield* seenActions(ask)
   return show(
     "Overview",
     html`${webhooks.map((webhook) => stoppedAlert(base, webhook))}

@@ -31,7 +31,7 @@ const startPage = Effect.fnUntraced(function* (
   const { ask, base, member, once, origin, place, request, show } = visit
   // Before the users are read: the stream has everything that happens in between.
   const after = yield* positionNow(visit)
-  const { total } = yield* ask("users.list", { query: { limit: "1" } })
+  const { total = 0 } = yield* ask("users.list", { query: { limit: "1" } })
   const key = once.take(request.query.get("created"), member.session.id)
   const text = key ?? keyVariable
   const next = html`<ul>

@@ -5,6 +5,7 @@
 import { limits } from "../../Limits.ts"
 import { type Form, formOf } from "./Forms.ts"
 import { type Content, Html, html } from "./Html.ts"
+import { count } from "./Quantities.ts"
 
 /** Longer texts may wrap at any character, since names may have no space. */
 const fixedCharactersMax = 20
@@ -45,7 +46,7 @@ const onceOnly = ["created", "done", "kept", "link", "open", "secret"]
 /** The query parameters that choose a page of a list. */
 export const listQuery = (query: URLSearchParams) => ({
   limit: query.get("limit") ?? undefined,
-  offset: query.get("offset") ?? undefined,
+  cursor: query.get("cursor") ?? undefined,
 })
 
 /**
@@ -67,7 +68,7 @@ export const withQuery = (
   return text === "" ? path : `${path}?${text}`
 }
 
-export interface ListPage {
+interface OffsetPage {
   readonly total: number
   readonly limit: number
   readonly offset: number
@@ -75,7 +76,7 @@ export interface ListPage {
 }
 
 /** "21–40 of 57", with links to the rows before and after; nothing if all rows are shown. */
-export const pager = (path: string, query: URLSearchParams, page: ListPage): Html | undefined => {
+export const pager = (path: string, query: URLSearchParams, page: OffsetPage): Html | undefined => {
   const { hasMore, limit, offset, total } = page
   if (offset === 0 && !hasMore) return undefined
   const last = Math.min(offset + limit, total)
@@ -113,18 +114,29 @@ export const offsetPage = <A>(
   }
 }
 
-/** The pager of a list with cursors instead of offsets. */
+export interface CursorPage {
+  readonly nextCursor: string | null
+  /** The number of items on all pages, if known. */
+  readonly total?: number
+}
+
+/** Links to the first and the next page of a list with cursors; nothing if all rows are shown. */
 export const cursorPager = (
   path: string,
   query: URLSearchParams,
-  nextCursor: string | null,
+  { nextCursor, total }: CursorPage,
+  [first, next]: readonly [first: string, next: string] = ["First", "Next"],
 ): Html | undefined => {
-  const first = query.has("cursor")
-  if (!first && nextCursor === null) return undefined
+  const isLater = query.has("cursor")
+  if (!isLater && nextCursor === null) return undefined
   return html`<nav class="pager row" aria-label="Pages of the list">
-${first && html`<a href="${withQuery(path, query, { cursor: undefined })}">Newest</a>`}
-${nextCursor !== null && html`<a rel="next" href="${withQuery(path, query, { cursor: nextCursor })}">Older</a>`}</nav>`
+${isLater && html`<a href="${withQuery(path, query, { cursor: undefined })}">${first}</a>`}
+${total !== undefined && html`<span>${count(total)} in all</span>`}
+${nextCursor !== null && html`<a rel="next" href="${withQuery(path, query, { cursor: nextCursor })}">${next}</a>`}</nav>`
 }
+
+/** The words of `cursorPager` for a list whose newest items come first. */
+export const newestFirst = ["Newest", "Older"] as const
 
 /*
  * Rows of a form that can be added and removed, such as `where.0.path`, `where.1.path`. This works

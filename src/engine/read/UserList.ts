@@ -3,16 +3,23 @@
  * which LMDB keeps in that order, merged with the ids of users that no snapshot has yet. States
  * come from memory. A list shows each user as of the moment at which it reached that user.
  *
- * Cost: without a search a list reads up to the end of its page; the total comes from `Counts`. A
- * search looks at every id and display name, which takes a few µs a user. It works in slices of
- * `listTurnMs`. At most `listsConcurrentMax` lists are read at a time, and `listsPerEnvironmentMax`
+ * Cost: a list reads from the start of its page to the first user after its end. A search looks at
+ * the ids and display names in between, which takes a few µs a user; a search that finds little
+ * looks at every user. It works in slices of `listTurnMs`. The total comes from `Counts`. At most `listsConcurrentMax` lists are read at a time, and `listsPerEnvironmentMax`
  * of one environment.
  */
 import { Effect, Semaphore, Stream } from "effect"
 import type { UserState } from "../../domain/user/User.ts"
 import { compareCodePoints } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
-import { asBuffer, compositeKey, lastTextEnd, lastTextStart, rangeOf } from "../../storage/Keys.ts"
+import {
+  asBuffer,
+  compositeKey,
+  lastTextEnd,
+  lastTextStart,
+  rangeOf,
+  successor,
+} from "../../storage/Keys.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment } from "../actor/Environments.ts"
@@ -21,14 +28,16 @@ import { sortInTurns } from "../users/sortInTurns.ts"
 
 export interface UserListQuery {
   readonly limit: number
-  readonly offset: number
+  /** The page begins behind this id; absent: with the first user. */
+  readonly after?: string | undefined
   /** A part of the id or of the display name; upper and lower case do not matter. */
   readonly search?: string | undefined
 }
 
 export interface UserListPage {
   readonly users: ReadonlyArray<UserState>
-  /** How many users are on the whole list. */
+  readonly hasMore: boolean
+  /** How many users the environment has. */
   readonly total: number
 }
 
@@ -68,10 +77,8 @@ class Reading {
   readonly #environment: Environment
   readonly #query: UserListQuery
   readonly #search: string | undefined
-  /** The ids on the page. */
-  readonly #ids: Array<string> = []
-  /** How many users were found. */
-  #found = 0
+  /** The users on the page, and the first one after its end. */
+  readonly #found: Array<UserState> = []
   #turnEndsAt = 0
 
   constructor(storage: Store, environment: Environment, query: UserListQuery) {
@@ -83,10 +90,14 @@ class Reading {
 
   readonly page = Effect.fnUntraced(function* (this: Reading) {
     const { counts, fresh, id } = this.#environment
-    const created = distinct(yield* sortInTurns(fresh, compareCodePoints))
+    const { after, limit } = this.#query
+    const sorted = yield* sortInTurns(fresh, compareCodePoints)
+    const created = distinct(sorted, after === undefined ? 0 : placeAfter(sorted, after))
     let next = created.next()
     const prefix = compositeKey(id)
-    const stored = this.#storage.readEntries({ table: "userIds", ...rangeOf(prefix) })
+    const { from, until } = rangeOf(prefix)
+    const start = after === undefined ? from : successor(compositeKey(id, after))
+    const stored = this.#storage.readEntries({ table: "userIds", from: start, until })
     const idAt = lastTextStart(prefix)
     yield* Stream.runForEachWhile(stored, (entries) =>
       this.#inTurns(entries, ([key]) => {
@@ -104,15 +115,13 @@ class Reading {
       return !this.#isFull
     }
     if (!next.done && look(next.value)) yield* this.#inTurns(created, look)
-    const users = this.#ids
-      .map((userId) => this.#environment.durableOf(userId))
-      .filter((user) => user !== undefined)
-    return { users, total: this.#search === undefined ? counts.users : this.#found }
+    const users = this.#found.slice(0, limit)
+    return { users, hasMore: this.#isFull, total: counts.users }
   })
 
-  /** Whether the page has all its users and nothing more must be counted. */
+  /** Whether a user after the end of the page was found. */
   get #isFull(): boolean {
-    return this.#search === undefined && this.#ids.length === this.#query.limit
+    return this.#found.length > this.#query.limit
   }
 
   /**
@@ -136,19 +145,15 @@ class Reading {
     return true
   })
 
-  /**
-   * Counts the user if it exists and matches the search, and adds it to the page if it belongs
-   * there.
-   */
+  /** Adds the user if it exists and matches the search, unless the page is full. */
   #look(userId: string): void {
+    if (this.#isFull) return
     const { states, users } = this.#environment
     const actor = users.get(userId)
     const user = actor?.loaded ? actor.durable : states.table.get(userId)
     if (user === undefined) return
     if (this.#search !== undefined && !isSought(userId, user, this.#search)) return
-    const position = this.#found++
-    const { limit, offset } = this.#query
-    if (position >= offset && this.#ids.length < limit) this.#ids.push(userId)
+    this.#found.push(this.#environment.durableOf(userId)!)
   }
 }
 
@@ -160,13 +165,23 @@ const isSought = (userId: string, user: UserState | Buffer, search: string): boo
   return name?.toLowerCase().includes(search) === true
 }
 
-/** Each of the sorted ids once. */
-function* distinct(sorted: ReadonlyArray<string>): Generator<string, undefined> {
-  let before: string | undefined
-  for (const id of sorted) {
-    if (id !== before) yield id
-    before = id
+/** Each of the sorted ids from the index `start` on, once. */
+function* distinct(sorted: ReadonlyArray<string>, start: number): Generator<string, undefined> {
+  for (let index = start; index < sorted.length; index++) {
+    if (index === start || sorted[index] !== sorted[index - 1]) yield sorted[index]!
   }
+}
+
+/** The index of the first of the sorted ids that comes after `after`. */
+const placeAfter = (sorted: ReadonlyArray<string>, after: string): number => {
+  let low = 0
+  let high = sorted.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (compareCodePoints(sorted[middle]!, after) <= 0) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 /** How many items are handled between two readings of the clock. */

@@ -272,7 +272,7 @@ export const Badge = Schema.Struct({
 
 export const BadgePage = Schema.Struct({
   badges: Schema.Array(Badge).annotate({ description: "In the order of creation." }),
-  ...pageFields,
+  ...pageFields("badges"),
 }).annotate({
   identifier: "BadgePage",
   description: "A page of the badges.",
@@ -317,7 +317,7 @@ export const Badges = HttpApiGroup.make("badges")
       list: {
         query: {
           archived: Schema.optionalKey(archivedQuery),
-          ...pageQuery,
+          ...pageQuery("badges"),
         },
         success: BadgePage,
         summary: "List badges",

@@ -7,6 +7,8 @@ import { actionPattern, callerIdFault, characterCount } from "../../domain/value
 import { isIsoTime } from "../../domain/values/isoTime.ts"
 import { metadataFault } from "../../domain/values/Metadata.ts"
 import { limits } from "../../Limits.ts"
+import { isOfOtherVersion, type ListName, readCursor } from "./Cursor.ts"
+import { exampleCursor } from "./examples/exampleIds.ts"
 import { earnedBadge } from "./examples/userExamples.ts"
 
 /*
@@ -322,7 +324,7 @@ export const EarnedBadge = Schema.Struct({
 const digits = Schema.String.check(
   check("invalid_type", "must be a whole number", (value) => /^\d{1,16}$/.test(value)),
 )
-const wholeNumber = (minimum: number, maximum: number) =>
+export const wholeNumber = (minimum: number, maximum: number) =>
   digits.pipe(
     Schema.decodeTo(
       integer(minimum, maximum),
@@ -339,25 +341,60 @@ export const mergePatch = <S extends Schema.Top>(change: S) => [
 /** The maximum number of items on a page. */
 export const limitQuery = Schema.optionalKey(wholeNumber(1, limits.pageMax))
 
-/** The parameters of a page. */
-export const pageQuery = {
-  limit: limitQuery,
-  offset: Schema.optionalKey(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
-}
+/* Lists. A list has pages, each with a cursor to the next one (`Cursor.ts`). */
 
-/** The members of every list that describe its page. */
-export const pageFields = {
-  total: Schema.Int.annotate({ description: "Number of items on all pages.", examples: [1] }),
-  limit: Schema.Int.annotate({
-    description: "Maximum number of items on this page.",
-    examples: [20],
-  }),
-  offset: Schema.Int.annotate({ description: "Number of items before this page.", examples: [0] }),
+/** The parameter `cursor` of a list. The handler checks the environment and the filters. */
+const cursorQuery = (list: ListName) =>
+  Schema.optionalKey(
+    Schema.String.check(
+      check(
+        "too_long",
+        `must have at most ${limits.cursorCharactersMax} characters`,
+        (cursor) => cursor.length <= limits.cursorCharactersMax,
+        { maxLength: limits.cursorCharactersMax },
+      ),
+      check(
+        "invalid_value",
+        "is the cursor of another version of Laurel: begin again with the first page",
+        (cursor) => !isOfOtherVersion(cursor),
+      ),
+      check(
+        "invalid_format",
+        "must be the `nextCursor` of an earlier page, unchanged",
+        (cursor) => readCursor(cursor) !== undefined,
+      ),
+      check(
+        "invalid_value",
+        `is the cursor of another list, not of ${list}`,
+        (cursor) => readCursor(cursor)?.list === list,
+      ),
+    ).annotate({
+      description:
+        "The `nextCursor` of the page before, with the same filters; absent: the first page.",
+      examples: [exampleCursor(list)],
+    }),
+  )
+
+/** The parameters of a page of a list. */
+export const pageQuery = (list: ListName) => ({ limit: limitQuery, cursor: cursorQuery(list) })
+
+/** The members that say where the next page of a list begins. */
+export const pageEndFields = (list: ListName) => ({
   hasMore: Schema.Boolean.annotate({
-    description: "Whether more items follow this page.",
-    examples: [false],
+    description: "Whether another page follows. Only the last page may be empty.",
+    examples: [true],
   }),
-}
+  nextCursor: Schema.NullOr(Schema.String).annotate({
+    description: "The `cursor` of the next page; null: no more.",
+    examples: [exampleCursor(list)],
+  }),
+})
+
+/** The members of a list that describe its page. */
+export const pageFields = (list: ListName) => ({
+  total: Schema.Int.annotate({ description: "Number of items on all pages.", examples: [1] }),
+  ...pageEndFields(list),
+})
 
 export const idempotencyHeaders = {
   "idempotency-key": Schema.optionalKey(

@@ -16,6 +16,8 @@ import {
   metadata,
   OpenTo,
   oneOf,
+  pageFields,
+  pageQuery,
   Time,
   TimeIn,
   UserId,
@@ -312,13 +314,14 @@ export const ActionSeen = Schema.Struct({
 })
 
 export const ActionsSeen = Schema.Struct({
-  actions: Schema.Array(ActionSeen).annotate({ description: "The last received first." }),
+  actions: Schema.Array(ActionSeen).annotate({ description: "In the order of their names." }),
   others: Schema.Struct({
     count,
     lastReceivedAt: Schema.NullOr(Time).annotate({
       description: "When the last event was received; null: none was.",
     }),
   }).annotate({ description: "The events of all further actions, together." }),
+  ...pageFields("actions"),
 }).annotate({
   identifier: "ActionsSeen",
   description: "The actions of an environment's events.",
@@ -328,12 +331,13 @@ export const ActionsSeen = Schema.Struct({
 export const Actions = HttpApiGroup.make("actions")
   .add(
     HttpApiEndpoint.get("list", "/v1/actions", {
+      query: pageQuery("actions"),
       success: ActionsSeen,
       error: readProblems,
     }).annotateMerge(
       OpenApi.annotations({
         summary: "List actions seen",
-        description: `Returns the actions of all events so far, imported ones included, with their number and last time, and whether a definition knows them: a misspelt action is one with \`matched: false\`. The first ${limits.actionsCountedMax} actions of an environment are listed; at most ${limits.actionsUnmatchedMax} of them are actions that no definition knew at their first event. The events of further ones are counted together as \`others\`.`,
+        description: `Lists the actions of all events so far, imported ones included, with their number and last time, and whether a definition knows them: a misspelt action is one with \`matched: false\`. The first ${limits.actionsCountedMax} actions of an environment are listed; at most ${limits.actionsUnmatchedMax} of them are actions that no definition knew at their first event. The events of further ones are counted together as \`others\`.`,
       }),
     ),
   )

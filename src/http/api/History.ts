@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { factMembers, type ShownKind, shownKinds } from "../../domain/message/FactMembers.ts"
 import { HistoryCause, type HistoryFact } from "../../domain/message/HistoryFact.ts"
-import { check, oneOf, Time, typeName } from "./Common.ts"
+import { oneOf, pageEndFields, Time, typeName } from "./Common.ts"
 import { causes, historyPage } from "./examples/userExamples.ts"
 
 const Cause = HistoryCause.annotate({
@@ -58,34 +58,6 @@ export const Fact = (Schema.Union(facts) as unknown as Schema.Codec<HistoryFact>
   description: "One fact of a user's history.",
 })
 
-/** The end of a page of a history. The page's last fact has `index` in the record `sequence`. */
-export interface HistoryPosition {
-  readonly sequence: number
-  readonly index: number
-}
-
-/** The cursor for the page after a position. */
-export const historyCursor = ({ index, sequence }: HistoryPosition): string =>
-  `h${sequence.toString(36)}.${index.toString(36)}`
-
-/** The position in a cursor of `historyCursor`; `undefined` for any other text. */
-export const historyPositionOf = (cursor: string): HistoryPosition | undefined => {
-  const parts = /^h([0-9a-z]{1,11})\.([0-9a-z]{1,6})$/.exec(cursor)
-  if (parts === null) return undefined
-  const [sequence, index] = [parts[1]!, parts[2]!].map((digits) => Number.parseInt(digits, 36))
-  const position = { sequence: sequence!, index: index! }
-  const safe = Number.isSafeInteger(sequence)
-  return safe && historyCursor(position) === cursor ? position : undefined
-}
-
-export const HistoryCursor = Schema.String.check(
-  check(
-    "invalid_format",
-    "must be a `nextCursor` of an earlier page",
-    (cursor) => historyPositionOf(cursor) !== undefined,
-  ),
-).annotate({ description: "The `nextCursor` of the page before.", examples: ["h4e3i.0"] })
-
 export const HistoryKindIn = oneOf(shownKinds).annotate({
   description: "Only facts of this kind.",
   examples: ["xp.earned"],
@@ -94,12 +66,9 @@ export const HistoryKindIn = oneOf(shownKinds).annotate({
 export const HistoryPage = Schema.Struct({
   facts: Schema.Array(Fact).annotate({
     description:
-      "Newest first. A page may have fewer than `limit` facts, with `kind` even none, although more follow: ask for the next page while `nextCursor` is not null.",
+      "Newest first. A page may have fewer than `limit` facts although more follow: `hasMore` says whether they do.",
   }),
-  nextCursor: Schema.NullOr(Schema.String).annotate({
-    description: "Cursor to the next, older page; null: no more.",
-    examples: ["h4e3i.0"],
-  }),
+  ...pageEndFields("history"),
 }).annotate({
   identifier: "HistoryPage",
   description: "A page of a user's history.",

@@ -8,13 +8,13 @@ import {
   ApiKey,
   check,
   Level,
+  limitQuery,
   OpenTo,
   oneOf,
-  pageFields,
-  pageQuery,
   Time,
   UserId,
   UserNamed,
+  wholeNumber,
   Xp,
 } from "./Common.ts"
 import { leaderboardEntry, leaderboardPage } from "./examples/userExamples.ts"
@@ -69,7 +69,19 @@ export const LeaderboardPage = Schema.Struct({
     }),
   }).annotate({ description: "The window of the board." }),
   entries: Schema.Array(LeaderboardEntry).annotate({ description: "Most xp first." }),
-  ...pageFields,
+  total: Schema.Int.annotate({ description: "Number of users listed.", examples: [1] }),
+  limit: Schema.Int.annotate({
+    description: "Maximum number of entries on this page.",
+    examples: [20],
+  }),
+  offset: Schema.Int.annotate({
+    description: "Number of entries before this page.",
+    examples: [0],
+  }),
+  hasMore: Schema.Boolean.annotate({
+    description: "Whether more entries follow this page.",
+    examples: [false],
+  }),
   me: Schema.optionalKey(Schema.NullOr(LeaderboardEntry)).annotate({
     description: "With `around`: the entry of that user, on this page or not; null: not listed.",
   }),
@@ -92,7 +104,8 @@ export const Leaderboard = HttpApiGroup.make("leaderboard")
             examples: ["user-42"],
           }),
         ),
-        ...pageQuery,
+        limit: limitQuery,
+        offset: Schema.optionalKey(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
       },
       success: LeaderboardPage,
       error: [...readProblems, UserNotFound],

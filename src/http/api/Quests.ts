@@ -267,7 +267,7 @@ export const CountedQuest = Schema.Struct({
 
 export const QuestPage = Schema.Struct({
   quests: Schema.Array(Quest).annotate({ description: "In the order of creation." }),
-  ...pageFields,
+  ...pageFields("quests"),
 }).annotate({
   identifier: "QuestPage",
   description: "A page of the quests.",
@@ -302,7 +302,7 @@ export const Quests = HttpApiGroup.make("quests")
               examples: ["active"],
             }),
           ),
-          ...pageQuery,
+          ...pageQuery("quests"),
         },
         success: QuestPage,
         summary: "List quests",

@@ -194,7 +194,7 @@ export const Rule = Schema.Struct({
 
 export const RulePage = Schema.Struct({
   rules: Schema.Array(Rule).annotate({ description: "In the order of creation." }),
-  ...pageFields,
+  ...pageFields("rules"),
 }).annotate({
   identifier: "RulePage",
   description: "A page of the rules.",
@@ -222,7 +222,7 @@ export const Rules = HttpApiGroup.make("rules")
         description: `From now on, every event with this action whose metadata satisfies \`where\` earns the reward. Every matching rule gives, in the order of creation. An environment holds at most ${limits.rulesMax} rules.`,
       },
       list: {
-        query: pageQuery,
+        query: pageQuery("rules"),
         success: RulePage,
         summary: "List rules",
         description: "Lists the rules of the key's project and environment.",

@@ -11,7 +11,7 @@ import {
   idFaultCode,
   Level,
   oneOf,
-  pageFields,
+  pageEndFields,
   QuestId,
   QuestTitle,
   Time,
@@ -217,8 +217,22 @@ export const Progress = Schema.Struct({
 })
 
 export const UserPage = Schema.Struct({
-  users: Schema.Array(User).annotate({ description: "In the order of ids." }),
-  ...pageFields,
+  users: Schema.Array(User).annotate({
+    description: "In the order of ids, by code points; with `ids` in the order of the request.",
+  }),
+  unknown: Schema.optionalKey(
+    Schema.Array(UserId).annotate({
+      description: "With `ids`: the ids without a user. Otherwise absent.",
+      examples: [["user-43"]],
+    }),
+  ),
+  total: Schema.optionalKey(
+    Schema.Int.annotate({
+      description: "Number of users; absent with `ids` or `query`.",
+      examples: [57],
+    }),
+  ),
+  ...pageEndFields("users"),
 }).annotate({
   identifier: "UserPage",
   description: "A page of users.",

@@ -1,5 +1,5 @@
 /** Operations on users. */
-import { Schema } from "effect"
+import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Earned, LevelChange } from "../../domain/message/FactMembers.ts"
 import { limits } from "../../Limits.ts"
@@ -8,11 +8,13 @@ import {
   BadgeId,
   BadgeName,
   callerId,
+  check,
+  distinct,
   EarnedBadge,
   EventKey,
   idempotencyHeaders,
   integer,
-  limitQuery,
+  list,
   OpenTo,
   pageQuery,
   type RequestParts,
@@ -32,7 +34,7 @@ import {
   tokenRequest,
   userToken,
 } from "./examples/userExamples.ts"
-import { HistoryCursor, HistoryKindIn, HistoryPage } from "./History.ts"
+import { HistoryKindIn, HistoryPage } from "./History.ts"
 import {
   BadgeNotFound,
   BalanceConflict,
@@ -288,11 +290,40 @@ const eitherId = (what: string, examples: readonly [string, string]) =>
     examples,
   })
 
+/** The ids in a parameter: joined by commas, each percent-encoded. */
+const idsIn = (text: string): ReadonlyArray<string> => text.split(",").map(decodeURIComponent)
+
+const isEncoded = (text: string): boolean => {
+  try {
+    return idsIn(text).length > 0
+  } catch {
+    return false
+  }
+}
+
+const idsQuery = Schema.String.check(
+  check("invalid_format", "must be percent-encoded ids, joined by commas", isEncoded),
+)
+  .annotate({
+    description: `Only the users with these ids: 1 to ${limits.usersNamedMax}, joined by commas. Percent-encode each id before you join them, so that an id may have a comma (\`%2C\`) or a percent sign (\`%25\`); then encode the whole like any parameter. Not together with other parameters.`,
+    examples: ["user-42,user-43"],
+  })
+  .pipe(
+    Schema.decodeTo(
+      list(callerId, 1, limits.usersNamedMax).check(distinct([], (id: string) => id)),
+      SchemaTransformation.transform({
+        decode: idsIn,
+        encode: (ids: ReadonlyArray<string>) => ids.map(encodeURIComponent).join(","),
+      }),
+    ),
+  )
+
 export const Users = HttpApiGroup.make("users")
   .add(
     HttpApiEndpoint.get("list", "/v1/users", {
       query: {
-        ...pageQuery,
+        ...pageQuery("users"),
+        ids: Schema.optionalKey(idsQuery),
         query: Schema.optionalKey(
           text(1, limits.searchCharactersMax).annotate({
             description: "Only users with this text in their id or display name, ignoring case.",
@@ -308,7 +339,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "List users",
           description:
-            "Lists users in the order of their ids, by code points. With `query`, the search reads every user, at some microseconds each.",
+            "Lists users in the order of their ids, by code points. With `query`, the search reads users until the page is full, at some microseconds each. With `ids`, returns the users with these ids, and names the ids without a user.",
         }),
       ),
     HttpApiEndpoint.get("get", "/v1/users/:id", {
@@ -368,8 +399,7 @@ export const Users = HttpApiGroup.make("users")
     HttpApiEndpoint.get("history", "/v1/users/:id/history", {
       params,
       query: {
-        limit: limitQuery,
-        cursor: Schema.optionalKey(HistoryCursor),
+        ...pageQuery("history"),
         kind: Schema.optionalKey(HistoryKindIn),
       },
       success: HistoryPage,

@@ -9,11 +9,11 @@ import {
   check,
   idempotencyHeaders,
   integer,
-  limitQuery,
   list,
   NoBodyIsEmpty,
   OpenTo,
   oneOf,
+  pageEndFields,
   pageFields,
   pageQuery,
   Time,
@@ -167,7 +167,7 @@ export const CountedWebhook = Schema.Struct({
 
 export const WebhookPage = Schema.Struct({
   webhooks: Schema.Array(Webhook).annotate({ description: "In the order of creation." }),
-  ...pageFields,
+  ...pageFields("webhooks"),
 }).annotate({
   identifier: "WebhookPage",
   description: "A page of the webhooks.",
@@ -319,10 +319,7 @@ export const Delivery = Schema.Struct(deliveryFields).annotate({
 
 export const DeliveryPage = Schema.Struct({
   deliveries: Schema.Array(Delivery).annotate({ description: "Newest first." }),
-  nextCursor: Schema.NullOr(Schema.String).annotate({
-    description: "Cursor to the next, older page; null: no more.",
-    examples: ["d4e3i.0"],
-  }),
+  ...pageEndFields("deliveries"),
 }).annotate({
   identifier: "DeliveryPage",
   description: "A page of a webhook's deliveries.",
@@ -350,33 +347,6 @@ export const DeliveryDetails = Schema.Struct({
   examples: [{ ...deliveryDetails, message: exampleOf("xp.earned") }],
 })
 
-/** The end of a page of a delivery log. */
-interface DeliveryPlace {
-  readonly sequence: number
-  readonly index: number
-}
-
-/** The cursor for the page after a place. */
-export const deliveryCursor = ({ index, sequence }: DeliveryPlace): string =>
-  `d${sequence.toString(36)}.${index.toString(36)}`
-
-/** The place in a cursor of `deliveryCursor`; `undefined` for any other text. */
-export const deliveryPlaceOf = (cursor: string): DeliveryPlace | undefined => {
-  const parts = /^d([0-9a-z]{1,11})\.([0-9a-z]{1,4})$/.exec(cursor)
-  if (parts === null) return undefined
-  const [sequence, index] = [parts[1]!, parts[2]!].map((digits) => Number.parseInt(digits, 36))
-  const place = { sequence: sequence!, index: index! }
-  return Number.isSafeInteger(sequence) && deliveryCursor(place) === cursor ? place : undefined
-}
-
-const DeliveryCursor = Schema.String.check(
-  check(
-    "invalid_format",
-    "must be a `nextCursor` of an earlier page",
-    (cursor) => deliveryPlaceOf(cursor) !== undefined,
-  ),
-).annotate({ description: "The `nextCursor` of the page before.", examples: ["d4e3i.0"] })
-
 const deliveryParams = {
   ...webhookParams,
   deliveryId: text(1, limits.idCharactersMax).annotate({
@@ -402,7 +372,7 @@ export const Webhooks = HttpApiGroup.make("webhooks")
         description: `The reply has the secret that signs the messages (Standard Webhooks); it is shown only once. Each message is sent at least once, always with the same \`webhook-id\`. A 2xx within ${limits.webhookTimeoutMs / 1_000} seconds is success; other outcomes are retried for about three days. A 410, or five days of failures only, disables the webhook. An environment holds at most ${limits.webhooks} webhooks, unless the server's setting \`LAUREL_WEBHOOKS_MAX\` allows more.`,
       },
       list: {
-        query: pageQuery,
+        query: pageQuery("webhooks"),
         success: WebhookPage,
         summary: "List webhooks",
         description: "Lists the webhooks of the key's project and environment, without secrets.",
@@ -481,8 +451,7 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       params: webhookParams,
       query: {
         status: Schema.optionalKey(DeliveryStatusIn),
-        cursor: Schema.optionalKey(DeliveryCursor),
-        limit: limitQuery,
+        ...pageQuery("deliveries"),
       },
       success: DeliveryPage,
       error: [...readProblems, WebhookNotFound],

@@ -19,10 +19,16 @@ import {
 } from "../../domain/user/Progress.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { canonicalTimeZone } from "../../domain/values/Calendar.ts"
-import type { ErrorCode, Fault, LaurelError } from "../../domain/values/Errors.ts"
+import {
+  type ErrorCode,
+  type Fault,
+  invalidRequest,
+  type LaurelError,
+} from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
+import { cursorOf, type Filters, type ListName, type Position, positionIn } from "../api/Cursor.ts"
 import type { ProjectPatch } from "../api/Projects.ts"
 import type { Progress, User } from "../api/UserShapes.ts"
 
@@ -53,49 +59,51 @@ export const withWhere = <A extends { readonly where?: ReadonlyArray<Condition> 
   where: counted.where ?? [],
 })
 
+/* Pages of lists. */
+
 export interface PageQuery {
   readonly limit?: number
-  readonly offset?: number
+  readonly cursor?: string
 }
 
-export interface Page {
+/** A page that a request asks for: at most `limit` items behind the position `after`. */
+export interface PageAsked<List extends ListName> {
   readonly limit: number
-  readonly offset: number
+  readonly after: Position<List> | undefined
+  /** The members that describe the page. `last`: its last item, if more items follow. */
+  readonly end: (last: Position<List> | undefined) => {
+    readonly hasMore: boolean
+    readonly nextCursor: string | null
+  }
 }
-
-export const pageOf = ({ limit = limits.pageDefault, offset = 0 }: PageQuery): Page => ({
-  limit,
-  offset,
-})
-
-/** The members of a list that describe its page, which has `shown` of `total` items. */
-export const pageInfo = (page: Page, total: number, shown: number) => ({
-  total,
-  limit: page.limit,
-  offset: page.offset,
-  hasMore: page.offset + shown < total,
-})
 
 /**
- * The page of `query` among the items of `all` that satisfy `chosen`. `show` converts the items of
- * the page.
+ * The page that `query` asks for. `filters` are the parameters that choose the items of the list.
+ * Fails for a cursor of other filters or of another environment.
  */
-export const pageItems = <A, Shown>(
-  all: Iterable<A>,
-  query: PageQuery,
-  show: (item: A) => Shown,
-  chosen: (item: A) => boolean = () => true,
-) => {
-  const page = pageOf(query)
-  const items: Array<Shown> = []
-  let total = 0
-  for (const item of all) {
-    if (!chosen(item)) continue
-    if (total >= page.offset && items.length < page.limit) items.push(show(item))
-    total++
-  }
-  return { items, page: pageInfo(page, total, items.length) }
+export const pageAsked = <List extends ListName>(
+  list: List,
+  environment: string,
+  filters: Filters,
+  { cursor, limit = limits.pageDefault }: PageQuery,
+): Effect.Effect<PageAsked<List>, LaurelError<"invalid_request">> => {
+  const after = cursor === undefined ? undefined : positionIn(list, environment, filters, cursor)
+  if (cursor !== undefined && after === undefined) return Effect.fail(otherFilters)
+  const end: PageAsked<List>["end"] = (last) => ({
+    hasMore: last !== undefined,
+    nextCursor: last === undefined ? null : cursorOf(list, environment, filters, last),
+  })
+  return Effect.succeed({ limit, after, end })
 }
+
+const otherFilters = invalidRequest([
+  {
+    pointer: "query/cursor",
+    code: "invalid_value",
+    detail:
+      "is the cursor of a list with other filters or of another environment: begin again with the first page",
+  },
+])
 
 /** Fails with `notFound` if `thing` is undefined. */
 export const foundOr = <A, Code extends ErrorCode>(

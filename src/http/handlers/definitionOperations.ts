@@ -12,10 +12,13 @@ import type { ErrorCode, Fault, LaurelError } from "../../domain/values/Errors.t
 import type { Answer, Engine, Idempotency, ProjectCode } from "../../engine/Engine.ts"
 import type { OperationRequest } from "../contract/Operation.ts"
 import { askPrepared } from "./askPrepared.ts"
-import { foundOr, type PageQuery, pageItems } from "./Shapes.ts"
+import { foundOr, type PageAsked, type PageQuery, pageAsked } from "./Shapes.ts"
 
 /** A command, or an effect that makes the command and may refuse the request (`askPrepared`). */
 type Prepared<Command, Code extends ErrorCode> = Command | Effect.Effect<Command, LaurelError<Code>>
+
+/** The lists of definitions, and of webhooks, which are listed in the same way. */
+type DefinitionList = "badges" | "quests" | "rules" | "webhooks"
 
 interface ById {
   readonly id: string
@@ -23,8 +26,8 @@ interface ById {
 
 /** The handlers of create, list, get, update and delete for one kind. */
 export const definitionOperations = <
-  const Plural extends string,
-  Definition,
+  const Plural extends DefinitionList,
+  Definition extends Dated,
   Query extends PageQuery,
   Shown,
   Found,
@@ -78,15 +81,23 @@ export const definitionOperations = <
     },
     list: {
       handle: ({ caller, query }: OperationRequest<unknown, Query, unknown>) =>
-        Effect.map(engine.readProject(caller.environment), (state) => {
-          const now = engine.now()
-          const { items, page } = pageItems(
-            kind.definitionsOf(state).values(),
+        Effect.gen(function* () {
+          const { cursor: _cursor, limit: _limit, ...filters } = query
+          const asked = yield* pageAsked<DefinitionList>(
+            kind.plural,
+            caller.environment,
+            filters,
             query,
-            (definition) => kind.show(definition, now),
+          )
+          const all = kind.definitionsOf(yield* engine.readProject(caller.environment))
+          const now = engine.now()
+          const { items, ...page } = pageOf(
+            all,
+            asked,
             (definition) => isVisible(definition, caller, now) && isListed(definition, query, now),
           )
-          return { body: { ...listOf(kind.plural, items), ...page } }
+          const shown = items.map((definition) => kind.show(definition, now))
+          return { body: { ...listOf(kind.plural, shown), ...page } }
         }),
     },
     get: {
@@ -114,6 +125,40 @@ export const definitionOperations = <
         }),
     },
   }
+}
+
+interface Dated {
+  readonly id: string
+  /** Epoch milliseconds. */
+  readonly createdAt: number
+}
+
+/**
+ * The page of the definitions that satisfy `isChosen`, in the order of creation. If the definition
+ * of the cursor no longer exists, the page begins with those created in its millisecond.
+ */
+const pageOf = <Definition extends Dated>(
+  all: ReadonlyMap<string, Definition>,
+  { after, end, limit }: PageAsked<DefinitionList>,
+  isChosen: (definition: Definition) => boolean,
+) => {
+  const [createdAt, id] = after ?? []
+  const exists = id !== undefined && all.has(id)
+  const items: Array<Definition> = []
+  let begun = after === undefined
+  let hasMore = false
+  let total = 0
+  for (const definition of all.values()) {
+    if (!exists && !begun) begun = definition.createdAt >= createdAt!
+    if (isChosen(definition)) {
+      total++
+      if (begun && items.length < limit) items.push(definition)
+      else if (begun) hasMore = true
+    }
+    if (definition.id === id) begun = true
+  }
+  const last = hasMore ? items.at(-1) : undefined
+  return { items, total, ...end(last && [last.createdAt, last.id]) }
 }
 
 /** TypeScript gives an object with a computed name no more than an index signature. */

@@ -8,6 +8,7 @@ import { invalidRequest } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull, parseIsoTime } from "../../domain/values/isoTime.ts"
 import type { BoardEntry } from "../../engine/boards/ReadBoard.ts"
 import type { Engine } from "../../engine/Engine.ts"
+import { limits } from "../../Limits.ts"
 import type { Actions } from "../api/Events.ts"
 import type { Leaderboard } from "../api/Leaderboard.ts"
 import type { Projects } from "../api/Projects.ts"
@@ -19,7 +20,7 @@ import { definitionFileHandlers } from "./definitionFileHandlers.ts"
 import { eventHandlers } from "./eventHandlers.ts"
 import { questHandlers } from "./questHandlers.ts"
 import { ruleHandlers } from "./ruleHandlers.ts"
-import { factOf, pageInfo, pageOf, settingsChange } from "./Shapes.ts"
+import { factOf, pageAsked, settingsChange } from "./Shapes.ts"
 import { simulationHandlers } from "./simulationHandlers.ts"
 import { type StreamParts, streamHandlers } from "./streamHandlers.ts"
 import { userHandlers } from "./userHandlers.ts"
@@ -27,22 +28,30 @@ import { type WebhookParts, webhookHandlers } from "./webhookHandlers.ts"
 
 const actionHandlers = (engine: Engine["Service"]): Handlers<typeof Actions> => ({
   list: {
-    handle: ({ caller: { environment } }) =>
-      Effect.map(engine.readActions(environment), ({ actions, others }) => {
+    handle: ({ caller: { environment }, query }) =>
+      Effect.gen(function* () {
+        const {
+          after: [after = ""] = [],
+          end,
+          limit,
+        } = yield* pageAsked("actions", environment, {}, query)
+        const { actions, others } = yield* engine.readActions(environment)
         const index = actionIndexOf(engine.projectNow(environment))
-        const latest = [...actions].sort(([, one], [, other]) => other.lastAt - one.lastAt)
+        const names = [...actions.keys()].filter((action) => action > after).sort()
+        const page = names.slice(0, limit)
         return {
           body: {
-            actions: latest.map(([action, { count, lastAt }]) => ({
-              action,
-              count,
-              lastReceivedAt: isoTime(lastAt),
-              matched: namesAction(index, action),
-            })),
+            actions: page.map((action) => {
+              const { count, lastAt } = actions.get(action)!
+              const lastReceivedAt = isoTime(lastAt)
+              return { action, count, lastReceivedAt, matched: namesAction(index, action) }
+            }),
             others: {
               count: others.count,
               lastReceivedAt: others.count === 0 ? null : isoTime(others.lastAt),
             },
+            total: actions.size,
+            ...end(names.length > limit ? [page.at(-1)!] : undefined),
           },
         }
       }),
@@ -52,12 +61,12 @@ const actionHandlers = (engine: Engine["Service"]): Handlers<typeof Actions> => 
 const leaderboardHandlers = (engine: Engine["Service"]): Handlers<typeof Leaderboard> => ({
   get: {
     handle: ({ caller, query }) => {
-      const { around, at, window: kind = "all_time" } = query
+      const { around, at, limit = limits.pageDefault, window: kind = "all_time" } = query
       if (around !== undefined && query.offset !== undefined) return Effect.fail(twoPlaces)
-      const asked = pageOf(query)
       return Effect.zipWith(
         engine.readBoard(caller.environment, {
-          ...asked,
+          limit,
+          offset: query.offset ?? 0,
           window: kind,
           ...(at !== undefined && { at: parseIsoTime(at) ?? at }),
           ...(around !== undefined && { around }),
@@ -67,8 +76,8 @@ const leaderboardHandlers = (engine: Engine["Service"]): Handlers<typeof Leaderb
           const show = showEntry(levelCurve)
           const entries = board.entries.map(show)
           const window = { kind, startsAt: isoTimeOrNull(startsAt), endsAt: isoTimeOrNull(endsAt) }
-          const page = pageInfo({ limit: asked.limit, offset }, total, entries.length)
-          const body = { window, entries, ...page }
+          const hasMore = offset + entries.length < total
+          const body = { window, entries, total, limit, offset, hasMore }
           return { body: me === undefined ? body : { ...body, me: me && show(me) } }
         },
       )

@@ -5,18 +5,18 @@ import type { ProjectState } from "../../domain/project/Project.ts"
 import type { GrantedReward, Revocable, Revocation, Spending } from "../../domain/record/Record.ts"
 import type { Profile, UserState } from "../../domain/user/User.ts"
 import { canonicalTimeZone } from "../../domain/values/Calendar.ts"
-import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { recordNameOf, revocablePrefix } from "../../domain/values/Ids.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Answer, Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { continueWith } from "../../storage/exitOf.ts"
-import type { ProfileChange } from "../api/UserShapes.ts"
+import type { ProfileChange, User } from "../api/UserShapes.ts"
 import type { Users } from "../api/Users.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { StreamedReply } from "../stream/StreamedReply.ts"
-import { readHistoryPage } from "./readHistoryPage.ts"
-import { foundOr, pageInfo, pageOf, showBadges, showProgress, showUser } from "./Shapes.ts"
+import { factsOf, readHistoryItems } from "./readHistory.ts"
+import { foundOr, type PageQuery, pageAsked, showBadges, showProgress, showUser } from "./Shapes.ts"
 
 type UserHandlers = Handlers<typeof Users>
 
@@ -53,14 +53,10 @@ const readHandlers = (
   engine: Engine["Service"],
 ): Pick<UserHandlers, "list" | "get" | "progress" | "export" | "history"> => ({
   list: {
-    handle: ({ caller: { environment }, query }) =>
-      Effect.gen(function* () {
-        const page = pageOf(query)
-        const found = yield* engine.listUsers(environment, { ...page, search: query.query })
-        const project = yield* engine.readProject(environment)
-        const users = found.users.map((user) => showUser(user, project))
-        return { body: { users, ...pageInfo(page, found.total, users.length) } }
-      }),
+    handle: ({ caller: { environment }, query: { ids, ...query } }) =>
+      ids === undefined
+        ? listUsers(engine, environment, query)
+        : namedUsers(engine, environment, ids, Object.keys(query)),
   },
   get: {
     handle: ({ caller, params }) => show(engine, caller.environment, params.id),
@@ -79,13 +75,65 @@ const readHandlers = (
       Effect.map(readAll(engine, caller.environment, params.id), (all) => exportUser(engine, all)),
   },
   history: {
-    handle: ({ caller: { environment }, params, query }) =>
-      Effect.andThen(
-        readUser(engine, environment, params.id),
-        Effect.map(readHistoryPage(engine, environment, params.id, query), (body) => ({ body })),
-      ),
+    handle: ({ caller: { environment }, params: { id }, query }) =>
+      Effect.gen(function* () {
+        const { kind } = query
+        yield* readUser(engine, environment, id)
+        const asked = yield* pageAsked("history", environment, { id, kind }, query)
+        const page = yield* readHistoryItems(engine, environment, id, asked, factsOf(kind))
+        return { body: { facts: page.items, ...asked.end(page.last) } }
+      }),
   },
 })
+
+/** A page of the list of users. */
+const listUsers = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  environment: string,
+  query: PageQuery & { readonly query?: string },
+) {
+  const { query: search } = query
+  const {
+    after: [after] = [],
+    end,
+    limit,
+  } = yield* pageAsked("users", environment, { query: search }, query)
+  const found = yield* engine.listUsers(environment, { limit, after, search })
+  const project = yield* engine.readProject(environment)
+  const users = found.users.map((user) => showUser(user, project))
+  // Only a search of all users would tell how many match.
+  const total = search === undefined ? { total: found.total } : {}
+  const last = found.hasMore ? users.at(-1) : undefined
+  return { body: { users, ...total, ...end(last && [last.id]) } }
+})
+
+/** The users with these ids, in this order. `others`: the names of the other parameters. */
+const namedUsers = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  environment: string,
+  ids: ReadonlyArray<string>,
+  others: ReadonlyArray<string>,
+) {
+  if (others.length > 0) return yield* Effect.fail(notWithIds(others))
+  const project = yield* engine.readProject(environment)
+  const users: Array<typeof User.Type> = []
+  const unknown: Array<string> = []
+  for (const id of ids) {
+    const user = yield* engine.readUser(environment, id)
+    if (user === undefined) unknown.push(id)
+    else users.push(showUser(user, project))
+  }
+  return { body: { users, unknown, hasMore: false, nextCursor: null } }
+})
+
+const notWithIds = (others: ReadonlyArray<string>) =>
+  invalidRequest(
+    others.map((name) => ({
+      pointer: `query/${name}`,
+      code: "invalid_value",
+      detail: "must not be sent together with ids",
+    })),
+  )
 
 const userNotFound = laurelError(
   "user_not_found",

@@ -20,16 +20,16 @@ import {
   type AttemptResult,
   type Delivery,
   deliveryId,
+  type LogPlace,
   messageOfDelivery,
 } from "../../webhooks/store/Delivery.ts"
 import type { EndpointStats } from "../../webhooks/store/DeliveryStore.ts"
 import { parseWebhookUrl, type WebhookUrlPolicy } from "../../webhooks/WebhookUrl.ts"
 import type { Catalogue, NewWebhook, WebhookPatch, Webhooks } from "../api/Webhooks.ts"
-import { deliveryCursor, deliveryPlaceOf } from "../api/Webhooks.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { askPrepared } from "./askPrepared.ts"
 import { definitionOperations } from "./definitionOperations.ts"
-import { factOf, foundOr, isProduction, memberOf, named } from "./Shapes.ts"
+import { factOf, foundOr, isProduction, memberOf, named, pageAsked } from "./Shapes.ts"
 
 export interface WebhookParts {
   readonly engine: Engine["Service"]
@@ -172,14 +172,21 @@ const deliveryHandlers = ({
 
   return {
     deliveries: {
-      handle: ({ caller, params, query: { cursor, limit = limits.pageDefault, status } }) =>
+      handle: ({ caller, params: { id }, query }) =>
         Effect.gen(function* () {
-          yield* webhookOf(caller, params.id)
-          const before = cursor === undefined ? undefined : deliveryPlaceOf(cursor)
-          const page = { status, before, limit }
-          const found = yield* deliveries.list(caller.environment, params.id, page)
-          const nextCursor = found.next === undefined ? null : deliveryCursor(found.next)
-          return { body: { deliveries: found.deliveries.map(showDelivery), nextCursor } }
+          const { environment } = caller
+          const { status } = query
+          yield* webhookOf(caller, id)
+          const { after, end, limit } = yield* pageAsked(
+            "deliveries",
+            environment,
+            { id, status },
+            query,
+          )
+          const before = after && { sequence: after[0], index: after[1] }
+          const found = yield* deliveries.list(environment, id, { status, before, limit })
+          const shown = found.deliveries.map(showDelivery)
+          return { body: { deliveries: shown, ...end(found.next && placeOf(found.next)) } }
         }),
     },
     delivery: {
@@ -260,6 +267,8 @@ const sent = (name: Parameters<typeof messageId>[0]) => ({
   deliveryId: deliveryId(name),
   messageId: messageId(name),
 })
+
+const placeOf = ({ index, sequence }: LogPlace) => [sequence, index] as const
 
 const showDelivery = (delivery: Delivery) => ({
   id: deliveryId(delivery),

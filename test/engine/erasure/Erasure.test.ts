@@ -144,7 +144,7 @@ const expectGone = Effect.fnUntraced(function* (engine: Engine["Service"]) {
   expect(yield* engine.readUser(sandbox, id)).toBeUndefined()
   expect(yield* engine.readRank(sandbox, id)).toBeNull()
   expect(yield* historyOf(engine, id)).toEqual([])
-  const list = yield* engine.listUsers(sandbox, { limit: 10, offset: 0 })
+  const list = yield* engine.listUsers(sandbox, { limit: 10 })
   expect(list.users.map((user) => user.id)).toEqual(["other"])
   expect(list.total).toBe(1)
   expect((yield* engine.readCounts(sandbox)).users).toBe(1)

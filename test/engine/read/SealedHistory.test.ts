@@ -4,7 +4,8 @@ import { Effect, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { decodeRecord } from "../../../src/engine/records/Codec.ts"
-import { readHistoryPage } from "../../../src/http/handlers/readHistoryPage.ts"
+import type { Position } from "../../../src/http/api/Cursor.ts"
+import { factsOf, readHistoryItems } from "../../../src/http/handlers/readHistory.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import type { Storage } from "../../../src/storage/Storage.ts"
@@ -78,18 +79,16 @@ const pagesOf = Effect.fnUntraced(function* (
 ) {
   const pages: Array<{ readonly events: number; readonly blocks: number }> = []
   const sequences: Array<string> = []
-  let cursor: string | undefined
+  let after: Position<"history"> | undefined
   do {
     const before = work.blocks
-    const query = cursor === undefined ? { limit } : { limit, cursor }
-    const page = yield* readHistoryPage(engine, sandbox, "quinn", {
-      ...query,
-      kind: "event.tracked",
-    })
-    pages.push({ events: page.facts.length, blocks: work.blocks - before })
-    sequences.push(...page.facts.map(({ at }) => String(at)))
-    cursor = page.nextCursor ?? undefined
-  } while (cursor !== undefined)
+    const asked = { limit, after }
+    const facts = factsOf("event.tracked")
+    const page = yield* readHistoryItems(engine, sandbox, "quinn", asked, facts)
+    pages.push({ events: page.items.length, blocks: work.blocks - before })
+    sequences.push(...page.items.map(({ at }) => String(at)))
+    after = page.last
+  } while (after !== undefined)
   return { pages, count: sequences.length }
 })
 

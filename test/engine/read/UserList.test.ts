@@ -21,43 +21,54 @@ import {
 const snapshotIntervalMs = 1_000
 
 const list = ({ engine }: Fixture, query: Partial<UserListQuery> = {}) =>
-  Effect.map(
-    engine.listUsers(sandbox, { limit: 100, offset: 0, ...query }),
-    ({ total, users }) => ({
-      ids: users.map(({ id }) => id),
-      total,
-    }),
-  )
+  Effect.map(engine.listUsers(sandbox, { limit: 100, ...query }), ({ hasMore, total, users }) => ({
+    ids: users.map(({ id }) => id),
+    hasMore,
+    total,
+  }))
 
 const rename = (userId: string, displayName: string | null) => ({
   userId,
   command: { kind: "profile", change: { displayName } } as const,
 })
 
+const compareBytes = (one: string, other: string): number =>
+  Buffer.compare(Buffer.from(one), Buffer.from(other))
+
 describe("The list of users", () => {
   it.effect("is in the order of ids, whether or not a snapshot has them", () =>
     Effect.gen(function* () {
       const running = yield* startInMemory({}, { snapshotIntervalMs })
       const { engine } = running
-      expect(yield* list(running)).toEqual({ ids: [], total: 0 })
+      expect(yield* list(running)).toEqual({ ids: [], hasMore: false, total: 0 })
       for (const userId of ["bob", "u10", "alice"]) {
         yield* engine.askUser(sandbox, reward(userId, 1))
       }
-      expect(yield* list(running)).toEqual({ ids: ["alice", "bob", "u10"], total: 3 })
+      expect(yield* list(running)).toEqual({
+        ids: ["alice", "bob", "u10"],
+        hasMore: false,
+        total: 3,
+      })
       yield* TestClock.adjust(snapshotIntervalMs)
       for (const userId of ["u2", "b", "😀", "\ue000", "Zoe"]) {
         yield* engine.askUser(sandbox, event(userId, "TAP"))
       }
       const ids = ["Zoe", "alice", "b", "bob", "u10", "u2", "\ue000", "😀"]
-      expect(yield* list(running)).toEqual({ ids, total: 8 })
+      expect(yield* list(running)).toEqual({ ids, hasMore: false, total: 8 })
       yield* TestClock.adjust(snapshotIntervalMs)
-      expect(yield* list(running)).toEqual({ ids, total: 8 })
-      expect(yield* list(running, { offset: 2, limit: 3 })).toEqual({
+      expect(yield* list(running)).toEqual({ ids, hasMore: false, total: 8 })
+      expect(yield* list(running, { after: "alice", limit: 3 })).toEqual({
         ids: ["b", "bob", "u10"],
+        hasMore: true,
         total: 8,
       })
-      expect(yield* list(running, { offset: 8 })).toEqual({ ids: [], total: 8 })
-      expect((yield* engine.listUsers(production, { limit: 9, offset: 0 })).total).toBe(0)
+      expect(yield* list(running, { after: "\ue000", limit: 1 })).toEqual({
+        ids: ["😀"],
+        hasMore: false,
+        total: 8,
+      })
+      expect(yield* list(running, { after: "😀" })).toEqual({ ids: [], hasMore: false, total: 8 })
+      expect((yield* engine.listUsers(production, { limit: 9 })).total).toBe(0)
     }),
   )
 
@@ -67,7 +78,7 @@ describe("The list of users", () => {
       yield* engine.askUser(sandbox, reward("u1", 5))
       yield* TestClock.adjust(snapshotIntervalMs)
       yield* engine.askUser(sandbox, reward("u1", 5))
-      const { users } = yield* engine.listUsers(sandbox, { limit: 1, offset: 0 })
+      const { users } = yield* engine.listUsers(sandbox, { limit: 1 })
       expect(users).toEqual([yield* engine.readUser(sandbox, "u1")])
     }),
   )
@@ -83,21 +94,24 @@ describe("The list of users", () => {
         if (snapshotted) yield* TestClock.adjust(snapshotIntervalMs)
         expect(yield* list(running, { search: "aDa" })).toEqual({
           ids: ["ADAM", "u1", "u3"],
+          hasMore: false,
           total: 3,
         })
         expect(yield* list(running, { search: "love", limit: 1 })).toEqual({
           ids: ["u1"],
-          total: 1,
-        })
-        expect(yield* list(running, { search: "ada", limit: 1, offset: 1 })).toEqual({
-          ids: ["u1"],
+          hasMore: false,
           total: 3,
         })
-        expect(yield* list(running, { search: "nobody" })).toEqual({ ids: [], total: 0 })
+        expect(yield* list(running, { search: "ada", limit: 1, after: "ADAM" })).toEqual({
+          ids: ["u1"],
+          hasMore: true,
+          total: 3,
+        })
+        expect((yield* list(running, { search: "nobody" })).ids).toEqual([])
       }
       yield* engine.askUser(sandbox, rename("u1", "Grace"))
-      expect(yield* list(running, { search: "lovelace" })).toEqual({ ids: [], total: 0 })
-      expect(yield* list(running, { search: "grace" })).toEqual({ ids: ["u1"], total: 1 })
+      expect((yield* list(running, { search: "lovelace" })).ids).toEqual([])
+      expect((yield* list(running, { search: "grace" })).ids).toEqual(["u1"])
     }),
   )
 
@@ -116,9 +130,11 @@ describe("The list of users", () => {
             yield* running.close(random.chance(0.5) ? "kill" : undefined)
             running = yield* startInMemory({ state }, options)
           } else if (kind < 0.5) {
+            const ids = [...names.keys()]
             const search = random.chance(0.5) ? random.pick(["a", "B", "1", "ü", "zz"]) : undefined
-            const query = { limit: random.integer(1, 8), offset: random.integer(0, 12), search }
-            const ids = [...names]
+            const after = random.chance(0.7) ? random.pick([...ids, "", "b", "ü"]) : undefined
+            const query = { limit: random.integer(1, 8), after, search }
+            const found = [...names]
               .filter(([id, name]) =>
                 search === undefined
                   ? true
@@ -127,10 +143,12 @@ describe("The list of users", () => {
                     ),
               )
               .map(([id]) => id)
-              .sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)))
+              .filter((id) => after === undefined || compareBytes(after, id) < 0)
+              .sort(compareBytes)
             expect(yield* list(running, query)).toEqual({
-              ids: ids.slice(query.offset, query.offset + query.limit),
-              total: ids.length,
+              ids: found.slice(0, query.limit),
+              hasMore: found.length > query.limit,
+              total: names.size,
             })
           } else {
             const userId = `${random.pick(["a", "Bo", "ü", "😀", "c"])}${random.integer(0, 5)}`
@@ -211,7 +229,7 @@ describe("Slow searches of an environment", () => {
         }
         isSlow = true
         const search = (environment: string) =>
-          engine.listUsers(environment, { limit: 10, offset: 0, search: "ada" })
+          engine.listUsers(environment, { limit: 10, search: "ada" })
         const fibers = yield* Effect.forEach(Array(2 * limits.listsConcurrentMax).fill(0), () =>
           Effect.forkChild(search(sandbox), { startImmediately: true }),
         )

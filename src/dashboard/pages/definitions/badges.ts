@@ -337,7 +337,7 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
     query: { ...listQuery(visit.request.query), archived },
   })
   const addressOf = (value: string | undefined) =>
-    withQuery(`${visit.base}${path}`, query, { archived: value, offset: undefined })
+    withQuery(`${visit.base}${path}`, query, { archived: value, cursor: undefined })
   return listPage(visit, {
     title: "Badges",
     path,

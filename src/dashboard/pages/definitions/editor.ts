@@ -46,7 +46,13 @@ import {
   textField,
 } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated } from "../../view/Html.ts"
-import { type ListPage, pager, rearranged, table, withoutBlankRows } from "../../view/Lists.ts"
+import {
+  type CursorPage,
+  cursorPager,
+  rearranged,
+  table,
+  withoutBlankRows,
+} from "../../view/Lists.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 
 /* Tries an event with a draft: its earnings now, and its earnings once the draft is saved. */
@@ -457,7 +463,7 @@ export interface DefinitionList {
   readonly empty: Content
   /** The link to a new one. */
   readonly create: string
-  readonly page: ListPage
+  readonly page: CursorPage
   readonly heads: ReadonlyArray<string>
   /** For admins, each row has one more cell: its actions. */
   readonly rows: ReadonlyArray<ReadonlyArray<Content>>
@@ -475,7 +481,7 @@ export const listPage = (visit: PlaceVisit, list: DefinitionList): Reply => {
     html`${allowed && html`<p><a class="button main" href="${base}${path}/new">${create}</a></p>`}
 ${above}
 ${rows.length === 0 ? html`<p>${empty}</p>` : table(title, allowed ? [...heads, "Actions"] : heads, rows)}
-${pager(`${base}${path}`, request.query, page)}
+${cursorPager(`${base}${path}`, request.query, page)}
 ${below}`,
   )
 }

@@ -311,7 +311,7 @@ const statusLinks = (visit: PlaceVisit): Html => {
     ["", ...questStatuses].map((status) => [
       status,
       status || "not archived",
-      withQuery(`${visit.base}${path}`, query, { status, offset: undefined }),
+      withQuery(`${visit.base}${path}`, query, { status, cursor: undefined }),
     ]),
     chosen,
   )

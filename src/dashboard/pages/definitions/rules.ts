@@ -5,7 +5,7 @@ import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
-import { unmatchedSection } from "../../view/Actions.ts"
+import { seenActions, unmatchedSection } from "../../view/Actions.ts"
 import type { Draft } from "../../view/Editing.ts"
 import {
   checkField,
@@ -198,7 +198,7 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
   const allowed = mayChange(visit)
   const page = yield* visit.ask("rules.list", { query: listQuery(visit.request.query) })
   const badges = yield* badgeChoices(visit)
-  const { actions } = yield* visit.ask("actions.list")
+  const actions = yield* seenActions(visit.ask)
   return listPage(visit, {
     title: "Rules",
     path,

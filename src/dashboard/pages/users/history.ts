@@ -5,14 +5,15 @@
 
 import { Effect } from "effect"
 import { shownKinds } from "../../../domain/message/FactMembers.ts"
+import { environmentId } from "../../../domain/project/Directory.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
-import { historyCursor, historyPositionOf } from "../../../http/api/History.ts"
+import { cursorOf, positionIn } from "../../../http/api/Cursor.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit } from "../../request/Route.ts"
 import { confirmButton, selectField } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated, textBox } from "../../view/Html.ts"
-import { cursorPager, table } from "../../view/Lists.ts"
+import { cursorPager, newestFirst, table } from "../../view/Lists.ts"
 import { count, isoTime } from "../../view/Quantities.ts"
 import { inProduction } from "./inProduction.ts"
 
@@ -173,19 +174,21 @@ interface HistoryQuery {
  * event.
  */
 export const readHistory = Effect.fnUntraced(function* (
-  { ask }: PlaceVisit,
+  { ask, place }: PlaceVisit,
   userId: string,
   query: HistoryQuery,
 ): Effect.fn.Return<HistoryPage, LaurelError> {
   const params = { id: userId }
   const page = yield* ask("users.history", { params, query })
+  const list = ["history", environmentId(place.project.id, place.environment)] as const
+  const filters = { id: userId, kind: query.kind }
   const facts = [...page.facts]
   const sequence = facts.at(-1)?.sequence
   let { nextCursor } = page
   while (nextCursor !== null) {
-    const next = historyPositionOf(nextCursor)
-    if (next?.sequence !== sequence || next?.index === 0) break
-    const limit = String(Math.min(next!.index, limits.pageMax))
+    const [next, index] = positionIn(...list, filters, nextCursor)!
+    if (next !== sequence || index === 0) break
+    const limit = String(Math.min(index, limits.pageMax))
     const more = yield* ask("users.history", {
       params,
       query: { ...query, limit, cursor: nextCursor },
@@ -193,9 +196,9 @@ export const readHistory = Effect.fnUntraced(function* (
     const rest = more.facts.filter((fact) => fact.sequence === sequence)
     facts.push(...rest)
     const isWhole = rest.length < more.facts.length
-    nextCursor = isWhole ? historyCursor({ sequence: sequence!, index: 0 }) : more.nextCursor
+    nextCursor = isWhole ? cursorOf(...list, filters, [sequence, 0]) : more.nextCursor
   }
-  return { facts, nextCursor }
+  return { facts, hasMore: nextCursor !== null, nextCursor }
 })
 
 /** `path` is that of the user's page. */
@@ -219,14 +222,10 @@ ${selectField({
 <div class="field"><button>Filter</button></div></form>
 ${
   page.facts.length === 0
-    ? html`<p>${
-        page.nextCursor === null
-          ? "No fact of this kind."
-          : "No fact of this kind in this part of the history. Older parts follow."
-      }</p>`
+    ? html`<p>${query.has("cursor") ? "No more facts." : "No fact of this kind."}</p>`
     : historyTable({ visit, path, page })
 }
-${cursorPager(path, query, page.nextCursor)}`
+${cursorPager(path, query, page, newestFirst)}`
 }
 
 /** The facts of one record: all of them, or all of the chosen kind. */

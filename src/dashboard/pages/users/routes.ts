@@ -10,7 +10,7 @@ import { type PlaceVisit, placeForm, placePage, type Route } from "../../request
 import { commandBox, curl, eventRequest } from "../../view/Commands.ts"
 import { textField } from "../../view/Forms.ts"
 import { type Html, html, isolated } from "../../view/Html.ts"
-import { listQuery, pager, table } from "../../view/Lists.ts"
+import { cursorPager, listQuery, table } from "../../view/Lists.ts"
 import { alert } from "../../view/Page.ts"
 import { count, isoTime } from "../../view/Quantities.ts"
 import { type Reply, redirect } from "../../view/Replies.ts"
@@ -69,8 +69,8 @@ ${textField({
   charactersMax: limits.searchCharactersMax,
 })}
 <div class="field row"><button class="main">Search</button><button name="open" value="id">Open by id</button></div></form>
-${page.users.length === 0 ? emptyList(visit, search, page.total) : userTable(base, page.users)}
-${pager(path, query, page)}`,
+${page.users.length === 0 ? emptyList(visit, search) : userTable(base, page.users)}
+${cursorPager(path, query, page)}`,
   )
 })
 
@@ -97,12 +97,8 @@ const userTable = (base: string, users: ReadonlyArray<User>): Html =>
     ]),
   )
 
-const emptyList = (
-  { base, origin }: PlaceVisit,
-  search: string | undefined,
-  total: number,
-): Html => {
-  if (total > 0) return html`<p>The list ends before this page.</p>`
+const emptyList = ({ base, origin, request }: PlaceVisit, search: string | undefined): Html => {
+  if (request.query.has("cursor")) return html`<p>The list ends before this page.</p>`
   if (search !== undefined && search !== "") {
     return html`<p>No user has ${isolated(search)} in the id or name.</p>`
   }

@@ -7,7 +7,7 @@ import { noticeOf } from "../../request/notice.ts"
 import { mayChange, type PlaceVisit } from "../../request/Route.ts"
 import { idempotencyField, refusal } from "../../view/Forms.ts"
 import { type Content, type Html, html, textBox } from "../../view/Html.ts"
-import { cursorPager, properties, table, tabs, withQuery } from "../../view/Lists.ts"
+import { cursorPager, newestFirst, properties, table, tabs, withQuery } from "../../view/Lists.ts"
 import { count, isoTimeWithSeconds } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
 import { type Counted, deliveryAddress, ofPage, urlOf, webhookAddress } from "./webhook.ts"
@@ -140,7 +140,7 @@ ${
         deliveries.map((delivery) => row(visit, webhook, delivery)),
       )
 }
-${cursorPager(webhookAddress(visit, webhook.id), query, nextCursor)}`
+${cursorPager(webhookAddress(visit, webhook.id), query, { nextCursor }, newestFirst)}`
 })
 
 /** The request of the last attempt. */

@@ -22,7 +22,7 @@ import {
   textField,
 } from "../../view/Forms.ts"
 import { type Content, type Html, html, isolated } from "../../view/Html.ts"
-import { listQuery, pager, properties, table } from "../../view/Lists.ts"
+import { cursorPager, listQuery, properties, table } from "../../view/Lists.ts"
 import { isoTime, isoTimeWithSeconds } from "../../view/Quantities.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 import { deliveriesSection, failureAlert } from "./deliveries.ts"
@@ -104,7 +104,7 @@ ${
         "Webhooks",
         ["Receiver", "Status", "Events", "Last success", "Pending", "Failed"],
         rows.map((webhook) => row(visit, webhook)),
-      )}${pager(listAddress(visit), query, page)}`
+      )}${cursorPager(listAddress(visit), query, page)}`
 }`,
   )
 })

@@ -3,6 +3,7 @@ import {
   badgeId,
   countedBadgeId,
   deliveryId,
+  exampleCursor,
   later,
   messageId,
   onlyPage,
@@ -100,10 +101,13 @@ export const project = {
 
 export const actionsSeen = {
   actions: [
-    { action: "LESSON_DONE", count: 1204, lastReceivedAt: time, matched: true },
     { action: "LESON_DONE", count: 2, lastReceivedAt: time, matched: false },
+    { action: "LESSON_DONE", count: 1204, lastReceivedAt: time, matched: true },
   ],
   others: { count: 0, lastReceivedAt: null },
+  total: 2,
+  hasMore: false,
+  nextCursor: null,
 } as const
 
 /* A file of definitions, and its changes. */
@@ -224,7 +228,11 @@ export const delivery = {
   createdAt: time,
 } as const
 
-export const deliveryPage = { deliveries: [delivery], nextCursor: "d4e3i.0" } as const
+export const deliveryPage = {
+  deliveries: [delivery],
+  hasMore: true,
+  nextCursor: exampleCursor("deliveries"),
+} as const
 
 export const deliveryDetails = {
   ...delivery,

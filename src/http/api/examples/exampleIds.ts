@@ -3,6 +3,8 @@
  * examples of replies use them, so that they agree with each other and with the examples of single
  * members.
  */
+import { cursorOf, type ListName, type Position } from "../Cursor.ts"
+
 export const time = "2026-11-01T09:30:00.000Z"
 export const later = "2026-12-01T00:00:00.000Z"
 
@@ -25,4 +27,24 @@ export const messageId = "msg_0mi8k3f2a4c92_1"
 export const eventKey = "lesson-7-user-42"
 
 /** The only page of a list with one item. */
-export const onlyPage = { total: 1, limit: 20, offset: 0, hasMore: false } as const
+export const onlyPage = { total: 1, hasMore: false, nextCursor: null } as const
+
+const createdAt = Date.parse(time)
+const sequence = 204_878
+
+const positions: { readonly [List in ListName]: Position<List> } = {
+  users: [userId],
+  quests: [createdAt, questId],
+  rules: [createdAt, ruleId],
+  badges: [createdAt, badgeId],
+  webhooks: [createdAt, webhookId],
+  history: [sequence, 0],
+  rewards: [sequence, 0],
+  spends: [sequence, 0],
+  deliveries: [sequence, 0],
+  actions: ["LESSON_DONE"],
+}
+
+/** A cursor of a list. */
+export const exampleCursor = <List extends ListName>(list: List): string =>
+  cursorOf(list, `${projectId}:production`, {}, positions[list])

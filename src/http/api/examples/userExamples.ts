@@ -4,8 +4,8 @@ import {
   countedBadgeId,
   eventId,
   eventKey,
+  exampleCursor,
   later,
-  onlyPage,
   projectId,
   questId,
   rewardId,
@@ -155,7 +155,12 @@ export const user = {
   updatedAt: time,
 } as const
 
-export const userPage = { users: [user], ...onlyPage } as const
+export const userPage = {
+  users: [user],
+  total: 57,
+  hasMore: true,
+  nextCursor: exampleCursor("users"),
+} as const
 
 /** With the quadratic curve of base 50, level 5 is from 1000 to 1500 xp. */
 export const levelProgress = {
@@ -248,7 +253,10 @@ export const leaderboardPage = {
     endsAt: "2026-11-01T23:00:00.000Z",
   },
   entries: [leaderboardEntry],
-  ...onlyPage,
+  total: 1,
+  limit: 20,
+  offset: 0,
+  hasMore: false,
   me: leaderboardEntry,
 } as const
 
@@ -345,5 +353,6 @@ export const historyPage = {
       source: { kind: "reward", id: null },
     },
   ],
-  nextCursor: "h4dhh.0",
+  hasMore: true,
+  nextCursor: exampleCursor("history"),
 } as const
