@@ -151,10 +151,10 @@ export const engineLimits = {
   // Histories of users
   /** History decoded per turn of the event loop. */
   historyTurnBytesMax: 256 * kibibyte,
-  /** Records of a history that are read at once, and blocks of segments that a page may read. */
+  /** Records of a history that are read at once, and blocks after which a page with items ends. */
   historyChunkRecordsMax: 32,
   historyPageBlocksMax: 32,
-  /** Records searched per page of a history for facts of one kind. */
+  /** Records after which a page of a history with items ends. */
   historyScanRecordsMax: 1_000,
 
   // Journal, commits and PostgreSQL

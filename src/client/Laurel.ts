@@ -166,6 +166,26 @@ const tokens = (key: LaurelOptions["key"]) => {
   }
 }
 
+/**
+ * Yields the items of a page of a list, and of the pages after it that `call` requests. The items
+ * are the first array of a page.
+ */
+const itemsFrom = async function* (
+  call: (spec: string, args: Array<unknown>) => Promise<unknown>,
+  spec: string,
+  args: Array<unknown>,
+  page: Promise<unknown>,
+) {
+  const place = spec.split("*").length - 1
+  for (;;) {
+    const { nextCursor, ...members } = (await page) as Page
+    yield* Object.values(members).find(Array.isArray)!
+    if (!nextCursor) return
+    const query = { ...(args[place] as object), cursor: nextCursor }
+    page = call(spec, [...args.slice(0, place), query, args[place + 1]])
+  }
+}
+
 /** Creates a client that has only the operations in `table`. */
 export const makeLaurel = (
   table: Table,
@@ -224,18 +244,6 @@ export const makeLaurel = (
     }
   }
 
-  /** Yields the items of a page and of the pages after it. The items are the first list of a page. */
-  const itemsFrom = async function* (spec: string, args: Array<unknown>, page: Promise<unknown>) {
-    const place = spec.split("*").length - 1
-    for (;;) {
-      const { nextCursor, ...members } = (await page) as Page
-      yield* Object.values(members).find(Array.isArray)!
-      if (!nextCursor) return
-      const query = { ...(args[place] as object), cursor: nextCursor }
-      page = call(spec, [...args.slice(0, place), query, args[place + 1]])
-    }
-  }
-
   const stream = async function* ({ after, onState, signal, ...query }: StreamOptions = {}) {
     const path = `/v1/stream${queryText(query)}`
     const open = (headers: Record<string, string>, attempt: AbortSignal) =>
@@ -246,7 +254,7 @@ export const makeLaurel = (
     mapValues(specs, (spec) => (...args: Array<unknown>) => {
       const page = call(spec, [...args])
       return Object.assign(page, {
-        [Symbol.asyncIterator]: () => itemsFrom(spec, args, page),
+        [Symbol.asyncIterator]: () => itemsFrom(call, spec, args, page),
       })
     }),
   )

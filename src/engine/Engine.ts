@@ -150,6 +150,15 @@ export interface EngineReads {
     environment: string,
     sequence: number,
   ) => Effect.Effect<JournalRecord | undefined, LaurelError<StorageCode>>
+  /**
+   * The first durable record of a user whose command has this name (`duplicateKey`); `undefined`:
+   * there is none, or the user was erased since.
+   */
+  readonly readNamed: (
+    environment: string,
+    userId: string,
+    key: string,
+  ) => Effect.Effect<JournalRecord | undefined, LaurelError<StorageCode>>
   /** The ids of all environments that have ever been used. */
   readonly readEnvironments: Effect.Effect<ReadonlyArray<string>>
   /** The durable definitions of an environment. */

@@ -97,6 +97,7 @@ const readsOf = (
     readHistory: (...asked) => Stream.mapError(history.read(...asked), broken),
     readRecord: (environment, sequence) =>
       Effect.mapError(history.findAny(environment, sequence), broken),
+    readNamed: (...asked) => Effect.mapError(history.findNamed(...asked), broken),
     isErased: makeIsErased(readUser, (...place) =>
       Effect.map(Effect.mapError(history.find(...place), broken), (record) => record !== undefined),
     ),

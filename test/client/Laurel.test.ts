@@ -82,6 +82,93 @@ describe("A call", () => {
   })
 })
 
+describe("A list", () => {
+  const ids = Array.from({ length: 7 }, (_, index) => `listed-${index}`)
+  const addAll = async () => {
+    const { laurel } = counting()
+    const events = ids.map((userId) => ({ ...tap(userId), id: "listed" }))
+    await laurel.events.trackBatch({ events })
+  }
+
+  it("is a promise of one page, and yields the items of all pages", async () => {
+    await addAll()
+    const { laurel, requests } = counting()
+    const page = await laurel.users.list({ query: "listed-", limit: 3 })
+    expect(page.users.map(({ id }) => id)).toEqual(ids.slice(0, 3))
+    expect(page.hasMore).toBe(true)
+    expect(requests).toHaveLength(1)
+    const seen: Array<string> = []
+    for await (const { id } of laurel.users.list({ query: "listed-", limit: 3 })) seen.push(id)
+    expect(seen).toEqual(ids)
+    expect(requests).toHaveLength(4)
+    for (const { url } of requests.slice(2)) expect(url).toContain("query=listed-&limit=3&cursor=")
+  })
+
+  it("requests a page when its first item is needed", async () => {
+    await addAll()
+    const { laurel, requests } = counting()
+    for await (const { id } of laurel.users.list({ query: "listed-", limit: 2 })) {
+      if (id === ids[3]) break
+    }
+    expect(requests).toHaveLength(2)
+  })
+
+  it("yields the items of each kind, with ids in the path", async () => {
+    await addAll()
+    const laurel = client()
+    const userId = "listed/of all"
+    for (let turn = 0; turn < 3; turn++) {
+      await laurel.users.reward(userId, { type: "points", amount: 5 })
+      await laurel.users.spend(userId, { amount: 1 })
+    }
+    const collected = async <Item>(list: AsyncIterable<Item>) => {
+      const items: Array<Item> = []
+      for await (const item of list) items.push(item)
+      return items
+    }
+    const kinds = (await collected(laurel.users.history(userId, { limit: 2 }))).map(
+      ({ kind }) => kind,
+    )
+    expect(kinds.filter((kind) => kind === "points.spent")).toHaveLength(3)
+    expect(await collected(laurel.rewards.list(userId, { limit: 2 }))).toHaveLength(3)
+    expect(await collected(laurel.spends.list(userId, { limit: 1 }))).toHaveLength(3)
+    const [rule] = await collected(laurel.rules.list())
+    expect(rule?.action).toBe("LESSON_DONE")
+    expect(await collected(laurel.quests.list({ status: "active" }))).toEqual([])
+    expect((await collected(laurel.actions.list({ limit: 1 }))).length).toBeGreaterThan(0)
+    const named = laurel.users.list({ ids: ids.slice(0, 2).join(",") })
+    expect((await collected(named)).map(({ id }) => id)).toEqual(ids.slice(0, 2))
+  })
+
+  it("throws what a page rejects with, and ends with its signal", async () => {
+    await addAll()
+    const all = async (list: AsyncIterable<unknown>) => {
+      for await (const _ of list);
+    }
+    expect((await refusal(all(client().users.list({ limit: 0 })))).code).toBe("invalid_request")
+    expect((await refusal(all(client().users.history("nobody")))).code).toBe("user_not_found")
+    const leaving = new AbortController()
+    const query = { query: "listed-", limit: 2 }
+    const read = async () => {
+      for await (const _ of client().users.list(query, { signal: leaving.signal })) {
+        leaving.abort(new Error("left"))
+      }
+    }
+    expect((await refusal(read())).message).toBe("left")
+  })
+
+  it("repeats a lost page", async () => {
+    await addAll()
+    const { laurel, requests } = counting()
+    const seen: Array<string> = []
+    for await (const { id } of laurel.users.list({ query: "listed-", limit: 4 })) {
+      if (seen.push(id) === 1) proxy.cuts.push(0)
+    }
+    expect(seen).toEqual(ids)
+    expect(requests).toHaveLength(3)
+  })
+})
+
 describe("A lost reply", () => {
   it.each([0, 1, 60])("after %i bytes is asked for again: an event counts once", async (bytes) => {
     const { laurel, requests } = counting()

@@ -1,17 +1,26 @@
 /**
  * Lists by cursor: every list but that of deliveries (`WebhookOperations.test.ts`), two environments, hostile cursors, changes between pages.
  */
-import { crc32 } from "node:zlib"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import {
+  checksumOf,
   cursorOf,
   type Filters,
   type ListName,
   type Position,
   positionIn,
 } from "../../src/http/api/Cursor.ts"
-import { exampleCursor } from "../../src/http/api/examples/exampleIds.ts"
+import {
+  badgeId,
+  exampleCursors,
+  projectId,
+  questId,
+  ruleId,
+  time,
+  userId,
+  webhookId,
+} from "../../src/http/api/examples/exampleIds.ts"
 import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { event } from "../engine/fixture.ts"
@@ -157,10 +166,10 @@ describe("Each list", () => {
     for (const list of await fill(place)) {
       const before = (await pagesOf(place, list, 100)).pages.flat()
       const first = (await place.get(`${list.path}?limit=2`)).json
-      await place.create("/v1/quests", quest("new"))
-      await place.create("/v1/badges", badge("new"))
-      await place.create("/v1/rules", rule("NEW"))
-      await place.create("/v1/webhooks", webhook("new"))
+      await place.create("/v1/quests", quest(`new ${list.name}`))
+      await place.create("/v1/badges", badge(`new ${list.name}`))
+      await place.create("/v1/rules", rule(`NEW_${list.name.toUpperCase()}`))
+      await place.create("/v1/webhooks", webhook(`new-${list.name}`))
       for (const id of ["user-0", "user-AA", "user-Z"])
         await place.track(id, `A_${list.items}`.toUpperCase())
       await place.track("user-A", "NEWER")
@@ -202,7 +211,7 @@ const keyOf = (item: any): string => item.id ?? item.action ?? `${item.sequence}
 describe("A cursor", () => {
   it("is good after a snapshot and a restart", async () => {
     const storage = new MemoryStorage.MemoryState()
-    const first = await startServer({ storage, engineOptions: { snapshotIntervalMs: 60_000 } })
+    const first = await startServer({ storage })
     const lists = await fill(new Place(first, "restarted"))
     const found = new Map<string, ReadonlyArray<string>>()
     const cursors = new Map<string, string>()
@@ -211,7 +220,7 @@ describe("A cursor", () => {
       found.set(list.name, pages.flat().slice(3).map(keyOf))
       cursors.set(list.name, ends[0]!)
     }
-    await Effect.runPromise(first.engine.drain)
+    // A stop takes a snapshot.
     await first.stop()
     const second = await startServer({ storage })
     const place = new Place(second, "restarted")
@@ -255,7 +264,7 @@ describe("A cursor", () => {
     }
     for (const body of ["", "null", "[]", '["users"]', '{"0":"users"}', '["toString",1,"a"]']) {
       const checksum = Buffer.alloc(4)
-      checksum.writeUInt32BE(crc32(body))
+      checksum.writeUInt32BE(checksumOf(Buffer.from(body)))
       const text = Buffer.concat([Buffer.from(body), checksum]).toString("base64url")
       const reply = await place.get(`/v1/users?cursor=1${text}`)
       expect(faultsOf(reply)).toEqual([["query/cursor", "invalid_format"]])
@@ -299,7 +308,29 @@ describe("A cursor", () => {
       expect(cursor.length).toBeLessThanOrEqual(limits.cursorCharactersMax)
       expect(positionIn("users", "e", {}, cursor)).toEqual([id])
     }
-    expect(positionIn("users", "e", {}, exampleCursor("users"))).toBeUndefined()
+    expect(positionIn("users", "e", {}, exampleCursors.users)).toBeUndefined()
+  })
+
+  it("of the reference has the position of an example", () => {
+    const environment = `${projectId}:production`
+    const createdAt = Date.parse(time)
+    const position: { readonly [List in ListName]: Position<List> } = {
+      users: [userId],
+      quests: [createdAt, questId],
+      rules: [createdAt, ruleId],
+      badges: [createdAt, badgeId],
+      webhooks: [createdAt, webhookId],
+      history: [204_878, 0],
+      rewards: [204_878, 0],
+      spends: [204_878, 0],
+      deliveries: [204_878, 0],
+      actions: ["LESSON_DONE"],
+    }
+    const made = Object.entries(position).map(([list, place]) => [
+      list,
+      cursorOf(list as ListName, environment, {}, place),
+    ])
+    expect(Object.fromEntries(made)).toEqual(exampleCursors)
   })
 })
 

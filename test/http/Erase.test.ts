@@ -29,7 +29,7 @@ describe("DELETE /v1/users/:id", () => {
       const reply = await get(`/v1/users/ada${path}`)
       expect([path, reply.status, reply.json.code]).toEqual([path, 404, "user_not_found"])
     }
-    expect((await get("/v1/users?query=ada")).json.total).toBe(0)
+    expect((await get("/v1/users?query=ada")).json.users).toEqual([])
     const { json } = await get("/v1/leaderboard")
     expect(json.entries.map(({ userId }: { userId: string }) => userId)).not.toContain("ada")
   })

@@ -4,7 +4,7 @@
  */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { exampleCursor } from "../../src/http/api/examples/exampleIds.ts"
+import { exampleCursors } from "../../src/http/api/examples/exampleIds.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 import { randomOf } from "./random.ts"
 
@@ -44,8 +44,8 @@ const gets = [
   "/v1/users/u",
   "/v1/users/u/progress",
   "/v1/users/u/export",
-  `/v1/users?query=u&limit=2&cursor=${exampleCursor("users")}`,
-  `/v1/users/u/history?limit=5&kind=xp.earned&cursor=${exampleCursor("history")}`,
+  `/v1/users?query=u&limit=2&cursor=${exampleCursors.users}`,
+  `/v1/users/u/history?limit=5&kind=xp.earned&cursor=${exampleCursors.history}`,
   "/v1/quests?status=active&limit=5",
   "/v1/leaderboard?window=all_time&limit=10",
   "/api/v1/rules?limit=1",

@@ -1,7 +1,7 @@
 /** Histories, page by page. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { exampleCursor } from "../../src/http/api/examples/exampleIds.ts"
+import { exampleCursors } from "../../src/http/api/examples/exampleIds.ts"
 import { limits } from "../../src/Limits.ts"
 import { event, rule } from "../engine/fixture.ts"
 import { startServer, type TestServer } from "./fixture.ts"
@@ -133,8 +133,8 @@ describe("GET /v1/users/:id/history", () => {
       ["?kind=windows.credited", "query/kind", "invalid_value"],
       ["?kind=", "query/kind", "invalid_value"],
       ["?cursor=", "query/cursor", "invalid_format"],
-      [`?cursor=${exampleCursor("history")}`, "query/cursor", "invalid_value"],
-      [`?cursor=${exampleCursor("deliveries")}`, "query/cursor", "invalid_value"],
+      [`?cursor=${exampleCursors.history}`, "query/cursor", "invalid_value"],
+      [`?cursor=${exampleCursors.deliveries}`, "query/cursor", "invalid_value"],
       ["?offset=1", "query/offset", "unknown_member"],
     ] as const
     for (const [query, pointer, code] of cases) {

@@ -39,6 +39,7 @@ describe("/openapi.json", () => {
       "/v1/events",
       "/v1/events/batch",
       "/v1/events/import",
+      "/v1/events/{id}",
       "/v1/leaderboard",
       "/v1/project",
       "/v1/project/preview",

@@ -15,7 +15,7 @@ beforeAll(async () => {
   server = await startDashboard()
   ask = asker(server)
   secret = (await createKey(server)).key
-  for (const userId of ["ada", "bob"]) {
+  for (const userId of ["ada", "bob", "zoe"]) {
     await ask(secret, `POST /v1/users/${userId}/rewards`, { type: "xp", amount: 10 })
   }
   await ask(secret, "PATCH /v1/project", { clientActions: ["OPENED", "TAPPED"] })
@@ -88,10 +88,15 @@ describe("A token is made", () => {
 
 describe("A token gives access to", () => {
   const own = [
+    "GET /v1/events/:id",
     "GET /v1/stream",
     "GET /v1/users/:id",
     "GET /v1/users/:id/history",
+    "GET /v1/users/:id/points/spend",
+    "GET /v1/users/:id/points/spend/:spendId",
     "GET /v1/users/:id/progress",
+    "GET /v1/users/:id/rewards",
+    "GET /v1/users/:id/rewards/:rewardId",
     "POST /v1/events",
   ]
 
@@ -102,9 +107,9 @@ describe("A token gives access to", () => {
   })
 
   it("nothing of another user, whether that user exists or not", async () => {
-    const token = await tokenFor("ada")
-    for (const other of ["bob", "nobody", "Ada", "ada%20", "%61da2"]) {
-      for (const operation of own.filter((operation) => operation.includes(":id"))) {
+    const token = await tokenFor("zoe")
+    for (const other of ["bob", "nobody", "Zoe", "zoe%20", "%7Aoe2"]) {
+      for (const operation of own.filter((operation) => operation.includes("/users/:id"))) {
         const path = operation.replace(":id", other)
         expect([path, ...(await codeOf(token, path))]).toEqual([path, ...forbidden])
       }
@@ -112,9 +117,34 @@ describe("A token gives access to", () => {
         expect([path, ...(await codeOf(token, `GET ${path}`))]).toEqual([path, ...forbidden])
       }
     }
-    const mine = await ask(token, "GET /v1/leaderboard?around=ada&limit=1")
-    expect(mine.json.me).toMatchObject({ userId: "ada", xp: 10 })
+    const mine = await ask(token, "GET /v1/leaderboard?around=zoe&limit=1")
+    expect(mine.json.me).toMatchObject({ userId: "zoe", xp: 10 })
     expect((await ask(token, "GET /v1/leaderboard?window=weekly&limit=5")).status).toBe(200)
+  })
+
+  it("events, rewards and spends of its own user only", async () => {
+    const token = await tokenFor("cleo")
+    const ids: Array<readonly [userId: string, path: string]> = []
+    for (const userId of ["cleo", "bob"]) {
+      const event = await ask(secret, "POST /v1/events", { userId, action: "READ" })
+      const base = `/v1/users/${userId}`
+      const points = { type: "points", amount: 5, id: "own" }
+      const reward = await ask(secret, `POST ${base}/rewards`, points)
+      const spend = await ask(secret, `POST ${base}/points/spend`, { amount: 1 })
+      ids.push(
+        [userId, `/v1/events/${event.json.eventId}`],
+        [userId, `${base}/rewards`],
+        [userId, `${base}/rewards/own`],
+        [userId, `/v1/users/cleo/rewards/${reward.json.rewardId}`],
+        [userId, `${base}/points/spend`],
+        [userId, `/v1/users/cleo/points/spend/${spend.json.spendId}`],
+      )
+    }
+    for (const [userId, path] of ids) {
+      const { status } = await ask(token, `GET ${path}`)
+      const refused = path.startsWith("/v1/users/bob") ? 403 : 404
+      expect([path, status]).toEqual([path, userId === "cleo" ? 200 : refused])
+    }
   })
 
   it("the stream of its own user, named or not", async () => {

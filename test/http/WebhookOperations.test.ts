@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, it } from "vitest"
 import { messageKinds } from "../../src/domain/message/MessageKind.ts"
-import { exampleCursor } from "../../src/http/api/examples/exampleIds.ts"
+import { exampleCursors } from "../../src/http/api/examples/exampleIds.ts"
 import { limits } from "../../src/Limits.ts"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import { makeResolve } from "../../src/webhooks/send/Resolver.ts"
@@ -420,8 +420,8 @@ describe("The log of a webhook", () => {
       `status=succeeded&cursor=${nextCursor}`,
       "status=sent",
       "cursor=x",
-      `cursor=${exampleCursor("history")}`,
-      `cursor=${exampleCursor("deliveries")}`,
+      `cursor=${exampleCursors.history}`,
+      `cursor=${exampleCursors.deliveries}`,
       "limit=0",
       "limit=101",
       "offset=1",

@@ -59,9 +59,16 @@ export const compareReads = Effect.fnUntraced(function* (
     expect({ questId, ...(counts.quests.get(questId) ?? nobody) }).toEqual({ questId, ...expected })
   }
   yield* compareBoards(engine, oracle, random, now)
-  const list = yield* engine.listUsers(sandbox, { limit: 100 })
-  expect(list.total).toBe(model.users.size)
-  expect(list.users.map(({ id }) => id)).toEqual([...model.users.keys()].sort())
+  const ids: Array<string> = []
+  for (let hasMore = true; hasMore; ) {
+    const limit = random.integer(1, 100)
+    const page = yield* engine.listUsers(sandbox, { limit, after: ids.at(-1) })
+    expect(page.total).toBe(model.users.size)
+    if (page.hasMore) expect(page.users).toHaveLength(limit)
+    ids.push(...page.users.map(({ id }) => id))
+    ;({ hasMore } = page)
+  }
+  expect(ids).toEqual([...model.users.keys()].sort())
 })
 
 const nobody = { inProgress: 0, completed: 0 }

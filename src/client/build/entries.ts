@@ -6,8 +6,8 @@ export const folder = path.resolve(import.meta.dirname, "..")
 
 /** The entries of the package: the goal of each for its bytes, minified and gzipped. */
 export const entries = {
-  index: 2_550,
-  elements: 4_050,
+  index: 2_700,
+  elements: 4_200,
   queue: 1_250,
   "text-storage": 500,
   webhook: 700,

@@ -7,6 +7,7 @@
 export const operations = {
   events: {
     track: "POST events body key",
+    get: "GET events/*",
     trackBatch: "POST events/batch body key",
     importBatch: "POST events/import body key",
   },
@@ -27,6 +28,14 @@ export const operations = {
     refund: "DELETE users/*/points/spend/*",
     revokeReward: "DELETE users/*/rewards/*",
     revokeEvent: "DELETE users/*/events/*",
+  },
+  rewards: {
+    list: "GET users/*/rewards query",
+    get: "GET users/*/rewards/*",
+  },
+  spends: {
+    list: "GET users/*/points/spend query",
+    get: "GET users/*/points/spend/*",
   },
   quests: {
     create: "POST quests body key",

@@ -469,11 +469,14 @@ export const duplicateKey = (cause: Cause): string | undefined => {
     case "spend":
       return cause.id === undefined ? undefined : ownIdKey(cause.kind, cause.id)
     case "revocation":
-      return `v${cause.sequence}`
+      return revocationKey(cause.sequence)
     default:
       return undefined
   }
 }
+
+/** The deduplication key of the revocation of the record with this sequence. */
+export const revocationKey = (sequence: number): string => `v${sequence}`
 
 /** The deduplication key of an event, reward or spend with this id of the caller. */
 export const ownIdKey = (kind: Revocable, id: string): string => `${keyPrefix[kind]}${id}`

@@ -13,7 +13,7 @@
  * snapshot drops the map.
  */
 import { Effect } from "effect"
-import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
 import { duplicateKey } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
@@ -21,7 +21,7 @@ import type { ErasedActor, Erasures } from "../erasure/Erasures.ts"
 import type { PendingRecords, RecordChain } from "../records/PendingRecords.ts"
 import { RecordReader } from "../records/RecordReader.ts"
 import type { IdIndex } from "./IdIndex.ts"
-import { BloomFilter, hashText } from "./IdIndex.ts"
+import { BloomFilter, hashText, idSeed } from "./IdIndex.ts"
 
 interface DeduplicatorOptions {
   readonly storage: Storage["Service"]
@@ -38,6 +38,9 @@ interface NamedActor extends RecordChain, ErasedActor {
   readonly idSeed: number
   named: NamedRecords | undefined
 }
+
+/** The end of a list of pending records, and what is known of their names. */
+type Chain = Pick<NamedActor, "lastVisible" | "named">
 
 /** By hash of a name, an actor's latest pending record with it. */
 export interface NamedRecords {
@@ -83,19 +86,38 @@ export class Deduplicator {
     if (pending !== undefined) return pending
     const { subject } = actor
     if (subject.actor !== "user") return undefined
-    return this.#stored(subject, key, hash)
+    // Records up to an erasure, durable or not, count as deleted.
+    return this.#stored(subject, key, hash, this.#options.erasures.aheadOf(subject))
   }
 
-  /** The record in the snapshot. Records up to an erasure, durable or not, count as deleted. */
+  /**
+   * `firstOf` for a reader: the first durable record with this name. `last` is the user's last
+   * durable record.
+   */
+  firstDurableOf(
+    { environment, userId }: { readonly environment: string; readonly userId: string },
+    last: number,
+    key: string,
+  ): Effect.Effect<JournalRecord | undefined, Broken> {
+    return Effect.suspend(() => {
+      const hash = hashText(key, idSeed(environment, userId))
+      if (!this.#filter.mayHave(hash)) return Effect.undefined
+      const pending = this.#pending({ lastVisible: last, named: undefined }, key, hash)
+      if (pending !== undefined) return Effect.succeed(pending)
+      const erasedThrough = this.#options.erasures.throughOf(environment, userId)
+      return this.#stored({ environment, userId }, key, hash, erasedThrough)
+    })
+  }
+
+  /** The record in the snapshot. */
   readonly #stored = Effect.fnUntraced(function* (
     this: Deduplicator,
-    subject: Extract<Subject, { readonly actor: "user" }>,
+    { environment, userId }: { readonly environment: string; readonly userId: string },
     key: string,
     hash: number,
+    erasedThrough: number,
   ): Effect.fn.Return<JournalRecord | undefined, Broken> {
-    const { erasures, ids } = this.#options
-    const { environment, userId } = subject
-    const erasedThrough = erasures.aheadOf(subject)
+    const { ids } = this.#options
     for (const sequence of yield* ids.candidates(environment, hash)) {
       if (sequence <= erasedThrough) continue
       const record = yield* this.#reader.recordOf(environment, userId, sequence)
@@ -105,7 +127,7 @@ export class Deduplicator {
     return undefined
   })
 
-  #pending(actor: NamedActor, key: string, hash: number): JournalRecord | undefined {
+  #pending(actor: Chain, key: string, hash: number): JournalRecord | undefined {
     const { pending } = this.#options
     let sequence = this.#latestWith(actor, hash)
     for (; sequence > pending.watermark; sequence = pending.previousOf(sequence)) {
@@ -120,7 +142,7 @@ export class Deduplicator {
    * The actor's latest pending record whose name has this hash; 0 or a sequence up to the
    * watermark: none.
    */
-  #latestWith(actor: NamedActor, hash: number): number {
+  #latestWith(actor: Chain, hash: number): number {
     const { pending } = this.#options
     this.#dropOld(actor)
     if (actor.named === undefined) {
@@ -136,7 +158,7 @@ export class Deduplicator {
     return actor.named.latest.get(hash) ?? 0
   }
 
-  #dropOld(actor: NamedActor): void {
+  #dropOld(actor: Chain): void {
     if (actor.named?.watermark !== this.#options.pending.watermark) actor.named = undefined
   }
 

@@ -40,7 +40,10 @@ interface Position {
   readonly work: ReadWork
 }
 
-type HistoryState = Pick<EngineState, "storage" | "pending" | "erasures" | "environments">
+type HistoryState = Pick<
+  EngineState,
+  "storage" | "pending" | "erasures" | "environments" | "deduplicator"
+>
 
 export class UserHistory {
   readonly #state: HistoryState
@@ -79,6 +82,24 @@ export class UserHistory {
       if (subject.environment !== environment) return undefined
       const hidden = this.#state.erasures.throughOf(environment, subject.userId)
       return sequence > hidden ? record : undefined
+    })
+  }
+
+  /**
+   * The user's first durable record whose command has this name (`duplicateKey`); `undefined`:
+   * there is none.
+   */
+  findNamed(
+    environment: string,
+    userId: string,
+    key: string,
+  ): Effect.Effect<JournalRecord | undefined, Broken> {
+    const place = { environment, userId }
+    return Effect.suspend(() => {
+      const last = this.#lastDurable(place)
+      return last === 0
+        ? Effect.undefined
+        : this.#state.deduplicator.firstDurableOf(place, last, key)
     })
   }
 

@@ -15,6 +15,7 @@ import { NotReady } from "./Problems.ts"
 import { Projects } from "./Projects.ts"
 import { Quests } from "./Quests.ts"
 import { completeReference, introduction, stateScopes } from "./Reference.ts"
+import { Rewards, Spends } from "./Rewards.ts"
 import { Rules } from "./Rules.ts"
 import { Stream } from "./Stream.ts"
 import { Users } from "./Users.ts"
@@ -80,6 +81,8 @@ const declared = HttpApi.make("laurel")
     Events,
     Actions,
     Users,
+    Rewards,
+    Spends,
     Quests,
     Leaderboard,
     Rules,

@@ -8,7 +8,7 @@ import { isIsoTime } from "../../domain/values/isoTime.ts"
 import { metadataFault } from "../../domain/values/Metadata.ts"
 import { limits } from "../../Limits.ts"
 import { isOfOtherVersion, type ListName, readCursor } from "./Cursor.ts"
-import { exampleCursor } from "./examples/exampleIds.ts"
+import { exampleCursors } from "./examples/exampleIds.ts"
 import { earnedBadge } from "./examples/userExamples.ts"
 
 /*
@@ -371,7 +371,7 @@ const cursorQuery = (list: ListName) =>
     ).annotate({
       description:
         "The `nextCursor` of the page before, with the same filters; absent: the first page.",
-      examples: [exampleCursor(list)],
+      examples: [exampleCursors[list]],
     }),
   )
 
@@ -386,7 +386,7 @@ export const pageEndFields = (list: ListName) => ({
   }),
   nextCursor: Schema.NullOr(Schema.String).annotate({
     description: "The `cursor` of the next page; null: no more.",
-    examples: [exampleCursor(list)],
+    examples: [exampleCursors[list]],
   }),
 })
 

@@ -29,6 +29,7 @@ import {
   batchOutcome,
   batchSummary,
   eventAccepted,
+  eventDetails,
   eventOutcome,
   eventRefusal,
   questOutcome,
@@ -38,6 +39,7 @@ import {
   BatchConflict,
   BatchTooLarge,
   EventConflict,
+  EventNotFound,
   Fault,
   QuestNotFound,
   readProblems,
@@ -144,6 +146,38 @@ export const EventOutcome = Schema.Struct({
   examples: [eventOutcome],
 })
 
+/** The members that tell whether an event, reward or spend was revoked. */
+export const revocation = {
+  revoked: Schema.Boolean.annotate({ description: "Whether it was revoked.", examples: [false] }),
+  revokedAt: Schema.NullOr(Time).annotate({
+    description: "When it was revoked; null: it was not.",
+    examples: [null],
+  }),
+}
+
+const { duplicate: _, ...outcome } = EventOutcome.fields
+
+export const EventDetails = Schema.Struct({
+  ...outcome,
+  id: Schema.NullOr(Schema.String).annotate({
+    description: "The `id` that you sent with the event; null: none.",
+    examples: ["lesson-7-user-42"],
+  }),
+  metadata: Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown)).annotate({
+    description: "The event's metadata; null: none.",
+    examples: [{ lesson: "intro-7", score: 93 }],
+  }),
+  imported: Schema.Boolean.annotate({
+    description: "Whether the event was imported.",
+    examples: [false],
+  }),
+  ...revocation,
+}).annotate({
+  identifier: "EventDetails",
+  description: "An event, with what it gave when it was applied.",
+  examples: [eventDetails],
+})
+
 export const EventRefusal = Schema.Struct({
   ok: Schema.Literal(false).annotate({ description: "The event was refused." }),
   status: Schema.Int.annotate({ description: "The HTTP status for the event, sent alone." }),
@@ -247,6 +281,24 @@ export const Events = HttpApiGroup.make("events")
           summary: "Track an event",
           description:
             "Applies one event of a user: the rules of its action or, for `QUEST_COMPLETE`, the reward of the quest that `metadata.questId` names. Replies once the outcome is on disk. With a user token: an event of that user, without `occurredAt`, whose action is one of the project's `clientActions`.",
+        }),
+      ),
+    HttpApiEndpoint.get("get", "/v1/events/:id", {
+      params: {
+        id: Schema.String.annotate({
+          description: "Laurel's id of the event, from the reply to it.",
+          examples: ["evt_0mi8k3f2a4c92"],
+        }),
+      },
+      success: EventDetails,
+      error: [...readProblems, EventNotFound],
+    })
+      .annotate(OpenTo, ["read", "user"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Read an event",
+          description:
+            "Returns an event with what it gave, when, and whether it was revoked. A user token reads events of its own user. Returns 404 for an event of another environment or, with a user token, of another user; of an erased user; of which the journal no longer has the record; and for an id that Laurel did not make: the reply does not tell which. The id leads to the record, so reading needs no search.",
         }),
       ),
     HttpApiEndpoint.post("trackBatch", "/v1/events/batch", {

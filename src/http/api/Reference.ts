@@ -32,6 +32,8 @@ All operations are available under \`/v1\` and \`/api/v1\`. The API key selects 
 
 **Rate limits** count requests per minute for each project and environment; \`RateLimit\` and \`X-RateLimit-*\` have the rest. A batch of n events counts as n requests, or as one per ${limits.rateLimitUnitBytes} bytes of its body where that is more; a refused batch counts by its body, or as one. A batch that counts as more than the limit is refused with 413: no wait lets it pass. Replies to keys without a limit have no such headers. Web pages and apps have a limit apart from that of secret keys, and each user token's user one of ${limits.userRequestsPerMinute} requests.
 
+**Lists** have pages of \`limit\` items (at most ${limits.pageMax}). \`nextCursor\` of a page is the \`cursor\` of the next one, with the same filters; null on the last page, the only one that may be empty. Items that others add meanwhile neither repeat an item nor leave one out. A cursor has no end of validity. Only the leaderboard pages by \`offset\`.
+
 ## Errors
 
 Errors are \`application/problem+json\` (RFC 9457) with these codes:
@@ -279,5 +281,5 @@ const pageParameters: Record<string, Json> = {
     default: limits.pageDefault,
     description: "Maximum number of items.",
   },
-  offset: { type: "integer", minimum: 0, default: 0, description: "Number of items to skip." },
+  offset: { type: "integer", minimum: 0, default: 0, description: "Number of entries to skip." },
 }

@@ -284,7 +284,7 @@ export const UserToken = Schema.Struct({
 const params = { id: UserId }
 const named = ({ params }: RequestParts): string => params.id
 
-const eitherId = (what: string, examples: readonly [string, string]) =>
+export const eitherId = (what: string, examples: readonly [string, string]) =>
   Schema.String.annotate({
     description: `Laurel's id of the ${what}, or the \`id\` that you sent with it, percent-encoded. Laurel's id comes first: an id of yours that is also Laurel's id of another ${what} of this user means that other one, revoked or not. Revoking does not free your id: a repeat with it stays a duplicate.`,
     examples,

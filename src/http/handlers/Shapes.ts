@@ -7,6 +7,7 @@ import {
   streakReferenceFaults,
 } from "../../domain/decide/definitionChecks.ts"
 import type { SettingsChange } from "../../domain/decide/Settings.ts"
+import type { RewardReply } from "../../domain/message/UserReply.ts"
 import type { Condition } from "../../domain/project/Definition.ts"
 import { levelAt, levelProgress } from "../../domain/project/Level.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
@@ -24,6 +25,7 @@ import {
   type Fault,
   invalidRequest,
   type LaurelError,
+  laurelError,
 } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
@@ -127,6 +129,28 @@ export const factOf = <Kind extends Fact["kind"]>(
 export const isProduction = (caller: Caller): boolean => caller.environmentName === "production"
 
 /* Users in replies. */
+
+export const userNotFound = laurelError(
+  "user_not_found",
+  "No event, reward or profile of this user was accepted yet.",
+)
+
+/** The outcome of a reward. */
+export const rewardBody = (reply: RewardReply) => {
+  const { badges, duplicate, level, points, rewardId, type, userId, xp } = reply
+  return {
+    rewardId,
+    userId,
+    type,
+    amount: reply.type === "badge" ? null : reply.amount,
+    badgeId: reply.type === "badge" ? reply.badgeId : null,
+    duplicate,
+    xp,
+    points,
+    level,
+    badges: showBadges(badges),
+  }
+}
 
 export const showUser = (user: UserState, project: ProjectState): typeof User.Type => {
   const { attributes, displayName, hidden, timezone } = user.profile

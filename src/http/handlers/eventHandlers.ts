@@ -9,7 +9,7 @@ import type {
   JournalRecord,
   TrackedEvent,
 } from "../../domain/record/Record.ts"
-import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
+import { errorKinds, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { recordNameOf } from "../../domain/values/Ids.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type {
@@ -44,6 +44,7 @@ import type { OperationReply, OperationRequest } from "../contract/Operation.ts"
 import { insufficientScope } from "../request/Problem.ts"
 import { prefersMinimal } from "../request/RequestHead.ts"
 import type { EventMetrics } from "../request/RequestMetrics.ts"
+import { readByOurId, readRevocation } from "./readHistory.ts"
 import { factOf, showBadges } from "./Shapes.ts"
 
 type Shown = typeof EventOutcome.Type
@@ -77,6 +78,7 @@ export const eventHandlers = (
   const turns = new DecodingTurns()
   return {
     track: trackHandler(engine, metrics),
+    get: { handle: readEvent(engine) },
     trackBatch: batchHandler(turns, new Batches(engine, metrics, undefined)),
     importBatch: batchHandler(turns, new Batches(engine, metrics, true)),
   }
@@ -140,6 +142,46 @@ const unlistedAction = (action: string) =>
   beyondToken(
     `A user token may send the actions that the project's setting clientActions lists; ${action} is none of them.`,
   )
+
+/* Reading back. */
+
+const eventNotFound = laurelError(
+  "event_not_found",
+  "No event that this key may read has this id, or the journal no longer has it.",
+)
+
+/** Finds the event by its id, which names the record. A user token reads only its own user's. */
+const readEvent = (engine: Engine["Service"]): Handlers<typeof Events, Inputs>["get"]["handle"] =>
+  Effect.fnUntraced(function* ({ caller: { environment, userId }, params: { id } }) {
+    const record = yield* readByOurId(engine, environment, "event", id)
+    if (record === undefined || (userId !== undefined && record.subject.userId !== userId)) {
+      return yield* Effect.fail(eventNotFound)
+    }
+    const reply = replyOf(record, false) as EventReply
+    const { badges, eventId, level, matched, points, quests, streaks, withheld, xp } = reply
+    const { id: ownId = null, imported = false, metadata = null } = record.cause
+    return {
+      body: {
+        eventId,
+        userId: reply.userId,
+        action: reply.action,
+        occurredAt: isoTime(reply.occurredAt),
+        receivedAt: isoTime(reply.receivedAt),
+        xp,
+        points,
+        level,
+        badges: showBadges(badges),
+        quests,
+        streaks,
+        ...(matched ? {} : { matched }),
+        ...(withheld.length === 0 ? {} : { withheld }),
+        id: ownId,
+        metadata,
+        imported,
+        ...(yield* readRevocation(engine, record)),
+      },
+    }
+  })
 
 /*
  * The outcome of an event as JSON. Nearly all replies consist of outcomes, up to a thousand in the

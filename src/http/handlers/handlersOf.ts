@@ -19,6 +19,7 @@ import { badgeHandlers } from "./badgeHandlers.ts"
 import { definitionFileHandlers } from "./definitionFileHandlers.ts"
 import { eventHandlers } from "./eventHandlers.ts"
 import { questHandlers } from "./questHandlers.ts"
+import { rewardHandlers, spendHandlers } from "./rewardHandlers.ts"
 import { ruleHandlers } from "./ruleHandlers.ts"
 import { factOf, pageAsked, settingsChange } from "./Shapes.ts"
 import { simulationHandlers } from "./simulationHandlers.ts"
@@ -150,6 +151,8 @@ export const handlersOf = (
 ) => ({
   events: eventHandlers(engine, events),
   actions: actionHandlers(engine),
+  rewards: rewardHandlers(engine),
+  spends: spendHandlers(engine),
   users: userHandlers(engine, streams.accounts, erasureMs),
   quests: questHandlers(engine),
   leaderboard: leaderboardHandlers(engine),

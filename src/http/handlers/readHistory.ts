@@ -1,12 +1,81 @@
-/** A user's history in pages: its facts, or its records of one kind. */
+/**
+ * Reads back what users did and were given: a single event, reward or spend by its id, and a user's
+ * history in pages, as facts or as records of one kind.
+ *
+ * An id of Laurel has the sequence and the time of its record. The record must have that time, be
+ * of the environment, and be an accepted command of the kind: a forged id finds nothing else.
+ */
 import { Effect, Stream } from "effect"
 import { isShown, type ShownKind } from "../../domain/message/FactMembers.ts"
 import { type HistoryFact, historyFact } from "../../domain/message/HistoryFact.ts"
-import type { JournalRecord, Revocable } from "../../domain/record/Record.ts"
+import {
+  type Cause,
+  type JournalRecord,
+  ownIdKey,
+  type Revocable,
+  revocationKey,
+  type Subject,
+} from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
+import { recordNameOf, revocablePrefix } from "../../domain/values/Ids.ts"
+import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine, StorageCode } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { Position } from "../api/Cursor.ts"
+
+/* Single records. */
+
+/** The record of an event, reward or spend that was accepted. */
+export type RecordOf<Kind extends Revocable> = JournalRecord & {
+  readonly subject: Extract<Subject, { readonly actor: "user" }>
+  readonly cause: Extract<Cause, { readonly kind: Kind }>
+}
+
+/** A kept refusal has no facts. */
+const isOfKind = <Kind extends Revocable>(
+  record: JournalRecord,
+  kind: Kind,
+): record is RecordOf<Kind> =>
+  record.subject.actor === "user" && record.cause.kind === kind && record.facts.length > 0
+
+/** The record of the environment to which an id of Laurel leads. */
+export const readByOurId = Effect.fnUntraced(function* <Kind extends Revocable>(
+  engine: Engine["Service"],
+  environment: string,
+  kind: Kind,
+  id: string,
+): Effect.fn.Return<RecordOf<Kind> | undefined, LaurelError<StorageCode>> {
+  const name = recordNameOf(revocablePrefix[kind], id)
+  if (name === undefined) return undefined
+  const record = yield* engine.readRecord(environment, name.sequence)
+  return record?.at === name.at && isOfKind(record, kind) ? record : undefined
+})
+
+/** The user's record with this id: Laurel's or, if there is none, the caller's. */
+export const readByEitherId = Effect.fnUntraced(function* <Kind extends Revocable>(
+  engine: Engine["Service"],
+  environment: string,
+  userId: string,
+  kind: Kind,
+  id: string,
+): Effect.fn.Return<RecordOf<Kind> | undefined, LaurelError<StorageCode>> {
+  const ours = yield* readByOurId(engine, environment, kind, id)
+  if (ours?.subject.userId === userId) return ours
+  const own = yield* engine.readNamed(environment, userId, ownIdKey(kind, id))
+  return own !== undefined && isOfKind(own, kind) ? own : undefined
+})
+
+/** Whether and when the record was revoked. */
+export const readRevocation = (
+  engine: Engine["Service"],
+  { sequence, subject: { environment, userId } }: RecordOf<Revocable>,
+) =>
+  Effect.map(engine.readNamed(environment, userId, revocationKey(sequence)), (revocation) => ({
+    revoked: revocation !== undefined,
+    revokedAt: isoTimeOrNull(revocation?.at ?? null),
+  }))
+
+/* Pages. */
 
 /** The place of an item: its record, and its number in the record. */
 type Place = Position<"history">
@@ -59,11 +128,10 @@ export const factsOf = (kind: ShownKind | undefined): ItemsOf<HistoryFact> =>
     }
   }
 
-/** The record itself, if it is an event, reward or spend that was accepted. */
-export const recordsOf = (kind: Revocable): ItemsOf<JournalRecord> =>
+/** The records of one kind. */
+export const recordsOf = <Kind extends Revocable>(kind: Kind): ItemsOf<RecordOf<Kind>> =>
   function* (record, end) {
-    // A kept refusal has no facts.
-    if (end > 0 && record.cause.kind === kind && record.facts.length > 0) yield [0, record]
+    if (end > 0 && isOfKind(record, kind)) yield [0, record]
   }
 
 class Page<Item> implements HistoryItems<Item> {

@@ -16,7 +16,15 @@ import type { Users } from "../api/Users.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { StreamedReply } from "../stream/StreamedReply.ts"
 import { factsOf, readHistoryItems } from "./readHistory.ts"
-import { foundOr, type PageQuery, pageAsked, showBadges, showProgress, showUser } from "./Shapes.ts"
+import {
+  foundOr,
+  type PageQuery,
+  pageAsked,
+  rewardBody,
+  showProgress,
+  showUser,
+  userNotFound,
+} from "./Shapes.ts"
 
 type UserHandlers = Handlers<typeof Users>
 
@@ -134,11 +142,6 @@ const notWithIds = (others: ReadonlyArray<string>) =>
       detail: "must not be sent together with ids",
     })),
   )
-
-const userNotFound = laurelError(
-  "user_not_found",
-  "No event, reward or profile of this user was accepted yet.",
-)
 
 const readUser = (engine: Engine["Service"], environment: string, userId: string) =>
   Effect.flatMap(engine.readUser(environment, userId), (user) => foundOr(user, userNotFound))
@@ -274,22 +277,10 @@ const balanceHandlers = (engine: Engine["Service"]): Pick<UserHandlers, "reward"
   },
 })
 
-const rewardReply = ({ reply, replayed }: Answer<RewardReply>) => {
-  const { badges, duplicate, level, points, rewardId, type, userId, xp } = reply
-  const body = {
-    rewardId,
-    userId,
-    type,
-    amount: reply.type === "badge" ? null : reply.amount,
-    badgeId: reply.type === "badge" ? reply.badgeId : null,
-    duplicate,
-    xp,
-    points,
-    level,
-    badges: showBadges(badges),
-  }
-  return { body, replayed }
-}
+const rewardReply = ({ reply, replayed }: Answer<RewardReply>) => ({
+  body: rewardBody(reply),
+  replayed,
+})
 
 /* Revocations. */
 

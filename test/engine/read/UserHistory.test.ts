@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, Pull, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import type { JournalRecord } from "../../../src/domain/record/Record.ts"
+import { type JournalRecord, revocationKey } from "../../../src/domain/record/Record.ts"
+import { recordNameOf } from "../../../src/domain/values/Ids.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { decodeRecord } from "../../../src/engine/records/Codec.ts"
 import { limits } from "../../../src/Limits.ts"
@@ -90,6 +91,63 @@ describe("A user's history", () => {
       expect(yield* historyOf(engine, "nobody")).toEqual([])
       const other = yield* Stream.runCollect(engine.readHistory(production, "u1"))
       expect(other.flat()).toEqual([])
+    }),
+  )
+
+  it.effect("finds a record by the name of its command from its commit to the user's erasure", () =>
+    Effect.gen(function* () {
+      const gate = yield* Latch.make(true)
+      const state = new MemoryStorage.MemoryState()
+      const options = { snapshotIntervalMs }
+      let running = yield* startInMemory({ state, onAppend: () => Latch.await(gate) }, options)
+      const named = (key: string, userId = "u1") =>
+        Effect.map(running.engine.readNamed(sandbox, userId, key), (record) => record?.sequence)
+      const held = Effect.fnUntraced(function* (message: ReturnType<typeof event>) {
+        yield* Latch.close(gate)
+        return yield* Effect.forkChild(running.engine.askUser(sandbox, message), {
+          startImmediately: true,
+        })
+      })
+      yield* running.engine.askUser(sandbox, event("u1", "TAP"))
+      const asked = yield* held(event("u1", "TAP", { id: "one" }))
+      expect(yield* named("eone")).toBeUndefined()
+      yield* Latch.open(gate)
+      const { reply } = yield* Fiber.join(asked)
+      const name = recordNameOf("evt", reply.eventId)!
+      expect(yield* named("eone")).toBe(name.sequence)
+      for (const key of ["rone", "seone", "eon", "v1", revocationKey(name.sequence)]) {
+        expect(yield* named(key)).toBeUndefined()
+      }
+      expect(yield* named("eone", "u2")).toBeUndefined()
+      yield* running.engine.askUser(sandbox, {
+        userId: "u1",
+        command: { kind: "revocation", of: "event", ...name },
+      })
+      const check = Effect.gen(function* () {
+        expect(yield* named("eone")).toBe(name.sequence)
+        expect(yield* named(revocationKey(name.sequence))).toBe(name.sequence + 1)
+        const other = running.engine.readNamed(production, "u1", "eone")
+        expect(yield* other).toBeUndefined()
+      })
+      yield* check
+      yield* TestClock.adjust(snapshotIntervalMs)
+      yield* check
+      yield* running.close()
+      running = yield* startInMemory({ state, onAppend: () => Latch.await(gate) }, options)
+      yield* check
+      // The erasure hides the record once it is durable.
+      yield* Latch.close(gate)
+      const erasure = { userId: "u1", command: { kind: "erasure" } } as const
+      const erased = yield* Effect.forkChild(running.engine.askUser(sandbox, erasure), {
+        startImmediately: true,
+      })
+      yield* check
+      yield* Latch.open(gate)
+      yield* Fiber.join(erased)
+      expect(yield* named("eone")).toBeUndefined()
+      yield* running.engine.askUser(sandbox, event("u1", "TAP"))
+      expect(yield* named("eone")).toBeUndefined()
+      yield* running.close()
     }),
   )
 

@@ -138,7 +138,7 @@ export const asksOf = async (url: string, key: string): Promise<ReadonlyArray<As
     "/v1/leaderboard?limit=100",
     ...windows,
     ...users.flatMap(({ id }) =>
-      ["", "/progress", "/history?limit=100"].map(
+      ["", "/progress", "/history?limit=100", "/rewards", "/points/spend"].map(
         (part) => `/v1/users/${encodeURIComponent(id)}${part}`,
       ),
     ),

@@ -3,7 +3,7 @@ import {
   badgeId,
   countedBadgeId,
   deliveryId,
-  exampleCursor,
+  exampleCursors,
   later,
   messageId,
   onlyPage,
@@ -231,7 +231,7 @@ export const delivery = {
 export const deliveryPage = {
   deliveries: [delivery],
   hasMore: true,
-  nextCursor: exampleCursor("deliveries"),
+  nextCursor: exampleCursors.deliveries,
 } as const
 
 export const deliveryDetails = {

@@ -3,8 +3,6 @@
  * examples of replies use them, so that they agree with each other and with the examples of single
  * members.
  */
-import { cursorOf, type ListName, type Position } from "../Cursor.ts"
-
 export const time = "2026-11-01T09:30:00.000Z"
 export const later = "2026-12-01T00:00:00.000Z"
 
@@ -29,22 +27,20 @@ export const eventKey = "lesson-7-user-42"
 /** The only page of a list with one item. */
 export const onlyPage = { total: 1, hasMore: false, nextCursor: null } as const
 
-const createdAt = Date.parse(time)
-const sequence = 204_878
-
-const positions: { readonly [List in ListName]: Position<List> } = {
-  users: [userId],
-  quests: [createdAt, questId],
-  rules: [createdAt, ruleId],
-  badges: [createdAt, badgeId],
-  webhooks: [createdAt, webhookId],
-  history: [sequence, 0],
-  rewards: [sequence, 0],
-  spends: [sequence, 0],
-  deliveries: [sequence, 0],
-  actions: ["LESSON_DONE"],
-}
-
-/** A cursor of a list. */
-export const exampleCursor = <List extends ListName>(list: List): string =>
-  cursorOf(list, `${projectId}:production`, {}, positions[list])
+/** A cursor of each list. A test makes them. */
+export const exampleCursors = {
+  users: "1WyJ1c2VycyIsMjYwMTQ4Mzc0OCwidXNlci00MiJdQ9HJMg",
+  quests:
+    "1WyJxdWVzdHMiLDI2MDE0ODM3NDgsMTc5MzUyNTQwMDAwMCwicXN0XzAxYTFmYzFlNjRjMDczNDU5MzJlMjczMjg2YjVjYTMwIl3WgkCD",
+  rules:
+    "1WyJydWxlcyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJydWxfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXcBZ1b4",
+  badges:
+    "1WyJiYWRnZXMiLDI2MDE0ODM3NDgsMTc5MzUyNTQwMDAwMCwiYmRnXzAxYTFmYzFlNjRjMDczNDU5MzJlMjczMjg2YjVjYTMwIl3UG4Qd",
+  webhooks:
+    "1WyJ3ZWJob29rcyIsMjYwMTQ4Mzc0OCwxNzkzNTI1NDAwMDAwLCJ3aGtfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiXVm57po",
+  history: "1WyJoaXN0b3J5IiwyNjAxNDgzNzQ4LDIwNDg3OCwwXaHVpBc",
+  rewards: "1WyJyZXdhcmRzIiwyNjAxNDgzNzQ4LDIwNDg3OCwwXQqTczs",
+  spends: "1WyJzcGVuZHMiLDI2MDE0ODM3NDgsMjA0ODc4LDBde0I0zg",
+  deliveries: "1WyJkZWxpdmVyaWVzIiwyNjAxNDgzNzQ4LDIwNDg3OCwwXTmJGas",
+  actions: "1WyJhY3Rpb25zIiwyNjAxNDgzNzQ4LCJMRVNTT05fRE9ORSJd7S2Nrg",
+} as const

@@ -4,7 +4,7 @@ import {
   countedBadgeId,
   eventId,
   eventKey,
-  exampleCursor,
+  exampleCursors,
   later,
   projectId,
   questId,
@@ -48,6 +48,18 @@ export const eventOutcome = {
 } as const
 
 export const eventAccepted = { ok: true, ...eventOutcome } as const
+
+const notRevoked = { revoked: false, revokedAt: null } as const
+
+const { duplicate: _event, ...eventGave } = eventOutcome
+
+export const eventDetails = {
+  ...eventGave,
+  id: eventKey,
+  metadata: { lesson: "intro-7", score: 93 },
+  imported: false,
+  ...notRevoked,
+} as const
 
 export const eventRefusal = {
   ok: false,
@@ -99,6 +111,22 @@ export const rewardOutcome = {
   badges: [],
 } as const
 
+const { duplicate: _reward, ...rewardGave } = rewardOutcome
+
+export const reward = {
+  ...rewardGave,
+  id: "welcome-user-42",
+  reason: "Welcome back",
+  grantedAt: time,
+  ...notRevoked,
+} as const
+
+export const rewardPage = {
+  rewards: [{ ...reward, revoked: true, revokedAt: later }],
+  hasMore: true,
+  nextCursor: exampleCursors.rewards,
+} as const
+
 const undone = {
   userId,
   xp: { revoked: 50, total: 1200 },
@@ -130,6 +158,21 @@ export const spend = {
   points: { spent: 120, total: 180 },
 } as const
 
+const { duplicate: _spend, ...spendMade } = spend
+
+export const spendDetails = {
+  ...spendMade,
+  id: "order-1001",
+  spentAt: time,
+  ...notRevoked,
+} as const
+
+export const spendPage = {
+  spends: [spendDetails],
+  hasMore: true,
+  nextCursor: exampleCursors.spends,
+} as const
+
 export const refund = {
   spendId,
   userId,
@@ -159,7 +202,7 @@ export const userPage = {
   users: [user],
   total: 57,
   hasMore: true,
-  nextCursor: exampleCursor("users"),
+  nextCursor: exampleCursors.users,
 } as const
 
 /** With the quadratic curve of base 50, level 5 is from 1000 to 1500 xp. */
@@ -354,5 +397,5 @@ export const historyPage = {
     },
   ],
   hasMore: true,
-  nextCursor: exampleCursor("history"),
+  nextCursor: exampleCursors.history,
 } as const

@@ -1,0 +1,105 @@
+/** The rewards that users were granted by request, and their spends, read back. */
+import { Effect } from "effect"
+import { type RewardReply, replyOf, type SpendReply } from "../../domain/message/UserReply.ts"
+import type { Revocable } from "../../domain/record/Record.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { isoTime } from "../../domain/values/isoTime.ts"
+import type { Engine, StorageCode } from "../../engine/Engine.ts"
+import type { GrantedReward, Rewards, SpendDetails, Spends } from "../api/Rewards.ts"
+import type { Handlers } from "../contract/Interpreter.ts"
+import {
+  type RecordOf,
+  readByEitherId,
+  readHistoryItems,
+  readRevocation,
+  recordsOf,
+} from "./readHistory.ts"
+import { foundOr, type PageQuery, pageAsked, rewardBody, userNotFound } from "./Shapes.ts"
+
+type Shown<A> = Effect.Effect<A, LaurelError<StorageCode>>
+
+export const rewardHandlers = (engine: Engine["Service"]): Handlers<typeof Rewards> => {
+  const show = showReward(engine)
+  return {
+    list: {
+      handle: ({ caller: { environment }, params: { id }, query }) =>
+        Effect.map(readPage(engine, environment, id, query, rewards, show), ({ end, items }) => ({
+          body: { rewards: items, ...end },
+        })),
+    },
+    get: {
+      handle: ({ caller: { environment }, params: { id, rewardId } }) =>
+        Effect.gen(function* () {
+          const found = yield* readByEitherId(engine, environment, id, "reward", rewardId)
+          return { body: yield* show(yield* foundOr(found, rewardNotFound)) }
+        }),
+    },
+  }
+}
+
+export const spendHandlers = (engine: Engine["Service"]): Handlers<typeof Spends> => {
+  const show = showSpend(engine)
+  return {
+    list: {
+      handle: ({ caller: { environment }, params: { id }, query }) =>
+        Effect.map(readPage(engine, environment, id, query, spends, show), ({ end, items }) => ({
+          body: { spends: items, ...end },
+        })),
+    },
+    get: {
+      handle: ({ caller: { environment }, params: { id, spendId } }) =>
+        Effect.gen(function* () {
+          const found = yield* readByEitherId(engine, environment, id, "spend", spendId)
+          return { body: yield* show(yield* foundOr(found, spendNotFound)) }
+        }),
+    },
+  }
+}
+
+const rewards = { list: "rewards", kind: "reward" } as const
+const spends = { list: "spends", kind: "spend" } as const
+
+/** A page of the user's records of one kind, shown with `show`. */
+const readPage = Effect.fnUntraced(function* <Kind extends Revocable, A>(
+  engine: Engine["Service"],
+  environment: string,
+  userId: string,
+  query: PageQuery,
+  { kind, list }: { readonly list: "rewards" | "spends"; readonly kind: Kind },
+  show: (record: RecordOf<Kind>) => Shown<A>,
+) {
+  yield* foundOr(yield* engine.readUser(environment, userId), userNotFound)
+  const asked = yield* pageAsked(list, environment, { id: userId }, query)
+  const page = yield* readHistoryItems(engine, environment, userId, asked, recordsOf(kind))
+  return { items: yield* Effect.forEach(page.items, show), end: asked.end(page.last) }
+})
+
+const showReward =
+  (engine: Engine["Service"]) =>
+  (record: RecordOf<"reward">): Shown<typeof GrantedReward.Type> =>
+    Effect.map(readRevocation(engine, record), (revocation) => {
+      const { id = null, reason = null } = record.cause
+      const { duplicate: _, ...outcome } = rewardBody(replyOf(record, false) as RewardReply)
+      return { ...outcome, id, reason, grantedAt: isoTime(record.at), ...revocation }
+    })
+
+const showSpend =
+  (engine: Engine["Service"]) =>
+  (record: RecordOf<"spend">): Shown<typeof SpendDetails.Type> =>
+    Effect.map(readRevocation(engine, record), (revocation) => {
+      const { amount, reason, spendId, total, userId } = replyOf(record, false) as SpendReply
+      const points = { spent: amount, total }
+      const { id = null } = record.cause
+      const spentAt = isoTime(record.at)
+      return { spendId, userId, amount, reason, points, id, spentAt, ...revocation }
+    })
+
+const rewardNotFound = laurelError(
+  "reward_not_found",
+  "The user has no reward with this id, or the journal no longer has it.",
+)
+
+const spendNotFound = laurelError(
+  "spend_not_found",
+  "The user has no spend with this id, or the journal no longer has it.",
+)
