@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { idempotencyOf } from "../../src/http/request/RequestParts.ts"
 import { limits } from "../../src/Limits.ts"
 import { type DashboardServer, startDashboard } from "../dashboard/fixture.ts"
 import { type Ask, asker, createKey, openedTo, operations, publicReads } from "./tokens.ts"
@@ -370,6 +371,16 @@ describe("With a token a user sends events", () => {
     for (const { headers, status } of [other, ours]) {
       expect([status, headers.get("idempotency-replayed")]).toEqual([200, null])
     }
+  })
+
+  it("under idempotency keys that do not name the user where they are kept", () => {
+    const path = { method: "POST", path: "/v1/events" }
+    const keyOf = (key: string, userId?: string) =>
+      idempotencyOf(key, path, undefined, Buffer.alloc(0), userId).key
+    expect(keyOf("order-17")).toBe("order-17")
+    const keys = [keyOf("order-17", "ada"), keyOf("order-18", "ada"), keyOf("order-17", "bob")]
+    for (const key of keys) expect(key).toMatch(/^\n[\w-]{43}$/)
+    expect(new Set(keys).size).toBe(3)
   })
 
   it("up to a limit of its own, separate from those of other users and servers", async () => {

@@ -99,6 +99,7 @@ export class Oracle {
     if (cause.kind === "request" || record.facts.length === 0) {
       // The record has nothing but the promise to an Idempotency-Key.
       assert.equal(record.facts.length, 0)
+      assert(this.model.users.has(userId), "a user who does not exist has no records")
       this.records.set(userId, [...(this.records.get(userId) ?? []), record])
       return
     }

@@ -5,6 +5,7 @@
 import { Result } from "effect"
 import type { ProjectState } from "../project/Project.ts"
 import type { BatchAnswer } from "../record/Record.ts"
+import type { ErrorCode, LaurelError } from "../values/Errors.ts"
 import {
   type BackfillCommand,
   type BadgeCommand,
@@ -39,6 +40,16 @@ export type ProjectCommand =
   | CloseWindows
   | ApplyDefinitions
   | { readonly kind: "keepBatch"; readonly answer: BatchAnswer }
+  | KeepRefusal
+
+/**
+ * Keeps the refusal of a command with an Idempotency-Key to a user who does not exist. A record of
+ * that user would stay after an erasure, since no later record leads to it.
+ */
+export interface KeepRefusal {
+  readonly kind: "keepRefusal"
+  readonly refusal: LaurelError
+}
 
 type UsedWebhook = "webhook_not_found" | "webhook_disabled"
 
@@ -67,6 +78,7 @@ export interface ProjectRefusals {
   readonly recoverWebhook: UsedWebhook
   readonly closeWindows: "conflict"
   readonly keepBatch: never
+  readonly keepRefusal: ErrorCode
 }
 
 /**
@@ -103,6 +115,7 @@ const decisions: {
   recoverWebhook: useWebhook,
   closeWindows: decideCloseWindows,
   keepBatch: (_, { answer }) => Result.succeed([{ kind: "batch.answered", answer }]),
+  keepRefusal: (_, { refusal }) => Result.fail(refusal),
 }
 
 /** Decides `command` for the project in `state`. A refusal has all faults of the command. */

@@ -224,14 +224,13 @@ const ruleUse = (use: RuleUse | undefined, fact: FactOf<"rule.used">): RuleUse |
 }
 
 /**
- * The state after `record`. `undefined`: the record did not create the user (a kept refusal), or
- * erased the user.
+ * The state after `record`. `undefined`: the record erased the user, or is not of a user's life.
  */
 export const applyUser = (
   user: UserState | undefined,
   record: JournalRecord,
 ): UserState | undefined => {
-  if (record.cause.kind === "erasure" && record.facts.length > 0) return undefined
+  if (record.cause.kind === "erasure") return undefined
   if (record.subject.actor !== "user") return undefined
   if (user === undefined && !record.facts.some(({ kind }) => kind === "user.created")) {
     return undefined

@@ -150,6 +150,11 @@ export class Actor<State, Command> {
   lastVisible = 0
   /** The sequence of its last durable record; 0: none. */
   lastDurable = 0
+  /**
+   * The sequence of the last record that it appended with facts; 0: none. A kept refusal has no
+   * facts, so no decision rests on it.
+   */
+  lastChange = 0
   /** Whether its bucket lacks its durable state. */
   isChanged = false
   /** Of a project or the directory: the checksum of its stored value; `undefined`: unknown. */

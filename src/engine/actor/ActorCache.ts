@@ -6,8 +6,8 @@
  * Invariants:
  * - An actor is evicted only if its bucket then has its whole state: it does not run, all its
  *   records are durable, and what its bucket lacks is put there at the eviction.
- * - A user without a state (erased, or never created) leaves only when no record of it awaits the
- *   snapshot, since no bucket leads to such records.
+ * - An erased user leaves only when no record of it awaits the snapshot, since no bucket leads to
+ *   such records. A user who was never created has none.
  * - `size` is the number of actors in the list. Beyond the bound it has only actors that must stay.
  *
  * Cost: the order of use is a doubly linked list through the actors, newest first. It is exact to a

@@ -417,8 +417,13 @@ export class ActorSystem {
       if (refused !== undefined && idempotency === undefined) {
         return this.answers.refuseWhenDurable(actor, envelope, refused, storageUnavailable)
       }
-      const { cause, facts } = Result.isSuccess(decided) ? decided.success : nothingDecided
       const { subject } = actor
+      if (refused !== undefined && subject.actor === "user" && actor.state === undefined) {
+        const { project } = this.#options.environments.of(subject.environment)
+        this.#receive(project, this.answers.keptByProject(actor, envelope, refused))
+        return undefined
+      }
+      const { cause, facts } = Result.isSuccess(decided) ? decided.success : nothingDecided
       const sequence = this.#nextSequenceFor(actor)
       const plain: JournalRecord =
         idempotency === undefined
@@ -437,11 +442,11 @@ export class ActorSystem {
         return undefined
       }
       const { deduplicator, pending } = this.#options
-      // A user without a state may have kept refusals.
-      const previous = Math.max(actor.lastVisible, actor.kind.sequenceOf(actor.state))
+      const previous = actor.kind.sequenceOf(actor.state)
       commit.append(encoded, previous, { actor, record, state, envelope })
       if (idempotency !== undefined) this.#options.idempotency.appended(record)
       actor.state = state
+      if (facts.length > 0) actor.lastChange = sequence
       const duplicateKey = refused === undefined ? key : undefined
       const hash = duplicateKey === undefined ? undefined : deduplicator.add(actor, duplicateKey)
       pending.link(actor, hash)

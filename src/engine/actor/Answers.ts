@@ -8,11 +8,17 @@
  * - Each caller gets exactly one answer.
  */
 import { Effect } from "effect"
+import type { KeepRefusal } from "../../domain/decide/Project.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { GroupCommit } from "../commit/GroupCommit.ts"
-import type { AnyActor, AnyEnvelope } from "./Actor.ts"
-import { type EngineRefusal, outcomeUnknown } from "./Actor.ts"
+import {
+  type AnyActor,
+  type AnyEnvelope,
+  type EngineRefusal,
+  type Envelope,
+  outcomeUnknown,
+} from "./Actor.ts"
 
 /**
  * A record on its way to the journal, with the actor's state after it. `envelope`: until the caller
@@ -102,6 +108,29 @@ export class Answers {
       () => refuse(error),
       () => refuse(unknown),
     )
+  }
+
+  /**
+   * The command by which the project keeps `refusal` for a user who does not exist. The answer to
+   * it is the answer to `envelope`.
+   */
+  keptByProject(
+    actor: AnyActor,
+    envelope: AnyEnvelope,
+    refusal: LaurelError,
+  ): Envelope<KeepRefusal> {
+    const { annotations, idempotency } = envelope
+    const refused = (error: LaurelError): void => {
+      this.#refuse(actor, envelope, error)
+      this.#options.onUnused(actor)
+    }
+    return {
+      command: { kind: "keepRefusal", refusal },
+      idempotency,
+      annotations,
+      answered: () => refused(refusal),
+      refused,
+    }
   }
 
   /** Answers with an earlier record, once that is durable. */

@@ -117,7 +117,7 @@ export class Environment {
       sequenceOf: (state) => state?.sequence ?? 0,
       duplicateKey,
       referenceOf,
-      restsOn: ({ lastAppended }) => Math.max(lastAppended, this.project.lastAppended),
+      restsOn: ({ lastChange }) => Math.max(lastChange, this.project.lastChange),
       committed: (actor, record) => this.#userCommitted(actor, record),
     }
   }
@@ -227,7 +227,7 @@ const mayBeDueSooner = ({ cause, facts }: JournalRecord): boolean => {
   return false
 }
 
-const ownRecords = ({ lastAppended }: AnyActor): number => lastAppended
+const ownRecords = ({ lastChange }: AnyActor): number => lastChange
 
 const projectKind: ProjectActor["kind"] = {
   decide: (state, command, now) =>

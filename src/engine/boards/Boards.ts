@@ -277,14 +277,13 @@ export class Boards {
    * disk may lack what it removes.
    */
   passOver(record: JournalRecord): void {
-    const { cause, facts, sequence, subject } = record
+    const { cause, sequence, subject } = record
     if (subject.actor !== "user") {
       this.close(record)
       return
     }
     const hides = cause.kind === "profile" && cause.change.hidden === true
-    const erases = cause.kind === "erasure" && facts.length > 0
-    if (!hides && !erases) return
+    if (!hides && cause.kind !== "erasure") return
     const member = this.members.find(subject.userId)
     for (const kind of windowKinds) {
       this.windows[kind].leaveClosed(member, subject.userId, sequence)

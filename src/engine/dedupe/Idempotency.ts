@@ -14,6 +14,8 @@
  *   the commit, because the disk is full, does not free the key.
  * - An answer about a user who was erased since counts as absent. The answer to a batch names
  *   records and no users (`BatchAnswer`).
+ * - The refusal of a command to a user who does not exist is kept in a record of the project. A
+ *   record of the user would not be in the chain that an erasure follows.
  *
  * Cost: a map entry for each running or recent key; a look-up in the snapshot for each other key.
  * Expired answers are deleted by `AnswerExpiry`.

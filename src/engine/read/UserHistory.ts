@@ -214,8 +214,7 @@ export class UserHistory {
       if (!isOf(record, environment, userId)) return yield* notOfTheUser(next)
       if (stored.sequence < before) records.push(record)
       bytes += stored.body.length
-      // A kept refusal may precede the user; it is not in the history.
-      next = record.facts.some(({ kind }) => kind === "user.created") ? 0 : stored.previous
+      next = stored.previous
       if (bytes > limits.historyTurnBytesMax || work.blocks >= blocksMax) break
     }
     return [records, { before, next, work }]

@@ -119,8 +119,9 @@ const listField = "prefer"
 
 /**
  * The idempotency of a request. A key that came with a user token belongs to that user: it differs
- * from the same key of a server or of another user. The fingerprint covers the method, the path
- * (whatever the encoding of its parameters) and the bytes of the body.
+ * from the same key of another user, and from every key of a server, which has no line break. A
+ * hash of user id and key is kept, since an erasure does not reach all kept answers. The fingerprint
+ * covers the method, the path (whatever the encoding of its parameters) and the bytes of the body.
  */
 export const idempotencyOf = (
   key: string,
@@ -133,6 +134,7 @@ export const idempotencyOf = (
     .update(`${method} ${path}\n${JSON.stringify(params ?? {})}\n`)
     .update(body)
     .digest("hex")
-  // Neither an Idempotency-Key nor a user id can have a line break.
-  return { key: userId === undefined ? key : `${userId}\n${key}`, fingerprint }
+  if (userId === undefined) return { key, fingerprint }
+  const hash = createHash("sha256").update(`${userId}\n${key}`).digest("base64url")
+  return { key: `\n${hash}`, fingerprint }
 }

@@ -99,12 +99,23 @@ describe("A full disk", () => {
       yield* engine.askUser(sandbox, reward("u1", 5, "r1"))
       disk.full = true
       const waiting = yield* asked(Effect.flip(engine.askUser(sandbox, reward("u2", 1))))
-      const complete = event("u1", "QUEST_COMPLETE", { metadata: { questId: draft.quest.id } })
-      const refused = yield* Effect.flip(engine.askUser(sandbox, complete))
-      expect(refused.code).toBe("quest_not_active")
+      const complete = (userId: string) =>
+        event(userId, "QUEST_COMPLETE", { metadata: { questId: draft.quest.id } })
+      // No decision rests on a refusal that is kept.
+      const kept = yield* Effect.forEach(["u1", "u3"], (userId) =>
+        asked(Effect.flip(engine.askUser(sandbox, complete(userId), once(userId)))),
+      )
+      for (const userId of ["u1", "u3", "u4"]) {
+        const refused = yield* Effect.flip(engine.askUser(sandbox, complete(userId)))
+        expect(refused.code).toBe("quest_not_active")
+      }
+      for (const one of kept) expect(one.pollUnsafe()).toBeUndefined()
       const duplicate = yield* engine.askUser(sandbox, reward("u1", 5, "r1"))
       expect(duplicate.reply.duplicate).toBe(true)
       expect(waiting.pollUnsafe()).toBeUndefined()
+      disk.full = false
+      yield* TestClock.adjust(limits.unavailableRetryMs)
+      for (const one of kept) expect((yield* Fiber.join(one)).code).toBe("quest_not_active")
     }),
   )
 

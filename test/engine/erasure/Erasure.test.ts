@@ -193,6 +193,39 @@ describe("An erased user", () => {
     )
   }
 
+  it.effect("leaves no refusals from when there was no such user, which are still answered", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      let { close, engine } = yield* startInMemory({ state }, options)
+      const spend = { userId: id, command: { kind: "spend", amount: 5 } } as const
+      const refused = (key: string) => Effect.flip(engine.askUser(sandbox, spend, once(key)))
+      const restart = Effect.gen(function* () {
+        yield* close("kill")
+        ;({ close, engine } = yield* startInMemory({ state }, options))
+      })
+      const refusal = yield* refused("before")
+      expect(refusal).not.toHaveProperty("replayed")
+      const again = { ...refusal, replayed: true }
+      expect(yield* refused("before")).toEqual(again)
+      yield* restart
+      expect(yield* refused("before")).toEqual(again)
+      yield* snapshotTaken(state)
+      yield* restart
+      expect(yield* refused("before")).toEqual(again)
+      yield* engine.askUser(sandbox, event(id, "TAP"))
+      yield* engine.askUser(sandbox, erase(id))
+      expect(yield* refused("after")).toEqual(refusal)
+      expect(recordsWith(state, id)).not.toEqual([])
+      yield* carriedOut(state)
+      expect(traces(state, id)).toEqual([])
+      expect(recordsWith(state, id)).toEqual([])
+      yield* restart
+      expect(yield* refused("before")).toEqual(again)
+      expect(yield* refused("after")).toEqual(again)
+      yield* close()
+    }),
+  )
+
   it.effect("waits for others, so that one run carries out the erasures of a whole day", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()

@@ -36,17 +36,12 @@ const expected = (state: MemoryStorage.MemoryState, userId: string, before = Inf
 const expectChains = (state: MemoryStorage.MemoryState) => {
   const last = new Map<string, number>()
   for (const { body, previous, sequence } of state.records) {
-    const { cause, facts, subject } = decodeRecord(body)
+    const { cause, subject } = decodeRecord(body)
     if (subject.actor !== "user") continue
     const name = `${subject.environment} ${subject.userId}`
-    // The first record may name a kept refusal from before the user.
-    const isFirst = facts.some(({ kind }) => kind === "user.created")
-    if (!isFirst && last.has(name)) {
-      expect([sequence, previous]).toEqual([sequence, last.get(name)])
-    }
-    // A kept refusal of a user who does not exist has no facts and begins no chain.
-    if (cause.kind === "erasure" && facts.length > 0) last.delete(name)
-    else if (last.has(name) || facts.length > 0) last.set(name, sequence)
+    expect([sequence, previous]).toEqual([sequence, last.get(name) ?? 0])
+    if (cause.kind === "erasure") last.delete(name)
+    else last.set(name, sequence)
   }
 }
 

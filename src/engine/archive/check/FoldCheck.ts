@@ -185,16 +185,15 @@ export class FoldCheck {
 
   #apply(fold: Fold, previous: number, record: UserRecord): void {
     const { cause, facts, sequence } = record
-    const isErased = cause.kind === "erasure" && facts.length > 0
-    if (isErased || facts.some(({ kind }) => kind === "user.created")) {
+    if (cause.kind === "erasure" || facts.some(({ kind }) => kind === "user.created")) {
       // The life before has ended, also where the erasure was erased.
       fold.state = undefined
       fold.faults = []
       fold.isPartial = false
-    } else if (fold.state === undefined && facts.length > 0) {
+    } else if (fold.state === undefined) {
       this.#applyPartially(fold, previous, record)
       return
-    } else if (fold.state !== undefined && previous !== fold.state.sequence) {
+    } else if (previous !== fold.state.sequence) {
       const expected = fold.state.sequence
       fold.faults.push(`record ${sequence} names ${previous} as the one before, not ${expected}`)
     }

@@ -170,11 +170,9 @@ class Check {
    * Notes a record's caller's id for the index, and counts the record if the stored counts lack it.
    */
   #checkRecord(record: UserRecord): void {
-    const { cause, facts, sequence, subject } = record
+    const { cause, sequence, subject } = record
     const { environment, userId } = subject
-    if (cause.kind === "erasure" && facts.length > 0) {
-      this.#erasures.set(nameOf(subject), sequence)
-    }
+    if (cause.kind === "erasure") this.#erasures.set(nameOf(subject), sequence)
     if (sequence > this.#saved.watermark) this.#counts.fold(environment, record)
     const id = duplicateKey(cause)
     if (id !== undefined) this.#idCheck.record(environment, userId, id, sequence)

@@ -50,8 +50,7 @@ export class RecordWriter {
   /** The chain of a user begins with the creation, and ends with the erasure. */
   #previousOf({ cause, facts, sequence }: Written, name: string): number {
     const previous = this.#lastOf.get(name)
-    const isErased = cause.kind === "erasure" && facts.length > 0
-    if (isErased) this.#lastOf.delete(name)
+    if (cause.kind === "erasure") this.#lastOf.delete(name)
     else if (previous !== undefined || facts.some(({ kind }) => kind === "user.created")) {
       this.#lastOf.set(name, sequence)
     }
