@@ -1,46 +1,16 @@
-import { EventEmitter } from "node:events"
-import type { Worker } from "node:worker_threads"
 import { describe, expect, it, vi } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { CheckThread } from "../../src/accounts/CheckThread.ts"
 import { limits } from "../../src/Limits.ts"
+import { FakeWorker } from "../storage/FakeWorker.ts"
 
 const check = "a question"
 const outcome = "an answer"
 
-/** A worker that answers when the test says so. */
-class FakeWorker extends EventEmitter {
-  readonly numbers: Array<number> = []
-  isEnded = false
-
-  postMessage(order: readonly [number: number, check: string] | "close"): void {
-    if (order !== "close") this.numbers.push(order[0])
-    else {
-      this.isEnded = true
-      this.emit("exit", 0)
-    }
-  }
-
-  answerAll(): void {
-    for (const number of this.numbers.splice(0)) this.emit("message", [number, outcome])
-  }
-
-  async terminate(): Promise<void> {
-    this.isEnded = true
-  }
-
-  ref(): void {}
-  unref(): void {}
-}
-
 const start = () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
   const workers: Array<FakeWorker> = []
-  const thread = new CheckThread<string, string>(() => {
-    const worker = new FakeWorker()
-    workers.push(worker)
-    return worker as unknown as Worker
-  })
+  const thread = new CheckThread<string, string>(FakeWorker.starting(workers))
   const fork = Effect.forkChild(Effect.exit(thread.check(check)), { startImmediately: true })
   return { fork, thread, workers }
 }
@@ -58,12 +28,12 @@ describe("A thread that checks passkeys or passwords", () => {
           retryAfterSeconds: 1,
         })
         expect(workers).toHaveLength(1)
-        workers[0]!.answerAll()
+        workers[0]!.answerAll(outcome)
         for (const fiber of fibers) {
           expect(yield* Fiber.join(fiber)).toEqual(Exit.succeed(outcome))
         }
         const next = yield* fork
-        workers[0]!.answerAll()
+        workers[0]!.answerAll(outcome)
         expect(yield* Fiber.join(next)).toEqual(Exit.succeed(outcome))
       }),
     ),
@@ -83,7 +53,7 @@ describe("A thread that checks passkeys or passwords", () => {
         })
         const next = yield* fork
         expect(workers).toHaveLength(2)
-        workers[1]!.answerAll()
+        workers[1]!.answerAll(outcome)
         expect(yield* Fiber.join(next)).toEqual(Exit.succeed(outcome))
       }),
     ),
@@ -95,7 +65,7 @@ describe("A thread that checks passkeys or passwords", () => {
         const { fork, workers } = start()
         for (const pauseMs of [limits.checkThreadIdleMs - 1, 0]) {
           const fiber = yield* fork
-          workers[0]!.answerAll()
+          workers[0]!.answerAll(outcome)
           yield* Fiber.join(fiber)
           vi.advanceTimersByTime(pauseMs)
         }
@@ -116,7 +86,7 @@ describe("A thread that checks passkeys or passwords", () => {
         const exit = yield* Fiber.join(fiber)
         expect(Exit.hasDies(exit)).toBe(true)
         const next = yield* fork
-        workers[1]!.answerAll()
+        workers[1]!.answerAll(outcome)
         expect(yield* Fiber.join(next)).toEqual(Exit.succeed(outcome))
       }),
     ),

@@ -124,8 +124,8 @@ export const flushesOf = (metrics: Metrics): ((durationMs: number) => void) => {
   return (durationMs) => durations.observe(durationMs / 1_000)
 }
 
-/** Seals full segments. */
-const keepSealed = (sealer: Sealer): Effect.Effect<never> =>
+/** Seals full segments, which it looks for every `sealIntervalMs`. */
+export const keepSealed = (sealer: Pick<Sealer, "sealNext">): Effect.Effect<never> =>
   Effect.gen(function* () {
     while (true) {
       yield* Effect.catchCause(Effect.repeat(sealer.sealNext, { while: (more) => more }), (cause) =>
@@ -136,7 +136,7 @@ const keepSealed = (sealer: Sealer): Effect.Effect<never> =>
   })
 
 /** Reads each sealed segment once in `scrubIntervalMs`. A restart goes on anywhere. */
-const scrub = (sealer: Sealer): Effect.Effect<never> =>
+export const scrub = (sealer: Pick<Sealer, "sealed" | "verify">): Effect.Effect<never> =>
   Effect.gen(function* () {
     let last = (sealer.sealed.at(-1) ?? 0) * (yield* Random.next)
     while (true) {

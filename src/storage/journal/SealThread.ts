@@ -22,19 +22,24 @@ type Fields<Kind extends string, A, Names extends keyof A> = { readonly kind: Ki
   readonly [Name in Names]: A[Name]
 }
 
-const thread = new Questions<SegmentWork, SegmentWorkOutcome>(
-  () => new Worker(new URL("./SealWorker.ts", import.meta.url)),
-  { idleMs: limits.sealThreadIdleMs },
-)
-const one = Semaphore.makeUnsafe(1)
+/** Does the work in one thread; an interruption waits for its end. */
+export const workInThreadOf = (startWorker: () => Worker): DoSegmentWork => {
+  const thread = new Questions<SegmentWork, SegmentWorkOutcome>(startWorker, {
+    idleMs: limits.sealThreadIdleMs,
+  })
+  const one = Semaphore.makeUnsafe(1)
+  return (work) =>
+    Effect.promise(() => thread.ask(work)).pipe(
+      Effect.flatMap(resultOf),
+      Effect.uninterruptible,
+      Semaphore.withPermit(one),
+    )
+}
 
-/** Does the work; an interruption waits for its end. */
-export const workInThread: DoSegmentWork = (work) =>
-  Effect.promise(() => thread.ask(work)).pipe(
-    Effect.flatMap(resultOf),
-    Effect.uninterruptible,
-    Semaphore.withPermit(one),
-  )
+/** Does the work in the thread of the process. */
+export const workInThread = workInThreadOf(
+  () => new Worker(new URL("./SealWorker.ts", import.meta.url)),
+)
 
 /** In a thread for the real disk (`undefined`), in this thread for any other. */
 export const segmentWorkOf = (disk: Disk | undefined): DoSegmentWork =>

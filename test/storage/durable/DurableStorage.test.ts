@@ -3,7 +3,9 @@ import { once } from "node:events"
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import { vi } from "vitest"
+import { limits } from "../../../src/Limits.ts"
 import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
 import { WriteThread } from "../../../src/storage/lmdb/WriteThread.ts"
 import { storageContract } from "../contract.ts"
@@ -88,6 +90,43 @@ describe("the lock of a data directory", () => {
       yield* Effect.promise(() => gone)
       const store = yield* DurableStorage.make({ directory })
       yield* expectRecords(store, 1, 3)
+    }),
+  )
+})
+
+describe("The upkeep of sealed segments", () => {
+  const inBackground = <A>(upkeep: Effect.Effect<A>) =>
+    Effect.forkScoped(upkeep, { startImmediately: true })
+
+  it.effect("looks for a full segment every sealIntervalMs, also after a failure", () =>
+    Effect.gen(function* () {
+      let looks = 0
+      const sealNext = Effect.suspend(() =>
+        ++looks === 2 ? Effect.die(new Error("not sealed")) : Effect.succeed(false),
+      )
+      yield* inBackground(DurableStorage.keepSealed({ sealNext }))
+      for (const expected of [1, 2, 3]) {
+        yield* TestClock.adjust(limits.sealIntervalMs - 1)
+        expect(looks).toBe(expected)
+        yield* TestClock.adjust(1)
+        expect(looks).toBe(expected + 1)
+      }
+    }),
+  )
+
+  it.effect("checks each segment once in scrubIntervalMs", () =>
+    Effect.gen(function* () {
+      const sealed = [1, 5, 9, 13]
+      const checked: Array<number> = []
+      const verify = (first: number) => Effect.sync(() => void checked.push(first))
+      yield* inBackground(DurableStorage.scrub({ sealed, verify }))
+      for (let done = 0; done < sealed.length; done++) {
+        yield* TestClock.adjust(limits.scrubIntervalMs / sealed.length - 1)
+        expect(checked).toHaveLength(done)
+        yield* TestClock.adjust(1)
+        expect(checked).toHaveLength(done + 1)
+      }
+      expect(checked.toSorted((one, other) => one - other)).toEqual(sealed)
     }),
   )
 })

@@ -1,9 +1,11 @@
 import path from "node:path"
-import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { describe, expect, it, vi } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { limits } from "../../../src/Limits.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import { openJournal } from "../../../src/storage/journal/Journal.ts"
-import { workInThread } from "../../../src/storage/journal/SealThread.ts"
+import { workInThread, workInThreadOf } from "../../../src/storage/journal/SealThread.ts"
+import { FakeWorker } from "../FakeWorker.ts"
 import { appendBatches } from "../journalOn.ts"
 import { expectEach, expectRecords } from "../records.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
@@ -32,6 +34,27 @@ describe("The thread that seals segments", () => {
       const fault = yield* Effect.flip(workInThread({ ...work, firstSequence: 1 }))
       expect(fault._tag).toBe("SealedFault")
       expect(fault.message).toContain("is damaged")
+    }),
+  )
+
+  it.live("ends sealThreadIdleMs after its last work, not before", () =>
+    Effect.gen(function* () {
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+      yield* Effect.addFinalizer(() => Effect.sync(() => vi.useRealTimers()))
+      const workers: Array<FakeWorker> = []
+      const doWork = workInThreadOf(FakeWorker.starting(workers))
+      const work = { kind: "verify", folder: "/data/journal", firstSequence: 1 } as const
+      const end = { lastSequence: 3, checksum: 0 }
+      for (const pauseMs of [limits.sealThreadIdleMs - 1, limits.sealThreadIdleMs - 1, 0]) {
+        const fiber = yield* Effect.forkChild(doWork(work), { startImmediately: true })
+        workers[0]!.answerAll({ kind: "done", end })
+        expect(yield* Fiber.join(fiber)).toEqual(end)
+        vi.advanceTimersByTime(pauseMs)
+      }
+      expect(workers).toHaveLength(1)
+      expect(workers[0]!.isEnded).toBe(false)
+      vi.advanceTimersByTime(limits.sealThreadIdleMs)
+      expect(workers[0]!.isEnded).toBe(true)
     }),
   )
 })

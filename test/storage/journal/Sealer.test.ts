@@ -1,9 +1,12 @@
 /** Sealed segments of a journal on a simulated disk: reads, restarts, damage, erasure. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
+import { withFile } from "../../../src/storage/disk/Disk.ts"
 import { scanJournal } from "../../../src/storage/journal/JournalScan.ts"
+import { openSealed, readBlock, readIndex } from "../../../src/storage/journal/SealedFile.ts"
 import type { SegmentBatch } from "../../../src/storage/journal/SegmentFormat.ts"
 import type { StoredRecord } from "../../../src/storage/Storage.ts"
+import { limited } from "../../limited.ts"
 import { SimulatedDisk } from "../../simulation/SimulatedDisk.ts"
 import { appendBatches, folder, journalOn } from "../journalOn.ts"
 import { expectEach, expectNumbered, expectRecords, previousOf, recordsFrom } from "../records.ts"
@@ -171,6 +174,64 @@ describe("A full segment", () => {
       expect(namesOn(torn)).not.toContain(first)
       expect(namesOn(torn)).not.toContain(`${first}.draft`)
     }),
+  )
+})
+
+describe("The draft of a sealed segment", () => {
+  /** How often it is flushed. */
+  const flushes = Effect.fnUntraced(function* (sealFlushBytes: number) {
+    yield* limited({ sealFlushBytes })
+    const disk = new SimulatedDisk()
+    const journal = yield* journalOn(disk, segmentBytes)
+    yield* appendBatches(journal, counts, padding)
+    const before = disk.log.length
+    yield* journal.sealer.sealNext
+    const log = disk.log.slice(before)
+    return log.filter((call) => call === `sync ${sealedOn(disk)[0]}.draft`).length
+  }, Effect.scoped)
+
+  it.effect("is flushed after each sealFlushBytes, not before, and at its end", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      yield* sealed(disk)
+      const { blocks, indexAt } = (yield* openSealed(disk, folder, 1)).trailer
+      expect(blocks).toBeGreaterThan(3)
+      expect(yield* flushes(indexAt + 1)).toBe(1)
+      expect(yield* flushes(indexAt)).toBe(2)
+      expect(yield* flushes(1)).toBe(blocks + 1)
+    }).pipe(Effect.scoped),
+  )
+})
+
+describe("The cache of unpacked blocks", () => {
+  it.effect("keeps at most historyCacheBytesMax, and drops what was read longest ago", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      yield* sealed(disk)
+      const segment = yield* openSealed(disk, folder, 1)
+      const { bytes, firsts } = yield* withFile(disk, segment.path, "read", (file) =>
+        Effect.gen(function* () {
+          const index = yield* readIndex(file, segment)
+          const one = yield* readBlock(file, segment, index, 0)
+          const other = yield* readBlock(file, segment, index, 1)
+          return {
+            bytes: index.bytes + one.frames.length + other.frames.length,
+            firsts: [one.firstSequence, other.firstSequence, one.firstSequence],
+          }
+        }),
+      )
+      /** Reads the two blocks and the first one again: how many blocks each read unpacks. */
+      const unpacked = Effect.fnUntraced(function* (historyCacheBytesMax: number) {
+        yield* limited({ historyCacheBytesMax })
+        const { journal } = yield* sealed(new SimulatedDisk())
+        return yield* Effect.forEach(firsts, (first) => {
+          const work = { blocks: 0 }
+          return Effect.map(journal.readRecord(first, work), () => work.blocks)
+        })
+      }, Effect.scoped)
+      expect(yield* unpacked(bytes)).toEqual([1, 1, 0])
+      expect(yield* unpacked(bytes - 1)).toEqual([1, 1, 1])
+    }).pipe(Effect.scoped),
   )
 })
 
