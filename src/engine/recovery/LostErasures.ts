@@ -18,7 +18,6 @@ import { Broken, Damaged, type StoredRecord } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment } from "../actor/Environments.ts"
 import { RecordReader } from "../records/RecordReader.ts"
-import { sequenceOf } from "../records/UserCodec.ts"
 import type { EngineState } from "../state/EngineState.ts"
 
 interface Found {
@@ -85,9 +84,7 @@ export class LostErasures {
     let through = 0
     let endsAt = performance.now() + limits.foldTurnMs
     for (const environment of this.#state.environments) {
-      const take = (userId: string, last: number) => {
-        through = Math.max(through, last)
-        if (last !== sequence) return
+      const add = (userId: string) => {
         // A user who was decoded at first may be found again in its bucket.
         const isKnown = found.some(
           (one) => one.environment === environment && one.userId === userId,
@@ -97,20 +94,19 @@ export class LostErasures {
       // A decoded user is newer than its bucket.
       const { states, users } = environment
       for (const [userId, { durable, loaded }] of users) {
-        if (loaded && durable !== undefined) take(userId, durable.sequence)
-      }
-      const stored = (userId: string, last: number) => {
-        if (users.get(userId)?.loaded !== true) take(userId, last)
+        if (!loaded || durable === undefined) continue
+        through = Math.max(through, durable.sequence)
+        if (durable.sequence === sequence) add(userId)
       }
       for (const bucket of states.table.buckets()) {
-        const { bytes, large } = bucket
-        for (let n = 0; n < bucket.count; n++) {
-          const last = sequenceOf(bytes, bucket.stateStart(n), bucket.stateEnd(n))
+        let place = 0
+        for (const last of bucket.sequences()) {
           through = Math.max(through, last)
-          if (last === sequence) stored(bucket.idOf(n), last)
-        }
-        for (const [userId, state] of large ?? []) {
-          stored(userId, sequenceOf(state.bytes, 0, state.bytes.length))
+          if (last === sequence) {
+            const userId = [...bucket.ids()][place]!
+            if (users.get(userId)?.loaded !== true) add(userId)
+          }
+          place++
         }
         if (performance.now() < endsAt) continue
         yield* yieldToEventLoop

@@ -42,7 +42,6 @@ import { compositeKey } from "../../storage/Keys.ts"
 import type { StorageError } from "../../storage/Storage.ts"
 import { encodeValue } from "../../storage/Values.ts"
 import type { Environment, UserActor } from "../actor/Environments.ts"
-import { sequenceOf } from "../records/UserCodec.ts"
 import type { EngineState } from "../state/EngineState.ts"
 import type { Bucket } from "../users/Bucket.ts"
 import { prefixesEnd } from "../users/BucketTable.ts"
@@ -151,7 +150,8 @@ export class UserPart {
     const { slices, state } = this.#options
     const { changed } = state
     const { id, states } = environment
-    const last = lastOf(bucket)
+    let last = 0
+    for (const sequence of bucket.sequences()) last = Math.max(last, sequence)
     if (last > changed.lastDurable) {
       const words = `A state as of record ${last} is beyond the last durable record`
       throw new Error(`${words}, ${changed.lastDurable}`)
@@ -203,18 +203,6 @@ export class UserPart {
     }
     for (const environment of this.#options.state.environments) environment.states.failed()
   }
-}
-
-/** The latest record in the states of a bucket. */
-const lastOf = (bucket: Bucket<unknown>): number => {
-  let last = 0
-  for (let n = 0; n < bucket.count; n++) {
-    last = Math.max(last, sequenceOf(bucket.bytes, bucket.stateStart(n), bucket.stateEnd(n)))
-  }
-  for (const { bytes } of bucket.large?.values() ?? []) {
-    last = Math.max(last, sequenceOf(bytes, 0, bytes.length))
-  }
-  return last
 }
 
 const noValue = encodeValue(new Uint8Array())

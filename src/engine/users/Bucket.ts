@@ -18,6 +18,7 @@
  * passes over a few others. A put moves the entries behind it.
  */
 import { limits } from "../../Limits.ts"
+import { sequenceOf } from "../records/UserCodec.ts"
 
 export const entryHeadBytes = 12
 
@@ -105,6 +106,14 @@ export class Bucket<A> {
   *ids(): Generator<string> {
     for (let n = 0; n < this.count; n++) yield this.idOf(n)
     if (this.large !== undefined) yield* this.large.keys()
+  }
+
+  /** The sequence of each state's last record, in the order of `ids`. */
+  *sequences(): Generator<number> {
+    for (let n = 0; n < this.count; n++) {
+      yield sequenceOf(this.bytes, this.stateStart(n), this.stateEnd(n))
+    }
+    for (const { bytes } of this.large?.values() ?? []) yield sequenceOf(bytes, 0, bytes.length)
   }
 
   /** Where the state of entry `n` begins and ends in `bytes`. */

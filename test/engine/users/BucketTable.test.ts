@@ -1,11 +1,14 @@
 import { describe, expect, it } from "vitest"
+import { Names } from "../../../src/engine/records/Names.ts"
 import { BadState } from "../../../src/engine/records/StateBytes.ts"
+import { encodeUser } from "../../../src/engine/records/UserCodec.ts"
 import type { Bucket } from "../../../src/engine/users/Bucket.ts"
 import { BucketTable, type Hashed, prefixesEnd } from "../../../src/engine/users/BucketTable.ts"
 import { BucketLoader, bucketEntries, storedBytes } from "../../../src/engine/users/StoredBucket.ts"
 import { limits } from "../../../src/Limits.ts"
 import { checksumOf, openValue } from "../../../src/storage/Values.ts"
 import { Random, seeds } from "../../simulation/random.ts"
+import { plainUser } from "../records/users.ts"
 
 const secret = Buffer.from("a secret of 16 b")
 const environment = "prj_1:sandbox"
@@ -194,6 +197,25 @@ describe("A table of buckets", () => {
     snapshot(values, table)
     expect(values.size).toBe(1)
     expect(contents(load(values))).toEqual(contents(table))
+  })
+
+  it("tells the last record of each user in the order of the ids, large states included", () => {
+    const table = newTable()
+    const users = Array.from({ length: 6 }, (_, n) => ({
+      ...plainUser,
+      id: `user-${n}`,
+      sequence: 100 + n,
+      profile: { ...plainUser.profile, displayName: "x".repeat(n < 4 ? 3 : 3_000) },
+    }))
+    for (const user of users) table.put(user.id, encodeUser(user, 0, new Names()))
+    const [bucket] = table.buckets()
+    expect([bucket!.count, bucket!.large?.size]).toEqual([4, 2])
+    const sequences = [...bucket!.sequences()]
+    const told = [...bucket!.ids()].map((id, place) => [id, sequences[place]])
+    expect(new Map(told as Array<[string, number]>)).toEqual(
+      new Map(users.map(({ id, sequence }) => [id, sequence])),
+    )
+    expect(sequences).toHaveLength(users.length)
   })
 
   it("takes an id of the most characters, and refuses a longer one", () => {

@@ -31,9 +31,9 @@ import { hashText } from "../../dedupe/IdIndex.ts"
 import { Names } from "../../records/Names.ts"
 import { encodeUser } from "../../records/UserCodec.ts"
 import type { Base } from "./Base.ts"
-import { Sequences } from "./IdCheck.ts"
 import type { Fault } from "./JournalTail.ts"
 import type { FoldedRecord, SavedState } from "./SavedState.ts"
+import { Sequences } from "./Sequences.ts"
 
 export interface FoldCheckOptions {
   readonly saved: SavedState
