@@ -4,7 +4,8 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { beforeAll, onTestFinished } from "vitest"
-import { commandEnd } from "../cli/commands.ts"
+import { commandEnd, endedWithin } from "../cli/commands.ts"
+import { waitMs } from "../waitMs.ts"
 
 type Variables = { readonly [variable: string]: string }
 
@@ -195,7 +196,7 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** Runs a command to its end. */
+/** Runs a command to its end; fails if that takes longer than `waitMs`. */
 export const run = async (
   args: ReadonlyArray<string>,
   directory: string,
@@ -204,7 +205,10 @@ export const run = async (
 ): Promise<Ended> => {
   const all = { LAUREL_DATA_DIR: directory, ...variables }
   const running = new Running(args, all, undefined, checkout)
-  const code = await running.ended
+  const code = await endedWithin(waitMs, running.ended, () => {
+    const words = `laurel ${args.join(" ")} has not ended after ${waitMs} ms:`
+    return `${words}\n${running.stdout.text}${running.stderr.text}`
+  })
   return { code, stdout: running.stdout.text, stderr: running.stderr.text }
 }
 
