@@ -44,6 +44,8 @@ export const limits = {
   idempotencyKeyCharactersMax: 255,
   /** All `Prefer` fields of a request together. */
   preferCharactersMax: 1_000,
+  /** All `If-Match` or `If-None-Match` fields of a request together. */
+  entityTagsCharactersMax: 1_000,
   idempotencyRetentionMs: 86_400_000,
   /** Minutes for which the events of an environment are counted. */
   activityMinutes: 60,

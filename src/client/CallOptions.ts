@@ -42,3 +42,20 @@ export interface KeyedCallOptions extends CallOptions {
    */
   readonly idempotencyKey?: string
 }
+
+/**
+ * Options of a change that may depend on the version: it is made only if nobody has changed the
+ * definition since.
+ *
+ * ```ts
+ * const rule = await laurel.rules.get(id)
+ * await laurel.rules.update(id, { enabled: false }, { ifMatch: rule.version })
+ * ```
+ */
+export interface ChangeCallOptions extends KeyedCallOptions {
+  /**
+   * The version that the change is based on. With another present version the call rejects with the
+   * code `version_conflict`, and `error.version` is the present one.
+   */
+  readonly ifMatch?: number
+}

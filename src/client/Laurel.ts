@@ -6,7 +6,7 @@
  * `Idempotency-Key`, and any call that the server refused before it read the request (429,
  * `overloaded`, `starting`, `shutting_down`). All attempts of a call send the same key.
  */
-import type { KeyedCallOptions } from "./CallOptions.ts"
+import type { ChangeCallOptions, KeyedCallOptions } from "./CallOptions.ts"
 import type { operations } from "./generated/operations.ts"
 import type { Message, Operations, StreamQuery } from "./generated/types.ts"
 import { errorOf, LaurelError } from "./LaurelError.ts"
@@ -116,7 +116,7 @@ interface Init extends RequestInit {
 }
 
 /** `repeatable` is truthy for a GET and for a write with an id or a key. */
-type Call = [path: string, init: Init, options: KeyedCallOptions, repeatable: unknown]
+type Call = [path: string, init: Init, options: ChangeCallOptions, repeatable: unknown]
 
 /**
  * `spec` is a row of `operations`: method, path, place of the input, and whether the operation
@@ -126,7 +126,7 @@ const callOf = (spec: string, args: Array<unknown>): Call => {
   const [method, template, input, keyed] = spec.split(" ") as [string, string, string?, string?]
   let path = `/v1/${template}`.replace(/\*/g, () => segment(args.shift() as string))
   const argument = (input && input !== "-" ? args.shift() : undefined) as object | undefined
-  const options = (args.shift() ?? {}) as KeyedCallOptions
+  const options = (args.shift() ?? {}) as ChangeCallOptions
   const headers: Record<string, string> = { ...options.headers }
   const init: Init = { method, headers }
   if (input === "query") path += queryText(argument)
@@ -134,7 +134,8 @@ const callOf = (spec: string, args: Array<unknown>): Call => {
     init.body = JSON.stringify(argument)
     headers["content-type"] = "application/json"
   }
-  const { idempotencyKey } = options
+  const { idempotencyKey, ifMatch } = options
+  if (ifMatch) headers["if-match"] = `"${ifMatch}"`
   if (keyed && (idempotencyKey || !hasIds(argument))) {
     headers["idempotency-key"] = idempotencyKey ?? uniqueId()
   }

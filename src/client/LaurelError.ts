@@ -17,6 +17,8 @@ interface Details {
   readonly errors: ReadonlyArray<Fault>
   /** The id of the request, which the server also logs. Absent if the reply is not from Laurel. */
   readonly requestId?: string
+  /** The present version. Only with `version_conflict`. */
+  readonly version?: number
   /** The `Retry-After` of the reply, in seconds. */
   readonly retryAfterSeconds: number | undefined
 }
@@ -53,7 +55,8 @@ export const errorOf = async (reply: Response): Promise<LaurelError> => {
     detail = `The server replied with ${status}`,
     errors = [],
     requestId,
+    version,
   } = body?.code ? body : {}
   const retryAfterSeconds = Number(headers.get("retry-after")) || undefined
-  return new LaurelError(code, detail, { status, errors, requestId, retryAfterSeconds })
+  return new LaurelError(code, detail, { status, errors, requestId, version, retryAfterSeconds })
 }

@@ -1,7 +1,7 @@
 import { operations } from "./generated/operations.ts"
 import { type Laurel, type LaurelOptions, makeLaurel } from "./Laurel.ts"
 
-export type { CallOptions, KeyedCallOptions, List } from "./CallOptions.ts"
+export type { CallOptions, ChangeCallOptions, KeyedCallOptions, List } from "./CallOptions.ts"
 export type * from "./generated/types.ts"
 export type { Laurel, LaurelOptions, StreamOptions } from "./Laurel.ts"
 export { LaurelError, type LaurelErrorCode } from "./LaurelError.ts"

@@ -196,19 +196,37 @@ describe("A lost reply", () => {
 
   it("of a change that cannot be repeated is the caller's to judge", async () => {
     const { laurel, requests } = counting()
-    await laurel.events.track({ ...tap("judge"), id: "judge-1" })
+    proxy.cuts.push(0)
+    const { cause, code, status } = await refusal(laurel.users.createToken("judge"))
+    expect({ code, status }).toEqual({ code: "connection_failed", status: 0 })
+    expect(cause).toBeInstanceOf(Error)
+    expect(requests).toHaveLength(1)
+  })
+
+  it("of a PUT, PATCH or DELETE is asked for again with the same key, and applied once", async () => {
+    const { laurel, requests } = counting()
+    await laurel.events.track({ ...tap("again"), id: "again-1" })
+    const { id, version } = await laurel.rules.create({ action: "AGAIN", reward: { xp: 1 } })
     for (const call of [
-      () => laurel.users.put("judge", { displayName: "Judge" }),
-      () => laurel.users.erase("judge"),
-      () => laurel.project.update({ name: "Test" }),
+      () => laurel.users.put("again", { displayName: "Again" }),
+      () => laurel.rules.update(id, { reward: { xp: 2 } }, { ifMatch: version }),
+      () => laurel.rules.delete(id, { ifMatch: version + 1 }),
+      () => laurel.users.erase("again"),
     ]) {
       requests.length = 0
       proxy.cuts.push(0)
-      const { cause, code, status } = await refusal(call())
-      expect({ code, status }).toEqual({ code: "connection_failed", status: 0 })
-      expect(cause).toBeInstanceOf(Error)
-      expect(requests).toHaveLength(1)
+      await call()
+      const keys = requests.map(({ headers }) => headers.get("idempotency-key"))
+      expect(keys).toEqual([expect.any(String), keys[0]])
     }
+  })
+
+  it("of a change of another version rejects with the present version", async () => {
+    const { laurel } = counting()
+    const { id, version } = await laurel.rules.create({ action: "OTHER", reward: { xp: 1 } })
+    await laurel.rules.update(id, { reward: { xp: 2 } }, { ifMatch: version })
+    const error = await refusal(laurel.rules.delete(id, { ifMatch: version }))
+    expect([error.code, error.status, error.version]).toEqual(["version_conflict", 412, 2])
   })
 
   it("is asked for again as often as the client may, and then rejects", async () => {

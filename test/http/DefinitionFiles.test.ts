@@ -123,9 +123,10 @@ describe("A file of definitions", () => {
     const file = await exported(place)
     const times = async () => (await place.get("/v1/rules")).json.rules
     const before = await times()
+    const version = expect.any(Number)
     const nothing = { created: 0, updated: 0, deleted: 0, changes: [] }
     for (const more of [{}, { delete: true }]) {
-      expect((await send(place, "diff", file, more)).json).toEqual(nothing)
+      expect((await send(place, "diff", file, more)).json).toEqual({ version, ...nothing })
       expect(await applied(place, file, more)).toEqual(nothing)
     }
     expect(await times()).toEqual(before)
@@ -137,6 +138,7 @@ describe("A file of definitions", () => {
     const file = { rules: [minimal("rul_a", { cooldownSeconds: 5 }), minimal("rul_b")] }
     const { json } = await send(place, "diff", file)
     expect(json).toEqual({
+      version: 2,
       created: 1,
       updated: 1,
       deleted: 0,

@@ -376,7 +376,7 @@ describe("With a token a user sends events", () => {
   it("under idempotency keys that do not name the user where they are kept", () => {
     const path = { method: "POST", path: "/v1/events" }
     const keyOf = (key: string, userId?: string) =>
-      idempotencyOf(key, path, undefined, Buffer.alloc(0), userId).key
+      idempotencyOf(key, path, undefined, undefined, Buffer.alloc(0), userId).key
     expect(keyOf("order-17")).toBe("order-17")
     const keys = [keyOf("order-17", "ada"), keyOf("order-18", "ada"), keyOf("order-17", "bob")]
     for (const key of keys) expect(key).toMatch(/^\n[\w-]{43}$/)

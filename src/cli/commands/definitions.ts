@@ -10,6 +10,7 @@ import { askApi, printServer, serverFlags, type Target } from "../process/ApiCli
 /* The plan of a file of definitions as text. */
 
 export type Plan = BodyOf<"definitions.diff">
+type Applied = BodyOf<"definitions.apply">
 
 const signs = { create: "+", update: "~", delete: "-" } as const
 
@@ -107,8 +108,9 @@ const applyDefinitions = Command.make(
     if (plan.changes.length === 0) return
     if (!yes) yield* confirmation
     const body = yield* requestOf(given)
-    const applied = (yield* askApi(given, "POST", "/v1/definitions/apply", body)) as Plan
-    const { created, deleted, updated } = applied
+    // Only what was printed is applied: if somebody else has changed a definition, nothing is.
+    const asked = askApi(given, "POST", "/v1/definitions/apply", body, plan.version)
+    const { created, deleted, updated } = (yield* asked) as Applied
     yield* Console.log(`Applied: ${created} created, ${updated} changed, ${deleted} deleted.`)
   }),
 ).pipe(

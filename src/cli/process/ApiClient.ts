@@ -32,12 +32,13 @@ class Unreachable extends Data.TaggedError("Unreachable")<{ readonly detail: str
 /** Prints on standard error which server a command asks. */
 export const printServer = ({ url }: Target): Effect.Effect<void> => Console.error(`Server: ${url}`)
 
-/** The body of the reply. A refusal fails with one line for each fault. */
+/** The body of the reply. `ifMatch` is the version that the request may change. A refusal fails with one line for each fault. */
 export const askApi = (
   { key, url }: Target,
   method: "GET" | "POST",
   path: string,
   body?: unknown,
+  ifMatch?: number,
 ): Effect.Effect<unknown, CommandFailed> =>
   Effect.tryPromise({
     try: async (signal) => {
@@ -48,6 +49,7 @@ export const askApi = (
         headers: {
           authorization: `Bearer ${Redacted.value(key)}`,
           ...(body !== undefined && { "content-type": "application/json" }),
+          ...(ifMatch !== undefined && { "if-match": `"${ifMatch}"` }),
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       })

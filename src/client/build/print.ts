@@ -44,8 +44,15 @@ const isCallable = (operation: Operation): boolean =>
   operation.declared.security.length > 0 &&
   repliesOf(operation).every(([media]) => media === "application/json")
 
-const keyed = (operation: Operation): boolean =>
-  parametersOf(operation, "header").some(({ name }) => name === "idempotency-key")
+const takes = (operation: Operation, field: string): boolean =>
+  parametersOf(operation, "header").some(({ name }) => name === field)
+
+const keyed = (operation: Operation): boolean => takes(operation, "idempotency-key")
+
+const optionsOf = (operation: Operation): string => {
+  if (takes(operation, "if-match")) return "ChangeCallOptions"
+  return keyed(operation) ? "KeyedCallOptions" : "CallOptions"
+}
 
 /** Whether the argument after the ids is a body, a query or absent. */
 const inputOf = (operation: Operation): "body" | "query" | "-" => {
@@ -144,7 +151,7 @@ const methodOf = (
   if (body !== undefined) args.push(`body${required ? "" : "?"}: ${types.print(body, "    ")}`)
   const needed = parametersOf(operation, "query").some(({ required }) => required)
   if (query !== "") args.push(`query${needed ? "" : "?"}: {\n${query}    }`)
-  args.push(`options?: ${keyed(operation) ? "KeyedCallOptions" : "CallOptions"}`)
+  args.push(`options?: ${optionsOf(operation)}`)
   const replies = repliesOf(operation).map(([, schema]) => types.print(schema, "    "))
   const reply = replies.length === 0 ? "void" : replies.join(" | ")
   const items = itemsOf(operation, types)
@@ -201,7 +208,7 @@ export const printClient = (): Readonly<Record<"operations.ts" | "types.ts", str
 export const operations = {
 ${table.map(({ group, lines }) => `  ${group}: {\n${lines}  },\n`).join("")}} as const
 `,
-    "types.ts": `${notice}import type { CallOptions, KeyedCallOptions, List } from "../CallOptions.ts"
+    "types.ts": `${notice}import type { CallOptions, ChangeCallOptions, KeyedCallOptions, List } from "../CallOptions.ts"
 
 /** The codes of the problems that a server replies with. */
 export type ProblemCode =

@@ -22,6 +22,19 @@ export interface Draft {
 /** The field with the version of the definition that the form was made from. */
 export const versionField = "version"
 
+/** The hidden field of a form that changes `version` and no other. */
+export const versionInput = (version: number | string | undefined): Html =>
+  html`<input type="hidden" name="${versionField}" value="${version}">`
+
+/**
+ * The version that a form was made from; `undefined` if the form does not say it. A text that names
+ * no version is none that anything has.
+ */
+export const versionIn = (form: Form): number | undefined => {
+  const text = form.text(versionField)
+  return text === "" ? undefined : Number(text)
+}
+
 /** The main button of a form, which names the environment. */
 export const saveRow = ({ environment }: Place, label: string): Html =>
   html`<p class="row"><button class="main" name="intent" value="save">${label}</button> <span>in ${badge(environment)}</span></p>`
@@ -33,8 +46,8 @@ export const firstButton = html`<button class="first" name="intent" value="save"
 const isOurs = (name: string): boolean =>
   name === versionField || name === "intent" || name.startsWith("event.")
 
-export const differences = (form: Form, now: Texts): Html => {
-  const sent = form.texts()
+/** What was typed beside what is saved now. */
+export const differences = (sent: Texts, now: Texts): Html => {
   const names = [...new Set([...now.keys(), ...sent.keys()])].filter(
     (name) => !isOurs(name) && (now.get(name) ?? "") !== (sent.get(name) ?? ""),
   )

@@ -17,7 +17,7 @@ import {
   quotaExceeded,
   refuse,
 } from "../values/Errors.ts"
-import { archivedFault, type Decided, noChange } from "./Decided.ts"
+import { archivedFault, type Conditional, type Decided, noChange } from "./Decided.ts"
 import { type KindMembers, partFaults, patchedParts } from "./Draft.ts"
 import {
   badgeInUse,
@@ -48,9 +48,13 @@ export type BadgeCommand =
       readonly kind: "createBadge"
       readonly badge: Fields & { readonly id: string; readonly criteria: CriterionParts }
     }
-  | { readonly kind: "updateBadge"; readonly badgeId: string; readonly change: BadgeChange }
+  | (Conditional & {
+      readonly kind: "updateBadge"
+      readonly badgeId: string
+      readonly change: BadgeChange
+    })
   /** Archives the badge. */
-  | { readonly kind: "deleteBadge"; readonly badgeId: string }
+  | (Conditional & { readonly kind: "deleteBadge"; readonly badgeId: string })
 
 type CommandOf<Kind> = Extract<BadgeCommand, { readonly kind: Kind }>
 

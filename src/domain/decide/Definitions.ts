@@ -22,7 +22,7 @@ import type { ProjectSettings, ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
 import { type Fault, invalidRequest, laurelError } from "../values/Errors.ts"
 import { type CriterionParts, createBadge, deleteBadge, replaceBadge } from "./BadgeDefinitions.ts"
-import { type Decided, noChange } from "./Decided.ts"
+import { type Conditional, type Decided, noChange } from "./Decided.ts"
 import { createQuest, deleteQuest, replaceQuest } from "./QuestDefinitions.ts"
 import { createRule, deleteRule, replaceRule } from "./RuleDefinitions.ts"
 import { decideSettings, type SettingsChange } from "./Settings.ts"
@@ -43,7 +43,8 @@ export interface DefinitionsInput {
   readonly rules?: ReadonlyArray<Unversioned<Rule>>
 }
 
-export interface ApplyDefinitions {
+/** `ifMatch` are versions of all definitions together (`ProjectState.definitionsVersion`). */
+export interface ApplyDefinitions extends Conditional {
   readonly kind: "applyDefinitions"
   readonly definitions: DefinitionsInput
   readonly removes: boolean

@@ -16,7 +16,7 @@ import {
   updateBadge,
 } from "./BadgeDefinitions.ts"
 import { type CloseWindows, decideCloseWindows } from "./CloseWindows.ts"
-import type { Decided } from "./Decided.ts"
+import { type Conditional, type Decided, versionConflict } from "./Decided.ts"
 import { type ApplyDefinitions, applyDefinitions } from "./Definitions.ts"
 import { createQuest, deleteQuest, type QuestCommand, updateQuest } from "./QuestDefinitions.ts"
 import { createRule, deleteRule, type RuleCommand, updateRule } from "./RuleDefinitions.ts"
@@ -56,21 +56,30 @@ type UsedWebhook = "webhook_not_found" | "webhook_disabled"
 /** The codes with which the decision may refuse each kind of command. */
 export interface ProjectRefusals {
   readonly createQuest: "invalid_request" | "quota_exceeded"
-  readonly updateQuest: "quest_not_found" | "invalid_request" | "invalid_transition" | "in_use"
-  readonly deleteQuest: "quest_not_found" | "in_use"
+  readonly updateQuest:
+    | "quest_not_found"
+    | "invalid_request"
+    | "invalid_transition"
+    | "in_use"
+    | "version_conflict"
+  readonly deleteQuest: "quest_not_found" | "in_use" | "version_conflict"
   readonly createRule: "invalid_request" | "quota_exceeded"
-  readonly updateRule: "rule_not_found" | "invalid_request"
-  readonly deleteRule: "rule_not_found"
+  readonly updateRule: "rule_not_found" | "invalid_request" | "version_conflict"
+  readonly deleteRule: "rule_not_found" | "version_conflict"
   readonly createBadge: "invalid_request" | "quota_exceeded"
-  readonly updateBadge: "badge_not_found" | "invalid_request" | "invalid_transition"
-  readonly deleteBadge: "badge_not_found" | "in_use"
-  readonly updateSettings: "invalid_request" | "in_use"
-  readonly applyDefinitions: "invalid_request" | "quota_exceeded"
+  readonly updateBadge:
+    | "badge_not_found"
+    | "invalid_request"
+    | "invalid_transition"
+    | "version_conflict"
+  readonly deleteBadge: "badge_not_found" | "in_use" | "version_conflict"
+  readonly updateSettings: "invalid_request" | "in_use" | "version_conflict"
+  readonly applyDefinitions: "invalid_request" | "quota_exceeded" | "version_conflict"
   readonly startBackfill: "badge_not_found" | "invalid_transition" | "conflict"
   readonly finishBackfill: "conflict"
   readonly createWebhook: "quota_exceeded"
-  readonly updateWebhook: "webhook_not_found"
-  readonly deleteWebhook: "webhook_not_found"
+  readonly updateWebhook: "webhook_not_found" | "version_conflict"
+  readonly deleteWebhook: "webhook_not_found" | "version_conflict"
   readonly rotateWebhookSecret: "webhook_not_found" | "quota_exceeded"
   readonly disableWebhook: UsedWebhook
   readonly testWebhook: UsedWebhook
@@ -118,7 +127,34 @@ const decisions: {
   keepRefusal: (_, { refusal }) => Result.fail(refusal),
 }
 
-/** Decides `command` for the project in `state`. A refusal has all faults of the command. */
+/** The version of what a command changes on condition; `undefined`: it has no condition. */
+const versionOf = (state: ProjectState, command: ProjectCommand): number | undefined => {
+  switch (command.kind) {
+    case "updateQuest":
+    case "deleteQuest":
+      return state.quests.get(command.questId)?.version
+    case "updateRule":
+    case "deleteRule":
+      return state.rules.get(command.ruleId)?.version
+    case "updateBadge":
+    case "deleteBadge":
+      return state.badges.get(command.badgeId)?.version
+    case "updateWebhook":
+    case "deleteWebhook":
+      return state.webhooks.get(command.webhookId)?.version
+    case "updateSettings":
+      return state.settings.version
+    case "applyDefinitions":
+      return state.definitionsVersion
+    default:
+      return undefined
+  }
+}
+
+/**
+ * Decides `command` for the project in `state`. A refusal has all faults of the command. A condition
+ * counts only for a command that would be accepted without it (RFC 9110, section 13.2.1).
+ */
 export const decideProject = <Command extends ProjectCommand>(
   state: ProjectState,
   command: Command,
@@ -129,5 +165,11 @@ export const decideProject = <Command extends ProjectCommand>(
     command: Command,
     now: number,
   ) => Decided<ProjectRefusals[Command["kind"]]>
-  return decide(state, command, now)
+  const decided = decide(state, command, now)
+  const version = versionOf(state, command)
+  if (version === undefined || Result.isFailure(decided)) return decided
+  const conflict = versionConflict(command as Conditional, version)
+  return conflict === undefined
+    ? decided
+    : Result.fail(conflict as LaurelError<ProjectRefusals[Command["kind"]]>)
 }

@@ -21,7 +21,7 @@ import {
   refuse,
 } from "../values/Errors.ts"
 import { type Metadata, metadataFault } from "../values/Metadata.ts"
-import { archivedFault, type Decided, noChange } from "./Decided.ts"
+import { archivedFault, type Conditional, type Decided, noChange } from "./Decided.ts"
 import {
   badgeReferenceFaults,
   prerequisiteFaults,
@@ -59,9 +59,13 @@ export interface QuestChange
 
 export type QuestCommand =
   | { readonly kind: "createQuest"; readonly quest: Unversioned<Quest> }
-  | { readonly kind: "updateQuest"; readonly questId: string; readonly change: QuestChange }
+  | (Conditional & {
+      readonly kind: "updateQuest"
+      readonly questId: string
+      readonly change: QuestChange
+    })
   /** Archives the quest. */
-  | { readonly kind: "deleteQuest"; readonly questId: string }
+  | (Conditional & { readonly kind: "deleteQuest"; readonly questId: string })
 
 type CommandOf<Kind> = Extract<QuestCommand, { readonly kind: Kind }>
 

@@ -13,7 +13,7 @@ import {
 } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type Fault, invalidRequest, quotaExceeded, refuse } from "../values/Errors.ts"
-import { type Decided, noChange } from "./Decided.ts"
+import { type Conditional, type Decided, noChange } from "./Decided.ts"
 import { badgeReferenceFaults, textSearchFaults } from "./definitionChecks.ts"
 
 /** A merge patch of a rule. `reward` and `limit` are merged member by member. */
@@ -30,8 +30,12 @@ export interface RuleChange
 
 export type RuleCommand =
   | { readonly kind: "createRule"; readonly rule: Unversioned<Rule> }
-  | { readonly kind: "updateRule"; readonly ruleId: string; readonly change: RuleChange }
-  | { readonly kind: "deleteRule"; readonly ruleId: string }
+  | (Conditional & {
+      readonly kind: "updateRule"
+      readonly ruleId: string
+      readonly change: RuleChange
+    })
+  | (Conditional & { readonly kind: "deleteRule"; readonly ruleId: string })
 
 type CommandOf<Kind> = Extract<RuleCommand, { readonly kind: Kind }>
 

@@ -4,7 +4,7 @@ import { limits } from "../../Limits.ts"
 import type { LevelCurve, LevelCurveKind } from "../project/Level.ts"
 import type { ProjectSettings, ProjectState, StreakDefinition } from "../project/Project.ts"
 import { type Fault, invalidRequest } from "../values/Errors.ts"
-import { type Decided, noChange } from "./Decided.ts"
+import { type Conditional, type Decided, noChange } from "./Decided.ts"
 import { type KindMembers, partFaults, patchedParts } from "./Draft.ts"
 import { streaksInUse } from "./definitionChecks.ts"
 
@@ -22,7 +22,7 @@ export interface SettingsChange extends Partial<Omit<ProjectSettings, "levelCurv
   readonly levelCurve?: LevelCurveParts
 }
 
-export interface SettingsCommand {
+export interface SettingsCommand extends Conditional {
   readonly kind: "updateSettings"
   readonly change: SettingsChange
 }

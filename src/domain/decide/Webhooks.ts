@@ -5,7 +5,7 @@ import { firstVersion, nextVersion } from "../project/Definition.ts"
 import type { DisabledReason, ProjectState, Webhook } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
 import { quotaExceeded, refuse } from "../values/Errors.ts"
-import type { Decided } from "./Decided.ts"
+import type { Conditional, Decided } from "./Decided.ts"
 
 export type WebhookChange = Partial<Pick<Webhook, "url" | "events" | "description" | "status">>
 
@@ -16,8 +16,12 @@ export type WebhookCommand =
       /** The maximum number of webhooks of an environment, a setting of the server. */
       readonly webhooksMax: number
     }
-  | { readonly kind: "updateWebhook"; readonly webhookId: string; readonly change: WebhookChange }
-  | { readonly kind: "deleteWebhook"; readonly webhookId: string }
+  | (Conditional & {
+      readonly kind: "updateWebhook"
+      readonly webhookId: string
+      readonly change: WebhookChange
+    })
+  | (Conditional & { readonly kind: "deleteWebhook"; readonly webhookId: string })
   /** The previous secret also signs for `graceSeconds`. 0 ends all earlier secrets. */
   | {
       readonly kind: "rotateWebhookSecret"

@@ -81,6 +81,7 @@ export interface RefundReply extends MembersOf<"points.refunded"> {
 /** The reply to a command without an outcome of its own. */
 export interface DoneReply {
   readonly kind: "done"
+  readonly at: number
   readonly userId: string
   readonly duplicate: boolean
   readonly badges: Outcome["badges"]
@@ -159,7 +160,7 @@ export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply =>
       return { kind: "revocation", ...outcome, of: cause.of, id, shortfall: shortfallOf(record) }
     }
     default:
-      return { kind: "done", userId: subject.userId, duplicate, badges: outcome.badges }
+      return { kind: "done", at, userId: subject.userId, duplicate, badges: outcome.badges }
   }
 }
 

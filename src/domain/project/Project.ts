@@ -101,6 +101,8 @@ export interface ProjectState {
   readonly sequence: number
   /** The sequence of the last record that may have moved due times of users (`Progress.ts`). */
   readonly dueSequence: number
+  /** 1 at first, and one more with each record that changes a definition or the settings. */
+  readonly definitionsVersion: number
   readonly settings: ProjectSettings
   /** The former time zones; absent: the time zone never changed. */
   readonly pastZones?: ReadonlyArray<PastZone<string>>
@@ -131,6 +133,7 @@ const neverClosed = Number.MIN_SAFE_INTEGER
 export const emptyProject: ProjectState = {
   sequence: 0,
   dueSequence: 0,
+  definitionsVersion: 1,
   settings: defaultSettings,
   quests: new Map(),
   rules: new Map(),

@@ -64,7 +64,7 @@ const withBadge = (badges: Map<string, Badge>, badge: Badge): ProjectState["badg
 export const applyProject = (state: ProjectState, record: JournalRecord): ProjectState => {
   assertAfter(record.sequence, state.sequence)
   const copies = new Copies()
-  let next: ProjectState = { ...state, sequence: record.sequence }
+  let next = begun(state, record)
   for (const fact of record.facts) {
     if (movesDueTimes(fact, next)) next = { ...next, dueSequence: record.sequence }
     switch (fact.kind) {
@@ -133,6 +133,15 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
   }
   return next
 }
+
+/** The state at the beginning of a record. */
+const begun = (state: ProjectState, { facts, sequence }: JournalRecord): ProjectState => {
+  const changes = facts.some(isDefinition) ? 1 : 0
+  return { ...state, sequence, definitionsVersion: state.definitionsVersion + changes }
+}
+
+/** Whether the fact changes what a file of definitions has. */
+const isDefinition = ({ kind }: Fact): boolean => /^(?:project|quest|badge|rule)\./.test(kind)
 
 const withSettings = (
   state: ProjectState,

@@ -46,6 +46,7 @@ export const errorKinds = {
   quota_exceeded: { status: 409, title: "Quota exceeded" },
   idempotency_in_progress: { status: 409, title: "Request with this key in progress" },
   gone: { status: 410, title: "No longer available" },
+  version_conflict: { status: 412, title: "Changed since this version" },
   body_too_large: { status: 413, title: "Body too large" },
   batch_too_large: { status: 413, title: "Batch larger than the rate limit" },
   unsupported_media_type: { status: 415, title: "Unsupported media type" },
@@ -93,6 +94,8 @@ export interface LaurelError<Code extends ErrorCode = ErrorCode> {
    */
   readonly scope?: string
   readonly neededScopes?: ReadonlyArray<string>
+  /** The present version. Only with `version_conflict`. */
+  readonly version?: number
   /** The error is the kept reply of an Idempotency-Key. */
   readonly replayed?: boolean
 }
@@ -100,7 +103,10 @@ export interface LaurelError<Code extends ErrorCode = ErrorCode> {
 export const laurelError = <Code extends ErrorCode>(
   code: Code,
   detail: string,
-  more?: Pick<LaurelError, "balance" | "errors" | "neededScopes" | "retryAfterSeconds" | "scope">,
+  more?: Pick<
+    LaurelError,
+    "balance" | "errors" | "neededScopes" | "retryAfterSeconds" | "scope" | "version"
+  >,
 ): LaurelError<Code> => ({ _tag: "LaurelError", code, detail, ...more })
 
 /** The refusal of an invalid request, with all of its faults. */

@@ -13,7 +13,7 @@
  *   after that it is an entry of the snapshot (`KeptAnswers.ts`). A caller who is answered before
  *   the commit, because the disk is full, does not free the key.
  * - An answer about a user who was erased since counts as absent. The answer to a batch names
- *   records and no users (`BatchAnswer`).
+ *   records and no users (`BatchAnswer`), and that to an erasure names nobody.
  * - The refusal of a command to a user who does not exist is kept in a record of the project. A
  *   record of the user would not be in the chain that an erasure follows.
  *
@@ -26,11 +26,11 @@ import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import type { Erasures } from "../erasure/Erasures.ts"
-import { keptEntries, readKept } from "./KeptAnswers.ts"
+import { isErasure, keptEntries, readKept } from "./KeptAnswers.ts"
 
 /**
  * A request's Idempotency-Key: for 24 hours a request with the same key and fingerprint gets the
- * first answer again. The fingerprint covers method, path and body.
+ * first answer again. The fingerprint covers method, path, condition and body.
  */
 export interface Idempotency {
   readonly key: string
@@ -141,8 +141,9 @@ export class IdempotencyKeys {
   }
 
   /** Whether the user of a kept answer was erased since. */
-  #isErased({ sequence, subject }: JournalRecord): boolean {
-    if (subject.actor !== "user") return false
+  #isErased(record: JournalRecord): boolean {
+    const { sequence, subject } = record
+    if (subject.actor !== "user" || isErasure(record)) return false
     return sequence <= this.#options.erasures.throughOf(subject.environment, subject.userId)
   }
 
@@ -163,5 +164,5 @@ const nameOf = ({ kept, subject }: JournalRecord): string | undefined =>
 
 const reused = laurelError(
   "idempotency_key_reused",
-  "The first request with this key had a different method, path or body.",
+  "The first request with this key had a different method, path, condition or body.",
 )

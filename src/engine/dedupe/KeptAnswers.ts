@@ -13,7 +13,7 @@
  * Cost: one or two pieces for most answers; the answer to a large batch takes tens.
  */
 import { Effect, Schedule, Stream } from "effect"
-import type { JournalRecord } from "../../domain/record/Record.ts"
+import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage, StorageError, StoredEntry } from "../../storage/Storage.ts"
@@ -28,7 +28,7 @@ export const keptEntries = (record: JournalRecord): ReadonlyArray<Entry> => {
   const { kept, subject } = record
   if (kept === undefined || subject.actor === "directory") return []
   const { environment } = subject
-  const body = encodeRecord(withoutMetadata(record))
+  const body = encodeRecord(asKept(record))
   const text = Buffer.from(`${Buffer.byteLength(body)}\n${body}`)
   const entries: Array<Entry> = []
   for (let start = 0; start < text.length; start += limits.idempotencyPieceBytesMax) {
@@ -47,12 +47,22 @@ const expiryKey = (record: JournalRecord): Uint8Array => {
   return compositeKey(at + limits.idempotencyRetentionMs, environment, kept?.key ?? "")
 }
 
-/** The record without the event's metadata, which may be long and which no answer shows. */
-const withoutMetadata = (record: JournalRecord): JournalRecord => {
+/**
+ * The record without what no answer shows: the metadata of an event, which may be long, and of an
+ * erasure the user, whom nothing may name any longer than it must.
+ */
+const asKept = (record: JournalRecord): JournalRecord => {
+  if (isErasure(record)) return { ...record, subject: { ...record.subject, userId: "" }, facts: [] }
   if (record.cause.kind !== "event" || record.cause.metadata === undefined) return record
   const { metadata: _, ...cause } = record.cause
   return { ...record, cause }
 }
+
+/** Whether the record erased a user. Its answer names nobody, so it is kept like any other. */
+export const isErasure = (
+  record: JournalRecord,
+): record is JournalRecord & { readonly subject: Extract<Subject, { readonly actor: "user" }> } =>
+  record.cause.kind === "erasure" && record.subject.actor === "user"
 
 /** The pieces that are stored under a key. */
 const readPieces = (
@@ -125,7 +135,7 @@ export const eraseKept = Effect.fnUntraced(function* (
   environment: string,
   record: JournalRecord,
 ) {
-  if (record.kept === undefined) return []
+  if (record.kept === undefined || isErasure(record)) return []
   const stored = yield* readKept(storage, environment, record.kept.key)
   if (stored === undefined) return []
   const { pieces, used } = stored

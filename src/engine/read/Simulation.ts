@@ -114,7 +114,11 @@ export type Simulate = <Kind extends DraftKind = never>(
   environment: string,
   message: UserMessage<TrackedEvent>,
   drafts?: ReadonlyArray<DraftCommand<Kind>>,
-) => Effect.Effect<Simulated, LaurelError<SimulationRefusal<Kind>>>
+) => Effect.Effect<
+  Simulated,
+  // Drafts have no condition.
+  LaurelError<Exclude<SimulationRefusal<Kind>, "version_conflict">>
+>
 
 export const makeSimulate = (parts: SimulationParts): Simulate =>
   // `withDrafts` fails only with refusals of the kinds of its drafts.

@@ -3,19 +3,11 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { limits } from "../../Limits.ts"
 import { NewBadge } from "./Badges.ts"
-import {
-  ApiKey,
-  BodyBytesMax,
-  distinct,
-  idempotencyHeaders,
-  list,
-  OpenTo,
-  oneOf,
-  pattern,
-} from "./Common.ts"
+import { ApiKey, BodyBytesMax, distinct, list, OpenTo, oneOf, pattern } from "./Common.ts"
+import { changeHeaders, readHeaders } from "./EntityTags.ts"
 import { appliedFile, definitionsFile, fileDiff } from "./examples/definitionExamples.ts"
 import { badgeId, questId, ruleId } from "./examples/exampleIds.ts"
-import { DefinitionConflict, readProblems, writeProblems } from "./Problems.ts"
+import { DefinitionConflict, readProblems, VersionConflict, writeProblems } from "./Problems.ts"
 import { ProjectPatch } from "./Projects.ts"
 import { NewQuest } from "./Quests.ts"
 import { NewRule, strayBounds } from "./Rules.ts"
@@ -135,6 +127,11 @@ const AppliedDefinitions = Schema.Struct({
 })
 
 const DefinitionsDiff = Schema.Struct({
+  version: Schema.Int.annotate({
+    description:
+      "The version of all definitions together, which is also the `ETag`: one more with each change. Apply the file with it as `If-Match` to make these changes or none.",
+    examples: [7],
+  }),
   ...counts,
   changes: Schema.Array(
     Schema.Struct({
@@ -168,6 +165,7 @@ const file = {
 export const DefinitionFiles = HttpApiGroup.make("definitions")
   .add(
     HttpApiEndpoint.get("export", "/v1/definitions", {
+      headers: readHeaders,
       success: DefinitionsFile,
       error: readProblems,
     })
@@ -194,15 +192,16 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
       ),
     HttpApiEndpoint.post("apply", "/v1/definitions/apply", {
       ...file,
-      headers: idempotencyHeaders,
+      headers: changeHeaders,
       success: AppliedDefinitions,
+      error: [...file.error, VersionConflict],
     })
       .annotate(OpenTo, [])
       .annotate(BodyBytesMax, limits.definitionsBytesMax)
       .annotateMerge(
         OpenApi.annotations({
           summary: "Apply a file of definitions",
-          description: `Makes the definitions of the environment those of the file: all at once, or nothing and every fault. Definitions are found by id; a new id is created, so a definition has one id in all environments. Definitions that the file does not name stay, streaks included, unless \`delete\` is true. Applying a file again changes nothing. A file has at most ${limits.definitionsBytesMax} bytes, and changes at most ${limits.definitionChangesMax} definitions at once.`,
+          description: `Makes the definitions of the environment those of the file: all at once, or nothing and every fault. Definitions are found by id; a new id is created, so a definition has one id in all environments. Definitions that the file does not name stay, streaks included, unless \`delete\` is true. Applying a file again changes nothing. With the \`ETag\` of a comparison as \`If-Match\`, the file is applied only if nothing has changed since (412 \`version_conflict\`). A file has at most ${limits.definitionsBytesMax} bytes, and changes at most ${limits.definitionChangesMax} definitions at once.`,
         }),
       ),
   )

@@ -36,11 +36,11 @@ import {
   streakOutcome,
 } from "./examples/userExamples.ts"
 import {
-  BatchConflict,
   BatchTooLarge,
   EventConflict,
   EventNotFound,
   Fault,
+  KeyInProgress,
   QuestNotFound,
   readProblems,
   writeProblems,
@@ -308,7 +308,7 @@ export const Events = HttpApiGroup.make("events")
         HttpApiSchema.StreamNdjson({ schema: Event, maxBytes: limits.batchBodyBytesMax }),
       ],
       success: BatchReply,
-      error: [...writeProblems, BatchTooLarge, BatchConflict],
+      error: [...writeProblems, BatchTooLarge, KeyInProgress],
     })
       .annotate(OpenTo, ["ingest"])
       .annotate(BodyBytesMax, limits.batchBodyBytesMax)
@@ -325,7 +325,7 @@ export const Events = HttpApiGroup.make("events")
         HttpApiSchema.StreamNdjson({ schema: Event, maxBytes: limits.batchBodyBytesMax }),
       ],
       success: BatchReply,
-      error: [...writeProblems, BatchTooLarge, BatchConflict],
+      error: [...writeProblems, BatchTooLarge, KeyInProgress],
     })
       .annotate(OpenTo, [])
       .annotate(BodyBytesMax, limits.batchBodyBytesMax)

@@ -51,6 +51,7 @@ const exampleOf = (code: ProblemCode, more: Partial<Occurrence> = {}) => {
     ...(code === "invalid_request" && { errors: [fault] }),
     ...(code === "insufficient_points" && { balance: 300 }),
     ...(code === "insufficient_scope" && { scope: "read", neededScopes: ["full", "ingest"] }),
+    ...(code === "version_conflict" && { version: 4 }),
   }
 }
 
@@ -169,7 +170,16 @@ export const SpendConflict = declare(
     }),
   }),
 )
-export const BatchConflict = problem("BatchConflict", ["idempotency_in_progress"])
+export const VersionConflict = declare(
+  "VersionConflict",
+  ["version_conflict"],
+  Schema.Struct({
+    ...members,
+    code: codeOf(["version_conflict"]),
+    version: Schema.Int.annotate({ description: "The present version." }),
+  }),
+)
+export const KeyInProgress = problem("KeyInProgress", ["idempotency_in_progress"])
 export const DefinitionConflict = problem("DefinitionConflict", [
   "quota_exceeded",
   "idempotency_in_progress",
@@ -198,11 +208,17 @@ export const StreamQuota = problem("StreamQuota", ["quota_exceeded"], {
   },
 })
 export const Gone = problem("Gone", ["gone"])
-export const ChangeConflict = problem("ChangeConflict", ["invalid_transition", "in_use"])
-export const UseConflict = problem("UseConflict", ["in_use"])
-export const ArchivedConflict = problem("ArchivedConflict", ["invalid_transition"], {
-  invalid_transition: { detail: "An archived badge cannot change.", instance: badgePath },
-})
+export const ChangeConflict = problem("ChangeConflict", [
+  "invalid_transition",
+  "in_use",
+  "idempotency_in_progress",
+])
+export const UseConflict = problem("UseConflict", ["in_use", "idempotency_in_progress"])
+export const ArchivedConflict = problem(
+  "ArchivedConflict",
+  ["invalid_transition", "idempotency_in_progress"],
+  { invalid_transition: { detail: "An archived badge cannot change.", instance: badgePath } },
+)
 export const BodyTooLarge = problem("BodyTooLarge", ["body_too_large"])
 export const BatchTooLarge = problem("BatchTooLarge", ["batch_too_large"])
 export const UnsupportedMediaType = problem("UnsupportedMediaType", ["unsupported_media_type"])
@@ -236,6 +252,12 @@ export const readProblems = [
 
 /** Errors of operations with a body. */
 export const bodyProblems = [BodyTooLarge, UnsupportedMediaType] as const
+
+/** Errors of a write with an Idempotency-Key that has no other conflicts. */
+export const keyedProblems = [IdempotencyKeyReused, KeyInProgress] as const
+
+/** Errors of every change on condition. */
+export const changeProblems = [IdempotencyKeyReused, VersionConflict] as const
 
 /** Errors of every POST with a body. */
 export const writeProblems = [...readProblems, ...bodyProblems, IdempotencyKeyReused] as const

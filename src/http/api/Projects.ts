@@ -24,6 +24,7 @@ import {
   versionFields,
 } from "./Common.ts"
 import { Key, patchWords } from "./DefinitionShapes.ts"
+import { changeHeaders, readHeaders } from "./EntityTags.ts"
 import { Event, matched, QuestOutcome, StreakOutcome, withheld } from "./Events.ts"
 import { project, streak } from "./examples/definitionExamples.ts"
 import { badgeId, questId, ruleId } from "./examples/exampleIds.ts"
@@ -37,6 +38,7 @@ import {
   RuleNotFound,
   readProblems,
   UseConflict,
+  VersionConflict,
   writeProblems,
 } from "./Problems.ts"
 import { NewQuest } from "./Quests.ts"
@@ -385,7 +387,11 @@ export const Project = Schema.Struct({
 
 export const Projects = HttpApiGroup.make("project")
   .add(
-    HttpApiEndpoint.get("get", "/v1/project", { success: Project, error: readProblems })
+    HttpApiEndpoint.get("get", "/v1/project", {
+      headers: readHeaders,
+      success: Project,
+      error: readProblems,
+    })
       .annotate(OpenTo, ["read"])
       .annotateMerge(
         OpenApi.annotations({
@@ -394,9 +400,10 @@ export const Projects = HttpApiGroup.make("project")
         }),
       ),
     HttpApiEndpoint.patch("update", "/v1/project", {
+      headers: changeHeaders,
       payload: mergePatch(ProjectPatch),
       success: Project,
-      error: [...writeProblems, UseConflict],
+      error: [...writeProblems, UseConflict, VersionConflict],
     })
       .annotate(OpenTo, [])
       .annotateMerge(

@@ -26,6 +26,8 @@ All operations are available under \`/v1\` and \`/api/v1\`. The API key selects 
 
 **Durable.** A 2xx reply to a write means that the write is on disk. Without a reply the outcome is unknown: repeat the request with the same \`id\` or \`Idempotency-Key\`. The writes of one user are applied in the order accepted.
 
+**Edits.** Each definition has a \`version\`, which is the \`ETag\` of replies that show it. A change with \`If-Match\` is made only if the present version is one of those named; otherwise the reply is 412 \`version_conflict\`, and nothing changes. So of two people who edit one definition at the same time, the second learns of the first. The tag is that of the definition: what others count about it, and a status that follows the clock, may differ under one tag.
+
 **Strict.** Unknown members and parameters are refused, and the reply lists all faults. If a JSON object repeats a member, the last one counts. Ids are compared without normalisation.
 
 **Bounded.** Bodies have at most ${limits.bodyBytesMax} bytes (batches ${limits.batchBodyBytesMax}); \`Content-Encoding\` is not supported. \`HEAD\` answers as \`GET\` does, without the body.
@@ -79,6 +81,7 @@ const headers = {
   "X-RateLimit-Reset": integerHeader("Seconds until the window ends.", 60),
   "Retry-After": integerHeader("Seconds to wait before a retry.", 5),
   Location: textHeader("Path of the created resource.", `/v1/rules/${ruleId}`),
+  ETag: textHeader("The version that the reply shows, for `If-Match` and `If-None-Match`.", '"3"'),
   "Idempotency-Replayed": textHeader(
     "`true`: the reply of an earlier request with the same key.",
     "true",
@@ -105,7 +108,7 @@ const rateHeaders: ReadonlyArray<HeaderName> = [
   "X-RateLimit-Reset",
 ]
 
-const replayable: ReadonlySet<number> = new Set([200, 201, 202, 204, 400, 404, 409])
+const replayable: ReadonlySet<number> = new Set([200, 201, 202, 204, 400, 404, 409, 412])
 
 /**
  * The header fields of a reply. `keyed`: the operation needs an API key. `kept`: it takes an
@@ -154,11 +157,14 @@ export const completeReference = (document: Record<string, Json>): Record<string
       if (method === "post" && mayBeLeftOut(operation.requestBody, document)) {
         operation.requestBody.required = false
       }
+      const takes = (field: string) => operation.parameters.some(({ name }: Json) => name === field)
+      if (takes("if-none-match")) operation.responses["304"] = notModified()
       for (const [status, response] of Object.entries<Json>(operation.responses)) {
-        const kept = operation.parameters.some(({ name }: Json) => name === "idempotency-key")
+        const kept = takes("idempotency-key")
         const names = headerNames(Number(status), operation.security.length > 0, kept)
-        if (status === "200" && operation.parameters.some(({ name }: Json) => name === "prefer")) {
-          names.push("Preference-Applied")
+        if (status === "200" && takes("prefer")) names.push("Preference-Applied")
+        if (status === "304" || (status < "300" && showsVersion(response, document))) {
+          names.push("ETag")
         }
         if (operation.operationId === "users.erase" && status === "204") {
           names.push("Laurel-Erased-By")
@@ -215,6 +221,15 @@ export const scopeWords = (scopes: ReadonlyArray<CallerScope>): string => {
   if (scopes.includes("publishable")) callers.push("a publishable key")
   if (scopes.includes("user")) callers.push("a user token")
   return `Needs ${callers.join(", or ")}.`
+}
+
+const notModified = () => ({ description: "You have this version." })
+
+/** Whether the body has the version of one thing, or of all definitions. */
+const showsVersion = (response: Json, document: Json): boolean => {
+  const name = response.content?.["application/json"]?.schema.$ref?.split("/").at(-1)
+  const { properties = {} } = document.components.schemas[name] ?? {}
+  return "version" in properties || name === "DefinitionsFile"
 }
 
 /** A schema of two media types occurs twice, as `X` and `X_1`: keeps the first. */

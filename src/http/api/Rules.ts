@@ -30,7 +30,7 @@ import {
 import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { rule, rulePage } from "./examples/definitionExamples.ts"
 import { ruleId } from "./examples/exampleIds.ts"
-import { RuleNotFound, readProblems, writeProblems } from "./Problems.ts"
+import { KeyInProgress, RuleNotFound, readProblems, writeProblems } from "./Problems.ts"
 
 const MultiplierPath = MetadataPath.annotate({
   description:
@@ -231,7 +231,7 @@ export const Rules = HttpApiGroup.make("rules")
       update: {
         payload: RulePatch,
         success: Rule,
-        error: [...writeProblems, RuleNotFound],
+        error: [...writeProblems, RuleNotFound, KeyInProgress],
         summary: "Change a rule",
         description: `${patchWords}
 
@@ -239,7 +239,7 @@ The change applies to events from now on. Rewards already given stay, and count 
       },
       delete: {
         success: HttpApiSchema.NoContent.annotate({ description: "The rule is deleted." }),
-        error: [...readProblems, RuleNotFound],
+        error: [...readProblems, RuleNotFound, KeyInProgress],
         summary: "Delete a rule",
         description:
           "The rule gives nothing from now on; rewards already given stay. Deleting twice returns 404.",

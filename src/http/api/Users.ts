@@ -41,6 +41,7 @@ import {
   BodyTooLarge,
   bodyProblems,
   EventNotFound,
+  keyedProblems,
   RewardNotFound,
   readProblems,
   SpendConflict,
@@ -357,22 +358,24 @@ export const Users = HttpApiGroup.make("users")
       ),
     HttpApiEndpoint.put("put", "/v1/users/:id", {
       params,
+      headers: idempotencyHeaders,
       payload: ProfileChange,
       success: User,
-      error: [...readProblems, ...bodyProblems, UserNotFound],
+      error: [...readProblems, ...bodyProblems, ...keyedProblems, UserNotFound],
     })
       .annotate(OpenTo, [])
       .annotateMerge(
         OpenApi.annotations({
           summary: "Create or change a user",
           description:
-            "Changes the members of the profile that the body names; creates a new user. Replies once the change is on disk; 404 means that the user was erased before the reply.",
+            "Changes the members of the profile that the body names; creates a new user. Replies once the change is on disk; 404 means that the user was erased before the reply. A repeat with the same `Idempotency-Key` changes nothing, and shows the user as it is now.",
         }),
       ),
     HttpApiEndpoint.delete("erase", "/v1/users/:id", {
       params,
+      headers: idempotencyHeaders,
       success: HttpApiSchema.NoContent,
-      error: [...readProblems, UserNotFound, BodyTooLarge],
+      error: [...readProblems, ...keyedProblems, UserNotFound, BodyTooLarge],
     })
       .annotate(OpenTo, [])
       .annotateMerge(
@@ -475,8 +478,9 @@ export const Users = HttpApiGroup.make("users")
         ...params,
         spendId: eitherId("spend", ["spd_0mi8k3f2a4c92", "order-1001"]),
       },
+      headers: idempotencyHeaders,
       success: Refund,
-      error: [...readProblems, SpendNotFound, BodyTooLarge],
+      error: [...readProblems, ...keyedProblems, SpendNotFound, BodyTooLarge],
     })
       .annotate(OpenTo, [])
       .annotateMerge(
@@ -491,8 +495,9 @@ export const Users = HttpApiGroup.make("users")
         ...params,
         rewardId: eitherId("reward", ["rwd_0mi8k3f2a4c92", "welcome-user-42"]),
       },
+      headers: idempotencyHeaders,
       success: RewardRevocation,
-      error: [...readProblems, RewardNotFound, BodyTooLarge],
+      error: [...readProblems, ...keyedProblems, RewardNotFound, BodyTooLarge],
     })
       .annotate(OpenTo, [])
       .annotateMerge(
@@ -507,8 +512,9 @@ export const Users = HttpApiGroup.make("users")
         ...params,
         eventId: eitherId("event", ["evt_0mi8k3f2a4c92", eventKey]),
       },
+      headers: idempotencyHeaders,
       success: EventRevocation,
-      error: [...readProblems, EventNotFound, BodyTooLarge],
+      error: [...readProblems, ...keyedProblems, EventNotFound, BodyTooLarge],
     })
       .annotate(OpenTo, [])
       .annotateMerge(

@@ -40,6 +40,7 @@ import {
   DeliveryNotFound,
   Gone,
   IdempotencyKeyReused,
+  KeyInProgress,
   RotationConflict,
   readProblems,
   WebhookConflict,
@@ -385,14 +386,14 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       update: {
         payload: WebhookPatch,
         success: Webhook,
-        error: [...readProblems, ...bodyProblems, WebhookNotFound],
+        error: [...readProblems, ...bodyProblems, WebhookNotFound, KeyInProgress],
         summary: "Change a webhook",
         description:
           "Changes the members that the body names (JSON merge patch). Pending deliveries go to the new URL.",
       },
       delete: {
         success: HttpApiSchema.NoContent,
-        error: [...readProblems, WebhookNotFound],
+        error: [...readProblems, WebhookNotFound, KeyInProgress],
         summary: "Delete a webhook",
         description: "Stops all deliveries and deletes the delivery log.",
       },

@@ -7,7 +7,8 @@ import type { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "effect/http-api"
 import type { CallerScope } from "../../domain/project/Directory.ts"
 import { idempotencyHeaders, mergePatch, OpenTo, type text } from "./Common.ts"
-import { DefinitionConflict, readProblems, writeProblems } from "./Problems.ts"
+import { changeHeaders, readHeaders } from "./EntityTags.ts"
+import { changeProblems, DefinitionConflict, readProblems, writeProblems } from "./Problems.ts"
 
 type Problems = ReadonlyArray<Schema.Top>
 
@@ -75,11 +76,12 @@ export const definitionEndpoints = <
       DefinitionParams,
       never,
       never,
-      never,
+      typeof readHeaders,
       Found,
       readonly [...typeof readProblems, NotFound]
     >("get", one, {
       params: kind.params,
+      headers: readHeaders,
       success: kind.get.success,
       error: [...readProblems, kind.notFound] as never,
     })
@@ -91,14 +93,15 @@ export const definitionEndpoints = <
       DefinitionParams,
       never,
       ReturnType<typeof mergePatch<Patch>>,
-      never,
+      typeof changeHeaders,
       Updated,
-      UpdateProblems
+      readonly [...UpdateProblems, ...typeof changeProblems]
     >("update", one, {
       params: kind.params,
+      headers: changeHeaders,
       payload: mergePatch(kind.update.payload),
       success: kind.update.success,
-      error: kind.update.error as never,
+      error: [...kind.update.error, ...changeProblems] as never,
     })
       .annotate(OpenTo, [])
       .annotateMerge(words(kind.update)),
@@ -108,13 +111,14 @@ export const definitionEndpoints = <
       DefinitionParams,
       never,
       never,
-      never,
+      typeof changeHeaders,
       Deleted,
-      DeleteProblems
+      readonly [...DeleteProblems, ...typeof changeProblems]
     >("delete", one, {
       params: kind.params,
+      headers: changeHeaders,
       success: kind.delete.success,
-      error: kind.delete.error as never,
+      error: [...kind.delete.error, ...changeProblems] as never,
     })
       .annotate(OpenTo, [])
       .annotateMerge(words(kind.delete)),

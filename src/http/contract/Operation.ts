@@ -54,6 +54,10 @@ export interface OperationReply<Body> {
   readonly body: Body | JsonText<Body>
   readonly replayed?: boolean
   readonly location?: string
+  /** The version that the reply shows: its `ETag`. */
+  readonly version?: number
+  /** The caller has this version: the reply is 304. */
+  readonly notModified?: boolean
   readonly headers?: HeaderList
 }
 

@@ -9,6 +9,7 @@ import type { HttpApiEndpoint } from "effect/http-api"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
 import type { Api } from "../api/Api.ts"
+import { entityTag } from "../api/EntityTags.ts"
 import { JsonText } from "../body/Body.ts"
 import { insufficientScope } from "../request/Problem.ts"
 import { idempotencyOf } from "../request/RequestParts.ts"
@@ -55,12 +56,15 @@ export interface CallParts<Name extends OperationName> {
   readonly payload?: unknown
   /** A repeated call with the same key gets the first reply. */
   readonly idempotencyKey?: string | undefined
+  /** The only version that the call may change; `undefined`: every version. */
+  readonly ifMatch?: number | undefined
   readonly lastEventId?: string | undefined
 }
 
 /** The body of a reply, and the operation's own header fields: names and values in turn. */
 export interface ReplyOf<Name extends OperationName> {
   readonly body: BodyOf<Name>
+  readonly version?: number
   readonly headers?: ReadonlyArray<string>
 }
 
@@ -97,9 +101,13 @@ export const makeOperations = (compiled: ReadonlyArray<CompiledOperation>): Oper
   ): Effect.Effect<ReplyOf<Name>, LaurelError> =>
     Effect.map(call(caller, name, parts), (answer) => {
       if ("stream" in answer) throw new Error(`${name} streams its reply`)
-      const { body, headers } = answer
+      const { body, headers, version } = answer
       const plain = (body instanceof JsonText ? body.parse() : body) as BodyOf<Name>
-      return { body: plain, ...(headers !== undefined && { headers }) }
+      return {
+        body: plain,
+        ...(version !== undefined && { version }),
+        ...(headers !== undefined && { headers }),
+      }
     })
   return {
     reply,
@@ -117,13 +125,14 @@ interface AnyParts {
   readonly query?: Readonly<Record<string, string | undefined>>
   readonly payload?: unknown
   readonly idempotencyKey?: string | undefined
+  readonly ifMatch?: number | undefined
   readonly lastEventId?: string | undefined
 }
 
 const perform = Effect.fnUntraced(function* (
   operation: CompiledOperation,
   caller: Caller,
-  { idempotencyKey, lastEventId, params = {}, payload, query = {} }: AnyParts,
+  { idempotencyKey, ifMatch, lastEventId, params = {}, payload, query = {} }: AnyParts,
 ): Effect.fn.Return<OperationReply<unknown> | StreamedReply, LaurelError> {
   if (!operation.scopes.has(caller.scope)) {
     return yield* Effect.fail(insufficientScope(operation.scopes, caller.scope))
@@ -135,6 +144,7 @@ const perform = Effect.fnUntraced(function* (
     operation.headers({
       headers: {
         ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
+        ...(ifMatch !== undefined && { "if-match": entityTag(ifMatch) }),
         ...(lastEventId !== undefined && { "last-event-id": lastEventId }),
       },
       headersDistinct: {},
@@ -166,7 +176,7 @@ const perform = Effect.fnUntraced(function* (
     idempotency:
       idempotencyKey === undefined
         ? undefined
-        : idempotencyOf(idempotencyKey, operation, asked, body),
+        : idempotencyOf(idempotencyKey, operation, asked, headers, body),
   })
 })
 

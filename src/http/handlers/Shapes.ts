@@ -1,6 +1,7 @@
 /** Functions that several groups of handlers share: pages, patches, and users in replies. */
 import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
+import type { Conditional, IfMatch } from "../../domain/decide/Decided.ts"
 import {
   badgeReferenceFaults,
   prerequisiteFaults,
@@ -107,12 +108,25 @@ const otherFilters = invalidRequest([
   },
 ])
 
+/** The reply of a read that shows `version`, or says that the caller has it. */
+export const shownVersion = <Body>(
+  body: Body,
+  version: number,
+  { "if-none-match": known }: { readonly "if-none-match"?: IfMatch },
+) => ({ body, version, notModified: known === "*" || known?.includes(version) === true })
+
 /** Fails with `notFound` if `thing` is undefined. */
 export const foundOr = <A, Code extends ErrorCode>(
   thing: A | undefined,
   notFound: LaurelError<Code>,
 ): Effect.Effect<A, LaurelError<Code>> =>
   thing === undefined ? Effect.fail(notFound) : Effect.succeed(thing)
+
+/** A command that changes only the versions in `If-Match`. */
+export const onlyIf = <Command extends object>(
+  { "if-match": ifMatch }: { readonly "if-match"?: IfMatch },
+  command: Command,
+): Command & Conditional => (ifMatch === undefined ? command : { ...command, ifMatch })
 
 /** The fact of `kind` in the record of a command that always decides such a fact. */
 export const factOf = <Kind extends Fact["kind"]>(

@@ -3,7 +3,11 @@
  * record.
  */
 import { Effect } from "effect"
-import { type DefinitionsInput, isInFile } from "../../domain/decide/Definitions.ts"
+import {
+  applyDefinitions,
+  type DefinitionsInput,
+  isInFile,
+} from "../../domain/decide/Definitions.ts"
 import { decideProject } from "../../domain/decide/Project.ts"
 import type { Badge, Quest, Rule } from "../../domain/project/Definition.ts"
 import type { ProjectSettings, ProjectState } from "../../domain/project/Project.ts"
@@ -16,32 +20,33 @@ import type { Handlers } from "../contract/Interpreter.ts"
 import { newBadge } from "./badgeHandlers.ts"
 import { newQuest } from "./questHandlers.ts"
 import { newRule } from "./ruleHandlers.ts"
-import { settingsChange } from "./Shapes.ts"
+import { onlyIf, settingsChange, shownVersion } from "./Shapes.ts"
 
 export const definitionFileHandlers = (
   engine: Engine["Service"],
 ): Handlers<typeof DefinitionFiles> => ({
   export: {
-    handle: ({ caller }) =>
-      Effect.map(engine.readProject(caller.environment), (state) => ({
-        body: fileOf(state, engine.now()),
-      })),
+    handle: ({ caller, headers }) =>
+      Effect.map(engine.readProject(caller.environment), (state) =>
+        shownVersion(fileOf(state, engine.now()), state.definitionsVersion, headers),
+      ),
   },
   diff: {
     handle: ({ caller, payload }) =>
       Effect.gen(function* () {
         const state = yield* engine.readProject(caller.environment)
         const facts = yield* Effect.fromResult(
-          decideProject(state, commandOf(payload), engine.now()),
+          applyDefinitions(state, commandOf(payload), engine.now()),
         )
         const changes = facts.map((fact) => ({ ...changeOf(fact), ...diffOf(state, fact) }))
-        return { body: { ...countsOf(changes), changes } }
+        const { definitionsVersion: version } = state
+        return { body: { version, ...countsOf(changes), changes }, version }
       }),
   },
   apply: {
-    handle: ({ caller, idempotency, payload }) =>
+    handle: ({ caller, headers, idempotency, payload }) =>
       Effect.gen(function* () {
-        const command = commandOf(payload)
+        const command = onlyIf(headers, commandOf(payload))
         if (idempotency === undefined) {
           const state = yield* engine.readProject(caller.environment)
           const facts = yield* Effect.fromResult(decideProject(state, command, engine.now()))

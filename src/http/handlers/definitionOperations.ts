@@ -5,6 +5,7 @@
  */
 import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
+import type { Conditional, IfMatch } from "../../domain/decide/Decided.ts"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
@@ -12,13 +13,32 @@ import type { ErrorCode, Fault, LaurelError } from "../../domain/values/Errors.t
 import type { Answer, Engine, Idempotency, ProjectCode } from "../../engine/Engine.ts"
 import type { OperationRequest } from "../contract/Operation.ts"
 import { askPrepared } from "./askPrepared.ts"
-import { foundOr, type PageAsked, type PageQuery, pageAsked } from "./Shapes.ts"
+import {
+  foundOr,
+  onlyIf,
+  type PageAsked,
+  type PageQuery,
+  pageAsked,
+  shownVersion,
+} from "./Shapes.ts"
 
 /** A command, or an effect that makes the command and may refuse the request (`askPrepared`). */
 type Prepared<Command, Code extends ErrorCode> = Command | Effect.Effect<Command, LaurelError<Code>>
 
 /** The lists of definitions, and of webhooks, which are listed in the same way. */
 type DefinitionList = "badges" | "quests" | "rules" | "webhooks"
+
+interface Shows {
+  readonly version: number
+}
+
+interface KnownTags {
+  readonly "if-none-match"?: IfMatch
+}
+
+interface ExpectedTags {
+  readonly "if-match"?: IfMatch
+}
 
 interface ById {
   readonly id: string
@@ -27,18 +47,18 @@ interface ById {
 /** The handlers of create, list, get, update and delete for one kind. */
 export const definitionOperations = <
   const Plural extends DefinitionList,
-  Definition extends Dated,
+  Definition extends Dated & Shows,
   Query extends PageQuery,
   Shown,
   Found,
   NotFound extends ErrorCode,
   New,
   Create extends ProjectCommand,
-  Created extends { readonly id: string },
+  Created extends Shows & { readonly id: string },
   Patch,
-  Update extends ProjectCommand,
-  Updated,
-  Delete extends ProjectCommand,
+  Update extends ProjectCommand & Conditional,
+  Updated extends Shows,
+  Delete extends ProjectCommand & Conditional,
   CreateCode extends ErrorCode = never,
   UpdateCode extends ErrorCode = never,
 >(
@@ -72,10 +92,11 @@ export const definitionOperations = <
       moreFaults,
       handle: ({ caller, idempotency, payload }: OperationRequest<unknown, unknown, New>) =>
         Effect.map(
-          askOnce(engine, caller, kind.create(payload, caller), idempotency),
+          ask(engine, caller, kind.create(payload, caller), idempotency),
           ({ replayed, reply }) => {
             const body = kind.showCreated(reply)
-            return { body, replayed, location: `/v1/${kind.plural}/${body.id}` }
+            const location = `/v1/${kind.plural}/${body.id}`
+            return { body, replayed, location, version: body.version }
           },
         ),
     },
@@ -101,28 +122,38 @@ export const definitionOperations = <
         }),
     },
     get: {
-      handle: ({ caller, params }: OperationRequest<ById, unknown, unknown>) =>
+      handle: ({ caller, headers, params }: OperationRequest<ById, unknown, unknown, KnownTags>) =>
         Effect.gen(function* () {
           const all = kind.definitionsOf(yield* engine.readProject(caller.environment))
           const definition = yield* foundOr(all.get(params.id), kind.notFound)
           if (!isVisible(definition, caller, engine.now())) {
             return yield* Effect.fail(kind.notFound)
           }
-          return { body: yield* kind.showFound(definition, caller) }
+          const body = yield* kind.showFound(definition, caller)
+          return shownVersion(body, definition.version, headers)
         }),
     },
     update: {
       moreFaults,
-      handle: ({ caller, params, payload }: OperationRequest<ById, unknown, Patch>) =>
-        Effect.map(ask(engine, caller, kind.update(params.id, payload, caller)), ({ reply }) => ({
-          body: kind.showUpdated(reply),
-        })),
+      handle: (request: OperationRequest<ById, unknown, Patch, ExpectedTags>) => {
+        const { caller, headers, idempotency, params, payload } = request
+        const asked = kind.update(params.id, payload, caller)
+        const change = Effect.isEffect(asked)
+          ? Effect.map(asked, (command) => onlyIf(headers, command))
+          : onlyIf(headers, asked)
+        return Effect.map(ask(engine, caller, change, idempotency), ({ replayed, reply }) => {
+          const body = kind.showUpdated(reply)
+          return { body, replayed, version: body.version }
+        })
+      },
     },
     delete: {
-      handle: ({ caller, params }: OperationRequest<ById, unknown, unknown>) =>
-        Effect.as(engine.askProject(caller.environment, kind.delete(params.id)), {
-          body: undefined,
-        }),
+      handle: (request: OperationRequest<ById, unknown, unknown, ExpectedTags>) => {
+        const { caller, headers, idempotency, params } = request
+        const command = onlyIf(headers, kind.delete(params.id))
+        const asked = engine.askProject(caller.environment, command, idempotency)
+        return Effect.map(asked, ({ replayed }) => ({ body: undefined, replayed }))
+      },
     },
   }
 }
@@ -165,7 +196,7 @@ const pageOf = <Definition extends Dated>(
 const listOf = <Plural extends string, Shown>(plural: Plural, items: ReadonlyArray<Shown>) =>
   ({ [plural]: items }) as unknown as Readonly<Record<Plural, ReadonlyArray<Shown>>>
 
-const askOnce = <Command extends ProjectCommand, Code extends ErrorCode>(
+const ask = <Command extends ProjectCommand, Code extends ErrorCode>(
   engine: Engine["Service"],
   caller: Caller,
   prepared: Prepared<Command, Code>,
@@ -174,12 +205,3 @@ const askOnce = <Command extends ProjectCommand, Code extends ErrorCode>(
   Effect.isEffect(prepared)
     ? askPrepared(engine, caller, prepared, idempotency)
     : engine.askProject(caller.environment, prepared, idempotency)
-
-const ask = <Command extends ProjectCommand, Code extends ErrorCode>(
-  engine: Engine["Service"],
-  { environment }: Caller,
-  prepared: Prepared<Command, Code>,
-): Effect.Effect<Answer<JournalRecord>, LaurelError<Code | ProjectCode<Command>>> =>
-  Effect.isEffect(prepared)
-    ? Effect.flatMap(prepared, (command) => engine.askProject<Command>(environment, command))
-    : engine.askProject<Command>(environment, prepared)

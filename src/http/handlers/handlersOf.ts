@@ -21,7 +21,7 @@ import { eventHandlers } from "./eventHandlers.ts"
 import { questHandlers } from "./questHandlers.ts"
 import { rewardHandlers, spendHandlers } from "./rewardHandlers.ts"
 import { ruleHandlers } from "./ruleHandlers.ts"
-import { factOf, pageAsked, settingsChange } from "./Shapes.ts"
+import { factOf, onlyIf, pageAsked, settingsChange, shownVersion } from "./Shapes.ts"
 import { simulationHandlers } from "./simulationHandlers.ts"
 import { type StreamParts, streamHandlers } from "./streamHandlers.ts"
 import { userHandlers } from "./userHandlers.ts"
@@ -109,22 +109,26 @@ const projectHandlers = (
   engine: Engine["Service"],
 ): Handlers<typeof Projects, { readonly simulate: EventInput }> => {
   const show = (caller: Caller, settings: ProjectSettings) =>
-    Effect.map(engine.readDirectory, (directory) => ({
-      body: showProject(caller, settings, directory),
-    }))
+    Effect.map(engine.readDirectory, (directory) => showProject(caller, settings, directory))
   return {
     get: {
-      handle: ({ caller }) =>
+      handle: ({ caller, headers }) =>
         Effect.flatMap(engine.readProject(caller.environment), ({ settings }) =>
-          show(caller, settings),
+          Effect.map(show(caller, settings), (body) =>
+            shownVersion(body, settings.version, headers),
+          ),
         ),
     },
     update: {
-      handle: ({ caller, payload }) => {
-        const command = { kind: "updateSettings", change: settingsChange(payload) } as const
-        return Effect.flatMap(engine.askProject(caller.environment, command), ({ reply }) =>
-          show(caller, factOf(reply, "project.updated").settings),
-        )
+      handle: ({ caller, headers, idempotency, payload }) => {
+        const change = settingsChange(payload)
+        const command = onlyIf(headers, { kind: "updateSettings", change } as const)
+        const asked = engine.askProject(caller.environment, command, idempotency)
+        return Effect.flatMap(asked, ({ replayed, reply }) => {
+          const { settings } = factOf(reply, "project.updated")
+          const { version } = settings
+          return Effect.map(show(caller, settings), (body) => ({ body, replayed, version }))
+        })
       },
     },
     ...simulationHandlers(engine),

@@ -14,6 +14,7 @@ import { continueWith } from "../../storage/exitOf.ts"
 import type { ProfileChange, User } from "../api/UserShapes.ts"
 import type { Users } from "../api/Users.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
+import type { OperationRequest } from "../contract/Operation.ts"
 import type { StreamedReply } from "../stream/StreamedReply.ts"
 import { factsOf, readHistoryItems } from "./readHistory.ts"
 import {
@@ -231,22 +232,26 @@ const profileHandlers = (
   erasureMs: number,
 ): Pick<UserHandlers, "put" | "erase"> => ({
   put: {
-    handle: ({ caller: { environment }, params: { id: userId }, payload: change }) =>
-      Effect.andThen(
-        engine.askUser(environment, {
-          userId,
-          command: { kind: "profile", change: profileChange(change) },
-        }),
-        Effect.suspend(() => show(engine, environment, userId)),
-      ),
+    handle: ({ caller: { environment }, idempotency, params: { id: userId }, payload }) => {
+      const command = { kind: "profile", change: profileChange(payload) } as const
+      const asked = engine.askUser(environment, { userId, command }, idempotency)
+      return Effect.flatMap(asked, ({ replayed }) =>
+        Effect.map(show(engine, environment, userId), (reply) => ({ ...reply, replayed })),
+      )
+    },
   },
   erase: {
-    handle: ({ caller: { environment }, params: { id: userId } }) =>
-      Effect.gen(function* () {
-        yield* engine.askUser(environment, { userId, command: { kind: "erasure" } })
-        const erasedBy = engine.now() + erasureMs
-        return { body: undefined, headers: ["Laurel-Erased-By", isoTime(erasedBy)] }
-      }),
+    handle: ({ caller: { environment }, idempotency, params: { id: userId } }) => {
+      const message = { userId, command: { kind: "erasure" } } as const
+      return Effect.map(
+        engine.askUser(environment, message, idempotency),
+        ({ replayed, reply }) => ({
+          body: undefined,
+          replayed,
+          headers: ["Laurel-Erased-By", isoTime(reply.at + erasureMs)],
+        }),
+      )
+    },
   },
 })
 
@@ -284,38 +289,44 @@ const rewardReply = ({ reply, replayed }: Answer<RewardReply>) => ({
 
 /* Revocations. */
 
+type RevocationRequest = Pick<
+  OperationRequest<{ readonly id: string }, unknown, unknown>,
+  "caller" | "idempotency" | "params"
+>
+
 const revocationHandlers = (
   engine: Engine["Service"],
 ): Pick<UserHandlers, "refund" | "revokeReward" | "revokeEvent"> => {
   const revoke = <Of extends Revocable>(
-    environment: string,
-    userId: string,
+    { caller, idempotency, params }: RevocationRequest,
     of: Of,
     id: string,
   ) => {
     const name = recordNameOf(revocablePrefix[of], id) ?? noRecord
     const command: Revocation<Of> = { kind: "revocation", of, ...name, ownId: id }
-    return Effect.map(engine.askUser(environment, { userId, command }), ({ reply }) => reply)
+    return engine.askUser(caller.environment, { userId: params.id, command }, idempotency)
   }
   return {
     refund: {
-      handle: ({ caller, params: { id, spendId } }) =>
-        Effect.map(revoke(caller.environment, id, "spend", spendId), (reply) => {
+      handle: (request) =>
+        Effect.map(revoke(request, "spend", request.params.spendId), ({ replayed, reply }) => {
           const { amount, shortfall, spendId, total, userId } = reply
           const points = { refunded: amount, total }
-          return { body: { spendId, userId, points, shortfall: { points: shortfall } } }
+          return { body: { spendId, userId, points, shortfall: { points: shortfall } }, replayed }
         }),
     },
     revokeReward: {
-      handle: ({ caller, params: { id, rewardId } }) =>
-        Effect.map(revoke(caller.environment, id, "reward", rewardId), (reply) => ({
+      handle: (request) =>
+        Effect.map(revoke(request, "reward", request.params.rewardId), ({ replayed, reply }) => ({
           body: { rewardId: reply.id, ...undone(reply) },
+          replayed,
         })),
     },
     revokeEvent: {
-      handle: ({ caller, params: { eventId, id } }) =>
-        Effect.map(revoke(caller.environment, id, "event", eventId), (reply) => ({
+      handle: (request) =>
+        Effect.map(revoke(request, "event", request.params.eventId), ({ replayed, reply }) => ({
           body: { eventId: reply.id, ...undone(reply) },
+          replayed,
         })),
     },
   }

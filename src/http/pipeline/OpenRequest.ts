@@ -115,7 +115,7 @@ export class OpenRequest {
     const key = headers["idempotency-key"]
     return key === undefined
       ? undefined
-      : idempotencyOf(key, operation, params, body, exchange.caller!.userId)
+      : idempotencyOf(key, operation, params, headers, body, exchange.caller!.userId)
   }
 
   /** Consumes the rest of the payload's cost. `false`: refused with 413 or 429. */

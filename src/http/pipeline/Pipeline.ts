@@ -13,6 +13,7 @@ import { shuttingDown } from "../../engine/actor/Actor.ts"
 import type { Idempotency } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { exitOf } from "../../storage/exitOf.ts"
+import { entityTag } from "../api/EntityTags.ts"
 import {
   acceptable,
   acceptedMediaType,
@@ -49,12 +50,14 @@ import { OpenRequest } from "./OpenRequest.ts"
 const sendReply = (
   exchange: Exchange,
   status: number,
-  { body, headers: more = [], location, replayed }: OperationReply<unknown>,
+  { body, headers: more = [], location, notModified, replayed, version }: OperationReply<unknown>,
 ): void => {
   const headers = ["Cache-Control", "no-store", ...more]
   if (replayed) headers.push("Idempotency-Replayed", "true")
   if (location !== undefined) headers.push("Location", location)
-  if (status === 204) exchange.replyEmpty(204, headers)
+  if (version !== undefined) headers.push("ETag", entityTag(version))
+  if (notModified) exchange.replyEmpty(304, headers)
+  else if (status === 204) exchange.replyEmpty(204, headers)
   else {
     const json = body instanceof JsonText ? body.text : JSON.stringify(body)
     exchange.reply(status, "application/json", json, headers)

@@ -31,6 +31,7 @@ const exposed = [
   "X-RateLimit-Reset",
   "Retry-After",
   "Location",
+  "ETag",
   "Idempotency-Replayed",
   "Preference-Applied",
   "Laurel-Erased-By",
@@ -64,7 +65,7 @@ export const preflightHeaders: ReadonlyArray<string> = [
   "Access-Control-Allow-Methods",
   "GET, HEAD, POST, PUT, PATCH, DELETE",
   "Access-Control-Allow-Headers",
-  "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Prefer, X-Request-Id, *",
+  "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer, X-Request-Id, *",
   "Access-Control-Max-Age",
   "86400",
 ]

@@ -19,6 +19,7 @@ export const problemBody = (error: LaurelError, path: string, requestId: string)
     balance: error.balance,
     scope: error.scope,
     neededScopes: error.neededScopes,
+    version: error.version,
   })
 }
 

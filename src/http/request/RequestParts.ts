@@ -104,7 +104,7 @@ export const parseHeaders = (names: ReadonlyArray<string>, request: HeaderFields
     const value = request.headers[name]
     if (value === undefined) continue
     // Node joins the values of most repeated fields with commas.
-    if (name !== listField && value.includes(",") && request.headersDistinct[name]!.length > 1) {
+    if (!listFields.has(name) && value.includes(",") && request.headersDistinct[name]!.length > 1) {
       faults.push(fault(`header/${name}`, "duplicate", "must occur only once"))
     }
     found ??= {}
@@ -114,24 +114,28 @@ export const parseHeaders = (names: ReadonlyArray<string>, request: HeaderFields
   return found === undefined ? noParts : Result.succeed(found)
 }
 
-/** The field whose repeated values form one list (RFC 7240, section 2). */
-const listField = "prefer"
+/** The fields whose repeated values form one list. */
+const listFields: ReadonlySet<string> = new Set(["prefer", "if-match", "if-none-match"])
 
 /**
  * The idempotency of a request. A key that came with a user token belongs to that user: it differs
  * from the same key of another user, and from every key of a server, which has no line break. A
  * hash of user id and key is kept, since an erasure does not reach all kept answers. The fingerprint
- * covers the method, the path (whatever the encoding of its parameters) and the bytes of the body.
+ * covers the method, the path (whatever the encoding of its parameters), the condition and the bytes
+ * of the body.
  */
 export const idempotencyOf = (
   key: string,
   { method, path }: { readonly method: string; readonly path: string },
   params: unknown,
+  headers: unknown,
   body: Buffer,
   userId?: string,
 ): Idempotency => {
+  const { "if-match": ifMatch } = (headers ?? {}) as { readonly "if-match"?: unknown }
+  const condition = ifMatch === undefined ? "" : `${JSON.stringify(ifMatch)}\n`
   const fingerprint = createHash("sha256")
-    .update(`${method} ${path}\n${JSON.stringify(params ?? {})}\n`)
+    .update(`${method} ${path}\n${JSON.stringify(params ?? {})}\n${condition}`)
     .update(body)
     .digest("hex")
   if (userId === undefined) return { key, fingerprint }

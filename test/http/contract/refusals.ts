@@ -48,7 +48,8 @@ export const asked = (idempotency: Idempotency) => {
   const badge = { kind: "deleteBadge", badgeId: "b" } as const
   const tick = { userId: "u", command: { kind: "tick" } } as const
   type Verb<Code extends ErrorCode> = Effect.Effect<unknown, LaurelError<Code>>
-  const project: Verb<EngineCode | "badge_not_found" | "in_use"> = engine.askProject("e", badge)
+  const project: Verb<EngineCode | "badge_not_found" | "in_use" | "version_conflict"> =
+    engine.askProject("e", badge)
   // @ts-expect-error: a code of another kind of command.
   const other: Verb<EngineCode | "quest_not_found"> = engine.askProject("e", badge)
   // @ts-expect-error: also the codes of keys.

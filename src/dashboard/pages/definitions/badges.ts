@@ -4,7 +4,7 @@ import { type CriterionKind, criterionKinds } from "../../../domain/project/Defi
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
-import type { Draft } from "../../view/Editing.ts"
+import { type Draft, versionInput } from "../../view/Editing.ts"
 import {
   areaField,
   checkField,
@@ -263,7 +263,7 @@ const names = (form: Form) => {
   ]
 }
 
-const archiveButton = (visit: PlaceVisit, { archived, id, name }: Badge): Content =>
+const archiveButton = (visit: PlaceVisit, { archived, id, name, version }: Badge): Content =>
   !archived &&
   confirmButton({
     id: `archive-${id}`,
@@ -273,6 +273,7 @@ const archiveButton = (visit: PlaceVisit, { archived, id, name }: Badge): Conten
     title: `Archive ${name} in ${visit.place.environment}?`,
     detail: "Nobody can earn it any more. Users who have it keep it. It cannot be undone.",
     action: `${visit.base}${path}/${id}/archive`,
+    fields: versionInput(version),
   })
 
 const above = Effect.fnUntraced(function* (
@@ -297,7 +298,8 @@ const badgeEditor: Editor<Badge, Streaks> = {
   find: (visit, id) => visit.ask("badges.get", { params: { id } }),
   create: (visit, payload, idempotencyKey) =>
     visit.ask("badges.create", { payload, idempotencyKey }),
-  update: (visit, id, payload) => visit.ask("badges.update", { params: { id }, payload }),
+  update: (visit, id, payload, ifMatch) =>
+    visit.ask("badges.update", { params: { id }, payload, ifMatch }),
   choices: (visit) =>
     Effect.map(visit.ask("project.get"), ({ streaks }) => streaks.map(({ key }) => key)),
   blank: new Map(),
@@ -373,7 +375,7 @@ export const badgeRoutes: ReadonlyArray<Route> = [
     noun: "badge",
     verb: "archive",
     path,
-    change: (visit, id) => visit.ask("badges.delete", { params: { id } }),
+    change: (visit, id, ifMatch) => visit.ask("badges.delete", { params: { id }, ifMatch }),
   }),
   backfillRoute,
 ]

@@ -3,9 +3,9 @@
  * those of the definition. So an unchanged form shows what is saved, and a refused form keeps what
  * was typed.
  *
- * The form holds the time of the definition's last change. If the definition has changed since,
- * nothing is saved: the page shows both versions, and the form gets the new time, so that saving
- * again is a decision.
+ * The form holds the version of the definition, and so does each button that changes it at once. If
+ * the definition has changed since, nothing is saved (`If-Match`): the page shows both versions, and
+ * the form gets the new version, so that saving again is a decision.
  */
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
@@ -34,6 +34,8 @@ import {
   type Texts,
   trimmed,
   versionField,
+  versionIn,
+  versionInput,
 } from "../../view/Editing.ts"
 import {
   type Form,
@@ -228,7 +230,7 @@ ${table(
 
 interface Shown {
   readonly id: string
-  readonly updatedAt: string
+  readonly version: number
 }
 
 /** The editor of a kind of definition. `Choices` are the objects that its fields can refer to. */
@@ -247,6 +249,7 @@ export interface Editor<Definition extends Shown, Choices> {
     visit: PlaceVisit,
     id: string,
     patch: unknown,
+    ifMatch: number,
   ) => Effect.Effect<Definition, LaurelError>
   readonly choices: (visit: PlaceVisit) => Effect.Effect<Choices, LaurelError>
   /** The texts of a new form. */
@@ -339,11 +342,11 @@ class EditorPages<Definition extends Shown, Choices> {
         definition === undefined ? `Create ${noun}` : editor.titleOf(definition),
         html`${noticeOf(visit)}
 ${above}
-${changed !== undefined && differences(form, changed)}
+${changed !== undefined && differences(form.texts(), changed)}
 ${outcome !== undefined && outcomeTable(visit, outcome, noun, definition?.id)}
 ${refusal(error, [...editor.names(form), ...eventNames], form.text("intent") === "try" ? "Nothing was tried" : undefined)}
 ${this.#fields({ visit, tried, definition, choices, editable })}`,
-        error ?? (changed === undefined ? 200 : 409),
+        error ?? (changed === undefined ? 200 : errorKinds.version_conflict.status),
       )
     })
   }
@@ -365,12 +368,10 @@ ${this.#fields({ visit, tried, definition, choices, editable })}`,
     const isNew = definition === undefined
     const address = this.#addressOf(visit, definition?.id)
     const draft: Draft = { form, faults: error?.errors, address: `${address}/draft` }
-    const version = (changed === undefined && form.text(versionField)) || definition?.updatedAt
+    const version = (changed === undefined && form.text(versionField)) || definition?.version
     return html`<form method="post" action="${address}">
 ${firstButton}
-${
-  isNew ? idempotencyField() : html`<input type="hidden" name="${versionField}" value="${version}">`
-}
+${isNew ? idempotencyField() : versionInput(version)}
 <fieldset class="bare"${!editable && html` disabled`}>
 ${fields(draft, choices, isNew)}
 ${editable && tryFields(form, error?.errors, draft.address, noun)}
@@ -390,15 +391,15 @@ ${editable && saveRow(visit.place, isNew ? `Create ${noun}` : `Save ${noun}`)}
     const editor = this.#editor
     const now = editor.textsOf(definition)
     const form = trimmed(visit.form, now)
-    const before = form.text(versionField)
-    if (before !== "" && before !== definition.updatedAt) {
+    const { version } = definition
+    if ((versionIn(form) ?? version) !== version) {
       return this.formPage(visit, { form, changed: now }, definition)
     }
     const change = (whole: Form) => {
       const faults = editor.changeFaults?.(whole, definition) ?? []
       return faults.length > 0
         ? Effect.fail(invalidRequest(faults))
-        : editor.update(visit, definition.id, editor.patchOf(whole, definition))
+        : editor.update(visit, definition.id, editor.patchOf(whole, definition), version)
     }
     return this.#save(visit, form, change, definition)
   }
@@ -419,7 +420,14 @@ ${editable && saveRow(visit.place, isNew ? `Create ${noun}` : `Save ${noun}`)}
           detail: editor.titleOf(now),
         }),
       ),
-      Effect.catch((error) => this.formPage(visit, { form: whole, error }, definition)),
+      Effect.catch((error) =>
+        error.code === "version_conflict"
+          ? // Somebody else's change came between the look and the change.
+            Effect.flatMap(this.find(visit), (changed) =>
+              this.formPage(visit, { form: whole, changed: editor.textsOf(changed) }, changed),
+            )
+          : this.formPage(visit, { form: whole, error }, definition),
+      ),
     )
   }
 
@@ -490,8 +498,8 @@ ${below}`,
  * A form with one button that changes a definition at once. `name` distinguishes it for screen
  * readers.
  */
-export const actionForm = (action: string, label: string, name: string): Html =>
-  html`<form method="post" action="${action}"><button aria-label="${label} ${name}">${label}</button></form>`
+export const actionForm = (action: string, label: string, name: string, version: number): Html =>
+  html`<form method="post" action="${action}">${versionInput(version)}<button aria-label="${label} ${name}">${label}</button></form>`
 
 export interface Action {
   /** The name of the definition in the path, such as `rule`. */
@@ -499,7 +507,11 @@ export interface Action {
   readonly verb: Lowercase<string>
   /** The list, such as `/rules`. */
   readonly path: string
-  readonly change: (visit: PlaceVisit, id: string) => Effect.Effect<unknown, LaurelError>
+  readonly change: (
+    visit: PlaceVisit,
+    id: string,
+    ifMatch: number | undefined,
+  ) => Effect.Effect<unknown, LaurelError>
   /** The next page; by default the list. */
   readonly next?: (visit: PlaceVisit, id: string) => string
 }
@@ -509,7 +521,7 @@ export const actionRoute = ({ change, next, noun, path, verb }: Action): Route =
   placeForm(`${path}/:${noun}/${verb}`, `${noun}.${verb}` satisfies AuditAction, (visit) => {
     const id = visit.params[noun]!
     const list = `${visit.base}${path}`
-    return change(visit, id).pipe(
+    return change(visit, id, versionIn(visit.form)).pipe(
       Effect.as(redirect(next === undefined ? list : next(visit, id))),
       Effect.catch((error) =>
         Effect.succeed(

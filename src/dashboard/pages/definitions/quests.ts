@@ -6,7 +6,7 @@ import { type Metadata, metadataFault } from "../../../domain/values/Metadata.ts
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
-import type { Draft } from "../../view/Editing.ts"
+import { type Draft, versionInput } from "../../view/Editing.ts"
 import {
   areaField,
   confirmButton,
@@ -253,13 +253,13 @@ const names = (form: Form) => [
   "metadata.*",
 ]
 
-const buttons = (visit: PlaceVisit, { id, status, title }: Quest): Content => {
+const buttons = (visit: PlaceVisit, { id, status, title, version }: Quest): Content => {
   if (status === "archived") return undefined
   const own = `${visit.base}${path}/${id}`
   return [
-    status === "draft" && actionForm(`${own}/publish`, "Publish", title),
-    status === "active" && actionForm(`${own}/pause`, "Pause", title),
-    status === "paused" && actionForm(`${own}/resume`, "Resume", title),
+    status === "draft" && actionForm(`${own}/publish`, "Publish", title, version),
+    status === "active" && actionForm(`${own}/pause`, "Pause", title, version),
+    status === "paused" && actionForm(`${own}/resume`, "Resume", title, version),
     confirmButton({
       id: `archive-${id}`,
       button: "Archive",
@@ -269,6 +269,7 @@ const buttons = (visit: PlaceVisit, { id, status, title }: Quest): Content => {
       detail:
         "Nobody can begin or complete it any more, and unfinished progress expires. Users who completed it keep its reward. It cannot be undone.",
       action: `${own}/archive`,
+      fields: versionInput(version),
     }),
   ]
 }
@@ -280,7 +281,8 @@ const questEditor: Editor<Quest, BadgeChoices> = {
   find: (visit, id) => visit.ask("quests.get", { params: { id } }),
   create: (visit, payload, idempotencyKey) =>
     visit.ask("quests.create", { payload, idempotencyKey }),
-  update: (visit, id, payload) => visit.ask("quests.update", { params: { id }, payload }),
+  update: (visit, id, payload, ifMatch) =>
+    visit.ask("quests.update", { params: { id }, payload, ifMatch }),
   choices: badgeChoices,
   blank: new Map(),
   textsOf,
@@ -359,8 +361,8 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
 
 const become =
   (status: "active" | "paused"): Action["change"] =>
-  (visit, id) =>
-    visit.ask("quests.update", { params: { id }, payload: { status } })
+  (visit, id, ifMatch) =>
+    visit.ask("quests.update", { params: { id }, payload: { status }, ifMatch })
 
 const action = (verb: Lowercase<string>, change: Action["change"]) =>
   actionRoute({ noun: "quest", verb, path, change })
@@ -371,5 +373,7 @@ export const questRoutes: ReadonlyArray<Route> = [
   action("publish", become("active")),
   action("pause", become("paused")),
   action("resume", become("active")),
-  action("archive", (visit, id) => visit.ask("quests.delete", { params: { id } })),
+  action("archive", (visit, id, ifMatch) =>
+    visit.ask("quests.delete", { params: { id }, ifMatch }),
+  ),
 ]

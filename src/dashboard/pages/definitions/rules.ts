@@ -1,12 +1,11 @@
 /** The rules of an environment: what actions earn. */
 import { Effect } from "effect"
 import { limitPeriods } from "../../../domain/project/Definition.ts"
-import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
 import { seenActions, unmatchedSection } from "../../view/Actions.ts"
-import type { Draft } from "../../view/Editing.ts"
+import { type Draft, versionInput } from "../../view/Editing.ts"
 import {
   checkField,
   confirmButton,
@@ -152,12 +151,12 @@ const names = (form: Form) => [
   "cooldownSeconds",
 ]
 
-const dialogs = (visit: PlaceVisit, { action, id, enabled }: Rule): Content => {
+const dialogs = (visit: PlaceVisit, { action, id, enabled, version }: Rule): Content => {
   const own = `${visit.base}${path}/${id}`
   return [
     enabled
-      ? actionForm(`${own}/pause`, "Pause", action)
-      : actionForm(`${own}/enable`, "Enable", action),
+      ? actionForm(`${own}/pause`, "Pause", action, version)
+      : actionForm(`${own}/enable`, "Enable", action, version),
     confirmButton({
       id: `delete-${id}`,
       button: "Delete",
@@ -166,6 +165,7 @@ const dialogs = (visit: PlaceVisit, { action, id, enabled }: Rule): Content => {
       title: `Delete the rule for ${action} in ${visit.place.environment}?`,
       detail: "It gives nothing from now on. Rewards that users have stay. It cannot be undone.",
       action: `${own}/delete`,
+      fields: versionInput(version),
     }),
   ]
 }
@@ -177,7 +177,8 @@ const ruleEditor: Editor<Rule, BadgeChoices> = {
   find: (visit, id) => visit.ask("rules.get", { params: { id } }),
   create: (visit, payload, idempotencyKey) =>
     visit.ask("rules.create", { payload, idempotencyKey }),
-  update: (visit, id, payload) => visit.ask("rules.update", { params: { id }, payload }),
+  update: (visit, id, payload, ifMatch) =>
+    visit.ask("rules.update", { params: { id }, payload, ifMatch }),
   choices: badgeChoices,
   blank: new Map([["enabled", "true"]]),
   textsOf,
@@ -226,9 +227,9 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
 })
 
 const enable =
-  (enabled: boolean) =>
-  (visit: PlaceVisit, id: string): Effect.Effect<unknown, LaurelError> =>
-    visit.ask("rules.update", { params: { id }, payload: { enabled } })
+  (enabled: boolean): Action["change"] =>
+  (visit, id, ifMatch) =>
+    visit.ask("rules.update", { params: { id }, payload: { enabled }, ifMatch })
 
 const action = (verb: Lowercase<string>, change: Action["change"]) =>
   actionRoute({ noun: "rule", verb, path, change })
@@ -238,5 +239,5 @@ export const ruleRoutes: ReadonlyArray<Route> = [
   ...editorRoutes(ruleEditor),
   action("pause", enable(false)),
   action("enable", enable(true)),
-  action("delete", (visit, id) => visit.ask("rules.delete", { params: { id } })),
+  action("delete", (visit, id, ifMatch) => visit.ask("rules.delete", { params: { id }, ifMatch })),
 ]

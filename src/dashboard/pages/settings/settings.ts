@@ -1,11 +1,10 @@
 /** The settings of an environment: the form, what a change will do, and the pages. */
 
-import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { environmentId } from "../../../domain/project/Directory.ts"
 import { type LevelCurve, levelCurveKinds, levelStart } from "../../../domain/project/Level.ts"
 import { canonicalTimeZone, windowKinds, zoneOf } from "../../../domain/values/Calendar.ts"
-import type { LaurelError } from "../../../domain/values/Errors.ts"
+import { errorKinds, type LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { noticeOf, redirectWithNotice } from "../../request/notice.ts"
@@ -25,6 +24,8 @@ import {
   type Texts,
   trimmed,
   versionField,
+  versionIn,
+  versionInput,
 } from "../../view/Editing.ts"
 import {
   areaField,
@@ -164,13 +165,6 @@ export type Settings = BodyOf<"project.get">
 
 const streakRowsMax = limits.streaksMax + 1
 const zones = ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")]
-
-/** A version of the settings, which have no time of change. */
-const versionOf = ({ clientActions, levelCurve, name, streaks, timezone }: Settings): string =>
-  createHash("sha256")
-    .update(JSON.stringify([name, timezone, levelCurve, streaks, clientActions]))
-    .digest("base64url")
-    .slice(0, 16)
 
 const curveTexts = ({ kind, ...members }: LevelCurve) => [
   ["levelCurve.kind", kind] as const,
@@ -400,16 +394,16 @@ const settingsPage = (visit: PlaceVisit, settings: Settings, shown: Shown): Repl
   const editable = mayChange(visit)
   const own = address(visit)
   const draft = { form, faults: error?.errors, address: `${own}/draft` }
-  const version = (changed === undefined && form.text(versionField)) || versionOf(settings)
+  const version = (changed === undefined && form.text(versionField)) || settings.version
   return visit.show(
     "Settings",
     html`${noticeOf(visit)}
-${changed !== undefined && differences(form, changed)}
+${changed !== undefined && differences(form.texts(), changed)}
 ${preview}
 ${refusal(error, names(form))}
 <form method="post" action="${own}">
 ${firstButton}
-<input type="hidden" name="${versionField}" value="${version}">
+${versionInput(version)}
 <fieldset class="bare"${!editable && html` disabled`}>
 ${fields(draft)}
 </fieldset>
@@ -420,7 +414,7 @@ ${
   ]
 }
 </form>`,
-    error ?? (changed === undefined ? 200 : 409),
+    error ?? (changed === undefined ? 200 : errorKinds.version_conflict.status),
   )
 }
 
@@ -483,16 +477,21 @@ export const settingsRoutes: ReadonlyArray<Route> = [
     "settings.update",
     Effect.fnUntraced(function* (visit) {
       const { form, settings } = yield* sent(visit)
-      const version = form.text(versionField)
-      if (version !== "" && version !== versionOf(settings)) {
+      const { version } = settings
+      if ((versionIn(form) ?? version) !== version) {
         return settingsPage(visit, settings, { form, changed: textsOf(settings) })
       }
       const whole = withoutBlankRows(form)
       const payload = patchOf(whole, visit.place.project.name)
-      return yield* visit.ask("project.update", { payload }).pipe(
+      return yield* visit.ask("project.update", { payload, ifMatch: version }).pipe(
         Effect.as(redirectWithNotice(visit, address(visit), "Saved.")),
         Effect.catch((error) =>
-          Effect.succeed(settingsPage(visit, settings, { form: whole, error })),
+          error.code === "version_conflict"
+            ? // Somebody else's change came between the look and the change.
+              Effect.map(visit.ask("project.get"), (now) =>
+                settingsPage(visit, now, { form: whole, changed: textsOf(now) }),
+              )
+            : Effect.succeed(settingsPage(visit, settings, { form: whole, error })),
         ),
       )
     }),

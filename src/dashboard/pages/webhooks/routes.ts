@@ -12,6 +12,7 @@ import {
   placePage,
   type Route,
 } from "../../request/Route.ts"
+import { versionIn } from "../../view/Editing.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 import { deliveryPage } from "./deliveries.ts"
 import {
@@ -38,7 +39,11 @@ const ownAddress = (visit: PlaceVisit): string => webhookAddress(visit, ofPage(v
 
 const setStatus = (visit: PlaceVisit, status: "disabled" | "enabled"): Answer =>
   Effect.map(
-    visit.ask("webhooks.update", { params: ofPage(visit), payload: { status } }),
+    visit.ask("webhooks.update", {
+      params: ofPage(visit),
+      payload: { status },
+      ifMatch: versionIn(visit.form),
+    }),
     (webhook) => about(redirect(ownAddress(visit)), { detail: hostOf(webhook) }),
   )
 
@@ -88,7 +93,7 @@ const remove = Effect.fnUntraced(function* (
   yield* confirmed(visit)
   const params = ofPage(visit)
   const webhook = yield* visit.ask("webhooks.get", { params })
-  yield* visit.ask("webhooks.delete", { params })
+  yield* visit.ask("webhooks.delete", { params, ifMatch: versionIn(visit.form) })
   const notice = `The webhook to ${hostOf(webhook)} is deleted.`
   return about(redirectWithNotice(visit, listAddress(visit), notice), { detail: hostOf(webhook) })
 })

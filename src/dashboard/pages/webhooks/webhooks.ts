@@ -12,6 +12,7 @@ import {
   placePage,
   type Route,
 } from "../../request/Route.ts"
+import { differences, versionIn, versionInput } from "../../view/Editing.ts"
 import {
   choiceField,
   confirmButton,
@@ -165,9 +166,10 @@ ${
         title: `Pause ${host} of ${environment}?`,
         detail:
           "Nothing is sent until the webhook is enabled again. The webhook then misses what happened in between: recover these messages on this page.",
+        fields: versionInput(webhook.version),
         action: `${address}/pause`,
       })
-    : html`<form method="post" action="${address}/enable"><button class="main">Enable webhook</button></form>`
+    : html`<form method="post" action="${address}/enable">${versionInput(webhook.version)}<button class="main">Enable webhook</button></form>`
 }
 ${confirmButton({
   id: "rotate",
@@ -190,6 +192,7 @@ ${confirmButton({
   title: `Delete ${host} of ${environment}?`,
   detail:
     "All deliveries stop, and the log of deliveries is deleted. This cannot be undone; to stop for a while, pause the webhook.",
+  fields: versionInput(webhook.version),
   action: `${address}/delete`,
 })}</div>`
 }
@@ -357,11 +360,24 @@ const createPage = (visit: PlaceVisit, draft: Draft, error?: LaurelError): Answe
     extra: idempotencyField(),
   })
 
+interface ChangeForm {
+  readonly draft: Draft
+  readonly error?: LaurelError
+  /** The version that the form was made from. Default: the present one. */
+  readonly version?: number | undefined
+}
+
+const textsOf = ({ description, events, url }: Draft) =>
+  new Map([
+    ["url", url],
+    ["description", description],
+    ["events", events.join(", ")],
+  ])
+
 const changePage = (
   visit: PlaceVisit,
   webhook: Counted,
-  draft: Draft,
-  error?: LaurelError,
+  { draft, error, version = webhook.version }: ChangeForm,
 ): Answer =>
   formPage(visit, {
     title: `Change webhook of ${visit.place.environment}`,
@@ -369,7 +385,12 @@ const changePage = (
     submit: "Save webhook",
     draft,
     error,
-    extra: confirmHint(visit, "A new URL", `${webhookAddress(visit, webhook.id)}/change`),
+    extra: [
+      versionInput(version),
+      error?.code === "version_conflict" &&
+        differences(textsOf(draft), textsOf(savedDraft(webhook))),
+      confirmHint(visit, "A new URL", `${webhookAddress(visit, webhook.id)}/change`),
+    ],
   })
 
 const create = (visit: PlaceVisit): Answer => {
@@ -395,14 +416,22 @@ const change = (visit: PlaceVisit): Answer =>
     const params = ofPage(visit)
     const webhook = yield* ask("webhooks.get", { params })
     const draft = draftOf(form)
+    const ifMatch = versionIn(form)
     const payload = { ...draft, description: draft.description === "" ? null : draft.description }
     // All messages go to the new URL, pending ones included.
     const mayChange = draft.url === webhook.url ? Effect.void : confirmedInProduction(visit)
     const changed = Effect.map(
-      Effect.andThen(mayChange, ask("webhooks.update", { params, payload })),
+      Effect.andThen(mayChange, ask("webhooks.update", { params, payload, ifMatch })),
       (saved) => about(redirect(webhookAddress(visit, webhook.id)), { detail: hostOf(saved) }),
     )
-    return yield* orPage(changed, (error) => changePage(visit, webhook, draft, error))
+    return yield* orPage(changed, (error) =>
+      error.code === "version_conflict"
+        ? // The form gets the new version, so that saving again is a decision.
+          Effect.flatMap(ask("webhooks.get", { params }), (now) =>
+            changePage(visit, now, { draft, error }),
+          )
+        : changePage(visit, webhook, { draft, error, version: ifMatch }),
+    )
   })
 
 export const formRoutes: ReadonlyArray<Route> = [
@@ -416,7 +445,7 @@ export const formRoutes: ReadonlyArray<Route> = [
     `${webhookPath}/change`,
     (visit) =>
       Effect.flatMap(visit.ask("webhooks.get", { params: ofPage(visit) }), (webhook) =>
-        changePage(visit, webhook, savedDraft(webhook)),
+        changePage(visit, webhook, { draft: savedDraft(webhook) }),
       ),
     "admin",
   ),

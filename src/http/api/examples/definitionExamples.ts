@@ -145,6 +145,7 @@ const counts = { created: 1, updated: 1, deleted: 0 } as const
 export const appliedFile = { ...counts, changes: [changedBadge, changedQuest] } as const
 
 export const fileDiff = {
+  version: 7,
   ...counts,
   changes: [
     {

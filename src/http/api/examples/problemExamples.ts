@@ -27,6 +27,7 @@ const at = (instance: string, detail: string): Occurrence => ({ detail, instance
 
 export const occurrences = {
   invalid_request: at(events, "/userId: must be a string"),
+  version_conflict: at(quest, "It has version 4. Nothing was changed."),
   invalid_json: at(events, "Invalid JSON at character 29."),
   malformed_request: at(events, "The Host header field is missing."),
   unauthorized: at(
@@ -99,7 +100,7 @@ export const occurrences = {
   ),
   idempotency_key_reused: at(
     events,
-    "The first request with this key had a different method, path or body.",
+    "The first request with this key had a different method, path, condition or body.",
   ),
   rate_limited: at(events, "Rate limit exceeded. Retry after the window ends."),
   internal_error: at(events, "The server failed; whether the request was applied is unknown."),

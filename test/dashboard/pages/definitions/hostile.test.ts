@@ -48,7 +48,7 @@ describe("Texts of definitions", () => {
       expect(tried.status).toBe(200)
       expect(tried.text).toContain("TAP of <bdi>&lt;b&gt;x&lt;/b&gt;</bdi>")
       const stale = await world.owner.post(address, { ...fields, version: "old", extra: "<b>x" })
-      expect(stale.status).toBe(409)
+      expect(stale.status).toBe(412)
       const shown = [await world.owner.get(`${base}/${list}`), form, tried, stale]
       for (const { text } of shown) {
         expect(text).toContain("&lt;b&gt;x")

@@ -185,7 +185,7 @@ describe("The form of a quest", () => {
     const fields = fieldsOf((await world.owner.get(address)).text, address)
     await world.owner.post(`${address}/pause`)
     const refused = await world.owner.post(address, { ...fields, title: "Mine" })
-    expect(refused.status).toBe(409)
+    expect(refused.status).toBe(412)
     expect((await read(quest.id)).title).toBe("Both")
   })
 })

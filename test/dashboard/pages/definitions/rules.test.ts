@@ -174,7 +174,7 @@ describe("The form of a rule", () => {
     await world.api("PATCH", `/v1/rules/${rule.id}`, { reward: { points: 9 } })
     const mine = { ...fields, "reward.xp": "6" }
     const refused = await world.owner.post(address, mine)
-    expect(refused.status).toBe(409)
+    expect(refused.status).toBe(412)
     expect(refused.text).toContain("somebody else saved a change")
     expect(refused.text).toMatch(/<code>reward.points<\/code><\/td><td>9<\/td><td>0</)
     expect((await world.api("GET", `/v1/rules/${rule.id}`)).json.reward).toMatchObject({
@@ -183,7 +183,7 @@ describe("The form of a rule", () => {
     })
     const row = await world.owner.post(`${address}/draft`, { ...mine, intent: "add:where" })
     const still = await world.owner.post(address, fieldsOf(row.text, address))
-    expect(still.status).toBe(409)
+    expect(still.status).toBe(412)
     const again = await world.owner.post(address, fieldsOf(refused.text, address))
     expect(again.status).toBe(303)
     expect((await world.api("GET", `/v1/rules/${rule.id}`)).json.reward).toMatchObject({

@@ -43,7 +43,7 @@ describe("The form of the settings", () => {
       const before = await read()
       const { status, text } = await world.owner.post(settings, await shown())
       expect([status, text]).toEqual([303, expect.anything()])
-      expect(await read()).toEqual(before)
+      expect(await read()).toEqual({ ...before, version: before.version + 1 })
     }
     expect(count).toBe(30)
   })
@@ -120,10 +120,10 @@ describe("The form of the settings", () => {
     await world.api("PATCH", "/v1/project", { timezone: "Asia/Tokyo" })
     const mine = { ...fields, "levelCurve.base": "70" }
     const refused = await world.owner.post(settings, mine)
-    expect(refused.status).toBe(409)
+    expect(refused.status).toBe(412)
     expect(refused.text).toMatch(/<code>timezone<\/code><\/td><td>Asia\/Tokyo<\/td><td>UTC</)
     const rows = fieldsOf((await draft(mine, "add:streaks")).text, settings)
-    expect((await world.owner.post(settings, rows)).status).toBe(409)
+    expect((await world.owner.post(settings, rows)).status).toBe(412)
     expect((await read()).levelCurve.base).toBe(50)
     expect((await world.owner.post(settings, fieldsOf(refused.text, settings))).status).toBe(303)
     expect(await read()).toMatchObject({ timezone: "UTC", levelCurve: { base: 70 } })
