@@ -58,6 +58,8 @@ export const limits = {
   faultsMax: 100,
   batchEventFaultsMax: 5,
   pointerKeyCharactersMax: 100,
+  /** Pointers that tell where a repeated body differs from the first. */
+  differencesMax: 20,
 
   // History kept in a user's state
   /** Periods of a rule's limit; the uses of older ones are counted in the user's history. */

@@ -141,7 +141,7 @@ const settings = {
     "LAUREL_HISTORY_DAYS",
     "all",
     daysOrAll(limits.historyDaysMin, limits.historyDaysMax),
-    "Number of days that the records of users are kept: their history, and what undo and limits of rules look up; all: for ever",
+    "Number of days that the records of users are kept: their history, and what undo, repeated ids and limits of rules look up; all: for ever",
   ),
   clockJumpMsMax: setting(
     "LAUREL_CLOCK_JUMP_MAX",

@@ -20,7 +20,12 @@ const cluster = async () => ({
 })
 
 const users = ["ada", "bob", "cy"] as const
-const event = (id: string) => ({ userId: users[Number(id) % 3]!, action: "TAP", id })
+const event = (id: string, metadata?: object) => ({
+  userId: users[Number(id) % 3]!,
+  action: "TAP",
+  id,
+  metadata,
+})
 
 /** A key of a project in which each event earns one xp. */
 const keyOf = async (server: Server, made = server.createKey()): Promise<string> => {
@@ -106,14 +111,15 @@ describe("A server of a cluster", () => {
     const folder = await temporaryFolder()
     const before = await Server.start(folder)
     const key = await keyOf(before)
-    const send = (server: Server, id: string) =>
-      server.request(key, "POST", "/v1/events", event(id))
-    await send(before, "0")
+    const send = (server: Server, id: string, metadata?: object) =>
+      server.request(key, "POST", "/v1/events", event(id, metadata))
+    await send(before, "0", { try: 1 })
     expect(await before.stop()).toBe(0)
 
     const inside = await Server.start(folder, settings)
-    expect((await send(inside, "0")).body).toMatchObject({ duplicate: true })
-    await send(inside, "1")
+    const repeat = { duplicate: true, differs: ["/metadata/try"] }
+    expect((await send(inside, "0", { try: 2 })).body).toMatchObject(repeat)
+    await send(inside, "1", { try: 1 })
     const alone = await run(
       ["keys", "create", "--project", "x", "--environment", "sandbox"],
       await temporaryFolder(),
@@ -128,7 +134,7 @@ describe("A server of a cluster", () => {
     const refused = await run(["serve"], folder)
     expect([refused.code, refused.stderr]).toEqual([78, expect.stringContaining("LAUREL_CLUSTER")])
     const outside = await Server.start(join(folder, "partitions", "1"))
-    expect((await send(outside, "1")).body).toMatchObject({ duplicate: true })
+    expect((await send(outside, "1", { try: 2 })).body).toMatchObject(repeat)
     await send(outside, "2")
     expect(await totalOf(outside, key)).toBe(3)
     expect(await outside.stop()).toBe(0)

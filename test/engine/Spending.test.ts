@@ -27,7 +27,7 @@ describe("A spending", () => {
       yield* first.close("kill")
       const { engine } = yield* startInMemory({ state }, { snapshotIntervalMs })
       expect(yield* engine.readUser(sandbox, "u1")).toMatchObject({ points: 3, pointsSpent: 7 })
-      const again = yield* engine.askUser(sandbox, spend(1, "stored"))
+      const again = yield* engine.askUser(sandbox, spend(4, "stored"))
       expect(again.reply).toEqual({ ...reply, duplicate: true })
       expect((yield* engine.askUser(sandbox, spend(3, "replayed"))).reply.duplicate).toBe(true)
       const { code } = yield* Effect.flip(engine.askUser(sandbox, spend(4, "short")))

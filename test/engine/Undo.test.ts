@@ -37,7 +37,7 @@ describe("Undo", () => {
       const left: Array<number | undefined> = []
       for (const id of [stored, replayed, fresh]) {
         const { reply } = yield* engine.askUser(sandbox, undo("u1", "reward", id))
-        expect(reply).toMatchObject({ kind: "revocation", of: "reward", id, duplicate: false })
+        expect(reply).toMatchObject({ kind: "revocation", of: "reward", id })
         left.push((yield* engine.readUser(sandbox, "u1"))?.xp)
       }
       expect(left).toEqual([23, 3, 0])

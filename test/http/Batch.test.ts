@@ -24,7 +24,7 @@ describe("a batch", () => {
     const { json, status } = await send([event("a"), event("b"), event("a")])
     expect(status).toBe(200)
     const { results, ...counts } = json
-    expect(counts).toEqual({ accepted: 3, duplicates: 0, rejected: 0 })
+    expect(counts).toEqual({ accepted: 3, duplicates: 0, differing: 0, rejected: 0 })
     expect(
       results.map(({ userId, xp }: (typeof json.results)[number]) => [userId, xp.total]),
     ).toEqual([

@@ -76,6 +76,7 @@ describe("DELETE /v1/users/:id", () => {
     expect(again.json).toEqual({
       accepted: 1,
       duplicates: 0,
+      differing: 0,
       rejected: 2,
       results: [gone, first.json.results[1], gone],
     })

@@ -23,6 +23,8 @@ const randomReply = (): EventReply => ({
   userId: text(),
   action: pick(["LESSON_DONE", "A", "B_2"]),
   duplicate: random() < 0.5,
+  differs: some(() => `/metadata/${text()}`),
+  revoked: random() < 0.5,
   occurredAt: time(),
   receivedAt: time(),
   matched: random() < 0.5,
@@ -46,13 +48,15 @@ describe("The text of an event's outcome", () => {
   it("equals JSON.stringify of the outcome in the contract", () => {
     for (let n = 0; n < 2_000; n++) {
       const reply = randomReply()
-      const { action, badges, duplicate, eventId, level, points, quests, streaks, userId, xp } =
-        reply
+      const { action, badges, differs, duplicate, eventId, level, points } = reply
+      const { quests, revoked, streaks, userId, xp } = reply
       const outcome = {
         eventId,
         userId,
         action,
         duplicate,
+        ...(differs.length > 0 && { differs }),
+        ...(revoked && { revoked }),
         occurredAt: isoTime(reply.occurredAt),
         receivedAt: isoTime(reply.receivedAt),
         xp,

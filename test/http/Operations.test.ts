@@ -49,7 +49,7 @@ describe("POST /v1/events", () => {
     const event = { userId: "once", action: "LESSON_DONE", id: "lesson-1" }
     const first = await post("/v1/events", event)
     const second = await post("/v1/events", { ...event, action: "OTHER" })
-    expect(second.json).toEqual({ ...first.json, duplicate: true })
+    expect(second.json).toEqual({ ...first.json, duplicate: true, differs: ["/action"] })
     expect((await get("/v1/users/once")).json.xp).toBe(110)
   })
 
@@ -218,7 +218,7 @@ describe("POST /v1/users/:id/rewards", () => {
       badges: [],
     })
     const second = await post("/v1/users/carol/rewards", { ...grant, amount: 7 })
-    expect(second.json).toEqual({ ...first.json, duplicate: true })
+    expect(second.json).toEqual({ ...first.json, duplicate: true, differs: ["/amount"] })
   })
 })
 

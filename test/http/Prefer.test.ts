@@ -38,7 +38,7 @@ describe("A batch with Prefer: return=minimal", () => {
     const { headers, json, status } = await send(events, undefined, path)
     expect(status).toBe(200)
     expect(headers["preference-applied"]).toBe("return=minimal")
-    expect(json).toEqual({ accepted: 2, duplicates: 1, rejected: 0, refusals: [] })
+    expect(json).toEqual({ accepted: 2, duplicates: 1, differing: 0, rejected: 0, refusals: [] })
     expect(await xpOf(userId)).toBe(20)
   })
 
@@ -152,7 +152,13 @@ describe("A batch with Prefer: return=minimal", () => {
     expect(first.json.refusals[0].status).toBe(500)
     const again = await send([event("f", { id: "a" }), event("f", { id: "b" })], headers)
     expect(again.headers["idempotency-replayed"]).toBeUndefined()
-    expect(again.json).toEqual({ accepted: 0, duplicates: 2, rejected: 0, refusals: [] })
+    expect(again.json).toEqual({
+      accepted: 0,
+      duplicates: 2,
+      differing: 0,
+      rejected: 0,
+      refusals: [],
+    })
   })
 
   it("is refused without effect if a field is above its bound", async () => {

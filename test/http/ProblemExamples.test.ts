@@ -140,6 +140,16 @@ const cases: ReadonlyArray<Case> = [
     },
   ],
   [
+    "SpendConflict",
+    "id_reused",
+    async () => {
+      const path = "/v1/users/rich/points/spend"
+      await server.call("POST", "/v1/users/rich/rewards", { body: { type: "points", amount: 3 } })
+      await server.call("POST", path, { body: { amount: 1, id: "order-1" } })
+      return server.call("POST", path, { body: { amount: 2, id: "order-1" } })
+    },
+  ],
+  [
     "EventConflict",
     "quest_not_active",
     async () => {

@@ -6,7 +6,9 @@
 import assert from "node:assert/strict"
 import { Result } from "effect"
 import { decideUser } from "../../src/domain/decide/Decide.ts"
+import { decideRepeat } from "../../src/domain/decide/Repeat.ts"
 import { revocationNotFound } from "../../src/domain/decide/Revocation.ts"
+import { type EventReply, replyOf } from "../../src/domain/message/UserReply.ts"
 import { emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
 import { applyProject } from "../../src/domain/record/applyProject.ts"
 import { applyUser } from "../../src/domain/record/applyUser.ts"
@@ -16,6 +18,7 @@ import type { UserState } from "../../src/domain/user/User.ts"
 import { dateOf, dayOf, windowOfDay } from "../../src/domain/values/Calendar.ts"
 import { versioned } from "../domain/definitions.ts"
 import { decideRecalling } from "../domain/recalled.ts"
+import { firstOf } from "./answers.ts"
 import {
   beginnings,
   randomBadge,
@@ -30,6 +33,7 @@ import {
 import { nextWindow, windowAt, windowKinds } from "./model/calendar.ts"
 import type { Definitions, Move } from "./model/Definitions.ts"
 import { Model, type Outcome, type Refused } from "./model/Model.ts"
+import { isNamed, type Named } from "./model/repeats.ts"
 import type { ClosedThrough } from "./model/windows.ts"
 import { Random } from "./random.ts"
 import { modelView, outcomeOf, sorted, stateView } from "./views.ts"
@@ -50,6 +54,8 @@ export class DomainRun implements Surroundings {
   readonly journal: Array<JournalRecord> = []
   records: ReadonlyArray<JournalRecord> = []
   readonly undone = new Set<string>()
+  /** How many commands repeated an id and got the first outcome. */
+  repeats = 0
   now: number
   sequence = 0
 
@@ -132,9 +138,9 @@ export class DomainRun implements Surroundings {
     const key = command.kind === "revocation" ? `${userId} ${command.sequence}` : ""
     if (command.kind === "revocation" && this.undone.has(key))
       return { refused: revocationNotFound(command.of).code }
-    const own = this.records.filter(
-      ({ subject }) => subject.actor === "user" && subject.userId === userId,
-    )
+    const own = this.#recordsOf(userId)
+    const first = firstOf(command, own)
+    if (first !== undefined && isNamed(command)) return this.#repeat(userId, command, first)
     const decided = decideRecalling(own, (past) =>
       decideUser(user, this.project, command, this.now, found, undefined, past),
     )
@@ -157,6 +163,26 @@ export class DomainRun implements Surroundings {
     return outcomeOf(record)
   }
 
+  #recordsOf(userId: string): ReadonlyArray<JournalRecord> {
+    return this.records.filter(
+      ({ subject }) => subject.actor === "user" && subject.userId === userId,
+    )
+  }
+
+  /** Answers a command whose id the record `first` has, and compares the answer with the model's. */
+  #repeat(userId: string, command: Named, first: JournalRecord): Outcome | Refused {
+    const read: JournalRecord = JSON.parse(JSON.stringify(first))
+    const revoked = this.undone.has(`${userId} ${first.sequence}`)
+    const decided = decideRepeat(command, read, revoked)
+    if (Result.isFailure(decided)) return { refused: decided.failure.code }
+    const repeat = { ...decided.success, differs: decided.success.differs.toSorted() }
+    assert.deepEqual(repeat, this.model.repeat(userId, command))
+    const { differs, duplicate, revoked: since } = replyOf(read, repeat) as EventReply
+    assert.deepEqual({ duplicate, differs, revoked: since }, { duplicate: true, ...repeat })
+    this.repeats++
+    return outcomeOf(read)
+  }
+
   #expect(
     userId: string,
     command: UserCommand,
@@ -165,11 +191,9 @@ export class DomainRun implements Surroundings {
     const known = this.model.users.has(userId)
     switch (command.kind) {
       case "event":
-        return this.model.event(userId, command, this.definitions, moment)
       case "reward":
-        return this.model.reward(userId, command, this.definitions, moment)
       case "spend":
-        return this.model.spend(userId, command, moment)
+        return this.model.named(userId, command, this.definitions, moment)
       case "revocation":
         return this.model.undo(userId, command, this.definitions, moment)
       case "profile":
@@ -224,6 +248,19 @@ export class DomainRun implements Surroundings {
     }
   }
 
+  /** A random command. It may have an id, which may be that of an earlier one. */
+  #command(userId: string): UserCommand {
+    const { random } = this
+    const made = randomCommand(this, userId)
+    if (!isNamed(made) || random.chance(0.6)) return made
+    const id = `id${random.integer(0, 20)}`
+    const first = firstOf({ ...made, id }, this.#recordsOf(userId))?.cause
+    if (first === undefined || !isNamed(first) || random.chance(0.3)) return { ...made, id }
+    const retry: Named = random.chance(0.5) ? first : JSON.parse(JSON.stringify(first), reversed)
+    if (retry.kind !== "event" || random.chance(0.5)) return retry
+    return { ...retry, occurredAt: this.now - random.integer(0, 1) }
+  }
+
   /** Makes a random step. */
   step(users: ReadonlyArray<string>): void {
     const { random } = this
@@ -254,7 +291,7 @@ export class DomainRun implements Surroundings {
       for (const userId of users) this.compare(userId)
     } else {
       const userId = random.pick(users)
-      const command = randomCommand(this, userId)
+      const command = this.#command(userId)
       if (command.kind === "profile") this.now++
       // Ended periods are recorded before an undo, so that the user's state is unambiguous.
       if (command.kind === "revocation" && this.model.users.has(userId))
@@ -263,6 +300,12 @@ export class DomainRun implements Surroundings {
     }
   }
 }
+
+/** A reviver that turns the order of members around. */
+const reversed = (_key: string, value: unknown): unknown =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).reverse())
+    : value
 
 const previous = (kind: (typeof windowKinds)[number], first: string): string =>
   dateOf(

@@ -5,7 +5,6 @@
  */
 
 import assert from "node:assert/strict"
-import { replyOf } from "../../src/domain/message/UserReply.ts"
 import { isCounting } from "../../src/domain/project/Definition.ts"
 import { emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
 import { applyProject } from "../../src/domain/record/applyProject.ts"
@@ -115,7 +114,6 @@ export class Oracle {
     }
     const before = cause.kind === "erasure" ? [] : (this.records.get(userId) ?? [])
     this.records.set(userId, cause.kind === "erasure" ? [] : [...before, record])
-    assert.deepEqual(replyOf(record, true), { ...replyOf(record, false), duplicate: true })
   }
 
   /** The outcome that `command` must have now; `undefined`: the oracle does not know one. */
@@ -129,11 +127,9 @@ export class Oracle {
     const known = model.users.has(userId)
     switch (command.kind) {
       case "event":
-        return model.event(userId, command, definitions, moment)
       case "reward":
-        return model.reward(userId, command, definitions, moment)
       case "spend":
-        return model.spend(userId, command, moment)
+        return model.named(userId, command, definitions, moment)
       case "revocation":
         return model.undo(userId, command, definitions, moment)
       case "profile":

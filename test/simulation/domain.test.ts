@@ -23,6 +23,7 @@ describe("The domain agrees with the naive model on every reply and every state"
   for (const seed of seeds(4)) {
     it(`in a run of 250 steps, after which all can be undone; repeat it with LAUREL_TEST_SEED=${seed}`, () => {
       const run = play(seed, 250)
+      assert(run.repeats > 0)
       replayEqualsLive(run)
       historyAddsUp(run)
       undoneToNothing(run)

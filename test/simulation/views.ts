@@ -184,7 +184,7 @@ export const modelView = (
 
 /** A reply in the form of the model's. */
 export const outcomeOf = (record: JournalRecord): Outcome => {
-  const reply = replyOf(record, false)
+  const reply = replyOf(record)
   if (reply.kind === "spend" || reply.kind === "refund") {
     const earned = reply.kind === "spend" ? -reply.amount : reply.amount
     return { ...nothingDone, points: { earned, total: reply.total } }

@@ -2,9 +2,9 @@
  * Decides a user's command. Pure and synchronous. `now` is the time, `found` the record that a
  * revocation names. It throws only if a balance breaks an invariant (`invariants.ts`).
  *
- * Before a decision, the actor answers duplicates from their first record. A decision that needs
- * more of the user's history than the state has fails with `HistoryNeeded`; the actor reads the
- * history and decides again with this `past`.
+ * Before a decision, the actor answers repeats from their first record (`Repeat.ts`). A decision
+ * that needs more of the user's history than the state has fails with `HistoryNeeded`; the actor
+ * reads the history and decides again with this `past`.
  *
  * Order of effects of an event: rules and quests in the order of their creation, streaks, badges
  * (which see everything earned before), level.
@@ -53,7 +53,7 @@ export interface UserRefusals {
     | "quest_incomplete"
     | "balance_overflow"
   readonly reward: "badge_not_found" | "balance_overflow"
-  readonly spend: "user_not_found" | "insufficient_points"
+  readonly spend: "user_not_found" | "insufficient_points" | "id_reused"
   readonly revocation: RevocationRefusals[Revocable]
   readonly profile: never
   readonly erasure: "user_not_found"

@@ -4,6 +4,7 @@
  */
 import type { Result } from "effect"
 import type { Fact } from "../record/Record.ts"
+import { differences } from "../values/differences.ts"
 import { type ErrorCode, type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
 
 export type Decided<Code extends ErrorCode = ErrorCode> = Result.Result<
@@ -36,25 +37,9 @@ export const versionConflict = (
  * Whether two definitions are equal except for their versions. The order of members does not matter.
  */
 export const noChange = (before: object, after: object): boolean =>
-  isSame({ ...before, ...sameVersion }, { ...after, ...sameVersion })
+  differences({ ...before, ...sameVersion }, { ...after, ...sameVersion }, 1).length === 0
 
 const sameVersion = { version: 0, updatedAt: 0 }
-
-type Members = Readonly<Record<string, unknown>>
-
-const isSame = (one: unknown, other: unknown): boolean => {
-  if (typeof one !== "object" || typeof other !== "object") return one === other
-  if (one === null || other === null || Array.isArray(one) !== Array.isArray(other)) {
-    return one === other
-  }
-  let count = 0
-  for (const name in one) {
-    if (!Object.hasOwn(other, name)) return false
-    if (!isSame((one as Members)[name], (other as Members)[name])) return false
-    count++
-  }
-  return count === Object.keys(other).length
-}
 
 /** The fault of an id that names an archived definition. */
 export const archivedFault: Fault = {

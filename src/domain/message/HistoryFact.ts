@@ -115,12 +115,12 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
   switch (fact.kind) {
     case "event.tracked":
     case "reward.granted": {
-      const { level, points, xp } = replyOf(record, false) as EventReply | RewardReply
+      const { level, points, xp } = replyOf(record) as EventReply | RewardReply
       return { xp, points, level }
     }
     case "event.revoked":
     case "reward.revoked": {
-      const { level, points, shortfall, xp } = replyOf(record, false) as RevocationReply
+      const { level, points, shortfall, xp } = replyOf(record) as RevocationReply
       return { xp, points, level, shortfall }
     }
     case "xp.earned":

@@ -149,10 +149,8 @@ const userData = (record: JournalRecord, fact: Fact, userId: string): MessageDat
     case "user.created":
       return common
     case "event.tracked": {
-      const { action, eventId, level, occurredAt, points, receivedAt, xp } = replyOf(
-        record,
-        false,
-      ) as EventReply
+      const reply = replyOf(record) as EventReply
+      const { action, eventId, level, occurredAt, points, receivedAt, xp } = reply
       const sent = (record.cause.kind === "event" && record.cause.metadata) || null
       // The metadata was parsed from JSON.
       const metadata = sent as MessageData["event.tracked"]["metadata"]
@@ -162,17 +160,17 @@ const userData = (record: JournalRecord, fact: Fact, userId: string): MessageDat
       return { ...common, eventId, action, ...times, metadata, xp, points, level }
     }
     case "points.spent": {
-      const { amount, reason, spendId, total } = replyOf(record, false) as SpendReply
+      const { amount, reason, spendId, total } = replyOf(record) as SpendReply
       return { ...common, spendId, amount, total, reason }
     }
     case "points.refunded": {
-      const { amount, shortfall, spendId, total } = replyOf(record, false) as RefundReply
+      const { amount, shortfall, spendId, total } = replyOf(record) as RefundReply
       return { ...common, spendId, amount, total, shortfall }
     }
     case "level.changed":
       return { ...common, from: fact.from, to: fact.to, levels: levelsGained(fact) }
     case "reward.granted": {
-      const reply = replyOf(record, false) as RewardReply
+      const reply = replyOf(record) as RewardReply
       const { level, points, rewardId, type, xp } = reply
       const amount = reply.type === "badge" ? null : reply.amount
       const badgeId = reply.type === "badge" ? reply.badgeId : null
@@ -180,7 +178,7 @@ const userData = (record: JournalRecord, fact: Fact, userId: string): MessageDat
       return { ...common, rewardId, type, amount, badgeId, reason, xp, points, level }
     }
     case "reward.revoked": {
-      const { id, level, points, shortfall, xp } = replyOf(record, false) as RevocationReply
+      const { id, level, points, shortfall, xp } = replyOf(record) as RevocationReply
       return { ...common, rewardId: id, xp, points, level, shortfall }
     }
     default:

@@ -1,7 +1,8 @@
 /**
  * The reply to a user's command. It derives only from the record, so a duplicate gets the first
- * outcome, even years later.
+ * outcome, even years later; `Repeat` tells how the duplicate relates to the first.
  */
+import type { Repeat } from "../decide/Repeat.ts"
 import type {
   GrantedReward,
   JournalRecord,
@@ -22,9 +23,16 @@ export interface QuestChange extends Omit<QuestRef, "period"> {
   readonly alreadyCompleted: boolean
 }
 
+/**
+ * `duplicate`: an earlier command with the same id made the record, and the reply is its outcome.
+ * Otherwise nothing differs, and nothing is revoked.
+ */
+interface Repeated extends Repeat {
+  readonly duplicate: boolean
+}
+
 /** The outcome of a record, in the terms of the API. Times are epoch milliseconds. */
 interface Outcome extends MembersOf<"event.tracked"> {
-  readonly duplicate: boolean
   readonly userId: string
   readonly badges: ReadonlyArray<{
     readonly id: string
@@ -36,7 +44,7 @@ interface Outcome extends MembersOf<"event.tracked"> {
   readonly streaks: ReadonlyArray<MembersOf<"streak.extended">>
 }
 
-export interface EventReply extends Outcome {
+export interface EventReply extends Outcome, Repeated {
   readonly kind: "event"
   readonly eventId: string
   readonly action: string
@@ -48,7 +56,8 @@ export interface EventReply extends Outcome {
   readonly withheld: ReadonlyArray<{ readonly ruleId: string; readonly reason: WithheldReason }>
 }
 
-export type RewardReply = Outcome & { readonly kind: "reward"; readonly rewardId: string } & (
+export type RewardReply = Outcome &
+  Repeated & { readonly kind: "reward"; readonly rewardId: string } & (
     | { readonly type: "xp" | "points"; readonly amount: number }
     | { readonly type: "badge"; readonly badgeId: string }
   )
@@ -62,9 +71,8 @@ export interface RevocationReply extends Outcome, Undone {
 
 type Undone = Pick<MembersOf<"event.revoked">, "shortfall">
 
-export interface SpendReply extends MembersOf<"points.spent"> {
+export interface SpendReply extends MembersOf<"points.spent">, Repeated {
   readonly kind: "spend"
-  readonly duplicate: boolean
   readonly userId: string
   readonly spendId: string
   readonly reason: string | null
@@ -73,7 +81,6 @@ export interface SpendReply extends MembersOf<"points.spent"> {
 /** The reply to the revocation of a spend. */
 export interface RefundReply extends MembersOf<"points.refunded"> {
   readonly kind: "refund"
-  readonly duplicate: boolean
   readonly userId: string
   readonly spendId: string
 }
@@ -83,7 +90,6 @@ export interface DoneReply {
   readonly kind: "done"
   readonly at: number
   readonly userId: string
-  readonly duplicate: boolean
   readonly badges: Outcome["badges"]
 }
 
@@ -108,8 +114,11 @@ export type ReplyTo<Command extends UserCommand> = Command extends TrackedEvent
           ? RevocationReply
           : DoneReply
 
-/** The reply to the command that caused `record`, a record of a user. */
-export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply => {
+/**
+ * The reply to the command that caused `record`, a record of a user, or to a `repeat` of that
+ * command.
+ */
+export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
   const { at, cause, subject } = record
   if (subject.actor !== "user" || cause.kind === "request") {
     throw new Error(`Record ${record.sequence} answers no command of a user`)
@@ -119,20 +128,23 @@ export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply =>
     const { amount, total } = points
     const { reason = null } = cause
     const spendId = recordId("spd", record)
-    return { kind: "spend", duplicate, userId: subject.userId, spendId, amount, total, reason }
+    const { userId } = subject
+    return { kind: "spend", ...repeated(repeat), userId, spendId, amount, total, reason }
   }
   if (points?.kind === "points.refunded" && cause.kind === "revocation") {
     const { amount, shortfall, total } = points
     const spendId = recordId("spd", cause)
-    return { kind: "refund", duplicate, userId: subject.userId, spendId, amount, total, shortfall }
+    return { kind: "refund", userId: subject.userId, spendId, amount, total, shortfall }
   }
-  const outcome = outcomeOf(record, subject.userId, duplicate)
+  const outcome = outcomeOf(record, subject.userId)
   switch (cause.kind) {
     case "event":
       // Nearly all replies are of this kind, and a literal is faster than a spread.
       return {
         kind: "event",
-        duplicate,
+        duplicate: repeat !== undefined,
+        differs: repeat?.differs ?? nothing,
+        revoked: repeat?.revoked ?? false,
         userId: outcome.userId,
         xp: outcome.xp,
         points: outcome.points,
@@ -150,9 +162,10 @@ export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply =>
       }
     case "reward": {
       const rewardId = recordId("rwd", record)
+      const reply = { kind: "reward", ...repeated(repeat), ...outcome, rewardId } as const
       return cause.type === "badge"
-        ? { kind: "reward", ...outcome, rewardId, type: "badge", badgeId: cause.badgeId }
-        : { kind: "reward", ...outcome, rewardId, type: cause.type, amount: cause.amount }
+        ? { ...reply, type: "badge", badgeId: cause.badgeId }
+        : { ...reply, type: cause.type, amount: cause.amount }
     }
     case "revocation": {
       if (cause.of === "spend") throw new Error(`Record ${record.sequence} refunds nothing`)
@@ -160,9 +173,14 @@ export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply =>
       return { kind: "revocation", ...outcome, of: cause.of, id, shortfall: shortfallOf(record) }
     }
     default:
-      return { kind: "done", at, userId: subject.userId, duplicate, badges: outcome.badges }
+      return { kind: "done", at, userId: subject.userId, badges: outcome.badges }
   }
 }
+
+const repeated = (repeat: Repeat | undefined): Repeated =>
+  repeat === undefined
+    ? { duplicate: false, differs: nothing, revoked: false }
+    : { duplicate: true, ...repeat }
 
 /** The badges, quests and streaks that a record changed. */
 interface Achievements {
@@ -172,7 +190,7 @@ interface Achievements {
   quests: Map<string, QuestChange> | undefined
 }
 
-const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): Outcome => {
+const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
   let xpEarned = 0
   let pointsEarned = 0
   let xp = 0
@@ -214,7 +232,6 @@ const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): O
   }
   const { badges, badgesRevoked, quests, streaks } = achieved
   return {
-    duplicate,
     userId,
     xp: { earned: xpEarned, total: xp },
     points: { earned: pointsEarned, total: points },

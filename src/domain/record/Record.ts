@@ -57,6 +57,9 @@ export interface Spending {
   readonly amount: number
 }
 
+/** A command that may have an id of the caller. */
+export type Named = TrackedEvent | GrantedReward | Spending
+
 /**
  * Revokes the event, reward or spend of the record `sequence`. `at` is the time of the record,
  * which distinguishes reused sequences. A command may also have `ownId`, an id of the caller: if
@@ -345,9 +348,11 @@ export type BatchAnswer =
   | { readonly outcomes: ReadonlyArray<BatchEventOutcome | BatchEventRefusal> }
   | { readonly summary: unknown }
 
+/** `revoked`: the event was a duplicate of an event that was revoked before the batch. */
 export interface BatchEventOutcome {
   readonly sequence: number
   readonly duplicate?: true
+  readonly revoked?: true
 }
 
 /** A refused event, as the reply shows it after `ok`. */

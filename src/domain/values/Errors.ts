@@ -43,6 +43,7 @@ export const errorKinds = {
   insufficient_points: { status: 409, title: "Insufficient points" },
   balance_overflow: { status: 409, title: "Balance out of range" },
   in_use: { status: 409, title: "Used by other definitions" },
+  id_reused: { status: 409, title: "Id used for other content" },
   quota_exceeded: { status: 409, title: "Quota exceeded" },
   idempotency_in_progress: { status: 409, title: "Request with this key in progress" },
   gone: { status: 410, title: "No longer available" },
@@ -96,6 +97,8 @@ export interface LaurelError<Code extends ErrorCode = ErrorCode> {
   readonly neededScopes?: ReadonlyArray<string>
   /** The present version. Only with `version_conflict`. */
   readonly version?: number
+  /** Where the body differs from the first with its id. Only with `id_reused`. */
+  readonly differs?: ReadonlyArray<string>
   /** The error is the kept reply of an Idempotency-Key. */
   readonly replayed?: boolean
 }
@@ -105,7 +108,7 @@ export const laurelError = <Code extends ErrorCode>(
   detail: string,
   more?: Pick<
     LaurelError,
-    "balance" | "errors" | "neededScopes" | "retryAfterSeconds" | "scope" | "version"
+    "balance" | "differs" | "errors" | "neededScopes" | "retryAfterSeconds" | "scope" | "version"
   >,
 ): LaurelError<Code> => ({ _tag: "LaurelError", code, detail, ...more })
 

@@ -20,6 +20,7 @@
 import type { Effect, Result } from "effect"
 import type { Meter, UserRefusal } from "../../domain/decide/Decide.ts"
 import type { ProjectCommand, ProjectRefusals } from "../../domain/decide/Project.ts"
+import type { Repeat } from "../../domain/decide/Repeat.ts"
 import type { HistoryNeeded, Past } from "../../domain/record/Past.ts"
 import type {
   Cause,
@@ -71,8 +72,8 @@ export interface Envelope<Command> {
   readonly prepare?: Effect.Effect<Command, Broken> | undefined
   /** The log lines about the command carry these: the id of its request. */
   readonly annotations: LogAnnotations
-  /** The record is durable. `duplicate`: an earlier command with the same id made it. */
-  readonly answered: (record: JournalRecord, duplicate: boolean) => void
+  /** The record is durable. `repeat`: an earlier command with the same id made it. */
+  readonly answered: (record: JournalRecord, repeat?: Repeat) => void
   readonly refused: (error: LaurelError) => void
 }
 

@@ -9,7 +9,7 @@
  *   sees a state between them.
  * - `apply` runs before the record is appended, so a defect in `apply` cannot reach the journal.
  * - The sequence of a record is greater than that of the actor's record before it (asserted).
- * - An answer goes out when its record is durable (`Answers`). A refusal or a duplicate goes out
+ * - An answer goes out when its record is durable (`Answers`). A refusal or a repeat goes out
  *   when the records that it rests on are durable, which they usually are. With a full disk no
  *   caller waits longer than `stalledAnswerMs`.
  *
@@ -27,7 +27,13 @@
  */
 import { Cause, Effect, Result } from "effect"
 import { HistoryNeeded, type Past } from "../../domain/record/Past.ts"
-import type { JournalRecord, Kept, Reference, UserCommand } from "../../domain/record/Record.ts"
+import {
+  type JournalRecord,
+  type Kept,
+  type Reference,
+  revocationKey,
+  type UserCommand,
+} from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { type Broken, brokenBy, isDamagedRecord } from "../../storage/Storage.ts"
@@ -324,14 +330,34 @@ export class ActorSystem {
     }
     const first = this.#options.deduplicator.firstOf(actor, key)
     if (first === undefined) return this.#handle(actor, envelope, key)
-    if (!Effect.isEffect(first)) return this.answers.duplicate(actor, envelope, first)
+    if (!Effect.isEffect(first)) return this.#answerRepeat(actor, envelope, first)
     const looked = Effect.flatMap(this.#orRefused(actor, envelope, first), (record) => {
       const wait =
         record === undefined
           ? this.#handle(actor, envelope, key)
-          : this.answers.duplicate(actor, envelope, record)
+          : this.#answerRepeat(actor, envelope, record)
       return wait ?? Effect.void
     })
+    return this.#unlessDamaged(actor, envelope, looked)
+  }
+
+  /**
+   * Answers a command whose id the record `first` has. The filter of ids knows of most records that
+   * they were not revoked, so that a look-up is rare.
+   */
+  #answerRepeat(
+    actor: AnyActor,
+    envelope: AnyEnvelope,
+    first: JournalRecord,
+  ): Effect.Effect<void, Broken> | undefined {
+    const { deduplicator } = this.#options
+    const revocation = deduplicator.firstOf(actor, revocationKey(first.sequence))
+    if (!Effect.isEffect(revocation)) {
+      return this.answers.repeat(actor, envelope, first, revocation)
+    }
+    const looked = Effect.map(this.#orRefused(actor, envelope, revocation), (record) =>
+      this.answers.repeat(actor, envelope, first, record),
+    )
     return this.#unlessDamaged(actor, envelope, looked)
   }
 

@@ -1,14 +1,15 @@
 /**
  * Answers to callers.
  *
- * - A command is answered when its record is durable. A refusal or a duplicate is answered when the
+ * - A command is answered when its record is durable. A refusal or a repeat is answered when the
  *   records that it rests on are durable, which they usually are.
  * - With a full disk no caller waits longer than `stalledAnswerMs`. The caller then learns that the
  *   outcome is unknown; the record still goes to the disk.
  * - Each caller gets exactly one answer.
  */
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import type { KeepRefusal } from "../../domain/decide/Project.ts"
+import { decideRepeat } from "../../domain/decide/Repeat.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { GroupCommit } from "../commit/GroupCommit.ts"
@@ -133,14 +134,28 @@ export class Answers {
     }
   }
 
-  /** Answers with an earlier record, once that is durable. */
-  duplicate(actor: AnyActor, envelope: AnyEnvelope, first: JournalRecord): undefined {
+  /**
+   * Answers a repeat with its first record, or refuses it, once that record and its `revocation`
+   * are durable.
+   */
+  repeat(
+    actor: AnyActor,
+    envelope: AnyEnvelope,
+    first: JournalRecord,
+    revocation: JournalRecord | undefined,
+  ): undefined {
+    const repeat = decideRepeat(envelope.command, first, revocation !== undefined)
     const answer = () => {
+      if (Result.isFailure(repeat)) {
+        this.#refuse(actor, envelope, repeat.failure)
+        return
+      }
       this.#settle(actor)
-      envelope.answered(first, true)
+      envelope.answered(first, repeat.success)
     }
     const giveUp = () => this.refuse(actor, envelope, outcomeUnknown)
-    this.#whenDurable(actor, first.sequence, answer, giveUp)
+    // A revocation comes after the record that it revokes.
+    this.#whenDurable(actor, (revocation ?? first).sequence, answer, giveUp)
   }
 
   #whenDurable(actor: AnyActor, sequence: number, answer: () => void, giveUp: () => void): void {
@@ -171,7 +186,7 @@ export class Answers {
     if (envelope === undefined) return
     entry.envelope = undefined
     this.#settle(actor)
-    if (record.kept?.error === undefined) envelope.answered(record, false)
+    if (record.kept?.error === undefined) envelope.answered(record)
     else envelope.refused(record.kept.error)
   }
 

@@ -3,6 +3,7 @@
  * durable.
  */
 import { Effect, Fiber, References } from "effect"
+import type { Repeat } from "../../domain/decide/Repeat.ts"
 import { type ReplyTo, replyOf, type UserReply } from "../../domain/message/UserReply.ts"
 import type { JournalRecord, UserCommand } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
@@ -23,22 +24,26 @@ import type { ActorSystem } from "./ActorSystem.ts"
 import type { BatchRoom, Room } from "./BatchRoom.ts"
 
 /**
- * `duplicate`: an earlier command with the same id made the record; `replayed`: an earlier request
- * with the same Idempotency-Key did.
+ * `repeat`: an earlier command with the same id made the record; `replayed`: an earlier request with
+ * the same Idempotency-Key did.
  */
 export interface Answered {
   readonly record: JournalRecord
-  readonly duplicate: boolean
+  readonly repeat: Repeat | undefined
   readonly replayed: boolean
 }
 
 /** The reply or the refusal that a user's command gets. */
 export type Outcome<Command extends UserCommand> = ReplyTo<Command> | LaurelError<UserCode<Command>>
 
-/** The outcomes of many commands, counted. A refusal has the index of its command. */
+/**
+ * The outcomes of many commands, counted. `differing` are the duplicates whose content differs from
+ * that of the first. A refusal has the index of its command.
+ */
 export interface Tally {
   readonly accepted: number
   readonly duplicates: number
+  readonly differing: number
   readonly refusals: ReadonlyArray<{ readonly index: number; readonly error: LaurelError }>
 }
 
@@ -86,8 +91,7 @@ export class Requests {
         prepare,
         idempotency,
         annotations: annotationsHere(),
-        answered: (record, duplicate) =>
-          resume(Effect.succeed({ record, duplicate, replayed: false })),
+        answered: (record, repeat) => resume(Effect.succeed({ record, repeat, replayed: false })),
         refused: (error) => resume(Effect.fail(error)),
       })
     })
@@ -119,7 +123,7 @@ export class Requests {
       command,
       idempotency: undefined,
       annotations,
-      answered: (record, duplicate) => done(replyOf(record, duplicate) as ReplyTo<Command>),
+      answered: (record, repeat) => done(replyOf(record, repeat) as ReplyTo<Command>),
       refused: done as (error: LaurelError) => void,
     })
   }
@@ -138,7 +142,7 @@ export class Requests {
           Effect.ensuring(this.one(handOn, command, idempotency), Effect.sync(reservation.release)),
         )
       }
-      return Effect.succeed({ record: reservation.record, duplicate: false, replayed: true })
+      return Effect.succeed({ record: reservation.record, repeat: undefined, replayed: true })
     })
   }
 
@@ -165,8 +169,8 @@ export class Requests {
       const outcomes: Array<UserReply | LaurelError> = new Array(messages.length)
       const gathered = new Gathered(
         messages.length,
-        (index, record, duplicate) => {
-          outcomes[index] = replyOf(record, duplicate)
+        (index, record, repeat) => {
+          outcomes[index] = replyOf(record, repeat)
         },
         (index, error) => {
           outcomes[index] = error
@@ -186,17 +190,21 @@ export class Requests {
       Effect.callback<Tally>((resume) => {
         let accepted = 0
         let duplicates = 0
+        let differing = 0
         const refusals: Array<Tally["refusals"][number]> = []
         const gathered = new Gathered(
           messages.length,
-          (_index, _record, duplicate) => {
-            if (duplicate) duplicates++
-            else accepted++
+          (_index, _record, repeat) => {
+            if (repeat === undefined) accepted++
+            else {
+              duplicates++
+              if (repeat.differs.length > 0) differing++
+            }
           },
           (index, error) => refusals.push({ index, error }),
           () => {
             refusals.sort((a, b) => a.index - b.index)
-            resume(Effect.succeed({ accepted, duplicates, refusals }))
+            resume(Effect.succeed({ accepted, duplicates, differing, refusals }))
           },
         )
         this.#send(environment, messages, gathered, room)
@@ -250,7 +258,7 @@ const annotationsHere = (): LogAnnotations =>
 
 /** Collects the outcomes of many commands until the last one is answered. */
 class Gathered {
-  readonly answered: (index: number, record: JournalRecord, duplicate: boolean) => void
+  readonly answered: (index: number, record: JournalRecord, repeat?: Repeat) => void
   readonly refused: (index: number, error: LaurelError) => void
   readonly #done: () => void
   #open: number
@@ -292,8 +300,8 @@ class OneOfMany implements Envelope<UserCommand> {
     this.command = command
   }
 
-  answered(record: JournalRecord, duplicate: boolean): void {
-    this.#gathered.answered(this.#index, record, duplicate)
+  answered(record: JournalRecord, repeat?: Repeat): void {
+    this.#gathered.answered(this.#index, record, repeat)
     this.#gathered.settled()
   }
 
@@ -305,10 +313,10 @@ class OneOfMany implements Envelope<UserCommand> {
 
 /** The reply to a user's command. */
 export const toReply = <Command extends UserCommand>({
-  duplicate,
   record,
+  repeat,
   replayed,
 }: Answered): Answer<ReplyTo<Command>> => ({
-  reply: replyOf(record, duplicate) as ReplyTo<Command>,
+  reply: replyOf(record, repeat) as ReplyTo<Command>,
   replayed,
 })

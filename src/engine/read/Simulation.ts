@@ -9,10 +9,16 @@ import {
   type ProjectCommand,
   type ProjectRefusals,
 } from "../../domain/decide/Project.ts"
+import { contentDifferences, type Repeat } from "../../domain/decide/Repeat.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import { applyProject } from "../../domain/record/applyProject.ts"
 import { HistoryNeeded, type Past } from "../../domain/record/Past.ts"
-import { duplicateKey, type JournalRecord, type TrackedEvent } from "../../domain/record/Record.ts"
+import {
+  duplicateKey,
+  type JournalRecord,
+  revocationKey,
+  type TrackedEvent,
+} from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { type Fault, invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
 import type { Broken } from "../../storage/Storage.ts"
@@ -72,10 +78,10 @@ const withDrafts = (
   return faults.length > 0 ? Result.fail(invalidRequest(faults)) : Result.succeed(state)
 }
 
-/** `duplicate`: the command was applied before, and `record` is the one that it made. */
+/** `repeat`: an earlier command with the same id made `record`. */
 export interface Simulated {
   readonly record: JournalRecord
-  readonly duplicate: boolean
+  readonly repeat: Repeat | undefined
 }
 
 interface SimulationParts {
@@ -131,14 +137,20 @@ const simulateWith = (parts: SimulationParts) =>
     drafts: ReadonlyArray<DraftCommand> = [],
   ): Effect.fn.Return<Simulated, LaurelError<SimulationRefusal<DraftKind>>> {
     const environment = parts.environments.of(environmentId)
-    const key = duplicateKey(command)
-    if (key !== undefined) {
-      const actor = environment.users.get(userId) ?? environment.newUser(userId)
+    const actor = environment.users.get(userId) ?? environment.newUser(userId)
+    const durableWith = Effect.fnUntraced(function* (key: string | undefined) {
+      if (key === undefined) return undefined
       const known = parts.deduplicator.firstOf(actor, key)
       const first = Effect.isEffect(known) ? yield* Effect.mapError(known, parts.broken) : known
-      if (first !== undefined && first.sequence <= parts.commit.durableSequence) {
-        return { record: first, duplicate: true }
-      }
+      return first !== undefined && first.sequence <= parts.commit.durableSequence
+        ? first
+        : undefined
+    })
+    const first = yield* durableWith(duplicateKey(command))
+    if (first !== undefined) {
+      const revocation = yield* durableWith(revocationKey(first.sequence))
+      const differs = contentDifferences(command, first.cause)
+      return { record: first, repeat: { differs, revoked: revocation !== undefined } }
     }
     yield* parts.turns.turn(environmentId)
     const user = yield* parts.readUser(environmentId, userId)
@@ -161,6 +173,6 @@ const simulateWith = (parts: SimulationParts) =>
     const subject = { actor: "user", environment: environmentId, userId } as const
     return {
       record: { sequence: parts.commit.durableSequence + 1, at, subject, cause, facts },
-      duplicate: false,
+      repeat: undefined,
     }
   })

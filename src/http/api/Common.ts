@@ -245,7 +245,7 @@ export const UserId = callerId.annotate({
 
 export const EventKey = callerId.annotate({
   description:
-    "Your id of this event or reward. Repeating an id of the same user changes nothing and returns the first outcome.",
+    "Your id of this event or reward. Repeating an id of the same user changes nothing and returns the first outcome. An id is free again once its user was erased, or once its record is older than the history that the server keeps (`LAUREL_HISTORY_DAYS`, by default all).",
   examples: ["lesson-7-user-42"],
 })
 

@@ -33,10 +33,12 @@ import {
   eventOutcome,
   eventRefusal,
   questOutcome,
+  repeatedEvent,
   streakOutcome,
 } from "./examples/userExamples.ts"
 import {
   BatchTooLarge,
+  differs,
   EventConflict,
   EventNotFound,
   Fault,
@@ -91,6 +93,27 @@ export const StreakOutcome = Schema.Struct(factMembers["streak.extended"]).annot
   examples: [streakOutcome],
 })
 
+/** The members of a reply that tell a repeat of an `id` from its first use. */
+export const repeatMembers = (what: "event" | "reward") => ({
+  duplicate: Schema.Boolean.annotate({
+    description: `Whether an earlier ${what} of the user has this \`id\`. Nothing changed then, and the first outcome is returned.`,
+    examples: [false],
+  }),
+  differs: differs(
+    `For a duplicate whose body is not that of the first ${what}, so that it is no retry`,
+    "/metadata/lesson",
+  ),
+  revoked: revokedSince(what),
+})
+
+export const revokedSince = (what: string) =>
+  Schema.optionalKey(
+    Schema.Literal(true).annotate({
+      description: `Present, and \`true\`, for a duplicate of ${what === "event" ? "an event" : `a ${what}`} that was revoked since. Its \`id\` stays used: send another \`id\` to apply it again.`,
+      examples: [true],
+    }),
+  )
+
 export const matched = Schema.optionalKey(
   Schema.Literal(false).annotate({
     description:
@@ -123,11 +146,7 @@ export const EventOutcome = Schema.Struct({
   }),
   userId: UserId,
   action: Action,
-  duplicate: Schema.Boolean.annotate({
-    description:
-      "Whether an earlier event has this `id`. Nothing changed then, and the first outcome is returned.",
-    examples: [false],
-  }),
+  ...repeatMembers("event"),
   occurredAt: Time,
   receivedAt: Time,
   xp: Earned,
@@ -143,7 +162,7 @@ export const EventOutcome = Schema.Struct({
 }).annotate({
   identifier: "EventOutcome",
   description: "The durable outcome of an event.",
-  examples: [eventOutcome],
+  examples: [eventOutcome, repeatedEvent],
 })
 
 /** The members that tell whether an event, reward or spend was revoked. */
@@ -155,7 +174,7 @@ export const revocation = {
   }),
 }
 
-const { duplicate: _, ...outcome } = EventOutcome.fields
+const { differs: _differs, duplicate: _duplicate, ...outcome } = EventOutcome.fields
 
 export const EventDetails = Schema.Struct({
   ...outcome,
@@ -214,6 +233,11 @@ export const BatchOutcome = Schema.Struct({
     description: "Number of events with the `id` of an earlier event.",
     examples: [0],
   }),
+  differing: Schema.Int.annotate({
+    description:
+      "Number of duplicates whose body differs from that of the first event. After `return=minimal`, send the batch again without it to learn which: duplicates change nothing.",
+    examples: [0],
+  }),
   rejected: Schema.Int.annotate({ description: "Number of events refused.", examples: [0] }),
   results: Schema.Array(Schema.Union([EventAccepted, EventRefusal])).annotate({
     description: "The outcome of each event, in the order of the request. `ok` tells which it is.",
@@ -227,6 +251,7 @@ export const BatchOutcome = Schema.Struct({
 export const BatchSummary = Schema.Struct({
   accepted: BatchOutcome.fields.accepted,
   duplicates: BatchOutcome.fields.duplicates,
+  differing: BatchOutcome.fields.differing,
   rejected: BatchOutcome.fields.rejected,
   refusals: Schema.Array(
     Schema.Struct({
@@ -280,7 +305,7 @@ export const Events = HttpApiGroup.make("events")
         OpenApi.annotations({
           summary: "Track an event",
           description:
-            "Applies one event of a user: the rules of its action or, for `QUEST_COMPLETE`, the reward of the quest that `metadata.questId` names. Replies once the outcome is on disk. With a user token: an event of that user, without `occurredAt`, whose action is one of the project's `clientActions`.",
+            "Applies one event of a user: the rules of its action or, for `QUEST_COMPLETE`, the reward of the quest that `metadata.questId` names. Replies once the outcome is on disk. An `id` that the user has used changes nothing: the reply is the first outcome with `duplicate: true`, `differs` if the body is not that of the first event, and `revoked: true` if that was revoked. With a user token: an event of that user, without `occurredAt`, whose action is one of the project's `clientActions`.",
         }),
       ),
     HttpApiEndpoint.get("get", "/v1/events/:id", {

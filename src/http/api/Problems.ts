@@ -5,6 +5,7 @@
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
+import { limits } from "../../Limits.ts"
 import { countedBadgeId, webhookId } from "./examples/exampleIds.ts"
 import { type Occurrence, occurrences } from "./examples/problemExamples.ts"
 
@@ -30,6 +31,15 @@ export const Fault = Schema.Struct({
   examples: [fault],
 })
 
+/** Where a body differs from the first one with its `id`. `when` begins the description. */
+export const differs = (when: string, example: string) =>
+  Schema.optionalKey(
+    Schema.Array(Schema.String).annotate({
+      description: `${when}: JSON Pointers to the members whose values differ, at most ${limits.differencesMax}. A member that only one body has differs, too. The order of members and the spelling of numbers do not matter, and \`/occurredAt\` counts only if both bodies have it. Keys are cut after ${limits.pointerKeyCharactersMax} characters. Absent if nothing differs.`,
+      examples: [[example]],
+    }),
+  )
+
 type ProblemCode = keyof typeof occurrences & ErrorCode
 
 export const problemContentType = "application/problem+json"
@@ -52,6 +62,7 @@ const exampleOf = (code: ProblemCode, more: Partial<Occurrence> = {}) => {
     ...(code === "insufficient_points" && { balance: 300 }),
     ...(code === "insufficient_scope" && { scope: "read", neededScopes: ["full", "ingest"] }),
     ...(code === "version_conflict" && { version: 4 }),
+    ...(code === "id_reused" && { differs: ["/amount"] }),
   }
 }
 
@@ -158,7 +169,7 @@ export const BalanceConflict = problem("BalanceConflict", [
   "balance_overflow",
   "idempotency_in_progress",
 ])
-const spendConflicts = ["insufficient_points", "idempotency_in_progress"] as const
+const spendConflicts = ["insufficient_points", "id_reused", "idempotency_in_progress"] as const
 export const SpendConflict = declare(
   "SpendConflict",
   spendConflicts,
@@ -168,6 +179,7 @@ export const SpendConflict = declare(
     balance: Schema.optionalKey(Schema.Int).annotate({
       description: "For `insufficient_points`: the user's points.",
     }),
+    differs: differs("For `id_reused`", "/amount"),
   }),
 )
 export const VersionConflict = declare(

@@ -25,7 +25,7 @@ import {
 } from "./Common.ts"
 import { Key, patchWords } from "./DefinitionShapes.ts"
 import { changeHeaders, readHeaders } from "./EntityTags.ts"
-import { Event, matched, QuestOutcome, StreakOutcome, withheld } from "./Events.ts"
+import { Event, matched, QuestOutcome, repeatMembers, StreakOutcome, withheld } from "./Events.ts"
 import { project, streak } from "./examples/definitionExamples.ts"
 import { badgeId, questId, ruleId } from "./examples/exampleIds.ts"
 import { simulation } from "./examples/userExamples.ts"
@@ -273,11 +273,7 @@ const Given = Schema.Struct({
 export const Simulation = Schema.Struct({
   userId: UserId,
   action: Action,
-  duplicate: Schema.Boolean.annotate({
-    description:
-      "Whether an earlier event has this `id`. The event would change nothing then, and the first outcome is returned.",
-    examples: [false],
-  }),
+  ...repeatMembers("event"),
   occurredAt: Time,
   xp: Earned,
   points: Earned,

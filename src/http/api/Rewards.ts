@@ -22,7 +22,7 @@ const ownId = (what: string, example: string) =>
     examples: [example],
   })
 
-const { duplicate: _reward, ...rewardOutcome } = RewardOutcome.fields
+const { differs: _, duplicate: _reward, ...rewardOutcome } = RewardOutcome.fields
 
 export const GrantedReward = Schema.Struct({
   ...rewardOutcome,

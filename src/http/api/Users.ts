@@ -23,11 +23,12 @@ import {
   UserId,
   UserNamed,
 } from "./Common.ts"
-import { QuestOutcome } from "./Events.ts"
+import { QuestOutcome, repeatMembers, revokedSince } from "./Events.ts"
 import { badgeId, eventKey, spendId } from "./examples/exampleIds.ts"
 import {
   eventRevocation,
   refund,
+  repeatedReward,
   rewardOutcome,
   rewardRevocation,
   spend,
@@ -108,10 +109,7 @@ export const RewardOutcome = Schema.Struct({
     description: "Id of the badge granted; null for xp and points.",
     examples: [null],
   }),
-  duplicate: Schema.Boolean.annotate({
-    description:
-      "Whether an earlier reward has this `id`. Nothing changed then, and the first outcome is returned.",
-  }),
+  ...repeatMembers("reward"),
   xp: Earned,
   points: Earned,
   level: LevelChange,
@@ -122,7 +120,7 @@ export const RewardOutcome = Schema.Struct({
 }).annotate({
   identifier: "RewardOutcome",
   description: "The durable outcome of a reward.",
-  examples: [rewardOutcome],
+  examples: [rewardOutcome, repeatedReward],
 })
 
 const revoked = (what: string) =>
@@ -198,7 +196,7 @@ export const NewSpend = Schema.Struct({
   id: Schema.optionalKey(
     callerId.annotate({
       description:
-        "Your id of this spend. Repeating the id of a spend of the same user changes nothing and returns the first outcome, also with another amount.",
+        "Your id of this spend. Repeating a spend of the same user with the same content changes nothing and returns the first outcome; another amount or reason is 409 `id_reused`.",
       examples: ["order-1001"],
     }),
   ),
@@ -218,9 +216,10 @@ export const Spend = Schema.Struct({
   }),
   duplicate: Schema.Boolean.annotate({
     description:
-      "Whether an earlier spend has this `id`. Nothing changed then, and the first outcome is returned.",
+      "Whether an earlier spend of the user has this `id`. Nothing changed then, and the first outcome is returned.",
     examples: [false],
   }),
+  revoked: revokedSince("spend"),
   points: Schema.Struct({
     spent,
     total: Schema.Int.annotate({ description: "Balance after this request.", examples: [180] }),
@@ -455,7 +454,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Grant a reward",
           description:
-            "Grants the user xp, points or a badge; creates a new user. Replies once the outcome is on disk.",
+            "Grants the user xp, points or a badge; creates a new user. Replies once the outcome is on disk. An `id` that the user has used for a reward changes nothing: the reply is the first outcome with `duplicate: true`, `differs` if the body is not that of the first reward, and `revoked: true` if that was revoked.",
         }),
       ),
     HttpApiEndpoint.post("spend", "/v1/users/:id/points/spend", {
@@ -470,7 +469,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Spend points",
           description:
-            "Takes points from the user's balance, whole or not at all: 409 `insufficient_points` names the balance if it is too small. Xp, level, badges and leaderboards do not change; badges by points count the points earned, spent ones included. Replies once the outcome is on disk.",
+            "Takes points from the user's balance, whole or not at all: 409 `insufficient_points` names the balance if it is too small. An `id` that the user has used for a spend changes nothing: with the same content the reply is the first outcome with `duplicate: true`, with other content 409 `id_reused`, which tells by `differs` where. Xp, level, badges and leaderboards do not change; badges by points count the points earned, spent ones included. Replies once the outcome is on disk.",
         }),
       ),
     HttpApiEndpoint.delete("refund", "/v1/users/:id/points/spend/:spendId", {

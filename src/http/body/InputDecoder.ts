@@ -3,6 +3,7 @@
  * (`compileBounds`), then it runs the schema.
  */
 import { Result, type Schema, type SchemaAST, type SchemaIssue, SchemaParser } from "effect"
+import { pointerStep } from "../../domain/values/differences.ts"
 import type { Fault } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { FaultCode } from "../api/Common.ts"
@@ -12,16 +13,6 @@ import type { FaultCode } from "../api/Common.ts"
  * pointer, a stable code and words that never repeat the input. The checks in `api/Common.ts` have
  * the codes.
  */
-
-/** One step of a JSON Pointer. */
-export const pointerStep = (key: PropertyKey): string => {
-  let step = String(key)
-  if (step.length > limits.pointerKeyCharactersMax) {
-    step = `${step.slice(0, limits.pointerKeyCharactersMax)}…`
-  }
-  // A cut may leave half of a surrogate pair, and so may a caller.
-  return `/${step.toWellFormed().replaceAll("~", "~0").replaceAll("/", "~1")}`
-}
 
 /**
  * `found` and the faults of `issue`: at most `most` in all, and at most one for each place.

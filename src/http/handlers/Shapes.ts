@@ -41,6 +41,17 @@ export const showBadges = <Badge extends { readonly earnedAt: number }>(
 ): ReadonlyArray<Omit<Badge, "earnedAt"> & { readonly earnedAt: string }> =>
   badges.map((badge) => ({ ...badge, earnedAt: isoTime(badge.earnedAt) }))
 
+/** The members of a reply that tell a repeat of an id from its first use. */
+export const showRepeat = ({
+  differs,
+  duplicate,
+  revoked,
+}: Pick<RewardReply, "differs" | "duplicate" | "revoked">) => ({
+  duplicate,
+  ...(differs.length > 0 && { differs }),
+  ...(revoked && { revoked }),
+})
+
 /**
  * Epoch milliseconds of a time that a schema has accepted. Null and `undefined` stay as they are.
  */
@@ -151,14 +162,14 @@ export const userNotFound = laurelError(
 
 /** The outcome of a reward. */
 export const rewardBody = (reply: RewardReply) => {
-  const { badges, duplicate, level, points, rewardId, type, userId, xp } = reply
+  const { badges, level, points, rewardId, type, userId, xp } = reply
   return {
     rewardId,
     userId,
     type,
     amount: reply.type === "badge" ? null : reply.amount,
     badgeId: reply.type === "badge" ? reply.badgeId : null,
-    duplicate,
+    ...showRepeat(reply),
     xp,
     points,
     level,

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
+import { contentDifferences, type Repeat } from "../../domain/decide/Repeat.ts"
 import { type EventReply, replyOf } from "../../domain/message/UserReply.ts"
 import type {
   BatchAnswer,
@@ -157,7 +158,7 @@ const readEvent = (engine: Engine["Service"]): Handlers<typeof Events, Inputs>["
     if (record === undefined || (userId !== undefined && record.subject.userId !== userId)) {
       return yield* Effect.fail(eventNotFound)
     }
-    const reply = replyOf(record, false) as EventReply
+    const reply = replyOf(record) as EventReply
     const { badges, eventId, level, matched, points, quests, streaks, withheld, xp } = reply
     const { id: ownId = null, imported = false, metadata = null } = record.cause
     return {
@@ -197,8 +198,12 @@ export const eventText = (reply: EventReply, isoTime: (ms: number) => string): s
 const eventMembers = (reply: EventReply, isoTime: (ms: number) => string): string => {
   const { level, points, xp } = reply
   // Laurel's ids, actions and times have no characters that JSON escapes.
-  return `"eventId":"${reply.eventId}","userId":${JSON.stringify(reply.userId)},"action":"${reply.action}","duplicate":${reply.duplicate},"occurredAt":"${isoTime(reply.occurredAt)}","receivedAt":"${isoTime(reply.receivedAt)}","xp":{"earned":${xp.earned},"total":${xp.total}},"points":{"earned":${points.earned},"total":${points.total}},"level":{"before":${level.before},"after":${level.after}},"badges":${badgesText(reply.badges)},"quests":${listText(reply.quests)},"streaks":${listText(reply.streaks)}${reply.matched ? "" : unmatched}${reply.withheld.length === 0 ? "" : `,"withheld":${JSON.stringify(reply.withheld)}`}}`
+  return `"eventId":"${reply.eventId}","userId":${JSON.stringify(reply.userId)},"action":"${reply.action}","duplicate":${reply.duplicate}${repeatText(reply)},"occurredAt":"${isoTime(reply.occurredAt)}","receivedAt":"${isoTime(reply.receivedAt)}","xp":{"earned":${xp.earned},"total":${xp.total}},"points":{"earned":${points.earned},"total":${points.total}},"level":{"before":${level.before},"after":${level.after}},"badges":${badgesText(reply.badges)},"quests":${listText(reply.quests)},"streaks":${listText(reply.streaks)}${reply.matched ? "" : unmatched}${reply.withheld.length === 0 ? "" : `,"withheld":${JSON.stringify(reply.withheld)}`}}`
 }
+
+/** How a duplicate relates to the first event; empty for all others. */
+const repeatText = ({ differs, revoked }: EventReply): string =>
+  `${differs.length === 0 ? "" : `,"differs":${JSON.stringify(differs)}`}${revoked ? `,"revoked":true` : ""}`
 
 const unmatched = `,"matched":false`
 
@@ -262,7 +267,7 @@ class Batches {
       (reservation): Effect.Effect<OperationReply<BatchReply>, LaurelError<BatchCode>> => {
         if (!reservation.fresh) {
           const { answer } = factOf(reservation.record, "batch.answered")
-          return Effect.map(this.#again(caller.environment, answer), (body) =>
+          return Effect.map(this.#again(caller.environment, batch, answer), (body) =>
             replyWith(body, true, "summary" in answer),
           )
         }
@@ -299,20 +304,28 @@ class Batches {
     )
   }
 
-  /** The reply of a kept answer, in which the events of users who were erased since are refused. */
+  /**
+   * The reply of a kept answer to `batch`, in which the events of users who were erased since are
+   * refused. A kept answer has nothing of the events: `differs` follows from the batch and the first
+   * records.
+   */
   #again(
     environment: string,
+    { events }: BatchInput,
     answer: BatchAnswer,
   ): Effect.Effect<JsonText<BatchReply>, LaurelError<StorageCode>> {
     if ("summary" in answer) return Effect.succeed(summaryText(answer.summary as Summary))
     const results = Effect.forEach(
       answer.outcomes,
-      (outcome): Effect.Effect<Result, LaurelError<StorageCode>> =>
-        "status" in outcome
-          ? Effect.succeed(outcome as Refusal)
-          : Effect.map(this.#engine.readRecord(environment, outcome.sequence), (record) =>
-              record === undefined ? erased : eventReply(record, outcome.duplicate === true),
-            ),
+      (outcome, index): Effect.Effect<Result, LaurelError<StorageCode>> => {
+        if ("status" in outcome) return Effect.succeed(outcome as Refusal)
+        const event = events[index] as EventInput
+        return Effect.map(this.#engine.readRecord(environment, outcome.sequence), (record) =>
+          record === undefined
+            ? erased
+            : (replyOf(record, repeatIn(outcome, event, record)) as EventReply),
+        )
+      },
     )
     return Effect.map(results, (all) => new JsonText(resultsText(all, countsOf(all))))
   }
@@ -366,7 +379,10 @@ class Batches {
     }
   }
 
-  #summary({ events, root }: BatchInput, { accepted, duplicates, refusals }: Tally): Replied {
+  #summary(
+    { events, root }: BatchInput,
+    { accepted, differing, duplicates, refusals }: Tally,
+  ): Replied {
     const told: Array<Summary["refusals"][number]> = []
     let sent = 0
     let refused = 0
@@ -377,7 +393,7 @@ class Batches {
         told.push({ index, ...refusal(refusals[refused++]!.error, `${root}/${index}`) })
       }
     })
-    const counts = this.#counted({ accepted, duplicates, rejected: told.length })
+    const counts = this.#counted({ accepted, duplicates, differing, rejected: told.length })
     const summary = { ...counts, refusals: told }
     return { body: summaryText(summary), answer: { summary } }
   }
@@ -397,22 +413,24 @@ interface Replied {
   readonly answer: BatchAnswer
 }
 
-type Counts = Pick<typeof BatchSummary.Type, "accepted" | "duplicates" | "rejected">
+type Counts = Pick<typeof BatchSummary.Type, "accepted" | "duplicates" | "differing" | "rejected">
 
 const countsOf = (results: ReadonlyArray<Result>): Counts => {
   let accepted = 0
   let duplicates = 0
+  let differing = 0
   for (const result of results) {
     if ("status" in result) continue
     if (result.duplicate) duplicates++
     else accepted++
+    if (result.differs.length > 0) differing++
   }
-  return { accepted, duplicates, rejected: results.length - accepted - duplicates }
+  return { accepted, duplicates, differing, rejected: results.length - accepted - duplicates }
 }
 
 const resultsText = (
   results: ReadonlyArray<Result>,
-  { accepted, duplicates, rejected }: Counts,
+  { accepted, differing, duplicates, rejected }: Counts,
 ): string => {
   let texts = ""
   for (const result of results) {
@@ -422,7 +440,7 @@ const resultsText = (
         ? JSON.stringify({ ok: false, ...result })
         : `{"ok":true,${eventMembers(result, isoTime)}`
   }
-  return `{"accepted":${accepted},"duplicates":${duplicates},"rejected":${rejected},"results":[${texts}]}`
+  return `{"accepted":${accepted},"duplicates":${duplicates},"differing":${differing},"rejected":${rejected},"results":[${texts}]}`
 }
 
 const summaryText = ({ refusals, ...counts }: Summary): JsonText<BatchReply> =>
@@ -436,11 +454,22 @@ const summaryText = ({ refusals, ...counts }: Summary): JsonText<BatchReply> =>
 const keptOutcome = (result: Result): BatchEventOutcome | BatchEventRefusal => {
   if ("status" in result) return result
   const { sequence } = recordNameOf("evt", result.eventId)!
-  return result.duplicate ? { sequence, duplicate: true } : { sequence }
+  if (!result.duplicate) return { sequence }
+  return result.revoked
+    ? { sequence, duplicate: true, revoked: true }
+    : { sequence, duplicate: true }
 }
 
-const eventReply = (record: JournalRecord, duplicate: boolean): EventReply =>
-  replyOf(record, duplicate) as EventReply
+/** The repeat in a kept outcome of `event`; `undefined`: the event was new. */
+const repeatIn = (
+  { duplicate, revoked }: BatchEventOutcome,
+  event: EventInput,
+  { cause }: JournalRecord,
+): Repeat | undefined => {
+  if (duplicate === undefined) return undefined
+  const { command } = trackMessage(event, undefined, undefined)
+  return { differs: contentDifferences(command, cause), revoked: revoked === true }
+}
 
 /**
  * The reply to a batch. A replayed reply has the form of the first one, whatever the repeat

@@ -79,7 +79,7 @@ const showReward =
   (record: RecordOf<"reward">): Shown<typeof GrantedReward.Type> =>
     Effect.map(readRevocation(engine, record), (revocation) => {
       const { id = null, reason = null } = record.cause
-      const { duplicate: _, ...outcome } = rewardBody(replyOf(record, false) as RewardReply)
+      const { duplicate: _, ...outcome } = rewardBody(replyOf(record) as RewardReply)
       return { ...outcome, id, reason, grantedAt: isoTime(record.at), ...revocation }
     })
 
@@ -87,7 +87,7 @@ const showSpend =
   (engine: Engine["Service"]) =>
   (record: RecordOf<"spend">): Shown<typeof SpendDetails.Type> =>
     Effect.map(readRevocation(engine, record), (revocation) => {
-      const { amount, reason, spendId, total, userId } = replyOf(record, false) as SpendReply
+      const { amount, reason, spendId, total, userId } = replyOf(record) as SpendReply
       const points = { spent: amount, total }
       const { id = null } = record.cause
       const spentAt = isoTime(record.at)

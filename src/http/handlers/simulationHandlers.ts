@@ -12,7 +12,7 @@ import type { Handlers } from "../contract/Interpreter.ts"
 import { badgeReplacement, newBadge } from "./badgeHandlers.ts"
 import { newQuest, questReplacement } from "./questHandlers.ts"
 import { newRule, ruleReplacement } from "./ruleHandlers.ts"
-import { memberOf, referenceFaults, settingsChange } from "./Shapes.ts"
+import { memberOf, referenceFaults, settingsChange, showRepeat } from "./Shapes.ts"
 
 type ProjectHandlers = Handlers<typeof Projects, { readonly simulate: EventInput }>
 
@@ -104,13 +104,12 @@ const draft = <Body>(
 
 const showSimulation = (simulated: Simulated): typeof Simulation.Type => {
   const { record } = simulated
-  const reply = replyOf(record, simulated.duplicate) as EventReply
-  const { action, badges, duplicate, level, matched, occurredAt, points, quests, userId, xp } =
-    reply
+  const reply = replyOf(record, simulated.repeat) as EventReply
+  const { action, badges, level, matched, occurredAt, points, quests, userId, xp } = reply
   return {
     userId,
     action,
-    duplicate,
+    ...showRepeat(reply),
     occurredAt: isoTime(occurredAt),
     xp,
     points,

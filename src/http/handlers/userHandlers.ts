@@ -23,6 +23,7 @@ import {
   pageAsked,
   rewardBody,
   showProgress,
+  showRepeat,
   showUser,
   userNotFound,
 } from "./Shapes.ts"
@@ -274,9 +275,11 @@ const balanceHandlers = (engine: Engine["Service"]): Pick<UserHandlers, "reward"
       const command: Spending = { kind: "spend", ...payload }
       const message = { userId: params.id, command }
       const asked = engine.askUser(caller.environment, message, idempotency)
-      return Effect.map(asked, ({ replayed, reply: { kind: _, total, ...reply } }) => {
-        const points = { spent: reply.amount, total }
-        return { body: { ...reply, points }, replayed }
+      return Effect.map(asked, ({ replayed, reply }) => {
+        const { amount, reason, spendId, total, userId } = reply
+        const points = { spent: amount, total }
+        const body = { spendId, userId, amount, reason, ...showRepeat(reply), points }
+        return { body, replayed }
       })
     },
   },

@@ -20,6 +20,7 @@ export const problemBody = (error: LaurelError, path: string, requestId: string)
     scope: error.scope,
     neededScopes: error.neededScopes,
     version: error.version,
+    differs: error.differs,
   })
 }
 

@@ -2,11 +2,11 @@
 import { createHash } from "node:crypto"
 import type { IncomingMessage } from "node:http"
 import { Result } from "effect"
+import { pointerStep } from "../../domain/values/differences.ts"
 import type { Fault } from "../../domain/values/Errors.ts"
 import type { Idempotency } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { FaultCode } from "../api/Common.ts"
-import { pointerStep } from "../body/InputDecoder.ts"
 
 /** The header fields of a request, in Node's forms. */
 export type HeaderFields = Pick<IncomingMessage, "headers" | "headersDistinct">

@@ -81,7 +81,7 @@ export class World {
     const record = { sequence: ++this.#sequence, at: this.now, subject, ...decision }
     this.user = applyUser(this.user, record)
     this.records.push(record)
-    const reply = replyOf(record, false) as ReplyTo<Command>
+    const reply = replyOf(record) as ReplyTo<Command>
     return { record, facts: record.facts, reply }
   }
 

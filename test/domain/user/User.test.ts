@@ -66,7 +66,7 @@ const run = <Command extends UserCommand>(
   return {
     record,
     user: applyUser(user, record)!,
-    reply: replyOf(record, false) as ReplyTo<Command>,
+    reply: replyOf(record) as ReplyTo<Command>,
   }
 }
 
@@ -172,13 +172,13 @@ describe("A reward", () => {
 describe("replyOf", () => {
   it("replies the same from a record read back from the journal", () => {
     const { record, reply } = run(projectWith(rule("TAP", 650)), undefined, track("TAP"))
-    expect(replyOf(JSON.parse(JSON.stringify(record)), false)).toEqual(reply)
+    expect(replyOf(JSON.parse(JSON.stringify(record)))).toEqual(reply)
   })
 
   it("has no reply to a record of another actor", () => {
     const { record } = run(emptyProject, undefined, grant(1))
     const other = { ...record, subject: { actor: "directory" } } as const
-    expect(() => replyOf(other, false)).toThrow("answers no command")
+    expect(() => replyOf(other)).toThrow("answers no command")
   })
 })
 
@@ -233,7 +233,7 @@ describe("A record with thousands of facts", () => {
       const before = user
       const copied = copiedDuring(() => {
         user = applyUser(before, record)
-        expect(replyOf(record, false)).toMatchObject({ quests: { length: count } })
+        expect(replyOf(record)).toMatchObject({ quests: { length: count } })
       })
       // Of what was there: the uses of rules, and the quests. Periods of a use are filtered, a few each.
       expect(copied).toBeLessThan(2 * count + 4 * count)

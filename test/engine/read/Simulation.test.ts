@@ -28,7 +28,7 @@ describe("A simulation", () => {
       yield* engine.askUser(sandbox, event("u", "TAP"))
       const simulated = yield* engine.simulate(sandbox, event("u", "TAP"))
       const { reply } = yield* engine.askUser(sandbox, event("u", "TAP"))
-      expect(replyOf(simulated.record, simulated.duplicate)).toEqual(reply)
+      expect(replyOf(simulated.record, simulated.repeat)).toEqual(reply)
       expect(reply.xp).toEqual({ earned: 60, total: 120 })
     }),
   )
@@ -40,8 +40,8 @@ describe("A simulation", () => {
       yield* engine.askProject(sandbox, rule("TAP", 5))
       const records = recordsOf(state).length
       for (const id of ["a", "a"]) {
-        const { duplicate } = yield* engine.simulate(sandbox, event("new", "TAP", { id }))
-        expect(duplicate).toBe(false)
+        const { repeat } = yield* engine.simulate(sandbox, event("new", "TAP", { id }))
+        expect(repeat).toBeUndefined()
       }
       expect(yield* engine.readUser(sandbox, "new")).toBeUndefined()
       expect((yield* engine.readCounts(sandbox)).users).toBe(0)
@@ -60,11 +60,17 @@ describe("A simulation", () => {
       yield* first.engine.askProject(sandbox, rule("TAP", 5))
       const { reply } = yield* first.engine.askUser(sandbox, message)
       const warm = yield* first.engine.simulate(sandbox, message)
-      expect(replyOf(warm.record, warm.duplicate)).toEqual({ ...reply, duplicate: true })
+      expect(replyOf(warm.record, warm.repeat)).toEqual({ ...reply, duplicate: true })
       yield* first.close()
       const second = yield* start(MemoryStorage.make({ state }))
       const cold = yield* second.engine.simulate(sandbox, message)
-      expect(replyOf(cold.record, cold.duplicate)).toEqual({ ...reply, duplicate: true })
+      expect(replyOf(cold.record, cold.repeat)).toEqual({ ...reply, duplicate: true })
+      const { at, sequence } = cold.record
+      const undo = { kind: "revocation", of: "event", sequence, at } as const
+      yield* second.engine.askUser(sandbox, { userId: "u", command: undo })
+      const other = event("u", "SWIPE", { id: "once" })
+      const { repeat } = yield* second.engine.simulate(sandbox, other)
+      expect(repeat).toEqual({ differs: ["/action"], revoked: true })
       yield* second.close()
     }),
   )
@@ -77,7 +83,7 @@ describe("A simulation", () => {
         yield* engine.askProject(sandbox, rule("TAP", 5))
         const draft = draftOf(rule("TAP", 7))
         const { record } = yield* engine.simulate(sandbox, event("u", "TAP"), [draft])
-        expect(replyOf(record, false)).toMatchObject({ xp: { earned: 12 } })
+        expect(replyOf(record)).toMatchObject({ xp: { earned: 12 } })
         const before = yield* engine.askUser(sandbox, event("u", "TAP"))
         expect(before.reply.xp).toEqual({ earned: 5, total: 5 })
         yield* engine.askProject(sandbox, draft.command)

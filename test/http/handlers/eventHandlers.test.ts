@@ -16,6 +16,8 @@ const applied: EventReply = {
   userId: "u1",
   action: "A",
   duplicate: false,
+  differs: [],
+  revoked: false,
   occurredAt: 0,
   receivedAt: 0,
   xp: { earned: 0, total: 0 },

@@ -37,6 +37,7 @@ import type { Definitions } from "./Definitions.ts"
 import { levelOf } from "./levels.ts"
 import type { Entry, Happened, Log, Refunded, Spent, Undone } from "./log.ts"
 import { completeByHand, countForSteps, revertedBy, shareDone } from "./quests.ts"
+import { type Named, whereDiffers } from "./repeats.ts"
 import { ruleGifts } from "./rules.ts"
 import { dayAt, placesOf, streakOf } from "./streaks.ts"
 import { stillOpen, windowsFor } from "./windows.ts"
@@ -65,6 +66,19 @@ export interface Refused {
   readonly refused: ErrorCode
 }
 
+/** How a repeat of an id relates to the first command with it. */
+export interface Repeated {
+  readonly differs: ReadonlyArray<string>
+  readonly revoked: boolean
+}
+
+/** The first command of a user with an id, its record and its reply. */
+interface FirstUse {
+  readonly command: Named
+  readonly sequence: number
+  readonly reply: Outcome
+}
+
 /** The place and time of a decision; its record gets this sequence. */
 export interface Moment {
   readonly now: number
@@ -73,6 +87,8 @@ export interface Moment {
 
 export class Model {
   readonly users = new Map<string, Log>()
+  /** By user, kind and id. */
+  readonly #firstUses = new Map<string, FirstUse>()
 
   log(userId: string): Log {
     return this.users.get(userId) ?? []
@@ -88,6 +104,47 @@ export class Model {
   /** The definitions as they apply to this user. */
   place(userId: string, definitions: Definitions): Place {
     return { ...definitions, places: placesOf(this.log(userId), definitions) }
+  }
+
+  /** An event, a reward or a spend. A repeat of an id gets the reply to the first. */
+  named(
+    userId: string,
+    command: Named,
+    definitions: Definitions,
+    moment: Moment,
+  ): Outcome | Refused {
+    const first = this.#firstUse(userId, command)
+    if (first !== undefined) {
+      const isReused = command.kind === "spend" && whereDiffers(command, first.command).length > 0
+      return isReused ? { refused: "id_reused" } : first.reply
+    }
+    const reply =
+      command.kind === "event"
+        ? this.event(userId, command, definitions, moment)
+        : command.kind === "reward"
+          ? this.reward(userId, command, definitions, moment)
+          : this.spend(userId, command, moment)
+    if (command.id !== undefined && !("refused" in reply)) {
+      const { sequence } = moment
+      this.#firstUses.set(useKey(userId, command), { command, sequence, reply })
+    }
+    return reply
+  }
+
+  /** How `command` repeats an earlier one; `undefined`: its id is new. */
+  repeat(userId: string, command: Named): Repeated | undefined {
+    const first = this.#firstUse(userId, command)
+    if (first === undefined) return undefined
+    const revoked = this.log(userId).some(
+      (entry) =>
+        (entry.kind === "undone" && entry.of.sequence === first.sequence) ||
+        (entry.kind === "refunded" && entry.spent.sequence === first.sequence),
+    )
+    return { differs: whereDiffers(command, first.command), revoked }
+  }
+
+  #firstUse(userId: string, command: Named): FirstUse | undefined {
+    return command.id === undefined ? undefined : this.#firstUses.get(useKey(userId, command))
   }
 
   event(
@@ -290,6 +347,9 @@ export class Model {
 
   erase(userId: string): void {
     this.users.delete(userId)
+    for (const key of this.#firstUses.keys()) {
+      if (JSON.parse(key)[0] === userId) this.#firstUses.delete(key)
+    }
   }
 
   #append(userId: string, entry: Entry): void {
@@ -334,6 +394,8 @@ export class Model {
     }
   }
 }
+
+const useKey = (userId: string, { id, kind }: Named): string => JSON.stringify([userId, kind, id])
 
 /** The project's zone at `ms`; for events before the user's creation, its zone at the creation. */
 const zoneOfProject = (log: Log, { moves, settings }: Definitions, ms: number): string => {

@@ -78,6 +78,10 @@ export const occurrences = {
     `/v1/users/${userId}/points/spend`,
     "The user has 300 points, 500 are needed.",
   ),
+  id_reused: at(
+    `/v1/users/${userId}/points/spend`,
+    "An earlier spend of the user has this id and other content: /amount.",
+  ),
   balance_overflow: at(events, "xp would exceed 9007199254740991; nothing was changed."),
   in_use: at(
     `/v1/badges/${badgeId}`,

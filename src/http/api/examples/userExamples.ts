@@ -61,6 +61,14 @@ export const eventDetails = {
   ...notRevoked,
 } as const
 
+/** The `id` was used for another lesson, and that event was revoked. */
+export const repeatedEvent = {
+  ...eventOutcome,
+  duplicate: true,
+  differs: ["/metadata/lesson"],
+  revoked: true,
+} as const
+
 export const eventRefusal = {
   ok: false,
   status: 400,
@@ -72,6 +80,7 @@ export const eventRefusal = {
 export const batchOutcome = {
   accepted: 1,
   duplicates: 0,
+  differing: 0,
   rejected: 1,
   results: [eventAccepted, eventRefusal],
 } as const
@@ -79,6 +88,7 @@ export const batchOutcome = {
 export const batchSummary = {
   accepted: 1,
   duplicates: 0,
+  differing: 0,
   rejected: 1,
   refusals: [{ index: 1, ...eventRefusal }],
 } as const
@@ -125,6 +135,12 @@ export const rewardPage = {
   rewards: [{ ...reward, revoked: true, revokedAt: later }],
   hasMore: true,
   nextCursor: exampleCursors.rewards,
+} as const
+
+export const repeatedReward = {
+  ...rewardOutcome,
+  duplicate: true,
+  differs: ["/amount"],
 } as const
 
 const undone = {
