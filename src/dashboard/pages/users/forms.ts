@@ -180,9 +180,10 @@ export const spendPoints = (visit: PlaceVisit, user: User): Answer => {
     idempotencyKey: keyOf(visit),
   })
   return spent.pipe(
-    Effect.map(({ amount, duplicate, points }) => {
-      const notice = duplicate
-        ? "A spend with this id was made before; nothing changed."
+    Effect.map((spend) => {
+      const { amount, points } = spend
+      const notice = spend.duplicate
+        ? repeatNotice("A spend", "made", spend)
         : `Points spent: ${count(amount)}; ${count(points.total)} left.`
       return backTo(visit, user.id, notice, `points ${amount}`)
     }),
@@ -190,12 +191,22 @@ export const spendPoints = (visit: PlaceVisit, user: User): Answer => {
   )
 }
 
+const repeatNotice = (
+  what: string,
+  done: string,
+  { differs = [], revoked }: { readonly differs?: ReadonlyArray<string>; readonly revoked?: true },
+): string => {
+  const since = revoked ? ", and taken back since" : ""
+  const other = differs.length > 0 ? ` It differs: ${differs.join(", ")}.` : ""
+  return `${what} with this id was ${done} before${since}; nothing changed.${other}`
+}
+
 const outcomeNotice = (
   what: string,
   done: string,
   reply: BodyOf<"events.track"> | BodyOf<"users.reward">,
 ): string => {
-  if (reply.duplicate) return `${what} with this id was ${done} before; nothing changed.`
+  if (reply.duplicate) return repeatNotice(what, done, reply)
   const badges = reply.badges.map(({ name }) => `badge ${titled(name)}`)
   const changes = [outcomeText(reply), ...badges].filter((text) => text !== "").join(", ")
   const unmatched =

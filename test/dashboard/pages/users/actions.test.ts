@@ -63,6 +63,21 @@ describe("Granting a reward", () => {
     expect([...user.badges.keys()]).toEqual([badge.id])
   })
 
+  it("with the id of an earlier one gives nothing, and says what differs and was taken back", async () => {
+    await grantXp("again", 1)
+    const path = `${base}/users/again/reward`
+    const fields = { type: "xp", amount: "5", id: "once" }
+    await send(path, fields)
+    const same = await send(path, fields)
+    expect(same.after).toContain("Reward with this id was granted before; nothing changed.<")
+    await sandbox("DELETE", "/users/again/rewards/once")
+    const other = await send(path, { ...fields, amount: "6" })
+    expect(other.after).toContain(
+      "Reward with this id was granted before, and taken back since; nothing changed. It differs: /amount.<",
+    )
+    expect((await readUser("again"))!.xp).toBe(1)
+  })
+
   it("shows a notice once: a reload shows none", async () => {
     await grantXp("told-once", 1)
     const { after, location } = await send(`${base}/users/told-once/reward`, {
@@ -132,6 +147,18 @@ describe("Granting a reward", () => {
 describe("Spending points", () => {
   const give = (userId: string, amount: number) =>
     sandbox("POST", `/users/${userId}/rewards`, { type: "points", amount })
+
+  it("with the id of an earlier spend takes nothing, and is refused for another amount", async () => {
+    await give("regular", 10)
+    const path = `${base}/users/regular/spend`
+    await send(path, { amount: "4", id: "order" })
+    const same = await send(path, { amount: "4", id: "order" })
+    expect(same.after).toContain("A spend with this id was made before; nothing changed.<")
+    const other = await send(path, { amount: "5", id: "order" })
+    expect(other.status).toBe(409)
+    expect(other.text).toContain("has this id and other content: /amount.")
+    expect((await readUser("regular"))!.points).toBe(6)
+  })
 
   it("subtracts them, shows the cause in the history, and an undo returns them", async () => {
     await give("buyer", 10)
