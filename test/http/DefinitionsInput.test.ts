@@ -580,7 +580,7 @@ describe("a definition", () => {
     const missing = async (path: string, body: object) => faultsOf(await place.post(path, body))
     expect(await missing("/v1/quests", { reward: {} })).toEqual([
       ["/title", "missing"],
-      ["/reward/xp", "missing"],
+      ["/reward", "missing"],
     ])
     expect(await missing("/v1/rules", {})).toEqual([
       ["/action", "missing"],
@@ -621,7 +621,7 @@ describe("a definition", () => {
   it("gets all faults in one reply", async () => {
     const reply = await place.patch(paths.quest, {
       title: "",
-      reward: { xp: null, points: -1 },
+      reward: { xp: "1", points: -1 },
       steps: [step({ key: "K", target: 0 }), step({ where: [condition({ op: "in" })] })],
       tile: 1,
     })

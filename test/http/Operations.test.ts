@@ -208,12 +208,14 @@ describe("POST /v1/users/:id/rewards", () => {
     expect(first.json).toEqual({
       rewardId: expect.stringMatching(/^rwd_[0-9a-z]{10,}$/),
       userId: "carol",
+      reward: { xp: 100, points: 0, badgeId: null },
       type: "xp",
       amount: 100,
       badgeId: null,
       duplicate: false,
       xp: { earned: 100, total: 100 },
       points: { earned: 0, total: 0 },
+      balances: { xp: 100, points: 0 },
       level: { before: 1, after: 2 },
       badges: [],
     })

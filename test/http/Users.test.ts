@@ -213,6 +213,103 @@ describe("POST /v1/users/:id/rewards", () => {
     expect(progress.json.badges).toEqual([{ ...earned, current: 1, target: 1 }])
   })
 
+  it("grants several parts at once, which are undone together", async () => {
+    const grant = { reward: { xp: 300, points: 7, badgeId }, reason: "Brave", id: "all" }
+    const first = await post("/v1/users/mia/rewards", grant)
+    expect([first.status, first.json]).toMatchObject([
+      200,
+      {
+        reward: grant.reward,
+        type: null,
+        amount: null,
+        badgeId,
+        duplicate: false,
+        xp: { earned: 300, total: 300 },
+        points: { earned: 7, total: 7 },
+        balances: { xp: 300, points: 7 },
+        level: { before: 1, after: 3 },
+        badges: [{ id: badgeId }],
+      },
+    ])
+    const again = await post("/v1/users/mia/rewards", grant)
+    expect(again.json).toEqual({ ...first.json, duplicate: true })
+    const { facts } = (await get("/v1/users/mia/history?kind=reward.granted")).json
+    expect(facts).toMatchObject([
+      {
+        cause: {
+          reward: grant.reward,
+          type: null,
+          amount: null,
+          badgeId,
+          reason: "Brave",
+          id: "all",
+        },
+      },
+    ])
+    const undone = await remove("/v1/users/mia/rewards/all")
+    expect(undone.json).toMatchObject({
+      xp: { revoked: 300, total: 0 },
+      points: { revoked: 7, total: 0 },
+      level: { before: 3, after: 1 },
+      badges: [{ id: badgeId }],
+    })
+    expect((await get("/v1/users/mia")).json).toMatchObject({ xp: 0, points: 0, badges: [] })
+  })
+
+  it("gives one part as `type` does", async () => {
+    for (const [part, type, amount] of [
+      [{ xp: 5 }, "xp", 5],
+      [{ xp: 0, points: 5 }, "points", 5],
+      [{ badgeId }, "badge", null],
+    ] as const) {
+      const { json } = await post(`/v1/users/part-${type}/rewards`, { reward: part })
+      const reward = { xp: 0, points: 0, badgeId: null, ...part }
+      expect(json).toMatchObject({ reward, type, amount, badgeId: reward.badgeId })
+      const other = await post(`/v1/users/by-type-${type}/rewards`, {
+        type,
+        ...(amount === null ? { badgeId } : { amount }),
+      })
+      expect(other.json).toMatchObject({ reward, xp: json.xp, points: json.points })
+    }
+  })
+
+  it("gives nothing if one part cannot be given", async () => {
+    const unknown = await post("/v1/users/whole/rewards", { reward: { xp: 5, badgeId: "b" } })
+    expect([unknown.status, unknown.json.code]).toEqual([404, "badge_not_found"])
+    expect((await get("/v1/users/whole")).status).toBe(404)
+  })
+
+  it("has either `reward` or `type`, and at least one part", async () => {
+    const reward = { xp: 5 }
+    const most = limits.amountMax
+    const cases: ReadonlyArray<readonly [object, ReadonlyArray<readonly [string, string]>]> = [
+      [{ type: "xp", amount: 5, reward }, [["/reward", "unknown_member"]]],
+      [{ type: "gold", reward }, [["/type", "invalid_value"]]],
+      [{ reward, amount: 5 }, [["/amount", "unknown_member"]]],
+      [{ reward, badgeId }, [["/badgeId", "unknown_member"]]],
+      [{ reward: {} }, [["/reward", "missing"]]],
+      [{ reward: { xp: 0, points: 0 } }, [["/reward", "missing"]]],
+      [
+        { reward: { gold: 1 } },
+        [
+          ["/reward/gold", "unknown_member"],
+          ["/reward", "missing"],
+        ],
+      ],
+      [{ reward: { xp: most + 1 } }, [["/reward/xp", "out_of_range"]]],
+      [{ reward: { points: -1 } }, [["/reward/points", "out_of_range"]]],
+      [{ reward: { xp: 1, badgeId: "b".repeat(129) } }, [["/reward/badgeId", "too_long"]]],
+      [{ reward: null }, [["/reward", "invalid_type"]]],
+      [{ amount: 5 }, [["/type", "missing"]]],
+    ]
+    for (const [body, faults] of cases) {
+      const found = faultsOf(await post("/v1/users/x3/rewards", body))
+      expect([body, found]).toEqual([body, faults])
+    }
+    const largest = { reward: { xp: most, points: most } }
+    expect((await post("/v1/users/x3/rewards", largest)).status).toBe(200)
+  })
+
   it("answers 404 for an unknown badge", async () => {
     const { json, status } = await post("/v1/users/x1/rewards", { type: "badge", badgeId: "b" })
     expect([status, json.code]).toEqual([404, "badge_not_found"])

@@ -347,8 +347,16 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
   }
   if (kind < 0.66) return { kind: "spend", amount: random.integer(1, 40) }
   if (kind < 0.77) {
-    if (random.chance(0.3) && project.badges.size > 0)
-      return { kind: "reward", type: "badge", badgeId: random.pick([...project.badges.keys()]) }
+    const badgeIds = [...project.badges.keys()]
+    if (random.chance(0.3)) {
+      const reward = {
+        ...(random.chance(0.7) && { xp: random.integer(1, 60) }),
+        ...(random.chance(0.5) && badgeIds.length > 0 && { badgeId: random.pick(badgeIds) }),
+      }
+      return { kind: "reward", reward: { ...reward, points: random.integer(1, 40) } }
+    }
+    if (random.chance(0.3) && badgeIds.length > 0)
+      return { kind: "reward", type: "badge", badgeId: random.pick(badgeIds) }
     return { kind: "reward", type: random.pick(["xp", "points"]), amount: random.integer(1, 60) }
   }
   if (kind < 0.9 && records.length > 0) {

@@ -14,17 +14,18 @@ import { limits } from "../../Limits.ts"
 import { namesAction } from "../project/ActionIndex.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { HistoryNeeded, Past } from "../record/Past.ts"
-import type {
-  Erasure,
-  Fact,
-  GrantedReward,
-  JournalRecord,
-  ProfileChange,
-  Revocable,
-  Revocation,
-  Tick,
-  TrackedEvent,
-  UserCommand,
+import {
+  type Erasure,
+  type Fact,
+  type GrantedReward,
+  givenBy,
+  type JournalRecord,
+  type ProfileChange,
+  type Revocable,
+  type Revocation,
+  type Tick,
+  type TrackedEvent,
+  type UserCommand,
 } from "../record/Record.ts"
 import { emptyProfile, isMidway, type UserState } from "../user/User.ts"
 import { isSameTimeZone } from "../values/Calendar.ts"
@@ -182,22 +183,12 @@ const decideReward = (
   now: number,
 ): DecidedKind<"reward"> => {
   const draft = new Draft(user, project, now)
-  switch (command.type) {
-    case "xp":
-      draft.earnXp(command.amount, "reward")
-      break
-    case "points":
-      draft.earnPoints(command.amount, "reward")
-      break
-    case "badge": {
-      const badge = project.badges.get(command.badgeId)
-      if (badge === undefined || badge.archived) {
-        return refuse("badge_not_found", "badgeId matches no badge of this project.")
-      }
-      draft.giveBadge(badge.id, "reward")
-      break
-    }
+  const gives = givenBy(command)
+  const badge = gives.badgeId === null ? undefined : project.badges.get(gives.badgeId)
+  if (gives.badgeId !== null && (badge === undefined || badge.archived)) {
+    return refuse("badge_not_found", "badgeId matches no badge of this project.")
   }
+  draft.earn(gives, "reward")
   awardBadges(draft)
   return draft.finish(command, "reward.granted")
 }

@@ -20,6 +20,20 @@ export const Earned = Schema.Struct({
   examples: [{ earned: 50, total: 1250 }],
 })
 
+/** A reward, given or to be given. */
+export const Reward = Schema.Struct({
+  xp: count(100, "Experience points."),
+  points: count(10, "Points."),
+  badgeId: Schema.NullOr(Schema.String).annotate({
+    description: "Id of a badge; null: none.",
+    examples: [null],
+  }),
+}).annotate({
+  identifier: "Reward",
+  description: "All parts of a reward.",
+  examples: [{ xp: 100, points: 10, badgeId: null }],
+})
+
 const Level = count(5, "The level that the xp reach; the lowest is 1.")
 
 export const LevelChange = Schema.Struct({ before: Level, after: Level }).annotate({
@@ -89,6 +103,23 @@ export const profileMembers = {
   hidden: Schema.Boolean.annotate({
     description: "Hidden from every leaderboard.",
     examples: [false],
+  }),
+}
+
+/** A granted reward. */
+export const granted = {
+  reward: Reward,
+  type: Schema.NullOr(Schema.Literals(["xp", "points", "badge"])).annotate({
+    description: "The part, if the reward has only one; null if it has several.",
+    examples: ["xp"],
+  }),
+  amount: Schema.NullOr(Schema.Int).annotate({
+    description: "Amount of the only part; null for a badge and for several parts.",
+    examples: [100],
+  }),
+  badgeId: Schema.NullOr(Schema.String).annotate({
+    description: "Id of the badge granted; null: none.",
+    examples: [null],
   }),
 }
 

@@ -7,8 +7,14 @@ import { Schema } from "effect"
 import type { FactOf, JournalRecord, QuestRef, Source } from "../record/Record.ts"
 import { recordId, revocablePrefix } from "../values/Ids.ts"
 import { isoTime } from "../values/isoTime.ts"
-import { factMembers, type MembersOf, type ShownKind, text } from "./FactMembers.ts"
-import { type EventReply, type RevocationReply, type RewardReply, replyOf } from "./UserReply.ts"
+import { factMembers, granted, type MembersOf, type ShownKind, text } from "./FactMembers.ts"
+import {
+  type EventReply,
+  grantedOf,
+  type RevocationReply,
+  type RewardReply,
+  replyOf,
+} from "./UserReply.ts"
 
 const CallersId = Schema.NullOr(Schema.String).annotate({
   description: "Your id; null: none.",
@@ -47,15 +53,7 @@ export const HistoryCause = Schema.Union([
     kind: Schema.Literal("reward"),
     rewardId: RewardId,
     id: CallersId,
-    type: Schema.Literals(["xp", "points", "badge"]).annotate({ description: "Kind of reward." }),
-    amount: Schema.NullOr(Schema.Int).annotate({
-      description: "Amount granted; null for a badge.",
-      examples: [100],
-    }),
-    badgeId: Schema.NullOr(BadgeId).annotate({
-      description: "Id of the badge granted; null for xp and points.",
-      examples: [null],
-    }),
+    ...granted,
     reason: Schema.NullOr(Schema.String).annotate({
       description: "The reason sent with the reward.",
       examples: ["Welcome back"],
@@ -185,11 +183,8 @@ const causeOf = (record: JournalRecord): CauseType => {
       return { kind: "event", eventId, id, action, occurredAt, metadata, imported }
     }
     case "reward": {
-      const { id = null, reason = null, type } = cause
-      const amount = cause.type === "badge" ? null : cause.amount
-      const badgeId = cause.type === "badge" ? cause.badgeId : null
-      const rewardId = recordId("rwd", record)
-      return { kind: "reward", rewardId, id, type, amount, badgeId, reason }
+      const { id = null, reason = null } = cause
+      return { kind: "reward", rewardId: recordId("rwd", record), id, ...grantedOf(cause), reason }
     }
     case "spend": {
       const { amount, id = null, reason = null } = cause

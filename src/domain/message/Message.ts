@@ -171,11 +171,9 @@ const userData = (record: JournalRecord, fact: Fact, userId: string): MessageDat
       return { ...common, from: fact.from, to: fact.to, levels: levelsGained(fact) }
     case "reward.granted": {
       const reply = replyOf(record) as RewardReply
-      const { level, points, rewardId, type, xp } = reply
-      const amount = reply.type === "badge" ? null : reply.amount
-      const badgeId = reply.type === "badge" ? reply.badgeId : null
+      const { amount, badgeId, level, points, reward, rewardId, type, xp } = reply
       const reason = (record.cause.kind === "reward" && record.cause.reason) || null
-      return { ...common, rewardId, type, amount, badgeId, reason, xp, points, level }
+      return { ...common, rewardId, reward, type, amount, badgeId, reason, xp, points, level }
     }
     case "reward.revoked": {
       const { id, level, points, shortfall, xp } = replyOf(record) as RevocationReply

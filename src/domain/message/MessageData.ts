@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { questRecurrences, questStatuses } from "../project/Definition.ts"
 import { windowKinds } from "../values/Calendar.ts"
-import { factMembers } from "./FactMembers.ts"
+import { factMembers, granted, Reward } from "./FactMembers.ts"
 import type { MessageKind } from "./MessageKind.ts"
 
 const text = (description: string) => Schema.String.annotate({ description })
@@ -44,11 +44,7 @@ const quest = {
     id: text("Id of the quest."),
     title: text("Title of the quest."),
     status: Schema.Literals(questStatuses).annotate({ description: "Status of the quest." }),
-    reward: Schema.Struct({
-      xp: count("Experience points."),
-      points: count("Points."),
-      badgeId: textOrNull("Id of a badge."),
-    }).annotate({ description: "The quest's reward." }),
+    reward: Reward,
     recurrence: Schema.Literals(questRecurrences).annotate({
       description: "How often the quest starts again.",
     }),
@@ -112,11 +108,7 @@ const data = {
   "reward.granted": content({
     ...user,
     rewardId: text("Laurel's id of the reward."),
-    type: Schema.Literals(["xp", "points", "badge"]).annotate({ description: "Kind of reward." }),
-    amount: Schema.NullOr(Schema.Int).annotate({
-      description: "Amount granted; null for a badge.",
-    }),
-    badgeId: textOrNull("Id of the badge granted; null for xp and points."),
+    ...granted,
     reason: textOrNull("The reason sent with the reward."),
     ...factMembers["reward.granted"],
   }),
@@ -293,6 +285,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       ...of,
       cause: { kind: "reward", id: taken.id },
       rewardId: taken.id,
+      reward: { xp: 50, points: 0, badgeId: null },
       type: "xp",
       amount: 50,
       badgeId: null,

@@ -3,15 +3,17 @@
  * outcome, even years later; `Repeat` tells how the duplicate relates to the first.
  */
 import type { Repeat } from "../decide/Repeat.ts"
-import type {
-  GrantedReward,
-  JournalRecord,
-  QuestRef,
-  Revocation,
-  Spending,
-  TrackedEvent,
-  UserCommand,
-  WithheldReason,
+import type { Gives } from "../project/Definition.ts"
+import {
+  type GrantedReward,
+  givenBy,
+  type JournalRecord,
+  type QuestRef,
+  type Revocation,
+  type Spending,
+  type TrackedEvent,
+  type UserCommand,
+  type WithheldReason,
 } from "../record/Record.ts"
 import { recordId, revocablePrefix } from "../values/Ids.ts"
 import type { MembersOf } from "./FactMembers.ts"
@@ -56,11 +58,30 @@ export interface EventReply extends Outcome, Repeated {
   readonly withheld: ReadonlyArray<{ readonly ruleId: string; readonly reason: WithheldReason }>
 }
 
-export type RewardReply = Outcome &
-  Repeated & { readonly kind: "reward"; readonly rewardId: string } & (
-    | { readonly type: "xp" | "points"; readonly amount: number }
-    | { readonly type: "badge"; readonly badgeId: string }
-  )
+export interface RewardReply extends Outcome, Repeated, Granted {
+  readonly kind: "reward"
+  readonly rewardId: string
+}
+
+/** A granted reward. `type` and `amount` are null for a reward of several parts. */
+export interface Granted {
+  readonly reward: Gives
+  readonly type: "xp" | "points" | "badge" | null
+  readonly amount: number | null
+  readonly badgeId: string | null
+}
+
+export const grantedOf = (cause: GrantedReward): Granted => {
+  const reward = givenBy(cause)
+  const { badgeId, points, xp } = reward
+  const parts: ReadonlyArray<readonly ["xp" | "points" | "badge", number | null]> = [
+    ...(xp > 0 ? [["xp", xp] as const] : []),
+    ...(points > 0 ? [["points", points] as const] : []),
+    ...(badgeId === null ? [] : [["badge", null] as const]),
+  ]
+  const [type, amount] = parts.length === 1 ? parts[0]! : [null, null]
+  return { reward, type, amount, badgeId }
+}
 
 export interface RevocationReply extends Outcome, Undone {
   readonly kind: "revocation"
@@ -162,10 +183,7 @@ export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
       }
     case "reward": {
       const rewardId = recordId("rwd", record)
-      const reply = { kind: "reward", ...repeated(repeat), ...outcome, rewardId } as const
-      return cause.type === "badge"
-        ? { ...reply, type: "badge", badgeId: cause.badgeId }
-        : { ...reply, type: cause.type, amount: cause.amount }
+      return { kind: "reward", ...repeated(repeat), ...outcome, rewardId, ...grantedOf(cause) }
     }
     case "revocation": {
       if (cause.of === "spend") throw new Error(`Record ${record.sequence} refunds nothing`)

@@ -163,6 +163,13 @@ export interface Gives {
   readonly badgeId: string | null
 }
 
+/** A reward as callers write it, in definitions and grants: the parts that it gives. */
+export interface Reward {
+  readonly xp?: number
+  readonly points?: number
+  readonly badgeId?: string
+}
+
 /** Whether a reward is empty. */
 export const givesNothing = ({ badgeId, points, xp }: Partial<Gives>): boolean =>
   (xp ?? 0) === 0 && (points ?? 0) === 0 && (badgeId ?? null) === null

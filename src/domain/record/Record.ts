@@ -11,8 +11,10 @@ import {
   type Badge,
   type CountingCriterion,
   compileWhere,
+  type Gives,
   plusAmount,
   type Quest,
+  type Reward,
   type Rule,
   type Where,
 } from "../project/Definition.ts"
@@ -40,14 +42,26 @@ export interface TrackedEvent {
   readonly imported?: true | undefined
 }
 
+/** A reward of a caller, in the form in which it was sent: `type` names a reward of one part. */
 export type GrantedReward = {
   readonly kind: "reward"
   readonly id?: string | undefined
   readonly reason?: string | undefined
 } & (
+  | { readonly reward: Reward }
   | { readonly type: "xp" | "points"; readonly amount: number }
   | { readonly type: "badge"; readonly badgeId: string }
 )
+
+/** All parts of a granted reward, whatever its form. */
+export const givenBy = (granted: GrantedReward): Gives => {
+  if ("reward" in granted) return { ...nothingGiven, ...granted.reward }
+  return granted.type === "badge"
+    ? { ...nothingGiven, badgeId: granted.badgeId }
+    : { ...nothingGiven, [granted.type]: granted.amount }
+}
+
+const nothingGiven: Gives = { xp: 0, points: 0, badgeId: null }
 
 /** Spends points of the user's balance. */
 export interface Spending {

@@ -1,10 +1,9 @@
 /** Shapes shared by rules, quests, badges and streaks. */
 import { Schema } from "effect"
-import { conditionOperators } from "../../domain/project/Definition.ts"
+import { conditionOperators, givesNothing } from "../../domain/project/Definition.ts"
 import { questCompleteAction } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import { Action, check, faultAt, integer, list, oneOf, text } from "./Common.ts"
-import { reward } from "./examples/definitionExamples.ts"
 import { badgeId } from "./examples/exampleIds.ts"
 
 /** The description of a merge patch, for PATCH operations. */
@@ -136,19 +135,49 @@ export const BadgeId = text(1, limits.idCharactersMax).annotate({
 const amount = (description: string, example: number) =>
   integer(0, limits.amountMax).annotate({ description, examples: [example] })
 
-export const givenXp = amount("Experience points.", 100)
-export const givenPoints = amount("Points, a balance separate from xp.", 10)
+const givenXp = amount("Experience points.", 100)
+const givenPoints = amount("Points, a balance separate from xp.", 10)
 
-/** The reward of a definition, in replies. */
-export const Reward = Schema.Struct({
-  xp: Schema.Int.annotate({ description: "Experience points.", examples: [100] }),
-  points: Schema.Int.annotate({ description: "Points.", examples: [10] }),
-  badgeId: Schema.NullOr(Schema.String).annotate({ description: "A badge.", examples: [null] }),
-}).annotate({ identifier: "Reward", description: "The rule's reward.", examples: [reward] })
+const parts = {
+  xp: Schema.optionalKey(givenXp),
+  points: Schema.optionalKey(givenPoints),
+  badgeId: Schema.optionalKey(BadgeId),
+}
+
+/** A reward in requests. */
+export const NewReward = Schema.Struct(parts)
+  .check(
+    check("missing", "must have xp, points or a badge", (reward) => !givesNothing(reward), {
+      minProperties: 1,
+    }),
+  )
+  .annotate({
+    identifier: "NewReward",
+    description: "What to give: at least xp, points or a badge.",
+    examples: [{ xp: 100, points: 10 }],
+  })
+
+/** A reward in requests that may give nothing, by a part of 0. */
+export const NewQuestReward = Schema.Struct(parts)
+  .check(
+    check(
+      "missing",
+      "must have xp, points or a badge",
+      (reward) => Object.keys(reward).length > 0,
+      {
+        minProperties: 1,
+      },
+    ),
+  )
+  .annotate({
+    identifier: "NewQuestReward",
+    description: "What completing the quest gives; `{ xp: 0 }` is nothing.",
+    examples: [{ xp: 100 }],
+  })
 
 /** The change of a definition's reward. */
 export const RewardPatch = Schema.Struct({
-  xp: Schema.optionalKey(givenXp),
+  xp: Schema.optionalKey(Schema.NullOr(givenXp)),
   points: Schema.optionalKey(Schema.NullOr(givenPoints)),
   badgeId: Schema.optionalKey(Schema.NullOr(BadgeId)),
 }).annotate({

@@ -1,6 +1,7 @@
 /** Operations on quests. */
 import { Schema } from "effect"
 import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Reward } from "../../domain/message/FactMembers.ts"
 import { questRecurrences, questStatuses } from "../../domain/project/Definition.ts"
 import { limits } from "../../Limits.ts"
 import {
@@ -18,13 +19,10 @@ import {
   versionFields,
 } from "./Common.ts"
 import {
-  BadgeId,
   CountedAction,
-  givenPoints,
-  givenXp,
   Key,
+  NewQuestReward,
   patchWords,
-  Reward,
   RewardPatch,
   ShownWhere,
   SumPath,
@@ -136,11 +134,7 @@ const EndsAt = TimeIn.annotate({
 
 export const NewQuest = Schema.Struct({
   title: Title,
-  reward: Schema.Struct({
-    xp: givenXp,
-    points: Schema.optionalKey(givenPoints),
-    badgeId: Schema.optionalKey(BadgeId),
-  }).annotate({ identifier: "NewQuestReward", description: "Reward for completing the quest." }),
+  reward: NewQuestReward,
   description: Schema.optionalKey(Description),
   steps: Schema.optionalKey(Steps),
   startsAt: Schema.optionalKey(StartsAt),

@@ -1,11 +1,11 @@
 /** Operations on rules, which reward actions. */
 import { Schema } from "effect"
 import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { givesNothing, limitPeriods } from "../../domain/project/Definition.ts"
+import { Reward } from "../../domain/message/FactMembers.ts"
+import { limitPeriods } from "../../domain/project/Definition.ts"
 import { limits } from "../../Limits.ts"
 import {
   ApiKey,
-  check,
   faultAt,
   integer,
   number,
@@ -16,13 +16,10 @@ import {
   versionFields,
 } from "./Common.ts"
 import {
-  BadgeId,
   CountedAction,
-  givenPoints,
-  givenXp,
   MetadataPath,
+  NewReward,
   patchWords,
-  Reward,
   RewardPatch,
   ShownWhere,
   Where,
@@ -85,20 +82,7 @@ export const strayBounds = (rule: {
 export const NewRule = Schema.Struct({
   action: CountedAction,
   where: Schema.optionalKey(Where),
-  reward: Schema.Struct({
-    xp: Schema.optionalKey(givenXp),
-    points: Schema.optionalKey(givenPoints),
-    badgeId: Schema.optionalKey(BadgeId),
-  })
-    .check(
-      check("missing", "must have xp, points or a badge", (reward) => !givesNothing(reward), {
-        minProperties: 1,
-      }),
-    )
-    .annotate({
-      identifier: "NewRuleReward",
-      description: "The rule's reward: at least xp, points or a badge.",
-    }),
+  reward: NewReward,
   multiplierPath: Schema.optionalKey(MultiplierPath),
   multiplierMin: Schema.optionalKey(MultiplierMin),
   multiplierMax: Schema.optionalKey(MultiplierMax),
@@ -132,12 +116,7 @@ export const NewRule = Schema.Struct({
 export const RulePatch = Schema.Struct({
   action: Schema.optionalKey(CountedAction),
   where: Schema.optionalKey(Schema.NullOr(Where)),
-  reward: Schema.optionalKey(
-    Schema.Struct({
-      ...RewardPatch.fields,
-      xp: Schema.optionalKey(Schema.NullOr(givenXp)),
-    }).annotate({ identifier: "RuleRewardPatch", description: "The rule's reward." }),
-  ),
+  reward: Schema.optionalKey(RewardPatch),
   multiplierPath: Schema.optionalKey(Schema.NullOr(MultiplierPath)),
   multiplierMin: Schema.optionalKey(Schema.NullOr(MultiplierMin)),
   multiplierMax: Schema.optionalKey(Schema.NullOr(MultiplierMax)),

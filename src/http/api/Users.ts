@@ -1,7 +1,7 @@
 /** Operations on users. */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Earned, LevelChange } from "../../domain/message/FactMembers.ts"
+import { Earned, granted, LevelChange } from "../../domain/message/FactMembers.ts"
 import { limits } from "../../Limits.ts"
 import {
   ApiKey,
@@ -23,6 +23,7 @@ import {
   UserId,
   UserNamed,
 } from "./Common.ts"
+import { NewReward } from "./DefinitionShapes.ts"
 import { QuestOutcome, repeatMembers, revokedSince } from "./Events.ts"
 import { badgeId, eventKey, spendId } from "./examples/exampleIds.ts"
 import {
@@ -84,10 +85,15 @@ export const RewardGrant = Schema.Union([
     }),
     ...about,
   }).annotate({ identifier: "BadgeGrant" }),
+  Schema.Struct({ reward: NewReward, ...about }).annotate({
+    identifier: "PartsGrant",
+    description: "A reward of one or more parts, as rules and quests have it.",
+  }),
 ]).annotate({
   identifier: "RewardGrant",
-  description: "A grant of xp, points or a badge.",
+  description: "A grant: `reward`, or xp, points or a badge by `type`.",
   examples: [
+    { reward: { xp: 100, points: 5 }, reason: "Welcome back" },
     { type: "xp", amount: 100 },
     { type: "points", amount: 5, reason: "Welcome back" },
     { type: "badge", badgeId },
@@ -100,18 +106,14 @@ export const RewardOutcome = Schema.Struct({
     examples: ["rwd_0mi8k3f2a4c92"],
   }),
   userId: UserId,
-  type: Schema.Literals(["xp", "points", "badge"]).annotate({ description: "Kind of reward." }),
-  amount: Schema.NullOr(Schema.Int).annotate({
-    description: "Amount granted; null for a badge.",
-    examples: [100],
-  }),
-  badgeId: Schema.NullOr(Schema.String).annotate({
-    description: "Id of the badge granted; null for xp and points.",
-    examples: [null],
-  }),
+  ...granted,
   ...repeatMembers("reward"),
   xp: Earned,
   points: Earned,
+  balances: Schema.Struct({
+    xp: Schema.Int.annotate({ description: "Experience points.", examples: [1250] }),
+    points: Schema.Int.annotate({ description: "Points.", examples: [300] }),
+  }).annotate({ identifier: "Balances", description: "All balances after this request." }),
   level: LevelChange,
   badges: Schema.Array(EarnedBadge).annotate({
     description:
@@ -454,7 +456,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Grant a reward",
           description:
-            "Grants the user xp, points or a badge; creates a new user. Replies once the outcome is on disk. An `id` that the user has used for a reward changes nothing: the reply is the first outcome with `duplicate: true`, `differs` if the body is not that of the first reward, and `revoked: true` if that was revoked.",
+            "Grants the user a reward; creates a new user. `reward` gives several parts at once, which are undone together; `type` gives one. A body with both is refused. Replies once the outcome is on disk. An `id` that the user has used for a reward changes nothing: the reply is the first outcome with `duplicate: true`, `differs` if the body is not that of the first reward, and `revoked: true` if that was revoked.",
         }),
       ),
     HttpApiEndpoint.post("spend", "/v1/users/:id/points/spend", {

@@ -2,7 +2,7 @@
  * Decodes one part of a request with its schema. First it checks the bounds of the value
  * (`compileBounds`), then it runs the schema.
  */
-import { Result, type Schema, type SchemaAST, type SchemaIssue, SchemaParser } from "effect"
+import { Result, type Schema, SchemaAST, type SchemaIssue, SchemaParser } from "effect"
 import { pointerStep } from "../../domain/values/differences.ts"
 import type { Fault } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
@@ -73,9 +73,9 @@ const collect = (
       addExpectation(issue.ast, add)
       return
     case "AnyOf": {
-      const only = issue.issues.length === 1 ? issue.issues[0] : undefined
       const word = discriminatorOf(issue.ast)
-      if (only !== undefined) collect(only, pointer, faults, most)
+      const intended = intendedOf(issue, word)
+      if (intended !== undefined) collect(intended, pointer, faults, most)
       else if (word !== undefined && isRecord(issue.input)) {
         const { name, values } = word
         const [code, detail] = Object.hasOwn(issue.input, name)
@@ -94,23 +94,54 @@ const collect = (
 const isRecord = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The discriminator of a union, and its values. */
-const discriminatorOf = (
-  ast: SchemaAST.Union,
-): { readonly name: string; readonly values: ReadonlyArray<string> } | undefined => {
-  const [first] = ast.types
+/**
+ * The discriminator of a union of objects, and its values. The last alternative may lack it: `other`
+ * has its required members.
+ */
+interface Discriminator {
+  readonly name: string
+  readonly values: ReadonlyArray<string>
+  readonly other: ReadonlyArray<string>
+}
+
+const discriminatorOf = ({ types }: SchemaAST.Union): Discriminator | undefined => {
+  const [first] = types
   if (first?._tag !== "Objects") return undefined
   for (const { name } of first.propertySignatures) {
-    const values = ast.types.map((type) => {
-      const member =
-        type._tag === "Objects"
-          ? type.propertySignatures.find((signature) => signature.name === name)?.type
-          : undefined
-      return member?._tag === "Literal" ? String(member.literal) : undefined
-    })
-    if (values.every((value) => value !== undefined)) return { name: String(name), values }
+    const members = types.map((type) =>
+      type._tag === "Objects"
+        ? type.propertySignatures.find((signature) => signature.name === name)?.type
+        : null,
+    )
+    const last = types.at(-1)
+    const isLastOther = members.at(-1) === undefined && last?._tag === "Objects"
+    const named = isLastOther ? members.slice(0, -1) : members
+    const values = named.flatMap((type) => (type?._tag === "Literal" ? [String(type.literal)] : []))
+    if (values.length === 0 || values.length < named.length) continue
+    const others = isLastOther ? last.propertySignatures : []
+    const required = others.filter(({ type }) => !SchemaAST.isOptional(type))
+    return { name: String(name), values, other: required.map((member) => String(member.name)) }
   }
   return undefined
+}
+
+/**
+ * The issue of the alternative that the caller meant: the one that the discriminator names or, for
+ * a value without it, the other one, if the value has a member that the other one requires.
+ */
+const intendedOf = (
+  { input, issues }: SchemaIssue.AnyOf,
+  word: Discriminator | undefined,
+): SchemaIssue.Issue | undefined => {
+  if (word === undefined || word.other.length === 0 || !isRecord(input)) {
+    return issues.length === 1 ? issues[0] : undefined
+  }
+  const { name, other, values } = word
+  if (Object.hasOwn(input, name)) {
+    const value = (input as Readonly<Record<string, unknown>>)[name]
+    return values.includes(value as string) ? issues[0] : undefined
+  }
+  return other.some((member) => Object.hasOwn(input, member)) ? issues.at(-1) : undefined
 }
 
 const isIntegerCheck = (filter: SchemaAST.Filter<unknown>): boolean =>

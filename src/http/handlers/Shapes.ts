@@ -9,7 +9,7 @@ import {
 } from "../../domain/decide/definitionChecks.ts"
 import type { SettingsChange } from "../../domain/decide/Settings.ts"
 import type { RewardReply } from "../../domain/message/UserReply.ts"
-import type { Condition } from "../../domain/project/Definition.ts"
+import type { Condition, Gives, Reward } from "../../domain/project/Definition.ts"
 import { levelAt, levelProgress } from "../../domain/project/Level.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Fact, FactOf, JournalRecord } from "../../domain/record/Record.ts"
@@ -32,6 +32,7 @@ import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { cursorOf, type Filters, type ListName, type Position, positionIn } from "../api/Cursor.ts"
+import type { RewardPatch } from "../api/DefinitionShapes.ts"
 import type { ProjectPatch } from "../api/Projects.ts"
 import type { Progress, User } from "../api/UserShapes.ts"
 
@@ -40,6 +41,13 @@ export const showBadges = <Badge extends { readonly earnedAt: number }>(
   badges: ReadonlyArray<Badge>,
 ): ReadonlyArray<Omit<Badge, "earnedAt"> & { readonly earnedAt: string }> =>
   badges.map((badge) => ({ ...badge, earnedAt: isoTime(badge.earnedAt) }))
+
+/** The reward of a definition, from a request. */
+export const allParts = (reward: Reward): Gives => ({ xp: 0, points: 0, badgeId: null, ...reward })
+
+/** The change of a definition's reward; null removes a part. */
+export const partsChange = ({ points, xp, ...rest }: typeof RewardPatch.Type): Partial<Gives> =>
+  named({ ...rest, xp: xp === null ? 0 : xp, points: points === null ? 0 : points })
 
 /** The members of a reply that tell a repeat of an id from its first use. */
 export const showRepeat = ({
@@ -162,16 +170,18 @@ export const userNotFound = laurelError(
 
 /** The outcome of a reward. */
 export const rewardBody = (reply: RewardReply) => {
-  const { badges, level, points, rewardId, type, userId, xp } = reply
+  const { amount, badgeId, badges, level, points, reward, rewardId, type, userId, xp } = reply
   return {
     rewardId,
     userId,
+    reward,
     type,
-    amount: reply.type === "badge" ? null : reply.amount,
-    badgeId: reply.type === "badge" ? reply.badgeId : null,
+    amount,
+    badgeId,
     ...showRepeat(reply),
     xp,
     points,
+    balances: { xp: xp.total, points: points.total },
     level,
     badges: showBadges(badges),
   }

@@ -14,7 +14,16 @@ import type { Engine } from "../../engine/Engine.ts"
 import type { NewQuest, NewQuestStep, QuestPatch, Quests } from "../api/Quests.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { definitionOperations } from "./definitionOperations.ts"
-import { factOf, named, type PageQuery, referenceFaults, timeOf, withWhere } from "./Shapes.ts"
+import {
+  allParts,
+  factOf,
+  named,
+  type PageQuery,
+  partsChange,
+  referenceFaults,
+  timeOf,
+  withWhere,
+} from "./Shapes.ts"
 
 interface QuestsQuery extends PageQuery {
   readonly status?: QuestStatus
@@ -56,7 +65,7 @@ export const newQuest = (payload: typeof NewQuest.Type, id: string) => {
     title: payload.title,
     description: payload.description ?? null,
     set: status === "active" ? ("published" as const) : status,
-    reward: { points: 0, badgeId: null, ...reward },
+    reward: allParts(reward),
     steps: steps.map(newStep),
     startsAt: timeOf(startsAt),
     endsAt: timeOf(endsAt),
@@ -80,7 +89,7 @@ const questChange = (patch: typeof QuestPatch.Type): QuestChange => {
   const { metadata, prerequisites, recurrence, reward, steps, ...rest } = patch
   return named({
     ...rest,
-    reward: reward && named({ ...reward, points: reward.points === null ? 0 : reward.points }),
+    reward: reward && partsChange(reward),
     steps: steps === null ? [] : steps?.map(newStep),
     startsAt: timeOf(patch.startsAt),
     endsAt: timeOf(patch.endsAt),

@@ -9,7 +9,7 @@ import { limits } from "../../Limits.ts"
 import type { NewRule, RulePatch, Rules } from "../api/Rules.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { definitionOperations } from "./definitionOperations.ts"
-import { factOf, named, referenceFaults } from "./Shapes.ts"
+import { allParts, factOf, named, partsChange, referenceFaults } from "./Shapes.ts"
 
 export const ruleHandlers = (engine: Engine["Service"]): Handlers<typeof Rules> =>
   definitionOperations(engine, {
@@ -38,7 +38,7 @@ export const newRule = (payload: typeof NewRule.Type, id: string) => {
     id,
     action: payload.action,
     where: payload.where ?? [],
-    reward: { xp: 0, points: 0, badgeId: null, ...payload.reward },
+    reward: allParts(payload.reward),
     multiplier: path === undefined ? null : { path, min, max },
     limit: payload.limit ?? null,
     cooldownSeconds: payload.cooldownSeconds ?? null,
@@ -55,12 +55,9 @@ export const ruleReplacement = (payload: typeof NewRule.Type): RuleChange => {
 
 const ruleChange = (patch: typeof RulePatch.Type): RuleChange => {
   const { enabled, reward, where } = patch
-  const { points, xp } = reward ?? {}
   return named({
     ...patch,
-    reward:
-      reward &&
-      named({ ...reward, xp: xp === null ? 0 : xp, points: points === null ? 0 : points }),
+    reward: reward && partsChange(reward),
     where: where === null ? [] : where,
     enabled: enabled === null ? true : enabled,
   })

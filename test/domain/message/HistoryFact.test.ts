@@ -103,6 +103,7 @@ describe("The facts in a history", () => {
       kind: "reward",
       rewardId: recordId("rwd", points!),
       id: "r1",
+      reward: { xp: 0, points: 5, badgeId: null },
       type: "points",
       amount: 5,
       badgeId: null,

@@ -227,11 +227,16 @@ export class Model {
     const place = this.place(userId, definitions)
     const reward: Happened = { ...nothing(sequence, now), kind: "reward" }
     const after = [...before, reward]
-    if (command.type === "badge") {
-      const badge = definitions.badges.find(({ id }) => id === command.badgeId)
-      if (badge === undefined || badge.archived) return { refused: "badge_not_found" }
-      gift(reward, { xp: 0, points: 0, badgeId: badge.id }, definitions, badgesOf(before))
-    } else reward[command.type] = command.amount
+    const parts =
+      "reward" in command
+        ? command.reward
+        : command.type === "badge"
+          ? { badgeId: command.badgeId }
+          : { [command.type]: command.amount }
+    const { badgeId = null, points = 0, xp = 0 } = parts
+    const isKnown = definitions.badges.some(({ archived, id }) => id === badgeId && !archived)
+    if (badgeId !== null && !isKnown) return { refused: "badge_not_found" }
+    gift(reward, { xp, points, badgeId }, definitions, badgesOf(before))
     const { timezone } = definitions.settings
     reward.windows = windowsFor(before, timezone, definitions.closed, dateAt(timezone, now), now)
     reward.badges.push(...crossed(before, after, place, now))

@@ -111,12 +111,14 @@ export const simulation = {
 export const rewardOutcome = {
   rewardId,
   userId,
+  reward: { xp: 100, points: 0, badgeId: null },
   type: "xp",
   amount: 100,
   badgeId: null,
   duplicate: false,
   xp: { earned: 100, total: 1250 },
   points: noPoints,
+  balances: { xp: 1250, points: noPoints.total },
   level: sameLevel,
   badges: [],
 } as const
@@ -343,6 +345,7 @@ const causeReward = {
   kind: "reward",
   rewardId,
   id: null,
+  reward: { xp: 0, points: 5, badgeId: null },
   type: "points",
   amount: 100,
   badgeId: null,
