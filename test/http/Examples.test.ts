@@ -12,7 +12,8 @@ import { startServer, type TestServer } from "./fixture.ts"
 
 let server: TestServer
 beforeAll(async () => {
-  server = await startServer()
+  // Each example of a body has a world of its own, with a webhook.
+  server = await startServer({ webhooksMax: 1_000 })
 })
 afterAll(() => server.stop())
 

@@ -32,6 +32,7 @@ export const operations = {
   rewards: {
     list: "GET users/*/rewards query",
     get: "GET users/*/rewards/*",
+    grantBatch: "POST rewards/batch body key",
   },
   spends: {
     list: "GET users/*/points/spend query",

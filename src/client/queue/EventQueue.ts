@@ -9,7 +9,7 @@
  * under a lock of the browser (Web Locks). Without such locks two tabs may send the same event,
  * which the ids make harmless. A failure of the network or of a removal leaves the events stored.
  */
-import type { BatchSummary, Event, EventRefusal } from "../generated/types.ts"
+import type { BatchRefusal, BatchSummary, Event } from "../generated/types.ts"
 import type { Laurel } from "../Laurel.ts"
 import type { LaurelError } from "../LaurelError.ts"
 import { uniqueId } from "../uniqueId.ts"
@@ -34,7 +34,7 @@ export interface QueueOptions {
    * Called for each event that the server refused for good, which the queue has removed.
    * `refusal.code` says why.
    */
-  readonly onRefused?: (event: QueuedEvent, refusal: EventRefusal | LaurelError) => void
+  readonly onRefused?: (event: QueuedEvent, refusal: BatchRefusal | LaurelError) => void
   /**
    * Called when the queue could not send, with the error of the client or the storage. The queue
    * tries again.

@@ -359,18 +359,18 @@ export type ProjectFact =
  * to a repeat has nothing of users who were erased meanwhile.
  */
 export type BatchAnswer =
-  | { readonly outcomes: ReadonlyArray<BatchEventOutcome | BatchEventRefusal> }
+  | { readonly outcomes: ReadonlyArray<BatchItemOutcome | BatchItemRefusal> }
   | { readonly summary: unknown }
 
 /** `revoked`: the event was a duplicate of an event that was revoked before the batch. */
-export interface BatchEventOutcome {
+export interface BatchItemOutcome {
   readonly sequence: number
   readonly duplicate?: true
   readonly revoked?: true
 }
 
 /** A refused event, as the reply shows it after `ok`. */
-export interface BatchEventRefusal {
+export interface BatchItemRefusal {
   readonly status: number
 }
 

@@ -4,11 +4,11 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { Earned, factMembers, LevelChange } from "../../domain/message/FactMembers.ts"
 import { withheldReasons } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
+import { BatchRefusal, BatchSummary, batchCounts, batchHeaders, batchWords, ok } from "./Batches.ts"
 import {
   Action,
   ApiKey,
   BodyBytesMax,
-  check,
   EarnedBadge,
   EventKey,
   idempotencyHeaders,
@@ -31,7 +31,6 @@ import {
   eventAccepted,
   eventDetails,
   eventOutcome,
-  eventRefusal,
   questOutcome,
   repeatedEvent,
   streakOutcome,
@@ -41,7 +40,6 @@ import {
   differs,
   EventConflict,
   EventNotFound,
-  Fault,
   KeyInProgress,
   QuestNotFound,
   readProblems,
@@ -197,22 +195,7 @@ export const EventDetails = Schema.Struct({
   examples: [eventDetails],
 })
 
-export const EventRefusal = Schema.Struct({
-  ok: Schema.Literal(false).annotate({ description: "The event was refused." }),
-  status: Schema.Int.annotate({ description: "The HTTP status for the event, sent alone." }),
-  code: Schema.String.annotate({ description: "The error code, as in a problem." }),
-  detail: Schema.String.annotate({ description: "Explanation for people." }),
-  errors: Schema.Array(Fault).annotate({ description: "All faults of an invalid event." }),
-}).annotate({
-  identifier: "EventRefusal",
-  description: "The refusal of an event in a batch.",
-  examples: [eventRefusal],
-})
-
-const EventAccepted = Schema.Struct({
-  ok: Schema.Literal(true).annotate({ description: "The event was applied, now or earlier." }),
-  ...EventOutcome.fields,
-}).annotate({
+const EventAccepted = Schema.Struct({ ok, ...EventOutcome.fields }).annotate({
   identifier: "EventAccepted",
   description: "The outcome of an event in a batch.",
   examples: [eventAccepted],
@@ -228,18 +211,8 @@ export const Batch = Schema.Struct({
 })
 
 export const BatchOutcome = Schema.Struct({
-  accepted: Schema.Int.annotate({ description: "Number of events applied.", examples: [1] }),
-  duplicates: Schema.Int.annotate({
-    description: "Number of events with the `id` of an earlier event.",
-    examples: [0],
-  }),
-  differing: Schema.Int.annotate({
-    description:
-      "Number of duplicates whose body differs from that of the first event. After `return=minimal`, send the batch again without it to learn which: duplicates change nothing.",
-    examples: [0],
-  }),
-  rejected: Schema.Int.annotate({ description: "Number of events refused.", examples: [0] }),
-  results: Schema.Array(Schema.Union([EventAccepted, EventRefusal])).annotate({
+  ...batchCounts("events"),
+  results: Schema.Array(Schema.Union([EventAccepted, BatchRefusal])).annotate({
     description: "The outcome of each event, in the order of the request. `ok` tells which it is.",
   }),
 }).annotate({
@@ -248,48 +221,11 @@ export const BatchOutcome = Schema.Struct({
   examples: [batchOutcome],
 })
 
-export const BatchSummary = Schema.Struct({
-  accepted: BatchOutcome.fields.accepted,
-  duplicates: BatchOutcome.fields.duplicates,
-  differing: BatchOutcome.fields.differing,
-  rejected: BatchOutcome.fields.rejected,
-  refusals: Schema.Array(
-    Schema.Struct({
-      index: Schema.Int.annotate({
-        description: "Place of the event in the request, from 0.",
-        examples: [1],
-      }),
-      ...EventRefusal.fields,
-    }),
-  ).annotate({ description: "The refused events, in the order of the request." }),
-}).annotate({
-  identifier: "BatchSummary",
-  description: "The durable outcome of a batch with `Prefer: return=minimal`.",
-  examples: [batchSummary],
-})
-
 const BatchReply = Schema.Union([BatchOutcome, BatchSummary]).annotate({
   identifier: "BatchReply",
   description: "The outcome of each event, or counts and refusals alone.",
   examples: [batchOutcome, batchSummary],
 })
-
-const batchHeaders = {
-  ...idempotencyHeaders,
-  prefer: Schema.optionalKey(
-    Schema.String.check(
-      check(
-        "too_long",
-        `must have at most ${limits.preferCharactersMax} characters`,
-        (field) => field.length <= limits.preferCharactersMax,
-        { maxLength: limits.preferCharactersMax },
-      ),
-    ).annotate({
-      description:
-        "`return=minimal` (RFC 7240) asks for counts and refusals without the outcome of each event, which costs less. Other preferences are ignored. A replayed reply has the form of the first one.",
-    }),
-  ),
-}
 
 export const Events = HttpApiGroup.make("events")
   .add(
@@ -340,7 +276,7 @@ export const Events = HttpApiGroup.make("events")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Track many events",
-          description: `Applies 1 to ${limits.batchEventsMax} events, in order per user, from a JSON object or from NDJSON with one event per line (blank lines are ignored). The body has at most ${limits.batchBodyBytesMax} bytes, each event at most ${limits.eventBytesMax}, including white space and escapes. A refused event does not affect the others. A batch of n events counts as n requests, or as one per ${limits.rateLimitUnitBytes} bytes of its body where that is more; one that counts as more than the project's limit gets 413 \`batch_too_large\`, because no wait lets it pass. A batch waits up to ${limits.batchRoomWaitMs / 1_000} seconds for room; 503 \`overloaded\` means that none of its events was applied. 503 \`storage_unavailable\` means that the outcome of some events is unknown: repeat the batch with the same ids or \`Idempotency-Key\`. Results above ${limits.recordBytesMax / 1_048_576} MiB are not kept for an \`Idempotency-Key\`: a repeat then reports the events as duplicates.`,
+          description: `Applies 1 to ${limits.batchEventsMax} events, in order per user, from a JSON object or from NDJSON with one event per line (blank lines are ignored). ${batchWords("events")}`,
         }),
       ),
     HttpApiEndpoint.post("importBatch", "/v1/events/import", {

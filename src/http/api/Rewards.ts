@@ -1,8 +1,12 @@
-/** Operations that read back what users were given, and what they spent. */
+/** Operations that grant rewards to many users, and read back rewards and spends. */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { limits } from "../../Limits.ts"
+import { BatchRefusal, BatchSummary, batchCounts, batchHeaders, batchWords, ok } from "./Batches.ts"
 import {
   ApiKey,
+  BodyBytesMax,
+  list,
   OpenTo,
   pageEndFields,
   pageQuery,
@@ -11,10 +15,27 @@ import {
   UserId,
   UserNamed,
 } from "./Common.ts"
+import { NewReward } from "./DefinitionShapes.ts"
 import { revocation } from "./Events.ts"
-import { reward, rewardPage, spendDetails, spendPage } from "./examples/userExamples.ts"
-import { RewardNotFound, readProblems, SpendNotFound, UserNotFound } from "./Problems.ts"
-import { eitherId, RewardOutcome, Spend } from "./Users.ts"
+import {
+  batchSummary,
+  reward,
+  rewardAccepted,
+  rewardBatchOutcome,
+  rewardPage,
+  spendDetails,
+  spendPage,
+} from "./examples/userExamples.ts"
+import {
+  BatchTooLarge,
+  KeyInProgress,
+  RewardNotFound,
+  readProblems,
+  SpendNotFound,
+  UserNotFound,
+  writeProblems,
+} from "./Problems.ts"
+import { aboutReward, eitherId, RewardOutcome, Spend } from "./Users.ts"
 
 const ownId = (what: string, example: string) =>
   Schema.NullOr(Schema.String).annotate({
@@ -76,6 +97,52 @@ export const SpendPage = Schema.Struct({
   examples: [spendPage],
 })
 
+/* Rewards of many users. */
+
+export const BatchedReward = Schema.Struct({
+  userId: UserId,
+  reward: NewReward,
+  ...aboutReward,
+}).annotate({
+  identifier: "BatchedReward",
+  description: "A reward of a user.",
+  examples: [{ userId: "user-42", reward: { xp: 100 }, id: "welcome-user-42" }],
+})
+
+export const RewardBatch = Schema.Struct({
+  rewards: list(BatchedReward, 1, limits.batchEventsMax).annotate({
+    description: "The rewards of each user are granted in this order.",
+  }),
+}).annotate({
+  identifier: "RewardBatch",
+  examples: [{ rewards: [{ userId: "user-42", reward: { xp: 100 } }] }],
+})
+
+const RewardAccepted = Schema.Struct({ ok, ...RewardOutcome.fields }).annotate({
+  identifier: "RewardAccepted",
+  description: "The outcome of a reward in a batch.",
+  examples: [rewardAccepted],
+})
+
+export const RewardBatchOutcome = Schema.Struct({
+  ...batchCounts("rewards"),
+  results: Schema.Array(Schema.Union([RewardAccepted, BatchRefusal])).annotate({
+    description: "The outcome of each reward, in the order of the request. `ok` tells which it is.",
+  }),
+}).annotate({
+  identifier: "RewardBatchOutcome",
+  description: "The durable outcome of a batch of rewards.",
+  examples: [rewardBatchOutcome],
+})
+
+const RewardBatchReply = Schema.Union([RewardBatchOutcome, BatchSummary]).annotate({
+  identifier: "RewardBatchReply",
+  description: "The outcome of each reward, or counts and refusals alone.",
+  examples: [rewardBatchOutcome, batchSummary],
+})
+
+/* Operations. */
+
 const params = { id: UserId }
 const named = ({ params }: RequestParts): string => params.id
 
@@ -109,6 +176,25 @@ export const Rewards = HttpApiGroup.make("rewards")
   )
   .annotateEndpoints(OpenTo, ["read", "user"])
   .annotateEndpoints(UserNamed, named)
+  .add(
+    HttpApiEndpoint.post("grantBatch", "/v1/rewards/batch", {
+      headers: batchHeaders,
+      payload: [
+        RewardBatch,
+        HttpApiSchema.StreamNdjson({ schema: BatchedReward, maxBytes: limits.batchBodyBytesMax }),
+      ],
+      success: RewardBatchReply,
+      error: [...writeProblems, BatchTooLarge, KeyInProgress],
+    })
+      .annotate(OpenTo, [])
+      .annotate(BodyBytesMax, limits.batchBodyBytesMax)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Grant many rewards",
+          description: `Grants 1 to ${limits.batchEventsMax} rewards of any users, in order per user, from a JSON object or from NDJSON with one reward per line. Each reward is granted as by \`POST /v1/users/{id}/rewards\`, and undone in the same way; an \`id\` that the user has used for a reward changes nothing. ${batchWords("rewards")}`,
+        }),
+      ),
+  )
   .middleware(ApiKey)
   .annotateMerge(
     OpenApi.annotations({ title: "Rewards", description: "Rewards granted to users by request." }),

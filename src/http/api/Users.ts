@@ -55,7 +55,8 @@ import { ProfileChange, Progress, User, UserExport, UserPage } from "./UserShape
 
 /* Rewards granted by request, and revocations. */
 
-const about = {
+/** What a request says about a reward. */
+export const aboutReward = {
   reason: Schema.optionalKey(
     text(0, limits.reasonCharactersMax, "multiple").annotate({
       description: "Reason, kept in the user's history.",
@@ -71,10 +72,10 @@ const amount = integer(1, limits.amountMax).annotate({
 })
 
 export const RewardGrant = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("xp"), amount, ...about }).annotate({
+  Schema.Struct({ type: Schema.Literal("xp"), amount, ...aboutReward }).annotate({
     identifier: "XpGrant",
   }),
-  Schema.Struct({ type: Schema.Literal("points"), amount, ...about }).annotate({
+  Schema.Struct({ type: Schema.Literal("points"), amount, ...aboutReward }).annotate({
     identifier: "PointsGrant",
   }),
   Schema.Struct({
@@ -83,9 +84,9 @@ export const RewardGrant = Schema.Union([
       description: "Laurel's id of an active badge.",
       examples: [badgeId],
     }),
-    ...about,
+    ...aboutReward,
   }).annotate({ identifier: "BadgeGrant" }),
-  Schema.Struct({ reward: NewReward, ...about }).annotate({
+  Schema.Struct({ reward: NewReward, ...aboutReward }).annotate({
     identifier: "PartsGrant",
     description: "A reward of one or more parts, as rules and quests have it.",
   }),

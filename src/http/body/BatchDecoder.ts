@@ -1,4 +1,4 @@
-/** Decodes the body of a batch into its events. Each step is short, whatever the body. */
+/** Decodes the body of a batch into its items. Each step is short, whatever the body. */
 
 import { isUtf8 } from "node:buffer"
 import { Result, Schema } from "effect"
@@ -8,70 +8,78 @@ import { type BodyRefusal, brokenAt, endsEarly, notUtf8, parseJson } from "./Bod
 import {
   type BatchInput,
   type BatchStep,
-  decodeMember,
+  decodeItem,
+  type ItemKind,
   strictInput,
-  tooLargeEvent,
+  tooLargeItem,
 } from "./EventDecoder.ts"
 import { inputDecoder } from "./InputDecoder.ts"
 
 /*
- * Reads a batch that is a JSON object with `events`. It reads some events at a time, so that a
- * large batch does not block the event loop, and so that the size of one event is bounded before it
- * is parsed.
+ * Reads a batch that is a JSON object with a list of items, such as `events`. It reads some items
+ * at a time, so that a large batch does not block the event loop, and so that the size of one item
+ * is bounded before it is parsed.
  *
- * One pass over the bytes finds the start and end of each event; it looks only at brackets, commas
- * and strings. Consecutive events are parsed together, as one array. The text around the lists of
- * events is parsed at the end, with `[n]` in place of the n-th list. Both parses succeed exactly if
- * the whole body is valid JSON, except for parts above their bound: such an event, or such a text
+ * One pass over the bytes finds the start and end of each item; it looks only at brackets, commas
+ * and strings. Consecutive items are parsed together, as one array. The text around the lists of
+ * items is parsed at the end, with `[n]` in place of the n-th list. Both parses succeed exactly if
+ * the whole body is valid JSON, except for parts above their bound: such an item, or such a text
  * around the lists, is refused without parsing.
  */
 
-type Step = ReturnType<BatchStep>
-type Events = Array<BatchInput["events"][number]>
+type Step<Item> = ReturnType<BatchStep<Item>>
+type Items<Item> = Array<BatchInput<Item>["items"][number]>
 
 /**
- * `eventBytesMax` is the most that one event may take, and the most that one step scans.
+ * `eventBytesMax` is the most that one item may take, and the most that one step scans.
  * `decodeStepBytes` is how much a step parses.
  */
 type BatchBounds = Record<"eventBytesMax" | "decodeStepBytes", number>
 
 /**
- * Reads the events of `body`, which is UTF-8. Each step parses about `decodeStepBytes` and one more
- * event.
+ * Reads the items of `body`, which is UTF-8. Each step parses about `decodeStepBytes` and one more
+ * item.
  */
-export const batchEnvelope = (body: Buffer, bounds: BatchBounds = limits): BatchStep => {
-  const reader = new Reader(body, bounds)
+export const batchEnvelope = <Item>(
+  kind: ItemKind<Item>,
+  body: Buffer,
+  bounds: BatchBounds = limits,
+): BatchStep<Item> => {
+  const reader = new Reader(kind, body, bounds)
   return () => reader.step()
 }
 
-const root = "/events"
+const listOf = ({ noun }: ItemKind<unknown>): string => `${noun}s`
+const rootOf = (kind: ItemKind<unknown>): string => `/${listOf(kind)}`
 
-class Reader {
+class Reader<Item> {
+  readonly #kind: ItemKind<Item>
   readonly #body: Buffer
   readonly #bounds: BatchBounds
   /** The bytes before it have been scanned. */
   #at = 0
-  /** The last string of the outermost object was `events`, and so is the name of the next value. */
+  /** The last string of the outermost object was the list's name: so is that of the next value. */
   #named = false
-  /** The open brackets of the text around the lists, or of the event. */
+  /** The open brackets of the text around the lists, or of the item. */
   #depth = 0
   /**
-   * The text around the lists of events up to `#from`, and the positions of its pieces in the body.
+   * The text around the lists of items up to `#from`, and the positions of its pieces in the body.
    */
   #around = ""
   #aroundBytes = 0
   #from = 0
   readonly #pieces: Array<{ readonly at: number; readonly from: number }> = []
   /** The lists that were read. The last one counts. */
-  readonly #lists: Array<Events> = []
-  #list: ListReader | undefined = undefined
+  readonly #lists: Array<Items<Item>> = []
+  #list: ListReader<Item> | undefined = undefined
 
-  constructor(body: Buffer, bounds: BatchBounds) {
+  constructor(kind: ItemKind<Item>, body: Buffer, bounds: BatchBounds) {
+    this.#kind = kind
     this.#body = body
     this.#bounds = bounds
   }
 
-  step(): Step {
+  step(): Step<Item> {
     if (this.#list === undefined) return this.#readAround()
     const ended = this.#list.step()
     if (ended === undefined) return undefined
@@ -82,8 +90,8 @@ class Reader {
     return undefined
   }
 
-  /** Scans to the next list of events, or to the end. */
-  #readAround(): Step {
+  /** Scans to the next list of items, or to the end. */
+  #readAround(): Step<Item> {
     const body = this.#body
     const limit = Math.min(body.length, this.#at + this.#bounds.eventBytesMax)
     for (let at = this.#at; at < limit; at++) {
@@ -95,7 +103,7 @@ class Reader {
             this.#at = limit
             return limit < body.length ? this.#tooMuch() : this.#finish()
           }
-          if (this.#depth === 1) this.#named = isEvents(body, at, end)
+          if (this.#depth === 1) this.#named = isList(listOf(this.#kind), body, at, end)
           at = end - 1
           break
         }
@@ -103,9 +111,9 @@ class Reader {
           if (this.#depth === 1 && this.#named) {
             if (!this.#keep(at)) return this.#tooMuch()
             this.#around += `[${this.#lists.length}]`
-            const events: Events = []
-            this.#lists.push(events)
-            this.#list = new ListReader(body, at + 1, events, this.#bounds)
+            const items: Items<Item> = []
+            this.#lists.push(items)
+            this.#list = new ListReader(this.#kind, body, at + 1, items, this.#bounds)
             return undefined
           }
           this.#depth++
@@ -143,22 +151,26 @@ class Reader {
     return true
   }
 
-  #tooMuch(): Step {
+  #tooMuch(): Step<Item> {
     // Of white space at the start, one character is left.
     const start = this.#around + this.#body.toString("latin1", this.#from, this.#from + 2)
     const object = /^[ \n\r\t]?{/.test(start)
-    return Result.fail(invalidRequest([{ pointer: "", ...(object ? largeAround : noObject) }]))
+    return Result.fail(
+      invalidRequest([{ pointer: "", ...(object ? largeAround(this.#kind) : noObject) }]),
+    )
   }
 
   /** Parses the text around the lists. */
-  #finish(): Step {
+  #finish(): Step<Item> {
     if (!this.#keep(this.#body.length)) return this.#tooMuch()
     const value = parseJson(this.#around, (position) => this.#place(position))
     if (Result.isFailure(value)) return Result.fail(value.failure)
-    const envelope = decodeEnvelope(value.success, "", limits.faultsMax)
+    const list = listOf(this.#kind)
+    const envelope = decodeEnvelope[this.#kind.noun](value.success, "", limits.faultsMax)
     if (Result.isFailure(envelope)) return Result.fail(invalidRequest(envelope.failure))
-    const events = this.#lists[envelope.success.events[0]]!
-    return events.length === 0 ? tooFew : Result.succeed({ root, events })
+    const items = this.#lists[envelope.success[list]![0]]!
+    const root = rootOf(this.#kind)
+    return items.length === 0 ? tooFew(root) : Result.succeed({ root, items })
   }
 
   /** The index in the body of the character at `position` of the text around the lists. */
@@ -168,15 +180,17 @@ class Reader {
   }
 }
 
-/** Reads one list of events. */
-class ListReader {
+/** Reads one list of items. */
+class ListReader<Item> {
+  readonly #kind: ItemKind<Item>
+  readonly #root: string
   readonly #body: Buffer
-  readonly #events: Events
+  readonly #items: Items<Item>
   readonly #bounds: BatchBounds
   /** The bytes before it have been scanned. */
   #at: number
   /**
-   * The start of the current event; the start of the events before it that are not parsed yet, and
+   * The start of the current item; the start of the items before it that are not parsed yet, and
    * their number.
    */
   #start: number
@@ -186,16 +200,24 @@ class ListReader {
   #inString = false
 
   /** Reads the list whose opening bracket stands before `at`. */
-  constructor(body: Buffer, at: number, events: Events, bounds: BatchBounds) {
+  constructor(
+    kind: ItemKind<Item>,
+    body: Buffer,
+    at: number,
+    items: Items<Item>,
+    bounds: BatchBounds,
+  ) {
+    this.#kind = kind
+    this.#root = rootOf(kind)
     this.#body = body
     this.#bounds = bounds
-    this.#events = events
+    this.#items = items
     this.#at = at
     this.#start = at
     this.#from = at
   }
 
-  /** Reads some events. Returns the index after the list when the list ends. */
+  /** Reads some items. Returns the index after the list when the list ends. */
   step(): Result.Result<number, BodyRefusal> | undefined {
     const body = this.#body
     const limit = Math.min(body.length, this.#at + this.#bounds.eventBytesMax)
@@ -203,18 +225,20 @@ class ListReader {
       const end = this.#at++
       const last = body[end] === closeBracket
       if (!last && body[end] !== comma) return Result.fail(this.#brokenAt(end))
-      const read = this.#events.length + this.#count
+      const read = this.#items.length + this.#count
       if (last && read === 0 && isBlank(body, this.#start, end)) {
         return Result.succeed(end + 1)
       }
-      if (read === limits.batchEventsMax) return tooMany
+      if (read === limits.batchEventsMax) return tooMany(this.#root)
       const large = isTooLarge(body, this.#start, end, this.#bounds.eventBytesMax)
       if (!large) this.#count++
       const full = end - this.#from >= this.#bounds.decodeStepBytes
       if (large || last || full) {
         const fault = this.#parse(large ? this.#start - 1 : end)
         if (fault !== undefined) return Result.fail(fault)
-        if (large) this.#events.push(tooLargeEvent(`${root}/${this.#events.length}`))
+        if (large) {
+          this.#items.push(tooLargeItem(this.#kind, `${this.#root}/${this.#items.length}`))
+        }
         this.#from = end + 1
       }
       this.#start = end + 1
@@ -224,7 +248,7 @@ class ListReader {
     return limit === body.length ? Result.fail(endsEarly) : undefined
   }
 
-  /** Scans to the comma or bracket that ends the event. `false`: `limit` comes first. */
+  /** Scans to the comma or bracket that ends the item. `false`: `limit` comes first. */
   #scan(limit: number): boolean {
     const body = this.#body
     let at = this.#at
@@ -261,7 +285,7 @@ class ListReader {
     return found
   }
 
-  /** Parses the events before `end` that are not parsed yet, and adds them to the list. */
+  /** Parses the items before `end` that are not parsed yet, and adds them to the list. */
   #parse(end: number): BodyRefusal | undefined {
     const count = this.#count
     if (count === 0) return undefined
@@ -271,7 +295,9 @@ class ListReader {
     if (Result.isFailure(parsed)) return parsed.failure
     const values = parsed.success as ReadonlyArray<unknown>
     if (values.length !== count) return this.#brokenAt(end)
-    for (const value of values) this.#events.push(decodeMember(value, root, this.#events.length))
+    for (const value of values) {
+      this.#items.push(decodeItem(this.#kind, value, this.#root, this.#items.length))
+    }
     return undefined
   }
 
@@ -280,8 +306,11 @@ class ListReader {
   }
 }
 
-const Envelope = Schema.Struct({ events: Schema.Tuple([Schema.Int]) })
-const decodeEnvelope = inputDecoder<typeof Envelope.Type>(Envelope, strictInput)
+type Envelope = Readonly<Record<string, readonly [number]>>
+
+const envelopeDecoder = (list: string) =>
+  inputDecoder<Envelope>(Schema.Struct({ [list]: Schema.Tuple([Schema.Int]) }), strictInput)
+const decodeEnvelope = { event: envelopeDecoder("events"), reward: envelopeDecoder("rewards") }
 
 const charactersBefore = (body: Buffer, at: number): number => body.toString("utf8", 0, at).length
 
@@ -294,19 +323,17 @@ const endOfString = (body: Buffer, start: number, limit: number): number | undef
   return undefined
 }
 
-/** Whether the string between two indexes is `events`, with or without escapes. */
-const isEvents = (body: Buffer, start: number, end: number): boolean => {
-  if (end - start > longestName) return false
+/** Whether the string between two indexes is the name of the list, with or without escapes. */
+const isList = (list: string, body: Buffer, start: number, end: number): boolean => {
+  if (end - start > (list.length + 2) * "\\u0000".length) return false
   const json = body.toString("utf8", start, end)
-  if (!json.includes("\\")) return json === '"events"'
+  if (!json.includes("\\")) return json === `"${list}"`
   const name = parseJson(json)
-  return Result.isSuccess(name) && name.success === "events"
+  return Result.isSuccess(name) && name.success === list
 }
 
-const longestName = '"events"'.length * "\\u0000".length
-
 /**
- * Whether the event between two indexes has more than `bytesMax` bytes, without white space around
+ * Whether the item between two indexes has more than `bytesMax` bytes, without white space around
  * it.
  */
 const isTooLarge = (body: Buffer, start: number, end: number, bytesMax: number): boolean => {
@@ -324,16 +351,18 @@ const isBlank = (body: Buffer, start: number, end: number): boolean => {
   return at === end
 }
 
-const wrongCount = (code: string, detail: string): Result.Result<never, BodyRefusal> =>
-  Result.fail(invalidRequest([{ pointer: root, code, detail }]))
+const wrongCount =
+  (code: string, detail: string) =>
+  (pointer: string): Result.Result<never, BodyRefusal> =>
+    Result.fail(invalidRequest([{ pointer, code, detail }]))
 const tooFew = wrongCount("too_short", "must have at least 1")
 const tooMany = wrongCount("too_long", `must have at most ${limits.batchEventsMax}`)
 
 const noObject = { code: "invalid_type", detail: "must be an object" }
-const largeAround = {
+const largeAround = (kind: ItemKind<unknown>) => ({
   code: "too_large",
-  detail: `must take at most ${limits.eventBytesMax} bytes beside its events`,
-}
+  detail: `must take at most ${limits.eventBytesMax} bytes beside its ${listOf(kind)}`,
+})
 
 const isSpace = (code: number | undefined): boolean =>
   code === space || code === newline || code === carriageReturn || code === tab
@@ -350,33 +379,33 @@ const newline = 0x0a
 const carriageReturn = 0x0d
 const tab = 0x09
 
-/* Reads a batch that is NDJSON: one JSON event per line. Blank lines are skipped. */
+/* Reads a batch that is NDJSON: one JSON item per line. Blank lines are skipped. */
 
 /**
  * Reads the lines of `body`. Each step parses `decodeStepBytes` and one more line. A line that is
  * not UTF-8 is refused without the others.
  */
-const batchLines = (body: Buffer): BatchStep => {
+const batchLines = <Item>(kind: ItemKind<Item>, body: Buffer): BatchStep<Item> => {
   const isText = isUtf8(body)
   // In Latin-1, each character is a byte. In UTF-8 and in other bytes, the byte of a newline is
   // never a part of another character.
   const text = body.toString(isText ? "utf8" : "latin1")
-  const events: Array<BatchInput["events"][number]> = []
+  const items: Items<Item> = []
   let at = 0
   return () => {
     const until = at + limits.decodeStepBytes
     while (at < until) {
       // Skips white space before a line's JSON, and blank lines.
       while (at < until && isBlankLine(text.charCodeAt(at))) at++
-      if (at >= text.length) return done(events)
+      if (at >= text.length) return done(items)
       if (at === until) return undefined
-      if (events.length === limits.batchEventsMax) return tooManyLines
+      if (items.length === limits.batchEventsMax) return tooManyLines
       const newline = text.indexOf("\n", at)
       const end = newline === -1 ? text.length : newline
-      events.push(
+      items.push(
         isText
-          ? eventOf(text.slice(at, end), events.length)
-          : eventOfBytes(body.subarray(at, end), events.length),
+          ? itemOf(kind, text.slice(at, end), items.length)
+          : itemOfBytes(kind, body.subarray(at, end), items.length),
       )
       at = end
     }
@@ -384,20 +413,25 @@ const batchLines = (body: Buffer): BatchStep => {
   }
 }
 
-const done = (events: BatchInput["events"]): Result.Result<BatchInput, BodyRefusal> =>
-  events.length === 0 ? tooFewLines : Result.succeed({ root: "", events })
+const done = <Item>(items: Items<Item>): Result.Result<BatchInput<Item>, BodyRefusal> =>
+  items.length === 0 ? tooFewLines : Result.succeed({ root: "", items })
 
-const eventOf = (line: string, index: number): BatchInput["events"][number] => {
+const itemOf = <Item>(kind: ItemKind<Item>, line: string, index: number): Item | BodyRefusal => {
   // A character takes at most three bytes.
   const large = 3 * line.length > limits.eventBytesMax
-  if (large && Buffer.byteLength(line) > limits.eventBytesMax) return tooLargeEvent(`/${index}`)
+  if (large && Buffer.byteLength(line) > limits.eventBytesMax)
+    return tooLargeItem(kind, `/${index}`)
   const value = parseJson(line)
-  return Result.isFailure(value) ? value.failure : decodeMember(value.success, "", index)
+  return Result.isFailure(value) ? value.failure : decodeItem(kind, value.success, "", index)
 }
 
-const eventOfBytes = (line: Buffer, index: number): BatchInput["events"][number] => {
-  if (line.length > limits.eventBytesMax) return tooLargeEvent(`/${index}`)
-  return isUtf8(line) ? eventOf(line.toString("utf8"), index) : notUtf8("line")
+const itemOfBytes = <Item>(
+  kind: ItemKind<Item>,
+  line: Buffer,
+  index: number,
+): Item | BodyRefusal => {
+  if (line.length > limits.eventBytesMax) return tooLargeItem(kind, `/${index}`)
+  return isUtf8(line) ? itemOf(kind, line.toString("utf8"), index) : notUtf8("line")
 }
 
 /** Whether `code` is white space of JSON. */
@@ -409,8 +443,12 @@ const wrongLineCount = (code: string, detail: string) =>
 const tooFewLines = wrongLineCount("too_short", "must have at least 1 line")
 const tooManyLines = wrongLineCount("too_long", `must have at most ${limits.batchEventsMax} lines`)
 
-/** The steps that decode a body: a JSON object with `events`, or one JSON event per line. */
-export const batchSteps = (body: Buffer, mediaType: string): BatchStep => {
-  if (mediaType === "application/x-ndjson") return batchLines(body)
-  return isUtf8(body) ? batchEnvelope(body) : () => Result.fail(notUtf8("body"))
+/** The steps that decode a body: a JSON object with the list, or one JSON item per line. */
+export const batchSteps = <Item>(
+  kind: ItemKind<Item>,
+  body: Buffer,
+  mediaType: string,
+): BatchStep<Item> => {
+  if (mediaType === "application/x-ndjson") return batchLines(kind, body)
+  return isUtf8(body) ? batchEnvelope(kind, body) : () => Result.fail(notUtf8("body"))
 }

@@ -113,41 +113,57 @@ export const decodeEventBody = (body: Buffer): Result.Result<EventInput, BodyRef
   return Result.mapError(decodeEvent(value.success, "", limits.faultsMax), invalidRequest)
 }
 
-/** The events of a batch in order. A faulty event is replaced by its refusal. */
-export interface BatchInput {
-  /** The pointer of the list of events, for pointers of faults. */
+/* Batches of events or rewards. */
+
+/** What the items of a batch are. */
+export interface ItemKind<Item> {
+  /** The word for one of them. Its plural names the list in the body. */
+  readonly noun: "event" | "reward"
+  /** The pointers of faults begin with `root`. */
+  readonly decode: (
+    value: unknown,
+    root: string,
+    faultsMax: number,
+  ) => Result.Result<Item, ReadonlyArray<Fault>>
+}
+
+export const eventItems: ItemKind<EventInput> = { noun: "event", decode: decodeEvent }
+
+/** The items of a batch in order. A faulty item is replaced by its refusal. */
+export interface BatchInput<Item> {
+  /** The pointer of the list of items, for pointers of faults. */
   readonly root: string
-  readonly events: ReadonlyArray<EventInput | BodyRefusal>
+  readonly items: ReadonlyArray<Item | BodyRefusal>
 }
 
 /**
- * Decodes some events of a batch. Returns the result when all are decoded, and is then not called
+ * Decodes some items of a batch. Returns the result when all are decoded, and is then not called
  * again.
  */
-export type BatchStep = () => Result.Result<BatchInput, BodyRefusal> | undefined
+export type BatchStep<Item> = () => Result.Result<BatchInput<Item>, BodyRefusal> | undefined
 
-export const isRefusal = <Event extends object>(
-  event: Event,
-): event is Extract<Event, LaurelError> => "_tag" in event
+export const isRefusal = <Item extends object>(item: Item): item is Extract<Item, LaurelError> =>
+  "_tag" in item
 
-/** The refusal of an event in a batch above `eventBytesMax`. The event is not parsed. */
-export const tooLargeEvent = (pointer: string): BodyRefusal =>
-  refusedEvent([{ pointer, code: "too_large", detail: largeEvent }])
+/** The refusal of an item of a batch above `eventBytesMax`. The item is not parsed. */
+export const tooLargeItem = (kind: ItemKind<unknown>, pointer: string): BodyRefusal =>
+  refusedItem(kind, [{ pointer, code: "too_large", detail: largeItem }])
 
-const largeEvent = `must take at most ${limits.eventBytesMax} bytes as it is sent`
+const largeItem = `must take at most ${limits.eventBytesMax} bytes as it is sent`
 
-/** The event of a batch in `value`, or its refusal. */
-export const decodeMember = (
+/** The item of a batch in `value`, or its refusal. */
+export const decodeItem = <Item>(
+  kind: ItemKind<Item>,
   value: unknown,
   root: string,
   index: number,
-): EventInput | BodyRefusal => {
-  const event = decodeEvent(value, `${root}/${index}`, limits.batchEventFaultsMax)
-  return Result.isSuccess(event) ? event.success : refusedEvent(event.failure)
+): Item | BodyRefusal => {
+  const item = kind.decode(value, `${root}/${index}`, limits.batchEventFaultsMax)
+  return Result.isSuccess(item) ? item.success : refusedItem(kind, item.failure)
 }
 
-const refusedEvent = (faults: ReadonlyArray<Fault>): BodyRefusal =>
-  laurelError("invalid_request", "The event is invalid.", { errors: faults })
+const refusedItem = ({ noun }: ItemKind<unknown>, faults: ReadonlyArray<Fault>): BodyRefusal =>
+  laurelError("invalid_request", `The ${noun} is invalid.`, { errors: faults })
 
 /*
  * Decodes large bodies in parts, one per turn of the event loop. All bodies together have

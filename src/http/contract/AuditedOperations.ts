@@ -78,6 +78,7 @@ export const notLogged: ReadonlyArray<OperationName> = [
   "users.put",
   "users.createToken",
   "users.reward",
+  "rewards.grantBatch",
   "users.spend",
   "users.refund",
   "users.revokeReward",

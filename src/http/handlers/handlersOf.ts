@@ -12,7 +12,7 @@ import { limits } from "../../Limits.ts"
 import type { Actions } from "../api/Events.ts"
 import type { Leaderboard } from "../api/Leaderboard.ts"
 import type { Projects } from "../api/Projects.ts"
-import type { EventInput } from "../body/EventDecoder.ts"
+import { DecodingTurns, type EventInput } from "../body/EventDecoder.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { EventMetrics } from "../request/RequestMetrics.ts"
 import { badgeHandlers } from "./badgeHandlers.ts"
@@ -152,18 +152,21 @@ export const handlersOf = (
   streams: StreamParts,
   events: EventMetrics,
   erasureMs: number,
-) => ({
-  events: eventHandlers(engine, events),
-  actions: actionHandlers(engine),
-  rewards: rewardHandlers(engine),
-  spends: spendHandlers(engine),
-  users: userHandlers(engine, streams.accounts, erasureMs),
-  quests: questHandlers(engine),
-  leaderboard: leaderboardHandlers(engine),
-  rules: ruleHandlers(engine),
-  badges: badgeHandlers(engine),
-  project: projectHandlers(engine),
-  definitions: definitionFileHandlers(engine),
-  webhooks: webhookHandlers({ engine, ...webhooks }),
-  stream: streamHandlers(engine, streams),
-})
+) => {
+  const turns = new DecodingTurns()
+  return {
+    events: eventHandlers(engine, events, turns),
+    rewards: rewardHandlers(engine, turns),
+    spends: spendHandlers(engine),
+    actions: actionHandlers(engine),
+    users: userHandlers(engine, streams.accounts, erasureMs),
+    quests: questHandlers(engine),
+    leaderboard: leaderboardHandlers(engine),
+    rules: ruleHandlers(engine),
+    badges: badgeHandlers(engine),
+    project: projectHandlers(engine),
+    definitions: definitionFileHandlers(engine),
+    webhooks: webhookHandlers({ engine, ...webhooks }),
+    stream: streamHandlers(engine, streams),
+  }
+}

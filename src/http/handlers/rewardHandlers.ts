@@ -1,12 +1,27 @@
-/** The rewards that users were granted by request, and their spends, read back. */
+/** The rewards that users are granted by request, many at once, and read back; and their spends. */
 import { Effect } from "effect"
 import { type RewardReply, replyOf, type SpendReply } from "../../domain/message/UserReply.ts"
 import type { Revocable } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine, StorageCode } from "../../engine/Engine.ts"
-import type { GrantedReward, Rewards, SpendDetails, Spends } from "../api/Rewards.ts"
+import {
+  BatchedReward,
+  type GrantedReward,
+  type RewardBatchOutcome,
+  type Rewards,
+  type SpendDetails,
+  type Spends,
+} from "../api/Rewards.ts"
+import {
+  type BatchInput,
+  type DecodingTurns,
+  type ItemKind,
+  strictInput,
+} from "../body/EventDecoder.ts"
+import { inputDecoder } from "../body/InputDecoder.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
+import { type BatchKind, batchOperation } from "./batchOperation.ts"
 import {
   type RecordOf,
   readByEitherId,
@@ -18,9 +33,35 @@ import { foundOr, type PageQuery, pageAsked, rewardBody, userNotFound } from "./
 
 type Shown<A> = Effect.Effect<A, LaurelError<StorageCode>>
 
-export const rewardHandlers = (engine: Engine["Service"]): Handlers<typeof Rewards> => {
+type RewardInput = typeof BatchedReward.Type
+
+const rewardItems: ItemKind<RewardInput> = {
+  noun: "reward",
+  decode: inputDecoder<RewardInput>(BatchedReward, strictInput),
+}
+
+const rewardBatches: BatchKind<RewardInput, RewardReply> = {
+  items: rewardItems,
+  message: ({ id, userId, ...reward }, derivedId) => ({
+    userId,
+    command: { kind: "reward", ...reward, id: id ?? derivedId },
+  }),
+  members: (reply) => JSON.stringify(rewardBody(reply)).slice(1),
+  idOf: ({ rewardId }) => rewardId,
+  prefix: "rwd",
+}
+
+export const rewardHandlers = (
+  engine: Engine["Service"],
+  turns: DecodingTurns,
+): Handlers<typeof Rewards, { readonly grantBatch: BatchInput<RewardInput> }> => {
   const show = showReward(engine)
   return {
+    grantBatch: batchOperation<RewardInput, RewardReply, typeof RewardBatchOutcome.Type>(
+      engine,
+      turns,
+      rewardBatches,
+    ),
     list: {
       handle: ({ caller: { environment }, params: { id }, query }) =>
         Effect.map(readPage(engine, environment, id, query, rewards, show), ({ end, items }) => ({

@@ -5,7 +5,12 @@ import { Result } from "effect"
 import { afterEach, describe, expect, it, vi } from "vitest"
 import { batchEnvelope, batchSteps } from "../../../src/http/body/BatchDecoder.ts"
 import { parseJson } from "../../../src/http/body/Body.ts"
-import { type BatchStep, decodeMember } from "../../../src/http/body/EventDecoder.ts"
+import {
+  type BatchStep,
+  decodeItem,
+  type EventInput,
+  eventItems,
+} from "../../../src/http/body/EventDecoder.ts"
 import { limits } from "../../../src/Limits.ts"
 import { randomOf } from "../random.ts"
 
@@ -13,7 +18,7 @@ const json = "application/json"
 const ndjson = "application/x-ndjson"
 
 /** Runs all steps, and counts them. */
-const finish = (step: BatchStep) => {
+const finish = (step: BatchStep<EventInput>) => {
   for (let steps = 1; ; steps++) {
     const result = step()
     if (result !== undefined) return { result, steps }
@@ -21,7 +26,7 @@ const finish = (step: BatchStep) => {
 }
 
 const read = (body: string, mediaType = json) =>
-  finish(batchSteps(Buffer.from(body), mediaType)).result
+  finish(batchSteps(eventItems, Buffer.from(body), mediaType)).result
 
 const faultsOf = (result: ReturnType<typeof read>) =>
   Result.isFailure(result) ? (result.failure.errors ?? [result.failure.code]) : "none"
@@ -74,7 +79,7 @@ describe("a batch that is read in steps", () => {
       const { events, ...others } = value as { readonly events?: unknown }
       if (!Array.isArray(events) || events.length === 0) return "refused"
       if (Object.keys(others).length > 0 || Object.hasOwn(value, "__proto__")) return "refused"
-      return events.map((each, index) => decodeMember(each, "/events", index))
+      return events.map((each, index) => decodeItem(eventItems, each, "/events", index))
     }
 
     const seen = { broken: 0, refused: 0, events: 0 }
@@ -84,9 +89,9 @@ describe("a batch that is read in steps", () => {
       seen[typeof expected === "string" ? (expected as "broken") : "events"]++
       // Steps so small that they end anywhere.
       const bounds = { eventBytesMax: 1_000 + below(200), decodeStepBytes: below(60) }
-      const { result } = finish(batchEnvelope(Buffer.from(whole), bounds))
+      const { result } = finish(batchEnvelope(eventItems, Buffer.from(whole), bounds))
       const actual = Result.isSuccess(result)
-        ? result.success.events
+        ? result.success.items
         : result.failure.code === "invalid_json"
           ? "broken"
           : "refused"
@@ -105,7 +110,7 @@ describe("a batch that is read in steps", () => {
     ['{   "events" : [1 , 2] ,    "b" : 1 1 }', 36],
   ])("is broken where %s is: at character %i", (text, position) => {
     const bounds = { eventBytesMax: 100, decodeStepBytes: 0 }
-    expect(finish(batchEnvelope(Buffer.from(text), bounds)).result).toMatchObject({
+    expect(finish(batchEnvelope(eventItems, Buffer.from(text), bounds)).result).toMatchObject({
       failure: {
         code: "invalid_json",
         detail: `Invalid JSON at character ${position}.`,
@@ -144,7 +149,7 @@ describe("an event of a batch", () => {
           ? `{"events":[${good},${" ".repeat(70_000)}${sent}${"\n".repeat(70_000)},${good}]}`
           : `${good}\n${" ".repeat(70_000)}${sent}\n${good}`
       const result = read(body, mediaType)
-      return Result.isSuccess(result) ? result.success.events : []
+      return Result.isSuccess(result) ? result.success.items : []
     }
     expect(send(eventBytesMax).map((each) => "_tag" in each)).toEqual([false, false, false])
     const [first, refused, last] = send(eventBytesMax + 1)
@@ -190,10 +195,10 @@ describe("a hostile batch", () => {
     ["white space", `{"events"${" ".repeat(mebibytes8)}:[{${start}}]}`, 1],
   ])("of 700,000 %s is not parsed, and each step is short", (_, body, answered) => {
     const parse = vi.spyOn(JSON, "parse")
-    const { result, steps } = finish(batchSteps(Buffer.from(body), json))
+    const { result, steps } = finish(batchSteps(eventItems, Buffer.from(body), json))
     const parsed = parse.mock.calls.reduce((sum, [text]) => sum + text.length, 0)
     expect(parsed).toBeLessThan(limits.eventBytesMax)
-    expect(Result.isSuccess(result) ? result.success.events.length : 0).toBe(answered)
+    expect(Result.isSuccess(result) ? result.success.items.length : 0).toBe(answered)
     // The whole body is scanned if it has no fault as a whole, and each step scans a bounded part.
     if (answered === 1) expect(steps).toBeGreaterThan(mebibytes8 / limits.eventBytesMax / 1.1)
   })
@@ -205,7 +210,7 @@ describe("a hostile batch", () => {
     const parse = vi.spyOn(JSON, "parse")
     const result = read(many(open, member, close), ndjson)
     expect(parse).not.toHaveBeenCalled()
-    expect(result).toMatchObject({ success: { events: [{ code: "invalid_request" }] } })
+    expect(result).toMatchObject({ success: { items: [{ code: "invalid_request" }] } })
   })
 
   it("of many events just within their bound is parsed one event per step", () => {
@@ -214,7 +219,7 @@ describe("a hostile batch", () => {
     expect(event.length).toBeLessThan(limits.eventBytesMax)
     const body = `{"events":[${Array(120).fill(event).join(",")}]}`
     const parse = vi.spyOn(JSON, "parse")
-    const step = batchSteps(Buffer.from(body), json)
+    const step = batchSteps(eventItems, Buffer.from(body), json)
     let calls = 0
     for (let result = step(); result === undefined; result = step()) {
       expect(parse.mock.calls.length - calls).toBeLessThanOrEqual(1)
@@ -234,7 +239,9 @@ describe("a hostile batch", () => {
   })
 
   it("of blank lines has no events, and each step is short", () => {
-    const { result, steps } = finish(batchSteps(Buffer.from("\n\r \t".repeat(500_000)), ndjson))
+    const { result, steps } = finish(
+      batchSteps(eventItems, Buffer.from("\n\r \t".repeat(500_000)), ndjson),
+    )
     expect(faultsOf(result)).toMatchObject([{ pointer: "", code: "too_short" }])
     expect(steps).toBeGreaterThan(100)
   })
@@ -265,9 +272,9 @@ describe("a batch of lines with bytes that are not UTF-8", () => {
         line("x".repeat(limits.eventBytesMax), bytes),
         Buffer.from(event("漢")),
       ])
-      const { result } = finish(batchSteps(body, ndjson))
+      const { result } = finish(batchSteps(eventItems, body, ndjson))
       const notUtf8 = { code: "invalid_json", detail: "The line is not UTF-8." }
-      expect(Result.getOrThrow(result).events).toMatchObject([
+      expect(Result.getOrThrow(result).items).toMatchObject([
         { userId: "ü😀" },
         notUtf8,
         { userId: "b" },
@@ -280,15 +287,15 @@ describe("a batch of lines with bytes that are not UTF-8", () => {
 
   it("reads a line with U+FFFD itself, which is UTF-8", () => {
     const body = Buffer.concat([Buffer.from(`${event("\ufffd")}\n`), Buffer.from([0xff])])
-    const { result } = finish(batchSteps(body, ndjson))
-    expect(Result.getOrThrow(result).events).toMatchObject([
+    const { result } = finish(batchSteps(eventItems, body, ndjson))
+    expect(Result.getOrThrow(result).items).toMatchObject([
       { userId: "\ufffd" },
       { code: "invalid_json" },
     ])
   })
 
   it("is refused as a whole if it is one JSON object, which has no lines", () => {
-    const { result } = finish(batchSteps(Buffer.from([0x7b, 0xff, 0x7d]), json))
+    const { result } = finish(batchSteps(eventItems, Buffer.from([0x7b, 0xff, 0x7d]), json))
     expect(faultsOf(result)).toEqual(["invalid_json"])
   })
 })

@@ -111,10 +111,11 @@ class Fuzz {
     const values = this.#values
     const { schema } = content[type]
     if (type === "application/x-ndjson") {
-      // The document describes a line by its event.
-      const event = values.resolve(content["application/json"].schema).properties.events.items
+      // The body is an object with one list, or has one item of the list on each line.
+      const { properties } = values.resolve(content["application/json"].schema)
+      const [{ items }] = Object.values<Json>(properties) as [Json]
       const lines = Array.from({ length: 1 + values.below(5) }, () =>
-        JSON.stringify(this.#mostlyValid(event)),
+        JSON.stringify(this.#mostlyValid(items)),
       )
       return lines.join(values.pick(["\n", "\r\n", "\n\n"]))
     }

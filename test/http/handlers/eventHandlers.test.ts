@@ -5,6 +5,7 @@ import type { EventReply } from "../../../src/domain/message/UserReply.ts"
 import { type LaurelError, laurelError } from "../../../src/domain/values/Errors.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import type { JsonText } from "../../../src/http/body/Body.ts"
+import { DecodingTurns } from "../../../src/http/body/EventDecoder.ts"
 import type { OperationReply } from "../../../src/http/contract/Operation.ts"
 import { eventHandlers } from "../../../src/http/handlers/eventHandlers.ts"
 import { EventMetrics } from "../../../src/http/request/RequestMetrics.ts"
@@ -35,8 +36,8 @@ const applied: EventReply = {
 const answerTo = (answers: ReadonlyArray<EventReply | LaurelError>) => {
   const engine = { askUsers: () => Effect.succeed(answers) } as unknown as Engine["Service"]
   const metrics = new EventMetrics(new Metrics())
-  const { handle } = eventHandlers(engine, metrics).trackBatch
-  const payload = { root: "/events", events: answers.map(() => ({ userId: "u1", action: "A" })) }
+  const { handle } = eventHandlers(engine, metrics, new DecodingTurns()).trackBatch
+  const payload = { root: "/events", items: answers.map(() => ({ userId: "u1", action: "A" })) }
   const caller = { environment: "prj_1:sandbox" } as Caller
   return handle({
     caller,

@@ -1,6 +1,7 @@
 /** No body makes the server visit more than a valid body could hold. */
 import { expect, it } from "vitest"
 import { batchEnvelope } from "../../../src/http/body/BatchDecoder.ts"
+import { eventItems } from "../../../src/http/body/EventDecoder.ts"
 import { inputDecoder } from "../../../src/http/body/InputDecoder.ts"
 import { limits } from "../../../src/Limits.ts"
 import { randomOf } from "../random.ts"
@@ -52,7 +53,7 @@ it("Each step of decoding a hostile batch parses a bounded part", () => {
     for (const { operation, text } of hostileBodies(randomOf(seed))) {
       // Both operations with batches use the same decoder.
       if (operation !== "events.trackBatch" || bodies++ % share !== seed % share) continue
-      const step = batchEnvelope(Buffer.from(text()))
+      const step = batchEnvelope(eventItems, Buffer.from(text()))
       for (let result = step(); result === undefined; result = step()) {}
     }
     expect(longest).toBeGreaterThan(0)

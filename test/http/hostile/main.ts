@@ -10,7 +10,7 @@ import { Effect, Result } from "effect"
 import { AddressRanges } from "../../../src/accounts/AddressRanges.ts"
 import { batchSteps } from "../../../src/http/body/BatchDecoder.ts"
 import { parseBody } from "../../../src/http/body/Body.ts"
-import type { BatchStep } from "../../../src/http/body/EventDecoder.ts"
+import { type BatchStep, type EventInput, eventItems } from "../../../src/http/body/EventDecoder.ts"
 import { inputDecoder } from "../../../src/http/body/InputDecoder.ts"
 import { type ProxyField, proxyFields } from "../../../src/http/request/ClientAddress.ts"
 import { limits } from "../../../src/Limits.ts"
@@ -76,10 +76,10 @@ const bodies = (slowest: Slowest): void => {
         totalMs += took
       }
       if (bytesMax > limits.bodyBytesMax) {
-        let step: BatchStep = () => undefined
-        let result: ReturnType<BatchStep>
+        let step: BatchStep<EventInput> = () => undefined
+        let result: ReturnType<BatchStep<EventInput>>
         turn(() => {
-          step = batchSteps(body, json)
+          step = batchSteps(eventItems, body, json)
         })
         while (result === undefined) {
           turn(() => {

@@ -69,7 +69,7 @@ export const repeatedEvent = {
   revoked: true,
 } as const
 
-export const eventRefusal = {
+export const batchRefusal = {
   ok: false,
   status: 400,
   code: "invalid_request",
@@ -82,7 +82,7 @@ export const batchOutcome = {
   duplicates: 0,
   differing: 0,
   rejected: 1,
-  results: [eventAccepted, eventRefusal],
+  results: [eventAccepted, batchRefusal],
 } as const
 
 export const batchSummary = {
@@ -90,7 +90,7 @@ export const batchSummary = {
   duplicates: 0,
   differing: 0,
   rejected: 1,
-  refusals: [{ index: 1, ...eventRefusal }],
+  refusals: [{ index: 1, ...batchRefusal }],
 } as const
 
 const { badges, eventId: _id, receivedAt: _receivedAt, ...wouldDo } = eventOutcome
@@ -143,6 +143,25 @@ export const repeatedReward = {
   ...rewardOutcome,
   duplicate: true,
   differs: ["/amount"],
+} as const
+
+export const rewardAccepted = { ok: true, ...rewardOutcome } as const
+
+export const rewardBatchOutcome = {
+  accepted: 1,
+  duplicates: 0,
+  differing: 0,
+  rejected: 1,
+  results: [
+    rewardAccepted,
+    {
+      ok: false,
+      status: 400,
+      code: "invalid_request",
+      detail: "The reward is invalid.",
+      errors: [{ pointer: "/rewards/1/reward", code: "missing", detail: "is required" }],
+    },
+  ],
 } as const
 
 const undone = {
