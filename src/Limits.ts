@@ -22,6 +22,12 @@ export const limits = {
   headerBytesMax: 16 * kibibyte,
   occurredAtFutureMs: 5 * 60_000,
   occurredAtPastMs: 30 * 86_400_000,
+  /** How far a test clock leads a sandbox ahead of the server's time: five calendar years. */
+  testClockAheadMsMax: 5 * 366 * 86_400_000,
+  /** How long a request to advance a test clock waits for the end of the advance. */
+  testClockWaitMs: 5_000,
+  /** The pause after each group of due users during an advance, in place of `agendaPauseMs`. */
+  testClockPauseMs: 5,
   amountMax: 1_000_000_000,
   balanceMax: Number.MAX_SAFE_INTEGER,
   reasonCharactersMax: 500,

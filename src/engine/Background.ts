@@ -22,6 +22,7 @@ import { JournalUpkeep } from "./JournalUpkeep.ts"
 import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
 import { type Heartbeat, Snapshotter } from "./snapshot/Snapshotter.ts"
 import type { EngineState } from "./state/EngineState.ts"
+import { TestClocks } from "./time/TestClocks.ts"
 import { Ticker } from "./time/Ticker.ts"
 import { WindowClock } from "./time/WindowClock.ts"
 import type { Writes } from "./Writes.ts"
@@ -103,6 +104,7 @@ export const startUpkeep = Effect.fnUntraced(function* (
 
 export interface Background {
   readonly backfills: Backfills
+  readonly testClocks: TestClocks<Environment>
 }
 
 /** Starts the work that writes records in the surrounding scope. */
@@ -126,9 +128,19 @@ export const startBackground = Effect.fnUntraced(function* (
     afterCommit: commit.afterCommit,
     close: ({ project }: Environment, command, over) => requests.tell(project, command, over),
   })
+  const testClocks = new TestClocks<Environment>({
+    ...state,
+    windows: windowClock,
+    move: ({ project }, command) =>
+      Effect.callback((resume) =>
+        requests.tell(project, command, (moved) => resume(Effect.succeed(moved))),
+      ),
+    sooner: () => void state.dueSooner.openUnsafe(),
+  })
   const ticker = new Ticker({
     ...state,
     clockCheckMs,
+    advance: testClocks.advance,
     peek: ({ states, users }: Environment, userId) => {
       const actor = users.get(userId)
       return actor?.loaded ? actor.state : states.read(userId)
@@ -147,11 +159,14 @@ export const startBackground = Effect.fnUntraced(function* (
     askProject: (environment, command) =>
       requests.one(requests.to(environments.of(environment).project), command),
   })
-  pipeline.on("windows", ({ record }) => windowClock.committed(record))
+  pipeline.on("windows", ({ record }) => {
+    windowClock.committed(record)
+    testClocks.committed(record)
+  })
   pipeline.on("backfills", ({ record }) => backfills.committed(record))
 
   for (const work of [windowClock.run, ticker.run, backfills.run]) {
     yield* Effect.forkScoped(endsWhenBroken(options.onBroken, work))
   }
-  return { backfills }
+  return { backfills, testClocks }
 })

@@ -165,6 +165,13 @@ export interface EngineReads {
   readonly readProject: (environment: string) => Effect.Effect<ProjectState>
   /** `readProject` without an effect. */
   readonly projectNow: (environment: string) => ProjectState
+  /**
+   * The environment's time in epoch milliseconds: `now`, unless a test clock is ahead of it. Dates
+   * and decides all that concerns users and definitions.
+   */
+  readonly timeIn: (environment: string) => number
+  /** Ends when the environment's test clock is not advancing. */
+  readonly testClockReady: (environment: string) => Effect.Effect<void>
   /** A page of an environment's users, in the order of their ids. */
   readonly listUsers: (
     environment: string,
@@ -224,7 +231,10 @@ export class Engine extends Context.Service<
        * snapshot.
        */
       readonly drain: Effect.Effect<void>
-      /** The time of records in epoch milliseconds, which never goes back (`time/Clock.ts`). */
+      /**
+       * The server's time in epoch milliseconds, which never goes back (`time/Clock.ts`). Users and
+       * definitions have that of their environment (`timeIn`).
+       */
       readonly now: () => number
     }
 >()("engine/Engine") {}

@@ -1,6 +1,7 @@
 /** The verbs of `Engine`, over the parts of an engine in this process. */
 import { Effect, Exit, Stream } from "effect"
 import type { ProjectCommand } from "../domain/decide/Project.ts"
+import { timeIn } from "../domain/project/Project.ts"
 import type { UserCommand } from "../domain/record/Record.ts"
 import { toReply } from "./actor/Requests.ts"
 import type { Background, Upkeep } from "./Background.ts"
@@ -80,7 +81,7 @@ const commandsOf = (
 const readsOf = (
   state: EngineState,
   { actors, commit, history, requests }: Writes,
-  { backfills }: Background,
+  { backfills, testClocks }: Background,
 ): EngineReads => {
   const { directory, environments, storage } = state
   const broken = requests.broken
@@ -101,6 +102,8 @@ const readsOf = (
     isErased: makeIsErased(readUser, (...place) =>
       Effect.map(Effect.mapError(history.find(...place), broken), (record) => record !== undefined),
     ),
+    timeIn: (environment) => timeIn(projectNow(environment), state.now()),
+    testClockReady: (environment) => testClocks.ready(environments.of(environment)),
     readEnvironments: Effect.sync(() => [...environments].map(({ id }) => id)),
     readProject: (environment) => Effect.sync(() => projectNow(environment)),
     projectNow,
@@ -110,7 +113,10 @@ const readsOf = (
     readActions: (environment) =>
       Effect.sync(() => environments.of(environment).counts.actions.copy()),
     readActivity: (environment) =>
-      Effect.sync(() => environments.of(environment).counts.activity.perMinute(state.now())),
+      Effect.sync(() => {
+        const { counts, project } = environments.of(environment)
+        return counts.activity.perMinute(timeIn(project.durable, state.now()))
+      }),
     listUsers: (environment, query) =>
       Effect.mapError(userList.read(environments.of(environment), query), broken),
     readDirectory: Effect.sync(() => directory.durable),

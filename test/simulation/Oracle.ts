@@ -8,7 +8,13 @@ import assert from "node:assert/strict"
 import { isCounting } from "../../src/domain/project/Definition.ts"
 import { emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
 import { applyProject } from "../../src/domain/record/applyProject.ts"
-import type { Cause, JournalRecord, UserCommand } from "../../src/domain/record/Record.ts"
+import {
+  type Cause,
+  decidedAt,
+  type JournalRecord,
+  type Revocation,
+  type UserCommand,
+} from "../../src/domain/record/Record.ts"
 import { dateOf, firstDayOf, type WindowKind } from "../../src/domain/values/Calendar.ts"
 import { firstOf } from "./answers.ts"
 import { countInHistory } from "./model/badges.ts"
@@ -76,7 +82,7 @@ export class Oracle {
 
   /** Takes in a record of the project. */
   define(record: JournalRecord): void {
-    const { at, sequence } = record
+    const { sequence } = record
     let { closed, moves } = this.#latest
     for (const fact of record.facts) {
       if (fact.kind !== "leaderboard.window_closed") continue
@@ -86,13 +92,15 @@ export class Oracle {
     }
     const { timezone } = this.project.settings
     const project = applyProject(this.project, record)
-    if (project.settings.timezone !== timezone) moves = [...moves, { zone: timezone, until: at }]
+    if (project.settings.timezone !== timezone) {
+      moves = [...moves, { zone: timezone, until: decidedAt(record) }]
+    }
     this.#defined = [...this.#defined, { sequence, project, closed, moves }]
   }
 
   /** Takes in a record of a user, which must have done what the model makes of its cause. */
   take(record: JournalRecord): void {
-    const { at, cause, sequence, subject } = record
+    const { cause, sequence, subject } = record
     if (subject.actor !== "user") return
     const { userId } = subject
     if (cause.kind === "request" || record.facts.length === 0) {
@@ -108,7 +116,8 @@ export class Oracle {
       "a command is executed once",
     )
     const definitions = this.#definitionsAt(sequence)
-    const expected = this.expect(userId, cause, definitions, { now: at, sequence })
+    const now = decidedAt(record)
+    const expected = this.expect(userId, cause, definitions, { now, sequence })
     if (expected !== undefined) {
       assert.deepEqual(unnoted(outcomeOf(record), cause), unnoted(sorted(expected), cause))
     }
@@ -131,7 +140,7 @@ export class Oracle {
       case "spend":
         return model.named(userId, command, definitions, moment)
       case "revocation":
-        return model.undo(userId, command, definitions, moment)
+        return model.undo(userId, this.#inEnvironment(userId, command), definitions, moment)
       case "profile":
         model.setProfile(userId, command.change, moment)
         return undefined
@@ -151,6 +160,13 @@ export class Oracle {
           : { refused: "conflict" }
       }
     }
+  }
+
+  /** A command names a record by the server's time; the model knows only the environment's. */
+  #inEnvironment(userId: string, command: Revocation): Revocation {
+    const { at, sequence } = command
+    const found = this.records.get(userId)?.find((record) => record.sequence === sequence)
+    return found?.at === at ? { ...command, at: decidedAt(found) } : command
   }
 
   /** The outcome that `command` would have now. Changes nothing. */

@@ -1,7 +1,7 @@
 /**
  * One seeded run of the whole engine against the model: random definitions and edits, single
- * commands and many at once, repeated ids, jumps of the clock over days and ends of windows, users
- * that become cold, snapshots, erasures that are carried out, restarts, crashes after which every
+ * commands and many at once, repeated ids, jumps of the clock over days and ends of windows, advances
+ * of the test clock with crashes between their steps, users that become cold, snapshots, erasures that are carried out, restarts, crashes after which every
  * command without an answer is sent again, full disks and actors that fail (`troubles.ts`), in both
  * durabilities. Every answer and every read is compared. A command with an id or an Idempotency-Key
  * is executed once.
@@ -10,7 +10,13 @@ import { expect } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { replyOf } from "../../src/domain/message/UserReply.ts"
-import type { JournalRecord, Revocation, TrackedEvent } from "../../src/domain/record/Record.ts"
+import { isAdvancing, timeIn } from "../../src/domain/project/Project.ts"
+import {
+  decidedAt,
+  type JournalRecord,
+  type Revocation,
+  type TrackedEvent,
+} from "../../src/domain/record/Record.ts"
 import type { Durability } from "../../src/engine/commit/GroupCommit.ts"
 import type { UserMessage } from "../../src/engine/Engine.ts"
 import { Metrics } from "../../src/metrics/Metrics.ts"
@@ -101,9 +107,12 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
   let sequence = 0
   let ids = 0
 
+  /** The environment's time. */
+  const time = () => timeIn(oracle.project, now)
+
   const surroundings = (userId = ""): Surroundings => ({
     random,
-    now,
+    now: time(),
     sequence: ++ids,
     project: oracle.project,
     model: oracle.model,
@@ -195,7 +204,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
         expect(outcome.code).toMatch(/_not_found$/)
         continue
       }
-      const moment = { now, sequence: sequence + 0.5 }
+      const moment = { now: time(), sequence: sequence + 0.5 }
       const asked = withRecord(command, records)
       expect({ refused: outcome.code }).toEqual(
         oracle.expect(userId, asked, oracle.definitions, moment),
@@ -313,7 +322,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     const { id: _, ...event } = made as TrackedEvent
     const message = { userId, command: event }
     const simulated = yield* Effect.exit(running.engine.simulate(sandbox, message))
-    const expected = oracle.foresee(userId, event, now)
+    const expected = oracle.foresee(userId, event, time())
     if (Exit.isSuccess(simulated)) {
       expect(outcomeOf(simulated.value.record)).toEqual(expected && sorted(expected))
     } else expect(expected).toHaveProperty("refused")
@@ -330,7 +339,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     const { criteria, id } = random.pick(badges)
     if (criteria.kind === "manual") return
     const asked = { kind: "startBackfill", badgeId: id, notify: random.chance(0.5) } as const
-    const { at } = (yield* running.engine.askProject(sandbox, asked)).reply
+    const at = decidedAt((yield* running.engine.askProject(sandbox, asked)).reply)
     for (let tries = 0; ; tries++) {
       yield* Effect.andThen(pass(10), yieldToEventLoop)
       const run = yield* running.engine.readBackfill(sandbox, id)
@@ -339,8 +348,35 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     }
     yield* rest
     for (const userId of users) {
-      if (oracle.model.log(userId).length > 0) expect(oracle.qualifies(userId, id, now)).toBe(false)
+      if (oracle.model.log(userId).length > 0) {
+        expect(oracle.qualifies(userId, id, time())).toBe(false)
+      }
     }
+  })
+
+  /** Advances the test clock, often over several ends of days, with commands and a kill meanwhile. */
+  const advance = Effect.gen(function* () {
+    const to = time() + random.pick([1, minute, 7 * 60 * minute, day, 3 * day, 40 * day])
+    yield* running.engine.askProject(sandbox, { kind: "advanceClock", to })
+    const killAfter = random.chance(0.4) ? random.integer(0, 12) : Number.POSITIVE_INFINITY
+    for (let turn = 0; isAdvancing(running.engine.projectNow(sandbox)); turn++) {
+      expect(turn).toBeLessThan(5_000)
+      if (turn === killAfter) {
+        yield* running.close("kill")
+        if (random.chance(0.3)) yield* pass(jump())
+        running = yield* open
+      }
+      const message = command(true)
+      if (random.chance(0.2)) {
+        const outcome = yield* askOne(message)
+        yield* settle([{ message, outcome }], false)
+      }
+      yield* pass(random.integer(1, 5))
+      yield* yieldToEventLoop
+    }
+    yield* settle([], false)
+    expect(running.engine.timeIn(sandbox)).toBe(time())
+    expect(time()).toBeGreaterThanOrEqual(to)
   })
 
   const define = Effect.gen(function* () {
@@ -385,7 +421,8 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
         sent.map((message, index) => ({ message, outcome: outcomes[index] })),
         false,
       )
-    } else if (kind < 0.17) yield* crash
+    } else if (kind < 0.16) yield* crash
+    else if (kind < 0.17) yield* advance
     else if (kind < 0.18) yield* endFull
     else if (kind < 0.22) yield* settle(yield* trouble(troubles), false)
     else if (kind < 0.24) {
@@ -409,12 +446,12 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     }
     if (step % 10 === 0) {
       yield* rest
-      yield* compareReads(running.engine, oracle, random, now, users)
+      yield* compareReads(running.engine, oracle, random, time(), users)
     }
     expect(running.broken).toEqual([])
   }
   yield* rest
-  yield* compareReads(running.engine, oracle, random, now, users)
+  yield* compareReads(running.engine, oracle, random, time(), users)
   yield* running.close()
   simulated.runs++
 })

@@ -1,6 +1,6 @@
 /**
- * Decides a user's command. Pure and synchronous. `now` is the time, `found` the record that a
- * revocation names. It throws only if a balance breaks an invariant (`invariants.ts`).
+ * Decides a user's command. Pure and synchronous. `at` is the server's time, and the decision is
+ * made at the environment's (`timeIn`). `found` is the record that a revocation names. It throws only if a balance breaks an invariant (`invariants.ts`).
  *
  * Before a decision, the actor answers repeats from their first record (`Repeat.ts`). A decision
  * that needs more of the user's history than the state has fails with `HistoryNeeded`; the actor
@@ -12,7 +12,7 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { namesAction } from "../project/ActionIndex.ts"
-import type { ProjectState } from "../project/Project.ts"
+import { type ProjectState, timeIn } from "../project/Project.ts"
 import type { HistoryNeeded, Past } from "../record/Past.ts"
 import {
   type Erasure,
@@ -89,7 +89,7 @@ export function decideUser<Command extends UserCommand>(
   user: UserState | undefined,
   project: ProjectState,
   command: Command,
-  now: number,
+  at: number,
   found?: JournalRecord,
   meter?: Meter,
   past?: Past,
@@ -98,11 +98,12 @@ export function decideUser(
   user: UserState | undefined,
   project: ProjectState,
   command: UserCommand,
-  now: number,
+  at: number,
   found?: JournalRecord,
   meter?: Meter,
   past?: Past,
 ): Result.Result<Decision, LaurelError<UserRefusals[keyof UserRefusals]> | HistoryNeeded> {
+  const now = timeIn(project, at)
   switch (command.kind) {
     case "event":
       return decideEvent(user, project, command, now, meter, past) satisfies Asking<"event">

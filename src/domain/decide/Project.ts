@@ -3,7 +3,7 @@
  * file.
  */
 import { Result } from "effect"
-import type { ProjectState } from "../project/Project.ts"
+import { type ProjectState, timeIn } from "../project/Project.ts"
 import type { BatchAnswer } from "../record/Record.ts"
 import type { ErrorCode, LaurelError } from "../values/Errors.ts"
 import {
@@ -21,6 +21,7 @@ import { type ApplyDefinitions, applyDefinitions } from "./Definitions.ts"
 import { createQuest, deleteQuest, type QuestCommand, updateQuest } from "./QuestDefinitions.ts"
 import { createRule, deleteRule, type RuleCommand, updateRule } from "./RuleDefinitions.ts"
 import { decideSettings, type SettingsCommand } from "./Settings.ts"
+import { type AdvanceClock, advanceClock, type StepClock, stepClock } from "./TestClock.ts"
 import {
   createWebhook,
   deleteWebhook,
@@ -39,6 +40,8 @@ export type ProjectCommand =
   | WebhookCommand
   | CloseWindows
   | ApplyDefinitions
+  | AdvanceClock
+  | StepClock
   | { readonly kind: "keepBatch"; readonly answer: BatchAnswer }
   | KeepRefusal
 
@@ -86,13 +89,16 @@ export interface ProjectRefusals {
   readonly redeliver: UsedWebhook
   readonly recoverWebhook: UsedWebhook
   readonly closeWindows: "conflict"
+  readonly advanceClock: "invalid_request" | "conflict"
+  readonly stepClock: "conflict"
   readonly keepBatch: never
   readonly keepRefusal: ErrorCode
 }
 
 /**
  * The decision for each kind of command. A code that `ProjectRefusals` does not list for the kind
- * does not compile.
+ * does not compile. `now` is the time of `timeOf`; the server's time differs from the environment's
+ * only in a sandbox that has a test clock.
  */
 const decisions: {
   readonly [Kind in ProjectCommand["kind"]]: (
@@ -123,6 +129,8 @@ const decisions: {
   redeliver: useWebhook,
   recoverWebhook: useWebhook,
   closeWindows: decideCloseWindows,
+  advanceClock,
+  stepClock,
   keepBatch: (_, { answer }) => Result.succeed([{ kind: "batch.answered", answer }]),
   keepRefusal: (_, { refusal }) => Result.fail(refusal),
 }
@@ -152,20 +160,38 @@ const versionOf = (state: ProjectState, command: ProjectCommand): number | undef
 }
 
 /**
- * Decides `command` for the project in `state`. A refusal has all faults of the command. A condition
- * counts only for a command that would be accepted without it (RFC 9110, section 13.2.1).
+ * The time at which a command is decided. Webhooks belong to the server: their secrets end by its
+ * time. The test clock itself must know both times.
+ */
+const timeOf = (state: ProjectState, { kind }: ProjectCommand, at: number): number => {
+  switch (kind) {
+    case "createWebhook":
+    case "updateWebhook":
+    case "rotateWebhookSecret":
+    case "advanceClock":
+    case "stepClock":
+      return at
+    default:
+      return timeIn(state, at)
+  }
+}
+
+/**
+ * Decides `command` for the project in `state`. `at` is the server's time. A refusal has all faults
+ * of the command. A condition counts only for a command that would be accepted without it (RFC 9110,
+ * section 13.2.1).
  */
 export const decideProject = <Command extends ProjectCommand>(
   state: ProjectState,
   command: Command,
-  now: number,
+  at: number,
 ): Decided<ProjectRefusals[Command["kind"]]> => {
   const decide = decisions[command.kind] as (
     state: ProjectState,
     command: Command,
     now: number,
   ) => Decided<ProjectRefusals[Command["kind"]]>
-  const decided = decide(state, command, now)
+  const decided = decide(state, command, timeOf(state, command, at))
   const version = versionOf(state, command)
   if (version === undefined || Result.isFailure(decided)) return decided
   const conflict = versionConflict(command as Conditional, version)

@@ -26,7 +26,14 @@ import { Result } from "effect"
 import { amountOf, compileWhere, isCounting, minusAmount, targetOf } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { HistoryNeeded, type Past, rewardingRules } from "../record/Past.ts"
-import type { Fact, JournalRecord, Revocable, Revocation, Spending } from "../record/Record.ts"
+import {
+  decidedAt,
+  type Fact,
+  type JournalRecord,
+  type Revocable,
+  type Revocation,
+  type Spending,
+} from "../record/Record.ts"
 import { criterionNumber } from "../user/Progress.ts"
 import {
   projectZoneAt,
@@ -129,9 +136,11 @@ interface ScoresLeft {
 
 const scoresLeft = (
   { scoreSequence, windows }: UserState,
-  { at: foundAt, sequence }: JournalRecord,
+  found: JournalRecord,
   past: Past | undefined,
 ): ScoresLeft | HistoryNeeded => {
+  const { sequence } = found
+  const foundAt = decidedAt(found)
   const xpLeft = (history?: Past): number =>
     scoreSequence === sequence ? (history?.scoredBefore(sequence) ?? 0) : scoreSequence
   const windowLeft = (kind: WindowKind, history?: Past): number =>
@@ -235,7 +244,8 @@ class Undo {
   takeUses(found: JournalRecord): void {
     if (found.cause.kind !== "event") return
     const { facts, project } = this.#draft
-    const occurredAt = Math.min(found.cause.occurredAt ?? found.at, found.at)
+    const foundAt = decidedAt(found)
+    const occurredAt = Math.min(found.cause.occurredAt ?? foundAt, foundAt)
     for (const ruleId of rewardingRules(found.facts)) {
       const rule = project.rules.get(ruleId)
       if (rule === undefined || rule.limit === null) continue

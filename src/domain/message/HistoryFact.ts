@@ -4,7 +4,13 @@
  * boards and progress show. `FactMembers.ts` has the members of each kind.
  */
 import { Schema } from "effect"
-import type { FactOf, JournalRecord, QuestRef, Source } from "../record/Record.ts"
+import {
+  decidedAt,
+  type FactOf,
+  type JournalRecord,
+  type QuestRef,
+  type Source,
+} from "../record/Record.ts"
 import { recordId, revocablePrefix } from "../values/Ids.ts"
 import { isoTime } from "../values/isoTime.ts"
 import { factMembers, granted, type MembersOf, type ShownKind, text } from "./FactMembers.ts"
@@ -102,7 +108,7 @@ export type HistoryFact = {
 export const historyFact = (record: JournalRecord, fact: FactOf<ShownKind>): HistoryFact =>
   ({
     kind: fact.kind,
-    at: isoTime(record.at),
+    at: isoTime(decidedAt(record)),
     sequence: record.sequence,
     ...membersOf(record, fact),
     cause: causeOf(record),
@@ -174,12 +180,12 @@ const showSource = (source: Source): MembersOf<"xp.earned">["source"] => {
 }
 
 const causeOf = (record: JournalRecord): CauseType => {
-  const { at, cause } = record
+  const { cause } = record
   switch (cause.kind) {
     case "event": {
       const { action, id = null, imported = false, metadata = null } = cause
       const eventId = recordId("evt", record)
-      const occurredAt = isoTime(cause.occurredAt ?? at)
+      const occurredAt = isoTime(cause.occurredAt ?? decidedAt(record))
       return { kind: "event", eventId, id, action, occurredAt, metadata, imported }
     }
     case "reward": {

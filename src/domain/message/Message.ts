@@ -7,6 +7,7 @@ import { limits } from "../../Limits.ts"
 import { questStatusAt } from "../project/Definition.ts"
 import {
   type Cause,
+  decidedAt,
   type Fact,
   type FactOf,
   isSilent,
@@ -36,7 +37,7 @@ import {
 export interface Message<Kind extends MessageKind = MessageKind> {
   readonly id: string
   readonly type: Kind
-  /** The time of the decision, ISO 8601. */
+  /** The environment's time of the decision, ISO 8601. */
   readonly timestamp: string
   readonly project: string
   readonly environment: string
@@ -98,7 +99,7 @@ export const messageAt = (record: JournalRecord, index: number): Message => {
   return {
     id: messageId({ sequence, at, index }),
     type,
-    timestamp: isoTime(at),
+    timestamp: isoTime(decidedAt(record)),
     project,
     environment,
     data: dataOf(record, fact),
@@ -125,7 +126,7 @@ const dataOf = (record: JournalRecord, fact: Fact): MessageData[MessageKind] => 
   switch (fact.kind) {
     case "quest.created":
     case "quest.updated":
-      return { sequence, quest: showQuest(fact.quest, at) }
+      return { sequence, quest: showQuest(fact.quest, decidedAt(record)) }
     case "leaderboard.window_closed": {
       const { endsAt, startsAt, total, window } = fact
       return { sequence, window, startsAt: isoTime(startsAt), endsAt: isoTime(endsAt), total }

@@ -5,6 +5,7 @@
 import type { Repeat } from "../decide/Repeat.ts"
 import type { Gives } from "../project/Definition.ts"
 import {
+  decidedAt,
   type GrantedReward,
   givenBy,
   type JournalRecord,
@@ -109,6 +110,7 @@ export interface RefundReply extends MembersOf<"points.refunded"> {
 /** The reply to a command without an outcome of its own. */
 export interface DoneReply {
   readonly kind: "done"
+  /** The server's time of the record, epoch milliseconds. */
   readonly at: number
   readonly userId: string
   readonly badges: Outcome["badges"]
@@ -140,7 +142,7 @@ export type ReplyTo<Command extends UserCommand> = Command extends TrackedEvent
  * command.
  */
 export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
-  const { at, cause, subject } = record
+  const { cause, subject } = record
   if (subject.actor !== "user" || cause.kind === "request") {
     throw new Error(`Record ${record.sequence} answers no command of a user`)
   }
@@ -159,7 +161,8 @@ export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
   }
   const outcome = outcomeOf(record, subject.userId)
   switch (cause.kind) {
-    case "event":
+    case "event": {
+      const receivedAt = decidedAt(record)
       // Nearly all replies are of this kind, and a literal is faster than a spread.
       return {
         kind: "event",
@@ -176,11 +179,12 @@ export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
         streaks: outcome.streaks,
         eventId: recordId("evt", record),
         action: cause.action,
-        occurredAt: cause.occurredAt ?? at,
-        receivedAt: at,
+        occurredAt: cause.occurredAt ?? receivedAt,
+        receivedAt,
         matched: isMatched(record),
         withheld: withheldOf(record),
       }
+    }
     case "reward": {
       const rewardId = recordId("rwd", record)
       return { kind: "reward", ...repeated(repeat), ...outcome, rewardId, ...grantedOf(cause) }
@@ -191,7 +195,7 @@ export const replyOf = (record: JournalRecord, repeat?: Repeat): UserReply => {
       return { kind: "revocation", ...outcome, of: cause.of, id, shortfall: shortfallOf(record) }
     }
     default:
-      return { kind: "done", at, userId: subject.userId, badges: outcome.badges }
+      return { kind: "done", at: record.at, userId: subject.userId, badges: outcome.badges }
   }
 }
 
@@ -245,7 +249,7 @@ const outcomeOf = (record: JournalRecord, userId: string): Outcome => {
         ;({ xp, points, level: after } = fact)
         break
       default:
-        achieve(achieved, fact, record.at)
+        achieve(achieved, fact, decidedAt(record))
     }
   }
   const { badges, badgesRevoked, quests, streaks } = achieved

@@ -96,6 +96,19 @@ export interface BackfillState {
   readonly awarded: number
 }
 
+/**
+ * The test clock of a sandbox: how far the environment's time is ahead of the server's. An advance
+ * leads the time to `target` in steps, and decides at each step what has become due.
+ */
+export interface TestClock {
+  /** In milliseconds. Never falls: the environment's time never goes back. */
+  readonly aheadMs: number
+  /** The environment's time to which the latest advance leads, epoch milliseconds. */
+  readonly target: number
+  /** `ready`: all that became due by `target` is decided. */
+  readonly status: "advancing" | "ready"
+}
+
 export interface ProjectState {
   /** The sequence of the last record applied. */
   readonly sequence: number
@@ -117,7 +130,18 @@ export interface ProjectState {
    * change of time zone.
    */
   readonly closedThrough: Readonly<Record<WindowKind, number>>
+  /** Absent: the environment's time is the server's. */
+  readonly testClock?: TestClock
 }
+
+/** How far the environment's time is ahead of the server's, in milliseconds. */
+export const aheadMsOf = ({ testClock }: ProjectState): number => testClock?.aheadMs ?? 0
+
+/** The environment's time when the server's is `at`. Epoch milliseconds. */
+export const timeIn = (project: ProjectState, at: number): number => at + aheadMsOf(project)
+
+export const isAdvancing = ({ testClock }: ProjectState): boolean =>
+  testClock?.status === "advancing"
 
 export const defaultSettings: ProjectSettings = {
   version: 1,

@@ -6,11 +6,11 @@
  * The reader adds each of the user's records once, in any order.
  */
 import type { WindowKind } from "../values/Calendar.ts"
-import type { Fact, JournalRecord } from "./Record.ts"
+import { decidedAt, type Fact, type JournalRecord } from "./Record.ts"
 
 /** The failure of a decision that needs more of the user's history. */
 export class HistoryNeeded {
-  /** Whether the user's records since `at`, which `past` has, are enough. */
+  /** Whether the user's records decided since `at`, which `past` has, are enough. */
   readonly isMet: (past: Past, at: number) => boolean
 
   constructor(isMet: (past: Past, at: number) => boolean) {
@@ -35,7 +35,8 @@ export class Past {
   readonly #scores: Array<PastScore> = []
   readonly #revoked = new Set<number>()
 
-  add({ at, cause, facts, sequence }: JournalRecord): void {
+  add(record: JournalRecord): void {
+    const { cause, facts, sequence } = record
     if (cause.kind === "revocation" && facts.length > 0) this.#revoked.add(cause.sequence)
     let earned = false
     let windows: PastScore["windows"] = {}
@@ -45,6 +46,7 @@ export class Past {
     }
     if (earned) this.#scores.push({ sequence, windows })
     if (cause.kind !== "event") return
+    const at = decidedAt(record)
     const occurredAt = Math.min(cause.occurredAt ?? at, at)
     for (const ruleId of rewardingRules(facts)) {
       const uses = this.#uses.get(ruleId)

@@ -19,7 +19,7 @@ import {
   type Where,
 } from "../project/Definition.ts"
 import type { ApiKey, Project, ProjectLimit } from "../project/Directory.ts"
-import type { DisabledReason, ProjectSettings, Webhook } from "../project/Project.ts"
+import type { DisabledReason, ProjectSettings, TestClock, Webhook } from "../project/Project.ts"
 import type { StreakState } from "../user/Streak.ts"
 import type { Profile, StepCounts } from "../user/User.ts"
 import type { WindowKind } from "../values/Calendar.ts"
@@ -314,6 +314,7 @@ export type ProjectFact =
   | { readonly kind: "rule.deleted"; readonly ruleId: string }
   | { readonly kind: "badge.created" | "badge.updated"; readonly badge: Badge }
   | { readonly kind: "project.updated"; readonly settings: ProjectSettings }
+  | ({ readonly kind: "testClock.moved" } & TestClock)
   | { readonly kind: "webhook.created"; readonly webhook: Omit<Webhook, "since"> }
   | { readonly kind: "webhook.updated"; readonly webhook: Webhook }
   | { readonly kind: "webhook.deleted" | "webhook.tested"; readonly webhookId: string }
@@ -425,8 +426,13 @@ export type Subject =
 
 export interface JournalRecord {
   readonly sequence: number
-  /** The time of the decision, epoch milliseconds. */
+  /**
+   * The server's time of the decision, epoch milliseconds. All records of a journal are in its
+   * order.
+   */
   readonly at: number
+  /** How far the environment's time was ahead of `at`; absent: not at all (`decidedAt`). */
+  readonly aheadMs?: number
   readonly subject: Subject
   readonly cause: Cause
   readonly facts: ReadonlyArray<Fact>
@@ -437,6 +443,12 @@ export interface JournalRecord {
    */
   readonly trace?: string
 }
+
+/**
+ * The environment's time of the decision, epoch milliseconds. It dates all that concerns users and
+ * definitions. `at` dates what belongs to the server: ids of records, retention, deliveries.
+ */
+export const decidedAt = ({ aheadMs = 0, at }: JournalRecord): number => at + aheadMs
 
 /** Whether the record sends no messages: it is imported history or a silent backfill. */
 export const isSilent = ({ cause }: JournalRecord): boolean =>

@@ -4,10 +4,20 @@
  */
 import { limits } from "../../Limits.ts"
 import { type Badge, nextVersion, type Quest, type Versioned } from "../project/Definition.ts"
-import type { ProjectState, StreakDefinition } from "../project/Project.ts"
+import {
+  aheadMsOf,
+  type ProjectState,
+  type StreakDefinition,
+  type Webhook,
+} from "../project/Project.ts"
 import { isSameTimeZone, withPastZone } from "../values/Calendar.ts"
-import { assertAfter, assertCloses, assertNextVersion } from "../values/invariants.ts"
-import type { Fact, JournalRecord } from "./Record.ts"
+import {
+  assertAfter,
+  assertCloses,
+  assertForward,
+  assertNextVersion,
+} from "../values/invariants.ts"
+import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
 /** Sets `entry` in `map`, whose entry it must follow, and returns `map`. */
 const withNext = <A extends Versioned & { readonly id: string }>(
@@ -98,18 +108,15 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
       case "webhook.disabled": {
         const webhook = next.webhooks.get(fact.webhookId)
         if (webhook === undefined) break
-        const disabled = {
-          ...webhook,
-          status: "disabled",
-          disabledReason: fact.reason,
-          disabledAt: record.at,
-          ...nextVersion(webhook, record.at),
-        } as const
+        const disabled = disabledWebhook(webhook, fact.reason, record.at)
         next = { ...next, webhooks: withNext(copies.of(next.webhooks), disabled) }
         break
       }
       case "project.updated":
-        next = withSettings(next, fact.settings, record.at)
+        next = withSettings(next, fact.settings, decidedAt(record))
+        break
+      case "testClock.moved":
+        next = withTestClock(next, fact, record)
         break
       case "leaderboard.window_closed":
         assertCloses(fact.window, fact.index, next.closedThrough[fact.window])
@@ -117,7 +124,8 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         break
       case "backfill.started": {
         const { badgeId, notify } = fact
-        const run = { notify, startedAt: record.at, finishedAt: null, checked: 0, awarded: 0 }
+        const startedAt = decidedAt(record)
+        const run = { notify, startedAt, finishedAt: null, checked: 0, awarded: 0 }
         next = { ...next, backfills: copies.of(next.backfills).set(badgeId, run) }
         break
       }
@@ -125,7 +133,7 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         const { awarded, badgeId, checked } = fact
         const run = next.backfills.get(badgeId)
         if (run === undefined) break
-        const finished = { ...run, finishedAt: record.at, checked, awarded }
+        const finished = { ...run, finishedAt: decidedAt(record), checked, awarded }
         next = { ...next, backfills: copies.of(next.backfills).set(badgeId, finished) }
         break
       }
@@ -142,6 +150,28 @@ const begun = (state: ProjectState, { facts, sequence }: JournalRecord): Project
 
 /** Whether the fact changes what a file of definitions has. */
 const isDefinition = ({ kind }: Fact): boolean => /^(?:project|quest|badge|rule)\./.test(kind)
+
+const disabledWebhook = (
+  webhook: Webhook,
+  disabledReason: Webhook["disabledReason"],
+  at: number,
+): Webhook => ({
+  ...webhook,
+  status: "disabled",
+  disabledReason,
+  disabledAt: at,
+  ...nextVersion(webhook, at),
+})
+
+const withTestClock = (
+  state: ProjectState,
+  { kind: _, ...testClock }: FactOf<"testClock.moved">,
+  { subject }: JournalRecord,
+): ProjectState => {
+  const environment = subject.actor === "directory" ? "" : subject.environment
+  assertForward(environment, testClock.aheadMs, aheadMsOf(state))
+  return { ...state, testClock }
+}
 
 const withSettings = (
   state: ProjectState,

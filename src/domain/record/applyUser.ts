@@ -14,7 +14,7 @@ import {
 } from "../user/User.ts"
 import { type WindowKind, withPastZone } from "../values/Calendar.ts"
 import { assertAfter, assertBalance, assertOwner } from "../values/invariants.ts"
-import type { Fact, FactOf, JournalRecord } from "./Record.ts"
+import { decidedAt, type Fact, type FactOf, type JournalRecord } from "./Record.ts"
 
 /** A state while a record is applied. */
 type Folding = { -readonly [Part in keyof UserState]: UserState[Part] }
@@ -38,10 +38,10 @@ const own = <Part extends MapPart>(
 const fold = (state: Folding, before: UserState, fact: Fact, record: JournalRecord): void => {
   switch (fact.kind) {
     case "user.created":
-      state.createdAt = record.at
+      state.createdAt = decidedAt(record)
       break
     case "user.updated":
-      if (fact.moved === true) state.pastZones = zonesAfter(before, record.at)
+      if (fact.moved === true) state.pastZones = zonesAfter(before, decidedAt(record))
       state.profile = fact.profile
       break
     case "xp.earned":
@@ -83,7 +83,7 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
       break
     case "badge.earned": {
       const { badgeId, target } = fact
-      const badge = { earnedAt: record.at, ...(target !== undefined && { target }) }
+      const badge = { earnedAt: decidedAt(record), ...(target !== undefined && { target }) }
       own(state, before, "badges").set(badgeId, badge)
       break
     }
@@ -100,7 +100,7 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
     case "quest.completed":
     case "quest.expired":
     case "quest.reverted":
-      foldQuest(state, own(state, before, "quests"), fact, record.at)
+      foldQuest(state, own(state, before, "quests"), fact, decidedAt(record))
       break
   }
 }
@@ -257,7 +257,7 @@ export const applyUser = (
     streaks: before.streaks,
     ruleUses: before.ruleUses,
     createdAt: before.createdAt,
-    updatedAt: record.facts.length === 0 ? before.updatedAt : record.at,
+    updatedAt: record.facts.length === 0 ? before.updatedAt : decidedAt(record),
   }
   for (const fact of record.facts) fold(state, before, fact, record)
   assertBalance("xp", state.xp)

@@ -41,6 +41,14 @@ export const assertNextVersion = (what: string, version: number, before = 0): vo
   throw new BrokenInvariant(`Version ${version} of ${what} would follow version ${before}`)
 }
 
+/** The time of an environment never goes back, and only that of a sandbox is ahead. */
+export const assertForward = (environment: string, aheadMs: number, before: number): void => {
+  if (Number.isSafeInteger(aheadMs) && aheadMs >= before && environment.endsWith(":sandbox")) return
+  throw new BrokenInvariant(
+    `The time of ${environment} would be ${aheadMs} ms ahead, after ${before} ms`,
+  )
+}
+
 /** A record of a user is applied to the state of the same user. The error does not name them. */
 export const assertOwner = (userId: string, owner: string, sequence: number): void => {
   if (userId === owner) return

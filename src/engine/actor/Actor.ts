@@ -87,8 +87,10 @@ export interface Decision {
 
 /** A kind of actor: its two pure functions, and how its state is stored and its records found. */
 export interface ActorKind<State, Command> {
+  /** How far the time of the actor's environment is ahead of the server's, in milliseconds. */
+  readonly aheadMs: (state: State) => number
   /**
-   * The decision on `command`, or its refusal. Total: a throw is a defect and crashes the actor.
+   * The decision on `command`, or its refusal, when the server's time is `at`. Total: a throw is a defect and crashes the actor.
    * `found` is the record that the command is about (`referenceOf`), if the actor has it; `meter`
    * counts the cost of the decision. A decision that needs more than the state fails with
    * `HistoryNeeded`; the caller then decides again with that `past`.
@@ -96,7 +98,7 @@ export interface ActorKind<State, Command> {
   readonly decide: (
     state: State,
     command: Command,
-    now: number,
+    at: number,
     found: JournalRecord | undefined,
     meter: Meter,
     past: Past | undefined,

@@ -451,12 +451,12 @@ export class ActorSystem {
       }
       const { cause, facts } = Result.isSuccess(decided) ? decided.success : nothingDecided
       const sequence = this.#nextSequenceFor(actor)
-      const plain: JournalRecord =
-        idempotency === undefined
-          ? { sequence, at, subject, cause, facts }
-          : { sequence, at, subject, cause, facts, kept: keptOf(idempotency, refused) }
-      const trace = traceOf(annotations)
-      const record = trace === undefined ? plain : { ...plain, trace }
+      const record = recordOf(
+        { sequence, at, subject, cause, facts },
+        actor.kind.aheadMs(actor.state),
+        idempotency && keptOf(idempotency, refused),
+        traceOf(annotations),
+      )
       const state = actor.kind.apply(actor.state, record)
       const encoded = encodeRecord(record)
       if (encoded.length > limits.recordBytesMax) {
@@ -541,6 +541,22 @@ export class ActorSystem {
       // If the actor runs again, the commands that wait in its mailbox are handled as usual.
       if (actor.crashed) this.answers.refuseAll(actor, failedTooOften(limits.actorRestartWindowMs))
     })
+  }
+}
+
+/** `plain` with the members that most records lack. */
+const recordOf = (
+  plain: JournalRecord,
+  aheadMs: number,
+  kept: Kept | undefined,
+  trace: string | undefined,
+): JournalRecord => {
+  if (aheadMs === 0 && kept === undefined && trace === undefined) return plain
+  return {
+    ...plain,
+    ...(aheadMs > 0 && { aheadMs }),
+    ...(kept !== undefined && { kept }),
+    ...(trace !== undefined && { trace }),
   }
 }
 

@@ -15,7 +15,7 @@
 
 import { Effect, Stream } from "effect"
 import { isMatched } from "../../domain/message/UserReply.ts"
-import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
+import { decidedAt, type Fact, type JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
@@ -199,15 +199,16 @@ export class Counts implements EnvironmentCounts {
   changed = false
 
   fold(record: JournalRecord): void {
-    const { at, cause, facts, subject } = record
+    const { cause, facts, subject } = record
     for (const fact of facts) this.#fold(fact)
     if (cause.kind === "erasure" && subject.actor === "user") {
       this.changed = true
-      this.erased.add(subject.userId, at)
+      this.erased.add(subject.userId, record.at)
     }
     // A kept refusal has no facts.
     if (cause.kind !== "event" || facts.length === 0) return
     this.changed = true
+    const at = decidedAt(record)
     this.actions.add(cause.action, at, isMatched(record))
     // An imported event counts in the minute in which it occurred, not in that of its import.
     this.activity.count(cause.imported === true ? (cause.occurredAt ?? at) : at)

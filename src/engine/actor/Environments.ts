@@ -8,17 +8,19 @@ import { decideUser } from "../../domain/decide/Decide.ts"
 import { type DirectoryCommand, decideDirectory } from "../../domain/decide/Directory.ts"
 import { decideProject, type ProjectCommand } from "../../domain/decide/Project.ts"
 import { type DirectoryState, emptyDirectory } from "../../domain/project/Directory.ts"
-import { emptyProject, type ProjectState } from "../../domain/project/Project.ts"
+import { aheadMsOf, emptyProject, type ProjectState, timeIn } from "../../domain/project/Project.ts"
 import { applyDirectory } from "../../domain/record/applyDirectory.ts"
 import { applyProject } from "../../domain/record/applyProject.ts"
 import { applyUser } from "../../domain/record/applyUser.ts"
 import {
+  decidedAt,
   duplicateKey,
   type JournalRecord,
   referenceOf,
   type UserCommand,
 } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
+import { windowKinds, zoneOf } from "../../domain/values/Calendar.ts"
 import type { Entry } from "../../storage/Storage.ts"
 import { Boards } from "../boards/Boards.ts"
 import { decodeDirectory, decodeProject, encodeDirectory, encodeProject } from "../records/Codec.ts"
@@ -109,8 +111,9 @@ export class Environment {
       { ...projectKind, committed: (_, record) => this.#projectCommitted(record) },
     )
     this.#userKind = {
-      decide: (state, command, now, found, meter, past) =>
-        decideUser(state, this.project.state, command, now, found, meter, past),
+      aheadMs: () => aheadMsOf(this.project.state),
+      decide: (state, command, at, found, meter, past) =>
+        decideUser(state, this.project.state, command, at, found, meter, past),
       apply: applyUser,
       empty: undefined,
       stored: undefined,
@@ -200,13 +203,36 @@ export class Environment {
     }
     actor.member ??= this.boards.members.admit(user.id)
     if (this.agenda.dueOf(actor.member) !== 0 && !mayBeDueSooner(record)) return
-    this.agenda.set(actor.member, dueSecond(user, this.project.durable, record.at))
+    this.agenda.set(actor.member, dueSecond(user, this.project.durable, decidedAt(record)))
+  }
+
+  /**
+   * The earliest time at which a user is due or a window ends because of a record that is not
+   * durable yet, so that agenda and boards lack it; infinity: there is none. Looks at all decoded
+   * users: for test clocks only.
+   */
+  dueInFlight(): number {
+    const { state } = this.project
+    const now = timeIn(state, this.#options.now())
+    const zone = zoneOf(state.settings.timezone)
+    let due = Number.POSITIVE_INFINITY
+    for (const { lastAppended, lastDurable, state: user } of this.users.values()) {
+      if (lastAppended === lastDurable || user === undefined) continue
+      const second = dueSecond(user, state, now)
+      if (second > 0) due = Math.min(due, second * 1_000)
+      for (const kind of windowKinds) {
+        const { index, sequence } = user.windows[kind]
+        if (sequence > lastDurable) due = Math.min(due, zone.windowBounds(kind, index).endsAt)
+      }
+    }
+    return due
   }
 
   #dueOf(actor: UserActor, user: UserState): number {
     if (user.streaks.size === 0 && user.quests.size === 0) return 0
     actor.member ??= this.boards.members.admit(user.id)
-    const due = dueSecond(user, this.project.durable, this.#options.now())
+    const { durable } = this.project
+    const due = dueSecond(user, durable, timeIn(durable, this.#options.now()))
     this.agenda.set(actor.member, due)
     return due
   }
@@ -230,8 +256,9 @@ const mayBeDueSooner = ({ cause, facts }: JournalRecord): boolean => {
 const ownRecords = ({ lastChange }: AnyActor): number => lastChange
 
 const projectKind: ProjectActor["kind"] = {
-  decide: (state, command, now) =>
-    Result.map(decideProject(state, command, now), (facts) => ({ cause: request, facts })),
+  aheadMs: aheadMsOf,
+  decide: (state, command, at) =>
+    Result.map(decideProject(state, command, at), (facts) => ({ cause: request, facts })),
   apply: applyProject,
   empty: emptyProject,
   stored: { decode: decodeProject, encode: encodeProject },
@@ -243,8 +270,9 @@ const projectKind: ProjectActor["kind"] = {
 }
 
 const directoryKind: ActorKind<DirectoryState, DirectoryCommand> = {
-  decide: (state, command, now) =>
-    Result.map(decideDirectory(state, command, now), (facts) => ({ cause: request, facts })),
+  aheadMs: () => 0,
+  decide: (state, command, at) =>
+    Result.map(decideDirectory(state, command, at), (facts) => ({ cause: request, facts })),
   apply: applyDirectory,
   empty: emptyDirectory,
   stored: { decode: decodeDirectory, encode: encodeDirectory },

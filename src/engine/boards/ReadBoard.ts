@@ -12,6 +12,7 @@ import { Effect } from "effect"
 import { Gaps } from "../../domain/board/Gaps.ts"
 import { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
+import { timeIn } from "../../domain/project/Project.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import {
   dayOf,
@@ -184,13 +185,13 @@ export class BoardReader {
       const board = boardInMemory(environment.boards.allTime, noGaps)
       return Effect.succeed({ startsAt: null, endsAt: null, board, before: noBoard })
     }
-    const now = this.#options.now()
+    const serverNow = this.#options.now()
     const project = environment.project.durable
     const zone = zoneOf(project.settings.timezone)
-    const open = openWindow(project, zone, window, now)
+    const open = openWindow(project, zone, window, timeIn(project, serverNow))
     const index = at === undefined ? open : indexAt(window, at, zone)
     if (index > open) return refuse("out_of_range", "must not be later than the present window")
-    if (index < oldestKept(environment, window, now)) {
+    if (index < oldestKept(environment, window, serverNow)) {
       const kept = windowsKept[window]
       return refuse("out_of_range", `must lie in the present window or in the ${kept} before it`)
     }

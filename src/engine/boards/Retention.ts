@@ -1,5 +1,6 @@
 /** How long the boards of closed windows are kept. */
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
+import { timeIn } from "../../domain/project/Project.ts"
 import { type WindowKind, zoneOf } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import type { RankedEnvironment } from "./Boards.ts"
@@ -11,12 +12,13 @@ export const windowsKept: Readonly<Record<WindowKind, number>> = {
   monthly: limits.boardMonthlyWindowsKept,
 }
 
-/** The index of the oldest window that is kept at `now` (epoch milliseconds). */
+/** The index of the oldest window that is kept when the server's time is `at`. */
 export const oldestKept = (
   environment: RankedEnvironment,
   kind: WindowKind,
-  now: number,
+  at: number,
 ): number => {
   const project = environment.project.durable
-  return openWindow(project, zoneOf(project.settings.timezone), kind, now) - windowsKept[kind]
+  const zone = zoneOf(project.settings.timezone)
+  return openWindow(project, zone, kind, timeIn(project, at)) - windowsKept[kind]
 }

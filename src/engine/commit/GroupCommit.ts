@@ -453,7 +453,7 @@ export const commitStages = [
    * them.
    */
   "actor",
-  /** Closes windows by the new settings of a project. */
+  /** Closes windows by the new settings of a project, and goes on with test clocks. */
   "windows",
   /** Streams and webhooks. */
   "feed",

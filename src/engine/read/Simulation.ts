@@ -10,7 +10,7 @@ import {
   type ProjectRefusals,
 } from "../../domain/decide/Project.ts"
 import { contentDifferences, type Repeat } from "../../domain/decide/Repeat.ts"
-import type { ProjectState } from "../../domain/project/Project.ts"
+import { aheadMsOf, type ProjectState } from "../../domain/project/Project.ts"
 import { applyProject } from "../../domain/record/applyProject.ts"
 import { HistoryNeeded, type Past } from "../../domain/record/Past.ts"
 import {
@@ -57,17 +57,25 @@ const withDrafts = (
   project: ProjectState,
   environment: string,
   drafts: ReadonlyArray<DraftCommand>,
-  now: number,
+  at: number,
 ): Result.Result<ProjectState, LaurelError<ProjectRefusals[DraftKind]>> => {
   const subject = { actor: "project", environment } as const
   const cause = { kind: "request" } as const
   const faults: Array<Fault> = []
   let state = project
   for (const { command, pointer } of drafts) {
-    const decided = decideProject(state, command, now)
+    const decided = decideProject(state, command, at)
     if (Result.isSuccess(decided)) {
       const sequence = state.sequence + 1
-      state = applyProject(state, { sequence, at: now, subject, cause, facts: decided.success })
+      const facts = decided.success
+      state = applyProject(state, {
+        sequence,
+        at,
+        aheadMs: aheadMsOf(state),
+        subject,
+        cause,
+        facts,
+      })
     } else if (decided.failure.errors === undefined) {
       return Result.fail(decided.failure)
     } else {
@@ -171,8 +179,8 @@ const simulateWith = (parts: SimulationParts) =>
     parts.turns.decided(decided)
     const { cause, facts } = yield* Effect.fromResult(Result.mapError(decided, refusalOf))
     const subject = { actor: "user", environment: environmentId, userId } as const
-    return {
-      record: { sequence: parts.commit.durableSequence + 1, at, subject, cause, facts },
-      repeat: undefined,
-    }
+    const sequence = parts.commit.durableSequence + 1
+    const aheadMs = aheadMsOf(durable)
+    const record = { sequence, at, subject, cause, facts }
+    return { record: aheadMs === 0 ? record : { ...record, aheadMs }, repeat: undefined }
   })

@@ -19,7 +19,7 @@
  */
 import { Effect, Stream } from "effect"
 import { type HistoryNeeded, Past } from "../../domain/record/Past.ts"
-import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
+import { decidedAt, type JournalRecord, type Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, ReadWork } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
@@ -143,7 +143,7 @@ export class UserHistory {
       Effect.sync(() => {
         for (const record of records) {
           past.add(record)
-          if (needed.isMet(past, record.at)) return false
+          if (needed.isMet(past, decidedAt(record))) return false
         }
         return true
       }),

@@ -2,9 +2,12 @@
  * Wakes users who are due. It takes them from the agendas, checks whether they really are due, and
  * only then sends the user's actor a `tick`. A pause follows each group of users, so a midnight at
  * which many streaks break delays no request.
+ *
+ * An environment whose test clock is advancing moves on when none of its users is due: so the ticks
+ * of an advance are decided in the order of their times (`TestClocks.ts`).
  */
 import { Effect, type Latch } from "effect"
-import type { ProjectState } from "../../domain/project/Project.ts"
+import { isAdvancing, type ProjectState, timeIn } from "../../domain/project/Project.ts"
 import type { Tick } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { limits } from "../../Limits.ts"
@@ -31,7 +34,13 @@ interface TickerOptions<Environment extends TimedEnvironment> {
   /** How often the clock is looked at, in case it was set. */
   readonly clockCheckMs: number
   readonly environments: Iterable<Environment>
+  /** The server's time. */
   readonly now: () => number
+  /**
+   * Moves on an environment whose test clock is advancing; returns the time until the next try, in
+   * milliseconds.
+   */
+  readonly advance: (environment: Environment) => Effect.Effect<number>
   /** Opens when a user may be due earlier than before. */
   readonly dueSooner: Latch.Latch
   /** A user's state including records that are not durable yet. Makes no actor. */
@@ -54,19 +63,21 @@ export class Ticker<Environment extends TimedEnvironment> {
     while (true) {
       let waitMs = this.#options.clockCheckMs
       for (const environment of this.#options.environments) {
-        const { agenda } = environment
-        const dueAt = agenda.nextSecond * 1_000
-        const now = this.#options.now()
-        if (dueAt > now) {
-          waitMs = Math.min(waitMs, dueAt - now)
-          continue
-        }
-        yield* this.#look(environment)
-        waitMs = 0
+        const leftMs = environment.agenda.nextSecond * 1_000 - this.#nowIn(environment)
+        if (leftMs <= 0) {
+          yield* this.#look(environment)
+          waitMs = 0
+        } else if (isAdvancing(environment.project.state)) {
+          waitMs = Math.min(waitMs, yield* this.#options.advance(environment))
+        } else waitMs = Math.min(waitMs, leftMs)
       }
       if (waitMs > 0) yield* sleepUnlessOpened(this.#options.dueSooner, waitMs)
     }
   })
+
+  #nowIn({ project }: Environment): number {
+    return timeIn(project.state, this.#options.now())
+  }
 
   /** Checks a group of users of one environment. */
   readonly #look = Effect.fnUntraced(function* (
@@ -74,7 +85,8 @@ export class Ticker<Environment extends TimedEnvironment> {
     environment: Environment,
   ) {
     const { agenda, boards, project } = environment
-    const { askUsers, now, peek } = this.#options
+    const { askUsers, peek } = this.#options
+    const now = () => this.#nowIn(environment)
     const group = agenda.take(Math.floor(now() / 1_000), limits.agendaGroupUsersMax)
     const userIds = group.map((member) => boards.members.idOf(member))
     const due: Array<TickOf> = []
@@ -96,13 +108,16 @@ export class Ticker<Environment extends TimedEnvironment> {
     }
     const outcomes = yield* askUsers(environment, due)
     outcomes.forEach((outcome, index) => {
-      // A refused tick, for lack of room or space, is tried again. A tick's record sets the next
-      // due time.
+      // A refused tick, for lack of room or space, is tried again; in an advance at its target, so
+      // that it makes no further step. A tick's record sets the next due time.
       if ("_tag" in outcome) {
-        set(due[index]!.userId, Math.ceil((now() + limits.agendaRetryMs) / 1_000))
+        const target = isAdvancing(project.state) ? project.state.testClock!.target : 0
+        const retryAt = Math.max(now() + limits.agendaRetryMs, target)
+        set(due[index]!.userId, Math.ceil(retryAt / 1_000))
       }
     })
-    yield* group.length === 0 ? yieldToEventLoop : Effect.sleep(limits.agendaPauseMs)
+    const pauseMs = isAdvancing(project.state) ? limits.testClockPauseMs : limits.agendaPauseMs
+    yield* group.length === 0 ? yieldToEventLoop : Effect.sleep(pauseMs)
   })
 }
 

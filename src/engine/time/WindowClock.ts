@@ -8,14 +8,17 @@
  * far, and asks the actor in the same turn of the event loop, so that no record comes between. If
  * the settings have changed meanwhile, other windows may be over, and it begins again.
  *
+ * During an advance of an environment's test clock, the steps of the advance close its windows
+ * (`closeEnded`), each before the time moves on.
+ *
  * Cost: it sleeps until the next midnight of any time zone in use. It reads the clock every
  * `clockCheckMs`, in case the clock was set.
  */
 import { Effect, Latch } from "effect"
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
-import type { ProjectState } from "../../domain/project/Project.ts"
-import type { JournalRecord } from "../../domain/record/Record.ts"
+import { isAdvancing, type ProjectState, timeIn } from "../../domain/project/Project.ts"
+import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
 import { type WindowKind, windowKinds, type Zone, zoneOf } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
@@ -56,10 +59,10 @@ export class WindowClock<Environment extends WindowedEnvironment> {
     this.#options = options
   }
 
-  /** A record is durable. If it changes the settings, the time zone may have changed. */
+  /** A record is durable. It may have changed the time zone, or ended an advance. */
   committed({ facts, subject }: JournalRecord): void {
     if (subject.actor !== "project") return
-    if (!facts.some(({ kind }) => kind === "project.updated")) return
+    if (!facts.some(mayMoveDays)) return
     this.#dayEnds.delete(this.#options.environments.of(subject.environment))
     this.#changed.openUnsafe()
   }
@@ -71,27 +74,35 @@ export class WindowClock<Environment extends WindowedEnvironment> {
         concurrency: limits.windowClosesConcurrentMax,
         discard: true,
       })
-      let next = Number.POSITIVE_INFINITY
+      let sleepMs = Number.POSITIVE_INFINITY
       for (const environment of this.#options.environments) {
-        next = Math.min(next, this.#dayEnds.get(environment) ?? 0)
+        const end = this.#dayEnds.get(environment) ?? 0
+        sleepMs = Math.min(sleepMs, Math.max(0, end - this.#nowIn(environment)))
       }
-      const sleepMs = Math.max(0, next - this.#options.now())
       yield* sleepUnlessOpened(this.#changed, Math.min(sleepMs, this.#options.clockCheckMs))
     }
   })
 
   #due(): ReadonlyArray<Environment> {
-    const now = this.#options.now()
+    const at = this.#options.now()
     const ends = new Map<string, number>()
     const due: Array<Environment> = []
     for (const environment of this.#options.environments) {
+      const { state } = environment.project
+      const now = timeIn(state, at)
       if ((this.#dayEnds.get(environment) ?? 0) > now) continue
+      if (isAdvancing(state)) {
+        // `committed` ends this wait.
+        this.#dayEnds.set(environment, Number.POSITIVE_INFINITY)
+        continue
+      }
       due.push(environment)
-      const { timezone } = environment.project.state.settings
-      let end = ends.get(timezone)
+      const { timezone } = state.settings
+      const day = `${timezone} ${now}`
+      let end = ends.get(day)
       if (end === undefined) {
         end = nextMidnight(zoneOf(timezone), now)
-        ends.set(timezone, end)
+        ends.set(day, end)
       }
       this.#dayEnds.set(environment, end)
     }
@@ -99,21 +110,38 @@ export class WindowClock<Environment extends WindowedEnvironment> {
   }
 
   #look(environment: Environment): Effect.Effect<void> {
-    return Effect.map(this.#close(environment), (closed) => {
-      if (!closed) this.#dayEnds.set(environment, this.#options.now() + limits.windowCloseRetryMs)
+    return Effect.map(this.closeEnded(environment), (closed) => {
+      if (closed) return
+      this.#dayEnds.set(environment, this.#nowIn(environment) + limits.windowCloseRetryMs)
     })
   }
 
+  #nowIn({ project }: Environment): number {
+    return timeIn(project.state, this.#options.now())
+  }
+
+  /** When the next open window ends that has users, epoch milliseconds; infinity: there is none. */
+  nextEnd({ boards, project }: Environment): number {
+    const zone = zoneOf(project.state.settings.timezone)
+    let next = Number.POSITIVE_INFINITY
+    for (const kind of windowKinds) {
+      for (const [index, { total }] of boards.windows[kind].open) {
+        if (total > 0) next = Math.min(next, zone.windowBounds(kind, index).endsAt)
+      }
+    }
+    return next
+  }
+
   /** Closes the windows that are over; returns false if that must be tried again. */
-  #close(environment: Environment): Effect.Effect<boolean> {
-    const { afterCommit, close, now } = this.#options
+  closeEnded(environment: Environment): Effect.Effect<boolean> {
+    const { afterCommit, close } = this.#options
     const { boards, project } = environment
     return Effect.callback((resume) => {
       const { settings } = project.state
-      const at = now()
+      const at = this.#nowIn(environment)
       const closeNow = () => {
         markTurn("rollover")
-        if (project.state.settings !== settings) return resume(this.#close(environment))
+        if (project.state.settings !== settings) return resume(this.closeEnded(environment))
         const zone = zoneOf(settings.timezone)
         const windows: Array<{ window: WindowKind; index: number; total: number }> = []
         for (const window of windowKinds) {
@@ -131,6 +159,10 @@ export class WindowClock<Environment extends WindowedEnvironment> {
     })
   }
 }
+
+/** Whether the local day of the environment may end at another time of the server. */
+const mayMoveDays = (fact: Fact): boolean =>
+  fact.kind === "project.updated" || (fact.kind === "testClock.moved" && fact.status === "ready")
 
 /** When the local day ends, epoch milliseconds. */
 const nextMidnight = (zone: Zone, now: number): number => zone.startOfDay(zone.dayAt(now) + 1)

@@ -3,6 +3,7 @@ import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import { makeId } from "../../accounts/KeyText.ts"
 import type { BadgeChange, CriterionParts } from "../../domain/decide/BadgeDefinitions.ts"
 import type { Badge } from "../../domain/project/Definition.ts"
+import { decidedAt } from "../../domain/record/Record.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { BackfillProgress } from "../../engine/badges/Backfills.ts"
@@ -43,7 +44,11 @@ export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges
       return Effect.map(asked, ({ replayed, reply }) => {
         const { badgeId, notify } = factOf(reply, "backfill.started")
         const location = `/v1/badges/${badgeId}/backfill`
-        return { body: { badgeId, notify, startedAt: isoTime(reply.at) }, replayed, location }
+        return {
+          body: { badgeId, notify, startedAt: isoTime(decidedAt(reply)) },
+          replayed,
+          location,
+        }
       })
     },
   },

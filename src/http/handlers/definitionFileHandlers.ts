@@ -28,7 +28,11 @@ export const definitionFileHandlers = (
   export: {
     handle: ({ caller, headers }) =>
       Effect.map(engine.readProject(caller.environment), (state) =>
-        shownVersion(fileOf(state, engine.now()), state.definitionsVersion, headers),
+        shownVersion(
+          fileOf(state, engine.timeIn(caller.environment)),
+          state.definitionsVersion,
+          headers,
+        ),
       ),
   },
   diff: {
@@ -36,7 +40,7 @@ export const definitionFileHandlers = (
       Effect.gen(function* () {
         const state = yield* engine.readProject(caller.environment)
         const facts = yield* Effect.fromResult(
-          applyDefinitions(state, commandOf(payload), engine.now()),
+          applyDefinitions(state, commandOf(payload), engine.timeIn(caller.environment)),
         )
         const changes = facts.map((fact) => ({ ...changeOf(fact), ...diffOf(state, fact) }))
         const { definitionsVersion: version } = state

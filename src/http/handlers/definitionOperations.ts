@@ -111,7 +111,7 @@ export const definitionOperations = <
             query,
           )
           const all = kind.definitionsOf(yield* engine.readProject(caller.environment))
-          const now = engine.now()
+          const now = engine.timeIn(caller.environment)
           const { items, ...page } = pageOf(
             all,
             asked,
@@ -126,7 +126,7 @@ export const definitionOperations = <
         Effect.gen(function* () {
           const all = kind.definitionsOf(yield* engine.readProject(caller.environment))
           const definition = yield* foundOr(all.get(params.id), kind.notFound)
-          if (!isVisible(definition, caller, engine.now())) {
+          if (!isVisible(definition, caller, engine.timeIn(caller.environment))) {
             return yield* Effect.fail(kind.notFound)
           }
           const body = yield* kind.showFound(definition, caller)

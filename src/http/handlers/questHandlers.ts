@@ -8,6 +8,7 @@ import {
   type QuestStep,
   questStatusAt,
 } from "../../domain/project/Definition.ts"
+import { decidedAt } from "../../domain/record/Record.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
@@ -42,14 +43,17 @@ export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests
     showFound: (quest, { environment }) =>
       Effect.map(engine.readCounts(environment), ({ quests }) => {
         const { completed, inProgress } = quests.get(quest.id) ?? { completed: 0, inProgress: 0 }
-        return { ...showQuest(quest, engine.now()), counts: { inProgress, completed } }
+        return {
+          ...showQuest(quest, engine.timeIn(environment)),
+          counts: { inProgress, completed },
+        }
       }),
     create: (payload: typeof NewQuest.Type) =>
       ({ kind: "createQuest", quest: newQuest(payload, makeId("qst")) }) as const,
-    showCreated: (record) => showQuest(factOf(record, "quest.created").quest, record.at),
+    showCreated: (record) => showQuest(factOf(record, "quest.created").quest, decidedAt(record)),
     update: (questId, payload: typeof QuestPatch.Type) =>
       ({ kind: "updateQuest", questId, change: questChange(payload) }) as const,
-    showUpdated: (record) => showQuest(factOf(record, "quest.updated").quest, record.at),
+    showUpdated: (record) => showQuest(factOf(record, "quest.updated").quest, decidedAt(record)),
     delete: (questId) => ({ kind: "deleteQuest", questId }) as const,
   })
 

@@ -10,6 +10,7 @@ import { isShown, type ShownKind } from "../../domain/message/FactMembers.ts"
 import { type HistoryFact, historyFact } from "../../domain/message/HistoryFact.ts"
 import {
   type Cause,
+  decidedAt,
   type JournalRecord,
   ownIdKey,
   type Revocable,
@@ -18,7 +19,7 @@ import {
 } from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { recordNameOf, revocablePrefix } from "../../domain/values/Ids.ts"
-import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
+import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine, StorageCode } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { Position } from "../api/Cursor.ts"
@@ -72,7 +73,7 @@ export const readRevocation = (
 ) =>
   Effect.map(engine.readNamed(environment, userId, revocationKey(sequence)), (revocation) => ({
     revoked: revocation !== undefined,
-    revokedAt: isoTimeOrNull(revocation?.at ?? null),
+    revokedAt: revocation === undefined ? null : isoTime(decidedAt(revocation)),
   }))
 
 /* Pages. */

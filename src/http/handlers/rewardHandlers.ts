@@ -1,7 +1,7 @@
 /** The rewards that users are granted by request, many at once, and read back; and their spends. */
 import { Effect } from "effect"
 import { type RewardReply, replyOf, type SpendReply } from "../../domain/message/UserReply.ts"
-import type { Revocable } from "../../domain/record/Record.ts"
+import { decidedAt, type Revocable } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine, StorageCode } from "../../engine/Engine.ts"
@@ -121,7 +121,7 @@ const showReward =
     Effect.map(readRevocation(engine, record), (revocation) => {
       const { id = null, reason = null } = record.cause
       const { duplicate: _, ...outcome } = rewardBody(replyOf(record) as RewardReply)
-      return { ...outcome, id, reason, grantedAt: isoTime(record.at), ...revocation }
+      return { ...outcome, id, reason, grantedAt: isoTime(decidedAt(record)), ...revocation }
     })
 
 const showSpend =
@@ -131,7 +131,7 @@ const showSpend =
       const { amount, reason, spendId, total, userId } = replyOf(record) as SpendReply
       const points = { spent: amount, total }
       const { id = null } = record.cause
-      const spentAt = isoTime(record.at)
+      const spentAt = isoTime(decidedAt(record))
       return { spendId, userId, amount, reason, points, id, spentAt, ...revocation }
     })
 

@@ -154,7 +154,7 @@ const readAll = (engine: Engine["Service"], environment: string, userId: string)
     user: readUser(engine, environment, userId),
     project: engine.readProject(environment),
     rank: engine.readRank(environment, userId),
-    now: Effect.sync(engine.now),
+    now: Effect.sync(() => engine.timeIn(environment)),
   })
 
 /** The reply with the user's present state. */
@@ -184,7 +184,7 @@ const exportUser = (
   { environment, now, project, rank, user }: ExportedUser,
 ): StreamedReply => {
   const head = JSON.stringify({
-    exportedAt: isoTime(now),
+    exportedAt: isoTime(engine.now()),
     user: showUser(user, project),
     progress: showProgress(user, project, rank, now),
     state: stateOf(user),
