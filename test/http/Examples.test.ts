@@ -6,14 +6,17 @@ import { Result, Schema, SchemaAST, SchemaIssue, SchemaParser } from "effect"
 import { HttpApi } from "effect/http-api"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Api } from "../../src/http/api/Api.ts"
+import { time } from "../../src/http/api/examples/exampleIds.ts"
 import { withoutExample } from "./exampleCoverage.ts"
 import { type Json, makeWorld, realPath, withRealIds } from "./exampleWorld.ts"
 import { startServer, type TestServer } from "./fixture.ts"
+import { RunningClock } from "./RunningClock.ts"
 
 let server: TestServer
 beforeAll(async () => {
-  // Each example of a body has a world of its own, with a webhook.
-  server = await startServer({ webhooksMax: 1_000 })
+  // Each example of a body has a world of its own, with a webhook. The time is that of the examples:
+  // a test clock advances from there.
+  server = await startServer({ webhooksMax: 1_000, clock: new RunningClock(time) })
 })
 afterAll(() => server.stop())
 

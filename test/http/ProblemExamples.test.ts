@@ -54,6 +54,15 @@ const cases: ReadonlyArray<Case> = [
     () => send({ key: server.accounts.addKey("lk_test_read", { scope: "read" }), body: event }),
   ],
   [
+    "SandboxOnly",
+    "sandbox_only",
+    () => {
+      const place = { environment: "prj_test:production", environmentName: "production" } as const
+      const key = server.accounts.addKey("lk_live_clock", place)
+      return server.call("GET", "/v1/test-clock", { key })
+    },
+  ],
+  [
     "KeyRestricted",
     "address_not_allowed",
     () => {

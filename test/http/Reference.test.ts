@@ -50,6 +50,7 @@ describe("/openapi.json", () => {
       "/v1/rules",
       "/v1/rules/{id}",
       "/v1/stream",
+      "/v1/test-clock",
       "/v1/users",
       "/v1/users/{id}",
       "/v1/users/{id}/events/{eventId}",

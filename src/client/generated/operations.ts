@@ -75,6 +75,10 @@ export const operations = {
     diff: "POST definitions/diff body",
     apply: "POST definitions/apply body key",
   },
+  testClock: {
+    get: "GET test-clock",
+    advance: "POST test-clock body key",
+  },
   webhooks: {
     create: "POST webhooks body key",
     list: "GET webhooks query",

@@ -14,6 +14,7 @@ export const errorKinds = {
   address_not_allowed: { status: 403, title: "Address not allowed" },
   origin_not_allowed: { status: 403, title: "Origin not allowed" },
   insufficient_role: { status: 403, title: "Insufficient role" },
+  sandbox_only: { status: 403, title: "Only for sandboxes" },
   confirmation_required: { status: 403, title: "Confirmation required" },
   not_found: { status: 404, title: "Not found" },
   user_not_found: { status: 404, title: "User not found" },

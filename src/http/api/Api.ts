@@ -18,6 +18,7 @@ import { completeReference, introduction, stateScopes } from "./Reference.ts"
 import { Rewards, Spends } from "./Rewards.ts"
 import { Rules } from "./Rules.ts"
 import { Stream } from "./Stream.ts"
+import { TestClocks } from "./TestClock.ts"
 import { Users } from "./Users.ts"
 import { Webhooks } from "./Webhooks.ts"
 
@@ -89,6 +90,7 @@ const declared = HttpApi.make("laurel")
     Badges,
     Projects,
     DefinitionFiles,
+    TestClocks,
     Webhooks,
     Stream,
     System,

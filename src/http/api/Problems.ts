@@ -142,6 +142,7 @@ export const InsufficientScope = declare(
   }),
 )
 export const KeyRestricted = problem("KeyRestricted", ["address_not_allowed", "origin_not_allowed"])
+export const SandboxOnly = problem("SandboxOnly", ["sandbox_only"])
 export const UserNotFound = problem("UserNotFound", ["user_not_found"])
 export const QuestNotFound = problem("QuestNotFound", ["quest_not_found"])
 export const RuleNotFound = problem("RuleNotFound", ["rule_not_found"])
@@ -157,6 +158,16 @@ export const BackfillConflict = problem(
   "BackfillConflict",
   ["conflict", "invalid_transition", "idempotency_in_progress"],
   { invalid_transition: { detail: "The badge is archived.", instance: `${badgePath}/backfill` } },
+)
+export const TestClockConflict = problem(
+  "TestClockConflict",
+  ["conflict", "idempotency_in_progress"],
+  {
+    conflict: {
+      detail: "The clock is advancing to 2026-12-01T00:00:00.000Z. Wait.",
+      instance: "/v1/test-clock",
+    },
+  },
 )
 export const EventConflict = problem("EventConflict", [
   "quest_not_active",

@@ -3,8 +3,8 @@
  * change by a page of the dashboard is handed to the dashboard (`ChangeNotes`), which writes one
  * entry for the form.
  *
- * - The log has changes of what a project defines (settings, rules, quests, badges, webhooks) and
- *   erasures of users, which also erase the users' histories. A user's history has all other
+ * - The log has changes of what a project defines (settings, rules, quests, badges, webhooks),
+ *   advances of test clocks, and erasures of users, which also erase the users' histories. A user's history has all other
  *   changes of the user, with their causes (`notLogged`).
  * - An entry shows each changed member before and after the change. Logged changes of one
  *   environment run one at a time, so that the value before a change is the value that the change
@@ -50,6 +50,7 @@ interface Logging {
 export const loggedOperations: Partial<Record<OperationName, Logging>> = {
   "project.update": { action: "settings.update", before: "project.get" },
   "definitions.apply": { action: "definitions.apply", before: "definitions.diff" },
+  "testClock.advance": { action: "test_clock.advance", before: "testClock.get" },
   "rules.create": { action: "rule.create" },
   "rules.update": { action: "rule.update", before: "rules.get" },
   "rules.delete": { action: "rule.delete", before: "rules.get" },
@@ -198,6 +199,7 @@ const noteOf = (
   }
   const body = bodyOf(reply)
   if (name === "definitions.apply") return appliedNote(membersOf(was), membersOf(body))
+  if (name === "testClock.advance") return advancedNote(membersOf(was), membersOf(body))
   const isShown = method === "POST" && id === ""
   const about = membersOf(isShown || was === undefined ? body : was)
   const delivery = asked.deliveryId === undefined ? [] : [String(asked.deliveryId)]
@@ -210,6 +212,11 @@ const noteOf = (
     changes,
   }
 }
+
+const advancedNote = (was: Members, is: Members): ChangeNote | undefined =>
+  was.advancedTo === is.advancedTo
+    ? undefined
+    : { subject: "", detail: "", changes: leaves("advancedTo", was.advancedTo, is.advancedTo) }
 
 const membersOf = (value: unknown): Members =>
   typeof value === "object" && value !== null ? (value as Members) : {}

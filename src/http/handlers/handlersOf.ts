@@ -24,6 +24,7 @@ import { ruleHandlers } from "./ruleHandlers.ts"
 import { factOf, onlyIf, pageAsked, settingsChange, shownVersion } from "./Shapes.ts"
 import { simulationHandlers } from "./simulationHandlers.ts"
 import { type StreamParts, streamHandlers } from "./streamHandlers.ts"
+import { testClockHandlers } from "./testClockHandlers.ts"
 import { userHandlers } from "./userHandlers.ts"
 import { type WebhookParts, webhookHandlers } from "./webhookHandlers.ts"
 
@@ -166,6 +167,7 @@ export const handlersOf = (
     badges: badgeHandlers(engine),
     project: projectHandlers(engine),
     definitions: definitionFileHandlers(engine),
+    testClock: testClockHandlers(engine),
     webhooks: webhookHandlers({ engine, ...webhooks }),
     stream: streamHandlers(engine, streams),
   }

@@ -43,6 +43,7 @@ export const occurrences = {
     events,
     "The key may not be used by pages of https://other.example. Create a key whose origins include it.",
   ),
+  sandbox_only: at("/v1/test-clock", "Production has no test clock: its time is real."),
   user_not_found: at(
     `/v1/users/${userId}`,
     "No event, reward or profile of this user was accepted yet.",
