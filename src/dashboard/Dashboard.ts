@@ -42,6 +42,7 @@ import { projectRoutes } from "./pages/projects.ts"
 import { settingsRoutes } from "./pages/settings/settings.ts"
 import { startRoutes } from "./pages/start.ts"
 import { teamAccountRoutes, teamRoutes } from "./pages/team/team.ts"
+import { testClockRoutes } from "./pages/testClock.ts"
 import { carriedForm, unsentRoutes } from "./pages/unsent.ts"
 import { userRoutes } from "./pages/users/routes.ts"
 import { webhookRoutes } from "./pages/webhooks/routes.ts"
@@ -90,6 +91,7 @@ export const routes: ReadonlyArray<Route> = [
   ...questRoutes,
   ...badgeRoutes,
   ...settingsRoutes,
+  ...testClockRoutes,
   ...logRoutes,
   ...projectRoutes,
   ...overviewRoutes,
@@ -235,6 +237,7 @@ class DashboardPages implements Pages {
       const place = member && placeOf(directory, params, member)
       const frame: Frame = {
         ...this.#frameAlone(request.path),
+        advancedTo: place && this.#advancedTo(place),
         account: member?.account,
         place,
         placePages: placePages[(place && roleIn(member.account, place.project.id)) ?? "viewer"],
@@ -249,6 +252,13 @@ class DashboardPages implements Pages {
       )
       return yield* this.#finish(request, member, reply)
     })
+  }
+
+  /** The time of an environment, if its test clock is ahead of the server's. */
+  #advancedTo({ environment, project }: Place): number | undefined {
+    const { now, timeIn } = this.#parts.engine
+    const time = timeIn(environmentId(project.id, environment))
+    return time > now() ? time : undefined
   }
 
   #visitOf(request: PageRequest, frame: Frame): Omit<Visit, "directory" | "params"> {
@@ -347,6 +357,7 @@ class DashboardPages implements Pages {
       ...visit,
       place,
       base: placePath(prefix, place),
+      time: () => this.#parts.engine.timeIn(caller.environment),
       ask: (name, callParts) => operations.ask(caller, name, callParts),
       reply: (name, callParts) => operations.reply(caller, name, callParts),
       open: (name, callParts) => operations.open(caller, name, callParts),

@@ -142,9 +142,9 @@ const withoutAround = (query: URLSearchParams): URLSearchParams => {
   return rest
 }
 
-const emptyBoard = ({ base, now }: PlaceVisit, { total, window }: Board): Html => {
+const emptyBoard = ({ base, time }: PlaceVisit, { total, window }: Board): Html => {
   if (total > 0) return html`<p>The leaderboard ends before this page.</p>`
-  return window.endsAt !== null && Date.parse(window.endsAt) <= now()
+  return window.endsAt !== null && Date.parse(window.endsAt) <= time()
     ? html`<p>Nobody earned xp in this window.</p>`
     : html`<p>The leaderboard ranks users by xp. Nobody has earned xp here yet: <a href="${base}/rules">create a rule</a> that gives xp for an event.</p>`
 }
@@ -157,7 +157,7 @@ const windowsKept: Readonly<Record<WindowKind, number>> = {
 
 /** The days of a window, with links to the previous and next windows that can be read. */
 const windowLine = (
-  { base, now, request }: PlaceVisit,
+  { base, request, time }: PlaceVisit,
   { window }: Board,
   timezone: string,
 ): Html => {
@@ -166,7 +166,7 @@ const windowLine = (
   // The time zone of the project at that time sets the bounds of a closed window.
   const middle = (Date.parse(window.startsAt!) + Date.parse(window.endsAt!)) / 2
   const index = zone.windowAt(kind, middle)
-  const open = zone.windowAt(kind, now())
+  const open = zone.windowAt(kind, time())
   const first = firstDayOf(kind, index)
   const last = firstDayOf(kind, index + 1) - 1
   const addressOf = (other: number): string =>

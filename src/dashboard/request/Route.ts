@@ -82,6 +82,8 @@ export interface PlaceVisit extends MemberVisit {
   readonly place: Place
   /** The path of the environment's pages, such as `/dashboard/shop/production`. */
   readonly base: string
+  /** The environment's time, epoch milliseconds; `now` is the server's. */
+  readonly time: () => number
   readonly ask: <Name extends OperationName>(
     name: Name,
     parts?: CallParts<Name>,

@@ -6,6 +6,7 @@ import type { Account } from "../../domain/accounts/Account.ts"
 import type { EnvironmentName, Project } from "../../domain/project/Directory.ts"
 import type { Assets } from "./Assets.ts"
 import { type Content, type Html, html } from "./Html.ts"
+import { time } from "./Quantities.ts"
 
 /** A project's environment, as addresses name it: `/dashboard/shop/production`. */
 export interface Place {
@@ -24,6 +25,8 @@ export interface Frame {
    * path.
    */
   readonly placePages: ReadonlySet<string>
+  /** The time of the environment, if its test clock is ahead of the server's; epoch milliseconds. */
+  readonly advancedTo?: number | undefined
   /** The path of the page. Its link is marked. */
   readonly path: string
 }
@@ -52,6 +55,7 @@ const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["/webhooks", "Webhooks"],
   ["/keys", "API keys"],
   ["/settings", "Settings"],
+  ["/clock", "Test clock"],
   ["/log", "Audit log"],
 ]
 
@@ -85,8 +89,10 @@ const placeLinks = (frame: Frame, place: Place): Html => {
   const other = placePath(prefix, { ...place, environment })
   return html`<p class="place"><strong>${place.project.name}</strong> ${badge(place.environment)}</p>
 <p class="place"><a href="${other}${same}">Switch to ${environment}</a></p>
+${frame.advancedTo !== undefined && html`<p class="place">Test clock: ${time(frame.advancedTo)}</p>`}
 <ul>${placePages
     .filter(([page]) => frame.placePages.has(page))
+    .filter(([page]) => page !== "/clock" || place.environment === "sandbox")
     .map(([page, label]) => link(frame, `${base}${page}`, label))}</ul>`
 }
 

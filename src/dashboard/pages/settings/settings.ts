@@ -93,8 +93,8 @@ const levels = Effect.fnUntraced(function* (
 ${table("Levels", ["Level", "Begins now at", "Would begin at", "Users now", "Users then"], rows)}`
 })
 
-const windows = ({ now }: PlaceVisit, before: string, after: string): Html => {
-  const at = now()
+const windows = ({ time: timeNow }: PlaceVisit, before: string, after: string): Html => {
+  const at = timeNow()
   const endOf = (name: string, kind: (typeof windowKinds)[number]) => {
     const zone = zoneOf(name)
     return time(zone.windowBounds(kind, zone.windowAt(kind, at)).endsAt)
