@@ -1,31 +1,16 @@
 /** The guide `src/client/learning-app.md`: its blocks run as they stand, and print what it shows; its page is live. */
-import { execFile, spawn } from "node:child_process"
-import { mkdir, readFile } from "node:fs/promises"
+import { execFile } from "node:child_process"
+import { mkdir } from "node:fs/promises"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { describe, expect, it, onTestFinished } from "vitest"
+import { describe, expect, it } from "vitest"
 import { useTabs } from "../dashboard/browser/tabs.ts"
-import { Output, root, Server, temporaryFolder } from "./program.ts"
+import { Shell, type Step, stepsOf } from "./guide.ts"
+import { root, Server, temporaryFolder } from "./program.ts"
 
 const tabs = useTabs()
-
-/** A block of commands, and what the page says that they print. */
-interface Step {
-  readonly commands: string
-  shown?: { readonly kind: string; readonly text: string }
-}
-
-const stepsOf = async (page: string): Promise<ReadonlyArray<Step>> => {
-  const text = await readFile(join(root, page), "utf8")
-  const steps: Array<Step> = []
-  for (const [, kind, block] of text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)) {
-    if (kind === "sh") steps.push({ commands: block! })
-    else steps.at(-1)!.shown = { kind: kind!, text: block! }
-  }
-  return steps
-}
 
 /** Ids of records and times differ from run to run. */
 const withoutIdsAndTimes = (text: string): unknown =>
@@ -37,34 +22,6 @@ const freePort = async (): Promise<number> => {
   const { port } = server.address() as AddressInfo
   await new Promise((closed) => server.close(closed))
   return port
-}
-
-/** A shell that runs one block after another, as a reader types them. */
-class Shell {
-  readonly #process
-  readonly #output: Output
-  #blocks = 0
-
-  constructor(env: NodeJS.ProcessEnv) {
-    this.#process = spawn("sh", ["-e"], { cwd: root, env, stdio: "pipe", detached: true })
-    this.#output = new Output(this.#process.stdout)
-    const { pid } = this.#process
-    onTestFinished(() => {
-      try {
-        // With the processes that it left in the background.
-        process.kill(-pid!, "SIGKILL")
-      } catch {}
-    })
-  }
-
-  /** Resolves with what the block prints. */
-  async run(block: string): Promise<string> {
-    const mark = `== end of block ${this.#blocks++} ==`
-    const before = this.#output.text.length
-    this.#process.stdin.write(`${block}\necho "${mark}"\n`)
-    await this.#output.waitFor(new RegExp(mark))
-    return this.#output.text.slice(before).replace(`${mark}\n`, "")
-  }
 }
 
 const follow = async (server: Server, folder: string): Promise<void> => {
