@@ -46,6 +46,103 @@ describe("an Idempotency-Key", () => {
     expect((await server.call("GET", "/v1/quests")).json.total).toBe(1)
   })
 
+  it("gives a repeated PUT, PATCH or DELETE the first reply, and changes nothing", async () => {
+    await start()
+    const track = (id: string) =>
+      post("/v1/events", `track ${id}`, { userId: "u", action: "A", id })
+    await track("e")
+    await post("/v1/users/u/rewards", "points", { type: "points", amount: 9, id: "r" })
+    await post("/v1/users/u/points/spend", "spend", { amount: 4, id: "s" })
+    const made = async (path: string, body: object) =>
+      `${path}/${(await server.call("POST", path, { body })).json.id}`
+    const rule = await made("/v1/rules", { action: "OTHER", reward: { xp: 1 } })
+    const quest = await made("/v1/quests", { title: "T", reward: { xp: 1 } })
+    const badge = await made("/v1/badges", { name: "B", criteria: { kind: "manual" } })
+    const hook = await made("/v1/webhooks", { url: "https://example.com/", events: ["*"] })
+    const requests: ReadonlyArray<readonly [method: string, path: string, body?: object]> = [
+      ["PUT", "/v1/users/u", { displayName: "Ada" }],
+      ["PATCH", "/v1/project", { name: "Shop" }],
+      ["PATCH", rule, { reward: { xp: 2 } }],
+      ["PATCH", quest, { title: "U" }],
+      ["PATCH", badge, { name: "C" }],
+      ["PATCH", hook, { description: "D" }],
+      ["DELETE", rule],
+      ["DELETE", quest],
+      ["DELETE", badge],
+      ["DELETE", hook],
+      ["DELETE", "/v1/users/u/points/spend/s"],
+      ["DELETE", "/v1/users/u/rewards/r"],
+      ["DELETE", "/v1/users/u/events/e"],
+      ["DELETE", "/v1/users/u"],
+    ]
+    const seen = (reply: Awaited<ReturnType<typeof send>>) => {
+      const { etag, "laurel-erased-by": erasedBy } = reply.headers
+      return [reply.status, reply.text, etag, erasedBy]
+    }
+    const send = (key: string, ...[method, path, body]: (typeof requests)[number]) =>
+      server.call(method, path, { body, headers: { "idempotency-key": key } })
+    for (const request of requests) {
+      const key = `key ${request[0]} ${request[1]}`
+      const first = await send(key, ...request)
+      const again = await send(key, ...request)
+      expect([request, first.status < 300]).toEqual([request, true])
+      expect([request, ...seen(again)]).toEqual([request, ...seen(first)])
+      expect(first.headers["idempotency-replayed"]).toBeUndefined()
+      expect([request, again.headers["idempotency-replayed"]]).toEqual([request, "true"])
+      const other = await send(key, "PUT", "/v1/users/other", { displayName: "Other" })
+      expect([other.status, other.json.code]).toEqual([422, "idempotency_key_reused"])
+    }
+    expect((await server.call("GET", "/v1/project")).json.version).toBe(2)
+  })
+
+  it("keeps the refusal of a change of another version, and differs by the version", async () => {
+    await start()
+    const { id } = (
+      await server.call("POST", "/v1/rules", { body: { action: "A", reward: { xp: 1 } } })
+    ).json
+    const change = (ifMatch: string, body: object) =>
+      server.call("PATCH", `/v1/rules/${id}`, {
+        body,
+        headers: { "idempotency-key": "k", "if-match": ifMatch },
+      })
+    const body = { reward: { xp: 5 } }
+    const replies = [await change('"7"', body), await change(' "7" ', body)]
+    expect(replies.map(({ json, status }) => [status, json.code, json.version])).toEqual([
+      [412, "version_conflict", 1],
+      [412, "version_conflict", 1],
+    ])
+    expect(replies[1]!.headers["idempotency-replayed"]).toBe("true")
+    const other = await change('"1"', body)
+    expect([other.status, other.json.code]).toEqual([422, "idempotency_key_reused"])
+  })
+
+  it("of an erasure is answered after a crash, too, and names the user nowhere", async () => {
+    const storage = new MemoryState()
+    await start({ storage })
+    await post("/v1/users/ada-lovelace/rewards", "r", reward)
+    const erase = () =>
+      server.call("DELETE", "/v1/users/ada-lovelace", { headers: { "idempotency-key": "k" } })
+    const first = await erase()
+    // The snapshot at the end has the answer.
+    await server.stop()
+    await start({ storage })
+    const again = await erase()
+    expect([again.status, again.headers["laurel-erased-by"]]).toEqual([
+      204,
+      first.headers["laurel-erased-by"],
+    ])
+    expect(again.headers["idempotency-replayed"]).toBe("true")
+    const everything = {
+      table: "idempotency",
+      from: new Uint8Array(),
+      until: Uint8Array.of(0xff),
+    } as const
+    const kept = storage.table("idempotency").entries(everything)
+    const texts = kept.map(([, value]) => Buffer.from(value).toString("latin1"))
+    expect(texts).toEqual([expect.stringContaining('"erasure"')])
+    expect(texts[0]).not.toContain("ada-lovelace")
+  })
+
   it("is the same under both forms of the path, and however an id is encoded", async () => {
     await start()
     await post("/v1/users/a%2fb/rewards", "k", reward)
