@@ -281,6 +281,14 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
       disk.lastAppendKept = random.chance(0.5)
     }
     const sent = Array.from({ length: random.integer(0, 20) }, () => command(true))
+    const { version } = oracle.project.settings
+    const change = { name: `Name ${ids++}` }
+    const edit = { kind: "updateSettings", change, ifMatch: [version] } as const
+    const key = once(`key${ids++}`)
+    // Detached: a caller with a key cannot be interrupted, and nobody answers it any more.
+    yield* Effect.forkDetach(Effect.exit(running.engine.askProject(sandbox, edit, key)), {
+      startImmediately: true,
+    })
     const asked = yield* Effect.forkChild(running.engine.askUsers(sandbox, sent), {
       startImmediately: true,
     })
@@ -288,9 +296,15 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     yield* running.close("kill")
     yield* Fiber.interrupt(asked)
     simulated.commands += sent.length
-    if (random.chance(0.3)) yield* pass(jump())
+    if (random.chance(0.3)) yield* pass(random.integer(1, 20 * 60 * minute))
     running = yield* open
     yield* settle([], false)
+    // A change on condition with a key is made once, whether or not the first one was.
+    const made = yield* running.engine.askProject(sandbox, edit, key)
+    const again = yield* running.engine.askProject(sandbox, edit, key)
+    expect([again.replayed, again.reply]).toEqual([true, made.reply])
+    yield* settle([], false)
+    expect(oracle.project.settings).toMatchObject({ ...change, version: version + 1 })
     const outcomes: Array<Outcome> = []
     for (const message of sent) outcomes.push(yield* askOne(message))
     yield* settle(
