@@ -100,8 +100,8 @@ const probesOf = (document: Json, root: Json, body: Json): ReadonlyArray<Probe> 
   return probes
 }
 
-/** A batch reports the faults of an event in the event's result. */
-const isBatch = (path: string) => /^\/v1\/events\/\w+$/.test(path)
+/** A batch reports the faults of an item in the result of the item. */
+const isBatch = (path: string) => /^\/v1\/(events|rewards)\/\w+$/.test(path)
 
 const bodyBytesMax = (path: string): number =>
   path.startsWith("/v1/definitions/") ? limits.definitionsBytesMax : limits.bodyBytesMax

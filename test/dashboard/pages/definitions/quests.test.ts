@@ -97,7 +97,7 @@ describe("The form of a new quest", () => {
     > = [
       ["title", ""],
       ["description", "a".repeat(limits.descriptionCharactersMax + 1)],
-      ["reward.xp", ""],
+      ["reward.xp", "x"],
       ["reward.points", "x"],
       ["reward.badgeId", "none"],
       ["steps.0.key", "A B", step],
@@ -120,6 +120,13 @@ describe("The form of a new quest", () => {
       expectMarked(reply, name, bad)
       expect(fieldsOf(reply.text, `${quests}/new`)).toMatchObject(sent)
     }
+  })
+
+  it("marks a reward without any part as a whole", async () => {
+    const sent = { ...simple, "reward.xp": "" }
+    const reply = await world.owner.post(`${quests}/new`, sent)
+    expectMarked(reply, "reward", undefined)
+    expect(fieldsOf(reply.text, `${quests}/new`)).toMatchObject(sent)
   })
 })
 
