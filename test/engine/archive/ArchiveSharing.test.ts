@@ -348,10 +348,16 @@ describe("Archives on a file system without hard links", () => {
       for (let n = 0; n < 2; n++) yield* round(n)
       const older = yield* archive
       const newer = yield* archive
-      const [file] = closedIn(older)
+      // A segment may be sealed between the two archives, and has another name then.
+      const inodes = (manifest: Manifest) =>
+        Effect.forEach(closedIn(manifest), (file) =>
+          inodeOf(path.join(folderOf(manifest), file.path)),
+        )
+      expect(closedIn(newer).length).toBeGreaterThan(0)
       expect(newer.segments).toEqual({ linked: 0, copied: closedIn(newer).length })
-      const own = yield* inodeOf(path.join(folderOf(newer), file!.path))
-      expect(yield* inodeOf(path.join(folderOf(older), file!.path))).not.toBe(own)
+      const before = yield* inodes(older)
+      expect(before.length).toBeGreaterThan(0)
+      for (const own of yield* inodes(newer)) expect(before).not.toContain(own)
       expect(yield* checked(folderOf(newer))).toMatchObject(good)
       yield* restore(older)
     }),
