@@ -372,6 +372,8 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
   const advance = Effect.gen(function* () {
     const to = time() + random.pick([1, minute, 7 * 60 * minute, day, 3 * day, 40 * day])
     yield* running.engine.askProject(sandbox, { kind: "advanceClock", to })
+    // A kill may lose what relaxed durability has acknowledged.
+    yield* written
     const killAfter = random.chance(0.4) ? random.integer(0, 12) : Number.POSITIVE_INFINITY
     for (let turn = 0; isAdvancing(running.engine.projectNow(sandbox)); turn++) {
       expect(turn).toBeLessThan(5_000)
