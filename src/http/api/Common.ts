@@ -55,6 +55,12 @@ const wellFormed = check<string>("invalid_format", "must be well-formed Unicode"
   text.isWellFormed(),
 )
 
+/** A check that a text of ASCII, such as a header field, has at most `max` characters. */
+export const charactersMax = (max: number) =>
+  check<string>("too_long", `must have at most ${max} characters`, (value) => value.length <= max, {
+    maxLength: max,
+  })
+
 /** Text of `min` to `max` characters (code points). Only `multiple` lines may have line breaks. */
 export const text = (min: number, max: number, lines: "single" | "multiple" = "single") => {
   const forbidden = lines === "single" ? controlCharacter : controlCharacterButLayout
@@ -347,12 +353,7 @@ export const limitQuery = Schema.optionalKey(wholeNumber(1, limits.pageMax))
 const cursorQuery = (list: ListName) =>
   Schema.optionalKey(
     Schema.String.check(
-      check(
-        "too_long",
-        `must have at most ${limits.cursorCharactersMax} characters`,
-        (cursor) => cursor.length <= limits.cursorCharactersMax,
-        { maxLength: limits.cursorCharactersMax },
-      ),
+      charactersMax(limits.cursorCharactersMax),
       check(
         "invalid_value",
         "is the cursor of another version of Laurel: begin again with the first page",

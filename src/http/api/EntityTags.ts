@@ -6,7 +6,7 @@
 import { Schema, SchemaTransformation } from "effect"
 import type { IfMatch } from "../../domain/decide/Decided.ts"
 import { limits } from "../../Limits.ts"
-import { check, idempotencyHeaders } from "./Common.ts"
+import { charactersMax, check, idempotencyHeaders } from "./Common.ts"
 
 /** The tag of a version. */
 export const entityTag = (version: number): string => `"${version}"`
@@ -48,12 +48,7 @@ const versionsOf = (field: string, weakly: boolean): IfMatch => {
 
 const versions = (description: string, weakly: boolean) =>
   Schema.String.check(
-    check(
-      "too_long",
-      `must have at most ${limits.entityTagsCharactersMax} characters`,
-      (field) => field.length <= limits.entityTagsCharactersMax,
-      { maxLength: limits.entityTagsCharactersMax },
-    ),
+    charactersMax(limits.entityTagsCharactersMax),
     check(
       "invalid_format",
       'must be `*` or a list of entity tags in quotes, such as "3"',
