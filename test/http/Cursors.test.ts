@@ -183,7 +183,7 @@ describe("Each list", () => {
     }
   })
 
-  it("goes on behind a definition or a user that was removed meanwhile", async () => {
+  it("continues after a definition or a user that was removed between two pages", async () => {
     const place = new Place(server, "removed")
     for (const list of await fill(place)) {
       if (list.name === "users") {

@@ -85,7 +85,7 @@ describe("A repeated event", () => {
     }
   })
 
-  it("is told apart by a simulation", async () => {
+  it("is reported by a simulation, with what differs", async () => {
     await post("/v1/events", lesson("tried", 7))
     const simulated = await post("/v1/project/simulate", lesson("tried", 8))
     expect(simulated).toMatchObject(differing)

@@ -6,7 +6,7 @@ export class FakeWorker extends EventEmitter {
   readonly numbers: Array<number> = []
   isEnded = false
 
-  /** Makes such workers, all of which are in `workers`. */
+  /** Returns a function that starts a fake worker and adds it to `workers`. */
   static starting(workers: Array<FakeWorker>): () => Worker {
     return () => {
       const worker = new FakeWorker()

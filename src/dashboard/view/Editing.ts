@@ -27,8 +27,8 @@ export const versionInput = (version: number | string | undefined): Html =>
   html`<input type="hidden" name="${versionField}" value="${version}">`
 
 /**
- * The version that a form was made from; `undefined` if the form does not say it. A text that names
- * no version is none that anything has.
+ * The version that a form was made from; `undefined` if the form does not say it. An invalid text
+ * becomes a number that matches no version.
  */
 export const versionIn = (form: Form): number | undefined => {
   const text = form.text(versionField)

@@ -1,6 +1,7 @@
 /**
- * Decides a user's command. Pure and synchronous. `at` is the server's time, and the decision is
- * made at the environment's (`timeIn`). `found` is the record that a revocation names. It throws only if a balance breaks an invariant (`invariants.ts`).
+ * Decides a user's command. Pure and synchronous. `at` is the server's time; the decision is made at
+ * the environment's time (`timeIn`). `found` is the record that a revocation names. A decision
+ * throws only if a balance breaks an invariant (`invariants.ts`).
  *
  * Before a decision, the actor answers repeats from their first record (`Repeat.ts`). A decision
  * that needs more of the user's history than the state has fails with `HistoryNeeded`; the actor

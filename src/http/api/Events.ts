@@ -259,7 +259,7 @@ export const Events = HttpApiGroup.make("events")
         OpenApi.annotations({
           summary: "Read an event",
           description:
-            "Returns an event with what it gave, when, and whether it was revoked. A user token reads events of its own user. Returns 404 for an event of another environment or, with a user token, of another user; of an erased user; of which the journal no longer has the record; and for an id that Laurel did not make: the reply does not tell which. The id leads to the record, so reading needs no search.",
+            "Returns an event with what it gave, when, and whether it was revoked. A user token reads events of its own user. Returns 404 for an event of another environment or, with a user token, of another user; of an erased user; whose record was deleted by the retention of the history; and for an id that Laurel did not make. The reply is the same in all these cases.",
         }),
       ),
     HttpApiEndpoint.post("trackBatch", "/v1/events/batch", {

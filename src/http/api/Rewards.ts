@@ -147,7 +147,7 @@ const params = { id: UserId }
 const named = ({ params }: RequestParts): string => params.id
 
 const unknown = (what: string) =>
-  `Returns 404 for a ${what} of another user or environment, of an erased user, of which the journal no longer has the record, and for an id that was never used: the reply does not tell which.`
+  `Returns 404 for a ${what} of another user or environment, of an erased user, whose record was deleted by the retention of the history, and for an id that was never used. The reply is the same in all these cases.`
 
 export const Rewards = HttpApiGroup.make("rewards")
   .add(
