@@ -16,7 +16,7 @@ export const engineLimits = {
    */
   decisionTurnWorkMax: 30_000,
   /** Users that are objects; all others are bytes. */
-  decodedUsersMax: 10_000,
+  decodedUsersMax: 1_000,
   /** How long a batch waits for room; batches that wait. */
   batchRoomWaitMs: 20_000,
   batchesWaitingMax: 1_000,
