@@ -20,7 +20,6 @@ export const lessonRule = {
     multiplier: null,
     limit: null,
     cooldownSeconds: null,
-    enabled: true,
   },
 } as const
 

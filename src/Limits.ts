@@ -96,7 +96,7 @@ export const limits = {
   sumAmountMax: 1_000_000_000,
   sumMax: 2_000_000_000,
   sumDecimals: 4,
-  /** Keys of steps and streaks. */
+  /** Keys of definitions and steps. */
   keyCharactersMax: 64,
   multiplierMax: 1_000_000,
   limitTimesMax: 1_000_000,
@@ -119,8 +119,9 @@ export const limits = {
   rulesMax: 10_000,
   badgesMax: 1_000,
   streaksMax: 20,
-  /** Archived definitions to keep; the oldest are dropped first. */
+  /** Archived definitions to keep; the oldest are dropped first, and their keys become free. */
   archivedQuestsMax: 10_000,
+  archivedRulesMax: 10_000,
   archivedBadgesMax: 10_000,
   /** Webhooks of an environment: the default and the maximum of `LAUREL_WEBHOOKS_MAX`. */
   webhooks: 50,

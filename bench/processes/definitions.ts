@@ -60,7 +60,6 @@ const rule = (id: string, action: string, badgeId: string | null = null): Projec
     multiplier: null,
     limit: null,
     cooldownSeconds: null,
-    enabled: true,
   },
 })
 

@@ -49,7 +49,7 @@ export interface KeyedCallOptions extends CallOptions {
  *
  * ```ts
  * const rule = await laurel.rules.get(id)
- * await laurel.rules.update(id, { enabled: false }, { ifMatch: rule.version })
+ * await laurel.rules.update(id, { status: "paused" }, { ifMatch: rule.version })
  * ```
  */
 export interface ChangeCallOptions extends KeyedCallOptions {

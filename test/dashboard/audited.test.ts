@@ -192,13 +192,21 @@ describe("A change by an API key", () => {
         { field: "cooldownSeconds", from: "null", to: "60" },
       ],
     })
-    expect(deleted).toMatchObject({ ...same, action: "rule.delete" })
+    expect(deleted).toMatchObject({ ...same, action: "rule.archive" })
+  })
+
+  it("is logged with the id of a definition that the path names by its key", async () => {
+    const before = await count()
+    const { id } = await call("POST", "/badges", { name: "By key", criteria: { kind: "manual" } })
+    await call("PATCH", "/badges/by-key", { secret: true })
+    await call("DELETE", "/badges/by-key")
+    expect((await since(before)).map(({ subject }) => subject)).toEqual([id, id, id])
   })
 
   it("is not logged if it was refused, changed nothing, or was replayed", async () => {
     const rule = await call("POST", "/rules", { action: "WALK", reward: { xp: 5 } })
     const before = await count()
-    await expect(call("PATCH", "/rules/rul_none", { enabled: false })).rejects.toThrow("404")
+    await expect(call("PATCH", "/rules/rul_none", { status: "paused" })).rejects.toThrow("404")
     await expect(call("POST", "/rules", { action: "walk" })).rejects.toThrow("400")
     await call("PATCH", `/rules/${rule.id}`, { reward: { xp: 5 } })
     expect(await since(before)).toEqual([])
@@ -377,7 +385,7 @@ describe("The audit log", () => {
 
   it("has the values before and after a form, and its page shows them", async () => {
     const before = await server.logged()
-    const fields = { action: "LESSON_DONE", "reward.xp": "5", enabled: "true" }
+    const fields = { action: "LESSON_DONE", "reward.xp": "5" }
     await owner.post("/dashboard/shop/sandbox/rules/new", fields)
     const { subject } = (await since(before))[0]!
     const changed = { ...fields, "reward.xp": "8" }

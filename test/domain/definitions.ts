@@ -10,50 +10,54 @@ type Partly<A extends { readonly reward: unknown }> = Partial<Omit<A, "reward">>
 
 const gives = { xp: 0, points: 0, badgeId: null }
 
-export const ruleWith = ({ reward, ...rest }: Partly<Rule>): Rule => ({
-  id: "rul_1",
+const shared = {
+  description: null,
+  metadata: {},
+  set: "published",
+  startsAt: null,
+  endsAt: null,
+  version: 1,
+  createdAt: 0,
+  updatedAt: 0,
+} as const
+
+/** The key of a definition by its id: `rul_a` has the key `a`. */
+const keyOf = (id: string): string => id.replace(/^[a-z]{3}_/, "").replace(/^(?=[^a-z])/, "k")
+
+export const ruleWith = ({ id = "rul_1", reward, ...rest }: Partly<Rule>): Rule => ({
+  ...shared,
+  id,
+  key: keyOf(id),
+  name: null,
   action: "TAP",
   where: [],
   reward: { ...gives, ...(reward ?? { xp: 1 }) },
   multiplier: null,
   limit: null,
   cooldownSeconds: null,
-  enabled: true,
-  version: 1,
-  createdAt: 0,
-  updatedAt: 0,
   ...rest,
 })
 
-export const questWith = ({ reward, ...rest }: Partly<Quest>): Quest => ({
-  id: "qst_1",
+export const questWith = ({ id = "qst_1", reward, ...rest }: Partly<Quest>): Quest => ({
+  ...shared,
+  id,
+  key: keyOf(id),
   title: "A quest",
-  description: null,
-  set: "published",
   reward: { ...gives, ...reward },
   steps: [],
-  startsAt: null,
-  endsAt: null,
   recurrence: "none",
   prerequisites: [],
-  metadata: {},
-  version: 1,
-  createdAt: 0,
-  updatedAt: 0,
   ...rest,
 })
 
-export const badgeWith = (badge: Partial<Badge>): Badge => ({
-  id: "bdg_1",
+export const badgeWith = ({ id = "bdg_1", ...badge }: Partial<Badge>): Badge => ({
+  ...shared,
+  id,
+  key: keyOf(id),
   name: "A badge",
-  description: null,
   icon: null,
   criteria: { kind: "manual" },
   secret: false,
-  archived: false,
-  version: 1,
-  createdAt: 0,
-  updatedAt: 0,
   ...badge,
 })
 

@@ -20,17 +20,21 @@ describe("badges", () => {
     expect(headers.location).toBe(`/v1/badges/${json.id}`)
     expect(json).toEqual({
       id: expect.stringMatching(/^bdg_[0-9a-f]{32}$/),
+      key: "given",
       ...manual,
       description: null,
+      metadata: {},
+      status: "active",
+      startsAt: null,
+      endsAt: null,
       icon: null,
       secret: false,
-      archived: false,
       version: 1,
       createdAt: expect.stringMatching(isoTime),
       updatedAt: json.createdAt,
     })
     expect((await place.get(`/v1/badges/${json.id}`)).json).toEqual(json)
-    expect((await place.get("/v1/badges?archived=false")).json.badges).toEqual([json])
+    expect((await place.get("/v1/badges?status=active")).json.badges).toEqual([json])
   })
 
   it("have criteria of every kind", async () => {
@@ -112,9 +116,9 @@ describe("badges", () => {
     await place.track("ada", "TAP")
     expect((await place.delete(path)).status).toBe(204)
     expect((await place.track("bob", "TAP")).json.badges).toEqual([])
-    expect((await place.get(path)).json.archived).toBe(true)
+    expect((await place.get(path)).json.status).toBe("archived")
     expect((await place.get("/v1/badges")).json.badges).toEqual([])
-    expect((await place.get("/v1/badges?archived=true")).json.badges).toMatchObject([{ id }])
+    expect((await place.get("/v1/badges?status=archived")).json.badges).toMatchObject([{ id }])
     expect(problemOf(await place.delete(path))).toEqual([404, "badge_not_found"])
     expect(problemOf(await place.patch(path, {}))).toEqual([409, "invalid_transition"])
   })

@@ -60,7 +60,7 @@ const fill = async (place: Place): Promise<ReadonlyArray<List>> => {
   return [
     { name: "users", path: "/v1/users", items: "users", filtered: ["query=user"] },
     { name: "quests", path: "/v1/quests", items: "quests", filtered: ["status=active"] },
-    { name: "badges", path: "/v1/badges", items: "badges", filtered: ["archived=false"] },
+    { name: "badges", path: "/v1/badges", items: "badges", filtered: ["status=active"] },
     { name: "rules", path: "/v1/rules", items: "rules", filtered: [] },
     { name: "webhooks", path: "/v1/webhooks", items: "webhooks", filtered: [] },
     { name: "actions", path: "/v1/actions", items: "actions", filtered: [] },

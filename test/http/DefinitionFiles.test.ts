@@ -57,7 +57,7 @@ const fill = async (place: Place) => {
     metadata: { a: { b: [null] } },
   })
   const rule = await place.create("/v1/rules", { action: "TAP", reward: { badgeId } })
-  await place.patch(`/v1/rules/${rule}`, { enabled: false })
+  await place.patch(`/v1/rules/${rule}`, { status: "paused" })
   await place.create("/v1/rules", {
     action: "BUY",
     where: [{ path: "a", op: "eq", value: null }],
@@ -75,6 +75,10 @@ const fill = async (place: Place) => {
 
 const minimal = (id = "rul_a", more: object = {}) => ({
   id,
+  key: id
+    .slice(4)
+    .replace(/^(?=[^a-z])/, "k")
+    .slice(0, 64),
   action: "TAP",
   reward: { xp: 1 },
   ...more,
@@ -92,7 +96,7 @@ describe("A file of definitions", () => {
     expect((await applied(to, file)).changes).toEqual([])
   })
 
-  it("copies all definitions from one environment to another, with the same ids", async () => {
+  it("copies all definitions from one environment to another, with the same keys and ids", async () => {
     const [sandbox, production] = [newPlace(), newPlace()]
     await fill(sandbox)
     const file = await exported(sandbox)
@@ -147,6 +151,7 @@ describe("A file of definitions", () => {
           op: "update",
           kind: "rule",
           id: "rul_a",
+          key: "a",
           name: "TAP",
           members: [{ name: "cooldownSeconds", before: null, after: "5" }],
         },
@@ -154,6 +159,7 @@ describe("A file of definitions", () => {
           op: "create",
           kind: "rule",
           id: "rul_b",
+          key: "b",
           name: "TAP",
           members: [
             { name: "action", before: null, after: '"TAP"' },
@@ -181,8 +187,8 @@ describe("A file of definitions", () => {
     const reply = await send(place, "apply", {
       unknown: 1,
       settings: { tier: "pro" },
-      badges: [{ id: "x", name: "", criteria: { kind: "none" } }],
-      quests: [{ id: "qst_a", title: "T", reward: { xp: 1 }, state: "active" }],
+      badges: [{ id: "x", key: "x", name: "", criteria: { kind: "none" } }],
+      quests: [{ id: "qst_a", key: "a", title: "T", reward: { xp: 1 }, state: "active" }],
       rules: [minimal("rul_a"), minimal("rul_c", { reward: { xps: 1 } })],
     })
     expect(faultsOf(reply).toSorted()).toEqual([
@@ -196,7 +202,10 @@ describe("A file of definitions", () => {
       ["/definitions/unknown", "unknown_member"],
     ])
     const twice = await send(place, "apply", { rules: [minimal("rul_a"), minimal("rul_a")] })
-    expect(faultsOf(twice)).toEqual([["/definitions/rules/1/id", "duplicate"]])
+    expect(faultsOf(twice)).toEqual([
+      ["/definitions/rules/1/key", "duplicate"],
+      ["/definitions/rules/1/id", "duplicate"],
+    ])
     const half = { rules: [minimal("rul_ok"), minimal("rul_b", { reward: { badgeId: "none" } })] }
     for (const to of ["apply", "diff"] as const) {
       expect(faultsOf(await send(place, to, half))).toEqual([
@@ -214,7 +223,7 @@ describe("A file of definitions", () => {
       headers: { "idempotency-key": "once" },
     }
     const first = await place.call("POST", "/v1/definitions/apply", options)
-    await applied(place, { rules: [minimal()] })
+    await applied(place, { rules: [minimal("rul_b")] })
     const again = await place.call("POST", "/v1/definitions/apply", options)
     expect([again.json, again.headers["idempotency-replayed"]]).toEqual([first.json, "true"])
     expect(first.json.deleted).toBe(1)
@@ -256,7 +265,7 @@ describe("A file of definitions", () => {
     const longest = `rul_${"a".repeat(64)}`
     expect((await applied(place, { rules: [minimal(longest)] })).created).toBe(1)
     for (const id of [`${longest}a`, "rul_", "rul_A", "qst_a", "rul_a b", "__proto__"]) {
-      const reply = await send(place, "apply", { rules: [minimal(id)] })
+      const reply = await send(place, "apply", { rules: [{ ...minimal(), id }] })
       expect([id, faultsOf(reply)]).toEqual([id, [["/definitions/rules/0/id", "invalid_format"]]])
     }
   })

@@ -39,7 +39,7 @@ describe("POST /v1/events", () => {
   it("earns the rewards of the rules of its action, and changes the level", async () => {
     await post("/v1/rules", { action: "LESSON_DONE", reward: { xp: 60 } })
     await post("/v1/rules", { action: "LESSON_DONE", reward: { xp: 50 } })
-    await post("/v1/rules", { action: "LESSON_DONE", reward: { xp: 1_000 }, enabled: false })
+    await post("/v1/rules", { action: "LESSON_DONE", reward: { xp: 1_000 }, status: "draft" })
     const { json } = await post("/v1/events", { userId: "learner", action: "LESSON_DONE" })
     expect(json.xp).toEqual({ earned: 110, total: 110 })
     expect(json.level).toEqual({ before: 1, after: 2 })

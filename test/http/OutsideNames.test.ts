@@ -155,6 +155,8 @@ describe("A name that every object inherits works like any other", () => {
   })
 
   it("as the id of a missing definition and as an unknown parameter: it is refused", async () => {
+    // Definitions with these titles have these keys.
+    const place = new Place(server, "no-names")
     for (const name of names) {
       for (const group of ["quests", "rules", "badges", "webhooks"]) {
         expect((await place.get(`/v1/${group}/${name}`)).status).toBe(404)

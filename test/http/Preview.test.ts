@@ -22,7 +22,8 @@ const kinds = {
 type Kind = keyof typeof kinds
 
 /** A patch that replaces every member. */
-const wholePatch = (kind: Kind, { criteria, reward, ...rest }: Json): Json => {
+const wholePatch = (kind: Kind, { criteria, key: _, reward, ...given }: Json): Json => {
+  const rest = { description: null, startsAt: null, endsAt: null, ...given }
   const noReward = { points: null, badgeId: null }
   if (kind === "badge") {
     const parts = {
@@ -30,14 +31,13 @@ const wholePatch = (kind: Kind, { criteria, reward, ...rest }: Json): Json => {
       ...(criteria.kind === "streak" && { streak: null }),
       ...criteria,
     }
-    return { description: null, icon: null, secret: null, ...rest, criteria: parts }
+    return { icon: null, secret: null, ...rest, criteria: parts }
   }
   if (kind === "quest") {
-    const none = { description: null, steps: null, startsAt: null, endsAt: null }
-    const more = { recurrence: null, prerequisites: null }
-    return { ...none, ...more, ...rest, reward: { ...noReward, ...reward } }
+    const none = { steps: null, recurrence: null, prerequisites: null }
+    return { ...none, ...rest, reward: { ...noReward, ...reward } }
   }
-  const none = { where: null, limit: null, cooldownSeconds: null, enabled: null }
+  const none = { name: null, where: null, limit: null, cooldownSeconds: null }
   const factor = { multiplierPath: null, multiplierMin: null, multiplierMax: null }
   return { ...none, ...factor, ...rest, reward: { xp: null, ...noReward, ...reward } }
 }
@@ -47,7 +47,7 @@ describe("POST /v1/project/preview", () => {
     const { json: document } = await server.call("GET", "/openapi.json", {})
     const random = randomOf(11)
     const counts = { created: 0, changed: 0, refused: 0, given: 0 }
-    for (let round = 0; round < 200; round++) {
+    for (let round = 0; round < 250; round++) {
       const place = newPlace()
       const known = new Map([
         ["action", ["TAP"]],
@@ -67,6 +67,9 @@ describe("POST /v1/project/preview", () => {
       const values = new SchemaValues(document, random, known)
       const bodyOf = (kind: Kind): Json => {
         const body = values.valid({ $ref: `#/components/schemas/${kinds[kind].schema}` })
+        if (values.below(5) > 0) {
+          for (const name of ["status", "startsAt"]) delete body[name]
+        }
         for (const one of [body, ...(body.steps ?? []), body.criteria ?? {}]) {
           if (one.target !== undefined) one.target = 1 + values.below(2)
           if (one.where?.length > 1 || values.below(3) > 0) delete one.where

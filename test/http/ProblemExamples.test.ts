@@ -192,8 +192,8 @@ const cases: ReadonlyArray<Case> = [
     "ArchivedConflict",
     "invalid_transition",
     async () => {
-      const id = await archived("/v1/badges", manual)
-      return server.call("PATCH", `/v1/badges/${id}`, { body: { name: "Again" } })
+      const id = await archived("/v1/rules", { action: "A", reward: { xp: 1 } })
+      return server.call("PATCH", `/v1/rules/${id}`, { body: { name: "Again" } })
     },
   ],
   [

@@ -43,7 +43,7 @@ describe("A publishable key", () => {
     }
     expect((await ids()).ids).toEqual([real.bdg, open, secret])
     expect(await ids(publishable)).toEqual({ ids: [real.bdg, open], total: 2 })
-    expect(await ids(publishable, "?archived=true")).toEqual({ ids: [], total: 0 })
+    expect(await ids(publishable, "?status=archived")).toEqual({ ids: [], total: 0 })
     const statusOf = async (id: string, key?: string) =>
       (await server.call("GET", `/v1/badges/${id}`, { ...(key && { key }) })).status
     for (const id of [secret, archived]) {

@@ -21,6 +21,7 @@ describe("POST /v1/quests", () => {
     expect(headers.location).toBe(`/v1/quests/${json.id}`)
     expect(json).toEqual({
       id: expect.stringMatching(/^qst_[0-9a-f]{32}$/),
+      key: "read-a-book",
       title: "Read a book",
       description: null,
       status: "active",
@@ -60,6 +61,8 @@ describe("POST /v1/quests", () => {
     const { json } = await place.post("/v1/quests", body)
     expect(json).toMatchObject({
       ...body,
+      key: "then",
+      prerequisites: ["first"],
       startsAt: "2026-01-01T00:00:00.000Z",
       steps: [
         { ...lessons, where },

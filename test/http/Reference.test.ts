@@ -322,7 +322,7 @@ describe("/openapi.json", () => {
     expect(QuestPatch.properties.endsAt).toMatchObject({
       type: ["string", "null"],
       format: "date-time",
-      description: expect.stringContaining("End of the quest"),
+      description: expect.stringContaining("End, after `startsAt`"),
     })
     expect(QuestPatch.properties.recurrence.enum).toEqual([
       "none",

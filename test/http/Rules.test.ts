@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { faultsOf, isoTime, Place, problemOf } from "./definitions.ts"
+import { faultsOf, inHours, isoTime, Place, problemOf } from "./definitions.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 
 let server: TestServer
@@ -22,6 +22,13 @@ describe("rules", () => {
     expect(headers.location).toBe(`/v1/rules/${json.id}`)
     expect(json).toEqual({
       id: expect.stringMatching(/^rul_[0-9a-f]{32}$/),
+      key: "done",
+      name: null,
+      description: null,
+      metadata: {},
+      status: "active",
+      startsAt: null,
+      endsAt: null,
       action: "DONE",
       where: [],
       reward: { xp: 0, points: 5, badgeId: null },
@@ -30,7 +37,6 @@ describe("rules", () => {
       multiplierMax: null,
       limit: null,
       cooldownSeconds: null,
-      enabled: true,
       version: 1,
       createdAt: expect.stringMatching(isoTime),
       updatedAt: json.createdAt,
@@ -59,7 +65,13 @@ describe("rules", () => {
       multiplierMax: 2.5,
       limit: { times: 2, per: "day" },
       cooldownSeconds: 1,
-      enabled: true,
+      key: "shop",
+      name: "A purchase",
+      description: "Points for euros",
+      metadata: { colour: "red" },
+      status: "active",
+      startsAt: "2026-01-01T00:00:00.000Z",
+      endsAt: inHours(1),
     }
     const { json } = await place.post("/v1/rules", body)
     expect(json).toMatchObject(body)
@@ -84,7 +96,7 @@ describe("rules", () => {
         multiplierMin: 2,
         limit: { times: 1, per: "hour" },
         cooldownSeconds: 9,
-        enabled: false,
+        status: "draft",
       })
     ).json
     const path = `/v1/rules/${created.id}`
@@ -109,7 +121,7 @@ describe("rules", () => {
       multiplierPath: null,
       limit: null,
       cooldownSeconds: null,
-      enabled: null,
+      status: "active",
     })
     expect(emptied.json).toMatchObject({
       action: "A",
@@ -120,7 +132,7 @@ describe("rules", () => {
       multiplierMax: null,
       limit: null,
       cooldownSeconds: null,
-      enabled: true,
+      status: "active",
     })
     expect((await place.get(path)).json).toEqual(emptied.json)
   })
@@ -132,20 +144,23 @@ describe("rules", () => {
     expect(await tap()).toBe(5)
     await place.patch(`/v1/rules/${id}`, { reward: { xp: 7 } })
     expect(await tap()).toBe(7)
-    await place.patch(`/v1/rules/${id}`, { enabled: false })
+    await place.patch(`/v1/rules/${id}`, { status: "paused" })
     expect(await tap()).toBe(0)
     expect((await place.delete(`/v1/rules/${id}`)).status).toBe(204)
     expect((await place.get("/v1/users/u")).json.xp).toBe(12)
   })
 
-  it("answer 404 after they are deleted", async () => {
+  it("are archived by a delete, and read as such", async () => {
     const place = newPlace()
     const path = `/v1/rules/${await place.create("/v1/rules", { action: "A", reward: { xp: 1 } })}`
     expect((await place.delete(path)).status).toBe(204)
-    for (const reply of [place.get(path), place.patch(path, {}), place.delete(path)]) {
-      expect(problemOf(await reply)).toEqual([404, "rule_not_found"])
-    }
+    expect(problemOf(await place.delete(path))).toEqual([404, "rule_not_found"])
+    expect(problemOf(await place.patch(path, {}))).toEqual([409, "invalid_transition"])
+    const { json } = await place.get(path)
+    expect(json.status).toBe("archived")
     expect((await place.get("/v1/rules")).json.rules).toEqual([])
+    expect((await place.get("/v1/rules?status=archived")).json.rules).toEqual([json])
+    expect(problemOf(await place.get("/v1/rules/none"))).toEqual([404, "rule_not_found"])
   })
 
   it("must give a reward, also after a patch and in a preview", async () => {

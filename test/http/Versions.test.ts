@@ -117,7 +117,7 @@ describe("a version of the project's settings", () => {
 })
 
 describe("the version of all definitions", () => {
-  const definitions = { rules: [{ id: "rul_a", action: "TAP", reward: { xp: 1 } }] }
+  const definitions = { rules: [{ key: "a", action: "TAP", reward: { xp: 1 } }] }
   const apply = (place: Place, ifMatch: string, delete_ = false) =>
     place.call("POST", "/v1/definitions/apply", {
       body: { definitions, delete: delete_ },
@@ -226,7 +226,7 @@ describe("If-Match", () => {
       limits.entityTagsCharactersMax,
       ",",
     )
-    expect(versionOf(await patch(place, path, { enabled: false }, longest))).toBe(2)
+    expect(versionOf(await patch(place, path, { status: "paused" }, longest))).toBe(2)
     expect(faultsOf(await patch(place, path, {}, `${longest},`))).toEqual([
       ["header/if-match", "too_long"],
     ])
@@ -244,7 +244,7 @@ describe("If-Match", () => {
 
   it("counts only for a change that would be made without it", async () => {
     const { path, place } = await withRule()
-    await place.patch(path, { enabled: false })
+    await place.patch(path, { status: "paused" })
     const refused = await patch(place, path, { reward: { xp: 0 } }, '"1"')
     expect(faultsOf(refused)).toEqual([["/reward", "missing"]])
   })

@@ -4,14 +4,14 @@ import type { TestServer } from "./fixture.ts"
 // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document is JSON
 export type Json = any
 
-/** Existing ids, by their prefix. */
+/** Existing ids by their prefix, and existing keys by those of examples. */
 export type RealIds = Readonly<Record<string, string>>
 
 const ids = /^(qst|bdg|rul|whk|evt|rwd|spd|dlv|msg)_/
 
-/** The body with the server's ids in place of the ids of examples. */
+/** The body with the server's ids and keys in place of those of examples. */
 export const withRealIds = (node: Json, real: RealIds): Json => {
-  if (typeof node === "string") return real[ids.exec(node)?.[1] ?? ""] ?? node
+  if (typeof node === "string") return real[ids.exec(node)?.[1] ?? node] ?? node
   if (Array.isArray(node)) return node.map((child) => withRealIds(child, real))
   if (typeof node !== "object" || node === null) return node
   return Object.fromEntries(
@@ -34,9 +34,16 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     name: "Rich",
     criteria: { kind: "xp", target: 1_000 },
   })
-  const quest = await post(server, "/v1/quests", { title: "Before", reward: { xp: 1 } })
+  const quest = await post(server, "/v1/quests", {
+    title: "Before",
+    reward: { xp: 1 },
+  })
   const limit = { times: 1, per: "day" }
-  const rule = await post(server, "/v1/rules", { action: "TAP", reward: { xp: 1 }, limit })
+  const rule = await post(server, "/v1/rules", {
+    action: "TAP",
+    reward: { xp: 1 },
+    limit,
+  })
   const webhook = await post(server, "/v1/webhooks", {
     url: "https://example.com/hook",
     events: ["*"],
@@ -46,6 +53,9 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
   await post(server, "/v1/users/user-42/rewards", { type: "points", amount: 300 })
   const spend = await post(server, "/v1/users/user-42/points/spend", { amount: 1 })
   return {
+    "first-lesson": badge.key,
+    "first-steps": quest.key,
+    "good-lesson": rule.key,
     bdg: badge.id,
     qst: quest.id,
     rul: rule.id,

@@ -153,7 +153,7 @@ export class Oracle {
       case "backfill": {
         const badge = definitions.badges.find(({ id }) => id === command.badgeId)
         if (badge !== undefined && isCounting(badge.criteria) && command.counted !== undefined) {
-          assert.equal(command.counted, countInHistory(model.log(userId), badge.criteria))
+          assert.equal(command.counted, countInHistory(model.log(userId), badge))
         }
         return known
           ? model.backfill(userId, command, definitions, moment)

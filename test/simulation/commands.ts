@@ -5,13 +5,14 @@ import {
   type Badge,
   type Condition,
   type Criterion,
+  type Definition,
   firstVersion,
   type Gives,
   givesNothing,
   isCounting,
   type Quest,
-  questStatusAt,
   type Rule,
+  statusAt,
 } from "../../src/domain/project/Definition.ts"
 import type { ProjectSettings, ProjectState } from "../../src/domain/project/Project.ts"
 import type {
@@ -102,7 +103,7 @@ const ruleGives = (run: Surroundings): Gives => {
 }
 
 export const randomRule = (run: Surroundings): Rule => {
-  const { now, random, sequence } = run
+  const { random, sequence } = run
   return {
     id: `rul_${sequence}`,
     action: random.pick(actions),
@@ -115,7 +116,23 @@ export const randomRule = (run: Surroundings): Rule => {
       ? { times: random.integer(1, 3), per: random.pick(["hour", "day", "week", "month", "ever"]) }
       : null,
     cooldownSeconds: random.chance(0.2) ? random.pick([1, 60, 86_400]) : null,
-    enabled: random.chance(0.9),
+    key: `rule-${sequence}`,
+    name: null,
+    ...shared(run),
+  }
+}
+
+/** The members that definitions of every kind have. */
+const shared = ({ now, random }: Surroundings): Omit<Definition, "id" | "key"> => {
+  const startsAt = random.chance(0.2) ? now + random.integer(-50, 10) * day : null
+  return {
+    description: null,
+    metadata: {},
+    set: random.chance(0.8) ? "published" : random.pick(["draft", "paused"] as const),
+    startsAt,
+    endsAt: random.chance(0.2)
+      ? Math.max(now, startsAt ?? now) + random.integer(1, 30) * day
+      : null,
     ...firstVersion(now),
   }
 }
@@ -156,16 +173,18 @@ const criterion = (random: Random): Criterion => {
   }
 }
 
-export const randomBadge = ({ now, random, sequence }: Surroundings): Badge => ({
-  id: `bdg_${sequence}`,
-  name: `Badge ${sequence}`,
-  description: null,
-  icon: null,
-  criteria: criterion(random),
-  secret: random.chance(0.3),
-  archived: false,
-  ...firstVersion(now),
-})
+export const randomBadge = (run: Surroundings): Badge => {
+  const { random, sequence } = run
+  return {
+    id: `bdg_${sequence}`,
+    key: `badge-${sequence}`,
+    name: `Badge ${sequence}`,
+    icon: null,
+    criteria: criterion(random),
+    secret: random.chance(0.3),
+    ...shared(run),
+  }
+}
 
 const stepKeys = ["one", "constructor", "__proto__"]
 
@@ -183,6 +202,7 @@ export const randomQuest = (run: Surroundings): Quest => {
   const { now, project, random, sequence, settled } = run
   return {
     id: `qst_${sequence}`,
+    key: `quest-${sequence}`,
     title: `Quest ${sequence}`,
     description: null,
     set: random.pick(["draft", "published", "published", "published", "paused"]),
@@ -194,7 +214,7 @@ export const randomQuest = (run: Surroundings): Quest => {
     recurrence: settled ? random.pick(["none", "none", "daily", "weekly", "monthly"]) : "none",
     prerequisites:
       random.chance(0.2) && project.quests.size > 0
-        ? [random.pick([...project.quests.keys()])]
+        ? [random.pick([...project.quests.values()]).key]
         : [],
     metadata: {},
     ...firstVersion(now),
@@ -235,6 +255,21 @@ export const randomSettings = ({
         ],
 })
 
+/** The stored status after an edit: the moves that are allowed. */
+const editedSet = ({ now, random }: Surroundings, edited: Rule | Badge): Definition["set"] => {
+  if (random.chance(0.3)) return "archived"
+  if (random.chance(0.5)) return edited.set
+  switch (statusAt(edited, now)) {
+    case "active":
+      return "paused"
+    case "draft":
+    case "paused":
+      return "published"
+    default:
+      return edited.set
+  }
+}
+
 export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
   const { now, project, random } = run
   const badge = [...project.badges.values()]
@@ -244,16 +279,16 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     case 0: {
       if (rule.length === 0) return []
       const edited = random.pick(rule)
-      if (random.chance(0.3)) return [{ kind: "rule.deleted", ruleId: edited.id }]
-      const { createdAt, id } = edited
-      const { countedSince } = edited
-      const fresh = { ...randomRule(run), id, createdAt, updatedAt: now }
+      if (edited.set === "archived") return []
+      const { countedSince, createdAt, id, key } = edited
+      const fresh = { ...randomRule(run), id, key, createdAt, set: editedSet(run, edited) }
       const counted = countedSince === undefined ? fresh : { ...fresh, countedSince }
       return [{ kind: "rule.updated", rule: recounted(edited, counted, now) }]
     }
     case 1: {
       if (badge.length === 0) return []
       const chosen = random.pick(badge)
+      if (chosen.set === "archived") return []
       if (random.chance(0.5) && chosen.criteria.kind !== "manual") {
         const criteria = { ...chosen.criteria, target: random.integer(1, 60) }
         return [{ kind: "badge.updated", badge: { ...chosen, criteria, updatedAt: now } }]
@@ -261,7 +296,7 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
       return [
         {
           kind: "badge.updated",
-          badge: { ...random.pick(badge), archived: random.chance(0.6), updatedAt: now },
+          badge: { ...chosen, set: editedSet(run, chosen), updatedAt: now },
         },
       ]
     }
@@ -269,8 +304,8 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
       if (quest.length === 0) return []
       const edited = random.pick(quest)
       // A quest that has ended cannot be opened again.
-      if (questStatusAt(edited, now) === "ended" || edited.set === "archived") return []
-      const { createdAt, id, recurrence, prerequisites } = edited
+      if (statusAt(edited, now) === "ended" || edited.set === "archived") return []
+      const { createdAt, id, key, recurrence, prerequisites } = edited
       const fresh = randomQuest(run)
       const anew = random.chance(0.3) && !run.recurAnew.has(id)
       if (anew) run.recurAnew.add(id)
@@ -281,6 +316,7 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
           quest: {
             ...fresh,
             id,
+            key,
             createdAt,
             set,
             recurrence: anew ? fresh.recurrence : recurrence,
@@ -328,7 +364,7 @@ const backfill = (
   const { criteria, id } = badge
   const bare = { kind: "backfill", badgeId: id, notify: false } as const
   if (!isCounting(criteria)) return bare
-  const counted = countInHistory(model.log(userId), criteria)
+  const counted = countInHistory(model.log(userId), badge)
   return { ...bare, counted, countedUpTo: sequenceOf(userId) }
 }
 

@@ -1,6 +1,6 @@
 /** The command that, if it is accepted, leads to a fact about a definition. */
 import type { ProjectCommand } from "../../src/domain/decide/Project.ts"
-import { questStatusAt } from "../../src/domain/project/Definition.ts"
+import { type Definition, type Status, statusAt } from "../../src/domain/project/Definition.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import type { ProjectFact } from "../../src/domain/record/Record.ts"
 
@@ -9,11 +9,15 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
     case "rule.created":
       return { kind: "createRule", rule: fact.rule }
     case "rule.updated": {
-      const { action, cooldownSeconds, enabled, id, limit, multiplier, reward, where } = fact.rule
+      const { action, cooldownSeconds, endsAt, id, limit, multiplier, reward, startsAt, where } =
+        fact.rule
+      if (fact.rule.set === "archived") return { kind: "deleteRule", ruleId: id }
       const change = {
         action,
         cooldownSeconds,
-        enabled,
+        startsAt,
+        endsAt,
+        ...statusOf(project.rules.get(id), fact.rule),
         limit,
         reward,
         where,
@@ -23,29 +27,29 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
       }
       return { kind: "updateRule", ruleId: id, change }
     }
-    case "rule.deleted":
-      return { kind: "deleteRule", ruleId: fact.ruleId }
-    case "badge.created": {
-      const { criteria, description, icon, id, name, secret } = fact.badge
-      return { kind: "createBadge", badge: { criteria, description, icon, id, name, secret } }
-    }
+    case "badge.created":
+      return { kind: "createBadge", badge: fact.badge }
     case "badge.updated": {
-      const { archived, criteria, id } = fact.badge
-      return archived
-        ? { kind: "deleteBadge", badgeId: id }
-        : { kind: "updateBadge", badgeId: id, change: { criteria } }
+      const { criteria, id, set } = fact.badge
+      if (set === "archived") return { kind: "deleteBadge", badgeId: id }
+      const status = statusOf(project.badges.get(id), fact.badge)
+      return { kind: "updateBadge", badgeId: id, change: { criteria, ...status } }
     }
     case "quest.created":
       return { kind: "createQuest", quest: fact.quest }
     case "quest.updated": {
-      const { createdAt: _, id, set, updatedAt: __, version: ___, ...change } = fact.quest
-      const before = project.quests.get(id)
+      const {
+        createdAt: _,
+        id,
+        key: __,
+        set,
+        updatedAt: ___,
+        version: ____,
+        ...change
+      } = fact.quest
       if (set === "archived") return { kind: "deleteQuest", questId: id }
-      if (before?.set === set) return { kind: "updateQuest", questId: id, change }
-      const now = fact.quest.updatedAt
-      const published = questStatusAt({ ...fact.quest, set: "published" }, now)
-      const status = set === "paused" ? "paused" : published
-      return { kind: "updateQuest", questId: id, change: { ...change, status } }
+      const status = statusOf(project.quests.get(id), fact.quest)
+      return { kind: "updateQuest", questId: id, change: { ...change, ...status } }
     }
     case "project.updated": {
       const { levelCurve, streaks, timezone } = fact.settings
@@ -54,4 +58,11 @@ export const commandOf = (project: ProjectState, fact: ProjectFact): ProjectComm
     default:
       throw new Error(`Nobody asks for ${fact.kind}`)
   }
+}
+
+/** The status of the definition after the edit, if the edit changes the stored one. */
+const statusOf = (before: Definition | undefined, after: Definition): { status?: Status } => {
+  if (before?.set === after.set) return {}
+  if (after.set === "paused") return { status: "paused" }
+  return { status: statusAt({ ...after, set: "published" }, after.updatedAt) }
 }

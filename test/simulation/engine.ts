@@ -41,6 +41,7 @@ import {
 import { Defects } from "./defects.ts"
 import { commandOf } from "./definitionCommands.ts"
 import { dyingDisk } from "./dyingDisk.ts"
+import { statusOf } from "./model/Definitions.ts"
 import { isNamed } from "./model/repeats.ts"
 import { Oracle } from "./Oracle.ts"
 import { hashSecretOf, Random } from "./random.ts"
@@ -348,7 +349,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
    * qualifies.
    */
   const backfill = Effect.gen(function* () {
-    const badges = oracle.definitions.badges.filter(({ archived }) => !archived)
+    const badges = oracle.definitions.badges.filter((badge) => statusOf(badge, now) === "active")
     if (badges.length === 0) return
     const { criteria, id } = random.pick(badges)
     if (criteria.kind === "manual") return

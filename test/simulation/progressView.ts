@@ -5,6 +5,7 @@ import type {
   StreakProgress,
 } from "../../src/domain/user/Progress.ts"
 import { badgesOf, numberFor, type Place } from "./model/badges.ts"
+import { statusOf } from "./model/Definitions.ts"
 import type { Log } from "./model/log.ts"
 import {
   completionsOf,
@@ -12,7 +13,6 @@ import {
   periodEndsAt,
   periodOf,
   standingIn,
-  statusOf,
   stepCount,
 } from "./model/quests.ts"
 import { streakOf } from "./model/streaks.ts"
@@ -41,9 +41,10 @@ export const progressView = (
 const badgesShown = (log: Log, place: Place, now: number): ReadonlyArray<BadgeProgress> => {
   const held = badgesOf(log)
   return place.badges.flatMap((badge) => {
-    const { archived, criteria, id, name, secret } = badge
+    const { criteria, id, name, secret } = badge
     const earnedAt = held.get(id)?.earnedAt ?? null
-    if (earnedAt === null && (archived || secret)) return []
+    const isShown = ["active", "paused"].includes(statusOf(badge, now)) && !secret
+    if (earnedAt === null && !isShown) return []
     if (criteria.kind === "manual")
       return [{ id, name, current: earnedAt === null ? 0 : 1, target: 1, earnedAt }]
     const { target } = criteria

@@ -39,7 +39,7 @@ export const compareReads = Effect.fnUntraced(function* (
     const profile = model.profile(userId)
     expect(seen).toEqual(modelView(model.log(userId), profile, place, now, seen))
     expect({
-      badges: badgeProgress(user, project),
+      badges: badgeProgress(user, project, now),
       quests: questProgress(user, project, now),
       streaks: streakProgress(user, project, now),
     }).toEqual(progressView(model.log(userId), place, now))

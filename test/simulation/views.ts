@@ -1,7 +1,7 @@
 /** The visible state of a user at a moment, according to the domain and to the model. */
 
 import { replyOf } from "../../src/domain/message/UserReply.ts"
-import { isCounting, questPeriodOf, questStatusAt } from "../../src/domain/project/Definition.ts"
+import { isCounting, questPeriodOf, statusAt } from "../../src/domain/project/Definition.ts"
 import { levelAt } from "../../src/domain/project/Level.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
@@ -62,7 +62,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
             ? "not_started"
             : present.completedAt !== null
               ? "completed"
-              : present.expired || ["ended", "archived"].includes(questStatusAt(quest, now))
+              : present.expired || ["ended", "archived"].includes(statusAt(quest, now))
                 ? "expired"
                 : "in_progress"
         return [

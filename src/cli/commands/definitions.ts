@@ -19,8 +19,8 @@ const planText = ({ changes, created, deleted, updated }: Plan): string =>
   changes.length === 0
     ? "Nothing to change."
     : [
-        ...changes.flatMap(({ id, kind, members, name, op }) => [
-          `${signs[op]} ${kind}${id === null ? "" : ` ${id} (${visible(name)})`}`,
+        ...changes.flatMap(({ key, kind, members, name, op }) => [
+          `${signs[op]} ${kind}${key === null ? "" : ` ${key} (${visible(name)})`}`,
           ...(op === "update" ? members.map(memberText) : []),
         ]),
         `${created} to create, ${updated} to change, ${deleted} to delete.`,
@@ -39,7 +39,7 @@ const file = Argument.FileText("FILE").pipe(
 
 const removes = Flag.Boolean("delete").pipe(
   Flag.withDescription(
-    "Remove definitions that the file does not name, of the kinds that it has: rules and streaks are deleted, quests and badges archived",
+    "Remove definitions that the file does not name, of the kinds that it has: streaks are deleted, all others archived",
   ),
   Flag.withDefault(false),
 )

@@ -46,7 +46,7 @@ export const unmatchedSection = (seen: ReadonlyArray<SeenAction>): Html | undefi
   if (actions.length === 0) return undefined
   const title = "Events without a definition"
   return html`<h2 id="actions">${title}</h2>
-<p>Events have these actions, but no enabled rule, published quest, badge or streak names them. Look for misspelt actions.</p>
+<p>Events have these actions, but no active rule, published quest, badge or streak names them. Look for misspelt actions.</p>
 ${table(
   title,
   ["Action", "Events", "Last received"],

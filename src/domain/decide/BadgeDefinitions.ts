@@ -6,9 +6,16 @@ import {
   type Condition,
   type Criterion,
   type CriterionKind,
+  type Definition,
+  defaults,
   firstVersion,
+  type New,
   nextVersion,
+  type Replacement,
+  type Status,
+  statusAt,
 } from "../project/Definition.ts"
+import { definitionOf } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
 import {
   type Fault,
@@ -17,14 +24,25 @@ import {
   quotaExceeded,
   refuse,
 } from "../values/Errors.ts"
+import { type Metadata, patchedMetadata } from "../values/Metadata.ts"
 import { archivedFault, type Conditional, type Decided, noChange } from "./Decided.ts"
 import { type KindMembers, partFaults, patchedParts } from "./Draft.ts"
 import {
   badgeInUse,
+  claimedKey,
+  metadataFaults,
   streakReferenceFaults,
   sumTargetFaults,
   textSearchFaults,
 } from "./definitionChecks.ts"
+import {
+  archivedCannotChange,
+  liveCount,
+  moved,
+  movedTo,
+  overFaults,
+  periodFaults,
+} from "./Lifecycle.ts"
 
 /** A criterion in a request: the union of the members of all kinds. */
 export interface CriterionParts {
@@ -36,18 +54,20 @@ export interface CriterionParts {
   readonly streak?: string | null
 }
 
-type Fields = Pick<Badge, "name" | "description" | "icon" | "secret">
+/** A badge of a caller, whose criteria may lack members. */
+type Partly<A> = Omit<A, "criteria"> & { readonly criteria: CriterionParts }
+export type BadgeReplacement = Partly<Replacement<Badge>>
 
 /** A merge patch of a badge. `criteria` is merged unless its kind changes. */
-export interface BadgeChange extends Partial<Fields> {
+export interface BadgeChange
+  extends Partial<Pick<Badge, "name" | "description" | "icon" | "secret" | "startsAt" | "endsAt">> {
+  readonly status?: Status
+  readonly metadata?: Metadata | null
   readonly criteria?: CriterionParts
 }
 
 export type BadgeCommand =
-  | {
-      readonly kind: "createBadge"
-      readonly badge: Fields & { readonly id: string; readonly criteria: CriterionParts }
-    }
+  | { readonly kind: "createBadge"; readonly badge: Partly<New<Badge>> }
   | (Conditional & {
       readonly kind: "updateBadge"
       readonly badgeId: string
@@ -63,67 +83,82 @@ export const deleteBadge = (
   { badgeId }: CommandOf<"deleteBadge">,
   now: number,
 ): Decided<"badge_not_found" | "in_use"> => {
-  const badge = state.badges.get(badgeId)
-  if (badge === undefined || badge.archived) return badgeNotFound
-  const refusal = badgeInUse(state, badgeId)
+  const badge = definitionOf(state.badges, badgeId)
+  if (badge === undefined || badge.set === "archived") return badgeNotFound
+  const refusal = badgeInUse(state, badge.id)
   return refusal === undefined
     ? Result.succeed([
-        { kind: "badge.updated", badge: { ...badge, archived: true, ...nextVersion(badge, now) } },
+        { kind: "badge.updated", badge: { ...badge, set: "archived", ...nextVersion(badge, now) } },
       ])
     : Result.fail(refusal)
 }
 
 export const createBadge = (
   state: ProjectState,
-  { badge: { criteria, ...fields } }: CommandOf<"createBadge">,
+  { badge: { criteria: parts, ...fields } }: CommandOf<"createBadge">,
   now: number,
-): Decided<"invalid_request" | "quota_exceeded"> =>
-  Result.flatMap(criterionOf(state, fields.id, criteria), (criteria): Decided<"quota_exceeded"> => {
-    let live = 0
-    for (const { archived } of state.badges.values()) if (!archived) live++
-    if (live >= limits.badgesMax) {
-      return quotaExceeded(limits.badgesMax, "badges per environment")
-    }
-    const badge = { ...fields, criteria, archived: false, ...firstVersion(now) }
-    return Result.succeed([{ kind: "badge.created", badge }])
-  })
+): Decided<"invalid_request" | "key_taken" | "quota_exceeded"> => {
+  const key = claimedKey(state.badges, "badge", fields.key, fields.name)
+  if (Result.isFailure(key)) return Result.fail(key.failure)
+  const made = {
+    ...defaults,
+    set: "published",
+    ...fields,
+    key: key.success,
+    ...firstVersion(now),
+  } as const
+  const criteria = criterionOf(state, made, parts, overFaults(made, now))
+  if (Result.isFailure(criteria)) return Result.fail(criteria.failure)
+  if (liveCount(state.badges) >= limits.badgesMax) {
+    return quotaExceeded(limits.badgesMax, "badges per environment")
+  }
+  return Result.succeed([{ kind: "badge.created", badge: { ...made, criteria: criteria.success } }])
+}
 
 export const updateBadge = (
   state: ProjectState,
-  { badgeId, change: { criteria, ...change } }: CommandOf<"updateBadge">,
+  { badgeId, change: { criteria: parts, metadata, status, ...change } }: CommandOf<"updateBadge">,
   now: number,
-): Decided<"badge_not_found" | "invalid_request" | "invalid_transition"> => {
-  const badge = state.badges.get(badgeId)
+): Decided<"badge_not_found" | "invalid_request" | "invalid_transition" | "in_use"> => {
+  const badge = definitionOf(state.badges, badgeId)
   if (badge === undefined) return badgeNotFound
-  if (badge.archived) {
-    return refuse("invalid_transition", "An archived badge cannot change.")
+  if (badge.set === "archived") return archivedCannotChange
+  const fields = {
+    ...badge,
+    ...change,
+    metadata: patchedMetadata(badge.metadata, metadata),
+    ...nextVersion(badge, now),
   }
-  const criterion =
-    criteria === undefined
-      ? Result.succeed(badge.criteria)
-      : criterionOf(state, badgeId, patchedParts<CriterionParts>(badge.criteria, criteria))
-  return Result.map(criterion, (criteria) => [
-    { kind: "badge.updated", badge: { ...badge, ...change, criteria, ...nextVersion(badge, now) } },
+  const whole =
+    parts === undefined ? badge.criteria : patchedParts<CriterionParts>(badge.criteria, parts)
+  const criteria = criterionOf(state, fields, whole)
+  if (Result.isFailure(criteria)) return Result.fail(criteria.failure)
+  const refusal = status === "archived" ? badgeInUse(state, badge.id) : undefined
+  if (refusal !== undefined) return Result.fail(refusal)
+  return Result.map(moved(fields, status, now), (set) => [
+    { kind: "badge.updated", badge: { ...fields, criteria: criteria.success, set } },
   ])
 }
 
-/** Replaces `before` by `badge`. No facts if both are equal. */
+/** Replaces `before` by `members`, with the status `set` if given. No facts if both are equal. */
 export const replaceBadge = (
   state: ProjectState,
   before: Badge,
-  { criteria, ...fields }: CommandOf<"createBadge">["badge"],
+  { criteria: parts, id: _, set, ...members }: BadgeReplacement,
   now: number,
-): Decided<"invalid_request"> => {
-  if (before.archived) return Result.fail(invalidRequest([archivedFault]))
-  const changed = { ...before, ...fields, criteria: madeOf(criteria) }
-  if (noChange(before, changed)) return Result.succeed([])
-  return Result.map(criterionOf(state, before.id, criteria), (criteria) => {
-    const badge = { ...before, ...fields, criteria, ...nextVersion(before, now) }
-    return [{ kind: "badge.updated", badge }]
-  })
+): Decided<"invalid_request" | "invalid_transition"> => {
+  if (before.set === "archived") return Result.fail(invalidRequest([archivedFault]))
+  const fields = { ...before, ...defaults, ...members, ...nextVersion(before, now) }
+  const same = { ...fields, criteria: madeOf(parts), set: set ?? before.set }
+  if (noChange(before, same)) return Result.succeed([])
+  const criteria = criterionOf(state, fields, parts)
+  if (Result.isFailure(criteria)) return Result.fail(criteria.failure)
+  return Result.map(movedTo(fields, set, now), (set) => [
+    { kind: "badge.updated", badge: { ...fields, criteria: criteria.success, set } },
+  ])
 }
 
-const badgeNotFound = refuse("badge_not_found", "No badge of this project has this id.")
+const badgeNotFound = refuse("badge_not_found", "No badge of this project has this id or key.")
 
 const target = { required: ["target"] }
 const kindMembers: Readonly<Record<CriterionKind, KindMembers>> = {
@@ -137,19 +172,24 @@ const kindMembers: Readonly<Record<CriterionKind, KindMembers>> = {
   manual: { required: [] },
 }
 
+/** The criterion of `parts`, or all faults of the badge. */
 const criterionOf = (
   state: ProjectState,
-  badgeId: string,
+  badge: Definition,
   parts: CriterionParts,
+  more: ReadonlyArray<Fault> = [],
 ): Result.Result<Criterion, LaurelError<"invalid_request">> => {
   const { action, kind, streak = null, where } = parts
   const faults: ReadonlyArray<Fault> = [
+    ...more,
+    ...periodFaults(badge),
+    ...metadataFaults(badge.metadata),
     ...partFaults(parts, kindMembers, "/criteria"),
     ...sumTargetFaults(parts, "/criteria/target"),
     ...(kind === "streak" ? streakReferenceFaults(state, streak, "/criteria/streak") : []),
     ...textSearchFaults(
       state,
-      badgeId,
+      badge.id,
       action === undefined ? [] : [{ action, where: where ?? [], pointer: "/criteria/where" }],
     ),
   ]
@@ -195,17 +235,21 @@ export const finishBackfill = (
 export const startBackfill = (
   state: ProjectState,
   { badgeId, notify }: BackfillRunCommand<"startBackfill">,
+  now: number,
 ): Decided<"badge_not_found" | "invalid_transition" | "conflict"> => {
-  const badge = state.badges.get(badgeId)
+  const badge = definitionOf(state.badges, badgeId)
   if (badge === undefined) return badgeNotFound
-  if (badge.archived) return refuse("invalid_transition", "The badge is archived.")
+  const status = statusAt(badge, now)
+  if (status !== "active") {
+    return refuse("invalid_transition", `The badge is ${status}: only an active badge is awarded.`)
+  }
   if (badge.criteria.kind === "manual") {
     return refuse("conflict", "A manual badge has no criteria to backfill.")
   }
-  if (isUnderWay(state, badgeId)) {
+  if (isUnderWay(state, badge.id)) {
     return refuse("conflict", "A backfill of this badge is already running.")
   }
-  return Result.succeed([{ kind: "backfill.started", badgeId, notify }])
+  return Result.succeed([{ kind: "backfill.started", badgeId: badge.id, notify }])
 }
 
 const isUnderWay = ({ backfills }: ProjectState, badgeId: string): boolean =>

@@ -1,7 +1,14 @@
 /** Awards badges to users by the criteria of the badges. */
 import { Result } from "effect"
 import { type CountingBadge, crossedBy, type Thresholds } from "../project/ActionIndex.ts"
-import { amountOf, minusAmount, plusAmount, targetOf } from "../project/Definition.ts"
+import {
+  amountOf,
+  isOpenAt,
+  minusAmount,
+  plusAmount,
+  statusAt,
+  targetOf,
+} from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Backfill } from "../record/Record.ts"
 import { criterionNumber } from "../user/Progress.ts"
@@ -20,6 +27,7 @@ export const countAction = (
   metadata: Metadata | undefined,
 ): void => {
   for (const { badge, criteria } of badges) {
+    if (!isOpenAt(badge, draft.occurredAt)) continue
     const amount = amountOf(criteria, metadata)
     const before = draft.user?.badgeCounts.get(badge.id) ?? 0
     const current = plusAmount(criteria, before, amount)
@@ -77,8 +85,8 @@ export const decideBackfill = (
   now: number,
 ): Result.Result<Decision, LaurelError<"conflict">> => {
   const badge = project.badges.get(command.badgeId)
-  if (user === undefined || badge === undefined || badge.archived) {
-    return refuse("conflict", "The user or the badge no longer exists.")
+  if (user === undefined || badge === undefined || statusAt(badge, now) !== "active") {
+    return refuse("conflict", "The user does not exist, or the badge is not active.")
   }
   const draft = new Draft(user, project, now)
   const { counted } = command

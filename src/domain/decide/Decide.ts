@@ -13,6 +13,7 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { namesAction } from "../project/ActionIndex.ts"
+import { statusAt } from "../project/Definition.ts"
 import { type ProjectState, timeIn } from "../project/Project.ts"
 import type { HistoryNeeded, Past } from "../record/Past.ts"
 import {
@@ -54,7 +55,7 @@ export interface UserRefusals {
     | "quest_locked"
     | "quest_incomplete"
     | "balance_overflow"
-  readonly reward: "badge_not_found" | "balance_overflow"
+  readonly reward: "badge_not_found" | "badge_not_active" | "balance_overflow"
   readonly spend: "user_not_found" | "insufficient_points" | "id_reused"
   readonly revocation: RevocationRefusals[Revocable]
   readonly profile: never
@@ -187,8 +188,14 @@ const decideReward = (
   const draft = new Draft(user, project, now)
   const gives = givenBy(command)
   const badge = gives.badgeId === null ? undefined : project.badges.get(gives.badgeId)
-  if (gives.badgeId !== null && (badge === undefined || badge.archived)) {
-    return refuse("badge_not_found", "badgeId matches no badge of this project.")
+  if (gives.badgeId !== null) {
+    if (badge === undefined || badge.set === "archived") {
+      return refuse("badge_not_found", "badgeId matches no badge of this project.")
+    }
+    const status = statusAt(badge, now)
+    if (status !== "active") {
+      return refuse("badge_not_active", `The badge's status is ${status}.`)
+    }
   }
   draft.earn(gives, "reward")
   awardBadges(draft)

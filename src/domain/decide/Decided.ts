@@ -41,9 +41,9 @@ export const noChange = (before: object, after: object): boolean =>
 
 const sameVersion = { version: 0, updatedAt: 0 }
 
-/** The fault of an id that names an archived definition. */
+/** The fault of a key in a file that names an archived definition. */
 export const archivedFault: Fault = {
-  pointer: "/id",
+  pointer: "/key",
   code: "unknown_reference",
-  detail: "names an archived definition, which cannot change: use another id",
+  detail: "names an archived definition, which cannot change: use another key",
 }

@@ -1,10 +1,11 @@
 /**
  * Applies a file of definitions as one decision: either all definitions, or none and all faults.
  *
- * A definition is identified by its id. An existing definition is replaced, and a new one is
- * created with the id of the file, so it has the same id in each environment. A definition that
- * does not change causes no fact. Definitions that the file does not name stay. With `removes` they
- * are deleted or archived, if the file has their kind.
+ * A definition is identified by its key. An existing definition is replaced and keeps its id, and a
+ * new one is created with the id of the file. A `badgeId` of the file that is the id of a badge of
+ * the file refers to the badge with its key. A definition that does not change causes no fact.
+ * Definitions that the file does not name stay. With `removes` they are archived, and
+ * streaks deleted, if the file has their kind.
  *
  * Each change is decided on the state after the changes before it, in this order: settings with
  * their streaks, badges, quests after their prerequisites, rules. Removals come last, in the
@@ -16,31 +17,41 @@
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import type { Badge, Condition, Rule, Unversioned } from "../project/Definition.ts"
-import { type Quest, questStatusAt } from "../project/Definition.ts"
+import {
+  type Badge,
+  type Condition,
+  type Definition,
+  type Gives,
+  type Quest,
+  type Replacement,
+  type Rule,
+  statusAt,
+} from "../project/Definition.ts"
+import { definitionOf, idsByKey, type Keyed } from "../project/DefinitionKey.ts"
 import type { ProjectSettings, ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
 import { type Fault, invalidRequest, laurelError } from "../values/Errors.ts"
-import { type CriterionParts, createBadge, deleteBadge, replaceBadge } from "./BadgeDefinitions.ts"
+import {
+  type BadgeReplacement,
+  createBadge,
+  deleteBadge,
+  replaceBadge,
+} from "./BadgeDefinitions.ts"
 import { type Conditional, type Decided, noChange } from "./Decided.ts"
 import { createQuest, deleteQuest, replaceQuest } from "./QuestDefinitions.ts"
-import { createRule, deleteRule, replaceRule } from "./RuleDefinitions.ts"
+import { createRule, deleteRule, type RuleReplacement, replaceRule } from "./RuleDefinitions.ts"
 import { decideSettings, type SettingsChange } from "./Settings.ts"
 
-/** Without `set` the status stays; a new quest is published. */
-export type QuestInput = Omit<Unversioned<Quest>, "set"> & {
-  readonly set?: Exclude<Quest["set"], "archived">
-}
-export type BadgeInput = Omit<Unversioned<Badge>, "archived" | "criteria"> & {
-  readonly criteria: CriterionParts
-}
+type BadgeOfFile = BadgeReplacement & Keyed
+type QuestOfFile = Replacement<Quest> & Keyed
+type RuleOfFile = RuleReplacement & Keyed
 
 /** A kind that is absent does not change. */
 export interface DefinitionsInput {
   readonly settings?: SettingsChange
-  readonly badges?: ReadonlyArray<BadgeInput>
-  readonly quests?: ReadonlyArray<QuestInput>
-  readonly rules?: ReadonlyArray<Unversioned<Rule>>
+  readonly badges?: ReadonlyArray<BadgeOfFile>
+  readonly quests?: ReadonlyArray<QuestOfFile>
+  readonly rules?: ReadonlyArray<RuleOfFile>
 }
 
 /** `ifMatch` are versions of all definitions together (`ProjectState.definitionsVersion`). */
@@ -55,24 +66,36 @@ export const applyDefinitions = (
   { definitions, removes }: ApplyDefinitions,
   now: number,
 ): Decided<"invalid_request" | "quota_exceeded"> => {
-  const { badges, quests, rules, settings } = definitions
-  const plan = new Plan(state, now)
+  const { badges, rules, settings } = definitions
+  const plan = new Plan(state, now, badges)
   if (settings !== undefined) plan.settings(withStreaks(plan.state.settings, settings))
   for (const [index, badge] of badges?.entries() ?? [])
     plan.badge(badge, `/definitions/badges/${index}`)
-  const places = new Map(quests?.map(({ id }, index) => [id, index]))
-  const prerequisitesOf = (id: string) => {
-    const place = places.get(id)
-    const quest = place === undefined ? plan.state.quests.get(id) : quests![place]
+  const quests = withKeys(state, definitions.quests ?? [])
+  const places = new Map(quests.map(({ key }, index) => [key, index]))
+  const prerequisitesOf = (key: string) => {
+    const place = places.get(key)
+    const quest = place === undefined ? definitionOf(plan.state.quests, key) : quests[place]
     return quest?.prerequisites ?? []
   }
-  for (const id of behind(places.keys(), prerequisitesOf)) {
-    const place = places.get(id)
-    if (place !== undefined) plan.quest(quests![place]!, `/definitions/quests/${place}`)
+  for (const key of behind(places.keys(), prerequisitesOf)) {
+    const place = places.get(key)
+    if (place !== undefined) plan.quest(quests[place]!, `/definitions/quests/${place}`)
   }
   for (const [index, rule] of rules?.entries() ?? []) plan.rule(rule, `/definitions/rules/${index}`)
   if (removes) plan.remove(definitions)
   return plan.result()
+}
+
+/** The quests with the keys of their prerequisites in place of ids. */
+const withKeys = (
+  state: ProjectState,
+  quests: ReadonlyArray<QuestOfFile>,
+): ReadonlyArray<QuestOfFile> => {
+  const keys = new Map(quests.map(({ id, key }) => [id, key]))
+  const keyOf = (idOrKey: string): string =>
+    keys.get(idOrKey) ?? definitionOf(state.quests, idOrKey)?.key ?? idOrKey
+  return quests.map((quest) => ({ ...quest, prerequisites: quest.prerequisites.map(keyOf) }))
 }
 
 interface Clause {
@@ -88,6 +111,8 @@ class Plan {
   readonly #badges: Map<string, Badge>
   readonly #quests: Map<string, Quest>
   readonly #rules: Map<string, Rule>
+  /** The ids of badges here by their ids in the file, where these differ. */
+  readonly #badgeIds = new Map<string, string>()
   readonly #now: number
   readonly #facts: Array<Fact> = []
   readonly #faults: Array<Fault> = []
@@ -97,12 +122,16 @@ class Plan {
   #edges = 0
   #conditions = 0
 
-  constructor(state: ProjectState, now: number) {
+  constructor(state: ProjectState, now: number, badges: ReadonlyArray<Keyed> = []) {
     this.#badges = new Map(state.badges)
     this.#quests = new Map(state.quests)
     this.#rules = new Map(state.rules)
     this.state = { ...state, badges: this.#badges, quests: this.#quests, rules: this.#rules }
     this.#now = now
+    for (const { id, key } of badges) {
+      const here = idsByKey(state.badges).get(key)
+      if (here !== undefined) this.#badgeIds.set(id, here)
+    }
     for (const quest of state.quests.values()) this.#grow(quest.steps, quest.prerequisites)
     for (const rule of state.rules.values()) this.#grow([rule])
     for (const { criteria } of state.badges.values())
@@ -128,40 +157,58 @@ class Plan {
     )
   }
 
-  badge({ criteria, ...fields }: BadgeInput, pointer: string): void {
-    this.#take(
-      pointer,
-      () => this.#searching([criteria]),
-      (state, now) => {
-        const before = state.badges.get(fields.id)
-        return before === undefined
-          ? createBadge(state, { kind: "createBadge", badge: { ...fields, criteria } }, now)
-          : replaceBadge(state, before, { ...fields, criteria }, now)
-      },
+  badge(badge: BadgeOfFile, pointer: string): void {
+    const work = () => this.#searching([badge.criteria])
+    const created = { kind: "createBadge", badge: published(badge) } as const
+    this.#put(pointer, work, this.#badges, badge, (before, state, now) =>
+      before === undefined
+        ? createBadge(state, created, now)
+        : replaceBadge(state, before, badge, now),
     )
   }
 
-  quest({ set, ...members }: QuestInput, pointer: string): void {
+  quest(members: QuestOfFile, pointer: string): void {
     const work = () => this.#searching(members.steps) + members.prerequisites.length * this.#edges
-    this.#take(pointer, work, (state, now) => {
-      const before = state.quests.get(members.id)
-      if (before !== undefined) return replaceQuest(state, before, { ...members, set }, now)
-      const quest = { ...members, set: set ?? "published" }
-      return createQuest(state, { kind: "createQuest", quest }, now)
+    const quest = { ...members, reward: this.#reward(members.reward) }
+    const created = { kind: "createQuest", quest: published(quest) } as const
+    this.#put(pointer, work, this.#quests, quest, (before, state, now) =>
+      before === undefined
+        ? createQuest(state, created, now)
+        : replaceQuest(state, before, quest, now),
+    )
+  }
+
+  rule(members: RuleOfFile, pointer: string): void {
+    const rule = { ...members, reward: this.#reward(members.reward) }
+    const work = () => this.#searching([rule])
+    const created = { kind: "createRule", rule: published(rule) } as const
+    this.#put(pointer, work, this.#rules, rule, (before, state, now) =>
+      before === undefined
+        ? createRule(state, created, now)
+        : replaceRule(state, before, rule, now),
+    )
+  }
+
+  /** Decides a definition of the file. `before` has its key; `undefined`: it is new. */
+  #put<A extends Keyed>(
+    pointer: string,
+    workOf: () => number,
+    definitions: ReadonlyMap<string, A>,
+    { id, key }: Keyed,
+    decide: (before: A | undefined, state: ProjectState, now: number) => Decided,
+  ): void {
+    this.#take(pointer, workOf, (state, now) => {
+      const before = definitions.get(idsByKey(definitions).get(key) ?? "")
+      const other = before === undefined ? definitions.get(id) : undefined
+      if (other === undefined) return decide(before, state, now)
+      const detail = `is the id of the definition with the key ${other.key}, which cannot change`
+      return Result.fail(invalidRequest([{ pointer: "/id", code: "invalid_value", detail }]))
     })
   }
 
-  rule(rule: Unversioned<Rule>, pointer: string): void {
-    this.#take(
-      pointer,
-      () => this.#searching([rule]),
-      (state, now) => {
-        const before = state.rules.get(rule.id)
-        return before === undefined
-          ? createRule(state, { kind: "createRule", rule }, now)
-          : replaceRule(state, before, rule, now)
-      },
-    )
+  #reward(gives: Gives): Gives {
+    const here = gives.badgeId === null ? undefined : this.#badgeIds.get(gives.badgeId)
+    return here === undefined ? gives : { ...gives, badgeId: here }
   }
 
   /**
@@ -169,27 +216,29 @@ class Plan {
    * refers to.
    */
   remove({ badges, quests, rules, settings }: DefinitionsInput): void {
-    for (const ruleId of missing(this.state.rules.keys(), rules)) {
+    for (const rule of missing(this.#rules, rules)) {
+      if (!isInFile(rule, this.#now)) continue
       this.#take(
         "/definitions/rules",
         () => 0,
-        (state) => deleteRule(state, { kind: "deleteRule", ruleId }),
+        (state, now) => deleteRule(state, { kind: "deleteRule", ruleId: rule.id }, now),
       )
     }
     const referring = () => Math.ceil((this.#edges + this.#rules.size) / referencesPerWork)
-    const prerequisitesOf = (id: string) => this.state.quests.get(id)?.prerequisites ?? []
-    const inOrder = behind(missing(this.state.quests.keys(), quests), prerequisitesOf)
-    for (const questId of missing(inOrder.toReversed(), quests)) {
-      const quest = this.state.quests.get(questId)
-      if (quest === undefined || !isInFile(quest, this.#now)) continue
+    const keys = missing(this.#quests, quests).map(({ key }) => key)
+    const going = new Set(keys)
+    const inOrder = behind(keys, (key) => definitionOf(this.#quests, key)?.prerequisites ?? [])
+    for (const questId of inOrder.toReversed()) {
+      const quest = definitionOf(this.#quests, questId)
+      if (quest === undefined || !going.has(questId) || !isInFile(quest, this.#now)) continue
       this.#take("/definitions/quests", referring, (state, now) =>
         deleteQuest(state, { kind: "deleteQuest", questId }, now),
       )
     }
-    for (const badgeId of missing(this.state.badges.keys(), badges)) {
-      if (this.state.badges.get(badgeId)!.archived) continue
+    for (const badge of missing(this.#badges, badges)) {
+      if (!isInFile(badge, this.#now)) continue
       this.#take("/definitions/badges", referring, (state, now) =>
-        deleteBadge(state, { kind: "deleteBadge", badgeId }, now),
+        deleteBadge(state, { kind: "deleteBadge", badgeId: badge.id }, now),
       )
     }
     if (settings?.streaks !== undefined) this.settings({ streaks: settings.streaks })
@@ -230,22 +279,24 @@ class Plan {
         break
       case "badge.created":
       case "badge.updated":
-        this.#badges.set(fact.badge.id, fact.badge)
+        this.#set(this.#badges, fact.badge)
         break
       case "quest.created":
       case "quest.updated":
-        this.#quests.set(fact.quest.id, fact.quest)
+        this.#set(this.#quests, fact.quest)
         this.#grow(fact.quest.steps, fact.quest.prerequisites)
         break
       case "rule.created":
       case "rule.updated":
-        this.#rules.set(fact.rule.id, fact.rule)
+        this.#set(this.#rules, fact.rule)
         this.#grow([fact.rule])
         break
-      case "rule.deleted":
-        this.#rules.delete(fact.ruleId)
-        break
     }
+  }
+
+  #set<A extends Keyed>(definitions: Map<string, A>, definition: A): void {
+    definitions.set(definition.id, definition)
+    idsByKey(definitions).set(definition.key, definition.id)
   }
 
   result(): Decided<"invalid_request" | "quota_exceeded"> {
@@ -265,19 +316,25 @@ class Plan {
   }
 }
 
-/** The `ids` that `named` lacks. Empty if `named` is absent. */
-const missing = (
-  ids: Iterable<string>,
-  named: ReadonlyArray<{ readonly id: string }> | undefined,
-): ReadonlyArray<string> => {
+/** The definitions whose keys `named` lacks. Empty if `named` is absent. */
+const missing = <A extends Keyed>(
+  definitions: ReadonlyMap<string, A>,
+  named: ReadonlyArray<Keyed> | undefined,
+): ReadonlyArray<A> => {
   if (named === undefined) return []
-  const known = new Set(named.map(({ id }) => id))
-  return [...ids].filter((id) => !known.has(id))
+  const keys = new Set(named.map(({ key }) => key))
+  return [...definitions.values()].filter(({ key }) => !keys.has(key))
 }
 
-/** Whether an exported file has this quest: it is neither archived nor over. */
-export const isInFile = (quest: Quest, now: number): boolean =>
-  !["archived", "ended"].includes(questStatusAt(quest, now))
+/** A new definition of a file: published, unless the file has another status. */
+const published = <A extends { readonly set?: Definition["set"] | undefined }>(given: A) => ({
+  ...given,
+  set: given.set ?? ("published" as const),
+})
+
+/** Whether an exported file has this definition: it is neither archived nor over. */
+export const isInFile = (definition: Definition, now: number): boolean =>
+  !["archived", "ended"].includes(statusAt(definition, now))
 
 /** Whether the fact sets the settings that `state` already has. */
 const isSettled = ({ settings }: ProjectState, fact: Fact): boolean =>

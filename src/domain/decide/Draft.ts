@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { type ActionIndex, actionIndexOf } from "../project/ActionIndex.ts"
-import type { Badge, Gives } from "../project/Definition.ts"
+import { type Badge, type Gives, paysAt } from "../project/Definition.ts"
 import { levelAt } from "../project/Level.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { HistoryNeeded, type Past } from "../record/Past.ts"
@@ -54,9 +54,9 @@ export class Draft {
   ) {
     this.user = user
     this.project = project
-    this.index = actionIndexOf(project)
     this.now = now
     this.occurredAt = Math.min(occurredAt, now)
+    this.index = actionIndexOf(project, now, this.occurredAt)
     this.zone = zoneOf(project.settings.timezone)
     this.eventZone =
       this.occurredAt === now ? this.zone : projectZoneAt(user, project, this.occurredAt)
@@ -120,16 +120,15 @@ export class Draft {
     return xp > 0 || points > 0 || (badgeId !== null && this.#givable(badgeId) !== undefined)
   }
 
-  /** The badge, unless it is archived or the user has it. */
+  /** The badge, if it pays at the time of the event and the user does not have it. */
   #givable(badgeId: string): Badge | undefined {
     const badge = this.project.badges.get(badgeId)
-    return badge === undefined || badge.archived || this.hasBadge(badgeId) ? undefined : badge
+    return badge !== undefined && paysAt(badge, this.occurredAt) && !this.hasBadge(badgeId)
+      ? badge
+      : undefined
   }
 
-  /**
-   * Awards a badge unless it is archived or the user has it. `target`: set if its criteria award
-   * it.
-   */
+  /** Awards a badge if it is givable. `target`: set if its criteria award it. */
   giveBadge(badgeId: string, source: Source, target?: number): void {
     const badge = this.#givable(badgeId)
     if (badge === undefined) return
@@ -187,7 +186,6 @@ export class Draft {
     )
   }
 
-  /** Completes the decision about an event or a reward, or refuses it. */
   /** Completes the decision about an event or a reward, or refuses it. */
   finish(
     cause: Cause,

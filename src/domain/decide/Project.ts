@@ -3,6 +3,7 @@
  * file.
  */
 import { Result } from "effect"
+import { definitionOf } from "../project/DefinitionKey.ts"
 import { type ProjectState, timeIn } from "../project/Project.ts"
 import type { BatchAnswer } from "../record/Record.ts"
 import type { ErrorCode, LaurelError } from "../values/Errors.ts"
@@ -58,7 +59,7 @@ type UsedWebhook = "webhook_not_found" | "webhook_disabled"
 
 /** The codes with which the decision may refuse each kind of command. */
 export interface ProjectRefusals {
-  readonly createQuest: "invalid_request" | "quota_exceeded"
+  readonly createQuest: "invalid_request" | "key_taken" | "quota_exceeded"
   readonly updateQuest:
     | "quest_not_found"
     | "invalid_request"
@@ -66,14 +67,19 @@ export interface ProjectRefusals {
     | "in_use"
     | "version_conflict"
   readonly deleteQuest: "quest_not_found" | "in_use" | "version_conflict"
-  readonly createRule: "invalid_request" | "quota_exceeded"
-  readonly updateRule: "rule_not_found" | "invalid_request" | "version_conflict"
+  readonly createRule: "invalid_request" | "key_taken" | "quota_exceeded"
+  readonly updateRule:
+    | "rule_not_found"
+    | "invalid_request"
+    | "invalid_transition"
+    | "version_conflict"
   readonly deleteRule: "rule_not_found" | "version_conflict"
-  readonly createBadge: "invalid_request" | "quota_exceeded"
+  readonly createBadge: "invalid_request" | "key_taken" | "quota_exceeded"
   readonly updateBadge:
     | "badge_not_found"
     | "invalid_request"
     | "invalid_transition"
+    | "in_use"
     | "version_conflict"
   readonly deleteBadge: "badge_not_found" | "in_use" | "version_conflict"
   readonly updateSettings: "invalid_request" | "in_use" | "version_conflict"
@@ -140,13 +146,13 @@ const versionOf = (state: ProjectState, command: ProjectCommand): number | undef
   switch (command.kind) {
     case "updateQuest":
     case "deleteQuest":
-      return state.quests.get(command.questId)?.version
+      return definitionOf(state.quests, command.questId)?.version
     case "updateRule":
     case "deleteRule":
-      return state.rules.get(command.ruleId)?.version
+      return definitionOf(state.rules, command.ruleId)?.version
     case "updateBadge":
     case "deleteBadge":
-      return state.badges.get(command.badgeId)?.version
+      return definitionOf(state.badges, command.badgeId)?.version
     case "updateWebhook":
     case "deleteWebhook":
       return state.webhooks.get(command.webhookId)?.version

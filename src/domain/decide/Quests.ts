@@ -6,8 +6,9 @@ import {
   plusAmount,
   type Quest,
   questPeriodOf,
-  questStatusAt,
+  statusAt,
 } from "../project/Definition.ts"
+import { idsByKey } from "../project/DefinitionKey.ts"
 import type { TrackedEvent } from "../record/Record.ts"
 import {
   hasExpired,
@@ -43,9 +44,10 @@ export const questProgress = ({ steps }: Quest, counts: StepCounts): number => {
 }
 
 const isLocked = (draft: Draft, { prerequisites }: Quest): boolean =>
-  prerequisites.some(
-    (id) => (draft.user?.quests.get(id)?.times ?? 0) === 0 && draft.completed?.has(id) !== true,
-  )
+  prerequisites.some((key) => {
+    const id = idsByKey(draft.project.quests).get(key) ?? ""
+    return (draft.user?.quests.get(id)?.times ?? 0) === 0 && draft.completed?.has(id) !== true
+  })
 
 /**
  * The user's state in the present period of the quest; `undefined` if the user has not started it.
@@ -62,7 +64,7 @@ export const countSteps = (
   metadata: Metadata | undefined,
 ): void => {
   for (const { quest, steps } of satisfied) {
-    if (questStatusAt(quest, draft.now) !== "active") continue
+    if (statusAt(quest, draft.now) !== "active") continue
     if (draft.occurredAt < countsFrom(quest)) continue
     const period = openPeriod(draft, quest)
     if (period === undefined) continue
@@ -165,7 +167,7 @@ export const completeByEvent = (
     draft.facts.push({ kind: "quest.repeated", ...refer(quest, period) })
     return undefined
   }
-  const status = questStatusAt(quest, draft.now)
+  const status = statusAt(quest, draft.now)
   if (status !== "active") {
     return laurelError("quest_not_active", `The quest's status is ${status}.`)
   }

@@ -23,10 +23,18 @@
  * no longer count as spent (`spentAfter`).
  */
 import { Result } from "effect"
-import { amountOf, compileWhere, isCounting, minusAmount, targetOf } from "../project/Definition.ts"
+import {
+  amountOf,
+  compileWhere,
+  isCountingBadge,
+  minusAmount,
+  paysAt,
+  targetOf,
+} from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { HistoryNeeded, type Past, rewardingRules } from "../record/Past.ts"
 import {
+  countsFor,
   decidedAt,
   type Fact,
   type JournalRecord,
@@ -265,7 +273,8 @@ class Undo {
   /**
    * Revokes the counts of the record for badges, as the record or a later backfill counted them.
    */
-  takeCounts({ cause, facts, sequence }: JournalRecord): void {
+  takeCounts(found: JournalRecord): void {
+    const { cause, facts, sequence } = found
     const { badgeRecounts } = this.#user
     for (const fact of facts) {
       if (fact.kind !== "badge.counted") continue
@@ -274,9 +283,10 @@ class Undo {
     }
     if (cause.kind !== "event") return
     for (const [badgeId, upTo] of badgeRecounts) {
-      const criteria = this.#draft.project.badges.get(badgeId)?.criteria
-      if (upTo < sequence || criteria === undefined || !isCounting(criteria)) continue
-      if (criteria.action !== cause.action) continue
+      const badge = this.#draft.project.badges.get(badgeId)
+      if (upTo < sequence || badge === undefined || !isCountingBadge(badge)) continue
+      const { criteria } = badge
+      if (!countsFor(badge, cause, decidedAt(found))) continue
       if (!compileWhere(criteria.where)(cause.metadata)) continue
       const amount = amountOf(criteria, cause.metadata)
       if (amount > 0) this.#countLess(badgeId, amount)
@@ -399,7 +409,7 @@ class Undo {
     }
     for (const badgeId of this.#revoked) {
       const badge = this.#draft.project.badges.get(badgeId)
-      if (badge === undefined || badge.archived) continue
+      if (badge === undefined || !paysAt(badge, this.#draft.now)) continue
       const target = targetOf(badge)
       if ((criterionNumber(badge, after, levelOf) ?? -1) < target) continue
       const { name } = badge

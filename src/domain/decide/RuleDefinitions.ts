@@ -3,22 +3,47 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import {
   countedForm,
+  defaults,
   firstVersion,
   type Gives,
   givesNothing,
   type LimitPeriod,
+  type New,
   nextVersion,
+  type Replacement,
   type Rule,
-  type Unversioned,
+  type Status,
 } from "../project/Definition.ts"
+import { definitionOf } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type Fault, invalidRequest, quotaExceeded, refuse } from "../values/Errors.ts"
-import { type Conditional, type Decided, noChange } from "./Decided.ts"
-import { badgeReferenceFaults, textSearchFaults } from "./definitionChecks.ts"
+import { type Metadata, patchedMetadata } from "../values/Metadata.ts"
+import { archivedFault, type Conditional, type Decided, noChange } from "./Decided.ts"
+import {
+  badgeReferenceFaults,
+  claimedKey,
+  metadataFaults,
+  textSearchFaults,
+} from "./definitionChecks.ts"
+import {
+  archivedCannotChange,
+  liveCount,
+  moved,
+  movedTo,
+  overFaults,
+  periodFaults,
+} from "./Lifecycle.ts"
 
 /** A merge patch of a rule. `reward` and `limit` are merged member by member. */
 export interface RuleChange
-  extends Partial<Pick<Rule, "action" | "where" | "cooldownSeconds" | "enabled">> {
+  extends Partial<
+    Pick<
+      Rule,
+      "name" | "description" | "action" | "where" | "cooldownSeconds" | "startsAt" | "endsAt"
+    >
+  > {
+  readonly status?: Status
+  readonly metadata?: Metadata | null
   readonly reward?: Partial<Gives>
   readonly limit?: { readonly times?: number; readonly per?: LimitPeriod } | null
   readonly multiplierPath?: string | null
@@ -28,13 +53,17 @@ export interface RuleChange
   readonly multiplierMax?: number | null
 }
 
+type Named<A extends { readonly name: unknown }> = Omit<A, "name"> & Partial<Pick<A, "name">>
+export type RuleReplacement = Named<Replacement<Rule>>
+
 export type RuleCommand =
-  | { readonly kind: "createRule"; readonly rule: Unversioned<Rule> }
+  | { readonly kind: "createRule"; readonly rule: Named<New<Rule>> }
   | (Conditional & {
       readonly kind: "updateRule"
       readonly ruleId: string
       readonly change: RuleChange
     })
+  /** Archives the rule. */
   | (Conditional & { readonly kind: "deleteRule"; readonly ruleId: string })
 
 type CommandOf<Kind> = Extract<RuleCommand, { readonly kind: Kind }>
@@ -43,11 +72,21 @@ export const createRule = (
   state: ProjectState,
   command: CommandOf<"createRule">,
   now: number,
-): Decided<"invalid_request" | "quota_exceeded"> => {
-  const rule = { ...command.rule, ...firstVersion(now) }
-  const faults = [...rewardFaults(rule), ...ruleFaults(state, rule)]
+): Decided<"invalid_request" | "key_taken" | "quota_exceeded"> => {
+  const { action, key: given, name = null } = command.rule
+  const key = claimedKey(state.rules, "rule", given, name ?? action)
+  if (Result.isFailure(key)) return Result.fail(key.failure)
+  const rule: Rule = {
+    ...defaults,
+    set: "published",
+    ...command.rule,
+    key: key.success,
+    name,
+    ...firstVersion(now),
+  }
+  const faults = [...overFaults(rule, now), ...rewardFaults(rule), ...ruleFaults(state, rule)]
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
-  if (state.rules.size >= limits.rulesMax)
+  if (liveCount(state.rules) >= limits.rulesMax)
     return quotaExceeded(limits.rulesMax, "rules per environment")
   return Result.succeed([{ kind: "rule.created", rule }])
 }
@@ -55,21 +94,32 @@ export const createRule = (
 export const deleteRule = (
   { rules }: ProjectState,
   { ruleId }: CommandOf<"deleteRule">,
-): Decided<"rule_not_found"> =>
-  rules.has(ruleId) ? Result.succeed([{ kind: "rule.deleted", ruleId }]) : notFound
+  now: number,
+): Decided<"rule_not_found"> => {
+  const rule = definitionOf(rules, ruleId)
+  return rule === undefined || rule.set === "archived"
+    ? notFound
+    : Result.succeed([
+        { kind: "rule.updated", rule: { ...rule, set: "archived", ...nextVersion(rule, now) } },
+      ])
+}
 
 export const updateRule = (
   state: ProjectState,
   command: CommandOf<"updateRule">,
   now: number,
-): Decided<"rule_not_found" | "invalid_request"> => {
-  const rule = state.rules.get(command.ruleId)
+): Decided<"rule_not_found" | "invalid_request" | "invalid_transition"> => {
+  const rule = definitionOf(state.rules, command.ruleId)
   if (rule === undefined) return notFound
-  const { limit, multiplierMax, multiplierMin, multiplierPath, reward, ...change } = command.change
+  if (rule.set === "archived") return archivedCannotChange
+  const { limit, metadata, multiplierMax, multiplierMin, multiplierPath, reward, ...rest } =
+    command.change
+  const { status, ...change } = rest
   const faults: Array<Fault> = []
   const changed: Rule = {
     ...rule,
     ...change,
+    metadata: patchedMetadata(rule.metadata, metadata),
     reward: { ...rule.reward, ...reward },
     limit: limit === undefined ? rule.limit : changedLimit(rule.limit, limit, faults),
     multiplier: changedMultiplier(
@@ -83,9 +133,10 @@ export const updateRule = (
   // possible.
   if (reward !== undefined) faults.push(...rewardFaults(changed))
   faults.push(...ruleFaults(state, changed))
-  return faults.length > 0
-    ? Result.fail(invalidRequest(faults))
-    : Result.succeed([{ kind: "rule.updated", rule: recounted(rule, changed, now) }])
+  if (faults.length > 0) return Result.fail(invalidRequest(faults))
+  return Result.map(moved(changed, status, now), (set) => [
+    { kind: "rule.updated", rule: recounted(rule, { ...changed, set }, now) },
+  ])
 }
 
 /** The rule after an edit. If the edit changed how uses are counted, `countedSince` is `now`. */
@@ -94,19 +145,27 @@ export const recounted = (before: Rule, rule: Rule, now: number): Rule => {
   return form === undefined || form === countedForm(before) ? rule : { ...rule, countedSince: now }
 }
 
-/** Replaces `before` by `rule`. No facts if both are equal. */
+/** Replaces `before` by `members`, with the status `set` if given. No facts if both are equal. */
 export const replaceRule = (
   state: ProjectState,
   before: Rule,
-  rule: CommandOf<"createRule">["rule"],
+  { id: _, set, ...members }: RuleReplacement,
   now: number,
-): Decided<"invalid_request"> => {
-  const changed: Rule = { ...before, ...rule, ...nextVersion(before, now) }
-  if (noChange(before, changed)) return Result.succeed([])
+): Decided<"invalid_request" | "invalid_transition"> => {
+  if (before.set === "archived") return Result.fail(invalidRequest([archivedFault]))
+  const changed: Rule = {
+    ...before,
+    ...defaults,
+    name: null,
+    ...members,
+    ...nextVersion(before, now),
+  }
+  if (noChange(before, { ...changed, set: set ?? before.set })) return Result.succeed([])
   const faults = [...rewardFaults(changed), ...ruleFaults(state, changed)]
-  return faults.length > 0
-    ? Result.fail(invalidRequest(faults))
-    : Result.succeed([{ kind: "rule.updated", rule: recounted(before, changed, now) }])
+  if (faults.length > 0) return Result.fail(invalidRequest(faults))
+  return Result.map(movedTo(changed, set, now), (set) => [
+    { kind: "rule.updated", rule: recounted(before, { ...changed, set }, now) },
+  ])
 }
 
 const changedLimit = (
@@ -158,8 +217,10 @@ const rewardFaults = ({ reward }: Rule): ReadonlyArray<Fault> =>
     : []
 
 const ruleFaults = (state: ProjectState, rule: Rule): ReadonlyArray<Fault> => {
-  const { action, id, multiplier, reward, where } = rule
+  const { action, id, metadata, multiplier, reward, where } = rule
   const faults = [
+    ...periodFaults(rule),
+    ...metadataFaults(metadata),
     ...textSearchFaults(state, id, [{ action, where, pointer: "/where" }]),
     ...badgeReferenceFaults(state, reward.badgeId, "/reward/badgeId"),
   ]
@@ -170,4 +231,4 @@ const ruleFaults = (state: ProjectState, rule: Rule): ReadonlyArray<Fault> => {
   return faults
 }
 
-const notFound = refuse("rule_not_found", "No rule of this project has this id.")
+const notFound = refuse("rule_not_found", "No rule of this project has this id or key.")

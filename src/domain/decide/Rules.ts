@@ -1,8 +1,8 @@
 /**
  * Applies rules to an event, within their limits and cooldowns.
  *
- * An event uses a rule if the rule gives the user something for it. An amount of 0, an archived
- * badge, and a badge that the user has already are nothing: the history has no trace of them.
+ * An event uses a rule if the rule gives the user something for it. An amount of 0, a badge that is
+ * not active, and a badge that the user has already are nothing: the history has no trace of them.
  *
  * A limit counts the uses in the period in which the event occurred. A cooldown looks at the time
  * before and after the event. The total reward of a set of events therefore does not depend on the
@@ -16,6 +16,7 @@ import { limits } from "../../Limits.ts"
 import {
   countedForm,
   type Gives,
+  isOpenAt,
   type LimitPeriod,
   type Rule,
   valueAt,
@@ -26,9 +27,10 @@ import { firstDayOf, type Zone } from "../values/Calendar.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { Draft } from "./Draft.ts"
 
-/** Applies `rules`, whose conditions hold for the event. */
+/** Applies those of `rules` in whose period the event occurred. Their conditions hold for it. */
 export const applyRules = (draft: Draft, rules: ReadonlyArray<Rule>, event: TrackedEvent): void => {
   for (const rule of rules) {
+    if (!isOpenAt(rule, draft.occurredAt)) continue
     const gives = rule.multiplier === null ? rule.reward : multiplied(rule, event.metadata)
     if (!draft.canEarn(gives)) continue
     if (countedForm(rule) === undefined) draft.earn(gives, { ruleId: rule.id })

@@ -1,19 +1,50 @@
 /**
- * Checks between definitions: a reference must match a definition, and protects the definition from
- * removal; the number of text searches of an action is bounded.
+ * Checks between definitions: a key belongs to one definition; a reference must match a definition,
+ * and protects the definition from removal; the number of text searches of an action is bounded.
  */
 
+import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Condition, Quest } from "../project/Definition.ts"
 import { isCounting } from "../project/Definition.ts"
+import { definitionOf, freeKey, idsByKey, type Keyed, keyFrom } from "../project/DefinitionKey.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
+import { type Metadata, metadataFault } from "../values/Metadata.ts"
+
+const noFaults: ReadonlyArray<Fault> = []
+
+/** The key of a new definition: the `given` one if it is free, or a free one made from `name`. */
+export const claimedKey = (
+  definitions: ReadonlyMap<string, Keyed>,
+  noun: string,
+  given: string | undefined,
+  name: string,
+): Result.Result<string, LaurelError<"key_taken">> => {
+  if (given === undefined) return Result.succeed(freeKey(definitions, keyFrom(name, noun)))
+  const id = idsByKey(definitions).get(given)
+  if (id === undefined) return Result.succeed(given)
+  const detail = `The key is that of the ${noun} ${id}. The keys of archived definitions stay taken.`
+  return Result.fail(laurelError("key_taken", detail))
+}
+
+/** The keys of the definitions with these ids or keys, each once. */
+export const keysOf = (
+  definitions: ReadonlyMap<string, Keyed>,
+  idsOrKeys: ReadonlyArray<string>,
+): ReadonlyArray<string> => [
+  ...new Set(idsOrKeys.map((name) => definitionOf(definitions, name)?.key ?? name)),
+]
+
+/** The fault of the metadata of a definition. */
+export const metadataFaults = (metadata: Metadata): ReadonlyArray<Fault> => {
+  const fault = metadataFault(metadata)
+  return fault === undefined ? noFaults : [{ pointer: "/metadata", ...fault }]
+}
 
 const unknownReference = (pointer: string, detail: string): ReadonlyArray<Fault> => [
   { pointer, code: "unknown_reference", detail },
 ]
-
-const noFaults: ReadonlyArray<Fault> = []
 
 /** The fault of a `badgeId` in the reward of a rule or a quest. */
 export const badgeReferenceFaults = (
@@ -24,22 +55,24 @@ export const badgeReferenceFaults = (
   if (badgeId === null) return noFaults
   const badge = badges.get(badgeId)
   if (badge === undefined) return unknownReference(pointer, "matches no badge of this project")
-  return badge.archived ? unknownReference(pointer, "matches an archived badge") : noFaults
+  return badge.set === "archived"
+    ? unknownReference(pointer, "matches an archived badge")
+    : noFaults
 }
 
 /** The faults of the prerequisites of `quest`. */
 export const prerequisiteFaults = (
   state: ProjectState,
-  { id, prerequisites }: Pick<Quest, "id" | "prerequisites">,
+  { key, prerequisites }: Pick<Quest, "key" | "prerequisites">,
 ): ReadonlyArray<Fault> =>
   prerequisites.flatMap((prerequisite, index) => {
     const pointer = `/prerequisites/${index}`
-    const quest = state.quests.get(prerequisite)
+    const quest = definitionOf(state.quests, prerequisite)
     if (quest === undefined) return unknownReference(pointer, "matches no quest of this project")
     if (quest.set === "archived") {
       return unknownReference(pointer, "matches an archived quest")
     }
-    return leadsTo(state, prerequisite, id)
+    return leadsTo(state, quest.key, key)
       ? [{ pointer, code: "cycle", detail: "leads back to this quest" }]
       : noFaults
   })
@@ -47,9 +80,9 @@ export const prerequisiteFaults = (
 /** Whether `to` is a direct or indirect prerequisite of `from`; visits each quest once. */
 const leadsTo = ({ quests }: ProjectState, from: string, to: string): boolean => {
   const seen = new Set([from])
-  for (const id of seen) {
-    if (id === to) return true
-    for (const next of quests.get(id)?.prerequisites ?? []) seen.add(next)
+  for (const key of seen) {
+    if (key === to) return true
+    for (const next of definitionOf(quests, key)?.prerequisites ?? []) seen.add(next)
   }
   return false
 }
@@ -64,7 +97,7 @@ const inUse = (thing: string, referrers: ReadonlyArray<string>): InUse | undefin
   const more = referrers.length - shownMax
   const shown = referrers.slice(0, shownMax).join(", ")
   const names = more > 0 ? `${shown} and ${more} more` : shown
-  return laurelError("in_use", `The ${thing} is used by ${names}. Change or delete these first.`)
+  return laurelError("in_use", `The ${thing} is used by ${names}. Change or archive these first.`)
 }
 
 const nameQuest = ({ id, title }: Quest): string => `quest ${id} (${title})`
@@ -76,16 +109,16 @@ const liveQuests = ({ quests }: ProjectState, refers: (quest: Quest) => boolean)
 export const badgeInUse = (state: ProjectState, badgeId: string): InUse | undefined =>
   inUse("badge", [
     ...[...state.rules.values()]
-      .filter(({ reward }) => reward.badgeId === badgeId)
+      .filter(({ reward, set }) => set !== "archived" && reward.badgeId === badgeId)
       .map(({ action, id }) => `rule ${id} (${action})`),
     ...liveQuests(state, ({ reward }) => reward.badgeId === badgeId),
   ])
 
 /** The refusal to archive a prerequisite: the quests that need it could never be completed. */
-export const questInUse = (state: ProjectState, questId: string): InUse | undefined =>
+export const questInUse = (state: ProjectState, key: string): InUse | undefined =>
   inUse(
     "quest",
-    liveQuests(state, ({ prerequisites }) => prerequisites.includes(questId)),
+    liveQuests(state, ({ prerequisites }) => prerequisites.includes(key)),
   )
 
 /**
@@ -100,8 +133,8 @@ export const streaksInUse = (
     "streak",
     [...badges.values()]
       .filter(
-        ({ archived, criteria }) =>
-          !archived &&
+        ({ criteria, set }) =>
+          set !== "archived" &&
           criteria.kind === "streak" &&
           criteria.streak !== null &&
           !kept.has(criteria.streak),
@@ -136,7 +169,7 @@ export interface Clause {
 
 /**
  * The faults of clauses that add a new `contains` condition to an action with too many different
- * ones. All rules count, and all quests and badges that are not archived. `clauses` replace the
+ * ones. All definitions count that are not archived. `clauses` replace the
  * clauses of the definition `id`.
  */
 export const textSearchFaults = (
@@ -174,13 +207,13 @@ function* clausesOf({
   quests,
   rules,
 }: ProjectState): Generator<Pick<Clause, "action" | "where"> & { readonly id: string }> {
-  yield* rules.values()
+  for (const rule of rules.values()) if (rule.set !== "archived") yield rule
   for (const { id, set, steps } of quests.values()) {
     if (set === "archived") continue
     for (const { action, where } of steps) yield { id, action, where }
   }
-  for (const { archived, criteria, id } of badges.values()) {
-    if (archived || !isCounting(criteria)) continue
+  for (const { criteria, id, set } of badges.values()) {
+    if (set === "archived" || !isCounting(criteria)) continue
     yield { id, action: criteria.action, where: criteria.where }
   }
 }

@@ -4,7 +4,7 @@
  * the same. `MessageData.ts` declares the kinds.
  */
 import { limits } from "../../Limits.ts"
-import { questStatusAt } from "../project/Definition.ts"
+import { statusAt } from "../project/Definition.ts"
 import {
   type Cause,
   decidedAt,
@@ -188,8 +188,9 @@ const userData = (record: JournalRecord, fact: Fact, userId: string): MessageDat
 
 const showQuest = (quest: FactOf<"quest.created">["quest"], at: number) => ({
   id: quest.id,
+  key: quest.key,
   title: quest.title,
-  status: questStatusAt(quest, at),
+  status: statusAt(quest, at),
   reward: quest.reward,
   recurrence: quest.recurrence,
   startsAt: isoTimeOrNull(quest.startsAt),

@@ -1,6 +1,6 @@
 /** The schema of `data` for each kind of message, and the catalogue of messages. */
 import { Schema } from "effect"
-import { questRecurrences, questStatuses } from "../project/Definition.ts"
+import { questRecurrences, statuses } from "../project/Definition.ts"
 import { windowKinds } from "../values/Calendar.ts"
 import { factMembers, granted, Reward } from "./FactMembers.ts"
 import type { MessageKind } from "./MessageKind.ts"
@@ -42,8 +42,9 @@ const quest = {
   ...sequence,
   quest: Schema.Struct({
     id: text("Id of the quest."),
+    key: text("Key of the quest."),
     title: text("Title of the quest."),
-    status: Schema.Literals(questStatuses).annotate({ description: "Status of the quest." }),
+    status: Schema.Literals(statuses).annotate({ description: "Status of the quest." }),
     reward: Reward,
     recurrence: Schema.Literals(questRecurrences).annotate({
       description: "How often the quest starts again.",
@@ -166,6 +167,7 @@ const webhookId = "whk_01a1fc1e64c07345932e273286b5ca30"
 const lesson = { badgeId: "bdg_01a1fc1e64c07345932e273286b5ca30", name: "First lesson" }
 const definition = {
   id: first.questId,
+  key: "first-steps",
   title: first.title,
   status: "active",
   reward: { xp: 100, points: 0, badgeId: null },

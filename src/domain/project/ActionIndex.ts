@@ -2,6 +2,13 @@
  * Indexes the definitions of an environment by action and conditions. The cost of an event depends
  * on the definitions that it can match, not on the number of all definitions. The index is derived
  * lazily from a `ProjectState` and cached with it.
+ *
+ * The clock starts and ends rules and badges. An index has those that are open at a moment, and the
+ * span of time in which they stay the same; an event in another span gets another index. An event
+ * that occurred before the present span gets the index of all published definitions, whatever their
+ * periods: the index may have more definitions than apply to the event, never fewer. The code that
+ * applies a rule or a badge checks its period against the event. Definitions that are paused, ended
+ * or not yet started cost an event nothing unless it arrives late.
  */
 
 import { countUpTo } from "../values/countUpTo.ts"
@@ -13,6 +20,7 @@ import {
   type Condition,
   type CountingCriterion,
   isCounting,
+  isOpenAt,
   type Scalar,
   type Test,
   targetOf,
@@ -280,7 +288,7 @@ export interface ActionEntry {
   readonly matching: (metadata: Metadata | undefined) => Matching
 }
 
-/** Whether an active definition names the action. */
+/** Whether a definition of the index names the action. */
 export const namesAction = ({ byAction }: ActionIndex, action: string): boolean =>
   byAction.has(action) || action === questCompleteAction
 
@@ -306,6 +314,9 @@ interface QuestWithStep {
 
 interface Index extends ActionIndex {
   readonly byAction: ReadonlyMap<string, Entry>
+  /** The span of time in which no rule and no badge starts or ends. */
+  readonly from: number
+  readonly until: number
 }
 
 class Entry implements ActionEntry {
@@ -380,7 +391,19 @@ const byQuest = (steps: ReadonlyArray<QuestWithStep>): ReadonlyArray<StepsOfQues
   return quests
 }
 
-const build = (project: ProjectState, before: Index | undefined): Index => {
+/** The rules and badges that are open at `now`; without `now`, all that are published. */
+const build = (project: ProjectState, before: Index | undefined, now?: number): Index => {
+  let from = Number.NEGATIVE_INFINITY
+  let until = Number.POSITIVE_INFINITY
+  const isOpen = (definition: Rule | Badge): boolean => {
+    if (now === undefined) return true
+    for (const edge of [definition.startsAt, definition.endsAt]) {
+      if (edge === null) continue
+      if (edge <= now) from = Math.max(from, edge)
+      else until = Math.min(until, edge)
+    }
+    return isOpenAt(definition, now)
+  }
   const byAction = new Map<string, Entry>()
   const of = (action: string): Entry => {
     let entry = byAction.get(action)
@@ -390,17 +413,20 @@ const build = (project: ProjectState, before: Index | undefined): Index => {
     }
     return entry
   }
-  for (const rule of project.rules.values()) if (rule.enabled) of(rule.action).rules.push(rule)
+  for (const rule of project.rules.values()) {
+    if (rule.set === "published" && isOpen(rule)) of(rule.action).rules.push(rule)
+  }
   for (const quest of project.quests.values()) {
     if (quest.set !== "published") continue
     for (const step of quest.steps) of(step.action).steps.push({ quest, step })
   }
   const crossed = new Map<string, Array<Badge>>()
   for (const badge of project.badges.values()) {
-    const { criteria } = badge
-    if (badge.archived || criteria.kind === "manual") continue
+    const { criteria, set } = badge
+    if (set === "archived" || set === "draft" || criteria.kind === "manual") continue
+    if (!isOpen(badge)) continue
     if (isCounting(criteria)) of(criteria.action).badges.push({ badge, criteria })
-    else {
+    else if (set === "published") {
       const name = criteria.kind === "streak" ? `streak ${criteria.streak ?? ""}` : criteria.kind
       const badges = crossed.get(name)
       if (badges === undefined) crossed.set(name, [badge])
@@ -431,6 +457,8 @@ const build = (project: ProjectState, before: Index | undefined): Index => {
       quest_count: thresholds(crossed.get("quest_count")),
     },
     streakThresholds,
+    from,
+    until,
   }
 }
 
@@ -458,7 +486,13 @@ export const crossedBy = (
 
 const noBadges: ReadonlyArray<Badge> = []
 
-const indexes = new WeakMap<ProjectState, Index>()
+/** The indexes of a state: of the present span of time, and of all published definitions. */
+interface Indexes {
+  present: Index
+  all: Index | undefined
+}
+
+const indexes = new WeakMap<ProjectState, Indexes>()
 
 /** By some definitions of a state: the latest indexed state that has them. */
 const latest = new WeakMap<object, ProjectState>()
@@ -494,25 +528,32 @@ const sameDefinitions = (one: ProjectState, other: ProjectState): boolean =>
   one.badges === other.badges &&
   one.settings === other.settings
 
-const find = (project: ProjectState): Index => {
-  let index = indexes.get(project)
-  if (index === undefined) {
+const find = (project: ProjectState, now: number): Indexes => {
+  let found = indexes.get(project)
+  if (found === undefined) {
     const before = stateBefore(project)
-    const indexBefore = before === undefined ? undefined : indexes.get(before)
+    const foundBefore = before === undefined ? undefined : indexes.get(before)
     // Most records of a project change no definition.
     const isKnown = before !== undefined && sameDefinitions(before, project)
-    index = (isKnown ? indexBefore : undefined) ?? build(project, indexBefore)
-    indexes.set(project, index)
+    const known = isKnown ? foundBefore : undefined
+    found = known ?? { present: build(project, foundBefore?.present, now), all: undefined }
+    indexes.set(project, found)
     for (const key of keysOf(project)) latest.set(key, project)
   }
-  return index
+  return found
 }
 
 /** The last result: most events have the same project state as the event before. */
-let asked: { readonly project: ProjectState; readonly index: ActionIndex } | undefined
+let asked: { readonly project: ProjectState; readonly found: Indexes } | undefined
 
-/** The index of the definitions of a project. */
-export const actionIndexOf = (project: ProjectState): ActionIndex => {
-  if (asked?.project !== project) asked = { project, index: find(project) }
-  return asked.index
+/** The index of the definitions of a project at `now`, for an event that occurred at `at`. */
+export const actionIndexOf = (project: ProjectState, now: number, at = now): ActionIndex => {
+  if (asked?.project !== project) asked = { project, found: find(project, now) }
+  const { found } = asked
+  if (now < found.present.from || now >= found.present.until) {
+    found.present = build(project, found.present, now)
+  }
+  if (at >= found.present.from) return found.present
+  found.all ??= build(project, found.present)
+  return found.all
 }

@@ -6,30 +6,6 @@ import { limits } from "../../Limits.ts"
 import { type WindowKind, windowOfDay, type Zone } from "../values/Calendar.ts"
 import type { Metadata } from "../values/Metadata.ts"
 
-/** What Laurel notes about the changes of a definition or a webhook. Times are epoch milliseconds. */
-export interface Versioned {
-  /** 1 at creation, and one more with each change. */
-  readonly version: number
-  readonly createdAt: number
-  readonly updatedAt: number
-}
-
-/** The version of a new definition. */
-export const firstVersion = (now: number): Versioned => ({
-  version: 1,
-  createdAt: now,
-  updatedAt: now,
-})
-
-/** The version of a definition after a change. `applyProject.ts` asserts that none is left out. */
-export const nextVersion = (
-  { version }: Pick<Versioned, "version">,
-  now: number,
-): Pick<Versioned, "version" | "updatedAt"> => ({ version: version + 1, updatedAt: now })
-
-/** A definition as a caller states it. */
-export type Unversioned<A extends Versioned> = Omit<A, keyof Versioned>
-
 /* Conditions of rules, quest steps and badges on the metadata of an event. */
 
 export const conditionOperators = [
@@ -184,13 +160,84 @@ export const countedForm = ({
 }: Pick<Rule, "cooldownSeconds" | "limit">): LimitPeriod | "times" | undefined =>
   limit?.per ?? (cooldownSeconds === null ? undefined : "times")
 
-/**
- * A rule. An enabled rule gives its reward for every event with its action whose metadata satisfies
- * `where`. All matching rules give their rewards, in the order of their creation. Times are epoch
- * milliseconds.
- */
-export interface Rule extends Versioned {
+/* The members that definitions of every kind have, and their lifecycle. */
+
+export const statuses = ["draft", "scheduled", "active", "paused", "ended", "archived"] as const
+export type Status = (typeof statuses)[number]
+
+/** What Laurel notes about the changes of a definition or a webhook. Times are epoch milliseconds. */
+export interface Versioned {
+  /** 1 at creation, and one more with each change. */
+  readonly version: number
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/** The version of a new definition. */
+export const firstVersion = (now: number): Versioned => ({
+  version: 1,
+  createdAt: now,
+  updatedAt: now,
+})
+
+/** The version of a definition after a change. `applyProject.ts` asserts that none is left out. */
+export const nextVersion = (
+  { version }: Pick<Versioned, "version">,
+  now: number,
+): Pick<Versioned, "version" | "updatedAt"> => ({ version: version + 1, updatedAt: now })
+
+/** A definition of any kind. Times are epoch milliseconds. */
+export interface Definition extends Versioned {
   readonly id: string
+  /** The name that the caller gave it (`DefinitionKey.ts`). */
+  readonly key: string
+  readonly description: string | null
+  readonly metadata: Metadata
+  /**
+   * The stored status. By the clock, a `published` definition is `scheduled`, `active` or `ended`
+   * (`statusAt`). An archived one never changes.
+   */
+  readonly set: "draft" | "published" | "paused" | "archived"
+  readonly startsAt: number | null
+  readonly endsAt: number | null
+}
+
+/** A new definition. Without `key` it gets a free one; `defaults` has the other absent members. */
+export type New<A extends Definition> = Omit<A, keyof Definition> &
+  Pick<A, "id"> &
+  Partial<Omit<Definition, "id" | keyof Versioned>>
+
+/** A definition of a file. Without `set` the status stays, and a new definition is published. */
+export type Replacement<A extends Definition> = Omit<New<A>, "set"> & {
+  readonly set?: Exclude<Definition["set"], "archived"> | undefined
+}
+
+export const defaults = { description: null, metadata: {}, startsAt: null, endsAt: null } as const
+
+export type Lifecycle = Pick<Definition, "set" | "startsAt" | "endsAt">
+
+/** The status at `now`: the stored status, or, if published, the status by the clock. */
+export const statusAt = ({ endsAt, set, startsAt }: Lifecycle, now: number): Status => {
+  if (set === "draft" || set === "archived") return set
+  if (endsAt !== null && now >= endsAt) return "ended"
+  if (set === "paused") return "paused"
+  return startsAt !== null && now < startsAt ? "scheduled" : "active"
+}
+
+/** Whether the definition is in its period at `at`: not before its start, and before its end. */
+export const isOpenAt = ({ endsAt, startsAt }: Lifecycle, at: number): boolean =>
+  (startsAt === null || at >= startsAt) && (endsAt === null || at < endsAt)
+
+/** Whether the definition pays for what occurred at `at`. */
+export const paysAt = (definition: Lifecycle, at: number): boolean =>
+  definition.set === "published" && isOpenAt(definition, at)
+
+/**
+ * A rule. A published rule gives its reward for every event of its period with its action whose
+ * metadata satisfies `where`. All matching rules give their rewards, in the order of their creation.
+ */
+export interface Rule extends Definition {
+  readonly name: string | null
   readonly action: string
   readonly where: ReadonlyArray<Condition>
   readonly reward: Gives
@@ -217,18 +264,7 @@ export interface Rule extends Versioned {
    * absent: never.
    */
   readonly countedSince?: number
-  readonly enabled: boolean
 }
-
-export const questStatuses = [
-  "draft",
-  "scheduled",
-  "active",
-  "paused",
-  "ended",
-  "archived",
-] as const
-export type QuestStatus = (typeof questStatuses)[number]
 
 export const questRecurrences = ["none", "daily", "weekly", "monthly"] as const
 export type QuestRecurrence = "none" | WindowKind
@@ -250,39 +286,20 @@ export interface QuestStep {
   readonly since?: number
 }
 
-/** A quest's definition. Times are epoch milliseconds. */
-export interface Quest extends Versioned {
-  readonly id: string
+export interface Quest extends Definition {
   readonly title: string
-  readonly description: string | null
-  /**
-   * The stored status. By the clock, a `published` quest is `scheduled`, `active` or `ended`
-   * (`questStatusAt`).
-   */
-  readonly set: "draft" | "published" | "paused" | "archived"
   readonly reward: Gives
   /**
    * The completed steps complete the quest. A `QUEST_COMPLETE` event completes a quest without
    * steps.
    */
   readonly steps: ReadonlyArray<QuestStep>
-  readonly startsAt: number | null
   /** The time of the publication; absent: published when created, or not yet published. */
   readonly publishedAt?: number
-  readonly endsAt: number | null
   /** The quest restarts in each window of this kind, in the project's time zone. */
   readonly recurrence: QuestRecurrence
-  /** The ids of the quests that a user must complete before this quest. */
+  /** The keys of the quests that a user must complete before this quest. */
   readonly prerequisites: ReadonlyArray<string>
-  readonly metadata: Metadata
-}
-
-/** The status of a quest at `now`: the stored status, or, if published, the status by the clock. */
-export const questStatusAt = (quest: Quest, now: number): QuestStatus => {
-  if (quest.set === "draft" || quest.set === "archived") return quest.set
-  if (quest.endsAt !== null && now >= quest.endsAt) return "ended"
-  if (quest.set === "paused") return "paused"
-  return quest.startsAt !== null && now < quest.startsAt ? "scheduled" : "active"
 }
 
 /**
@@ -349,19 +366,20 @@ export type CountingCriterion = Extract<Criterion, { readonly action: string }>
 export const isCounting = (criteria: Criterion): criteria is CountingCriterion =>
   criteria.kind === "action_count" || criteria.kind === "action_sum"
 
+export const isCountingBadge = (
+  badge: Badge,
+): badge is Badge & { readonly criteria: CountingCriterion } => isCounting(badge.criteria)
+
 /**
- * A badge's definition. An archived badge is no longer awarded, but users keep it. Times are epoch
- * milliseconds.
+ * A badge. Users keep it, whatever becomes of it. A paused badge counts events of its period and is
+ * not awarded.
  */
-export interface Badge extends Versioned {
-  readonly id: string
+export interface Badge extends Definition {
   readonly name: string
-  readonly description: string | null
   readonly icon: string | null
   readonly criteria: Criterion
   /** A secret badge is hidden from a user until the user earns it. */
   readonly secret: boolean
-  readonly archived: boolean
 }
 
 /** The number at which a badge is earned; 0 for a manual badge. */

@@ -12,6 +12,7 @@ import {
   type CountingCriterion,
   compileWhere,
   type Gives,
+  isOpenAt,
   plusAmount,
   type Quest,
   type Reward,
@@ -311,7 +312,6 @@ export type UserFact =
 export type ProjectFact =
   | { readonly kind: "quest.created" | "quest.updated"; readonly quest: Quest }
   | { readonly kind: "rule.created" | "rule.updated"; readonly rule: Rule }
-  | { readonly kind: "rule.deleted"; readonly ruleId: string }
   | { readonly kind: "badge.created" | "badge.updated"; readonly badge: Badge }
   | { readonly kind: "project.updated"; readonly settings: ProjectSettings }
   | ({ readonly kind: "testClock.moved" } & TestClock)
@@ -459,16 +459,21 @@ export const isSilent = ({ cause }: JournalRecord): boolean =>
  * backwards, so the revocation of an event comes before the event, which then does not count.
  */
 
+/** A badge that counts, and the period of its events. */
+export interface CountedBadge extends Pick<Badge, "set" | "startsAt" | "endsAt"> {
+  readonly criteria: CountingCriterion
+}
+
 export class ActionCount {
   current = 0
-  readonly #criteria: CountingCriterion
+  readonly #badge: CountedBadge
   readonly #where: Where
   /** The sequences of revoked events that were not read yet. */
   readonly #revoked = new Set<number>()
 
-  constructor(criteria: CountingCriterion) {
-    this.#criteria = criteria
-    this.#where = compileWhere(criteria.where)
+  constructor(badge: CountedBadge) {
+    this.#badge = badge
+    this.#where = compileWhere(badge.criteria.where)
   }
 
   /** Whether revoked events remain to be read. */
@@ -477,20 +482,25 @@ export class ActionCount {
   }
 
   /** Adds the user's next older record. */
-  add({ cause, facts, sequence }: JournalRecord): void {
+  add(record: JournalRecord): void {
+    const { cause, facts, sequence } = record
     if (cause.kind === "revocation" && cause.of === "event" && facts.length > 0) {
       this.#revoked.add(cause.sequence)
       return
     }
     if (cause.kind !== "event" || this.#revoked.delete(sequence)) return
-    if (cause.action !== this.#criteria.action || !this.#where(cause.metadata)) return
-    this.plus(amountOf(this.#criteria, cause.metadata))
+    if (!countsFor(this.#badge, cause, decidedAt(record)) || !this.#where(cause.metadata)) return
+    this.plus(amountOf(this.#badge.criteria, cause.metadata))
   }
 
   plus(amount: number): void {
-    this.current = plusAmount(this.#criteria, this.current, amount)
+    this.current = plusAmount(this.#badge.criteria, this.current, amount)
   }
 }
+
+/** Whether the event has the badge's action and occurred in its period. `at`: when it was decided. */
+export const countsFor = (badge: CountedBadge, event: TrackedEvent, at: number): boolean =>
+  badge.criteria.action === event.action && isOpenAt(badge, Math.min(event.occurredAt ?? at, at))
 
 /** The deduplication key of a command, with a prefix for its kind; `undefined` if it has none. */
 export const duplicateKey = (cause: Cause): string | undefined => {

@@ -3,7 +3,7 @@
  * only for a record that breaks an invariant (`invariants.ts`).
  */
 import { limits } from "../../Limits.ts"
-import { type Badge, nextVersion, type Quest, type Versioned } from "../project/Definition.ts"
+import { type Definition, nextVersion, type Versioned } from "../project/Definition.ts"
 import {
   aheadMsOf,
   type ProjectState,
@@ -29,23 +29,24 @@ const withNext = <A extends Versioned & { readonly id: string }>(
 }
 
 /**
- * Sets `entry` in `map` and returns `map`. Ended (archived) entries are last, in the order of their
- * end. Beyond `endedMax` the entries that ended first are dropped.
+ * Sets `entry` in `map` and returns `map`. Archived entries are last, in the order in which they
+ * were archived. Beyond `archivedMax` the oldest of these are dropped.
  */
-const withLatest = <A extends Versioned & { readonly id: string }>(
+const withLatest = <A extends Definition>(
   map: Map<string, A>,
   entry: A,
-  hasEnded: (entry: A) => boolean,
-  endedMax: number,
+  archivedMax: number,
 ): ReadonlyMap<string, A> => {
   withNext(map, entry)
-  // An entry that has ended moves to the end of the map.
-  if (hasEnded(entry) && map.delete(entry.id)) map.set(entry.id, entry)
-  if (!hasEnded(entry) || map.size <= endedMax) return map
-  const ended = [...map.values()].filter(hasEnded)
-  for (const { id } of ended.slice(0, Math.max(0, ended.length - endedMax))) map.delete(id)
+  // An archived entry moves to the end of the map.
+  if (isArchived(entry) && map.delete(entry.id)) map.set(entry.id, entry)
+  if (!isArchived(entry) || map.size <= archivedMax) return map
+  const archived = [...map.values()].filter(isArchived)
+  for (const { id } of archived.slice(0, Math.max(0, archived.length - archivedMax))) map.delete(id)
   return map
 }
+
+const isArchived = ({ set }: Definition): boolean => set === "archived"
 
 /** Copies each map once, at its first change: a record may change hundreds of definitions. */
 class Copies {
@@ -58,18 +59,20 @@ class Copies {
     return copy
   }
 
+  with<A extends Definition>(
+    map: ReadonlyMap<string, A>,
+    definition: A,
+    archivedMax: number,
+  ): ReadonlyMap<string, A> {
+    return withLatest(this.of(map), definition, archivedMax)
+  }
+
   without<A>(map: ReadonlyMap<string, A>, key: string): ReadonlyMap<string, A> {
     const rest = this.of(map)
     rest.delete(key)
     return rest
   }
 }
-
-const withQuest = (quests: Map<string, Quest>, quest: Quest): ProjectState["quests"] =>
-  withLatest(quests, quest, ({ set }) => set === "archived", limits.archivedQuestsMax)
-
-const withBadge = (badges: Map<string, Badge>, badge: Badge): ProjectState["badges"] =>
-  withLatest(badges, badge, ({ archived }) => archived, limits.archivedBadgesMax)
 
 export const applyProject = (state: ProjectState, record: JournalRecord): ProjectState => {
   assertAfter(record.sequence, state.sequence)
@@ -80,19 +83,16 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
     switch (fact.kind) {
       case "quest.created":
       case "quest.updated":
-        next = { ...next, quests: withQuest(copies.of(next.quests), fact.quest) }
+        next = { ...next, quests: copies.with(next.quests, fact.quest, limits.archivedQuestsMax) }
         break
       case "rule.created":
       case "rule.updated":
-        next = { ...next, rules: withNext(copies.of(next.rules), fact.rule) }
-        break
-      case "rule.deleted":
-        next = { ...next, rules: copies.without(next.rules, fact.ruleId) }
+        next = { ...next, rules: copies.with(next.rules, fact.rule, limits.archivedRulesMax) }
         break
       case "badge.created":
       case "badge.updated":
-        next = { ...next, badges: withBadge(copies.of(next.badges), fact.badge) }
-        if (fact.badge.archived) {
+        next = { ...next, badges: copies.with(next.badges, fact.badge, limits.archivedBadgesMax) }
+        if (isArchived(fact.badge)) {
           next = { ...next, backfills: copies.without(next.backfills, fact.badge.id) }
         }
         break

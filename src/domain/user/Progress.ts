@@ -8,7 +8,7 @@ import {
   type Quest,
   questPeriodEnd,
   questPeriodOf,
-  questStatusAt,
+  statusAt,
   targetOf,
 } from "../project/Definition.ts"
 import { levelAt } from "../project/Level.ts"
@@ -107,17 +107,24 @@ export interface BadgeProgress {
 export const badgeProgress = (
   user: UserState,
   project: ProjectState,
+  now: number,
 ): ReadonlyArray<BadgeProgress> => {
   const levelOf = (xp: number) => levelAt(project.settings.levelCurve, xp)
   const shown: Array<BadgeProgress> = []
   for (const badge of project.badges.values()) {
     const earned = user.badges.get(badge.id)
-    if (earned === undefined && (badge.archived || badge.secret)) continue
+    if (earned === undefined && (badge.secret || !isShownAt(badge, now))) continue
     const { id, name } = badge
     const earnedAt = earned?.earnedAt ?? null
     shown.push({ id, name, ...numbersOf(badge, user, earnedAt !== null, levelOf), earnedAt })
   }
   return shown
+}
+
+/** Whether users see the badge before they have it: it counts now. */
+export const isShownAt = (badge: Badge, now: number): boolean => {
+  const status = statusAt(badge, now)
+  return status === "active" || status === "paused"
 }
 
 const numbersOf = (
@@ -158,14 +165,14 @@ export const questProgress = (
   const shown: Array<QuestProgress> = []
   for (const quest of project.quests.values()) {
     const state = standingAt(quest, user.quests.get(quest.id), zone, now)
-    if (state === undefined && questStatusAt(quest, now) !== "active") continue
+    if (state === undefined && statusAt(quest, now) !== "active") continue
     shown.push(showQuest(quest, state, zone, now))
   }
   return shown
 }
 
 const isOver = (quest: Quest, now: number): boolean => {
-  const status = questStatusAt(quest, now)
+  const status = statusAt(quest, now)
   return status === "ended" || status === "archived"
 }
 

@@ -5,7 +5,7 @@
  * A state is immutable. It shares unchanged parts with its predecessor, and empty parts with all
  * users.
  */
-import { type Quest, questPeriodOf, questStatusAt } from "../project/Definition.ts"
+import { type Quest, questPeriodOf, statusAt } from "../project/Definition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type PastZone, type WindowKind, type Zone, zoneAt, zoneOf } from "../values/Calendar.ts"
 import type { StreakState, Zones } from "./Streak.ts"
@@ -49,7 +49,7 @@ export const hasExpired = (
 ): boolean => {
   if (!isMidway(state)) return false
   if (quest === undefined) return true
-  const status = questStatusAt(quest, now)
+  const status = statusAt(quest, now)
   return (
     status === "archived" ||
     status === "ended" ||

@@ -61,19 +61,24 @@ export const actionPattern = /^[A-Z][A-Z0-9_]{0,63}$/
 /** The action that claims a quest's reward; rules match every other action. */
 export const questCompleteAction = "QUEST_COMPLETE"
 
-export type IdPrefix =
-  | "evt"
-  | "rwd"
-  | "spd"
-  | "qst"
-  | "rul"
-  | "bdg"
-  | "whk"
-  | "prj"
-  | "key"
-  | "acc"
-  | "ses"
-  | "inv"
+/** The prefixes of Laurel's own ids. No key of a definition begins with one (`DefinitionKey.ts`). */
+export const idPrefixes = [
+  "evt",
+  "rwd",
+  "spd",
+  "msg",
+  "dlv",
+  "qst",
+  "rul",
+  "bdg",
+  "whk",
+  "prj",
+  "key",
+  "acc",
+  "ses",
+  "inv",
+] as const
+export type IdPrefix = (typeof idPrefixes)[number]
 
 /** The part of a record that its id names. */
 export interface RecordName {

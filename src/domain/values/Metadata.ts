@@ -1,5 +1,5 @@
 /**
- * Checks the metadata of an event or a quest. The walk is at most `metadataDepthMax` levels deep,
+ * Checks the metadata of an event or a definition. The walk is at most `metadataDepthMax` levels deep,
  * so nesting cannot overflow the stack, and it stops at the first fault.
  *
  * Cost: most metadata is far smaller than the limit, so the first walk sums an upper bound of its
@@ -110,3 +110,26 @@ class Walk {
     if (!text.isWellFormed()) this.fault = malformed
   }
 }
+
+/* JSON merge patch (RFC 7396). The caller bounds the depth. */
+
+const isObject = (value: unknown): value is Metadata =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** `target` with the members of `patch`: null removes a member, objects are merged recursively. */
+export const mergePatch = (target: Metadata, patch: Metadata): Metadata => {
+  const members = new Map(Object.entries(target))
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) members.delete(key)
+    else if (isObject(value)) {
+      const before = members.get(key)
+      members.set(key, mergePatch(isObject(before) ? before : {}, value))
+    } else members.set(key, value)
+  }
+  // `fromEntries` defines members, so `__proto__` is an ordinary member.
+  return Object.fromEntries(members)
+}
+
+/** `before` after a patch: absent, no change; null, no metadata. */
+export const patchedMetadata = (before: Metadata, patch: Metadata | null | undefined): Metadata =>
+  patch === null ? {} : patch === undefined ? before : mergePatch(before, patch)

@@ -13,10 +13,9 @@
 
 import { Data, Effect, Schedule, Stream } from "effect"
 import type { DoneReply } from "../../domain/message/UserReply.ts"
-import { type Badge, type CountingCriterion, isCounting } from "../../domain/project/Definition.ts"
+import { type Badge, isCountingBadge } from "../../domain/project/Definition.ts"
 import { levelAt } from "../../domain/project/Level.ts"
-import type { Backfill } from "../../domain/record/Record.ts"
-import { ActionCount } from "../../domain/record/Record.ts"
+import { ActionCount, type Backfill, type CountedBadge } from "../../domain/record/Record.ts"
 import { qualifies } from "../../domain/user/Progress.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
@@ -63,7 +62,7 @@ export class BackfillRun {
     this.total = environment.counts.users
   }
 
-  /** Looks at all users; looks at no more once the badge is archived. */
+  /** Looks at all users; looks at no more once the badge is paused or archived. */
   readonly all = Effect.fnUntraced(function* (
     this: BackfillRun,
   ): Effect.fn.Return<void, Broken | Ended> {
@@ -82,11 +81,11 @@ export class BackfillRun {
     const { counts, id, project } = this.#environment
     const { storage } = this.#parts
     const badge = project.durable.badges.get(this.badgeId)
-    if (badge === undefined || !isCounting(badge.criteria)) return
+    if (badge === undefined || !isCountingBadge(badge)) return
     const first = yield* storage.firstSequence
     const last = Math.max(storage.lastSequence, project.durable.sequence)
     if (!isWorthwhile(counts.actions.copy(), last - first)) return
-    this.#journal = yield* JournalCount.read(storage, badge.criteria, id, first).pipe(
+    this.#journal = yield* JournalCount.read(storage, badge, id, first).pipe(
       // The histories of the users are read instead.
       Effect.catchTag("Unavailable", () => Effect.undefined),
     )
@@ -98,11 +97,10 @@ export class BackfillRun {
   ): Effect.fn.Return<void, Broken | Ended> {
     const { badges, settings } = this.#environment.project.durable
     const badge = badges.get(this.badgeId)
-    if (badge === undefined || badge.archived) return
-    const { criteria } = badge
+    if (badge?.set !== "published") return
     const levelOf = (xp: number) => levelAt(settings.levelCurve, xp)
     const award = (user: UserState): Effect.Effect<unknown, Broken | Ended> => {
-      if (isCounting(criteria)) return this.#count(user, badge, criteria)
+      if (isCountingBadge(badge)) return this.#count(user, badge)
       return qualifies(badge, user, levelOf) ? this.#ask(user) : Effect.void
     }
     const concurrency = limits.backfillUsersConcurrentMax
@@ -112,14 +110,13 @@ export class BackfillRun {
   })
 
   /**
-   * Asks the user until the badge is awarded or refused for good. A badge that counts has
-   * `criteria`, and `counted` is the count of the user's history so far.
+   * Asks the user until the badge is awarded or refused for good. `badge`: one that counts, with
+   * `counted`, the count of the user's history so far.
    */
-  #ask(user: UserState, criteria?: CountingCriterion, counted?: Counted) {
+  #ask(user: UserState, badge?: CountedBadge, counted?: Counted) {
     const { badgeId } = this
     const command: Backfill = { kind: "backfill", badgeId, notify: this.#notify }
-    const prepare =
-      criteria && Effect.suspend(() => this.#prepare(command, user, criteria, counted))
+    const prepare = badge && Effect.suspend(() => this.#prepare(command, user, badge, counted))
     const message = { userId: user.id, command }
     const asked = Effect.map(
       this.#parts.askUser(this.#environment.id, message, prepare),
@@ -137,14 +134,14 @@ export class BackfillRun {
     this: BackfillRun,
     command: Backfill,
     { createdAt, id }: UserState,
-    criteria: CountingCriterion,
+    badge: CountedBadge,
     counted: Counted | undefined,
   ): Effect.fn.Return<Backfill, Broken> {
     const user = this.#environment.users.get(id)?.durable
     // The user was erased: the decision refuses the command.
     if (user === undefined) return command
     const same = user.createdAt === createdAt
-    const { current, upTo } = yield* this.#countUpTo(user, criteria, same ? counted : undefined)
+    const { current, upTo } = yield* this.#countUpTo(user, badge, same ? counted : undefined)
     return { ...command, counted: current, countedUpTo: upTo }
   })
 
@@ -152,34 +149,33 @@ export class BackfillRun {
   readonly #count = Effect.fnUntraced(function* (
     this: BackfillRun,
     user: UserState,
-    badge: Badge,
-    criteria: CountingCriterion,
+    badge: Badge & CountedBadge,
   ): Effect.fn.Return<void, Broken | Ended> {
     // The badge precedes the user: every event was counted when it came.
     if (user.createdAt > badge.updatedAt) return
-    const known = this.#journal?.criteria === criteria ? this.#journal.of(user.id) : undefined
-    const counted = yield* this.#countUpTo(user, criteria, known)
+    const known = this.#journal?.badge === badge ? this.#journal.of(user.id) : undefined
+    const counted = yield* this.#countUpTo(user, badge, known)
     const isRight = counted.current === (user.badgeCounts.get(badge.id) ?? 0)
-    if (isRight && (user.badges.has(badge.id) || counted.current < criteria.target)) return
-    yield* this.#ask(user, criteria, counted)
+    if (isRight && (user.badges.has(badge.id) || counted.current < badge.criteria.target)) return
+    yield* this.#ask(user, badge, counted)
   })
 
   /** The count of the user's whole history, continued from the `earlier` count if possible. */
   readonly #countUpTo = Effect.fnUntraced(function* (
     this: BackfillRun,
     user: UserState,
-    criteria: CountingCriterion,
+    badge: CountedBadge,
     earlier?: Counted,
   ): Effect.fn.Return<Counted, Broken> {
     const upTo = user.sequence
     if (earlier !== undefined) {
-      const { count, reached } = yield* this.#countAfter(user, criteria, earlier.upTo)
+      const { count, reached } = yield* this.#countAfter(user, badge, earlier.upTo)
       // The earlier count is that of an erased user with the same id.
       if (!reached) return { current: count.current, upTo }
       count.plus(earlier.current)
       if (!count.open) return { current: count.current, upTo }
     }
-    const { count } = yield* this.#countAfter(user, criteria, 0)
+    const { count } = yield* this.#countAfter(user, badge, 0)
     return { current: count.current, upTo }
   })
 
@@ -188,10 +184,10 @@ export class BackfillRun {
    */
   #countAfter(
     { id, sequence }: UserState,
-    criteria: CountingCriterion,
+    badge: CountedBadge,
     after: number,
   ): Effect.Effect<{ readonly count: ActionCount; readonly reached: boolean }, Broken> {
-    const count = new ActionCount(criteria)
+    const count = new ActionCount(badge)
     let reached = false
     const records = this.#parts.history.read(this.#environment.id, id, sequence + 1)
     const counted = Stream.runForEachWhile(records, (chunk) =>

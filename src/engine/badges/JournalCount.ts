@@ -11,8 +11,7 @@
  * number for each user with such an event.
  */
 import { Effect, Stream } from "effect"
-import type { CountingCriterion } from "../../domain/project/Definition.ts"
-import { ActionCount, type JournalRecord } from "../../domain/record/Record.ts"
+import { ActionCount, type CountedBadge, type JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { asBuffer } from "../../storage/Keys.ts"
 import type { Storage, StorageError, StoredRecord } from "../../storage/Storage.ts"
@@ -37,25 +36,25 @@ export const isWorthwhile = (
 }
 
 export class JournalCount {
-  readonly criteria: CountingCriterion
+  readonly badge: CountedBadge
   readonly #environment: string
   /** `undefined`: the count is unknown. */
   readonly #counts = new Map<string, ActionCount | undefined>()
   #upTo = 0
 
-  private constructor(criteria: CountingCriterion, environment: string) {
-    this.criteria = criteria
+  private constructor(badge: CountedBadge, environment: string) {
+    this.badge = badge
     this.#environment = environment
   }
 
   /** Reads the journal from its beginning to its present end. */
   static readonly read = Effect.fnUntraced(function* (
     { readRecords }: Pick<Storage["Service"], "readRecords">,
-    criteria: CountingCriterion,
+    badge: CountedBadge,
     environment: string,
     from: number,
   ): Effect.fn.Return<JournalCount, StorageError> {
-    const count = new JournalCount(criteria, environment)
+    const count = new JournalCount(badge, environment)
     const text = Buffer.from(JSON.stringify(environment))
     yield* Stream.runForEach(readRecords(from), (records) =>
       Effect.gen(function* () {
@@ -87,8 +86,8 @@ export class JournalCount {
     if (cause.kind === "erasure") this.#counts.delete(userId)
     else if (cause.kind === "revocation") {
       if (cause.of === "event" && facts.length > 0) this.#counts.set(userId, undefined)
-    } else if (cause.kind === "event" && cause.action === this.criteria.action) {
-      if (!this.#counts.has(userId)) this.#counts.set(userId, new ActionCount(this.criteria))
+    } else if (cause.kind === "event" && cause.action === this.badge.criteria.action) {
+      if (!this.#counts.has(userId)) this.#counts.set(userId, new ActionCount(this.badge))
       this.#counts.get(userId)?.add(record)
     }
   }

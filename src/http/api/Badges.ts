@@ -1,25 +1,21 @@
 /** Operations on badges, which users earn once. */
-import { Schema, SchemaTransformation } from "effect"
+import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { criterionKinds } from "../../domain/project/Definition.ts"
 import { limits } from "../../Limits.ts"
-import {
-  ApiKey,
-  idempotencyHeaders,
-  OpenTo,
-  oneOf,
-  pageFields,
-  pageQuery,
-  Time,
-  text,
-  versionFields,
-} from "./Common.ts"
+import { ApiKey, idempotencyHeaders, OpenTo, oneOf, pageFields, Time, text } from "./Common.ts"
 import {
   CountedAction,
   Key,
+  listQuery,
+  newMembers,
+  patchMembers,
   patchWords,
+  pathOf,
   ShownWhere,
   SumPath,
+  shownMembers,
+  statusWords,
   Target,
   Where,
 } from "./DefinitionShapes.ts"
@@ -27,10 +23,10 @@ import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { backfills, badge, badgePage, startedBackfill } from "./examples/definitionExamples.ts"
 import { countedBadgeId } from "./examples/exampleIds.ts"
 import {
-  ArchivedConflict,
   BackfillConflict,
   BackfillNotFound,
   BadgeNotFound,
+  ChangeConflict,
   readProblems,
   UseConflict,
   writeProblems,
@@ -98,10 +94,6 @@ const Name = text(1, limits.titleCharactersMax).annotate({
   description: "Name for people.",
   examples: ["Ten lessons"],
 })
-const Description = text(0, limits.descriptionCharactersMax, "multiple").annotate({
-  description: "Description for people.",
-  examples: ["For ten lessons with 90 points or more"],
-})
 const Icon = text(0, limits.iconCharactersMax).annotate({
   description: "URL, emoji or any text for your app.",
   examples: ["🏅"],
@@ -143,8 +135,8 @@ const NewCriteria = Schema.Struct({
 
 export const NewBadge = Schema.Struct({
   name: Name,
+  ...newMembers("name"),
   criteria: NewCriteria,
-  description: Schema.optionalKey(Description),
   icon: Schema.optionalKey(Icon),
   secret: Schema.optionalKey(Secret),
 }).annotate({
@@ -186,7 +178,7 @@ export const BadgePatch = Schema.Struct({
         "Changing `kind` replaces all criteria, so send everything that the new kind requires.",
     }),
   ),
-  description: Schema.optionalKey(Schema.NullOr(Description)),
+  ...patchMembers,
   icon: Schema.optionalKey(Schema.NullOr(Icon)),
   secret: Schema.optionalKey(Schema.NullOr(Secret)),
 }).annotate({ identifier: "BadgePatch", examples: [{ criteria: { target: 20 }, icon: null }] })
@@ -246,10 +238,7 @@ export const Badge = Schema.Struct({
     description: "Name for people.",
     examples: ["Ten lessons"],
   }),
-  description: Schema.NullOr(Schema.String).annotate({
-    description: "Description for people.",
-    examples: [null],
-  }),
+  ...shownMembers,
   icon: Schema.NullOr(Schema.String).annotate({
     description: "URL, emoji or any text for your app.",
     examples: ["🏅"],
@@ -259,11 +248,6 @@ export const Badge = Schema.Struct({
     description: "Whether users see the badge only once earned.",
     examples: [false],
   }),
-  archived: Schema.Boolean.annotate({
-    description: "Whether the badge is archived: users no longer earn it, and owners keep it.",
-    examples: [false],
-  }),
-  ...versionFields,
 }).annotate({
   identifier: "Badge",
   description: "A badge, which a user can earn once.",
@@ -279,27 +263,7 @@ export const BadgePage = Schema.Struct({
   examples: [badgePage],
 })
 
-const params = {
-  id: text(1, limits.idCharactersMax).annotate({
-    description: "The badge's id.",
-    examples: [countedBadgeId],
-  }),
-}
-
-const archivedQuery = oneOf(["true", "false"])
-  .annotate({
-    description: "`true`: list archived badges instead of active ones.",
-    examples: ["true"],
-  })
-  .pipe(
-    Schema.decodeTo(
-      Schema.Boolean,
-      SchemaTransformation.transform({
-        decode: (text) => text === "true",
-        encode: (value) => (value ? "true" : "false"),
-      }),
-    ),
-  )
+const params = pathOf("badge", countedBadgeId)
 
 export const Badges = HttpApiGroup.make("badges")
   .add(
@@ -312,39 +276,38 @@ export const Badges = HttpApiGroup.make("badges")
         payload: NewBadge,
         success: Badge,
         summary: "Create a badge",
-        description: `A user earns the badge once, with the event or reward that reaches the target of its criteria. \`action_count\` and \`action_sum\` look at events from now on. An environment holds at most ${limits.badgesMax} active badges.`,
+        description: `A user earns the badge once, with the event or reward that reaches the target of its criteria. \`action_count\` and \`action_sum\` look at events from now on that occurred from \`startsAt\` on and before \`endsAt\`; only such an event awards the badge. An environment holds at most ${limits.badgesMax} badges that are not archived.`,
       },
       list: {
-        query: {
-          archived: Schema.optionalKey(archivedQuery),
-          ...pageQuery("badges"),
-        },
+        query: listQuery("badges"),
         success: BadgePage,
         summary: "List badges",
         description:
-          "Lists the active badges of the key's project and environment or, with `archived=true`, the archived ones. Publishable keys see neither archived nor secret badges.",
+          "Lists the badges of the key's project and environment: all except archived ones, or all with the given status. Publishable keys see active and paused badges that are not secret.",
       },
       get: {
         success: Badge,
         summary: "Read a badge",
         description:
-          "Returns a badge by its id, archived or not. Publishable keys see neither archived nor secret badges.",
+          "Returns a badge by its id or key, archived or not. Publishable keys see active and paused badges that are not secret.",
       },
       update: {
         payload: BadgePatch,
         success: Badge,
-        error: [...writeProblems, BadgeNotFound, ArchivedConflict],
+        error: [...writeProblems, BadgeNotFound, ChangeConflict],
         summary: "Change a badge",
         description: `${patchWords}
 
-Owners keep the badge whatever its new criteria. Counts and sums stay; new criteria apply to events from now on. After lowering a target, start a backfill to award users past it. An archived badge cannot change (409 \`invalid_transition\`).`,
+Owners keep the badge whatever its new criteria. Counts and sums stay; new criteria apply to events from now on. After lowering a target, start a backfill to award users past it. A paused badge is not awarded, by rewards of others neither, and still counts events; once it is active again, a backfill awards users who passed the target meanwhile.
+
+${statusWords}`,
       },
       delete: {
         success: HttpApiSchema.NoContent.annotate({ description: "The badge is archived." }),
         error: [...readProblems, BadgeNotFound, UseConflict],
         summary: "Archive a badge",
         description:
-          "Nobody can earn the badge any more; owners keep it, and its id still reads. A badge that rules or quests give cannot be archived (409 `in_use`): change them first. Archiving twice returns 404.",
+          "Nobody can earn the badge any more; owners keep it, and it still reads by its id or key. A badge that rules or quests give cannot be archived (409 `in_use`): change them first. Archiving twice returns 404.",
       },
     }),
     HttpApiEndpoint.post("startBackfill", "/v1/badges/:id/backfill", {
@@ -359,7 +322,7 @@ Owners keep the badge whatever its new criteria. Counts and sums stay; new crite
         OpenApi.annotations({
           summary: "Award a badge for the past",
           description:
-            "Awards the badge, in the background, to every user who already qualifies; without messages unless `notify` is true. For `action_count` it counts each user's whole history, including events before the badge; users below the target continue from that count, and the counts of owners are corrected. Backfills of one environment run one at a time and survive a restart. A `manual` badge has no backfill, and a running one cannot be started again (409 `conflict`).",
+            "Awards the badge, in the background, to every user who already qualifies; without messages unless `notify` is true. For `action_count` it counts each user's whole history, including events before the badge, but none outside its period; users below the target continue from that count, and the counts of owners are corrected. Backfills of one environment run one at a time and survive a restart. Only an active badge can have one (409 `invalid_transition`). A `manual` badge has no backfill, and a running one cannot be started again (409 `conflict`).",
         }),
       ),
     HttpApiEndpoint.get("getBackfill", "/v1/badges/:id/backfill", {

@@ -4,6 +4,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { limits } from "../../Limits.ts"
 import { NewBadge } from "./Badges.ts"
 import { ApiKey, BodyBytesMax, distinct, list, OpenTo, oneOf, pattern } from "./Common.ts"
+import { DefinitionKey, fileStatus } from "./DefinitionShapes.ts"
 import { changeHeaders, readHeaders } from "./EntityTags.ts"
 import { appliedFile, definitionsFile, fileDiff } from "./examples/definitionExamples.ts"
 import { badgeId, questId, ruleId } from "./examples/exampleIds.ts"
@@ -13,32 +14,48 @@ import { NewQuest } from "./Quests.ts"
 import { NewRule, strayBounds } from "./Rules.ts"
 
 const idOf = (prefix: "bdg" | "qst" | "rul", example: string) =>
-  pattern(
-    new RegExp(`^${prefix}_[a-z0-9_-]{1,64}$`),
-    `${prefix}_ and 1 to 64 small letters, digits, dashes and underscores`,
-  ).annotate({
-    description: `The definition's id, the same in each environment. For a new one choose a name that stays, such as \`${prefix}_first-steps\`.`,
-    examples: [example],
-  })
+  Schema.optionalKey(
+    pattern(
+      new RegExp(`^${prefix}_[a-z0-9_-]{1,64}$`),
+      `${prefix}_ and 1 to 64 small letters, digits, dashes and underscores`,
+    ).annotate({
+      description: `The id that a new definition gets; one that exists keeps its own. A \`badgeId\` of the file may name a badge of the file by it. Default: a new id.`,
+      examples: [example],
+    }),
+  )
 
-const { status: _, ...questFields } = NewQuest.fields
+interface Named {
+  readonly id?: string
+  readonly key: string
+}
 
-const listOf = <S extends Schema.Top & { readonly Type: { readonly id: string } }>(
+const listOf = <S extends Schema.Top & { readonly Type: Named }>(
   item: S,
   max: number,
   noun: string,
 ) =>
   list(item, 0, max)
-    .check(distinct<{ readonly id: string }>(["id"], ({ id }) => id))
+    .check(distinct<Named>(["key"], ({ key }) => key))
+    .check(distinct<Named>(["id"], ({ id, key }) => id ?? key))
     .annotate({
-      description: `The ${noun}; each replaces every member of the one with its id. Absent: they stay as they are.`,
+      description: `The ${noun}; each replaces every member of the one with its key. Absent: they stay as they are.`,
     })
+
+const key = DefinitionKey.annotate({
+  description: "The key, which names the definition in each environment.",
+  examples: ["first-steps"],
+})
 
 export const DefinitionsFile = Schema.Struct({
   settings: Schema.optionalKey(ProjectPatch),
   badges: Schema.optionalKey(
     listOf(
-      Schema.Struct({ id: idOf("bdg", badgeId), ...NewBadge.fields }).annotate({
+      Schema.Struct({
+        id: idOf("bdg", badgeId),
+        ...NewBadge.fields,
+        key,
+        status: fileStatus,
+      }).annotate({
         identifier: "FileBadge",
       }),
       limits.badgesMax,
@@ -49,13 +66,9 @@ export const DefinitionsFile = Schema.Struct({
     listOf(
       Schema.Struct({
         id: idOf("qst", questId),
-        ...questFields,
-        status: Schema.optionalKey(
-          oneOf(["draft", "active", "paused"]).annotate({
-            description: "Absent: the status stays; a new quest is active.",
-            examples: ["active"],
-          }),
-        ),
+        ...NewQuest.fields,
+        key,
+        status: fileStatus,
       }).annotate({ identifier: "FileQuest" }),
       limits.questsMax,
       "quests",
@@ -63,7 +76,7 @@ export const DefinitionsFile = Schema.Struct({
   ),
   rules: Schema.optionalKey(
     listOf(
-      Schema.Struct({ id: idOf("rul", ruleId), ...NewRule.fields })
+      Schema.Struct({ id: idOf("rul", ruleId), ...NewRule.fields, key, status: fileStatus })
         .check(Schema.makeFilter(strayBounds, { toJsonSchema: () => [{}, true] }))
         .annotate({ identifier: "FileRule" }),
       limits.rulesMax,
@@ -73,7 +86,7 @@ export const DefinitionsFile = Schema.Struct({
 }).annotate({
   identifier: "DefinitionsFile",
   description:
-    "Definitions of an environment. Members with their default are left out; archived badges, archived quests and quests that are over are not part of it.",
+    "Definitions of an environment. Members with their default are left out; definitions that are archived or over are not part of it.",
   examples: [definitionsFile],
 })
 
@@ -82,7 +95,7 @@ const ApplyRequest = Schema.Struct({
   delete: Schema.optionalKey(
     Schema.Boolean.annotate({
       description:
-        "Whether definitions that the file does not name are removed, of the kinds that it has: rules and streaks deleted, quests and badges archived. Default `false`.",
+        "Whether definitions that the file does not name are removed, of the kinds that it has: streaks are deleted, all others archived. Default `false`.",
       examples: [false],
     }),
   ),
@@ -93,7 +106,7 @@ const ApplyRequest = Schema.Struct({
 
 const change = {
   op: oneOf(["create", "update", "delete"]).annotate({
-    description: "`delete`: a rule is deleted, a badge or a quest archived.",
+    description: "`delete`: the definition is archived.",
     examples: ["update"],
   }),
   kind: oneOf(["settings", "badge", "quest", "rule"]).annotate({
@@ -101,12 +114,15 @@ const change = {
     examples: ["badge"],
   }),
   id: Schema.NullOr(Schema.String).annotate({
-    description: "The id; null for settings.",
+    description: "The id here; null for settings.",
     examples: [badgeId],
   }),
+  key: Schema.NullOr(Schema.String).annotate({
+    description: "The key; null for settings.",
+    examples: ["first-lesson"],
+  }),
   name: Schema.String.annotate({
-    description:
-      "The badge's name, the quest's title, the rule's action; the id of a deleted rule.",
+    description: "The badge's name, the quest's title, the rule's name or action.",
     examples: ["First lesson"],
   }),
 }
@@ -201,7 +217,7 @@ export const DefinitionFiles = HttpApiGroup.make("definitions")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Apply a file of definitions",
-          description: `Makes the definitions of the environment those of the file: all at once, or nothing and every fault. Definitions are found by id; a new id is created, so a definition has one id in all environments. Definitions that the file does not name stay, streaks included, unless \`delete\` is true. Applying a file again changes nothing. With the \`ETag\` of a comparison as \`If-Match\`, the file is applied only if nothing has changed since (412 \`version_conflict\`). A file has at most ${limits.definitionsBytesMax} bytes, and changes at most ${limits.definitionChangesMax} definitions at once.`,
+          description: `Makes the definitions of the environment those of the file: all at once, or nothing and every fault. Definitions are found by key; one with a new key is created. Definitions that the file does not name stay, streaks included, unless \`delete\` is true. Applying a file again changes nothing. With the \`ETag\` of a comparison as \`If-Match\`, the file is applied only if nothing has changed since (412 \`version_conflict\`). A file has at most ${limits.definitionsBytesMax} bytes, and changes at most ${limits.definitionChangesMax} definitions at once.`,
         }),
       ),
   )

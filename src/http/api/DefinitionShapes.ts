@@ -1,9 +1,23 @@
 /** Shapes shared by rules, quests, badges and streaks. */
 import { Schema } from "effect"
-import { conditionOperators, givesNothing } from "../../domain/project/Definition.ts"
+import { conditionOperators, givesNothing, statuses } from "../../domain/project/Definition.ts"
+import { definitionKeyFault, definitionKeyPattern } from "../../domain/project/DefinitionKey.ts"
 import { questCompleteAction } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
-import { Action, check, faultAt, integer, list, oneOf, text } from "./Common.ts"
+import {
+  Action,
+  check,
+  faultAt,
+  integer,
+  list,
+  metadata,
+  oneOf,
+  pageQuery,
+  Time,
+  TimeIn,
+  text,
+  versionFields,
+} from "./Common.ts"
 import { badgeId } from "./examples/exampleIds.ts"
 
 /** The description of a merge patch, for PATCH operations. */
@@ -18,6 +32,136 @@ export const CountedAction = Action.check(
     (action) => action !== questCompleteAction,
   ),
 )
+
+/* The members of every kind of definition. */
+
+/** The caller's key of a definition. */
+export const DefinitionKey = Schema.String.check(
+  check(
+    "invalid_format",
+    `must be 1 to ${limits.keyCharactersMax} small letters, digits, dashes and underscores, beginning with a letter`,
+    (key) => definitionKeyPattern.test(key),
+    { pattern: definitionKeyPattern.source },
+  ),
+  check(
+    "invalid_format",
+    "must not begin like an id of Laurel: `bdg_`, `qst_`, `rul_` and others",
+    (key) => definitionKeyFault(key) === undefined,
+  ),
+)
+
+const newKey = (from: string) =>
+  DefinitionKey.annotate({
+    description: `Your key of the definition: unique among its kind in the environment, archived ones included, and immutable. Paths accept it in place of the id. Default: made from the ${from}, with \`-2\` and so on where that is taken.`,
+    examples: ["first-steps"],
+  })
+
+const Description = text(0, limits.descriptionCharactersMax, "multiple").annotate({
+  description: "Description for people.",
+  examples: ["Finish three lessons with 90 points or more"],
+})
+const DefinitionMetadata = metadata.annotate({
+  description: "Your own metadata.",
+  examples: [{ icon: "footprints" }],
+})
+
+const StartsAt = TimeIn.annotate({
+  description:
+    "Start: what occurred before does not count, even if it arrives later. Default: none.",
+})
+const EndsAt = TimeIn.annotate({
+  description: "End, after `startsAt`: what occurs from then on does not count. Default: never.",
+  examples: ["2026-12-01T00:00:00.000Z"],
+})
+
+/** The members of a new definition. `from`: the member that the default of the key is made from. */
+export const newMembers = (from: string) => ({
+  key: Schema.optionalKey(newKey(from)),
+  description: Schema.optionalKey(Description),
+  metadata: Schema.optionalKey(DefinitionMetadata),
+  status: Schema.optionalKey(
+    oneOf(["draft", "active"]).annotate({
+      description:
+        "Users do not see a `draft`, and it pays nothing. `active` publishes it; with a `startsAt` in the future it is `scheduled` until then. Default `active`.",
+      examples: ["draft"],
+    }),
+  ),
+  startsAt: Schema.optionalKey(StartsAt),
+  endsAt: Schema.optionalKey(EndsAt),
+})
+
+export const patchMembers = {
+  description: Schema.optionalKey(Schema.NullOr(Description)),
+  metadata: Schema.optionalKey(Schema.NullOr(DefinitionMetadata)),
+  status: Schema.optionalKey(
+    oneOf(statuses).annotate({
+      description: "`active`, `paused` or `archived`; the other statuses follow the clock.",
+      examples: ["paused"],
+    }),
+  ),
+  startsAt: Schema.optionalKey(Schema.NullOr(StartsAt)),
+  endsAt: Schema.optionalKey(Schema.NullOr(EndsAt)),
+}
+
+export const shownMembers = {
+  key: Schema.String.annotate({
+    description: "Your key of the definition, which never changes.",
+    examples: ["first-steps"],
+  }),
+  description: Schema.NullOr(Schema.String).annotate({
+    description: "Description for people.",
+    examples: ["Finish the first lesson"],
+  }),
+  metadata: Schema.Record(Schema.String, Schema.Unknown).annotate({
+    description: "Your own metadata.",
+    examples: [{ icon: "footprints" }],
+  }),
+  status: oneOf(statuses).annotate({
+    description:
+      "`draft` → `scheduled` → `active` ⇄ `paused` → `ended` → `archived`. `scheduled`, `active` and `ended` follow `startsAt` and `endsAt`.",
+    examples: ["active"],
+  }),
+  startsAt: Schema.NullOr(Time).annotate({
+    description: "Start; null: when it was published.",
+    examples: [null],
+  }),
+  endsAt: Schema.NullOr(Time).annotate({
+    description: "End; null: never.",
+    examples: ["2026-12-01T00:00:00.000Z"],
+  }),
+  ...versionFields,
+}
+
+/** The member of a file in place of `status`. */
+export const fileStatus = Schema.optionalKey(
+  oneOf(["draft", "active", "paused"]).annotate({
+    description: "Absent: the status stays; a new definition is active.",
+    examples: ["active"],
+  }),
+)
+
+/** The query of a list of definitions. */
+export const listQuery = (list: Parameters<typeof pageQuery>[0]) => ({
+  status: Schema.optionalKey(
+    oneOf(statuses).annotate({
+      description: "Only those with this status now. Default: all except archived ones.",
+      examples: ["active"],
+    }),
+  ),
+  ...pageQuery(list),
+})
+
+/** How the status changes, for PATCH operations. */
+export const statusWords =
+  "`status` publishes a draft (`active`), pauses and resumes, or archives. Other changes of status are refused (409 `invalid_transition`), since `scheduled`, `active` and `ended` follow the clock; to end it, set `endsAt` to now. What is archived never changes, and its key stays taken."
+
+/** The parameters of a path to a definition. */
+export const pathOf = (noun: string, id: string) => ({
+  id: text(1, limits.idCharactersMax).annotate({
+    description: `The ${noun}'s id or key.`,
+    examples: [id],
+  }),
+})
 
 const keyPattern = /^[a-z0-9_-]{1,64}$/
 

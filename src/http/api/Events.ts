@@ -115,7 +115,7 @@ export const revokedSince = (what: string) =>
 export const matched = Schema.optionalKey(
   Schema.Literal(false).annotate({
     description:
-      "Present, and `false`, if no enabled rule, published quest, badge or list of a streak's `actions` named the action when the event was applied: usually a misspelt action, or a definition that is missing. Absent otherwise. A streak that any action extends names none; `QUEST_COMPLETE` is always known.",
+      "Present, and `false`, if no active rule, published quest, badge or list of a streak's `actions` named the action when the event was applied: usually a misspelt action, or a definition that is missing. Absent otherwise. A streak that any action extends names none; `QUEST_COMPLETE` is always known.",
     examples: [false],
   }),
 )
@@ -317,7 +317,7 @@ export const ActionSeen = Schema.Struct({
   lastReceivedAt: Time.annotate({ description: "When the last event was received." }),
   matched: Schema.Boolean.annotate({
     description:
-      "Whether an enabled rule, a published quest, a badge or the `actions` of a streak name the action now. `QUEST_COMPLETE` is always known.",
+      "Whether an active rule, a published quest, a badge or the `actions` of a streak name the action now. `QUEST_COMPLETE` is always known.",
     examples: [true],
   }),
 }).annotate({

@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { countedBadgeId, webhookId } from "./examples/exampleIds.ts"
+import { countedBadgeId, ruleId, webhookId } from "./examples/exampleIds.ts"
 import { type Occurrence, occurrences } from "./examples/problemExamples.ts"
 
 const fault = { pointer: "/userId", code: "invalid_type", detail: "must be a string" }
@@ -157,7 +157,12 @@ export const BackfillNotFound = problem("BackfillNotFound", [
 export const BackfillConflict = problem(
   "BackfillConflict",
   ["conflict", "invalid_transition", "idempotency_in_progress"],
-  { invalid_transition: { detail: "The badge is archived.", instance: `${badgePath}/backfill` } },
+  {
+    invalid_transition: {
+      detail: "The badge is archived: only an active badge is awarded.",
+      instance: `${badgePath}/backfill`,
+    },
+  },
 )
 export const TestClockConflict = problem(
   "TestClockConflict",
@@ -176,7 +181,8 @@ export const EventConflict = problem("EventConflict", [
   "balance_overflow",
   "idempotency_in_progress",
 ])
-export const BalanceConflict = problem("BalanceConflict", [
+export const RewardConflict = problem("RewardConflict", [
+  "badge_not_active",
   "balance_overflow",
   "idempotency_in_progress",
 ])
@@ -204,6 +210,7 @@ export const VersionConflict = declare(
 )
 export const KeyInProgress = problem("KeyInProgress", ["idempotency_in_progress"])
 export const DefinitionConflict = problem("DefinitionConflict", [
+  "key_taken",
   "quota_exceeded",
   "idempotency_in_progress",
 ])
@@ -240,7 +247,12 @@ export const UseConflict = problem("UseConflict", ["in_use", "idempotency_in_pro
 export const ArchivedConflict = problem(
   "ArchivedConflict",
   ["invalid_transition", "idempotency_in_progress"],
-  { invalid_transition: { detail: "An archived badge cannot change.", instance: badgePath } },
+  {
+    invalid_transition: {
+      detail: "An archived definition cannot change.",
+      instance: `/v1/rules/${ruleId}`,
+    },
+  },
 )
 export const BodyTooLarge = problem("BodyTooLarge", ["body_too_large"])
 export const BatchTooLarge = problem("BatchTooLarge", ["batch_too_large"])

@@ -441,7 +441,7 @@ A new level curve applies to every user at once, without a message; xp stay. A n
         OpenApi.annotations({
           summary: "Simulate an event with drafts",
           description:
-            "Returns the outcome that the event would have once the drafts were saved, and changes nothing. A draft with an id replaces every member of that definition, but the status of a quest without `status` and its metadata; `settings` is merged. A new definition has the id `rul_draft`, `qst_draft` or `bdg_draft` in the reply. It is refused where a draft or the event would be refused; faults of a draft have pointers below `/rule`, `/quest`, `/badge` or `/settings`, those of the event below `/event`. An `Idempotency-Key` is ignored.",
+            "Returns the outcome that the event would have once the drafts were saved, and changes nothing. A draft with an id replaces every member of that definition but key and metadata, and the status if the draft has none; `settings` is merged. A new definition has the id `rul_draft`, `qst_draft` or `bdg_draft` in the reply. It is refused where a draft or the event would be refused; faults of a draft have pointers below `/rule`, `/quest`, `/badge` or `/settings`, those of the event below `/event`. An `Idempotency-Key` is ignored.",
         }),
       ),
   )

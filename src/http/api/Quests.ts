@@ -2,30 +2,23 @@
 import { Schema } from "effect"
 import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Reward } from "../../domain/message/FactMembers.ts"
-import { questRecurrences, questStatuses } from "../../domain/project/Definition.ts"
+import { questRecurrences } from "../../domain/project/Definition.ts"
 import { limits } from "../../Limits.ts"
-import {
-  ApiKey,
-  distinct,
-  list,
-  metadata,
-  OpenTo,
-  oneOf,
-  pageFields,
-  pageQuery,
-  Time,
-  TimeIn,
-  text,
-  versionFields,
-} from "./Common.ts"
+import { ApiKey, distinct, list, OpenTo, oneOf, pageFields, text } from "./Common.ts"
 import {
   CountedAction,
   Key,
+  listQuery,
   NewQuestReward,
+  newMembers,
+  patchMembers,
   patchWords,
+  pathOf,
   RewardPatch,
   ShownWhere,
   SumPath,
+  shownMembers,
+  statusWords,
   Target,
   Where,
 } from "./DefinitionShapes.ts"
@@ -92,17 +85,10 @@ export const Steps = list(NewQuestStep, 0, limits.questStepsMax)
     ],
   })
 
-const before = "qst_01a1fc0b7d10766ab1c90c8a1f4de2b7"
-
 const Title = text(1, limits.titleCharactersMax).annotate({
   description: "Name for people.",
   examples: ["First steps"],
 })
-const Description = text(0, limits.descriptionCharactersMax, "multiple").annotate({
-  description: "Description for people.",
-  examples: ["Finish three lessons with 90 points or more"],
-})
-
 const Recurrence = oneOf(questRecurrences).annotate({
   description:
     "A recurring quest restarts each day, ISO week or month in the project's time zone, and gives its reward once per period. Default `none`.",
@@ -113,42 +99,17 @@ const Prerequisites = list(text(1, limits.idCharactersMax), 0, limits.prerequisi
   .check(distinct<string>([], (prerequisite) => prerequisite))
   .annotate({
     description:
-      "Ids of quests that a user must complete first; until then no event counts for this one. Cycles are refused.",
-    examples: [[before]],
+      "Keys of quests that a user must complete first (ids are accepted); until then no event counts for this one. Cycles are refused.",
+    examples: [["sign-up"]],
   })
-
-const QuestMetadata = metadata.annotate({
-  description: "Your own metadata.",
-  examples: [{ icon: "footprints" }],
-})
-
-const StartsAt = TimeIn.annotate({
-  description:
-    "Start of the quest: an event that occurred before it does not count, even if it arrives later. Default: when the quest is published; for a step that is added afterwards, when the step is added.",
-})
-const EndsAt = TimeIn.annotate({
-  description:
-    "End of the quest, after `startsAt`; unfinished progress expires then. Default: never.",
-  examples: ["2026-12-01T00:00:00.000Z"],
-})
 
 export const NewQuest = Schema.Struct({
   title: Title,
   reward: NewQuestReward,
-  description: Schema.optionalKey(Description),
+  ...newMembers("title"),
   steps: Schema.optionalKey(Steps),
-  startsAt: Schema.optionalKey(StartsAt),
-  endsAt: Schema.optionalKey(EndsAt),
   recurrence: Schema.optionalKey(Recurrence),
   prerequisites: Schema.optionalKey(Prerequisites),
-  status: Schema.optionalKey(
-    oneOf(["draft", "active"]).annotate({
-      description:
-        "Users do not see a `draft`. `active` publishes the quest; with a `startsAt` in the future it is `scheduled` until then. Default `active`.",
-      examples: ["draft"],
-    }),
-  ),
-  metadata: Schema.optionalKey(QuestMetadata),
 }).annotate({
   identifier: "NewQuest",
   description: "A quest to create.",
@@ -178,19 +139,10 @@ export const NewQuest = Schema.Struct({
 export const QuestPatch = Schema.Struct({
   title: Schema.optionalKey(Title),
   reward: Schema.optionalKey(RewardPatch),
-  description: Schema.optionalKey(Schema.NullOr(Description)),
+  ...patchMembers,
   steps: Schema.optionalKey(Schema.NullOr(Steps)),
-  startsAt: Schema.optionalKey(Schema.NullOr(StartsAt)),
-  endsAt: Schema.optionalKey(Schema.NullOr(EndsAt)),
   recurrence: Schema.optionalKey(Schema.NullOr(Recurrence)),
   prerequisites: Schema.optionalKey(Schema.NullOr(Prerequisites)),
-  status: Schema.optionalKey(
-    oneOf(questStatuses).annotate({
-      description: "`active`, `paused` or `archived`; the other statuses follow the clock.",
-      examples: ["paused"],
-    }),
-  ),
-  metadata: Schema.optionalKey(Schema.NullOr(QuestMetadata)),
 }).annotate({ identifier: "QuestPatch", examples: [{ status: "paused" }] })
 
 const fields = {
@@ -199,40 +151,19 @@ const fields = {
     description: "Name for people.",
     examples: ["First steps"],
   }),
-  description: Schema.NullOr(Schema.String).annotate({
-    description: "Description for people.",
-    examples: ["Finish the first lesson"],
-  }),
-  status: oneOf(questStatuses).annotate({
-    description:
-      "`draft` → `scheduled` → `active` ⇄ `paused` → `ended` → `archived`. `scheduled`, `active` and `ended` follow the clock.",
-    examples: ["active"],
-  }),
+  ...shownMembers,
   reward: Reward,
   steps: Schema.Array(QuestStep).annotate({
     description: "The quest completes with its last step.",
-  }),
-  startsAt: Schema.NullOr(Time).annotate({
-    description: "Start of the quest; null: when it is published.",
-    examples: [null],
-  }),
-  endsAt: Schema.NullOr(Time).annotate({
-    description: "End of the quest; null: never.",
-    examples: ["2026-12-01T00:00:00.000Z"],
   }),
   recurrence: oneOf(questRecurrences).annotate({
     description: "Whether the quest restarts each day, ISO week or month.",
     examples: ["none"],
   }),
   prerequisites: Schema.Array(Schema.String).annotate({
-    description: "Ids of quests that a user must complete first.",
+    description: "Keys of quests that a user must complete first.",
     examples: [[]],
   }),
-  metadata: Schema.Record(Schema.String, Schema.Unknown).annotate({
-    description: "Your own metadata.",
-    examples: [{ icon: "footprints" }],
-  }),
-  ...versionFields,
 }
 
 export const Quest = Schema.Struct(fields).annotate({
@@ -268,12 +199,7 @@ export const QuestPage = Schema.Struct({
   examples: [questPage],
 })
 
-const params = {
-  id: text(1, limits.idCharactersMax).annotate({
-    description: "The quest's id.",
-    examples: [questId],
-  }),
-}
+const params = pathOf("quest", questId)
 
 export const Quests = HttpApiGroup.make("quests")
   .add(
@@ -289,15 +215,7 @@ export const Quests = HttpApiGroup.make("quests")
         description: `While the quest is active, each user can complete it once, or once per period if it recurs: by events that match its steps or, without steps, with a \`QUEST_COMPLETE\` event that names it. An environment holds at most ${limits.questsMax} quests that are not archived.`,
       },
       list: {
-        query: {
-          status: Schema.optionalKey(
-            oneOf(questStatuses).annotate({
-              description: "Only quests with this status. Default: all except archived ones.",
-              examples: ["active"],
-            }),
-          ),
-          ...pageQuery("quests"),
-        },
+        query: listQuery("quests"),
         success: QuestPage,
         summary: "List quests",
         description:
@@ -315,16 +233,16 @@ export const Quests = HttpApiGroup.make("quests")
         summary: "Change a quest",
         description: `${patchWords}
 
-Users keep their progress. Steps are matched by key: a new step begins at 0, a removed one is dropped, and one with another action or other conditions continues from its count. If a target is lowered below a user's count, the next matching event completes the step. A new title and reward apply to completions from now on. A later start, a pause and new prerequisites suspend progress. Progress expires at the end (\`expired\`) and restarts from 0 if the end is then moved to later; moving a future end has no effect on progress. A new recurrence restarts everybody, including users who completed the quest, in the current period. Otherwise, completions of the current period stay.
+Users keep their progress. Steps are matched by key: a new step begins at 0, a removed one is dropped, and one with another action or other conditions continues from its count. If a target is lowered below a user's count, the next matching event completes the step. A new title and reward apply to completions from now on. Without \`startsAt\`, events count from the publication of the quest on, and for a step that is added afterwards from then on. A paused quest counts nothing. A later start, a pause and new prerequisites suspend progress. Progress expires at the end (\`expired\`) and restarts from 0 if the end is then moved to later; moving a future end has no effect on progress. A new recurrence restarts everybody, including users who completed the quest, in the current period. Otherwise, completions of the current period stay.
 
-\`status\` publishes a draft (\`active\`), pauses and resumes, or archives. Other changes of status are refused (409 \`invalid_transition\`), since \`scheduled\`, \`active\` and \`ended\` follow the clock; to end a quest, set \`endsAt\` to now. An archived quest cannot change.`,
+${statusWords}`,
       },
       delete: {
         success: HttpApiSchema.NoContent.annotate({ description: "The quest is archived." }),
         error: [...readProblems, QuestNotFound, UseConflict],
         summary: "Archive a quest",
         description:
-          "Nobody can begin or complete the quest any more. Unfinished progress expires; users who completed it keep its reward. The quest still reads by its id and in the list with `status=archived`. A quest that is a prerequisite of another cannot be archived (409 `in_use`): change the other quest first. Archiving twice returns 404.",
+          "Nobody can begin or complete the quest any more. Unfinished progress expires; users who completed it keep its reward. The quest still reads by its id or key and in the list with `status=archived`. A quest that is a prerequisite of another cannot be archived (409 `in_use`): change the other quest first. Archiving twice returns 404.",
       },
     }),
   )

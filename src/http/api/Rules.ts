@@ -4,30 +4,32 @@ import { HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Reward } from "../../domain/message/FactMembers.ts"
 import { limitPeriods } from "../../domain/project/Definition.ts"
 import { limits } from "../../Limits.ts"
-import {
-  ApiKey,
-  faultAt,
-  integer,
-  number,
-  oneOf,
-  pageFields,
-  pageQuery,
-  text,
-  versionFields,
-} from "./Common.ts"
+import { ApiKey, faultAt, integer, number, oneOf, pageFields, text } from "./Common.ts"
 import {
   CountedAction,
+  listQuery,
   MetadataPath,
   NewReward,
+  newMembers,
+  patchMembers,
   patchWords,
+  pathOf,
   RewardPatch,
   ShownWhere,
+  shownMembers,
+  statusWords,
   Where,
 } from "./DefinitionShapes.ts"
 import { definitionEndpoints } from "./definitionEndpoints.ts"
 import { rule, rulePage } from "./examples/definitionExamples.ts"
 import { ruleId } from "./examples/exampleIds.ts"
-import { KeyInProgress, RuleNotFound, readProblems, writeProblems } from "./Problems.ts"
+import {
+  ArchivedConflict,
+  KeyInProgress,
+  RuleNotFound,
+  readProblems,
+  writeProblems,
+} from "./Problems.ts"
 
 const MultiplierPath = MetadataPath.annotate({
   description:
@@ -62,11 +64,6 @@ const Cooldown = integer(1, limits.cooldownSecondsMax).annotate({
   examples: [60],
 })
 
-const Enabled = Schema.Boolean.annotate({
-  description: "Whether the rule is active. Default `true`.",
-  examples: [true],
-})
-
 /** A check that the bounds of a multiplier come with its path. */
 export const strayBounds = (rule: {
   readonly multiplierPath?: string
@@ -79,7 +76,14 @@ export const strayBounds = (rule: {
       : [],
   )
 
+const Name = text(1, limits.titleCharactersMax).annotate({
+  description: "Name for people. Default: none.",
+  examples: ["A good lesson"],
+})
+
 export const NewRule = Schema.Struct({
+  ...newMembers("name or the action"),
+  name: Schema.optionalKey(Name),
   action: CountedAction,
   where: Schema.optionalKey(Where),
   reward: NewReward,
@@ -93,7 +97,6 @@ export const NewRule = Schema.Struct({
     }),
   ),
   cooldownSeconds: Schema.optionalKey(Cooldown),
-  enabled: Schema.optionalKey(Enabled),
 })
   .check(Schema.makeFilter(strayBounds, { toJsonSchema: () => [{}, true] }))
   .annotate({
@@ -114,6 +117,8 @@ export const NewRule = Schema.Struct({
   })
 
 export const RulePatch = Schema.Struct({
+  ...patchMembers,
+  name: Schema.optionalKey(Schema.NullOr(Name)),
   action: Schema.optionalKey(CountedAction),
   where: Schema.optionalKey(Schema.NullOr(Where)),
   reward: Schema.optionalKey(RewardPatch),
@@ -129,14 +134,18 @@ export const RulePatch = Schema.Struct({
     ).annotate({ description: limitWords }),
   ),
   cooldownSeconds: Schema.optionalKey(Schema.NullOr(Cooldown)),
-  enabled: Schema.optionalKey(Schema.NullOr(Enabled)),
 }).annotate({
   identifier: "RulePatch",
-  examples: [{ reward: { xp: 60 }, limit: { times: 5 } }, { enabled: false }],
+  examples: [{ reward: { xp: 60 }, limit: { times: 5 } }, { status: "paused" }],
 })
 
 export const Rule = Schema.Struct({
   id: Schema.String.annotate({ description: "Laurel's id of the rule.", examples: [ruleId] }),
+  ...shownMembers,
+  name: Schema.NullOr(Schema.String).annotate({
+    description: "Name for people.",
+    examples: ["A good lesson"],
+  }),
   action: CountedAction,
   where: ShownWhere,
   reward: Reward,
@@ -160,11 +169,6 @@ export const Rule = Schema.Struct({
     description: "Minimum time between two events of a user for which the rule gives.",
     examples: [null],
   }),
-  enabled: Schema.Boolean.annotate({
-    description: "Whether the rule is active.",
-    examples: [true],
-  }),
-  ...versionFields,
 }).annotate({
   identifier: "Rule",
   description: "A rule: the reward for events with an action.",
@@ -180,12 +184,7 @@ export const RulePage = Schema.Struct({
   examples: [rulePage],
 })
 
-const params = {
-  id: text(1, limits.idCharactersMax).annotate({
-    description: "The rule's id.",
-    examples: [ruleId],
-  }),
-}
+const params = pathOf("rule", ruleId)
 
 export const Rules = HttpApiGroup.make("rules")
   .add(
@@ -198,30 +197,37 @@ export const Rules = HttpApiGroup.make("rules")
         payload: NewRule,
         success: Rule,
         summary: "Create a rule",
-        description: `From now on, every event with this action whose metadata satisfies \`where\` earns the reward. Every matching rule gives, in the order of creation. An environment holds at most ${limits.rulesMax} rules.`,
+        description: `From now on, every event with this action whose metadata satisfies \`where\` earns the reward, if it occurred from \`startsAt\` on and before \`endsAt\`. Every matching rule gives, in the order of creation. An environment holds at most ${limits.rulesMax} rules that are not archived.`,
       },
       list: {
-        query: pageQuery("rules"),
+        query: listQuery("rules"),
         success: RulePage,
         summary: "List rules",
-        description: "Lists the rules of the key's project and environment.",
+        description:
+          "Lists the rules of the key's project and environment: all except archived ones, or all with the given status.",
       },
-      get: { success: Rule, summary: "Read a rule", description: "Returns a rule by its id." },
+      get: {
+        success: Rule,
+        summary: "Read a rule",
+        description: "Returns a rule by its id or key.",
+      },
       update: {
         payload: RulePatch,
         success: Rule,
-        error: [...writeProblems, RuleNotFound, KeyInProgress],
+        error: [...writeProblems, RuleNotFound, ArchivedConflict],
         summary: "Change a rule",
         description: `${patchWords}
 
-The change applies to events from now on. Rewards already given stay, and count for its limit, also for one with another \`per\`.`,
+The change applies to events from now on. Rewards already given stay, and count for its limit, also for one with another \`per\`. A paused rule gives nothing.
+
+${statusWords}`,
       },
       delete: {
-        success: HttpApiSchema.NoContent.annotate({ description: "The rule is deleted." }),
+        success: HttpApiSchema.NoContent.annotate({ description: "The rule is archived." }),
         error: [...readProblems, RuleNotFound, KeyInProgress],
-        summary: "Delete a rule",
+        summary: "Archive a rule",
         description:
-          "The rule gives nothing from now on; rewards already given stay. Deleting twice returns 404.",
+          "The rule gives nothing from now on; rewards already given stay. It still reads by its id or key and in the list with `status=archived`. Archiving twice returns 404.",
       },
     }),
   )

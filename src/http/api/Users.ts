@@ -39,11 +39,11 @@ import {
 import { HistoryKindIn, HistoryPage } from "./History.ts"
 import {
   BadgeNotFound,
-  BalanceConflict,
   BodyTooLarge,
   bodyProblems,
   EventNotFound,
   keyedProblems,
+  RewardConflict,
   RewardNotFound,
   readProblems,
   SpendConflict,
@@ -450,7 +450,7 @@ export const Users = HttpApiGroup.make("users")
       headers: idempotencyHeaders,
       payload: RewardGrant,
       success: RewardOutcome,
-      error: [...writeProblems, BadgeNotFound, BalanceConflict],
+      error: [...writeProblems, BadgeNotFound, RewardConflict],
     })
       .annotate(OpenTo, [])
       .annotateMerge(

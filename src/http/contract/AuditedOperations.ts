@@ -53,7 +53,7 @@ export const loggedOperations: Partial<Record<OperationName, Logging>> = {
   "testClock.advance": { action: "test_clock.advance", before: "testClock.get" },
   "rules.create": { action: "rule.create" },
   "rules.update": { action: "rule.update", before: "rules.get" },
-  "rules.delete": { action: "rule.delete", before: "rules.get" },
+  "rules.delete": { action: "rule.archive", before: "rules.get" },
   "quests.create": { action: "quest.create" },
   "quests.update": { action: "quest.update", before: "quests.get" },
   "quests.delete": { action: "quest.archive", before: "quests.get" },
@@ -207,7 +207,8 @@ const noteOf = (
     method === "PATCH" ? changesOf(membersOf(payload), membersOf(was), membersOf(body)) : []
   if (method === "PATCH" && was !== undefined && changes.length === 0) return undefined
   return {
-    subject: [isShown ? String(about.id ?? "") : id, ...delivery].join(" "),
+    // A path may name a definition by its key.
+    subject: [String(about.id ?? id), ...delivery].join(" "),
     detail: titleOf(about),
     changes,
   }

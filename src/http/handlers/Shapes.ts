@@ -9,7 +9,14 @@ import {
 } from "../../domain/decide/definitionChecks.ts"
 import type { SettingsChange } from "../../domain/decide/Settings.ts"
 import type { RewardReply } from "../../domain/message/UserReply.ts"
-import type { Condition, Gives, Reward } from "../../domain/project/Definition.ts"
+import {
+  type Condition,
+  type Definition,
+  type Gives,
+  type Reward,
+  type Status,
+  statusAt,
+} from "../../domain/project/Definition.ts"
 import { levelAt, levelProgress } from "../../domain/project/Level.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Fact, FactOf, JournalRecord } from "../../domain/record/Record.ts"
@@ -29,6 +36,7 @@ import {
   laurelError,
 } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
+import type { Metadata } from "../../domain/values/Metadata.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { cursorOf, type Filters, type ListName, type Position, positionIn } from "../api/Cursor.ts"
@@ -146,6 +154,59 @@ export const onlyIf = <Command extends object>(
   { "if-match": ifMatch }: { readonly "if-match"?: IfMatch },
   command: Command,
 ): Command & Conditional => (ifMatch === undefined ? command : { ...command, ifMatch })
+/* The members that definitions of every kind have. */
+
+/** The members of a new definition. */
+export const newMembers = ({
+  description,
+  endsAt,
+  key,
+  metadata = {},
+  startsAt,
+  status = "active",
+}: {
+  readonly description?: string
+  readonly endsAt?: string
+  readonly key?: string
+  readonly metadata?: Metadata
+  readonly startsAt?: string
+  readonly status?: "draft" | "active"
+}) => ({
+  ...(key !== undefined && { key }),
+  description: description ?? null,
+  metadata,
+  set: status === "active" ? ("published" as const) : status,
+  startsAt: timeOf(startsAt ?? null),
+  endsAt: timeOf(endsAt ?? null),
+})
+
+/** A definition with its status at `now`. */
+export const showDefinition = <A extends Definition>({ set, ...definition }: A, now: number) => ({
+  ...definition,
+  status: statusAt({ ...definition, set }, now),
+  startsAt: isoTimeOrNull(definition.startsAt),
+  endsAt: isoTimeOrNull(definition.endsAt),
+  createdAt: isoTime(definition.createdAt),
+  updatedAt: isoTime(definition.updatedAt),
+})
+
+/**
+ * The change of a definition to a `made` one. Key and metadata stay, and so does the status if the
+ * `payload` that `made` comes from has none.
+ */
+export const replacementOf = <
+  A extends Pick<Definition, "id" | "metadata" | "set"> & { readonly key?: string },
+>(
+  { id: _, key: __, metadata: ___, set: ____, ...members }: A,
+  { status }: { readonly status?: Status },
+) => ({ ...members, ...(status !== undefined && { status }) })
+
+/** The times of a patch, and its other members. */
+export const patchOf = <
+  A extends { readonly startsAt?: string | null; readonly endsAt?: string | null },
+>(
+  patch: A,
+) => ({ ...patch, startsAt: timeOf(patch.startsAt), endsAt: timeOf(patch.endsAt) })
 
 /** The fact of `kind` in the record of a command that always decides such a fact. */
 export const factOf = <Kind extends Fact["kind"]>(
@@ -217,7 +278,7 @@ export const showProgress = (
   levelProgress: levelProgress(project.settings.levelCurve, user.xp),
   rank,
   points: user.points,
-  badges: badgeProgress(user, project).map((badge) => ({
+  badges: badgeProgress(user, project, now).map((badge) => ({
     ...badge,
     earnedAt: isoTimeOrNull(badge.earnedAt),
   })),
@@ -256,7 +317,7 @@ export const referenceFaults =
     if (Array.isArray(prerequisites)) {
       for (const [index, id] of prerequisites.slice(0, limits.prerequisitesMax).entries()) {
         if (typeof id !== "string") continue
-        const found = prerequisiteFaults(state, { id: "", prerequisites: [id] })
+        const found = prerequisiteFaults(state, { key: "", prerequisites: [id] })
         faults.push(...found.map((fault) => ({ ...fault, pointer: `/prerequisites/${index}` })))
       }
     }

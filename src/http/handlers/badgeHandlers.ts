@@ -3,38 +3,47 @@ import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import { makeId } from "../../accounts/KeyText.ts"
 import type { BadgeChange, CriterionParts } from "../../domain/decide/BadgeDefinitions.ts"
 import type { Badge } from "../../domain/project/Definition.ts"
+import { definitionOf } from "../../domain/project/DefinitionKey.ts"
 import { decidedAt } from "../../domain/record/Record.ts"
+import { isShownAt } from "../../domain/user/Progress.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { BackfillProgress } from "../../engine/badges/Backfills.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { BadgePatch, Badges, NewBadge } from "../api/Badges.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { definitionOperations } from "./definitionOperations.ts"
-import { factOf, foundOr, named, type PageQuery, referenceFaults } from "./Shapes.ts"
-
-interface BadgesQuery extends PageQuery {
-  readonly archived?: boolean
-}
+import { definitionOperations, isOfStatus, type StatusQuery } from "./definitionOperations.ts"
+import {
+  factOf,
+  foundOr,
+  named,
+  newMembers,
+  patchOf,
+  referenceFaults,
+  replacementOf,
+  showDefinition,
+} from "./Shapes.ts"
 
 export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges> => ({
   ...definitionOperations(engine, {
     plural: "badges",
     definitionsOf: ({ badges }) => badges,
+    find: (all, idOrKey) => definitionOf(all, idOrKey),
+    isListed: (badge, query: StatusQuery, now) => isOfStatus(badge, query, now),
     isVisible: isShown,
-    isListed: (badge, { archived = false }: BadgesQuery) => badge.archived === archived,
     notFound: badgeNotFound,
     moreFaults: referenceFaults(engine),
     show: showBadge,
-    showFound: (badge) => Effect.succeed(showBadge(badge)),
+    showFound: (badge, { environment }) =>
+      Effect.sync(() => showBadge(badge, engine.timeIn(environment))),
     create: (payload: typeof NewBadge.Type) =>
       ({ kind: "createBadge", badge: newBadge(payload, makeId("bdg")) }) as const,
-    showCreated: (record) => showBadge(factOf(record, "badge.created").badge),
+    showCreated: (record) => showBadge(factOf(record, "badge.created").badge, decidedAt(record)),
     update: (badgeId, { secret, ...patch }: typeof BadgePatch.Type) => {
-      const change = named({ ...patch, secret: secret === null ? false : secret })
+      const change = named({ ...patchOf(patch), secret: secret === null ? false : secret })
       return { kind: "updateBadge", badgeId, change } as const
     },
-    showUpdated: (record) => showBadge(factOf(record, "badge.updated").badge),
+    showUpdated: (record) => showBadge(factOf(record, "badge.updated").badge, decidedAt(record)),
     delete: (badgeId) => ({ kind: "deleteBadge", badgeId }) as const,
   }),
   startBackfill: {
@@ -56,21 +65,24 @@ export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges
     handle: ({ caller: { environment }, params }) =>
       Effect.gen(function* () {
         const { badges } = yield* engine.readProject(environment)
-        yield* foundOr(badges.get(params.id), badgeNotFound)
-        const progress = yield* engine.readBackfill(environment, params.id)
-        return { body: showBackfill(params.id, yield* foundOr(progress, backfillNotFound)) }
+        const { id } = yield* foundOr(definitionOf(badges, params.id), badgeNotFound)
+        const progress = yield* engine.readBackfill(environment, id)
+        return { body: showBackfill(id, yield* foundOr(progress, backfillNotFound)) }
       }),
   },
 })
 
 export const newBadge = (payload: typeof NewBadge.Type, id: string) => {
-  const { criteria, description = null, icon = null, name, secret = false } = payload
-  return { id, name, description, icon, secret, criteria }
+  const { criteria, icon = null, name, secret = false } = payload
+  return { id, ...newMembers(payload), name, icon, secret, criteria }
 }
 
-/** The change of a badge to the one that `payload` describes. */
+/**
+ * The change of a badge to the one that `payload` describes. Key and metadata stay, and so does the
+ * status if `payload` has none.
+ */
 export const badgeReplacement = (payload: typeof NewBadge.Type): BadgeChange => {
-  const { criteria, id: _, ...members } = newBadge(payload, "")
+  const { criteria, ...members } = replacementOf(newBadge(payload, ""), payload)
   const none = {
     target: undefined,
     action: undefined,
@@ -93,13 +105,9 @@ const showBackfill = (badgeId: string, progress: BackfillProgress) => ({
   finishedAt: isoTimeOrNull(progress.finishedAt),
 })
 
-const badgeNotFound = laurelError("badge_not_found", "No badge of this project has this id.")
+const badgeNotFound = laurelError("badge_not_found", "No badge of this project has this id or key.")
 
-const isShown = ({ archived, secret }: Badge, caller: Caller): boolean =>
-  !isClient(caller) || !(archived || secret)
+const isShown = (badge: Badge, caller: Caller, now: number): boolean =>
+  !isClient(caller) || (!badge.secret && isShownAt(badge, now))
 
-const showBadge = (badge: Badge) => ({
-  ...badge,
-  createdAt: isoTime(badge.createdAt),
-  updatedAt: isoTime(badge.updatedAt),
-})
+const showBadge = showDefinition<Badge>

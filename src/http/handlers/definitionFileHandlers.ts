@@ -3,16 +3,17 @@
  * record.
  */
 import { Effect } from "effect"
+import { makeId } from "../../accounts/KeyText.ts"
 import {
   applyDefinitions,
   type DefinitionsInput,
   isInFile,
 } from "../../domain/decide/Definitions.ts"
 import { decideProject } from "../../domain/decide/Project.ts"
-import type { Badge, Quest, Rule } from "../../domain/project/Definition.ts"
+import type { Badge, Definition, Quest, Rule } from "../../domain/project/Definition.ts"
 import type { ProjectSettings, ProjectState } from "../../domain/project/Project.ts"
 import type { Fact } from "../../domain/record/Record.ts"
-import { isoTime } from "../../domain/values/isoTime.ts"
+import { isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { DefinitionFiles, DefinitionsFile } from "../api/DefinitionFiles.ts"
@@ -77,25 +78,41 @@ const commandOf = ({
 }) => {
   const definitions: DefinitionsInput = {
     ...(settings && { settings: settingsChange(settings) }),
-    ...(badges && { badges: badges.map(({ id, ...badge }) => newBadge(badge, id)) }),
-    ...(quests && { quests: quests.map(questInput) }),
-    ...(rules && { rules: rules.map(({ id, ...rule }) => newRule(rule, id)) }),
+    ...(badges && { badges: badges.map((badge) => fromFile(badge, "bdg", newBadge)) }),
+    ...(quests && { quests: quests.map((quest) => fromFile(quest, "qst", newQuest)) }),
+    ...(rules && { rules: rules.map((rule) => fromFile(rule, "rul", newRule)) }),
   }
   return { kind: "applyDefinitions", definitions, removes } as const
 }
 
-const questInput = ({ id, status, ...quest }: NonNullable<File["quests"]>[number]) => {
-  const { set: _, ...members } = newQuest(quest, id)
-  if (status === undefined) return members
-  return { ...members, set: status === "active" ? ("published" as const) : status }
-}
-
-const fileOf = ({ badges, quests, rules, settings }: ProjectState, now: number): File => ({
-  settings: fileSettings(settings),
-  badges: [...badges.values()].filter(({ archived }) => !archived).map(fileBadge),
-  quests: [...quests.values()].filter((quest) => isInFile(quest, now)).map(fileQuest),
-  rules: [...rules.values()].map(fileRule),
+/** The definition of a file, with a new id unless the file has one. */
+const fromFile = <
+  A extends {
+    readonly id?: string
+    readonly key: string
+    readonly status?: "paused" | "draft" | "active"
+  },
+  Made,
+>(
+  { id, status, ...members }: A,
+  prefix: "bdg" | "qst" | "rul",
+  make: (members: Omit<A, "id" | "status">, id: string) => Made & { readonly set: unknown },
+) => ({
+  ...make(members, id ?? makeId(prefix)),
+  key: members.key,
+  set: status === "active" ? ("published" as const) : status,
 })
+
+const fileOf = ({ badges, quests, rules, settings }: ProjectState, now: number): File => {
+  const inFile = <A extends Definition>(definitions: ReadonlyMap<string, A>) =>
+    [...definitions.values()].filter((definition) => isInFile(definition, now))
+  return {
+    settings: fileSettings(settings),
+    badges: inFile(badges).map(fileBadge),
+    quests: inFile(quests).map(fileQuest),
+    rules: inFile(rules).map(fileRule),
+  }
+}
 
 type Item<Kind extends "badges" | "quests" | "rules"> = NonNullable<File[Kind]>[number]
 
@@ -120,40 +137,46 @@ const fileSettings = (settings: ProjectSettings): NonNullable<File["settings"]> 
   return { ...named, timezone, levelCurve, streaks: shown, clientActions, ...rest }
 }
 
-const fileBadge = ({ criteria, description, icon, id, name, secret }: Badge) =>
-  ({
+/** The members that definitions of every kind have, those of the kind between them. */
+const fileDefinition = (definition: Definition, own: object) => {
+  const { description, endsAt, id, key, metadata, set, startsAt } = definition
+  return {
     id,
-    name,
-    ...given({ description, icon, secret }),
-    criteria: given(criteria),
-  }) as Item<"badges">
+    key,
+    ...own,
+    ...given({ description }),
+    ...(set !== "published" && { status: set }),
+    ...given({ startsAt: isoTimeOrNull(startsAt), endsAt: isoTimeOrNull(endsAt), metadata }),
+  }
+}
+
+const fileBadge = (badge: Badge) => {
+  const { criteria, icon, name, secret } = badge
+  const own = { name, ...given({ icon, secret }), criteria: given(criteria) }
+  return fileDefinition(badge, own) as Item<"badges">
+}
 
 const fileReward = ({ badgeId, points, xp }: Rule["reward"]) =>
   given({ xp: xp || undefined, points: points || undefined, badgeId })
 
 const fileQuest = (quest: Quest) => {
-  const { endsAt, id, metadata, prerequisites, recurrence, reward, set, startsAt, title } = quest
-  return {
-    id,
+  const { prerequisites, recurrence, reward, steps, title } = quest
+  const own = {
     title,
-    ...given({ description: quest.description }),
-    ...(set !== "published" && { status: set }),
     reward: { xp: reward.xp, ...fileReward(reward) },
     ...given({
-      steps: quest.steps.map(({ since: _, where, ...step }) => ({ ...step, ...given({ where }) })),
-      startsAt: startsAt === null ? null : isoTime(startsAt),
-      endsAt: endsAt === null ? null : isoTime(endsAt),
+      steps: steps.map(({ since: _, where, ...step }) => ({ ...step, ...given({ where }) })),
       recurrence: recurrence === "none" ? null : recurrence,
       prerequisites,
-      metadata,
     }),
-  } as Item<"quests">
+  }
+  return fileDefinition(quest, own) as Item<"quests">
 }
 
-const fileRule = ({ enabled, multiplier, reward, ...rule }: Rule) => {
-  const { action, cooldownSeconds, id, limit, where } = rule
-  return {
-    id,
+const fileRule = (rule: Rule) => {
+  const { action, cooldownSeconds, limit, multiplier, name, reward, where } = rule
+  const own = {
+    ...given({ name }),
     action,
     ...given({ where }),
     reward: fileReward(reward),
@@ -163,36 +186,47 @@ const fileRule = ({ enabled, multiplier, reward, ...rule }: Rule) => {
       ...(multiplier.max !== limits.multiplierMax && { multiplierMax: multiplier.max }),
     }),
     ...given({ limit, cooldownSeconds }),
-    ...(!enabled && { enabled }),
-  } as Item<"rules">
+  }
+  return fileDefinition(rule, own) as Item<"rules">
+}
+
+/** The definition in a fact, with its kind and its name for people. */
+const definitionIn = (fact: Fact) => {
+  switch (fact.kind) {
+    case "badge.created":
+    case "badge.updated":
+      return { kind: "badge", definition: fact.badge, name: fact.badge.name } as const
+    case "quest.created":
+    case "quest.updated":
+      return { kind: "quest", definition: fact.quest, name: fact.quest.title } as const
+    case "rule.created":
+    case "rule.updated":
+      return {
+        kind: "rule",
+        definition: fact.rule,
+        name: fact.rule.name ?? fact.rule.action,
+      } as const
+    default:
+      return undefined
+  }
 }
 
 /** The change that a fact of an applied file describes. */
 const changeOf = (fact: Fact) => {
-  switch (fact.kind) {
-    case "badge.created":
-    case "badge.updated": {
-      const { archived, id, name } = fact.badge
-      const op = fact.kind === "badge.created" ? "create" : archived ? "delete" : "update"
-      return { op, kind: "badge", id, name } as const
-    }
-    case "quest.created":
-    case "quest.updated": {
-      const { id, set, title } = fact.quest
-      const isNew = fact.kind === "quest.created"
-      const op = isNew ? "create" : set === "archived" ? "delete" : "update"
-      return { op, kind: "quest", id, name: title } as const
-    }
-    case "rule.created":
-    case "rule.updated": {
-      const op = fact.kind === "rule.created" ? "create" : "update"
-      return { op, kind: "rule", id: fact.rule.id, name: fact.rule.action } as const
-    }
-    case "rule.deleted":
-      return { op: "delete", kind: "rule", id: fact.ruleId, name: fact.ruleId } as const
-    default:
-      return { op: "update", kind: "settings", id: null, name: "settings" } as const
+  const changed = definitionIn(fact)
+  if (changed === undefined) {
+    return { op: "update", kind: "settings", id: null, key: null, name: "settings" } as const
   }
+  const { definition, kind, name } = changed
+  const { id, key, set } = definition
+  const isNew = fact.kind.endsWith(".created")
+  return {
+    op: isNew ? "create" : set === "archived" ? "delete" : "update",
+    kind,
+    id,
+    key,
+    name,
+  } as const
 }
 
 type Change = ReturnType<typeof changeOf>
@@ -206,42 +240,40 @@ const countsOf = (changes: ReadonlyArray<Change>) => {
 const diffOf = (state: ProjectState, fact: Fact) => {
   switch (fact.kind) {
     case "badge.created":
-    case "badge.updated": {
-      const before = state.badges.get(fact.badge.id)
-      return differing(
-        before && fileBadge(before),
-        fact.badge.archived ? {} : fileBadge(fact.badge),
-      )
-    }
+    case "badge.updated":
+      return differing(fileBadge, state.badges, fact.badge)
     case "quest.created":
-    case "quest.updated": {
-      const before = state.quests.get(fact.quest.id)
-      const isOver = fact.quest.set === "archived"
-      return differing(before && fileQuest(before), isOver ? {} : fileQuest(fact.quest))
-    }
+    case "quest.updated":
+      return differing(fileQuest, state.quests, fact.quest)
     case "rule.created":
-    case "rule.updated": {
-      const before = state.rules.get(fact.rule.id)
-      return differing(before && fileRule(before), fileRule(fact.rule))
-    }
-    case "rule.deleted":
-      return differing(fileRule(state.rules.get(fact.ruleId)!), {})
+    case "rule.updated":
+      return differing(fileRule, state.rules, fact.rule)
     case "project.updated":
-      return differing(fileSettings(state.settings), fileSettings(fact.settings))
+      return { members: membersOf(fileSettings(state.settings), fileSettings(fact.settings)) }
     default:
       return { members: [] }
   }
 }
 
-const differing = (before: object = {}, after: object) => {
+const differing = <A extends Definition>(
+  show: (definition: A) => object,
+  all: ReadonlyMap<string, A>,
+  definition: A,
+) => {
+  const before = all.get(definition.id)
+  const after = definition.set === "archived" ? {} : show(definition)
+  return { members: membersOf(before === undefined ? {} : show(before), after) }
+}
+
+const membersOf = (before: object, after: object) => {
   const [was, is] = [before, after].map((each) => new Map(Object.entries(each)))
-  const names = [...new Set([...was!.keys(), ...is!.keys()])].filter((name) => name !== "id")
-  return {
-    members: names.flatMap((name) => {
-      const [before, after] = [was!, is!].map((each) =>
-        each.has(name) ? JSON.stringify(each.get(name)) : null,
-      )
-      return before === after ? [] : [{ name, before: before!, after: after! }]
-    }),
-  }
+  const names = new Set(
+    [...was!.keys(), ...is!.keys()].filter((name) => name !== "id" && name !== "key"),
+  )
+  return [...names].flatMap((name) => {
+    const [before, after] = [was!, is!].map((each) =>
+      each.has(name) ? JSON.stringify(each.get(name)) : null,
+    )
+    return before === after ? [] : [{ name, before: before!, after: after! }]
+  })
 }

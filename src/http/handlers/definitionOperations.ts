@@ -7,6 +7,7 @@ import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
 import type { Conditional, IfMatch } from "../../domain/decide/Decided.ts"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
+import { type Lifecycle, type Status, statusAt } from "../../domain/project/Definition.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { ErrorCode, Fault, LaurelError } from "../../domain/values/Errors.ts"
@@ -44,6 +45,19 @@ interface ById {
   readonly id: string
 }
 
+const byId = <Definition>(
+  definitions: ReadonlyMap<string, Definition>,
+  id: string,
+): Definition | undefined => definitions.get(id)
+
+export interface StatusQuery extends PageQuery {
+  readonly status?: Status
+}
+
+/** Whether a list includes a definition with a lifecycle. */
+export const isOfStatus = (definition: Lifecycle, { status }: StatusQuery, now: number): boolean =>
+  status === undefined ? definition.set !== "archived" : statusAt(definition, now) === status
+
 /** The handlers of create, list, get, update and delete for one kind. */
 export const definitionOperations = <
   const Plural extends DefinitionList,
@@ -71,6 +85,11 @@ export const definitionOperations = <
     readonly isVisible?: (definition: Definition, caller: Caller, now: number) => boolean
     /** Whether a list with this query includes the definition; by default it includes all. */
     readonly isListed?: (definition: Definition, query: Query, now: number) => boolean
+    /** The definition that a path names; by default by its id. */
+    readonly find?: (
+      definitions: ReadonlyMap<string, Definition>,
+      idOrKey: string,
+    ) => Definition | undefined
     readonly notFound: LaurelError<NotFound>
     readonly moreFaults: (body: unknown, caller: Caller) => ReadonlyArray<Fault>
     /** A definition in a list. */
@@ -86,7 +105,7 @@ export const definitionOperations = <
     readonly delete: (id: string) => Delete
   },
 ) => {
-  const { isListed = () => true, isVisible = () => true, moreFaults } = kind
+  const { find = byId, isListed = () => true, isVisible = () => true, moreFaults } = kind
   return {
     create: {
       moreFaults,
@@ -125,7 +144,7 @@ export const definitionOperations = <
       handle: ({ caller, headers, params }: OperationRequest<ById, unknown, unknown, KnownTags>) =>
         Effect.gen(function* () {
           const all = kind.definitionsOf(yield* engine.readProject(caller.environment))
-          const definition = yield* foundOr(all.get(params.id), kind.notFound)
+          const definition = yield* foundOr(find(all, params.id), kind.notFound)
           if (!isVisible(definition, caller, engine.timeIn(caller.environment))) {
             return yield* Effect.fail(kind.notFound)
           }

@@ -38,7 +38,7 @@ const actionHandlers = (engine: Engine["Service"]): Handlers<typeof Actions> => 
           limit,
         } = yield* pageAsked("actions", environment, {}, query)
         const { actions, others } = yield* engine.readActions(environment)
-        const index = actionIndexOf(engine.projectNow(environment))
+        const index = actionIndexOf(engine.projectNow(environment), engine.timeIn(environment))
         const names = [...actions.keys()].filter((action) => action > after).sort()
         const page = names.slice(0, limit)
         return {

@@ -40,7 +40,7 @@ describe("laurel definitions", () => {
     const file = await fileWith(out.stdout)
     const diff = await run(production, "diff", file)
     expect(diff.code).toBe(0)
-    expect(diff.stdout).toContain(`+ badge ${badgeId} (B)\n`)
+    expect(diff.stdout).toContain("+ badge b (B)\n")
     expect(diff.stdout).toContain("2 to create, 0 to change, 0 to delete.\n")
     expect((await production.get("/v1/rules")).json.total).toBe(0)
     const applied = await run(production, "apply", file, "--yes")
@@ -66,7 +66,7 @@ describe("laurel definitions", () => {
 
   it("prints each fault on a line and ends with 1, or with 64 if the file is not JSON", async () => {
     const place = new Place(server, "faults")
-    const file = await fileWith('{"rules": [{"id": "rul_a", "acton": "TAP", "reward": {"xp": 1}}]}')
+    const file = await fileWith('{"rules": [{"key": "a", "acton": "TAP", "reward": {"xp": 1}}]}')
     const refused = await run(place, "apply", file, "--yes")
     expect(refused).toMatchObject({ code: 1, stdout: "" })
     const [asked, ...lines] = refused.stderr.trimEnd().split("\n")

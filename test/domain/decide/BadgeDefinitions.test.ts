@@ -103,7 +103,7 @@ describe("A badge", () => {
   it("is archived by a delete, cannot change then, and is not found by a second one", () => {
     world.ask(creating({ kind: "manual" }))
     expect(world.ask(deleting)).toMatchObject([
-      { kind: "badge.updated", badge: { id: "b", archived: true, version: 2 } },
+      { kind: "badge.updated", badge: { id: "b", set: "archived", version: 2 } },
     ])
     expect(world.refusal(deleting).code).toBe("badge_not_found")
     expect(world.refusal(updating({ name: "Again" })).code).toBe("invalid_transition")

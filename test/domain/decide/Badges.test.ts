@@ -97,7 +97,7 @@ describe("A badge granted by hand", () => {
   it("must be there", () => {
     const world = new World()
     expect(world.refused(give).code).toBe("badge_not_found")
-    world.badge({ archived: true })
+    world.badge({ set: "archived" })
     expect(world.refused(give).code).toBe("badge_not_found")
   })
 })
@@ -107,7 +107,7 @@ describe("A badge that is archived", () => {
     const world = new World()
     const badge = world.badge({ criteria: { kind: "xp", target: 10 } })
     world.grant(10)
-    world.badge({ ...badge, archived: true })
+    world.badge({ ...badge, set: "archived" })
     expect(world.user?.badges.has("bdg_1")).toBe(true)
     world.user = undefined
     expect(earnedBy(world.grant(10))).toEqual([])

@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
 import type { DefinitionsInput } from "../../../src/domain/decide/Definitions.ts"
+import type { Definition } from "../../../src/domain/project/Definition.ts"
 import { limits } from "../../../src/Limits.ts"
 import { badgeWith, questWith, ruleWith } from "../definitions.ts"
 import { ProjectWorld } from "./ProjectWorld.ts"
@@ -10,34 +11,19 @@ beforeEach(() => {
   world = new ProjectWorld()
 })
 
-const quest = (id: string, more: Parameters<typeof questWith>[0] = {}) => {
-  const {
-    createdAt: _,
-    updatedAt: __,
-    set: ___,
-    version: ____,
-    ...members
-  } = questWith({ id, ...more })
+/** The definition as a file has it, without a status. */
+const unversioned = <A extends Definition>(definition: A) => {
+  const { createdAt: _, set: __, updatedAt: ___, version: ____, ...members } = definition
   return members
+}
+const quest = (id: string, more: Parameters<typeof questWith>[0] = {}) => {
+  return unversioned(questWith({ id, ...more }))
 }
 const badge = (id: string) => {
-  const {
-    archived: _,
-    createdAt: __,
-    updatedAt: ___,
-    version: ____,
-    ...members
-  } = badgeWith({ id })
-  return members
+  return unversioned(badgeWith({ id }))
 }
 const rule = (id: string, more: Parameters<typeof ruleWith>[0] = {}) => {
-  const {
-    createdAt: _,
-    updatedAt: __,
-    version: ___,
-    ...members
-  } = ruleWith({ id, reward: { xp: 5 }, ...more })
-  return members
+  return unversioned(ruleWith({ id, reward: { xp: 5 }, ...more }))
 }
 const apply = (definitions: DefinitionsInput, removes = false) =>
   world.ask({ kind: "applyDefinitions", definitions, removes })
@@ -84,7 +70,7 @@ describe("A file of definitions", () => {
     expect(apply(less)).toEqual([])
     expect(apply({}, true)).toEqual([])
     expect(kinds(less, true)).toEqual([
-      "rule.deleted",
+      "rule.updated",
       "quest.updated",
       "badge.updated",
       "badge.updated",
@@ -101,7 +87,7 @@ describe("A file of definitions", () => {
       rules: [rule("rul_a", { reward: { badgeId: "bdg_a" } })],
     })
     expect(kinds({ quests: [] }, true)).toEqual(["quest.updated", "quest.updated"])
-    expect(world.state.rules.size).toBe(1)
+    expect(world.state.rules.get("rul_a")?.set).toBe("published")
     expect(faults({ badges: [] }, true)).toEqual([["/badges", "invalid_value"]])
   })
 
@@ -130,7 +116,7 @@ describe("A file of definitions", () => {
     }
     expect(faults(wrong)).toEqual([
       ["/settings/levelCurve/xpPerLevel", "missing"],
-      ["/badges/1/id", "unknown_reference"],
+      ["/badges/1/key", "unknown_reference"],
       ["/quests/0/endsAt", "out_of_range"],
       ["/quests/0/reward/badgeId", "unknown_reference"],
       ["/rules/0/reward", "missing"],
@@ -165,7 +151,10 @@ describe("A file of definitions", () => {
     const many = Array.from({ length: 400 }, (_, index) =>
       rule(`rul_${index}`, { where: where("x") }),
     )
-    const rules = [...many, ...many.map((one) => ({ ...one, id: `${one.id}b` }))]
+    const rules = [
+      ...many,
+      ...many.map((one) => ({ ...one, id: `${one.id}b`, key: `${one.key}b` })),
+    ]
     for (let from = 0; from < rules.length; from += 200)
       apply({ rules: rules.slice(from, from + 200) })
     const changed = rules.slice(0, 300).map((one) => ({ ...one, where: where("y") }))

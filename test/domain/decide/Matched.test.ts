@@ -17,13 +17,13 @@ const knownBy: ReadonlyArray<readonly [what: string, define: (world: World) => v
 const unknownTo: typeof knownBy = [
   ["no definition", () => {}],
   ["a rule of another action", (world) => world.rule({ action: "SWIPE" })],
-  ["a disabled rule", (world) => world.rule({ enabled: false })],
+  ["a disabled rule", (world) => world.rule({ set: "paused" })],
   ["a quest that is a draft", (world) => world.quest({ set: "draft", steps })],
   [
     "an archived badge",
     (world) =>
       world.badge({
-        archived: true,
+        set: "archived",
         criteria: { kind: "action_count", action: "TAP", target: 9, where: [] },
       }),
   ],

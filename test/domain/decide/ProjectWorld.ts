@@ -2,7 +2,7 @@
 
 import { Result } from "effect"
 import { decideProject, type ProjectCommand } from "../../../src/domain/decide/Project.ts"
-import { type QuestStatus, questStatusAt } from "../../../src/domain/project/Definition.ts"
+import { type Status, statusAt } from "../../../src/domain/project/Definition.ts"
 import { emptyProject, type ProjectState } from "../../../src/domain/project/Project.ts"
 import { applyProject } from "../../../src/domain/record/applyProject.ts"
 import type { Fact } from "../../../src/domain/record/Record.ts"
@@ -39,7 +39,7 @@ export class ProjectWorld {
     return errors.map((fault) => [fault.pointer, fault.code])
   }
 
-  status(questId: string): QuestStatus {
-    return questStatusAt(this.state.quests.get(questId)!, this.now)
+  status(questId: string): Status {
+    return statusAt(this.state.quests.get(questId)!, this.now)
   }
 }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "@effect/vitest"
 import type { QuestChange } from "../../../src/domain/decide/QuestDefinitions.ts"
-import type { Quest, QuestStatus } from "../../../src/domain/project/Definition.ts"
+import type { Quest, Status } from "../../../src/domain/project/Definition.ts"
 import { limits } from "../../../src/Limits.ts"
 import { badgeWith, questWith, ruleWith } from "../definitions.ts"
 import { ProjectWorld } from "./ProjectWorld.ts"
@@ -161,7 +161,7 @@ describe("A quest", () => {
 describe("The status of a quest", () => {
   const future = () => world.now + hour
   /** A quest with each status. */
-  const make: Record<QuestStatus, () => void> = {
+  const make: Record<Status, () => void> = {
     draft: () => create("q", { set: "draft" }),
     scheduled: () => create("q", { startsAt: future() }),
     active: () => create("q"),
@@ -175,7 +175,7 @@ describe("The status of a quest", () => {
       world.ask(deleting("q"))
     },
   }
-  const statuses = Object.keys(make) as ReadonlyArray<QuestStatus>
+  const statuses = Object.keys(make) as ReadonlyArray<Status>
   const allowed = new Set([
     "draft active",
     "draft archived",
@@ -318,12 +318,12 @@ describe("An archived quest", () => {
     const { code, detail } = world.refusal({ kind: "deleteBadge", badgeId: "b" })
     expect([code, detail]).toEqual([
       "in_use",
-      "The badge is used by rule r (TAP), quest q (Q). Change or delete these first.",
+      "The badge is used by rule r (TAP), quest q (Q). Change or archive these first.",
     ])
     world.ask({ kind: "deleteRule", ruleId: "r" })
     world.ask(deleting("q"))
     world.ask({ kind: "deleteBadge", badgeId: "b" })
-    expect(world.state.badges.get("b")?.archived).toBe(true)
+    expect(world.state.badges.get("b")?.set).toBe("archived")
   })
 
   it("is forgotten when very many were archived after it", () => {

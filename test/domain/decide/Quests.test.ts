@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { questStatusAt } from "../../../src/domain/project/Definition.ts"
+import { statusAt } from "../../../src/domain/project/Definition.ts"
 import { dueAt } from "../../../src/domain/user/Progress.ts"
 import { questWith } from "../definitions.ts"
 import { kindsOf, World } from "./World.ts"
@@ -14,16 +14,16 @@ const complete = (questId: string) =>
 describe("The status of a quest", () => {
   it("follows the clock once it is published, to the millisecond", () => {
     const quest = questWith({ startsAt: 100, endsAt: 200 })
-    expect([99, 100, 199, 200].map((now) => questStatusAt(quest, now))).toEqual([
+    expect([99, 100, 199, 200].map((now) => statusAt(quest, now))).toEqual([
       "scheduled",
       "active",
       "active",
       "ended",
     ])
-    expect(questStatusAt({ ...quest, set: "paused" }, 150)).toBe("paused")
-    expect(questStatusAt({ ...quest, set: "paused" }, 200)).toBe("ended")
-    expect(questStatusAt({ ...quest, set: "draft" }, 150)).toBe("draft")
-    expect(questStatusAt({ ...quest, set: "archived" }, 150)).toBe("archived")
+    expect(statusAt({ ...quest, set: "paused" }, 150)).toBe("paused")
+    expect(statusAt({ ...quest, set: "paused" }, 200)).toBe("ended")
+    expect(statusAt({ ...quest, set: "draft" }, 150)).toBe("draft")
+    expect(statusAt({ ...quest, set: "archived" }, 150)).toBe("archived")
   })
 })
 
@@ -113,8 +113,8 @@ describe("A quest with steps", () => {
   it("is locked until the quests before it are completed, which may be in the same event", () => {
     const world = new World()
     world.quest({ id: "qst_a", steps: [step("a", "TAP", 2)] })
-    world.quest({ id: "qst_b", steps: [step("b", "TAP", 1)], prerequisites: ["qst_a"] })
-    world.quest({ id: "qst_c", prerequisites: ["qst_b"] })
+    world.quest({ id: "qst_b", steps: [step("b", "TAP", 1)], prerequisites: ["a"] })
+    world.quest({ id: "qst_c", prerequisites: ["b"] })
     expect(world.refused(complete("qst_c")).code).toBe("quest_locked")
     expect(world.track().reply.quests.map(({ questId }) => questId)).toEqual(["qst_a"])
     expect(world.track().reply.quests).toMatchObject([

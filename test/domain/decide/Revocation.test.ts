@@ -237,15 +237,16 @@ describe("Undoing an event", () => {
   })
 
   it("awards no badge again that is archived, or 1 below its target", () => {
-    for (const [archived, amount] of [
-      [true, 100],
-      [false, 99],
+    for (const [set, amount] of [
+      ["archived", 100],
+      ["paused", 100],
+      ["published", 99],
     ] as const) {
       const world = new World()
       const badge = world.badge({ criteria: { kind: "xp", target: 100 } })
       const given = world.do({ kind: "reward", type: "badge", badgeId: badge.id })
       world.grant(amount)
-      world.badge({ ...badge, archived })
+      world.badge({ ...badge, set })
       expect(world.undo(given).reply.badgesRevoked).toMatchObject([{ id: badge.id }])
       expect(world.user?.badges.size).toBe(0)
     }

@@ -20,12 +20,14 @@ describe("A rule", () => {
     world.ask(creating({ reward: { xp: 5, points: 2, badgeId: null }, cooldownSeconds: 60 }))
     const createdAt = world.now
     world.now += 1_000
-    const facts = world.ask(updating({ reward: { xp: 7 }, enabled: false, cooldownSeconds: null }))
+    const facts = world.ask(
+      updating({ reward: { xp: 7 }, status: "paused", cooldownSeconds: null }),
+    )
     expect(facts).toEqual([{ kind: "rule.updated", rule: ruleNow() }])
     expect(ruleNow()).toMatchObject({
       action: "TAP",
       reward: { xp: 7, points: 2, badgeId: null },
-      enabled: false,
+      set: "paused",
       cooldownSeconds: null,
       createdAt,
       updatedAt: world.now,
@@ -36,8 +38,8 @@ describe("A rule", () => {
   it("that gave nothing before this was refused may be paused, not given nothing again", () => {
     const rule = ruleWith({ id: "r", reward: { xp: 0, points: 0, badgeId: null } })
     world.state = withFacts(world.state, [{ kind: "rule.created", rule }])
-    world.ask(updating({ enabled: false }))
-    expect(ruleNow().enabled).toBe(false)
+    world.ask(updating({ status: "paused" }))
+    expect(ruleNow().set).toBe("paused")
     expect(world.faults(updating({ reward: { points: 0 } }))).toEqual([["/reward", "missing"]])
     world.ask(updating({ reward: { points: 1 } }))
   })
@@ -86,14 +88,14 @@ describe("A rule", () => {
     ])
   })
 
-  it("is gone once it is deleted", () => {
+  it("is archived by a delete, cannot change then, and is not found by a second one", () => {
     world.ask(creating({}))
-    expect(world.ask({ kind: "deleteRule", ruleId: "r" })).toEqual([
-      { kind: "rule.deleted", ruleId: "r" },
+    expect(world.ask({ kind: "deleteRule", ruleId: "r" })).toMatchObject([
+      { kind: "rule.updated", rule: { id: "r", set: "archived" } },
     ])
-    expect(world.state.rules.size).toBe(0)
     expect(world.refusal({ kind: "deleteRule", ruleId: "r" }).code).toBe("rule_not_found")
-    expect(world.refusal(updating({})).code).toBe("rule_not_found")
+    expect(world.refusal(updating({})).code).toBe("invalid_transition")
+    expect(world.refusal({ ...updating({}), ruleId: "other" }).code).toBe("rule_not_found")
   })
 
   it("may be one of as many as an environment holds", () => {
@@ -103,6 +105,8 @@ describe("A rule", () => {
     }
     world.state = { ...world.state, rules }
     world.ask(creating({}))
-    expect(world.refusal(creating({ id: "more" })).code).toBe("quota_exceeded")
+    expect(world.refusal(creating({ id: "more", key: "more" })).code).toBe("quota_exceeded")
+    world.ask({ kind: "deleteRule", ruleId: "r" })
+    world.ask(creating({ id: "more", key: "more" }))
   })
 })

@@ -215,7 +215,7 @@ describe("A limit", () => {
 
   it("is not used up by an archived badge", () => {
     const world = worldGivingBadge({ limit: { times: 1, per: "ever" } })
-    world.badge({ id: "bdg_0", archived: true })
+    world.badge({ id: "bdg_0", set: "archived" })
     expect([badgeAgain(world), earnedTwice(world)]).toEqual([[], 20])
   })
 })

@@ -63,7 +63,7 @@ describe("The settings of a project", () => {
     const { code, detail } = world.refusal(updating({ streaks: [streak("weekly")] }))
     expect([code, detail]).toEqual([
       "in_use",
-      "The streak is used by badge b (Week). Change or delete these first.",
+      "The streak is used by badge b (Week). Change or archive these first.",
     ])
     world.ask({ kind: "deleteBadge", badgeId: "b" })
     world.ask(updating({ streaks: [] }))

@@ -88,7 +88,7 @@ describe("The contains conditions of an action", () => {
     )
     world.state = { ...world.state, rules: new Map(rules.map((one) => [one.id, one])) }
     world.ask({ kind: "updateRule", ruleId: "r0", change: { where: [search("other")] } })
-    world.ask({ kind: "updateRule", ruleId: "r1", change: { enabled: false } })
+    world.ask({ kind: "updateRule", ruleId: "r1", change: { status: "paused" } })
     const where = [search("r2"), search("more")]
     expect(world.faults({ kind: "updateRule", ruleId: "r2", change: { where } })).toHaveLength(1)
   })

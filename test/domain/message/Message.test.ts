@@ -19,7 +19,7 @@ import type { Fact, JournalRecord } from "../../../src/domain/record/Record.ts"
 import { recordId } from "../../../src/domain/values/Ids.ts"
 import { limits } from "../../../src/Limits.ts"
 import { World } from "../decide/World.ts"
-import { questWith } from "../definitions.ts"
+import { questWith, ruleWith } from "../definitions.ts"
 
 const messagesOf = (record: JournalRecord): ReadonlyArray<Message> =>
   record.facts.flatMap((_, index) =>
@@ -206,7 +206,7 @@ describe("A message", () => {
       },
       { kind: "webhook.disabled", webhookId: "whk_1", description: null, reason: "gone" },
       { kind: "webhook.tested", webhookId: "whk_1" },
-      { kind: "rule.deleted", ruleId: "rul_1" },
+      { kind: "rule.updated", rule: ruleWith({}) },
       { kind: "webhook.recovered", webhookId: "whk_1", since: 0 },
     )
     const messages = messagesOf(record)

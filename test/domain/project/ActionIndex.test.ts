@@ -9,7 +9,7 @@ import type { Fact } from "../../../src/domain/record/Record.ts"
 import { Random } from "../../simulation/random.ts"
 import { badgeWith, questWith, ruleWith, withFacts } from "../definitions.ts"
 
-const indexOf = (...facts: ReadonlyArray<Fact>) => actionIndexOf(withFacts(emptyProject, facts))
+const indexOf = (...facts: ReadonlyArray<Fact>) => actionIndexOf(withFacts(emptyProject, facts), 0)
 
 const freezes = { initial: 0, max: 0, everyDays: null }
 
@@ -17,25 +17,53 @@ describe("The index of definitions", () => {
   it("is kept when a record changes no definition, and rebuilt when one does", () => {
     const after = (project: ProjectState, fact: Fact) => withFacts(project, [fact])
     const project = after(emptyProject, { kind: "rule.created", rule: ruleWith({}) })
-    const index = actionIndexOf(project)
+    const index = actionIndexOf(project, 0)
     const answered = after(project, { kind: "batch.answered", answer: { outcomes: [] } })
-    expect(actionIndexOf(answered)).toBe(index)
+    expect(actionIndexOf(answered, 0)).toBe(index)
     const changes: ReadonlyArray<Fact> = [
-      { kind: "rule.deleted", ruleId: "rul_1" },
+      { kind: "rule.updated", rule: ruleWith({ set: "archived" }) },
       { kind: "quest.created", quest: questWith({}) },
       { kind: "badge.created", badge: badgeWith({}) },
       { kind: "project.updated", settings: { ...defaultSettings, name: "New" } },
     ]
     for (const change of changes) {
-      expect(actionIndexOf(after(answered, change))).not.toBe(index)
+      expect(actionIndexOf(after(answered, change), 0)).not.toBe(index)
     }
+  })
+
+  it("has only the rules and badges that are open now, and all published ones for late events", () => {
+    const criteria = { kind: "xp", target: 1 } as const
+    const project = withFacts(emptyProject, [
+      { kind: "rule.created", rule: ruleWith({ id: "always" }) },
+      { kind: "rule.created", rule: ruleWith({ id: "past", endsAt: 100 }) },
+      { kind: "rule.created", rule: ruleWith({ id: "coming", startsAt: 200 }) },
+      {
+        kind: "badge.created",
+        badge: badgeWith({ id: "b", criteria, startsAt: 100, endsAt: 200 }),
+      },
+    ])
+    const found = (now: number, at = now) => {
+      const { byAction, thresholds } = actionIndexOf(project, now, at)
+      const rules = byAction
+        .get("TAP")!
+        .matching({})
+        .rules.map(({ id }) => id)
+      return [...rules, ...thresholds.xp.badges.map(({ id }) => id)]
+    }
+    expect(found(99)).toEqual(["always", "past"])
+    expect(found(100)).toEqual(["always", "b"])
+    expect(found(199)).toEqual(["always", "b"])
+    expect(actionIndexOf(project, 150)).toBe(actionIndexOf(project, 199, 100))
+    expect(found(200)).toEqual(["always", "coming"])
+    expect(found(250, 199)).toEqual(["always", "past", "coming", "b"])
+    expect(actionIndexOf(project, 250)).toBe(actionIndexOf(project, 260, 200))
   })
 
   it("lists the definitions of an action in the order of creation", () => {
     const step = (key: string, action: string) => ({ key, action, where: [], target: 1 })
     const index = indexOf(
       { kind: "rule.created", rule: ruleWith({ id: "r1", action: "A" }) },
-      { kind: "rule.created", rule: ruleWith({ id: "off", action: "A", enabled: false }) },
+      { kind: "rule.created", rule: ruleWith({ id: "off", action: "A", set: "paused" }) },
       { kind: "rule.created", rule: ruleWith({ id: "r2", action: "B" }) },
       { kind: "rule.created", rule: ruleWith({ id: "r3", action: "A" }) },
       {

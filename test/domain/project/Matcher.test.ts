@@ -12,7 +12,7 @@ type Where = ReadonlyArray<Condition>
 
 /** The definitions that the action TAP can concern. */
 const entryOf = (facts: ReadonlyArray<Fact>) =>
-  actionIndexOf(withFacts(emptyProject, facts)).byAction.get("TAP")!
+  actionIndexOf(withFacts(emptyProject, facts), 0).byAction.get("TAP")!
 
 const ruleFacts = (wheres: ReadonlyArray<Where>): ReadonlyArray<Fact> =>
   wheres.map((where, n) => ({ kind: "rule.created", rule: ruleWith({ id: `r${n}`, where }) }))
@@ -194,13 +194,16 @@ describe("The definitions that an event concerns", () => {
       const fact = { r: ofRule, q: ofQuest, b: ofBadge }[prefix] as Fact
       const id = `${prefix}${n}`
       const named = JSON.parse(JSON.stringify(fact).replace(`"${prefix}0"`, `"${id}"`))
-      const isGone = prefix === "r" && random.chance(0.3)
-      const facts: ReadonlyArray<Fact> = [isGone ? { kind: "rule.deleted", ruleId: id } : named]
+      const isGone = random.chance(0.2)
+      const { kind, ...rest } = named
+      const [noun, definition] = Object.entries<object>(rest)[0]!
+      const gone = { kind, [noun]: { ...definition, set: "archived" } } as unknown as Fact
+      const facts: ReadonlyArray<Fact> = [isGone ? gone : named]
       if (isGone) wheres.delete(id)
       else wheres.set(id, made)
       project = withFacts(project, facts)
       const metadata = { a: random.integer(0, 3), b: random.integer(0, 3) }
-      const found = actionIndexOf(project).byAction.get("TAP")?.matching(metadata)
+      const found = actionIndexOf(project, 0).byAction.get("TAP")?.matching(metadata)
       const ids = [
         ...(found?.rules ?? []).map(({ id }) => id),
         ...(found?.steps ?? []).map(({ quest }) => quest.id),
@@ -226,7 +229,8 @@ describe("The definitions that an event concerns", () => {
       emptyProject,
       rules.map((rule): Fact => ({ kind: "rule.created", rule })),
     )
-    const match = () => actionIndexOf(project).byAction.get("TAP")?.matching({ a: 1 }).rules.length
+    const match = () =>
+      actionIndexOf(project, 0).byAction.get("TAP")?.matching({ a: 1 }).rules.length
     expect([match(), compiled]).toEqual([2, 500])
     for (const n of [0, 1, 250, 499]) {
       compiled = 0
@@ -254,7 +258,7 @@ describe("The definitions that an event concerns", () => {
     set("constant", [constant])
     for (let n = 0; n < 3_500; n++) {
       set("changing", [{ path: "b", op: "gte", value: n }])
-      actionIndexOf(project).byAction.get("TAP")?.matching({ a: 1 })
+      actionIndexOf(project, 0).byAction.get("TAP")?.matching({ a: 1 })
     }
     // With the first, and each time that more than a thousand had gathered.
     expect(compiled).toBe(1 + 3)

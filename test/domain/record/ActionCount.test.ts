@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Cause, JournalRecord } from "../../../src/domain/record/Record.ts"
 import { ActionCount } from "../../../src/domain/record/Record.ts"
+import { badgeWith } from "../definitions.ts"
 
 const record = (sequence: number, cause: Cause, facts: JournalRecord["facts"]): JournalRecord => ({
   sequence,
@@ -17,7 +18,8 @@ const undo = (sequence: number, of: number, kind: "event" | "reward" = "event") 
 
 const where = [{ path: "hard", op: "eq", value: true }] as const
 const count = (...records: ReadonlyArray<JournalRecord>) => {
-  const counted = new ActionCount({ kind: "action_count", action: "TAP", where, target: 9 })
+  const criteria = { kind: "action_count", action: "TAP", where, target: 9 } as const
+  const counted = new ActionCount({ ...badgeWith({}), criteria })
   for (const each of records.toReversed()) counted.add(each)
   return [counted.current, counted.open]
 }

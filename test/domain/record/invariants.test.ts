@@ -146,7 +146,7 @@ describe("A record of a project", () => {
       const facts: ReadonlyArray<readonly [string, Fact]> = [
         ["rul_1", { kind: "rule.updated", rule: ruleWith({ version }) }],
         ["qst_1", { kind: "quest.updated", quest: questWith({ version }) }],
-        ["bdg_1", { kind: "badge.updated", badge: badgeWith({ version, archived: true }) }],
+        ["bdg_1", { kind: "badge.updated", badge: badgeWith({ version, set: "archived" }) }],
         ["whk_1", { kind: "webhook.updated", webhook: { ...webhook, since: 1, version } }],
         ["the settings", { kind: "project.updated", settings: { ...defaultSettings, version } }],
       ]

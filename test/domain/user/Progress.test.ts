@@ -11,7 +11,7 @@ const step = (key: string, action: string, target: number) => ({ key, action, wh
 
 const quests = (world: World) => questProgress(world.user!, world.project, world.now)
 const streaks = (world: World) => streakProgress(world.user!, world.project, world.now)
-const badges = (world: World) => badgeProgress(world.user!, world.project)
+const badges = (world: World) => badgeProgress(world.user!, world.project, world.now)
 
 describe("Progress towards badges", () => {
   it("shows the number of each criterion, at most the target", () => {
@@ -65,7 +65,7 @@ describe("Progress towards badges", () => {
     expect(ids()).toEqual(["old", "plain"])
     world.do({ kind: "reward", type: "badge", badgeId: "old" })
     world.do({ kind: "reward", type: "badge", badgeId: "secret" })
-    world.badge({ ...old, archived: true })
+    world.badge({ ...old, set: "archived" })
     expect(ids()).toEqual(["secret", "plain", "old"])
     expect(badgesOf(world.user!, world.project)).toEqual([
       { id: secret.id, name: secret.name, description: null, icon: null, earnedAt: world.now },

@@ -3,6 +3,7 @@ import { Result } from "effect"
 import { vi } from "vitest"
 import { decideUser } from "../../../src/domain/decide/Decide.ts"
 import { type ReplyTo, replyOf } from "../../../src/domain/message/UserReply.ts"
+import type { Rule } from "../../../src/domain/project/Definition.ts"
 import { emptyProject, type ProjectState } from "../../../src/domain/project/Project.ts"
 import { applyUser } from "../../../src/domain/record/applyUser.ts"
 import type {
@@ -22,9 +23,9 @@ const now = Date.parse("2026-11-01T12:00:00Z")
 const projectWith = (...facts: ReadonlyArray<Fact>): ProjectState =>
   withFacts(emptyProject, facts, 1, now)
 
-const rule = (action: string, xp: number, enabled = true): Fact => ({
+const rule = (action: string, xp: number, set: Rule["set"] = "published"): Fact => ({
   kind: "rule.created",
-  rule: ruleWith({ id: `rul_${action}${xp}`, action, reward: { xp }, enabled }),
+  rule: ruleWith({ id: `rul_${action}${xp}`, action, reward: { xp }, set }),
 })
 
 const quest = (id: string, xp: number, status: "draft" | "active" = "active"): Fact => ({
@@ -80,11 +81,11 @@ const refusal = (project: ProjectState, user: UserState | undefined, command: Us
   )
 
 describe("An event", () => {
-  it("earns the rewards of all enabled rules with its action, and creates the user", () => {
+  it("earns the rewards of all active rules with its action, and creates the user", () => {
     const project = projectWith(
       rule("TAP", 10),
       rule("TAP", 5),
-      rule("TAP", 7, false),
+      rule("TAP", 7, "paused"),
       rule("X", 1),
     )
     const { record, reply, user } = run(project, undefined, track("TAP"))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { mergePatch } from "../../../src/domain/decide/QuestDefinitions.ts"
+import { mergePatch } from "../../../src/domain/values/Metadata.ts"
 
 describe("A merge patch", () => {
   // The cases of RFC 7396, appendix A, whose target and patch are objects.

@@ -1,14 +1,17 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { CountingCriterion } from "../../../src/domain/project/Definition.ts"
-import { ActionCount } from "../../../src/domain/record/Record.ts"
+import { ActionCount, type CountedBadge } from "../../../src/domain/record/Record.ts"
 import { isWorthwhile, JournalCount } from "../../../src/engine/badges/JournalCount.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { badgeWith } from "../../domain/definitions.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 import { event, production, recordsOf, sandbox, startInMemory } from "../fixture.ts"
 
-const criteria: CountingCriterion = { kind: "action_count", action: "TAP", where: [], target: 3 }
+const badge: CountedBadge = {
+  ...badgeWith({}),
+  criteria: { kind: "action_count", action: "TAP", where: [], target: 3 },
+}
 
 describe("A count over the journal", () => {
   for (const seed of seeds(3)) {
@@ -32,7 +35,7 @@ describe("A count over the journal", () => {
           } else if (kind < 0.2) yield* engine.askUser(production, event(userId, "TAP"))
           else yield* engine.askUser(sandbox, event(userId, random.pick(["TAP", "OTHER"])))
         }
-        const count = yield* JournalCount.read(MemoryStorage.make({ state }), criteria, sandbox, 1)
+        const count = yield* JournalCount.read(MemoryStorage.make({ state }), badge, sandbox, 1)
         let known = 0
         for (const userId of users) {
           const own = recordsOf(state).filter(
@@ -42,7 +45,7 @@ describe("A count over the journal", () => {
               subject.environment === sandbox,
           )
           const erased = own.findLastIndex(({ cause }) => cause.kind === "erasure")
-          const expected = new ActionCount(criteria)
+          const expected = new ActionCount(badge)
           for (const record of own.slice(erased + 1).reverse()) expected.add(record)
           const found = count.of(userId)
           // A user with a revoked event has no count: the history is read instead.

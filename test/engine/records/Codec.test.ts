@@ -59,7 +59,7 @@ describe("A project's value in the snapshot", () => {
         kind: "badge.created",
         badge: badgeWith({ criteria: { kind: "streak", target: 5, streak: null } }),
       },
-      { kind: "badge.updated", badge: badgeWith({ id: "old", archived: true }) },
+      { kind: "badge.updated", badge: badgeWith({ id: "old", set: "archived" }) },
       {
         kind: "project.updated",
         settings: {

@@ -163,7 +163,7 @@ await serve(
     await laurel(directory, second, "snapshots", "create").ended
     await post("/v1/events", lastEvent, "one-5")
     await post("/v1/events/batch", lastBatch, "batch-5")
-    await post("/v1/rules", { action: "LATE", reward: { xp: 1 }, enabled: false })
+    await post("/v1/rules", { action: "LATE", reward: { xp: 1 }, status: "draft" })
     await laurel(directory, second, "snapshots", "export", join(directory, "export.ndjson")).ended
     await settled(url)
   },

@@ -76,7 +76,7 @@ describe.runIf(canJudge)("The judge", () => {
     expect(compatibly).toMatch(/npm run golden:openapi$/)
     const incompatibly = complaintOf(await judge(recorded, changed(incompatible.slice(0, 1))))
     expect(incompatibly).toMatch(
-      /breaks clients.*:\n(.*\n)*.*removed the required property `enabled`/,
+      /breaks clients.*:\n(.*\n)*.*removed the required property `action`/,
     )
     expect(incompatibly).toMatch(/major version.*\n.*npm run golden:openapi -- --incompatible$/s)
   })

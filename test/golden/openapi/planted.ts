@@ -45,8 +45,8 @@ const removeMember = (document: Document, name: string, member: string): void =>
 export const incompatible: ReadonlyArray<Planted> = [
   {
     name: "a member of a reply less",
-    line: /GET \/v1\/rules\/\{id\}: .*`enabled`.*response-required-property-removed/,
-    plant: (document) => removeMember(document, "Rule", "enabled"),
+    line: /GET \/v1\/rules\/\{id\}: .*`action`.*response-required-property-removed/,
+    plant: (document) => removeMember(document, "Rule", "action"),
   },
   {
     name: "an optional member of a reply less",

@@ -30,6 +30,7 @@ const statusOf = (command: string): Promise<number> =>
   })
 
 const ids = /\b(qst|bdg|rul|whk|evt|rwd|spd|dlv)_\w+/g
+const keys = /(?<=")(?:first-lesson|first-steps|good-lesson)(?=")/g
 
 /** A server with examples' subjects, and with a delivery and a backfill. */
 const worldOf = async (server: TestServer): Promise<RealIds> => {
@@ -59,6 +60,7 @@ it("run as they stand", async () => {
       const command = snippet
         .replace("YOUR_SECRET_TOKEN", fullKey)
         .replaceAll(ids, (id, kind: string) => world[kind] ?? id)
+        .replaceAll(keys, (key) => world[key] ?? key)
       const status = await statusOf(command)
       if (status >= 300) refused.push(`${status}: ${command}`)
       if (snippet.includes("--request DELETE")) world = await worldOf(server)

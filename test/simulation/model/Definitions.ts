@@ -1,4 +1,10 @@
-import type { Badge, Quest, Rule } from "../../../src/domain/project/Definition.ts"
+import type {
+  Badge,
+  Definition,
+  Quest,
+  Rule,
+  Status,
+} from "../../../src/domain/project/Definition.ts"
 import type { ProjectSettings } from "../../../src/domain/project/Project.ts"
 import type { ClosedThrough } from "./windows.ts"
 
@@ -17,3 +23,21 @@ export interface Move {
   readonly zone: string
   readonly until: number
 }
+
+/** The status of a definition: as an operator set it, and for a published one, by the clock. */
+export const statusOf = (definition: Definition, now: number): Status => {
+  if (definition.set === "draft") return "draft"
+  if (definition.set === "archived") return "archived"
+  if (definition.endsAt !== null && definition.endsAt <= now) return "ended"
+  if (definition.set === "paused") return "paused"
+  if (definition.startsAt !== null && definition.startsAt > now) return "scheduled"
+  return "active"
+}
+
+/** Whether a definition that is in force pays for what occurred then. */
+export const pays = (definition: Definition, occurredAt: number): boolean =>
+  statusOf(definition, occurredAt) === "active"
+
+/** Whether a badge counts what occurred then: also while it is paused. */
+export const counts = (badge: Badge, occurredAt: number): boolean =>
+  pays(badge.set === "paused" ? { ...badge, set: "published" } : badge, occurredAt)

@@ -33,7 +33,7 @@ import {
 } from "./badges.ts"
 import { pointsOf, xpOf } from "./balances.ts"
 import { dateAt } from "./calendar.ts"
-import type { Definitions } from "./Definitions.ts"
+import { type Definitions, pays } from "./Definitions.ts"
 import { levelOf } from "./levels.ts"
 import type { Entry, Happened, Log, Refunded, Spent, Undone } from "./log.ts"
 import { completeByHand, countForSteps, revertedBy, shareDone } from "./quests.ts"
@@ -213,7 +213,7 @@ export class Model {
         event.streaks.push({ key, day: dayAt(place.places, event.occurredAt) })
     }
     event.windows = windowsFor(before, settings.timezone, closed, date, now)
-    event.badges.push(...crossed(before, after, place, now))
+    event.badges.push(...crossed(before, after, place, event.occurredAt, now))
     return this.#done(userId, before, event, place, { now, sequence }, touched)
   }
 
@@ -234,12 +234,13 @@ export class Model {
           ? { badgeId: command.badgeId }
           : { [command.type]: command.amount }
     const { badgeId = null, points = 0, xp = 0 } = parts
-    const isKnown = definitions.badges.some(({ archived, id }) => id === badgeId && !archived)
-    if (badgeId !== null && !isKnown) return { refused: "badge_not_found" }
+    const badge = definitions.badges.find(({ id, set }) => id === badgeId && set !== "archived")
+    if (badgeId !== null && badge === undefined) return { refused: "badge_not_found" }
+    if (badge !== undefined && !pays(badge, now)) return { refused: "badge_not_active" }
     gift(reward, { xp, points, badgeId }, definitions, badgesOf(before))
     const { timezone } = definitions.settings
     reward.windows = windowsFor(before, timezone, definitions.closed, dateAt(timezone, now), now)
-    reward.badges.push(...crossed(before, after, place, now))
+    reward.badges.push(...crossed(before, after, place, now, now))
     return this.#done(userId, before, reward, place, { now, sequence }, [])
   }
 
@@ -329,13 +330,13 @@ export class Model {
   ): Outcome | Refused {
     const before = this.log(userId)
     const badge = definitions.badges.find(({ id }) => id === command.badgeId)
-    if (badge === undefined || badge.archived) return { refused: "conflict" }
+    if (badge === undefined || !pays(badge, now)) return { refused: "conflict" }
     const { criteria, id } = badge
     if (criteria.kind === "manual") return nothingDone
     const isHeld = badgesOf(before).has(id)
     const isCounted = isCounting(criteria)
     const number = isCounted
-      ? countInHistory(before, criteria)
+      ? countInHistory(before, badge)
       : (numberFor(before, badge, this.place(userId, definitions), now) ?? 0)
     const earned = !isHeld && number >= criteria.target
     if (!earned && (!isCounted || number === countFor(before, id))) return nothingDone
@@ -450,7 +451,7 @@ const gift = (
   to.xp += xp
   to.points += points
   const badge = badges.find(({ id }) => id === badgeId)
-  const earned = badge !== undefined && !badge.archived && !held.has(badge.id)
+  const earned = badge !== undefined && pays(badge, to.occurredAt) && !held.has(badge.id)
   if (earned) to.badges.push({ badgeId: badge.id })
   return xp > 0 || points > 0 || earned
 }

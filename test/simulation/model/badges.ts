@@ -1,13 +1,9 @@
 /** The badges of a user, and the numbers by which they are earned. */
-import {
-  type Badge,
-  type CountingCriterion,
-  isCounting,
-} from "../../../src/domain/project/Definition.ts"
+import { type Badge, isCounting } from "../../../src/domain/project/Definition.ts"
 import { amountFor, sumOf } from "./amounts.ts"
 import { pointsEarnedOf, xpOf } from "./balances.ts"
 import { satisfies } from "./conditions.ts"
-import type { Definitions } from "./Definitions.ts"
+import { counts, type Definitions, pays } from "./Definitions.ts"
 import { levelOf } from "./levels.ts"
 import { type Awarded, type Counted, type Happened, type Log, standing } from "./log.ts"
 import { questCount } from "./quests.ts"
@@ -35,14 +31,17 @@ export const badgesOf = (log: Log): ReadonlyMap<string, HeldBadge> => {
 }
 
 /** The number of events in the whole history that meet a badge's criteria, or the sum over them. */
-export const countInHistory = (log: Log, criteria: CountingCriterion): number =>
-  sumOf(standing(log).map((entry) => amountIn(entry, criteria)))
+export const countInHistory = (log: Log, badge: Badge): number =>
+  sumOf(standing(log).map((entry) => amountIn(entry, badge)))
 
 /** How much an event counts for these criteria. */
-const amountIn = (
-  { action, metadata }: Happened,
-  { action: wanted, sumPath, where }: CountingCriterion,
-): number => (action === wanted && satisfies(where, metadata) ? amountFor(sumPath, metadata) : 0)
+const amountIn = ({ action, metadata, occurredAt }: Happened, badge: Badge): number => {
+  const { criteria, endsAt, startsAt } = badge
+  if (!isCounting(criteria) || criteria.action !== action) return 0
+  const isInPeriod = occurredAt >= (startsAt ?? occurredAt) && occurredAt < (endsAt ?? Infinity)
+  if (!isInPeriod || !satisfies(criteria.where, metadata)) return 0
+  return amountFor(criteria.sumPath, metadata)
+}
 
 /**
  * How many events have counted for a badge: those that the last backfill found, and each one since.
@@ -72,7 +71,8 @@ export const countedBy = (
   event: Happened,
   badges: ReadonlyArray<Badge>,
 ): ReadonlyArray<Counted> =>
-  badges.flatMap(({ criteria, id }) => {
+  badges.flatMap((badge) => {
+    const { criteria, id } = badge
     const whenItCame = event.counted.filter(({ badgeId }) => badgeId === id)
     if (!isCounting(criteria)) return whenItCame
     const isCovered = log.some(
@@ -82,7 +82,7 @@ export const countedBy = (
         log.indexOf(entry) > log.indexOf(event),
     )
     if (!isCovered) return whenItCame
-    const amount = amountIn(event, criteria)
+    const amount = amountIn(event, badge)
     return amount === 0 ? [] : [{ badgeId: id, amount }]
   })
 
@@ -128,10 +128,9 @@ export const numberFor = (
 
 /** Adds to an event the badges for which it counts, whether or not the user has them. */
 export const countForBadges = (badges: ReadonlyArray<Badge>, event: Happened): void => {
-  for (const { archived, criteria, id } of badges) {
-    if (archived || !isCounting(criteria)) continue
-    const amount = amountIn(event, criteria)
-    if (amount > 0) event.counted.push({ badgeId: id, amount })
+  for (const badge of badges) {
+    const amount = counts(badge, event.occurredAt) ? amountIn(event, badge) : 0
+    if (amount > 0) event.counted.push({ badgeId: badge.id, amount })
   }
 }
 
@@ -143,12 +142,13 @@ export const crossed = (
   before: Log,
   after: Log,
   definitions: Place,
+  occurredAt: number,
   now: number,
 ): ReadonlyArray<Awarded> => {
   const held = badgesOf(after)
   return definitions.badges.flatMap((badge) => {
-    const { archived, criteria, id } = badge
-    if (archived || held.has(id) || criteria.kind === "manual") return []
+    const { criteria, id } = badge
+    if (!pays(badge, occurredAt) || held.has(id) || criteria.kind === "manual") return []
     if (criteria.kind === "streak") {
       // It does not matter which run became so long.
       const reached = definitions.settings.streaks
@@ -194,8 +194,8 @@ export const regained = (
   now: number,
 ): ReadonlyArray<Awarded> =>
   definitions.badges.flatMap((badge) => {
-    const { archived, criteria, id } = badge
-    if (archived || criteria.kind === "manual" || !lost.includes(id)) return []
+    const { criteria, id } = badge
+    if (!pays(badge, now) || criteria.kind === "manual" || !lost.includes(id)) return []
     const is = numberFor(after, badge, definitions, now) ?? 0
     return is >= criteria.target ? [{ badgeId: id, target: criteria.target }] : []
   })

@@ -1,21 +1,12 @@
 /** The progress of a user in quests, counted over the log. */
 
-import type { Quest, QuestStatus } from "../../../src/domain/project/Definition.ts"
+import type { Quest } from "../../../src/domain/project/Definition.ts"
 import type { ErrorCode } from "../../../src/domain/values/Errors.ts"
 import { amountFor, sumOf } from "./amounts.ts"
 import { dateAt, nextWindow, startOf, windowOf } from "./calendar.ts"
 import { satisfies } from "./conditions.ts"
+import { statusOf } from "./Definitions.ts"
 import { type Happened, happened, type Log, standing } from "./log.ts"
-
-/** The status of a definition: as an operator set it, and for a published one, by the clock. */
-export const statusOf = (quest: Quest, now: number): QuestStatus => {
-  if (quest.set === "draft") return "draft"
-  if (quest.set === "archived") return "archived"
-  if (quest.endsAt !== null && quest.endsAt <= now) return "ended"
-  if (quest.set === "paused") return "paused"
-  if (quest.startsAt !== null && quest.startsAt > now) return "scheduled"
-  return "active"
-}
 
 /** The period of a quest at a moment; always the same if the quest does not recur. */
 export const periodOf = (quest: Quest, zone: string, ms: number): string =>
@@ -81,8 +72,11 @@ export const shareDone = (log: Log, quest: Quest, period: string): number => {
 const stepsOpen = (log: Log, quest: Quest, period: string): boolean =>
   quest.steps.some(({ key, target }) => stepCount(log, quest.id, period, key) < target)
 
-const locked = (log: Log, quest: Quest): boolean =>
-  quest.prerequisites.some((questId) => completionsOf(log, questId).length === 0)
+const locked = (log: Log, quests: ReadonlyArray<Quest>, quest: Quest): boolean =>
+  quest.prerequisites.some((wanted) => {
+    const first = quests.find(({ key }) => key === wanted)
+    return first === undefined || completionsOf(log, first.id).length === 0
+  })
 
 /** Whether the event occurred before the quest's start or, without one, before its publication. */
 const isTooEarly = (quest: Quest, { occurredAt }: Happened): boolean =>
@@ -111,7 +105,7 @@ export const countForSteps = (
     const period = periodOn(quest, date)
     if (statusOf(quest, now) !== "active" || period !== periodOf(quest, zone, now)) return []
     if (isTooEarly(quest, event)) return []
-    if (locked(log, quest) || completionsOf(log, quest.id, period).length > 0) return []
+    if (locked(log, quests, quest) || completionsOf(log, quest.id, period).length > 0) return []
     const matching = quest.steps.filter(
       (step) =>
         step.action === event.action &&
@@ -150,7 +144,7 @@ export const completeByHand = (
   if (completionsOf(log, quest.id, period).length > 0) return { quest, repeated: true }
   if (statusOf(quest, now) !== "active") return "quest_not_active"
   if (isTooEarly(quest, event)) return "quest_not_active"
-  if (locked(log, quest)) return "quest_locked"
+  if (locked(log, quests, quest)) return "quest_locked"
   if (stepsOpen(log, quest, period)) return "quest_incomplete"
   event.completions.push({ questId: quest.id, period })
   return { quest, repeated: false }

@@ -2,6 +2,7 @@
 import type { Gives, LimitPeriod, Rule } from "../../../src/domain/project/Definition.ts"
 import { dateAt, windowOf } from "./calendar.ts"
 import { find, satisfies } from "./conditions.ts"
+import { pays } from "./Definitions.ts"
 import { type Happened, happened, type Log, standing } from "./log.ts"
 
 /** The period of a limit. */
@@ -84,7 +85,9 @@ export const ruleGifts = (
   rules
     .filter(
       (rule) =>
-        rule.enabled && rule.action === event.action && satisfies(rule.where, event.metadata),
+        pays(rule, event.occurredAt) &&
+        rule.action === event.action &&
+        satisfies(rule.where, event.metadata),
     )
     .map((rule) => ({ rule, gives: multiplied(rule, event) }))
     .filter(({ rule }) => allows(log, rule, zoneAt, event.occurredAt))

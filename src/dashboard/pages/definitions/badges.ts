@@ -4,9 +4,8 @@ import { type CriterionKind, criterionKinds } from "../../../domain/project/Defi
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
-import { type Draft, versionInput } from "../../view/Editing.ts"
+import type { Draft } from "../../view/Editing.ts"
 import {
-  areaField,
   checkField,
   confirmButton,
   type Form,
@@ -16,10 +15,24 @@ import {
   textField,
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
-import { listQuery, properties, tabs, withQuery } from "../../view/Lists.ts"
+import { listQuery, properties } from "../../view/Lists.ts"
 import { isoTime } from "../../view/Quantities.ts"
 import { conditionFields, conditionNames, conditionsOf, conditionTexts } from "./conditions.ts"
 import { actionRoute, type Editor, editorRoutes, listPage, withoutNulls } from "./editor.ts"
+import {
+  headFields,
+  periodWords,
+  sharedDraft,
+  sharedFaults,
+  sharedNames,
+  sharedPatch,
+  sharedTexts,
+  statusButtons,
+  statusRoutes,
+  statusRow,
+  statusTabs,
+  tailFields,
+} from "./lifecycle.ts"
 
 /* The backfill of a badge: its state, and the button that starts it. */
 
@@ -135,7 +148,7 @@ const criteriaTexts = (criteria: Badge["criteria"]) => {
 const textsOf = (badge: Badge) =>
   new Map([
     ["name", badge.name],
-    ["description", badge.description ?? ""],
+    ...sharedTexts(badge),
     ["icon", badge.icon ?? ""],
     ...(badge.secret ? [["secret", "true"] as const] : []),
     ...criteriaTexts(badge.criteria),
@@ -154,22 +167,24 @@ const criteriaOf = (form: Form): Record<string, unknown> => {
   return { kind, target, action, where, sumPath: form.text("criteria.sumPath") }
 }
 
-const patchOf = (form: Form) => ({
+const membersOf = (form: Form) => ({
   name: form.text("name"),
-  description: form.text("description") || null,
   icon: form.text("icon") || null,
   secret: form.checked("secret"),
   criteria: criteriaOf(form),
 })
 
 const draftOf = (form: Form) => {
-  const { criteria, ...rest } = patchOf(form)
+  const { criteria, ...rest } = membersOf(form)
   const { streak, ...parts } = criteria
   return {
     ...withoutNulls(rest),
+    ...sharedDraft(form),
     criteria: typeof streak === "string" ? { ...parts, streak } : parts,
   }
 }
+
+const patchOf = (form: Form, badge: Badge) => ({ ...membersOf(form), ...sharedPatch(form, badge) })
 
 const criteriaFields = (draft: Draft, streaks: Streaks): Html => {
   const { address, faults, form } = draft
@@ -220,17 +235,11 @@ const criteriaFields = (draft: Draft, streaks: Streaks): Html => {
   ])
 }
 
-const fields = (draft: Draft, streaks: Streaks): Content => {
+const fields = (draft: Draft, streaks: Streaks, isNew: boolean): Content => {
   const { faults, form } = draft
   return [
     textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
-    areaField({
-      name: "description",
-      label: "Description",
-      value: form.text("description"),
-      rows: 2,
-      faults,
-    }),
+    headFields(draft, isNew, "name"),
     textField({
       name: "icon",
       label: "Icon",
@@ -245,6 +254,7 @@ const fields = (draft: Draft, streaks: Streaks): Content => {
       hint: "Users see it only once they have it.",
     }),
     criteriaFields(draft, streaks),
+    tailFields(draft, "Nobody earns it from then on."),
   ]
 }
 
@@ -252,7 +262,7 @@ const names = (form: Form) => {
   const kind = kindOf(form)
   return [
     "name",
-    "description",
+    ...sharedNames,
     "icon",
     "criteria",
     "criteria.kind",
@@ -263,31 +273,28 @@ const names = (form: Form) => {
   ]
 }
 
-const archiveButton = (visit: PlaceVisit, { archived, id, name, version }: Badge): Content =>
-  !archived &&
-  confirmButton({
-    id: `archive-${id}`,
-    button: "Archive",
-    confirm: "Archive badge",
-    keep: "Keep it",
-    title: `Archive ${name} in ${visit.place.environment}?`,
-    detail: "Nobody can earn it any more. Users who have it keep it. It cannot be undone.",
-    action: `${visit.base}${path}/${id}/archive`,
-    fields: versionInput(version),
-  })
+const place = { noun: "badge", path } as const
+
+const buttons = (visit: PlaceVisit, badge: Badge): Content =>
+  statusButtons(
+    visit,
+    place,
+    badge,
+    badge.name,
+    "Nobody can earn it any more. Users who have it keep it.",
+  )
 
 const above = Effect.fnUntraced(function* (
   visit: PlaceVisit,
   badge: Badge,
   allowed: boolean,
 ): Effect.fn.Return<Html, LaurelError> {
-  const { archived, criteria } = badge
-  const state = archived ? "Archived" : badge.secret ? "Secret" : "Visible"
+  const { criteria, secret, status } = badge
   const backfill =
-    archived || criteria.kind === "manual"
+    status === "archived" || criteria.kind === "manual"
       ? undefined
-      : yield* backfillSection(visit, badge, allowed)
-  return html`<div class="row"><span>${state}, changed ${isoTime(badge.updatedAt)}</span>${allowed && archiveButton(visit, badge)}</div>
+      : yield* backfillSection(visit, badge, allowed && status === "active")
+  return html`${statusRow(badge, secret && " Secret.", allowed && buttons(visit, badge))}
 ${backfill}`
 })
 
@@ -309,8 +316,9 @@ const badgeEditor: Editor<Badge, Streaks> = {
   names,
   eventOf: (form) => ({ action: form.text("criteria.action") }),
   draftOf,
+  changeFaults: sharedFaults,
   patchOf,
-  canChange: ({ archived }) => !archived,
+  canChange: ({ status }) => status !== "archived",
   above,
 }
 
@@ -334,36 +342,27 @@ const criteriaWords = (criteria: Badge["criteria"]): string => {
 const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
   const allowed = mayChange(visit)
   const { query } = visit.request
-  const archived = query.get("archived") ?? undefined
-  const page = yield* visit.ask("badges.list", {
-    query: { ...listQuery(visit.request.query), archived },
-  })
-  const addressOf = (value: string | undefined) =>
-    withQuery(`${visit.base}${path}`, query, { archived: value, cursor: undefined })
+  const status = query.get("status") ?? undefined
+  const page = yield* visit.ask("badges.list", { query: { ...listQuery(query), status } })
   return listPage(visit, {
     title: "Badges",
     path,
     empty:
-      archived === undefined
+      status === undefined
         ? "A badge is something that a user earns once, such as for ten lessons or a week without a missed day."
-        : "No badge is archived.",
+        : "No badge has this status.",
     create: "Create badge",
     page,
-    above: tabs(
-      "State",
-      [
-        [undefined, "in use", addressOf(undefined)],
-        ["true", "archived", addressOf("true")],
-      ],
-      archived,
-    ),
-    heads: ["Badge", "Earned by", "Seen", "Changed"],
+    above: statusTabs(visit, path),
+    heads: ["Badge", "Key", "Status", "Earned by", "Seen", "Period"],
     rows: page.badges.map((badge) => [
       html`${badge.icon !== null && badge.icon.length <= 8 && html`${badge.icon} `}<a href="${visit.base}${path}/${badge.id}">${badge.name}</a>`,
+      html`<code>${badge.key}</code>`,
+      badge.status,
       criteriaWords(badge.criteria),
       badge.secret ? "once earned" : "by all",
-      isoTime(badge.updatedAt),
-      ...(allowed ? [html`<div class="row">${archiveButton(visit, badge)}</div>`] : []),
+      periodWords(badge),
+      ...(allowed ? [html`<div class="row">${buttons(visit, badge)}</div>`] : []),
     ]),
   })
 })
@@ -371,11 +370,11 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
 export const badgeRoutes: ReadonlyArray<Route> = [
   placePage(path, list),
   ...editorRoutes(badgeEditor),
-  actionRoute({
-    noun: "badge",
-    verb: "archive",
-    path,
-    change: (visit, id, ifMatch) => visit.ask("badges.delete", { params: { id }, ifMatch }),
-  }),
+  ...statusRoutes(
+    place,
+    (status) => (visit, id, ifMatch) =>
+      visit.ask("badges.update", { params: { id }, payload: { status }, ifMatch }),
+    (visit, id, ifMatch) => visit.ask("badges.delete", { params: { id }, ifMatch }),
+  ),
   backfillRoute,
 ]

@@ -1,26 +1,20 @@
 /** The quests of an environment. */
-import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
-import { questRecurrences, questStatuses } from "../../../domain/project/Definition.ts"
-import { type Metadata, metadataFault } from "../../../domain/values/Metadata.ts"
+import { questRecurrences } from "../../../domain/project/Definition.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
-import { type Draft, versionInput } from "../../view/Editing.ts"
+import type { Draft } from "../../view/Editing.ts"
 import {
   areaField,
-  confirmButton,
   type Form,
   group,
-  jsonField,
-  jsonOf,
   numberField,
   selectField,
   textField,
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
-import { addButton, listQuery, removeButton, rowCount, tabs, withQuery } from "../../view/Lists.ts"
-import { isoTime } from "../../view/Quantities.ts"
+import { addButton, listQuery, removeButton, rowCount } from "../../view/Lists.ts"
 import {
   type BadgeChoices,
   badgeChoices,
@@ -34,41 +28,21 @@ import {
   rewardTexts,
   rewardWords,
 } from "./conditions.ts"
+import { type Editor, editorRoutes, listPage, withoutNulls } from "./editor.ts"
 import {
-  type Action,
-  actionForm,
-  actionRoute,
-  type Editor,
-  editorRoutes,
-  listPage,
-  withoutNulls,
-} from "./editor.ts"
-
-/* The form edits metadata as a whole; the API takes a merge patch of the changes. */
-
-const isObject = (value: unknown): value is Metadata =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-/** The JSON merge patch (RFC 7396) from `before` to `after`. */
-export const metadataPatch = (before: Metadata, after: Metadata): Metadata => {
-  const removed = Object.keys(before)
-    .filter((name) => !Object.hasOwn(after, name))
-    .map((name) => [name, null] as const)
-  const changed = Object.entries(after).flatMap(([name, value]) => {
-    const old = Object.hasOwn(before, name) ? before[name] : undefined
-    if (isDeepStrictEqual(old, value)) return []
-    return [[name, isObject(value) && isObject(old) ? metadataPatch(old, value) : value] as const]
-  })
-  return Object.fromEntries([...removed, ...changed])
-}
-
-/** Whether `after` has a `null`, which a merge patch cannot set: it would remove the member. */
-const hasNewNull = (before: unknown, after: Metadata): boolean =>
-  Object.entries(after).some(([name, value]) => {
-    const old = isObject(before) && Object.hasOwn(before, name) ? before[name] : undefined
-    if (value === null) return old !== null
-    return isObject(value) && hasNewNull(old, value)
-  })
+  headFields,
+  periodWords,
+  sharedDraft,
+  sharedFaults,
+  sharedNames,
+  sharedPatch,
+  sharedTexts,
+  statusButtons,
+  statusRoutes,
+  statusRow,
+  statusTabs,
+  tailFields,
+} from "./lifecycle.ts"
 
 type Quest = BodyOf<"quests.update"> & Partial<Pick<BodyOf<"quests.get">, "counts">>
 
@@ -78,7 +52,7 @@ const stepRowsMax = limits.questStepsMax + 1
 const textsOf = (quest: Quest) =>
   new Map([
     ["title", quest.title],
-    ["description", quest.description ?? ""],
+    ...sharedTexts(quest),
     ...rewardTexts(quest.reward),
     ...quest.steps.flatMap(({ action, key, sumPath, target, where }, index) => {
       const row = `steps.${index}`
@@ -90,14 +64,8 @@ const textsOf = (quest: Quest) =>
         ...conditionTexts(`${row}.where`, where),
       ] as const
     }),
-    ["startsAt", quest.startsAt ?? ""],
-    ["endsAt", quest.endsAt ?? ""],
     ["recurrence", quest.recurrence],
     ["prerequisites", quest.prerequisites.join("\n")],
-    [
-      "metadata",
-      Object.keys(quest.metadata).length === 0 ? "" : JSON.stringify(quest.metadata, null, 2),
-    ],
   ])
 
 const stepsOf = (form: Form) =>
@@ -114,43 +82,22 @@ const stepsOf = (form: Form) =>
 
 const membersOf = (form: Form) => ({
   title: form.text("title"),
-  description: form.text("description") || null,
   steps: stepsOf(form),
-  startsAt: form.text("startsAt") || null,
-  endsAt: form.text("endsAt") || null,
   recurrence: form.text("recurrence") || "none",
   prerequisites: form.lines("prerequisites"),
 })
 
 const draftOf = (form: Form) => ({
-  ...withoutNulls({ ...membersOf(form), status: form.optional("status") ?? null }),
+  ...membersOf(form),
+  ...sharedDraft(form),
   reward: withoutNulls(rewardOf(form)),
-  metadata: jsonOf(form.text("metadata")),
 })
 
-const isMetadata = (value: unknown): value is Metadata =>
-  typeof value === "object" &&
-  value !== null &&
-  !Array.isArray(value) &&
-  metadataFault(value) === undefined
-
-const patchOf = (form: Form, { metadata }: Quest) => {
-  const typed = jsonOf(form.text("metadata"))
-  return {
-    ...membersOf(form),
-    reward: rewardOf(form),
-    metadata:
-      typed === undefined ? null : isMetadata(typed) ? metadataPatch(metadata, typed) : typed,
-  }
-}
-
-const changeFaults = (form: Form, { metadata }: Quest) => {
-  const typed = jsonOf(form.text("metadata"))
-  const detail = "cannot get a null by a change: leave the member out instead"
-  return isMetadata(typed) && hasNewNull(metadata, typed)
-    ? [{ pointer: "/metadata", code: "invalid_value", detail }]
-    : []
-}
+const patchOf = (form: Form, quest: Quest) => ({
+  ...membersOf(form),
+  ...sharedPatch(form, quest),
+  reward: rewardOf(form),
+})
 
 const stepFields = (draft: Draft, row: string, place: number): Html => {
   const { address, faults, form } = draft
@@ -176,36 +123,11 @@ const stepsGroup = (draft: Draft): Html => {
 
 const fields = (draft: Draft, badges: BadgeChoices, isNew: boolean): Content => {
   const { faults, form } = draft
-  const text = (name: string, label: string, hint?: Content) =>
-    textField({ name, label, value: form.text(name), faults, ...(hint !== undefined && { hint }) })
   return [
     textField({ name: "title", label: "Title", value: form.text("title"), required: true, faults }),
-    areaField({
-      name: "description",
-      label: "Description",
-      value: form.text("description"),
-      rows: 2,
-      faults,
-    }),
-    isNew &&
-      selectField({
-        name: "status",
-        label: "Status",
-        value: form.text("status"),
-        options: [
-          ["active", "active: users see it from its start on"],
-          ["draft", "draft: users do not see it"],
-        ],
-        faults,
-      }),
+    headFields(draft, isNew, "title"),
     rewardFields(draft, badges),
     stepsGroup(draft),
-    text(
-      "startsAt",
-      "Start",
-      html`With a zone, such as <code>2026-12-01T09:00:00Z</code>. At once, if empty.`,
-    ),
-    text("endsAt", "End", "Unfinished progress expires then. Never, if empty."),
     selectField({
       name: "recurrence",
       label: "Repeats",
@@ -219,24 +141,17 @@ const fields = (draft: Draft, badges: BadgeChoices, isNew: boolean): Content => 
       label: "Prerequisites",
       value: form.text("prerequisites"),
       rows: 2,
-      hint: "Ids of quests that a user must complete before, one a line.",
+      hint: "Keys of quests that a user must complete before, one a line.",
       faults,
       below: true,
     }),
-    jsonField({
-      name: "metadata",
-      label: "Metadata",
-      value: form.text("metadata"),
-      hint: "A JSON object for your app.",
-      faults,
-    }),
+    tailFields(draft, "Unfinished progress expires then."),
   ]
 }
 
 const names = (form: Form) => [
   "title",
-  "description",
-  "status",
+  ...sharedNames,
   ...rewardNames,
   "steps",
   ...form.indices("steps", stepRowsMax).flatMap((index) => {
@@ -246,33 +161,20 @@ const names = (form: Form) => [
       ...conditionNames(form, `${row}.where`),
     ]
   }),
-  "startsAt",
-  "endsAt",
   "recurrence",
   "prerequisites.*",
-  "metadata.*",
 ]
 
-const buttons = (visit: PlaceVisit, { id, status, title, version }: Quest): Content => {
-  if (status === "archived") return undefined
-  const own = `${visit.base}${path}/${id}`
-  return [
-    status === "draft" && actionForm(`${own}/publish`, "Publish", title, version),
-    status === "active" && actionForm(`${own}/pause`, "Pause", title, version),
-    status === "paused" && actionForm(`${own}/resume`, "Resume", title, version),
-    confirmButton({
-      id: `archive-${id}`,
-      button: "Archive",
-      confirm: "Archive quest",
-      keep: "Keep it",
-      title: `Archive ${title} in ${visit.place.environment}?`,
-      detail:
-        "Nobody can begin or complete it any more, and unfinished progress expires. Users who completed it keep its reward. It cannot be undone.",
-      action: `${own}/archive`,
-      fields: versionInput(version),
-    }),
-  ]
-}
+const place = { noun: "quest", path } as const
+
+const buttons = (visit: PlaceVisit, quest: Quest): Content =>
+  statusButtons(
+    visit,
+    place,
+    quest,
+    quest.title,
+    "Nobody can begin or complete it any more, and unfinished progress expires. Users who completed it keep its reward.",
+  )
 
 const questEditor: Editor<Quest, BadgeChoices> = {
   noun: "quest",
@@ -296,34 +198,18 @@ const questEditor: Editor<Quest, BadgeChoices> = {
       : { action: form.text(`steps.${first}.action`) }
   },
   draftOf,
-  changeFaults,
+  changeFaults: sharedFaults,
   patchOf,
   canChange: ({ status }) => status !== "archived",
   above: (visit, quest, allowed) =>
     Effect.succeed(
-      html`<div class="row"><span>${quest.status}, changed ${isoTime(quest.updatedAt)}. Users: ${quest.counts?.inProgress ?? 0} in progress, ${quest.counts?.completed ?? 0} completed.</span>${allowed && buttons(visit, quest)}</div>`,
+      statusRow(
+        quest,
+        ` Users: ${quest.counts?.inProgress ?? 0} in progress, ${quest.counts?.completed ?? 0} completed.`,
+        allowed && buttons(visit, quest),
+      ),
     ),
 }
-
-const statusLinks = (visit: PlaceVisit): Html => {
-  const { query } = visit.request
-  const chosen = query.get("status") ?? ""
-  return tabs(
-    "Status",
-    ["", ...questStatuses].map((status) => [
-      status,
-      status || "not archived",
-      withQuery(`${visit.base}${path}`, query, { status, cursor: undefined }),
-    ]),
-    chosen,
-  )
-}
-
-const periodWords = ({ endsAt, startsAt }: Quest): Content => [
-  startsAt !== null && html`from ${isoTime(startsAt)}`,
-  startsAt !== null && endsAt !== null && html`<br>`,
-  endsAt !== null && html`to ${isoTime(endsAt)}`,
-]
 
 const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
   const allowed = mayChange(visit)
@@ -341,10 +227,11 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
         : "No quest has this status.",
     create: "Create quest",
     page,
-    above: statusLinks(visit),
-    heads: ["Quest", "Status", "Steps", "Gives", "Repeats", "Period"],
+    above: statusTabs(visit, path),
+    heads: ["Quest", "Key", "Status", "Steps", "Gives", "Repeats", "Period"],
     rows: page.quests.map((quest) => [
       html`<a href="${visit.base}${path}/${quest.id}">${quest.title}</a>`,
+      html`<code>${quest.key}</code>`,
       quest.status,
       quest.steps
         .map(({ action, sumPath, target }) =>
@@ -359,21 +246,13 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
   })
 })
 
-const become =
-  (status: "active" | "paused"): Action["change"] =>
-  (visit, id, ifMatch) =>
-    visit.ask("quests.update", { params: { id }, payload: { status }, ifMatch })
-
-const action = (verb: Lowercase<string>, change: Action["change"]) =>
-  actionRoute({ noun: "quest", verb, path, change })
-
 export const questRoutes: ReadonlyArray<Route> = [
   placePage(path, list),
   ...editorRoutes(questEditor),
-  action("publish", become("active")),
-  action("pause", become("paused")),
-  action("resume", become("active")),
-  action("archive", (visit, id, ifMatch) =>
-    visit.ask("quests.delete", { params: { id }, ifMatch }),
+  ...statusRoutes(
+    place,
+    (status) => (visit, id, ifMatch) =>
+      visit.ask("quests.update", { params: { id }, payload: { status }, ifMatch }),
+    (visit, id, ifMatch) => visit.ask("quests.delete", { params: { id }, ifMatch }),
   ),
 ]

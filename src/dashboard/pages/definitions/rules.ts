@@ -5,19 +5,10 @@ import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
 import { seenActions, unmatchedSection } from "../../view/Actions.ts"
-import { type Draft, versionInput } from "../../view/Editing.ts"
-import {
-  checkField,
-  confirmButton,
-  type Form,
-  group,
-  numberField,
-  selectField,
-  textField,
-} from "../../view/Forms.ts"
+import type { Draft } from "../../view/Editing.ts"
+import { type Form, group, numberField, selectField, textField } from "../../view/Forms.ts"
 import { type Content, html } from "../../view/Html.ts"
 import { listQuery } from "../../view/Lists.ts"
-import { isoTime } from "../../view/Quantities.ts"
 import {
   type BadgeChoices,
   badgeChoices,
@@ -32,15 +23,21 @@ import {
   rewardTexts,
   rewardWords,
 } from "./conditions.ts"
+import { type Editor, editorRoutes, listPage, withoutNulls } from "./editor.ts"
 import {
-  type Action,
-  actionForm,
-  actionRoute,
-  type Editor,
-  editorRoutes,
-  listPage,
-  withoutNulls,
-} from "./editor.ts"
+  headFields,
+  periodWords,
+  sharedDraft,
+  sharedFaults,
+  sharedNames,
+  sharedPatch,
+  sharedTexts,
+  statusButtons,
+  statusRoutes,
+  statusRow,
+  statusTabs,
+  tailFields,
+} from "./lifecycle.ts"
 
 type Rule = BodyOf<"rules.get">
 
@@ -49,6 +46,8 @@ const textOf = (value: number | string | null | undefined): string => String(val
 
 const textsOf = (rule: Rule) =>
   new Map([
+    ["name", rule.name ?? ""],
+    ...sharedTexts(rule),
     ["action", rule.action],
     ...conditionTexts("where", rule.where),
     ...rewardTexts(rule.reward),
@@ -58,14 +57,14 @@ const textsOf = (rule: Rule) =>
     ["limit.times", textOf(rule.limit?.times)],
     ["limit.per", textOf(rule.limit?.per)],
     ["cooldownSeconds", textOf(rule.cooldownSeconds)],
-    ...(rule.enabled ? [["enabled", "true"] as const] : []),
   ])
 
-/** All members; `null` for optional ones that are empty. */
-const patchOf = (form: Form) => {
+/** The members of a rule alone; `null` for optional ones that are empty. */
+const membersOf = (form: Form) => {
   const times = form.number("limit.times")
   const per = form.text("limit.per")
   return {
+    name: form.text("name") || null,
     action: form.text("action"),
     where: conditionsOf(form, "where"),
     reward: rewardOf(form),
@@ -74,20 +73,21 @@ const patchOf = (form: Form) => {
     multiplierMax: form.number("multiplierMax") ?? null,
     limit: times === undefined && per === "" ? null : { times: times ?? null, per },
     cooldownSeconds: form.number("cooldownSeconds") ?? null,
-    enabled: form.checked("enabled"),
   }
 }
 
 const draftOf = (form: Form) => {
-  const { reward, ...rest } = patchOf(form)
-  return { ...withoutNulls(rest), reward: withoutNulls(reward) }
+  const { reward, ...rest } = membersOf(form)
+  return { ...withoutNulls(rest), ...sharedDraft(form), reward: withoutNulls(reward) }
 }
+
+const patchOf = (form: Form, rule: Rule) => ({ ...membersOf(form), ...sharedPatch(form, rule) })
 
 const periods = limitPeriods.map(
   (period) => [period, period === "ever" ? "ever" : `per ${period}`] as const,
 )
 
-const fields = (draft: Draft, badges: BadgeChoices): Content => {
+const fields = (draft: Draft, badges: BadgeChoices, isNew: boolean): Content => {
   const { faults, form } = draft
   const number = (name: string, label: string, hint?: string) =>
     numberField({ name, label, value: form.text(name), faults, ...(hint && { hint }) })
@@ -100,6 +100,8 @@ const fields = (draft: Draft, badges: BadgeChoices): Content => {
       required: true,
       faults,
     }),
+    textField({ name: "name", label: "Name", value: form.text("name"), faults }),
+    headFields(draft, isNew, "name or the action"),
     conditionFields(draft, "where"),
     rewardFields(draft, badges),
     html`<details${["multiplierPath", "multiplierMin", "multiplierMax"].some((name) => form.text(name) !== "") && html` open`}><summary>Multiply by a number of the event</summary>`,
@@ -129,17 +131,14 @@ const fields = (draft: Draft, badges: BadgeChoices): Content => {
       "Cooldown in seconds",
       "The shortest time between two events of a user that the rule rewards. None, if empty.",
     ),
-    checkField({
-      name: "enabled",
-      label: "Enabled",
-      checked: form.checked("enabled"),
-      hint: "A paused rule gives nothing.",
-    }),
+    tailFields(draft, "What occurs from then on earns nothing."),
   ]
 }
 
 const names = (form: Form) => [
   "action",
+  "name",
+  ...sharedNames,
   ...conditionNames(form, "where"),
   ...rewardNames,
   "multiplierPath",
@@ -151,66 +150,64 @@ const names = (form: Form) => [
   "cooldownSeconds",
 ]
 
-const dialogs = (visit: PlaceVisit, { action, id, enabled, version }: Rule): Content => {
-  const own = `${visit.base}${path}/${id}`
-  return [
-    enabled
-      ? actionForm(`${own}/pause`, "Pause", action, version)
-      : actionForm(`${own}/enable`, "Enable", action, version),
-    confirmButton({
-      id: `delete-${id}`,
-      button: "Delete",
-      confirm: "Delete rule",
-      keep: "Keep it",
-      title: `Delete the rule for ${action} in ${visit.place.environment}?`,
-      detail: "It gives nothing from now on. Rewards that users have stay. It cannot be undone.",
-      action: `${own}/delete`,
-      fields: versionInput(version),
-    }),
-  ]
-}
+const place = { noun: "rule", path } as const
+
+const buttons = (visit: PlaceVisit, rule: Rule): Content =>
+  statusButtons(
+    visit,
+    place,
+    rule,
+    rule.name ?? rule.action,
+    "It gives nothing from now on. Rewards that users have stay.",
+  )
 
 const ruleEditor: Editor<Rule, BadgeChoices> = {
   noun: "rule",
   path,
-  titleOf: ({ action }) => `Rule for ${action}`,
+  titleOf: ({ action, name }) => name ?? `Rule for ${action}`,
   find: (visit, id) => visit.ask("rules.get", { params: { id } }),
   create: (visit, payload, idempotencyKey) =>
     visit.ask("rules.create", { payload, idempotencyKey }),
   update: (visit, id, payload, ifMatch) =>
     visit.ask("rules.update", { params: { id }, payload, ifMatch }),
   choices: badgeChoices,
-  blank: new Map([["enabled", "true"]]),
+  blank: new Map(),
   textsOf,
   preset: ["op"],
   fields,
   names,
   eventOf: (form) => ({ action: form.text("action") }),
   draftOf,
+  changeFaults: sharedFaults,
   patchOf,
-  canChange: () => true,
+  canChange: ({ status }) => status !== "archived",
   above: (visit, rule, allowed) =>
-    Effect.succeed(
-      html`<div class="row"><span>${rule.enabled ? "In force" : "Paused"}, changed ${isoTime(rule.updatedAt)}</span>${allowed && dialogs(visit, rule)}</div>`,
-    ),
+    Effect.succeed(statusRow(rule, undefined, allowed && buttons(visit, rule))),
 }
 
 const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
   const allowed = mayChange(visit)
-  const page = yield* visit.ask("rules.list", { query: listQuery(visit.request.query) })
+  const { query } = visit.request
+  const status = query.get("status") ?? undefined
+  const page = yield* visit.ask("rules.list", { query: { ...listQuery(query), status } })
   const badges = yield* badgeChoices(visit)
   const actions = yield* seenActions(visit.ask)
   return listPage(visit, {
     title: "Rules",
     path,
     empty:
-      "A rule says what an action earns: xp, points or a badge for each event with this action.",
+      status === undefined
+        ? "A rule says what an action earns: xp, points or a badge for each event with this action."
+        : "No rule has this status.",
     create: "Create rule",
     page,
+    above: statusTabs(visit, path),
     below: unmatchedSection(actions),
-    heads: ["Action", "Conditions", "Gives", "Limit", "State", "Changed"],
+    heads: ["Action", "Key", "Status", "Conditions", "Gives", "Limit", "Period"],
     rows: page.rules.map((rule) => [
       html`<a href="${visit.base}${path}/${rule.id}">${rule.action}</a>`,
+      html`<code>${rule.key}</code>`,
+      rule.status,
       conditionWords(rule.where),
       [
         rewardWords(rule.reward, badges),
@@ -219,25 +216,19 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
       rule.limit === null
         ? "none"
         : `${rule.limit.times} ${rule.limit.per === "ever" ? "ever" : `a ${rule.limit.per}`}`,
-      rule.enabled ? "in force" : "paused",
-      isoTime(rule.updatedAt),
-      ...(allowed ? [html`<div class="row">${dialogs(visit, rule)}</div>`] : []),
+      periodWords(rule),
+      ...(allowed ? [html`<div class="row">${buttons(visit, rule)}</div>`] : []),
     ]),
   })
 })
 
-const enable =
-  (enabled: boolean): Action["change"] =>
-  (visit, id, ifMatch) =>
-    visit.ask("rules.update", { params: { id }, payload: { enabled }, ifMatch })
-
-const action = (verb: Lowercase<string>, change: Action["change"]) =>
-  actionRoute({ noun: "rule", verb, path, change })
-
 export const ruleRoutes: ReadonlyArray<Route> = [
   placePage(path, list),
   ...editorRoutes(ruleEditor),
-  action("pause", enable(false)),
-  action("enable", enable(true)),
-  action("delete", (visit, id, ifMatch) => visit.ask("rules.delete", { params: { id }, ifMatch })),
+  ...statusRoutes(
+    place,
+    (status) => (visit, id, ifMatch) =>
+      visit.ask("rules.update", { params: { id }, payload: { status }, ifMatch }),
+    (visit, id, ifMatch) => visit.ask("rules.delete", { params: { id }, ifMatch }),
+  ),
 ]

@@ -59,46 +59,49 @@ const backTo = (visit: PlaceVisit, userId: string, notice: string, detail: strin
   about(redirectWithNotice(visit, userPath(visit.base, userId), notice), { detail })
 
 export const rewardPage = (visit: PlaceVisit, { id }: User, error?: LaurelError): Answer =>
-  Effect.map(visit.ask("badges.list", { query: { limit: String(limits.pageMax) } }), (page) => {
-    const { form } = visit
-    const faults = error?.errors
-    const badge = { name: "badgeId", label: "Badge", value: form.text("badgeId"), faults }
-    const badges: ReadonlyArray<readonly [string, string]> = page.badges.map((one) => [
-      one.id,
-      titled(one.name),
-    ])
-    return formPage(visit, id, {
-      title: "Grant reward to",
-      button: "Grant reward",
-      error,
-      names: ["type", "amount", "badgeId", "reason", "id"],
-      fields: [
-        selectField({
-          name: "type",
-          label: "Kind",
-          value: form.text("type"),
-          options: [
-            ["xp", "xp"],
-            ["points", "points"],
-            ["badge", "badge"],
-          ],
-          faults,
-        }),
-        numberField({
-          name: "amount",
-          label: "Amount",
-          hint: "Of xp or points; empty for a badge.",
-          value: form.text("amount"),
-          faults,
-        }),
-        page.hasMore
-          ? textField({ ...badge, hint: "The id of a badge; empty for xp and points." })
-          : selectField({ ...badge, options: [["", "none"], ...badges] }),
-        reasonField(form.text("reason"), faults),
-        ownIdField(form.text("id"), "reward", faults),
-      ],
-    })
-  })
+  Effect.map(
+    visit.ask("badges.list", { query: { limit: String(limits.pageMax), status: "active" } }),
+    (page) => {
+      const { form } = visit
+      const faults = error?.errors
+      const badge = { name: "badgeId", label: "Badge", value: form.text("badgeId"), faults }
+      const badges: ReadonlyArray<readonly [string, string]> = page.badges.map((one) => [
+        one.id,
+        titled(one.name),
+      ])
+      return formPage(visit, id, {
+        title: "Grant reward to",
+        button: "Grant reward",
+        error,
+        names: ["type", "amount", "badgeId", "reason", "id"],
+        fields: [
+          selectField({
+            name: "type",
+            label: "Kind",
+            value: form.text("type"),
+            options: [
+              ["xp", "xp"],
+              ["points", "points"],
+              ["badge", "badge"],
+            ],
+            faults,
+          }),
+          numberField({
+            name: "amount",
+            label: "Amount",
+            hint: "Of xp or points; empty for a badge.",
+            value: form.text("amount"),
+            faults,
+          }),
+          page.hasMore
+            ? textField({ ...badge, hint: "The id of a badge; empty for xp and points." })
+            : selectField({ ...badge, options: [["", "none"], ...badges] }),
+          reasonField(form.text("reason"), faults),
+          ownIdField(form.text("id"), "reward", faults),
+        ],
+      })
+    },
+  )
 
 const reasonField = (value: string, faults: LaurelError["errors"]): Html =>
   areaField({

@@ -21,6 +21,7 @@ export const reward = { xp: 100, points: 10, badgeId: null } as const
 
 export const quest = {
   id: questId,
+  key: "first-steps",
   title: "First steps",
   description: "Finish five lessons with 90 points or more",
   status: "active",
@@ -39,6 +40,12 @@ export const questPage = { quests: [quest], ...onlyPage } as const
 
 export const rule = {
   id: ruleId,
+  key: "good-lesson",
+  name: "A good lesson",
+  description: null,
+  status: "active",
+  startsAt: null,
+  endsAt: null,
   action: "LESSON_DONE",
   where: wellDone,
   reward: { xp: 50, points: 0, badgeId: null },
@@ -47,7 +54,7 @@ export const rule = {
   multiplierMax: null,
   limit: { times: 3, per: "day" },
   cooldownSeconds: null,
-  enabled: true,
+  metadata: {},
   ...changes,
 } as const
 
@@ -55,12 +62,16 @@ export const rulePage = { rules: [rule], ...onlyPage } as const
 
 export const badge = {
   id: countedBadgeId,
+  key: "ten-lessons",
   name: "Ten lessons",
   description: "For ten lessons with 90 points or more",
   icon: "🏅",
   criteria: { kind: "action_count", action: "LESSON_DONE", where: wellDone, target: 10 },
   secret: false,
-  archived: false,
+  status: "active",
+  startsAt: null,
+  endsAt: null,
+  metadata: {},
   ...changes,
 } as const
 
@@ -114,10 +125,18 @@ export const actionsSeen = {
 
 export const definitionsFile = {
   settings: { timezone: "Europe/Berlin" },
-  badges: [{ id: badgeId, name: "First lesson", criteria: { kind: "xp", target: 50 } }],
+  badges: [
+    {
+      id: badgeId,
+      key: "first-lesson",
+      name: "First lesson",
+      criteria: { kind: "xp", target: 50 },
+    },
+  ],
   quests: [
     {
-      id: "qst_first-steps",
+      id: questId,
+      key: "first-steps",
       title: "First steps",
       reward: { xp: 100, badgeId },
       steps: [{ key: "lessons", action: "LESSON_DONE", target: 5 }],
@@ -126,6 +145,7 @@ export const definitionsFile = {
   rules: [
     {
       id: ruleId,
+      key: "good-lesson",
       action: "LESSON_DONE",
       reward: { xp: 50 },
       limit: { times: 20, per: "day" },
@@ -136,10 +156,17 @@ export const definitionsFile = {
 const changedQuest = {
   op: "create",
   kind: "quest",
-  id: "qst_first-steps",
+  id: questId,
+  key: "first-steps",
   name: "First steps",
 } as const
-const changedBadge = { op: "update", kind: "badge", id: badgeId, name: "First lesson" } as const
+const changedBadge = {
+  op: "update",
+  kind: "badge",
+  id: badgeId,
+  key: "first-lesson",
+  name: "First lesson",
+} as const
 const counts = { created: 1, updated: 1, deleted: 0 } as const
 
 export const appliedFile = { ...counts, changes: [changedBadge, changedQuest] } as const

@@ -48,9 +48,9 @@ export const occurrences = {
     `/v1/users/${userId}`,
     "No event, reward or profile of this user was accepted yet.",
   ),
-  quest_not_found: at(quest, "No quest of this project has this id."),
-  rule_not_found: at(`/v1/rules/${ruleId}`, "No rule of this project has this id."),
-  badge_not_found: at(badge, "No badge of this project has this id."),
+  quest_not_found: at(quest, "No quest of this project has this id or key."),
+  rule_not_found: at(`/v1/rules/${ruleId}`, "No rule of this project has this id or key."),
+  badge_not_found: at(badge, "No badge of this project has this id or key."),
   event_not_found: at(
     `/v1/users/${userId}/events/evt_0mi8k3f2a4c92`,
     "The user has no event with this id, or it was already revoked.",
@@ -73,7 +73,8 @@ export const occurrences = {
   quest_not_active: at(events, "The quest's status is paused."),
   quest_incomplete: at(events, "Not all steps of the quest are complete."),
   quest_locked: at(events, "The user has not completed the prerequisite quests."),
-  invalid_transition: at(quest, "An archived quest cannot change."),
+  badge_not_active: at(`/v1/users/${userId}/rewards`, "The badge's status is paused."),
+  invalid_transition: at(quest, "An archived definition cannot change."),
   webhook_disabled: at(`${webhook}/test`, "The webhook is disabled; enable it first."),
   insufficient_points: at(
     `/v1/users/${userId}/points/spend`,
@@ -84,9 +85,13 @@ export const occurrences = {
     "An earlier spend of the user has this id and other content: /amount.",
   ),
   balance_overflow: at(events, "xp would exceed 9007199254740991; nothing was changed."),
+  key_taken: at(
+    "/v1/badges",
+    `The key is that of the badge ${countedBadgeId}. The keys of archived definitions stay taken.`,
+  ),
   in_use: at(
     `/v1/badges/${badgeId}`,
-    `The badge is used by quest ${questId} (First steps). Change or delete these first.`,
+    `The badge is used by quest ${questId} (First steps). Change or archive these first.`,
   ),
   quota_exceeded: at("/v1/rules", "At most 10000 rules per environment are allowed."),
   idempotency_in_progress: at(events, "Retry when the first request has ended."),

@@ -133,9 +133,24 @@ describe("The buttons of a badge", () => {
     expect([refused.status, refused.text]).toEqual([409, expect.stringContaining(rule.id)])
     await world.api("DELETE", `/v1/rules/${rule.id}`)
     expect((await world.owner.post(`${badges}/${badge.id}/archive`)).location).toBe(badges)
-    expect((await read(badge.id)).archived).toBe(true)
+    expect((await read(badge.id)).status).toBe("archived")
     expect((await world.owner.get(badges)).text).not.toContain(badge.id)
-    expect((await world.owner.get(`${badges}?archived=true`)).text).toContain(badge.id)
+    expect((await world.owner.get(`${badges}?status=archived`)).text).toContain(badge.id)
+  })
+
+  it("pause and resume it, and its page and its list show its key and status", async () => {
+    const badge = await createdBy({ ...simple, name: "Press", key: "press-me" })
+    for (const [verb, status] of [
+      ["pause", "paused"],
+      ["resume", "active"],
+    ] as const) {
+      expect((await world.owner.post(`${badges}/${badge.id}/${verb}`)).location).toBe(badges)
+      expect((await read(badge.id)).status).toBe(status)
+      const { text } = await world.owner.get(`${badges}/${badge.id}`)
+      expect(text).toContain(`${status}, key <code>press-me</code>`)
+      const list = (await world.owner.get(`${badges}?status=${status}`)).text
+      expect(list).toContain("<code>press-me</code>")
+    }
   })
 
   it("start one backfill however often the form is sent, and show its progress", async () => {

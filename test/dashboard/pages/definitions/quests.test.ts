@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { metadataPatch } from "../../../../src/dashboard/pages/definitions/quests.ts"
-import { mergePatch } from "../../../../src/domain/decide/QuestDefinitions.ts"
+import { metadataPatch } from "../../../../src/dashboard/pages/definitions/lifecycle.ts"
+import { mergePatch } from "../../../../src/domain/values/Metadata.ts"
 import { limits } from "../../../../src/Limits.ts"
 import { randomOf } from "../../../http/random.ts"
 import { cellsOf, expectMarked, fieldsOf, markedIn } from "../pageForm.ts"
@@ -68,7 +68,7 @@ describe("The form of a new quest", () => {
       startsAt: "2026-11-20T08:00:00.000Z",
       endsAt: "2026-12-20T09:00:00.000Z",
       recurrence: "weekly",
-      prerequisites: [before.id],
+      prerequisites: ["before"],
       metadata: { icon: "x", n: [1, null] },
     })
   })
@@ -140,7 +140,6 @@ describe("The form of a quest", () => {
       edit: (body) => {
         delete body.reward.badgeId
         delete body.prerequisites
-        if (body.endsAt !== undefined) body.endsAt = "2030-01-01T00:00:00Z"
         if (body.description !== undefined)
           body.description = ["a\r\nb", "\na", " "][body.description.length % 3]
       },

@@ -17,7 +17,7 @@ const createdBy = async (fields: Record<string, string>): Promise<Json> => {
   const [, id] = /\/rules\/(rul_\w+)\?done=[\w-]+$/.exec(location)!
   return (await world.api("GET", `/v1/rules/${id}`)).json
 }
-const simple = { action: "TAP", "reward.xp": "5", enabled: "true" }
+const simple = { action: "TAP", "reward.xp": "5" }
 
 describe("The form of a new rule", () => {
   it("creates the typed rule, and only one however often it is sent", async () => {
@@ -25,6 +25,11 @@ describe("The form of a new rule", () => {
     const fields = {
       ...fieldsOf(page.text, `${rules}/new`),
       action: " PURCHASE ",
+      name: "A purchase",
+      key: "shop",
+      status: "draft",
+      startsAt: "2026-01-01T01:00:00+01:00",
+      metadata: '{"a": 1}',
       "where.0.path": "cart.currency",
       "where.0.op": "in",
       "where.0.value": '["EUR", 5, null]',
@@ -55,7 +60,11 @@ describe("The form of a new rule", () => {
       multiplierMax: 500,
       limit: { times: 3, per: "day" },
       cooldownSeconds: 60,
-      enabled: true,
+      name: "A purchase",
+      key: "shop",
+      status: "draft",
+      startsAt: "2026-01-01T00:00:00.000Z",
+      metadata: { a: 1 },
     })
     expect((await createdBy(fields)).id).toBe(rule.id)
     const { json } = await world.api("GET", "/v1/rules")
@@ -112,6 +121,11 @@ describe("The form of a new rule", () => {
       ["limit.times", "", { "limit.per": "day" }],
       ["limit.per", "", { "limit.times": "3" }],
       ["cooldownSeconds", "x"],
+      ["key", "Not a key"],
+      ["key", "rul_x"],
+      ["startsAt", "tomorrow"],
+      ["endsAt", "2020-01-01T00:00:00Z"],
+      ["metadata", "{"],
     ]
     for (const [name, bad, more] of wrong) {
       const sent = { ...simple, ...more, [name]: bad }
@@ -198,7 +212,7 @@ describe("The form of a rule", () => {
     expect(text).toMatch(/<fieldset class="bare" disabled>/)
     expect(fieldsOf(text, `${rules}/${rule.id}`)).toMatchObject({ action: "LOOK" })
     expect(text).not.toContain("Save rule")
-    expect((await world.viewer.get(rules)).text).not.toMatch(/Create rule|Pause|Delete|Actions/)
+    expect((await world.viewer.get(rules)).text).not.toMatch(/Create rule|Pause|Archive<|Actions/)
     expect((await world.owner.get(rules)).text).toMatch(/Create rule/)
   })
 
@@ -289,20 +303,20 @@ describe("The first try of a rule", () => {
 })
 
 describe("The buttons of a rule", () => {
-  it("pause, enable and delete it", async () => {
+  it("pause, resume and archive it", async () => {
     const { id } = await createdBy({ ...simple, action: "PRESS" })
     const send = async () =>
       (await world.api("POST", "/v1/events", { userId: "u", action: "PRESS" })).json.xp.earned
     expect(await send()).toBe(5)
     expect((await world.owner.post(`${rules}/${id}/pause`)).location).toBe(rules)
     expect(await send()).toBe(0)
-    await world.owner.post(`${rules}/${id}/enable`)
+    await world.owner.post(`${rules}/${id}/resume`)
     expect(await send()).toBe(5)
-    await world.owner.post(`${rules}/${id}/delete`)
+    await world.owner.post(`${rules}/${id}/archive`)
     expect(await send()).toBe(0)
-    const twice = await world.owner.post(`${rules}/${id}/delete`)
+    const twice = await world.owner.post(`${rules}/${id}/archive`)
     expect(twice.status).toBe(404)
-    expect(twice.text).toContain("No rule of this project has this id.")
+    expect(twice.text).toContain("No rule of this project has this id or key.")
   })
 
   it("are logged with the rule's id", async () => {

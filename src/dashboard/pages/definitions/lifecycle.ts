@@ -1,0 +1,241 @@
+/**
+ * What the pages of rules, quests and badges share: the fields of key, description, status, period
+ * and metadata; the buttons and routes that change the status; the lists by status.
+ */
+import { isDeepStrictEqual } from "node:util"
+import { type Status, statuses } from "../../../domain/project/Definition.ts"
+import type { Fault } from "../../../domain/values/Errors.ts"
+import { type Metadata, metadataFault } from "../../../domain/values/Metadata.ts"
+import type { PlaceVisit, Route } from "../../request/Route.ts"
+import { type Draft, versionInput } from "../../view/Editing.ts"
+import {
+  areaField,
+  confirmButton,
+  type Form,
+  jsonField,
+  jsonOf,
+  selectField,
+  textField,
+} from "../../view/Forms.ts"
+import { type Content, type Html, html } from "../../view/Html.ts"
+import { tabs, withQuery } from "../../view/Lists.ts"
+import { isoTime } from "../../view/Quantities.ts"
+import { type Action, actionForm, actionRoute, withoutNulls } from "./editor.ts"
+
+/** The members of a definition in replies. */
+interface Shown {
+  readonly id: string
+  readonly key: string
+  readonly description: string | null
+  readonly metadata: Metadata
+  readonly status: Status
+  readonly startsAt: string | null
+  readonly endsAt: string | null
+  readonly version: number
+  readonly updatedAt: string
+}
+
+/* The form edits metadata as a whole; the API takes a merge patch of the changes. */
+
+const isObject = (value: unknown): value is Metadata =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The JSON merge patch (RFC 7396) from `before` to `after`. */
+export const metadataPatch = (before: Metadata, after: Metadata): Metadata => {
+  const removed = Object.keys(before)
+    .filter((name) => !Object.hasOwn(after, name))
+    .map((name) => [name, null] as const)
+  const changed = Object.entries(after).flatMap(([name, value]) => {
+    const old = Object.hasOwn(before, name) ? before[name] : undefined
+    if (isDeepStrictEqual(old, value)) return []
+    return [[name, isObject(value) && isObject(old) ? metadataPatch(old, value) : value] as const]
+  })
+  return Object.fromEntries([...removed, ...changed])
+}
+
+/** Whether `after` has a `null`, which a merge patch cannot set: it would remove the member. */
+const hasNewNull = (before: unknown, after: Metadata): boolean =>
+  Object.entries(after).some(([name, value]) => {
+    const old = isObject(before) && Object.hasOwn(before, name) ? before[name] : undefined
+    if (value === null) return old !== null
+    return isObject(value) && hasNewNull(old, value)
+  })
+
+const isMetadata = (value: unknown): value is Metadata =>
+  isObject(value) && metadataFault(value) === undefined
+
+/* Texts, drafts and patches of the shared members. */
+
+export const sharedTexts = ({ description, endsAt, metadata, startsAt }: Shown) =>
+  [
+    ["description", description ?? ""],
+    ["startsAt", startsAt ?? ""],
+    ["endsAt", endsAt ?? ""],
+    ["metadata", Object.keys(metadata).length === 0 ? "" : JSON.stringify(metadata, null, 2)],
+  ] as const
+
+const sharedMembers = (form: Form) => ({
+  description: form.text("description") || null,
+  startsAt: form.text("startsAt") || null,
+  endsAt: form.text("endsAt") || null,
+})
+
+/** The shared members of a new definition. */
+export const sharedDraft = (form: Form) => ({
+  ...withoutNulls({
+    ...sharedMembers(form),
+    key: form.optional("key") ?? null,
+    status: form.optional("status") ?? null,
+  }),
+  metadata: jsonOf(form.text("metadata")),
+})
+
+export const sharedPatch = (form: Form, { metadata }: Shown) => {
+  const typed = jsonOf(form.text("metadata"))
+  return {
+    ...sharedMembers(form),
+    metadata:
+      typed === undefined ? null : isMetadata(typed) ? metadataPatch(metadata, typed) : typed,
+  }
+}
+
+export const sharedFaults = (form: Form, { metadata }: Shown): ReadonlyArray<Fault> => {
+  const typed = jsonOf(form.text("metadata"))
+  const detail = "cannot get a null by a change: leave the member out instead"
+  return isMetadata(typed) && hasNewNull(metadata, typed)
+    ? [{ pointer: "/metadata", code: "invalid_value", detail }]
+    : []
+}
+
+export const sharedNames = ["key", "description", "status", "startsAt", "endsAt", "metadata.*"]
+
+/* Fields. */
+
+/** The fields of description and, of a new definition, of key and status. */
+export const headFields = ({ faults, form }: Draft, isNew: boolean, from: string): Content => [
+  areaField({
+    name: "description",
+    label: "Description",
+    value: form.text("description"),
+    rows: 2,
+    faults,
+  }),
+  isNew && [
+    textField({
+      name: "key",
+      label: "Key",
+      value: form.text("key"),
+      hint: html`The name for code and files, such as <code>first-steps</code>. It never changes. Made from the ${from}, if empty.`,
+      faults,
+    }),
+    selectField({
+      name: "status",
+      label: "Status",
+      value: form.text("status"),
+      options: [
+        ["active", "active: in force from its start on"],
+        ["draft", "draft: not in force, and users do not see it"],
+      ],
+      faults,
+    }),
+  ],
+]
+
+/** The fields of period and metadata. `endHint`: what happens at the end. */
+export const tailFields = ({ faults, form }: Draft, endHint: string): Content => [
+  textField({
+    name: "startsAt",
+    label: "Start",
+    value: form.text("startsAt"),
+    hint: html`With a zone, such as <code>2026-12-01T09:00:00Z</code>. At once, if empty.`,
+    faults,
+  }),
+  textField({
+    name: "endsAt",
+    label: "End",
+    value: form.text("endsAt"),
+    hint: `${endHint} Never, if empty.`,
+    faults,
+  }),
+  jsonField({
+    name: "metadata",
+    label: "Metadata",
+    value: form.text("metadata"),
+    hint: "A JSON object for your app.",
+    faults,
+  }),
+]
+
+/* The status: words, buttons, routes, lists. */
+
+/** The row above the form of a definition. */
+export const statusRow = (
+  { key, status, updatedAt }: Shown,
+  more: Content,
+  buttons: Content,
+): Html =>
+  html`<div class="row"><span>${status}, key <code>${key}</code>, changed ${isoTime(updatedAt)}.${more}</span>${buttons}</div>`
+
+/** The buttons that change the status. `loss`: what users lose by the archive. */
+export const statusButtons = (
+  visit: PlaceVisit,
+  { noun, path }: Place,
+  { id, status, version }: Shown,
+  name: string,
+  loss: string,
+): Content => {
+  if (status === "archived") return undefined
+  const own = `${visit.base}${path}/${id}`
+  return [
+    status === "draft" && actionForm(`${own}/publish`, "Publish", name, version),
+    status === "active" && actionForm(`${own}/pause`, "Pause", name, version),
+    status === "paused" && actionForm(`${own}/resume`, "Resume", name, version),
+    confirmButton({
+      id: `archive-${id}`,
+      button: "Archive",
+      confirm: `Archive ${noun}`,
+      keep: "Keep it",
+      title: `Archive ${name} in ${visit.place.environment}?`,
+      detail: `${loss} It cannot be undone, and the key stays taken.`,
+      action: `${own}/archive`,
+      fields: versionInput(version),
+    }),
+  ]
+}
+
+interface Place {
+  readonly noun: "rule" | "quest" | "badge"
+  readonly path: string
+}
+
+/** The routes of the buttons. */
+export const statusRoutes = (
+  place: Place,
+  become: (status: Status) => Action["change"],
+  archive: Action["change"],
+): ReadonlyArray<Route> => [
+  actionRoute({ ...place, verb: "publish", change: become("active") }),
+  actionRoute({ ...place, verb: "pause", change: become("paused") }),
+  actionRoute({ ...place, verb: "resume", change: become("active") }),
+  actionRoute({ ...place, verb: "archive", change: archive }),
+]
+
+/** The links to the lists by status. */
+export const statusTabs = (visit: PlaceVisit, path: string): Html => {
+  const { query } = visit.request
+  return tabs(
+    "Status",
+    ["", ...statuses].map((status) => [
+      status,
+      status || "not archived",
+      withQuery(`${visit.base}${path}`, query, { status, cursor: undefined }),
+    ]),
+    query.get("status") ?? "",
+  )
+}
+
+export const periodWords = ({ endsAt, startsAt }: Shown): Content => [
+  startsAt !== null && html`from ${isoTime(startsAt)}`,
+  startsAt !== null && endsAt !== null && html`<br>`,
+  endsAt !== null && html`to ${isoTime(endsAt)}`,
+]
