@@ -101,85 +101,83 @@ export interface ProjectRefusals {
   readonly keepRefusal: ErrorCode
 }
 
-/**
- * The decision for each kind of command. A code that `ProjectRefusals` does not list for the kind
- * does not compile. `now` is the time of `timeOf`; the server's time differs from the environment's
- * only in a sandbox that has a test clock.
- */
-const decisions: {
-  readonly [Kind in ProjectCommand["kind"]]: (
+type CommandOf<Kind> = Extract<ProjectCommand, { readonly kind: Kind }>
+
+/** How a kind of command is decided. */
+type Handling<Kind extends keyof ProjectRefusals> = {
+  /** A code that `ProjectRefusals` does not list for the kind does not compile. */
+  readonly decide: (
     state: ProjectState,
-    command: Extract<ProjectCommand, { readonly kind: Kind }>,
+    command: CommandOf<Kind>,
     now: number,
   ) => Decided<ProjectRefusals[Kind]>
-} = {
-  createQuest,
-  updateQuest,
-  deleteQuest,
-  createRule,
-  updateRule,
-  deleteRule,
-  createBadge,
-  updateBadge,
-  deleteBadge,
-  updateSettings: decideSettings,
-  applyDefinitions,
-  startBackfill,
-  finishBackfill,
-  createWebhook,
-  updateWebhook,
-  deleteWebhook,
-  rotateWebhookSecret,
-  disableWebhook: useWebhook,
-  testWebhook: useWebhook,
-  redeliver: useWebhook,
-  recoverWebhook: useWebhook,
-  closeWindows: decideCloseWindows,
-  advanceClock,
-  stepClock,
-  keepBatch: (_, { answer }) => Result.succeed([{ kind: "batch.answered", answer }]),
-  keepRefusal: (_, { refusal }) => Result.fail(refusal),
+  /**
+   * The command is decided at the server's time; default: at the environment's. The two differ only
+   * in a sandbox whose test clock was advanced. Webhooks belong to the server: their secrets end by
+   * its time. The test clock itself must know both times.
+   */
+  readonly atServerTime?: true
+} & ("ifMatch" extends keyof CommandOf<Kind>
+  ? {
+      /** The present version of what the command changes; `undefined`: it does not exist. */
+      readonly version: (state: ProjectState, command: CommandOf<Kind>) => number | undefined
+    }
+  : { readonly version?: never })
+
+const questVersion = ({ quests }: ProjectState, { questId }: { readonly questId: string }) =>
+  definitionOf(quests, questId)?.version
+const ruleVersion = ({ rules }: ProjectState, { ruleId }: { readonly ruleId: string }) =>
+  definitionOf(rules, ruleId)?.version
+const badgeVersion = ({ badges }: ProjectState, { badgeId }: { readonly badgeId: string }) =>
+  definitionOf(badges, badgeId)?.version
+const webhookVersion = (
+  { webhooks }: ProjectState,
+  { webhookId }: { readonly webhookId: string },
+) => webhooks.get(webhookId)?.version
+
+const handlings: { readonly [Kind in ProjectCommand["kind"]]: Handling<Kind> } = {
+  createQuest: { decide: createQuest },
+  updateQuest: { decide: updateQuest, version: questVersion },
+  deleteQuest: { decide: deleteQuest, version: questVersion },
+  createRule: { decide: createRule },
+  updateRule: { decide: updateRule, version: ruleVersion },
+  deleteRule: { decide: deleteRule, version: ruleVersion },
+  createBadge: { decide: createBadge },
+  updateBadge: { decide: updateBadge, version: badgeVersion },
+  deleteBadge: { decide: deleteBadge, version: badgeVersion },
+  updateSettings: { decide: decideSettings, version: ({ settings }) => settings.version },
+  applyDefinitions: {
+    decide: applyDefinitions,
+    version: ({ definitionsVersion }) => definitionsVersion,
+  },
+  startBackfill: { decide: startBackfill },
+  finishBackfill: { decide: finishBackfill },
+  createWebhook: { decide: createWebhook, atServerTime: true },
+  updateWebhook: { decide: updateWebhook, version: webhookVersion, atServerTime: true },
+  deleteWebhook: { decide: deleteWebhook, version: webhookVersion },
+  rotateWebhookSecret: { decide: rotateWebhookSecret, atServerTime: true },
+  disableWebhook: { decide: useWebhook },
+  testWebhook: { decide: useWebhook },
+  redeliver: { decide: useWebhook },
+  recoverWebhook: { decide: useWebhook },
+  closeWindows: { decide: decideCloseWindows },
+  advanceClock: { decide: advanceClock, atServerTime: true },
+  stepClock: { decide: stepClock, atServerTime: true },
+  keepBatch: {
+    decide: (_, { answer }) => Result.succeed([{ kind: "batch.answered", answer }]),
+  },
+  keepRefusal: { decide: (_, { refusal }) => Result.fail(refusal) },
 }
 
-/** The version of what a command changes on condition; `undefined`: it has no condition. */
-const versionOf = (state: ProjectState, command: ProjectCommand): number | undefined => {
-  switch (command.kind) {
-    case "updateQuest":
-    case "deleteQuest":
-      return definitionOf(state.quests, command.questId)?.version
-    case "updateRule":
-    case "deleteRule":
-      return definitionOf(state.rules, command.ruleId)?.version
-    case "updateBadge":
-    case "deleteBadge":
-      return definitionOf(state.badges, command.badgeId)?.version
-    case "updateWebhook":
-    case "deleteWebhook":
-      return state.webhooks.get(command.webhookId)?.version
-    case "updateSettings":
-      return state.settings.version
-    case "applyDefinitions":
-      return state.definitionsVersion
-    default:
-      return undefined
-  }
-}
-
-/**
- * The time at which a command is decided. Webhooks belong to the server: their secrets end by its
- * time. The test clock itself must know both times.
- */
-const timeOf = (state: ProjectState, { kind }: ProjectCommand, at: number): number => {
-  switch (kind) {
-    case "createWebhook":
-    case "updateWebhook":
-    case "rotateWebhookSecret":
-    case "advanceClock":
-    case "stepClock":
-      return at
-    default:
-      return timeIn(state, at)
-  }
+/** `Handling` for a command of any kind. */
+interface AnyHandling<Command extends ProjectCommand> {
+  readonly decide: (
+    state: ProjectState,
+    command: Command,
+    now: number,
+  ) => Decided<ProjectRefusals[Command["kind"]]>
+  readonly atServerTime?: true
+  readonly version?: (state: ProjectState, command: Command) => number | undefined
 }
 
 /**
@@ -192,13 +190,10 @@ export const decideProject = <Command extends ProjectCommand>(
   command: Command,
   at: number,
 ): Decided<ProjectRefusals[Command["kind"]]> => {
-  const decide = decisions[command.kind] as (
-    state: ProjectState,
-    command: Command,
-    now: number,
-  ) => Decided<ProjectRefusals[Command["kind"]]>
-  const decided = decide(state, command, timeOf(state, command, at))
-  const version = versionOf(state, command)
+  const handling = handlings[command.kind] as unknown as AnyHandling<Command>
+  const now = handling.atServerTime === true ? at : timeIn(state, at)
+  const decided = handling.decide(state, command, now)
+  const version = handling.version?.(state, command)
   if (version === undefined || Result.isFailure(decided)) return decided
   const conflict = versionConflict(command as Conditional, version)
   return conflict === undefined
