@@ -16,7 +16,8 @@ export const limits = {
   metadataDepthMax: 8,
   /** An event as sent, with white space: the same alone and in a batch. */
   eventBytesMax: 64 * kibibyte,
-  batchEventsMax: 1_000,
+  /** Events or rewards in a batch. */
+  batchItemsMax: 1_000,
   batchBodyBytesMax: 8 * mebibyte,
   bodyBytesMax: 64 * kibibyte,
   headerBytesMax: 16 * kibibyte,
@@ -476,7 +477,7 @@ const checkEngine = (limits: Bounds): void => {
     "a segment holds the largest batch",
   )
   holds(limits.journalAllocationBytes <= limits.segmentBytes, "a segment is allocated in steps")
-  holds(limits.batchEventsMax <= limits.mailboxMessagesMax, "a mailbox takes a whole batch")
+  holds(limits.batchItemsMax <= limits.mailboxMessagesMax, "a mailbox takes a whole batch")
   holds(
     limits.mailboxMessagesMax < limits.commandsUnansweredMax,
     "one user's mailbox leaves room for batches",

@@ -192,8 +192,8 @@ class Load {
   /** All that was acknowledged is there, once. */
   async verify(url: string, key: string): Promise<void> {
     const ask = asking(url, key)
-    for (let from = 0; from < this.tracked.length; from += limits.batchEventsMax) {
-      const events = this.tracked.slice(from, from + limits.batchEventsMax)
+    for (let from = 0; from < this.tracked.length; from += limits.batchItemsMax) {
+      const events = this.tracked.slice(from, from + limits.batchItemsMax)
       const { body } = await ask("POST", "/v1/events/batch", { events })
       expect(body).toMatchObject({ accepted: 0, duplicates: events.length })
     }
@@ -276,7 +276,7 @@ describe("A server stopped under every kind of load", () => {
       const { adminUrl, token } = await readServerFile(folder)
       const headers = { Authorization: `Bearer ${token}` }
       const archive = () => fetch(`${adminUrl}/admin/archives`, { method: "POST", headers })
-      const load = new Load(seed, limits.batchEventsMax)
+      const load = new Load(seed, limits.batchItemsMax)
       await load.begin({ url: server.url, archive }, key)
       expect(await server.stop()).toBe(0)
       expect(server.stderr.text).toContain('"message":"Stopped"')

@@ -81,10 +81,10 @@ describe("a batch", () => {
 
   it("has 1 to 1000 events", async () => {
     const many = (count: number) => Array.from({ length: count }, () => event("many"))
-    expect((await send(many(limits.batchEventsMax))).json.accepted).toBe(1_000)
+    expect((await send(many(limits.batchItemsMax))).json.accepted).toBe(1_000)
     for (const [events, code] of [
       [[], "too_short"],
-      [many(limits.batchEventsMax + 1), "too_long"],
+      [many(limits.batchItemsMax + 1), "too_long"],
       [{}, "invalid_type"],
       [undefined, "missing"],
     ] as const) {

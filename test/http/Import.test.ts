@@ -108,8 +108,8 @@ describe("POST /v1/events/import", () => {
     })
     expect(lines.json.accepted).toBe(2)
     expect((await send([])).status).toBe(400)
-    const most = Array.from({ length: limits.batchEventsMax }, () => event("many"))
-    expect((await send(most)).json.accepted).toBe(limits.batchEventsMax)
+    const most = Array.from({ length: limits.batchItemsMax }, () => event("many"))
+    expect((await send(most)).json.accepted).toBe(limits.batchItemsMax)
     expect((await send([...most, event("many")])).status).toBe(400)
   })
 

@@ -106,13 +106,13 @@ describe("A batch of rewards", () => {
   })
 
   it("has 1 to 1000 rewards, as JSON or NDJSON", async () => {
-    const { batchEventsMax } = limits
+    const { batchItemsMax } = limits
     const many = (count: number) => Array(count).fill({ userId: "many", reward: { points: 1 } })
-    const full = await send(many(batchEventsMax))
-    expect([full.status, full.json.accepted]).toEqual([200, batchEventsMax])
+    const full = await send(many(batchItemsMax))
+    expect([full.status, full.json.accepted]).toEqual([200, batchItemsMax])
     for (const [rewards, code] of [
       [[], "too_short"],
-      [many(batchEventsMax + 1), "too_long"],
+      [many(batchItemsMax + 1), "too_long"],
       [{}, "invalid_type"],
       [undefined, "missing"],
     ] as const) {
@@ -130,8 +130,8 @@ describe("A batch of rewards", () => {
       rejected: 1,
       results: [{ ok: true }, { ok: false, errors: [{ pointer: "/1/reward", code: "missing" }] }],
     })
-    expect((await sendLines(many(batchEventsMax + 1))).status).toBe(400)
-    expect(await balanceOf("many")).toEqual([0, batchEventsMax + 1])
+    expect((await sendLines(many(batchItemsMax + 1))).status).toBe(400)
+    expect(await balanceOf("many")).toEqual([0, batchItemsMax + 1])
     // Events are no rewards.
     const events = await server.call("POST", path, { body: { events: many(1) } })
     expect(events.json.errors).toMatchObject([{ pointer: "/events" }, { pointer: "/rewards" }])

@@ -190,8 +190,8 @@ describe("The stream of one user", () => {
         events: Array.from({ length: count }, () => ({ userId: "ada", action: "TAP" })),
       })
     // The record of the message itself is read, too.
-    for (let left = limits.userStreamPastRecordsMax - 1; left > 0; left -= limits.batchEventsMax) {
-      await send(Math.min(left, limits.batchEventsMax))
+    for (let left = limits.userStreamPastRecordsMax - 1; left > 0; left -= limits.batchItemsMax) {
+      await send(Math.min(left, limits.batchItemsMax))
     }
     expect(await status(server, asked)).toBe("200")
     await send(1)

@@ -184,7 +184,7 @@ const sendHistory = Effect.fnUntraced(function* (
   }
   yield* history.pipe(
     Stream.flatMap((commit) => Stream.fromIterable(eventOf(commit))),
-    Stream.grouped(limits.batchEventsMax),
+    Stream.grouped(limits.batchItemsMax),
     Stream.mapEffect((events) => client.sendBatch(events), { concurrency: batchesAtOnce }),
     Stream.runForEach((counts) =>
       Effect.sync(() => {

@@ -142,7 +142,7 @@ const settingsInForce = (config: Config): StateNow["limits"] => [
   ],
   ["Archives kept", `${config.archivesHourly} hourly, ${config.archivesDaily} daily`],
   ["History kept", config.historyMs === null ? "all" : `${config.historyMs / day} days`],
-  ["Events in a batch", `at most ${number(limits.batchEventsMax)}`],
+  ["Events or rewards in a batch", `at most ${number(limits.batchItemsMax)}`],
   ["Pending deliveries of a webhook", `at most ${number(config.webhookPendingMax)}`],
   ["Deliveries kept", `${config.webhookRetentionMs / day} days`],
   ["Webhooks of an environment", `at most ${number(config.webhooksMax)}`],

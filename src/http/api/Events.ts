@@ -202,7 +202,7 @@ const EventAccepted = Schema.Struct({ ok, ...EventOutcome.fields }).annotate({
 })
 
 export const Batch = Schema.Struct({
-  events: list(Event, 1, limits.batchEventsMax).annotate({
+  events: list(Event, 1, limits.batchItemsMax).annotate({
     description: "The events of each user are applied in this order.",
   }),
 }).annotate({
@@ -276,7 +276,7 @@ export const Events = HttpApiGroup.make("events")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Track many events",
-          description: `Applies 1 to ${limits.batchEventsMax} events, in order per user, from a JSON object or from NDJSON with one event per line (blank lines are ignored). ${batchWords("events")}`,
+          description: `Applies 1 to ${limits.batchItemsMax} events, in order per user, from a JSON object or from NDJSON with one event per line (blank lines are ignored). ${batchWords("events")}`,
         }),
       ),
     HttpApiEndpoint.post("importBatch", "/v1/events/import", {

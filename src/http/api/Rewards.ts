@@ -110,7 +110,7 @@ export const BatchedReward = Schema.Struct({
 })
 
 export const RewardBatch = Schema.Struct({
-  rewards: list(BatchedReward, 1, limits.batchEventsMax).annotate({
+  rewards: list(BatchedReward, 1, limits.batchItemsMax).annotate({
     description: "The rewards of each user are granted in this order.",
   }),
 }).annotate({
@@ -191,7 +191,7 @@ export const Rewards = HttpApiGroup.make("rewards")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Grant many rewards",
-          description: `Grants 1 to ${limits.batchEventsMax} rewards of any users, in order per user, from a JSON object or from NDJSON with one reward per line. Each reward is granted as by \`POST /v1/users/{id}/rewards\`, and undone in the same way; an \`id\` that the user has used for a reward changes nothing. ${batchWords("rewards")}`,
+          description: `Grants 1 to ${limits.batchItemsMax} rewards of any users, in order per user, from a JSON object or from NDJSON with one reward per line. Each reward is granted as by \`POST /v1/users/{id}/rewards\`, and undone in the same way; an \`id\` that the user has used for a reward changes nothing. ${batchWords("rewards")}`,
         }),
       ),
   )

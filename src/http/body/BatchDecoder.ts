@@ -229,7 +229,7 @@ class ListReader<Item> {
       if (last && read === 0 && isBlank(body, this.#start, end)) {
         return Result.succeed(end + 1)
       }
-      if (read === limits.batchEventsMax) return tooMany(this.#root)
+      if (read === limits.batchItemsMax) return tooMany(this.#root)
       const large = isTooLarge(body, this.#start, end, this.#bounds.eventBytesMax)
       if (!large) this.#count++
       const full = end - this.#from >= this.#bounds.decodeStepBytes
@@ -356,7 +356,7 @@ const wrongCount =
   (pointer: string): Result.Result<never, BodyRefusal> =>
     Result.fail(invalidRequest([{ pointer, code, detail }]))
 const tooFew = wrongCount("too_short", "must have at least 1")
-const tooMany = wrongCount("too_long", `must have at most ${limits.batchEventsMax}`)
+const tooMany = wrongCount("too_long", `must have at most ${limits.batchItemsMax}`)
 
 const noObject = { code: "invalid_type", detail: "must be an object" }
 const largeAround = (kind: ItemKind<unknown>) => ({
@@ -399,7 +399,7 @@ const batchLines = <Item>(kind: ItemKind<Item>, body: Buffer): BatchStep<Item> =
       while (at < until && isBlankLine(text.charCodeAt(at))) at++
       if (at >= text.length) return done(items)
       if (at === until) return undefined
-      if (items.length === limits.batchEventsMax) return tooManyLines
+      if (items.length === limits.batchItemsMax) return tooManyLines
       const newline = text.indexOf("\n", at)
       const end = newline === -1 ? text.length : newline
       items.push(
@@ -441,7 +441,7 @@ const isBlankLine = (code: number): boolean =>
 const wrongLineCount = (code: string, detail: string) =>
   Result.fail(invalidRequest([{ pointer: "", code, detail }]))
 const tooFewLines = wrongLineCount("too_short", "must have at least 1 line")
-const tooManyLines = wrongLineCount("too_long", `must have at most ${limits.batchEventsMax} lines`)
+const tooManyLines = wrongLineCount("too_long", `must have at most ${limits.batchItemsMax} lines`)
 
 /** The steps that decode a body: a JSON object with the list, or one JSON item per line. */
 export const batchSteps = <Item>(

@@ -271,19 +271,19 @@ describe("A batch of ordinary events", () => {
       yield* engine.askProject(production, rule("CHEAP", 1))
       yield* engine.askUser(production, event("p", "CHEAP"))
       committed.length = 0
-      const events = names(limits.batchEventsMax).map((userId) => event(userId, "OTHER"))
+      const events = names(limits.batchItemsMax).map((userId) => event(userId, "OTHER"))
       const batch = yield* Effect.forkChild(engine.askUsers(sandbox, events))
       yield* later
       yield* engine.askUser(production, event("p", "CHEAP"))
       const order = committed.map(({ subject }) =>
         subject.actor === "user" ? subject.environment : "",
       )
-      expect(order.indexOf(production)).toBeLessThan(limits.batchEventsMax / 2)
-      expect(order.length).toBeLessThan(limits.batchEventsMax)
+      expect(order.indexOf(production)).toBeLessThan(limits.batchItemsMax / 2)
+      expect(order.length).toBeLessThan(limits.batchItemsMax)
       expect(batch.pollUnsafe()).toBeUndefined()
       const outcomes = yield* Fiber.join(batch)
       expect(outcomes.map((outcome) => ("userId" in outcome ? outcome.userId : ""))).toEqual(
-        names(limits.batchEventsMax),
+        names(limits.batchItemsMax),
       )
       yield* close()
     }).pipe(Effect.runPromise))
