@@ -32,10 +32,11 @@ const randomReply = (): EventReply => ({
   xp: { earned: count(), total: count() },
   points: { earned: count(), total: count() },
   level: { before: 1, after: pick([1, 2]) },
-  badges: some(() => ({ id: text(), name: text(), earnedAt: time() })),
+  badges: some(() => ({ id: text(), key: text(), name: text(), earnedAt: time() })),
   badgesRevoked: [],
   quests: some(() => ({
     questId: text(),
+    key: text(),
     title: text(),
     status: pick(["in_progress", "completed"]),
     progress: pick([0, 0.5, 1 / 3, 1]),

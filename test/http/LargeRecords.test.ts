@@ -14,7 +14,7 @@ let large = false
 const name = "x".repeat(limits.recordBytesMax)
 const decideLarge: typeof decideUser = (user, project, command, ...rest) =>
   Result.map(decideUser(user, project, command, ...rest), (decision) => {
-    const more: Fact = { kind: "badge.revoked", badgeId: "bdg_none", name }
+    const more: Fact = { kind: "badge.revoked", badgeId: "bdg_none", key: "none", name }
     return large ? { ...decision, facts: [...decision.facts, more] } : decision
   })
 

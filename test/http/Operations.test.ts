@@ -67,7 +67,13 @@ describe("POST /v1/events", () => {
       action: "QUEST_COMPLETE",
       metadata: { questId: quest.id },
     }
-    const shown = { questId: quest.id, title: "First steps", status: "completed", progress: 1 }
+    const shown = {
+      questId: quest.id,
+      key: "first-steps",
+      title: "First steps",
+      status: "completed",
+      progress: 1,
+    }
     const first = (await post("/v1/events", complete)).json
     expect(first.xp).toEqual({ earned: 300, total: 300 })
     expect(first.quests).toEqual([{ ...shown, alreadyCompleted: false }])
@@ -77,6 +83,7 @@ describe("POST /v1/events", () => {
     expect((await get("/v1/users/quester/progress")).json.quests).toEqual([
       {
         questId: quest.id,
+        key: "first-steps",
         title: "First steps",
         status: "completed",
         steps: [],

@@ -138,7 +138,7 @@ describe("POST /v1/project/preview", () => {
       {
         xp: { earned: 321, total: 321 },
         level: { before: 1, after: 33 },
-        badges: [{ id: "bdg_draft", name: "Week" }],
+        badges: [{ id: "bdg_draft", key: "week", name: "Week" }],
         streaks: [{ key: "daily", current: 1 }],
       },
     ])

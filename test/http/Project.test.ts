@@ -174,12 +174,13 @@ describe("POST /v1/project/simulate", () => {
       points: { earned: 2, total: 2 },
       level: { before: 1, after: 2 },
       badges: [
-        { id: given, name: "Q" },
-        { id: earned, name: "Hundred" },
+        { id: given, key: "q", name: "Q" },
+        { id: earned, key: "hundred", name: "Hundred" },
       ],
       quests: [
         {
           questId: quest,
+          key: "tap-once",
           title: "Tap once",
           status: "completed",
           progress: 1,

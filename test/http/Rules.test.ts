@@ -81,7 +81,7 @@ describe("rules", () => {
     expect([bought.xp.earned, bought.points.earned, bought.badges]).toEqual([
       5,
       2,
-      [{ id: badgeId, name: "B", earnedAt: bought.receivedAt }],
+      [{ id: badgeId, key: "b", name: "B", earnedAt: bought.receivedAt }],
     ])
   })
 

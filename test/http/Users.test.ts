@@ -203,7 +203,12 @@ describe("POST /v1/users/:id/rewards", () => {
   it("grants a badge once", async () => {
     const grant = { type: "badge", badgeId, reason: "Brave" }
     const first = await post("/v1/users/bea/rewards", grant)
-    const earned = { id: badgeId, name: "Medal", earnedAt: expect.stringMatching(isoTime) }
+    const earned = {
+      id: badgeId,
+      key: "medal",
+      name: "Medal",
+      earnedAt: expect.stringMatching(isoTime),
+    }
     expect(first.json).toMatchObject({ type: "badge", amount: null, badgeId, badges: [earned] })
     const again = await post("/v1/users/bea/rewards", grant)
     expect(again.json).toMatchObject({ duplicate: false, badges: [] })
@@ -381,10 +386,11 @@ describe("DELETE of a reward or an event", () => {
       xp: { revoked: 100, total: 0 },
       points: { revoked: 7, total: 0 },
       level: { before: 2, after: 1 },
-      badges: [{ id: badgeId, name: "Medal" }],
+      badges: [{ id: badgeId, key: "medal", name: "Medal" }],
       quests: [
         {
           questId: "qst_taps",
+          key: "taps",
           title: "Two taps",
           status: "in_progress",
           progress: 0.5,

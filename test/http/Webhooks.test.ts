@@ -111,13 +111,13 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     const { id } = await badge(calls, "PRAISED")
     await calls.track("badge-earned", "PRAISED")
     const source = { kind: "criteria", id: null }
-    return { userId: "badge-earned", badgeId: id, name: "Of PRAISED", source }
+    return { userId: "badge-earned", badgeId: id, key: "of-praised", name: "Of PRAISED", source }
   },
   "badge.revoked": async (calls) => {
     const { id } = await badge(calls, "MISTAKEN")
     const { eventId } = await calls.track("badge-revoked", "MISTAKEN")
     await undo(calls, "badge-revoked", eventId)
-    return { userId: "badge-revoked", badgeId: id, name: "Of MISTAKEN" }
+    return { userId: "badge-revoked", badgeId: id, key: "of-mistaken", name: "Of MISTAKEN" }
   },
   "streak.extended": async ({ track }) => {
     await track("streak-extended", "ANY")
@@ -132,7 +132,7 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
   "quest.started": async (calls) => {
     const { id } = await quest(calls, "STARTED")
     await calls.track("quest-started", "STARTED")
-    return { userId: "quest-started", questId: id, title: "STARTED twice" }
+    return { userId: "quest-started", questId: id, key: "started-twice", title: "STARTED twice" }
   },
   "quest.progressed": async (calls) => {
     const { id } = await quest(calls, "PROGRESSED")

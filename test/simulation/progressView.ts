@@ -41,15 +41,15 @@ export const progressView = (
 const badgesShown = (log: Log, place: Place, now: number): ReadonlyArray<BadgeProgress> => {
   const held = badgesOf(log)
   return place.badges.flatMap((badge) => {
-    const { criteria, id, name, secret } = badge
+    const { criteria, id, key, name, secret } = badge
     const earnedAt = held.get(id)?.earnedAt ?? null
     const isShown = ["active", "paused"].includes(statusOf(badge, now)) && !secret
     if (earnedAt === null && !isShown) return []
     if (criteria.kind === "manual")
-      return [{ id, name, current: earnedAt === null ? 0 : 1, target: 1, earnedAt }]
+      return [{ id, key, name, current: earnedAt === null ? 0 : 1, target: 1, earnedAt }]
     const { target } = criteria
     const current = Math.min(numberFor(log, badge, place, now) ?? 0, target)
-    return [{ id, name, current, target, earnedAt }]
+    return [{ id, key, name, current, target, earnedAt }]
   })
 }
 
@@ -77,6 +77,7 @@ const questsShown = (
     return [
       {
         questId: id,
+        key: quest.key,
         title,
         status,
         steps,

@@ -137,6 +137,7 @@ export class Draft {
     this.facts.push({
       kind: "badge.earned",
       badgeId,
+      key: badge.key,
       name: badge.name,
       source,
       ...(target !== undefined && { target }),

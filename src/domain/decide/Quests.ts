@@ -110,7 +110,7 @@ const isDone = ({ steps }: Quest, counts: StepCounts = noSteps): boolean =>
 
 const noSteps: StepCounts = {}
 
-const refer = ({ id, title }: Quest, period: number) => ({ questId: id, title, period })
+const refer = ({ id, key, title }: Quest, period: number) => ({ questId: id, key, title, period })
 
 const start = (
   draft: Draft,
@@ -194,7 +194,7 @@ export const expireQuests = (draft: Draft): void => {
   for (const [questId, state] of draft.user.quests) {
     const quest = draft.project.quests.get(questId)
     if (!hasExpired(quest, state, draft.zone, draft.now)) continue
-    const title = quest?.title ?? questId
-    draft.facts.push({ kind: "quest.expired", questId, title, period: state.period })
+    const { key, title } = quest ?? { key: questId, title: questId }
+    draft.facts.push({ kind: "quest.expired", questId, key, title, period: state.period })
   }
 }

@@ -34,6 +34,7 @@ import {
 import type { ProjectState } from "../project/Project.ts"
 import { HistoryNeeded, type Past, rewardingRules } from "../record/Past.ts"
 import {
+  type BadgeRef,
   countsFor,
   decidedAt,
   type Fact,
@@ -231,7 +232,7 @@ class Undo {
         this.#points += fact.amount
         break
       case "badge.earned":
-        if (fact.source !== "criteria") this.#revoke(fact.badgeId, fact.name)
+        if (fact.source !== "criteria") this.#revoke(fact)
         break
       case "quest.progressed": {
         const state = this.#quests.get(fact.questId) ?? this.#user.quests.get(fact.questId)
@@ -299,7 +300,12 @@ class Undo {
     this.#draft.facts.push({ kind: "badge.counted", badgeId, current })
   }
 
-  #reopen({ period, questId, title }: Extract<Fact, { readonly kind: "quest.completed" }>): void {
+  #reopen({
+    key,
+    period,
+    questId,
+    title,
+  }: Extract<Fact, { readonly kind: "quest.completed" }>): void {
     const state = this.#user.quests.get(questId)
     if (state === undefined || state.times === 0) return
     this.#questsCompleted--
@@ -311,6 +317,7 @@ class Undo {
       this.#draft.facts.push({
         kind: "quest.reverted",
         questId,
+        key,
         title,
         period,
         from: "completed",
@@ -322,10 +329,10 @@ class Undo {
     }
   }
 
-  #revoke(badgeId: string, name: string): void {
+  #revoke({ badgeId, key, name }: BadgeRef): void {
     if (!this.#user.badges.has(badgeId) || this.#revoked.has(badgeId)) return
     this.#revoked.add(badgeId)
-    this.#draft.facts.push({ kind: "badge.revoked", badgeId, name })
+    this.#draft.facts.push({ kind: "badge.revoked", badgeId, key, name })
   }
 
   /** Completes the revocation and returns all of its facts. */
@@ -363,6 +370,7 @@ class Undo {
     return {
       kind: "quest.reverted",
       questId,
+      key: quest?.key ?? questId,
       title: quest?.title ?? questId,
       period,
       from: standingOf(this.#user.quests.get(questId)!),
@@ -405,15 +413,23 @@ class Undo {
       if (badge === undefined || target === undefined) continue
       const left = criterionNumber(badge, after, levelOf)
       if (left === undefined || left >= target) continue
-      if (left < criterionNumber(badge, user, levelOf)!) this.#revoke(badgeId, badge.name)
+      const { key, name } = badge
+      if (left < criterionNumber(badge, user, levelOf)!) this.#revoke({ badgeId, key, name })
     }
     for (const badgeId of this.#revoked) {
       const badge = this.#draft.project.badges.get(badgeId)
       if (badge === undefined || !paysAt(badge, this.#draft.now)) continue
       const target = targetOf(badge)
       if ((criterionNumber(badge, after, levelOf) ?? -1) < target) continue
-      const { name } = badge
-      this.#draft.facts.push({ kind: "badge.earned", badgeId, name, source: "criteria", target })
+      const { key, name } = badge
+      this.#draft.facts.push({
+        kind: "badge.earned",
+        badgeId,
+        key,
+        name,
+        source: "criteria",
+        target,
+      })
     }
   }
 }

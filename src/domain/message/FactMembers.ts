@@ -70,10 +70,12 @@ const balance = { amount: count(50, "How many."), total: count(1250, "Balance af
 const earned = { ...balance, source: Source }
 const badge = {
   badgeId: text("The badge's id.", "bdg_01a1fc1e64c07345932e273286b5ca30"),
+  key: text("The badge's key.", "first-lesson"),
   name: text("The badge's name.", "First lesson"),
 }
 const quest = {
   questId: text("The quest's id.", "qst_01a1fc1e64c07345932e273286b5ca30"),
+  key: text("The quest's key.", "first-steps"),
   title: text("The quest's title.", "First steps"),
 }
 const share = Schema.Finite.annotate({

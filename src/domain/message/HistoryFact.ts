@@ -5,6 +5,7 @@
  */
 import { Schema } from "effect"
 import {
+  type BadgeRef,
   decidedAt,
   type FactOf,
   type JournalRecord,
@@ -139,9 +140,9 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
     case "level.changed":
       return { from: fact.from, to: fact.to }
     case "badge.earned":
-      return { badgeId: fact.badgeId, name: fact.name, source: showSource(fact.source) }
+      return { ...badgeOf(fact), source: showSource(fact.source) }
     case "badge.revoked":
-      return { badgeId: fact.badgeId, name: fact.name }
+      return badgeOf(fact)
     case "quest.started":
     case "quest.repeated":
     case "quest.expired":
@@ -170,7 +171,9 @@ export const membersOf = (record: JournalRecord, fact: FactOf<ShownKind>): Membe
   }
 }
 
-const questOf = ({ questId, title }: QuestRef) => ({ questId, title })
+const badgeOf = ({ badgeId, key, name }: BadgeRef) => ({ badgeId, key, name })
+
+const questOf = ({ key, questId, title }: QuestRef) => ({ questId, key, title })
 
 const showSource = (source: Source): MembersOf<"xp.earned">["source"] => {
   if (typeof source === "string") return { kind: source, id: null }

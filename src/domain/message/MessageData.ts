@@ -159,15 +159,23 @@ export const messageSchema = <Kind extends MessageKind>(kind: Kind) =>
 const event = { kind: "event", id: "evt_0mi8k3f2a4c92" } as const
 const clock = { kind: "clock", id: null } as const
 const of = { sequence: 204_878, userId: "user-42", cause: event }
-const first = { questId: "qst_01a1fc1e64c07345932e273286b5ca30", title: "Finish five lessons" }
+const first = {
+  questId: "qst_01a1fc1e64c07345932e273286b5ca30",
+  key: "first-steps",
+  title: "Finish five lessons",
+}
 const rule = { kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" } as const
 const taken = { kind: "revocation", id: "rwd_0mi8k3f2a4c92" } as const
 const spendId = "spd_0mi8k3f2a4c92"
 const webhookId = "whk_01a1fc1e64c07345932e273286b5ca30"
-const lesson = { badgeId: "bdg_01a1fc1e64c07345932e273286b5ca30", name: "First lesson" }
+const lesson = {
+  badgeId: "bdg_01a1fc1e64c07345932e273286b5ca30",
+  key: "first-lesson",
+  name: "First lesson",
+}
 const definition = {
   id: first.questId,
-  key: "first-steps",
+  key: first.key,
   title: first.title,
   status: "active",
   reward: { xp: 100, points: 0, badgeId: null },

@@ -3,7 +3,7 @@
  * outcome, even years later; `Repeat` tells how the duplicate relates to the first.
  */
 import type { Repeat } from "../decide/Repeat.ts"
-import type { Gives } from "../project/Definition.ts"
+import type { Badge, Gives } from "../project/Definition.ts"
 import {
   decidedAt,
   type GrantedReward,
@@ -39,10 +39,11 @@ interface Outcome extends MembersOf<"event.tracked"> {
   readonly userId: string
   readonly badges: ReadonlyArray<{
     readonly id: string
+    readonly key: string
     readonly name: string
     readonly earnedAt: number
   }>
-  readonly badgesRevoked: ReadonlyArray<{ readonly id: string; readonly name: string }>
+  readonly badgesRevoked: ReadonlyArray<Pick<Badge, "id" | "key" | "name">>
   readonly quests: ReadonlyArray<QuestChange>
   readonly streaks: ReadonlyArray<MembersOf<"streak.extended">>
 }
@@ -276,12 +277,12 @@ const achieve = (
 ): void => {
   switch (fact.kind) {
     case "badge.earned": {
-      const badge = { id: fact.badgeId, name: fact.name, earnedAt: at }
+      const badge = { id: fact.badgeId, key: fact.key, name: fact.name, earnedAt: at }
       achieved.badges = added(achieved.badges, badge)
       break
     }
     case "badge.revoked": {
-      const badge = { id: fact.badgeId, name: fact.name }
+      const badge = { id: fact.badgeId, key: fact.key, name: fact.name }
       achieved.badgesRevoked = added(achieved.badgesRevoked, badge)
       break
     }
@@ -323,14 +324,14 @@ const added = <A>(list: ReadonlyArray<A>, one: A): ReadonlyArray<A> => {
 /** One entry per quest, in the order of the last changes in the record. */
 const changed = (
   quests: Map<string, QuestChange> | undefined,
-  { questId, title }: QuestRef,
+  { key, questId, title }: QuestRef,
   status: QuestChange["status"],
   progress: number,
   alreadyCompleted = false,
 ): Map<string, QuestChange> => {
   const changes = quests ?? new Map<string, QuestChange>()
   changes.delete(questId)
-  return changes.set(questId, { questId, title, status, progress, alreadyCompleted })
+  return changes.set(questId, { questId, key, title, status, progress, alreadyCompleted })
 }
 
 /**

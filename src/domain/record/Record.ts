@@ -147,8 +147,17 @@ export type Source =
 export const withheldReasons = ["limit", "cooldown"] as const
 export type WithheldReason = (typeof withheldReasons)[number]
 
+/** A badge as facts name it. */
+export interface BadgeRef {
+  readonly badgeId: string
+  readonly key: string
+  readonly name: string
+}
+
+/** A quest as facts name it. */
 export interface QuestRef {
   readonly questId: string
+  readonly key: string
   readonly title: string
   /** The index of the window of a recurring quest (`Calendar.ts`); 0 for other quests. */
   readonly period: number
@@ -255,14 +264,12 @@ export type UserFact =
       readonly by?: number
     }
   /** `target`: the target of the badge when it was earned; absent for a granted badge. */
-  | {
+  | ({
       readonly kind: "badge.earned"
-      readonly badgeId: string
-      readonly name: string
       readonly source: Source
       readonly target?: number
-    }
-  | { readonly kind: "badge.revoked"; readonly badgeId: string; readonly name: string }
+    } & BadgeRef)
+  | ({ readonly kind: "badge.revoked" } & BadgeRef)
   | ({ readonly kind: "quest.started" } & QuestRef)
   | ({
       readonly kind: "quest.progressed"

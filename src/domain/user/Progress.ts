@@ -73,6 +73,7 @@ export const qualifies = (
 /** A badge that a user has. Times are epoch milliseconds. */
 export interface UserBadge {
   readonly id: string
+  readonly key: string
   readonly name: string
   readonly description: string | null
   readonly icon: string | null
@@ -83,16 +84,17 @@ export interface UserBadge {
 export const badgesOf = (user: UserState, project: ProjectState): ReadonlyArray<UserBadge> => {
   if (user.badges.size === 0) return []
   const badges: Array<UserBadge> = []
-  for (const { description, icon, id, name } of project.badges.values()) {
+  for (const { description, icon, id, key, name } of project.badges.values()) {
     const earned = user.badges.get(id)
     if (earned !== undefined)
-      badges.push({ id, name, description, icon, earnedAt: earned.earnedAt })
+      badges.push({ id, key, name, description, icon, earnedAt: earned.earnedAt })
   }
   return badges
 }
 
 export interface BadgeProgress {
   readonly id: string
+  readonly key: string
   readonly name: string
   /** Never above `target`. */
   readonly current: number
@@ -114,9 +116,9 @@ export const badgeProgress = (
   for (const badge of project.badges.values()) {
     const earned = user.badges.get(badge.id)
     if (earned === undefined && (badge.secret || !isShownAt(badge, now))) continue
-    const { id, name } = badge
+    const { id, key, name } = badge
     const earnedAt = earned?.earnedAt ?? null
-    shown.push({ id, name, ...numbersOf(badge, user, earnedAt !== null, levelOf), earnedAt })
+    shown.push({ id, key, name, ...numbersOf(badge, user, earnedAt !== null, levelOf), earnedAt })
   }
   return shown
 }
@@ -140,6 +142,7 @@ const numbersOf = (
 
 export interface QuestProgress {
   readonly questId: string
+  readonly key: string
   readonly title: string
   readonly status: "not_started" | "in_progress" | "completed" | "expired"
   readonly steps: ReadonlyArray<{
@@ -197,6 +200,7 @@ const showQuest = (
   const completed = state !== undefined && state.completedAt !== null
   return {
     questId: quest.id,
+    key: quest.key,
     title: quest.title,
     status:
       state === undefined

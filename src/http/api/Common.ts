@@ -304,6 +304,10 @@ export const BadgeId = Schema.String.annotate({
   description: "The badge's id.",
   examples: ["bdg_01a1fc1e64c07345932e273286b5ca30"],
 })
+export const BadgeKey = Schema.String.annotate({
+  description: "The badge's key.",
+  examples: ["first-lesson"],
+})
 export const BadgeName = Schema.String.annotate({
   description: "The badge's name.",
   examples: ["First lesson"],
@@ -312,6 +316,10 @@ export const QuestId = Schema.String.annotate({
   description: "The quest's id.",
   examples: ["qst_01a1fc1e64c07345932e273286b5ca30"],
 })
+export const QuestKey = Schema.String.annotate({
+  description: "The quest's key.",
+  examples: ["first-steps"],
+})
 export const QuestTitle = Schema.String.annotate({
   description: "The quest's title.",
   examples: ["First steps"],
@@ -319,6 +327,7 @@ export const QuestTitle = Schema.String.annotate({
 
 export const EarnedBadge = Schema.Struct({
   id: BadgeId,
+  key: BadgeKey,
   name: BadgeName,
   earnedAt: Time,
 }).annotate({

@@ -281,11 +281,20 @@ export const Simulation = Schema.Struct({
   badges: Schema.Array(
     Schema.Struct({
       id: Schema.String.annotate({ description: "The badge's id." }),
+      key: Schema.String.annotate({ description: "The badge's key." }),
       name: Schema.String.annotate({ description: "Name for people." }),
     }),
   ).annotate({
     description: "Badges that the event would earn.",
-    examples: [[{ id: "bdg_01a1fc1e64c07345932e273286b5ca30", name: "First lesson" }]],
+    examples: [
+      [
+        {
+          id: "bdg_01a1fc1e64c07345932e273286b5ca30",
+          key: "first-lesson",
+          name: "First lesson",
+        },
+      ],
+    ],
   }),
   quests: Schema.Array(QuestOutcome).annotate({
     description: "Quests that the event would count for.",

@@ -5,6 +5,7 @@ import { nameFault } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import {
   BadgeId,
+  BadgeKey,
   BadgeName,
   check,
   faultAt,
@@ -13,6 +14,7 @@ import {
   oneOf,
   pageEndFields,
   QuestId,
+  QuestKey,
   QuestTitle,
   Time,
   text,
@@ -89,6 +91,7 @@ export const User = Schema.Struct({
   badges: Schema.Array(
     Schema.Struct({
       id: BadgeId,
+      key: BadgeKey,
       name: BadgeName,
       description: Schema.NullOr(Schema.String).annotate({
         description: "Description for people.",
@@ -145,6 +148,7 @@ export const Progress = Schema.Struct({
   badges: Schema.Array(
     Schema.Struct({
       id: BadgeId,
+      key: BadgeKey,
       name: BadgeName,
       current: Schema.Finite.annotate({
         description: "Current count, at most `target`.",
@@ -165,6 +169,7 @@ export const Progress = Schema.Struct({
   quests: Schema.Array(
     Schema.Struct({
       questId: QuestId,
+      key: QuestKey,
       title: QuestTitle,
       status: oneOf(["not_started", "in_progress", "completed", "expired"]).annotate({
         description: "The user's status in the quest now.",

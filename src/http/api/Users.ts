@@ -6,6 +6,7 @@ import { limits } from "../../Limits.ts"
 import {
   ApiKey,
   BadgeId,
+  BadgeKey,
   BadgeName,
   callerId,
   check,
@@ -140,7 +141,7 @@ const undone = {
   xp: revoked("xp"),
   points: revoked("points"),
   level: LevelChange,
-  badges: Schema.Array(Schema.Struct({ id: BadgeId, name: BadgeName })).annotate({
+  badges: Schema.Array(Schema.Struct({ id: BadgeId, key: BadgeKey, name: BadgeName })).annotate({
     description: "Badges revoked: those that it gave, and those whose target is no longer reached.",
   }),
   quests: Schema.Array(QuestOutcome).annotate({

@@ -114,7 +114,7 @@ const showSimulation = (simulated: Simulated): typeof Simulation.Type => {
     xp,
     points,
     level,
-    badges: badges.map(({ id, name }) => ({ id, name })),
+    badges: badges.map(({ id, key, name }) => ({ id, key, name })),
     quests,
     streaks: reply.streaks,
     ...(!matched && { matched }),

@@ -41,6 +41,7 @@ describe("A quest with steps", () => {
     expect(first.reply.quests).toEqual([
       {
         questId: "qst_1",
+        key: "k1",
         title: "A quest",
         status: "in_progress",
         progress: 1 / 3,

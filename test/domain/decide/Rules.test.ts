@@ -16,12 +16,13 @@ const worldWith = (...rules: ReadonlyArray<Parameters<World["rule"]>[0]>) => {
 describe("A rule", () => {
   it("gives xp, points and a badge, each with its source", () => {
     const world = new World()
-    world.badge({ id: "bdg_1", name: "Tapper" })
+    world.badge({ id: "bdg_1", key: "tapper", name: "Tapper" })
     world.rule({ id: "rul_1", reward: { xp: 10, points: 3, badgeId: "bdg_1" } })
     const { facts, reply } = world.track()
     const source = { ruleId: "rul_1" }
+    const badge = { badgeId: "bdg_1", key: "tapper", name: "Tapper" }
     expect(facts).toContainEqual({ kind: "points.earned", amount: 3, total: 3, source })
-    expect(facts).toContainEqual({ kind: "badge.earned", badgeId: "bdg_1", name: "Tapper", source })
+    expect(facts).toContainEqual({ kind: "badge.earned", ...badge, source })
     expect(reply).toMatchObject({
       xp: { earned: 10, total: 10 },
       points: { earned: 3, total: 3 },

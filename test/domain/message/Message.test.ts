@@ -262,6 +262,7 @@ describe("A message", () => {
     const progressed: Fact = {
       kind: "quest.progressed",
       questId: `qst_${"f".repeat(32)}`,
+      key: "k".repeat(limits.keyCharactersMax),
       title,
       period: 0,
       step,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest"
+import type { Badge } from "../../../src/domain/project/Definition.ts"
 import {
   badgeProgress,
   badgesOf,
@@ -46,6 +47,7 @@ describe("Progress towards badges", () => {
     world.grant(1_000)
     expect(shown("xp")).toEqual({
       id: "xp",
+      key: "xp",
       name: "Xp",
       current: 100,
       target: 100,
@@ -67,10 +69,15 @@ describe("Progress towards badges", () => {
     world.do({ kind: "reward", type: "badge", badgeId: "secret" })
     world.badge({ ...old, set: "archived" })
     expect(ids()).toEqual(["secret", "plain", "old"])
-    expect(badgesOf(world.user!, world.project)).toEqual([
-      { id: secret.id, name: secret.name, description: null, icon: null, earnedAt: world.now },
-      { id: old.id, name: old.name, description: null, icon: null, earnedAt: world.now },
-    ])
+    const held = ({ id, key, name }: Badge) => ({
+      id,
+      key,
+      name,
+      description: null,
+      icon: null,
+      earnedAt: world.now,
+    })
+    expect(badgesOf(world.user!, world.project)).toEqual([held(secret), held(old)])
   })
 })
 
@@ -82,6 +89,7 @@ describe("Progress in quests", () => {
     const expected = (status: string, a: number, b: number, completedAt: number | null) => [
       {
         questId: "q",
+        key: "q",
         title: "Q",
         status,
         steps: [

@@ -20,11 +20,13 @@ import {
 const earned = { earned: 50, total: 1250 } as const
 const noPoints = { earned: 0, total: 300 } as const
 const sameLevel = { before: 5, after: 5 } as const
-export const earnedBadge = { id: badgeId, name: "First lesson", earnedAt: time } as const
+const lessonBadge = { id: badgeId, key: "first-lesson", name: "First lesson" } as const
+const firstSteps = { questId, key: "first-steps", title: "First steps" } as const
+
+export const earnedBadge = { ...lessonBadge, earnedAt: time } as const
 
 export const questOutcome = {
-  questId,
-  title: "First steps",
+  ...firstSteps,
   status: "in_progress",
   progress: 0.6,
   alreadyCompleted: false,
@@ -104,7 +106,7 @@ export const given = {
 
 export const simulation = {
   ...wouldDo,
-  badges: badges.map(({ id, name }) => ({ id, name })),
+  badges: badges.map(({ id, key, name }) => ({ id, key, name })),
   given: [given, { source: { kind: "criteria", id: null }, xp: 0, points: 0, badges: [badgeId] }],
 } as const
 
@@ -169,7 +171,7 @@ const undone = {
   xp: { revoked: 50, total: 1200 },
   points: { revoked: 0, total: 300 },
   level: sameLevel,
-  badges: [{ id: badgeId, name: "First lesson" }],
+  badges: [lessonBadge],
   quests: [{ ...questOutcome, progress: 0.4 }],
   shortfall: { xp: 0, points: 0 },
 } as const
@@ -259,9 +261,10 @@ export const progress = {
   rank: 1,
   points: 300,
   badges: [
-    { id: badgeId, name: "First lesson", current: 1, target: 1, earnedAt: time },
+    { ...lessonBadge, current: 1, target: 1, earnedAt: time },
     {
       id: countedBadgeId,
+      key: "ten-lessons",
       name: "Ten lessons",
       current: 7,
       target: 10,
@@ -270,8 +273,7 @@ export const progress = {
   ],
   quests: [
     {
-      questId,
-      title: "First steps",
+      ...firstSteps,
       status: "in_progress",
       steps: [{ key: "lessons", current: 3, target: 5 }],
       periodEndsAt: later,
@@ -411,8 +413,7 @@ export const historyPage = {
     {
       kind: "quest.progressed",
       ...now,
-      questId,
-      title: "First steps",
+      ...firstSteps,
       step: "lessons",
       current: 3,
       target: 5,
