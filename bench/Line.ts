@@ -1,6 +1,7 @@
 /** One question of a bench, beside a reference measured in the same run. */
 export interface BenchLine {
   readonly question: string
+  /** NaN: unknown. */
   readonly value: number
   readonly unit: string
   readonly reference?: { readonly name: string; readonly value: number; readonly unit: string }
@@ -40,12 +41,17 @@ export const comparing =
     ...(goal !== undefined && { goal }),
   })
 
-/** A number for people: grouped thousands, at least three significant digits. */
+/**
+ * A number for people: grouped thousands, at least three significant digits. `unknown`: it could
+ * not be measured here; in JSON it is null.
+ */
 export const formatNumber = (value: number): string =>
-  value.toLocaleString(
-    "en-US",
-    value < 100 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 },
-  )
+  Number.isFinite(value)
+    ? value.toLocaleString(
+        "en-US",
+        value < 100 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 },
+      )
+    : "unknown"
 
 /** Explanations of lines whose question does not suffice. */
 export const notesOf = (lines: ReadonlyArray<BenchLine>): ReadonlyArray<string> =>

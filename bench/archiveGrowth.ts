@@ -2,11 +2,10 @@
  * The cost of an archive as history grows: of a short history and a ten times longer one, each
  * after another archive and 100,000 new events. No load runs beside it.
  */
-import { readFileSync } from "node:fs"
 import { fill } from "./fill.ts"
 import { type BenchLine, comparing } from "./Line.ts"
 import { type Laurel, startLaurel } from "./laurel.ts"
-import { familyOf } from "./load/family.ts"
+import { deviceBytes } from "./load/deviceWrites.ts"
 import { processorUs } from "./load/processorTime.ts"
 import { makeArchive } from "./makeArchive.ts"
 import { withTemporaryFolder } from "./millionUsers.ts"
@@ -17,30 +16,17 @@ const settings = { LAUREL_ARCHIVE_INTERVAL: "off" }
 interface Cost {
   readonly durationMs: number
   readonly processorMs: number
+  /** By the device, of all processes of the machine. */
   readonly writtenBytes: number
 }
 
-/** Bytes that the server and its jobs have written to the disk so far. */
-const writtenBy = ({ pid }: Laurel): number =>
-  familyOf(pid).reduce((sum, each) => {
-    try {
-      return (
-        sum + Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${each}/io`, "utf8"))?.[1])
-      )
-    } catch {
-      return sum
-    }
-  }, 0)
-
 /** Makes an archive of a server that does nothing else. */
 const measured = async (directory: string, laurel: Laurel): Promise<Cost> => {
-  const [timeBefore, writtenBefore] = [processorUs([laurel.pid]), writtenBy(laurel)]
+  const writtenBefore = await deviceBytes(directory)
+  const timeBefore = processorUs([laurel.pid])
   const { durationMs } = await makeArchive(directory)
-  return {
-    durationMs,
-    processorMs: (processorUs([laurel.pid]) - timeBefore) / 1_000,
-    writtenBytes: writtenBy(laurel) - writtenBefore,
-  }
+  const processorMs = (processorUs([laurel.pid]) - timeBefore) / 1_000
+  return { durationMs, processorMs, writtenBytes: (await deviceBytes(directory)) - writtenBefore }
 }
 
 /** Measures all lines; about fifteen minutes, 15 GB of temporary disk. */
@@ -80,9 +66,9 @@ export const archivesAsHistoryGrows = ({
     return [
       line(next, "ms", long!.next.durationMs, short!.next.durationMs, "≤ 1.2×"),
       line(`${next}: processor time`, "ms", long!.next.processorMs, short!.next.processorMs),
-      line(`${next}: written`, "MiB", mebibytes(long!.next), mebibytes(short!.next)),
+      line(`${next}: written to the device`, "MiB", mebibytes(long!.next), mebibytes(short!.next)),
       { question: first, value: short!.first.durationMs, unit: "ms" },
-      { question: `${first}: written`, value: mebibytes(short!.first), unit: "MiB" },
+      { question: `${first}: written to the device`, value: mebibytes(short!.first), unit: "MiB" },
     ]
   })
 

@@ -32,7 +32,7 @@ export const compare = (
   let unjudged = 0
   for (const { question, rounds = [], unit, value } of after) {
     const line = earlier.get(question)
-    if (line === undefined) continue
+    if (line === undefined || !Number.isFinite(line.value) || !Number.isFinite(value)) continue
     const others = line.rounds ?? []
     if (rounds.length < roundsMin || others.length < roundsMin) {
       unjudged++

@@ -1,6 +1,7 @@
 /**
  * Single events to a running server: closed loops by wrk, open loops by `processes/openLoad.ts`.
  */
+import { limits } from "../src/Limits.ts"
 import { inProcess } from "./children.ts"
 import { userCount } from "./events.ts"
 import { type Target, type WrkOptions, wrk } from "./load/wrk.ts"
@@ -8,6 +9,13 @@ import type { OpenLoadOptions, OpenLoadReport } from "./processes/openLoad.ts"
 import type { Address } from "./wire.ts"
 
 export const closedLoopConnections = 64
+
+/**
+ * From one snapshot of a server to the next under a moderate load: the interval, then the time over
+ * which the writing is paced. A round of that length has one snapshot, wherever it begins.
+ */
+export const snapshotCycleSeconds =
+  (limits.snapshotIntervalMs * (1 + limits.snapshotPaceShare)) / 1_000
 
 export interface ClosedLoopReport {
   readonly perSecond: number

@@ -18,22 +18,6 @@ export const processorUs = (roots: ReadonlyArray<number>): number => {
 }
 
 /**
- * Bytes that the processes and their descendants have sent to disks so far. A descendant that its
- * parent has waited for counts.
- */
-export const writtenBytes = (roots: ReadonlyArray<number>): number => {
-  if (!hasProc || roots.length === 0) return Number.NaN
-  const bytes = roots.flatMap(familyOf).map((pid) => {
-    try {
-      return Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1])
-    } catch {
-      return 0
-    }
-  })
-  return bytes.reduce((sum, each) => sum + each, 0)
-}
-
-/**
  * Private memory of the processes and their descendants, in bytes: pages of files, as LMDB maps
  * them, do not count.
  */

@@ -35,8 +35,13 @@ describe("compare", () => {
     expect(compare([line("q", 1, 2, 3)], three).moved).toHaveLength(1)
   })
 
-  it("leaves out lines of one run alone", () => {
+  it("leaves out lines of one run alone, and lines whose value is unknown in one", () => {
     const nothing = { moved: [], within: 0, unjudged: 0 }
+    const known = line("q", 1, 2, 3)
+    // JSON has no NaN.
+    const unknown: BenchLine = JSON.parse(JSON.stringify(line("q", Number.NaN)))
+    expect(compare([known], [unknown])).toEqual(nothing)
+    expect(compare([unknown], [known])).toEqual(nothing)
     expect(compare([line("old", 1, 2, 3)], [line("new", 4, 5, 6)])).toEqual(nothing)
     const { rounds: _, ...single } = line("q", 1, 2, 3)
     expect(compare([single], [line("q", 4, 5, 6)])).toEqual({ ...nothing, unjudged: 1 })
