@@ -10,7 +10,7 @@ import type { Tier } from "../src/domain/project/Directory.ts"
 import { limits } from "../src/Limits.ts"
 import { inProcess } from "./children.ts"
 import { type BenchLine, comparing, formatLine } from "./Line.ts"
-import { checkTotal, startLaurel } from "./laurel.ts"
+import { checkTotal, createKey, startLaurel } from "./laurel.ts"
 import { closedLoop, closedLoopConnections, openLoop } from "./loads.ts"
 import { longestTurn, longestTurnSettings } from "./longestTurn.ts"
 import { withTemporaryFolder } from "./millionUsers.ts"
@@ -29,18 +29,6 @@ const floodTogether = 200
  */
 const everyMs = 400
 const load = { connections: 300, perSecond: 1_000, warmUpSeconds: 2 }
-
-const createKey = async (directory: string, project: string, more: object): Promise<string> => {
-  const { adminUrl, token } = (await Effect.runPromise(readServerFile(directory)))!
-  const reply = await fetch(`${adminUrl}/admin/keys`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${token}` },
-    body: JSON.stringify({ project, environment: "sandbox", ...more }),
-  })
-  const { key } = (await reply.json()) as { readonly key?: string }
-  if (key === undefined) throw new Error(`No key: ${reply.status}`)
-  return key
-}
 
 const limitProject = async (directory: string, project: string, tier: Tier): Promise<void> => {
   const { adminUrl, token } = (await Effect.runPromise(readServerFile(directory)))!

@@ -3,16 +3,17 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { Effect, Exit, Scope } from "effect"
 import { startServerOn, startThrowawayServer } from "../src/cli/demo/ThrowawayServer.ts"
+import { readServerFile } from "../src/cli/process/AdminRequest.ts"
 import { controls, type Running } from "./children.ts"
 import { lessonAction, lessonXp } from "./events.ts"
 import type { Target } from "./load/wrk.ts"
 
 export interface Laurel extends Running<Target> {
   /**
-   * Sends a body to a path, or reads the path. Resolves with the reply; fails if the reply is not a
-   * success.
+   * Sends a body to a path (POST by default), or reads the path. Resolves with the reply; fails if
+   * the reply is not a success.
    */
-  readonly request: (path: string, body?: unknown) => Promise<unknown>
+  readonly request: (path: string, body?: unknown, method?: "PATCH") => Promise<unknown>
   /** The sum of all users' xp. */
   readonly totalXp: () => Promise<number>
   readonly pid: number
@@ -51,14 +52,31 @@ export const lessonRule = { action: lessonAction, reward: { xp: lessonXp } }
 /** Asks the server at `url` with a key: `Laurel.request`. */
 export const requesting =
   (url: string, key: string): Laurel["request"] =>
-  async (path, body) => {
+  async (path, body, method) => {
     const response = await fetch(url + path, {
-      ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
+      ...(body !== undefined && { method: method ?? "POST", body: JSON.stringify(body) }),
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     })
     if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
     return response.json()
   }
+
+/** A key of the sandbox of a project of the server that runs on a data directory. */
+export const createKey = async (
+  directory: string,
+  project: string,
+  more: { readonly scope: "full" | "ingest" },
+): Promise<string> => {
+  const { adminUrl, token } = (await Effect.runPromise(readServerFile(directory)))!
+  const reply = await fetch(`${adminUrl}/admin/keys`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}` },
+    body: JSON.stringify({ project, environment: "sandbox", ...more }),
+  })
+  const { key } = (await reply.json()) as { readonly key?: string }
+  if (key === undefined) throw new Error(`No key: ${reply.status}`)
+  return key
+}
 
 /** The sum of all users' xp in the project of a key. */
 export const totalXpOf = async (request: Laurel["request"]): Promise<number> => {

@@ -3,6 +3,7 @@
  * the same run.
  */
 import { readFileSync, writeFileSync } from "node:fs"
+import { advance } from "./advance.ts"
 import { archives } from "./archives.ts"
 import { asks } from "./asks.ts"
 import { batchEvents } from "./batchEvents.ts"
@@ -81,6 +82,7 @@ const short: Readonly<Record<string, Bench>> = {
   pipeline,
   overload,
   hostile,
+  advance,
   archives,
   asks,
   states,
