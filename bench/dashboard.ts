@@ -181,7 +181,7 @@ const live = async (laurel: Laurel, visitor: Visitor): Promise<ReadonlyArray<Ben
     if (report.broken > 0) throw new Error(`${report.broken} connections broke`)
     accepted += report.acceptedInAll
     refused += report.refused + report.unsent
-    into.push(report.p99Ms)
+    into.push(report.whole.p99Ms)
     return report.acceptedInAll
   }
   for (let round = 0; round < rounds; round++) {

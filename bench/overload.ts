@@ -61,17 +61,17 @@ export const overload = async ({
     const unsaturated = `at ${unsaturatedShare}× of capacity`
     const line = comparing("3× overload", unsaturated)
     return [
-      line("99 % of accepted events within", "ms", flood.p99Ms, calm.p99Ms, "≤ 5×"),
-      line("median of accepted events", "ms", flood.p50Ms, calm.p50Ms),
+      line("99 % of accepted events within", "ms", flood.whole.p99Ms, calm.whole.p99Ms, "≤ 5×"),
+      line("median of accepted events", "ms", flood.whole.p50Ms, calm.whole.p50Ms),
       // Without a refusal there is no latency of refusals.
       ...(flood.refused === 0
         ? []
         : [
             {
               question: "3× overload: 99 % of refusals within",
-              value: flood.refusedP99Ms,
+              value: flood.refusals.p99Ms,
               unit: "ms",
-              reference: { name: "median refusal", value: flood.refusedP50Ms, unit: "ms" },
+              reference: { name: "median refusal", value: flood.refusals.p50Ms, unit: "ms" },
             },
           ]),
       {

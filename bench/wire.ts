@@ -41,16 +41,18 @@ export class PreparedRequest {
   }
 }
 
+const longestMicroseconds = 2_000_000
+
 export class Latencies {
   /** Microseconds, the last place for everything longer. */
-  readonly #counts = new Uint32Array(2_000_001)
+  readonly #counts = new Uint32Array(longestMicroseconds + 1)
   total = 0
   maxMs = 0
 
   add(ms: number): void {
     this.total++
     if (ms > this.maxMs) this.maxMs = ms
-    this.#counts[Math.min(this.#counts.length - 1, Math.round(ms * 1_000))]!++
+    this.#counts[Math.min(longestMicroseconds, Math.round(ms * 1_000))]!++
   }
 
   /** Pairs of an upper bound, each 1.1 times the one before it, and the number of latencies. */
@@ -66,11 +68,13 @@ export class Latencies {
     return buckets
   }
 
+  /** 0 if there are none; the maximum where the quantile is beyond what is counted apart. */
   quantileMs(share: number): number {
     let left = Math.ceil(this.total * share)
-    let microseconds = 0
-    while (left > 0) left -= this.#counts[microseconds++]!
-    return (microseconds - 1) / 1_000
+    if (left === 0) return 0
+    let microseconds = -1
+    while (left > 0) left -= this.#counts[++microseconds]!
+    return microseconds === longestMicroseconds ? this.maxMs : microseconds / 1_000
   }
 }
 

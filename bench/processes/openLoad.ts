@@ -1,18 +1,14 @@
 /**
  * Load in an open loop: events are sent at a steady rate without waiting for replies, as from many
- * independent callers. Latency counts from the moment at which an event was due. An event without a
- * free connection is not sent, as behind a proxy with an exhausted pool.
+ * independent callers. Latency counts from the moment at which an event was due, so a late tick of
+ * the load counts as well. An event without a free connection is not sent, as behind a proxy with
+ * an exhausted pool: it has no latency, so quantiles are of the others.
  *
- * The report has the quantiles of the whole time, and medians of the quantiles of each second: if
- * the machine sometimes stalls for a second, the 99th percentile of the whole time is the stall.
- *
- * wrk has no open loop; hey and h2load measure from the moment of sending. The report has the
- * processor time of the load for each event.
+ * wrk has no open loop; hey and h2load measure from the moment of sending.
  */
 import { connect, type Socket } from "node:net"
 import { answer, onEnd } from "../children.ts"
 import { userChooser, userCount } from "../events.ts"
-import { median } from "../statistics.ts"
 import { type Address, Latencies, PreparedRequest, readReplies } from "../wire.ts"
 
 export interface OpenLoadOptions extends Address {
@@ -27,7 +23,7 @@ export interface OpenLoadOptions extends Address {
   readonly measureSeconds: number
 }
 
-/** Of the measured time, except `acceptedInAll`. Times are milliseconds, medians of the seconds. */
+/** Of the measured time, except `acceptedInAll`. */
 export interface OpenLoadReport {
   /** How many seconds were measured. */
   readonly seconds: number
@@ -37,10 +33,6 @@ export interface OpenLoadReport {
   readonly accepted: number
   /** Answered with 503 `overloaded` and Retry-After. */
   readonly refused: number
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly refusedP50Ms: number
-  readonly refusedP99Ms: number
   readonly acceptedInAll: number
   /** Requests whose connection broke: whether they were applied is unknown. */
   readonly broken: number
@@ -48,15 +40,18 @@ export interface OpenLoadReport {
   readonly longestPauseMs: number
   /** The share of the time in which the load itself was busy, 0 to 1. */
   readonly utilization: number
-  /** Of all accepted events of the measured time. */
-  readonly whole: WholeTime
+  /** Latencies of the accepted events. */
+  readonly whole: Quantiles
+  /** Times until an event was refused. */
+  readonly refusals: Quantiles
   /** The longest latency of each second. */
   readonly longestMs: ReadonlyArray<number>
   /** Processor time of the load for each event sent, in microseconds. */
   readonly loadUs: number
 }
 
-export interface WholeTime {
+/** 0 where there are none. */
+export interface Quantiles {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly p999Ms: number
@@ -72,19 +67,20 @@ interface Connection {
   dueAt: number | undefined
 }
 
-/** Of requests that were due in one second. */
-interface Second {
-  readonly accepted: Latencies
-  readonly refused: Latencies
-}
+const quantilesOf = (latencies: Latencies): Quantiles => ({
+  p50Ms: latencies.quantileMs(0.5),
+  p99Ms: latencies.quantileMs(0.99),
+  p999Ms: latencies.quantileMs(0.999),
+  maxMs: latencies.maxMs,
+  histogram: latencies.histogram(),
+})
 
 const tickMs = 1
 
 const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
   new Promise((resolve, reject) => {
-    const seconds = Array.from({ length: options.measureSeconds }, (): Second => {
-      return { accepted: new Latencies(), refused: new Latencies() }
-    })
+    /** The longest latency of the events that were due in each second. */
+    const longestMs: Array<number> = new Array(options.measureSeconds).fill(0)
     let durationMs = (options.warmUpSeconds + options.measureSeconds) * 1_000
     const idle: Array<Connection> = []
     let offered = 0
@@ -94,6 +90,8 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
     let startedAt = 0
     let tickedAt = 0
     let longestPauseMs = 0
+    /** Events that have been due so far, and those of them that were sent. */
+    let passed = 0
     let sent = 0
     let open = 0
     let loop = performance.eventLoopUtilization()
@@ -101,18 +99,20 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
     let utilization = 0
     let loadUs = 0
     let ending = false
-    const whole = new Latencies()
+    const accepted = new Latencies()
+    const refused = new Latencies()
     const chooseUser = userChooser(options.users ?? userCount, options.choice ?? "uniform")
 
-    const secondOf = (dueAt: number): Second | undefined =>
-      seconds[Math.floor((dueAt - startedAt) / 1_000) - options.warmUpSeconds]
+    const secondOf = (dueAt: number): number =>
+      Math.floor((dueAt - startedAt) / 1_000) - options.warmUpSeconds
+    const isMeasured = (second: number): boolean => second >= 0 && second < longestMs.length
 
     // Whole seconds are measured.
     onEnd(() => {
       const sinceMs = performance.now() - startedAt - options.warmUpSeconds * 1_000
       const wanted = Math.max(1, Math.ceil(sinceMs / 1_000))
-      if (wanted >= seconds.length) return
-      seconds.length = wanted
+      if (wanted >= longestMs.length) return
+      longestMs.length = wanted
       durationMs = (options.warmUpSeconds + wanted) * 1_000
     })
 
@@ -128,12 +128,12 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
       const second = secondOf(dueAt)
       if (status === 200) {
         acceptedInAll++
-        if (second !== undefined) {
-          second.accepted.add(tookMs)
-          whole.add(tookMs)
+        if (isMeasured(second)) {
+          accepted.add(tookMs)
+          longestMs[second] = Math.max(longestMs[second]!, tookMs)
         }
       } else if (status === 503 && text.includes("\r\nRetry-After: ")) {
-        second?.refused.add(tookMs)
+        if (isMeasured(second)) refused.add(tookMs)
       } else if (status !== 408) {
         // 408 is the reply to a connection that was idle too long before its first request.
         reject(new Error(`Status ${status}: ${text}`))
@@ -147,9 +147,9 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
       longestPauseMs = Math.max(longestPauseMs, now - tickedAt)
       tickedAt = now
       const due = ((now - startedAt) * options.perSecond) / 1_000
-      while (sent < due) {
-        const dueAt = startedAt + (sent++ * 1_000) / options.perSecond
-        const measured = secondOf(dueAt) !== undefined
+      while (passed < due) {
+        const dueAt = startedAt + (passed++ * 1_000) / options.perSecond
+        const measured = isMeasured(secondOf(dueAt))
         if (measured) offered++
         // Connections take turns: the server closes idle connections.
         const connection = idle.shift()
@@ -157,6 +157,7 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
           if (measured) unsent++
           continue
         }
+        sent++
         connection.dueAt = dueAt
         connection.socket.write(connection.request.renew())
       }
@@ -166,7 +167,7 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
       }
       utilization = performance.eventLoopUtilization(loop).utilization
       const { system, user } = process.cpuUsage(processor)
-      loadUs = (system + user) / sent
+      loadUs = (system + user) / Math.max(1, sent)
       ending = true
       for (const { socket } of idle) socket.end()
     }
@@ -179,38 +180,21 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
       tick()
     }
 
-    const report = (): OpenLoadReport => {
-      const of = (latencies: (second: Second) => Latencies, share: number): number =>
-        median(seconds.map((second) => latencies(second).quantileMs(share)))
-      const count = (latencies: (second: Second) => Latencies): number =>
-        seconds.reduce((sum, second) => sum + latencies(second).total, 0)
-      const accepted = (second: Second) => second.accepted
-      const refused = (second: Second) => second.refused
-      return {
-        seconds: seconds.length,
-        offered,
-        unsent,
-        accepted: count(accepted),
-        refused: count(refused),
-        p50Ms: of(accepted, 0.5),
-        p99Ms: of(accepted, 0.99),
-        refusedP50Ms: of(refused, 0.5),
-        refusedP99Ms: of(refused, 0.99),
-        acceptedInAll,
-        broken,
-        longestPauseMs,
-        utilization,
-        whole: {
-          p50Ms: whole.quantileMs(0.5),
-          p99Ms: whole.quantileMs(0.99),
-          p999Ms: whole.quantileMs(0.999),
-          maxMs: whole.maxMs,
-          histogram: whole.histogram(),
-        },
-        longestMs: seconds.map((second) => accepted(second).maxMs),
-        loadUs,
-      }
-    }
+    const report = (): OpenLoadReport => ({
+      seconds: longestMs.length,
+      offered,
+      unsent,
+      accepted: accepted.total,
+      refused: refused.total,
+      acceptedInAll,
+      broken,
+      longestPauseMs,
+      utilization,
+      whole: quantilesOf(accepted),
+      refusals: quantilesOf(refused),
+      longestMs,
+      loadUs,
+    })
 
     const converse = (): void => {
       const { host = "127.0.0.1", port } = options
