@@ -110,7 +110,10 @@ export const advance = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyA
       }
       const loadBeside = async () => {
         await begin()
-        return load(advanceSecondsMax, advanceClock(laurel))
+        const advancing = advanceClock(laurel)
+        const report = await load(advanceSecondsMax, advancing)
+        await advancing
+        return report
       }
 
       // Warms up: the code of the server, and the users of the other project.

@@ -5,6 +5,7 @@
 import { type ChildProcess, fork } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
+import { signalFamily } from "./load/family.ts"
 
 const processFile = (name: string): string =>
   fileURLToPath(new URL(`processes/${name}.ts`, import.meta.url))
@@ -49,7 +50,7 @@ export const inProcess = async <Answer>(
 
 export interface Running<Answer> {
   readonly answer: Answer
-  /** Suspends the process until `resume`. */
+  /** Suspends the process and all that descend from it, such as Laurel's jobs, until `resume`. */
   readonly pause: () => void
   readonly resume: () => void
   readonly stop: () => Promise<void>
@@ -57,12 +58,12 @@ export interface Running<Answer> {
 
 /** Controls a child that runs until it is stopped. */
 export const controls = (child: ChildProcess): Omit<Running<never>, "answer"> => ({
-  pause: () => void child.kill("SIGSTOP"),
-  resume: () => void child.kill("SIGCONT"),
+  pause: () => signalFamily(child.pid!, "SIGSTOP"),
+  resume: () => signalFamily(child.pid!, "SIGCONT"),
   stop: async () => {
     if (child.exitCode !== null || child.signalCode !== null) return
     const ended = once(child, "exit")
-    child.kill("SIGCONT")
+    signalFamily(child.pid!, "SIGCONT")
     child.kill("SIGTERM")
     await ended
   },

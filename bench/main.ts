@@ -121,7 +121,7 @@ Only by name: soak, an hour of steady load (npm run bench:soak); peers, the tria
   --url URL          measures a server that runs already, without peers; it keeps the events. Only ${names.remote.join(", ")}
   --key KEY          its key, of a project without a rate limit; the server needs a rule for LESSON_DONE
   --connections N    of the closed loop
-  --rate N           events a second of the open loop, instead of shares of saturation
+  --rate N           events a second of the open loop, instead of shares of the rate of the closed loop
   --duration S       seconds of each round
   --minutes N        of soak; 60 without
   --users N          of single, zipf, batch, steady, crowd and past

@@ -16,7 +16,7 @@ export interface BenchOptions {
   /** A running server, instead of the suite's own and the peers. */
   readonly target?: Target
   readonly connections?: number
-  /** Of the open loop, for each second; instead of shares of saturation. */
+  /** Of the open loop, for each second; instead of shares of the rate of the closed loop. */
   readonly rate?: number
   /** Of each round. */
   readonly seconds?: number

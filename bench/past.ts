@@ -91,12 +91,12 @@ export const past = async (options: BenchOptions = {}): Promise<ReadonlyArray<Be
     }
     return (processorUs(subject.roots) - before) / (batches * batchEvents)
   }
-  const round = async (subject: Subject): Promise<Round> => {
+  const round = async (subject: Subject, beforeUs: number): Promise<Round> => {
     const pid = subject.roots[0]!
-    const before = { us: processorUs(subject.roots), bytes: readBytesOf(pid) }
+    const bytesBefore = readBytesOf(pid)
     const times = await readPages(subject)
-    const pageUs = (processorUs(subject.roots) - before.us) / times.length
-    const readBytes = (readBytesOf(pid) - before.bytes) / times.length
+    const pageUs = (processorUs(subject.roots) - beforeUs) / times.length
+    const readBytes = (readBytesOf(pid) - bytesBefore) / times.length
     const at = (share: number) => times[Math.floor(times.length * share)]!
     const duplicateUs = await sendBatches(subject, true)
     const newUs = await sendBatches(subject, false)

@@ -24,17 +24,21 @@ export interface Measured<Round, Named = Subject> {
   readonly rounds: ReadonlyArray<Round>
 }
 
-/** Measures the subjects in turn, round after round, while those of `still` are suspended. */
+/**
+ * Measures the subjects in turn, round after round, while those of `still` are suspended. `use`
+ * gets the subject's processor time before it was resumed: what it then catches up with counts.
+ */
 export const inTurn = async <Round>(
   subjects: ReadonlyArray<Subject>,
   rounds: number,
-  use: (subject: Subject) => Promise<Round>,
+  use: (subject: Subject, beforeUs: number) => Promise<Round>,
   still = subjects,
 ): Promise<ReadonlyArray<Measured<Round>>> => {
   const all = subjects.map((subject) => ({ subject, rounds: [] as Array<Round> }))
   for (let round = 0; round < rounds; round++) {
     for (const { rounds, subject } of all) {
-      rounds.push(await alone(subject, still, () => use(subject)))
+      const beforeUs = processorUs(subject.roots)
+      rounds.push(await alone(subject, still, () => use(subject, beforeUs)))
     }
   }
   return all
@@ -50,14 +54,16 @@ export const closedRounds = (
   work: Work,
   still = subjects,
 ): Promise<ReadonlyArray<Measured<ClosedRound>>> => {
-  const round = async ({ answer, name, roots }: Subject): Promise<ClosedRound> => {
-    const before = processorUs(roots)
+  const round = async (
+    { answer, name, roots }: Subject,
+    beforeUs: number,
+  ): Promise<ClosedRound> => {
     const report = await wrk({ ...work, ...answer }).catch((cause) => {
       throw new Error(`${name} failed`, { cause })
     })
     const done = report.requests * (work.events ?? 1)
     return {
-      costUs: (processorUs(roots) - before) / done,
+      costUs: (processorUs(roots) - beforeUs) / done,
       perSecond: (done * 1e6) / report.durationUs,
       report,
     }
@@ -113,7 +119,7 @@ export const lineOf = <Round>(
   }
 }
 
-/** The cost if it can be measured, then the rate, then the cost of the load itself. */
+/** The cost if it can be measured, then the rate, then what the load itself takes. */
 export const closedLines = (
   bench: string,
   one: string,
@@ -138,6 +144,13 @@ export const closedLines = (
       "µs/request",
       measured,
       ({ report }) => report.loadUs,
+    ),
+    lineOf(
+      `${bench}: share of time the load was busy`,
+      "%",
+      measured,
+      ({ report }) => (report.loadUs * report.requests * 100) / report.durationUs,
+      { goal: "< 80 %, else it is the limit" },
     ),
   ].filter(({ value }) => Number.isFinite(value))
 
@@ -193,7 +206,7 @@ export const openLines = (
 ): ReadonlyArray<BenchLine> => {
   // Named by the share: runs have different rates, and are compared by the question.
   const rate =
-    share === undefined ? `${formatNumber(perSecond)}/s` : `${share * 100} % of saturation`
+    share === undefined ? `${formatNumber(perSecond)}/s` : `${share * 100} % of Laurel's rate`
   const at = `${bench} at ${rate}`
   const points = measured.flatMap(({ rounds, subject: { name } }): ReadonlyArray<Point> => {
     const at = { line: name, x: perSecond }

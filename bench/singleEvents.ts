@@ -6,7 +6,7 @@ import { randomEvent } from "./events.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { pinToOneCore } from "./load/family.ts"
 import type { Choice } from "./load/wrk.ts"
-import { closedLoopConnections } from "./loads.ts"
+import { closedLoopConnections, snapshotCycleSeconds } from "./loads.ts"
 import type { BenchOptions } from "./options.ts"
 import {
   answeredBy,
@@ -26,7 +26,12 @@ const quickShares = [0.5]
 const openConnections = 300
 /** The interval of Laurel's snapshots, so that a round includes the work of a snapshot. */
 const closedSeconds = 30
+/**
+ * Laurel was suspended before, so a snapshot is late, and each round begins with it. Alone it is
+ * not suspended, and only a round of a whole cycle is sure to have one.
+ */
 const openSeconds = 8
+const openSecondsAlone = snapshotCycleSeconds
 
 const measure = async (
   bench: string,
@@ -58,7 +63,7 @@ const measure = async (
         choice,
         connections: openConnections,
         warmUpSeconds: 1,
-        measureSeconds: secondsOr(openSeconds),
+        measureSeconds: secondsOr(options.alone ? openSecondsAlone : openSeconds),
       })
       lines.push(...openLines(bench, rate, open))
       for (const { rounds, subject } of open) {

@@ -79,20 +79,24 @@ export const steady = (options: BenchOptions = {}): Promise<ReadonlyArray<BenchL
     const measureSeconds = options.seconds ?? (quick ? 3 : snapshotCycleSeconds - warmUpSeconds)
     const answered = new Map<string, number>()
     const servers: Array<Server> = []
-    const round = async (server: Server, withArchive: boolean): Promise<Round> => {
+    const round = async (
+      server: Server,
+      beforeUs: number,
+      withArchive: boolean,
+    ): Promise<Round> => {
       const file = path.join(server.folder, "turn")
       const pid = server.roots[0]!
       await longestTurn({ pid }, file)
-      const before = { bytes: await deviceBytes(folder), us: processorUs(server.roots) }
+      const bytesBefore = await deviceBytes(folder)
       const load = { users, perSecond, connections, warmUpSeconds, measureSeconds }
       const loading = openLoop(server.answer, load)
       if (withArchive) await makeArchive(path.join(server.folder, "data"))
       const report = await loading
       if (report.broken > 0) throw new Error(`${server.name}: ${report.broken} connections broke`)
       answered.set(server.name, answered.get(server.name)! + report.acceptedInAll)
-      const costUs = (processorUs(server.roots) - before.us) / report.acceptedInAll
+      const costUs = (processorUs(server.roots) - beforeUs) / report.acceptedInAll
       const turn = await longestTurn({ pid }, file)
-      const bytes = ((await deviceBytes(folder)) - before.bytes) / report.acceptedInAll
+      const bytes = ((await deviceBytes(folder)) - bytesBefore) / report.acceptedInAll
       return { report, bytes, costUs, turn }
     }
     try {
@@ -108,8 +112,12 @@ export const steady = (options: BenchOptions = {}): Promise<ReadonlyArray<BenchL
       })
       const rest = (await bytesAtRest(servers, folder, quick ? 1 : 10)) / perSecond
       const rounds = quick ? 1 : 3
-      const calm = await inTurn(servers, rounds, (server) => round(server as Server, false))
-      const archiving = await inTurn(servers, rounds, (server) => round(server as Server, true))
+      const calm = await inTurn(servers, rounds, (server, beforeUs) =>
+        round(server as Server, beforeUs, false),
+      )
+      const archiving = await inTurn(servers, rounds, (server, beforeUs) =>
+        round(server as Server, beforeUs, true),
+      )
       for (const server of servers) await server.check(answered.get(server.name)!, 64)
       const of = `${perSecond.toLocaleString("en-US")}/s of ${users.toLocaleString("en-US")} users`
       return [

@@ -7,6 +7,8 @@ import { pathToFileURL } from "node:url"
 import { startProcess } from "./children.ts"
 import { fill } from "./fill.ts"
 import { checkTotal, startLaurel } from "./laurel.ts"
+import { writePages } from "./load/deviceWrites.ts"
+import { hasProc } from "./load/family.ts"
 import type { Target } from "./load/wrk.ts"
 import type { BenchOptions, Variant } from "./options.ts"
 import { peers } from "./peers.ts"
@@ -84,14 +86,20 @@ const startPeers = async (): Promise<ReadonlyArray<Stored>> => {
   return started
 }
 
-/** Suspends all but one of `all`, so that their work does not fall into its round. */
+/**
+ * Suspends all but one of `all`, so that their work does not fall into its round. The pages that
+ * they have changed are written before: the kernel would write them in another's round.
+ */
 export const alone = async <A>(
   one: Subject,
   all: ReadonlyArray<Subject>,
   use: () => Promise<A>,
 ): Promise<A> => {
-  for (const each of all) if (each !== one) each.pause()
-  one.resume()
+  if (all.length > 1) {
+    for (const each of all) each.pause()
+    if (hasProc) await writePages(tmpdir())
+    one.resume()
+  }
   // A process that continues first looks at what is late.
   await sleep(100)
   try {

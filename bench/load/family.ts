@@ -71,9 +71,13 @@ const withEach = (
   }
 }
 
-/** Sends a signal to a process and all that descend from it; one that ends meanwhile needs none. */
+/**
+ * Sends a signal to a process and all that descend from it; one that ends meanwhile needs none.
+ * Without /proc only the process gets it.
+ */
 export const signalFamily = (root: number, signal: NodeJS.Signals, list = familyOf): void => {
   if (hasProc) withEach(root, (pid) => process.kill(pid, signal), list)
+  else process.kill(root, signal)
 }
 
 /**

@@ -24,13 +24,16 @@ export interface HostileCaller {
   readonly together: number
 }
 
-/** Of all callers of a name: requests that were sent, answered with a success, and refused. */
+/** By the name of the caller. */
 export type HostileReport = Readonly<Record<string, HostileCounts>>
 
+/** Requests that were sent, answered with a success, and refused. */
 export interface HostileCounts {
   sent: number
   accepted: number
   refused: number
+  /** How often it was its turn, and how often it then still waited for a reply. */
+  turns: number
   skipped: number
 }
 
@@ -75,6 +78,7 @@ const attack = (
   let connection = open()
   return {
     send: () => {
+      counts.turns++
       if (left > 0) {
         counts.skipped++
         return
@@ -93,7 +97,7 @@ const attack = (
 await answer(({ callers, everyMs, port }: HostileOptions): Promise<HostileReport> => {
   const report: Record<string, HostileCounts> = {}
   const attackers = callers.map((caller) => {
-    report[caller.name] ??= { sent: 0, accepted: 0, refused: 0, skipped: 0 }
+    report[caller.name] ??= { sent: 0, accepted: 0, refused: 0, turns: 0, skipped: 0 }
     return attack(caller, port, report[caller.name]!)
   })
   let next = 0

@@ -39,15 +39,12 @@ describe("openLines", () => {
     unsent: 5,
     accepted: 90,
     refused: 4,
-    p50Ms: 1,
-    p99Ms: 2,
-    refusedP50Ms: 0,
-    refusedP99Ms: 0,
     acceptedInAll: 90,
     broken: 1,
     longestPauseMs: 3,
     utilization: 0.1,
     whole: { p50Ms: 1, p99Ms: 2, p999Ms: 3, maxMs: Math.max(...longestMs), histogram: [] },
+    refusals: { p50Ms: 0, p99Ms: 0, p999Ms: 0, maxMs: 0, histogram: [] },
     longestMs,
     loadUs: 4,
   })
@@ -78,14 +75,17 @@ describe("openLines", () => {
         ({ question }) => question,
       )
     expect(questions(4_000, 0.5)).toEqual(questions(5_000, 0.5))
-    expect(questions(4_000, 0.5)[0]).toBe("b at 50 % of saturation: offered")
+    expect(questions(4_000, 0.5)[0]).toBe("b at 50 % of Laurel's rate: offered")
     expect(questions(4_000)[0]).toBe("b at 4,000/s: offered")
   })
 })
 
 describe("closedLines", () => {
   const histogram: ReadonlyArray<never> = []
-  const report = { p99Us: 4_000, loadUs: 5, histogram } as unknown as ClosedRound["report"]
+  const report = {
+    ...{ requests: 1_000, durationUs: 20_000, p99Us: 4_000, loadUs: 5 },
+    histogram,
+  } as unknown as ClosedRound["report"]
   const linesOf = (costUs: number) =>
     closedLines("b", "event", [
       { subject: { name: "Laurel" } as Subject, rounds: [{ costUs, perSecond: 100, report }] },
@@ -97,6 +97,7 @@ describe("closedLines", () => {
       ["b: closed loop", 100, "/s"],
       ["b: 99 % within, closed loop", 4, "ms"],
       ["b: the load's own time, wrk", 5, "µs/request"],
+      ["b: share of time the load was busy", 25, "%"],
     ])
   })
 

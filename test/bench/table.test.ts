@@ -24,8 +24,8 @@ describe("summaryOf", () => {
   it("has a column for each program, a row for each line, the headline first", () => {
     const text = summaryOf(
       resultsOf(
-        beside("single events at 10 % of saturation: 99 % within", "ms", 1_500, 2),
-        beside("single events at 50 % of saturation: 99 % within", "ms", 12.34, 2, 25),
+        beside("single events at 10 % of Laurel's rate: 99 % within", "ms", 1_500, 2),
+        beside("single events at 50 % of Laurel's rate: 99 % within", "ms", 12.34, 2, 25),
         beside("single events: processor time, all threads", "µs/event", 81.26, 15, 320, 105),
       ),
     )
@@ -34,8 +34,8 @@ describe("summaryOf", () => {
         "| question | Laurel | bare node:http | PostgreSQL | Redis |",
         "| --- | --- | --- | --- | --- |",
         "| **processor time of an event** | 81.3 µs | 15 µs | 320 µs | 105 µs |",
-        "| 99 % within, at 10 % of saturation | 1.5 s | 2 ms | – | – |",
-        "| 99 % within, at 50 % of saturation | 12.3 ms | 2 ms | 25 ms | – |",
+        "| 99 % within, at 10 % of Laurel's rate | 1.5 s | 2 ms | – | – |",
+        "| 99 % within, at 50 % of Laurel's rate | 12.3 ms | 2 ms | 25 ms | – |",
       ].join("\n"),
     )
   })
@@ -85,7 +85,7 @@ describe("missingFrom", () => {
 describe("listOf", () => {
   it("explains the events that got no good reply where a line counts them", () => {
     const line = beside(
-      "single events at 80 % of saturation: refused, broken or not sent",
+      "single events at 80 % of Laurel's rate: refused, broken or not sent",
       "%",
       29.5,
       0,
