@@ -129,7 +129,7 @@ Only by name: soak, an hour of steady load (npm run bench:soak); peers, the tria
   --with NAME=VALUE  so does a server with these variables of its environment, comma-separated
   --alone            leaves out the bare server and the peers
 
-  --table            renews the tables of README.md and bench/README.md from this run alone; needs a commit without changes
+  --table            renews the table of README.md and bench/run.md from this run alone; needs a commit without changes
   --json FILE        writes all rounds, histograms, machine and commit
   --html FILE        writes charts and lines as one page (later: node bench/page.ts RESULTS.json PAGE.html)
   --compare FILE     says what moved against such a file beyond the spread of the rounds

@@ -1,6 +1,6 @@
 /**
- * Renews the tables of README.md and bench/README.md, whose figures are all of one commit and one
- * machine: from a run with `npm run bench:table`, or from the JSON files of several, node
+ * Renews the table of README.md and the list of bench/run.md, whose figures are all of one commit
+ * and one machine: from a run with `npm run bench:table`, or from the JSON files of several, node
  * bench/table.ts RESULTS.json…
  */
 import { readFileSync, writeFileSync } from "node:fs"
@@ -157,7 +157,7 @@ export const summaryOf = ({ lines, machine }: Results): string =>
       .map((table) => table.join("\n")),
   ].join("\n\n")
 
-/** The list of bench/README.md: every line. */
+/** The list of bench/run.md: every line. */
 export const listOf = ({ lines, machine }: Results): string =>
   [
     formatMachine(machine),
@@ -219,7 +219,7 @@ export const renewPages = (results: Results): void => {
   const root = path.resolve(import.meta.dirname, "..")
   for (const [name, text] of [
     ["README.md", summaryOf(results)],
-    ["bench/README.md", listOf(results)],
+    ["bench/run.md", listOf(results)],
   ] as const) {
     const page = path.join(root, name)
     writeFileSync(page, renewed(readFileSync(page, "utf8"), text))

@@ -122,7 +122,7 @@ describe("merged", () => {
 })
 
 describe("renewed", () => {
-  it.each(["README.md", "bench/README.md"])("replaces one block of %s", (name) => {
+  it.each(["README.md", "bench/run.md"])("replaces one block of %s", (name) => {
     const page = readFileSync(path.resolve(import.meta.dirname, "../..", name), "utf8")
     const once = renewed(page, "first")
     expect(once).toMatch(/begin -->\n\nfirst\n\n<!--/)
