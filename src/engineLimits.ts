@@ -275,8 +275,6 @@ export const engineLimits = {
   feedReadersMax: 4,
   /** Records of the feed whose messages are kept. */
   feedCachedEntriesMax: 512,
-  /** Pause of a reader of past records while their store does not answer. */
-  feedRetryMs: 1_000,
 
   // Stored entries
   /**

@@ -166,9 +166,7 @@ export class Storage extends Context.Service<
      * The durable records from `sequence` on, in order, up to the last record at the time of the
      * call.
      */
-    readonly readRecords: (
-      sequence: number,
-    ) => Stream.Stream<ReadonlyArray<StoredRecord>, StorageError>
+    readonly readRecords: (sequence: number) => Stream.Stream<ReadonlyArray<StoredRecord>, Broken>
     /**
      * One durable record; `undefined` if it was pruned, or is not durable yet. The caller may keep
      * the body. Adds to `work` what the read took, which bounds the reads of a caller.

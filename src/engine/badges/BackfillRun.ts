@@ -85,10 +85,7 @@ export class BackfillRun {
     const first = yield* storage.firstSequence
     const last = Math.max(storage.lastSequence, project.durable.sequence)
     if (!isWorthwhile(counts.actions.copy(), last - first)) return
-    this.#journal = yield* JournalCount.read(storage, badge, id, first).pipe(
-      // The histories of the users are read instead.
-      Effect.catchTag("Unavailable", () => Effect.undefined),
-    )
+    this.#journal = yield* JournalCount.read(storage, badge, id, first)
   })
 
   readonly #turn = Effect.fnUntraced(function* (

@@ -14,7 +14,7 @@ import { Effect, Stream } from "effect"
 import { ActionCount, type CountedBadge, type JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { asBuffer } from "../../storage/Keys.ts"
-import type { Storage, StorageError, StoredRecord } from "../../storage/Storage.ts"
+import type { Broken, Storage, StoredRecord } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { EnvironmentActions } from "../actor/Counts.ts"
 import { decodeRecord } from "../records/Codec.ts"
@@ -53,7 +53,7 @@ export class JournalCount {
     badge: CountedBadge,
     environment: string,
     from: number,
-  ): Effect.fn.Return<JournalCount, StorageError> {
+  ): Effect.fn.Return<JournalCount, Broken> {
     const count = new JournalCount(badge, environment)
     const text = Buffer.from(JSON.stringify(environment))
     yield* Stream.runForEach(readRecords(from), (records) =>

@@ -345,7 +345,7 @@ export class Feed {
   #piece(position: number): Effect.Effect<ReadonlyArray<StoredRecord>> {
     const { onBroken, storage } = this.#options
     const isGone = Effect.map(storage.firstSequence, (first) => position < first)
-    const read = Effect.gen(function* () {
+    return Effect.gen(function* () {
       if (yield* isGone) return []
       return Option.getOrElse(yield* Stream.runHead(storage.readRecords(position)), () => [])
     }).pipe(
@@ -357,14 +357,6 @@ export class Feed {
         }),
       ),
       (piece) => Semaphore.withPermit(this.#shares.reading, piece),
-    )
-    // The record is in PostgreSQL, which does not answer now. The permit is free meanwhile, so that
-    // others can read their local files.
-    return Effect.catchTag(read, "Unavailable", () =>
-      Effect.andThen(
-        Effect.sleep(limits.feedRetryMs),
-        Effect.suspend(() => this.#piece(position)),
-      ),
     )
   }
 

@@ -18,7 +18,7 @@
  */
 import { Clock, Effect, type Latch, Option, Stream } from "effect"
 import { limits } from "../../Limits.ts"
-import type { Storage, StorageError } from "../../storage/Storage.ts"
+import type { Broken, Storage } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { decodeRecord } from "../records/Codec.ts"
@@ -197,7 +197,7 @@ export const readLatestTime = Effect.fnUntraced(function* (
   storage: Storage["Service"],
   markedAt: number,
   jumpMsMax: number,
-): Effect.fn.Return<number | undefined, StorageError> {
+): Effect.fn.Return<number | undefined, Broken> {
   const { lastSequence } = storage
   if ((yield* storage.firstSequence) > lastSequence) return markedAt > 0 ? markedAt : undefined
   const last = (yield* Stream.runCollect(storage.readRecords(lastSequence))).flat().at(-1)
@@ -215,7 +215,7 @@ export const readLatestTime = Effect.fnUntraced(function* (
 export const timeFrom = (
   storage: Storage["Service"],
   sequence: number,
-): Effect.Effect<number | undefined, StorageError> =>
+): Effect.Effect<number | undefined, Broken> =>
   storage.readRecords(sequence).pipe(
     Stream.map((records) => records.find(({ body }) => body.length > 0)),
     Stream.filter((record) => record !== undefined),

@@ -24,8 +24,8 @@
  * - Local files and PostgreSQL are pruned apart. The local files keep all records, or those of some
  *   time. PostgreSQL keeps the records that the newest archive but one lacks, so that one damaged
  *   archive loses nothing, and the records that the owner's snapshot lacks; without archives it
- *   keeps all. A new copy takes the earlier records from an archive; `EarlierRecords` reads those
- *   that a copy lacks nevertheless.
+ *   keeps all. A new copy takes the earlier records from an archive, which has the whole journal of
+ *   the server that made it.
  * - The journal does not repeat the tables of webhooks. PostgreSQL has them under the same claim,
  *   and the directory has a copy (`CopiedTables`).
  *
@@ -50,7 +50,6 @@ import {
   webhookTables,
 } from "../Storage.ts"
 import { CopiedTables } from "./CopiedTables.ts"
-import { EarlierRecords } from "./EarlierRecords.ts"
 import { Mirror, noteDamage } from "./Mirror.ts"
 import { looksDamaged, Outdated, openCopy, outdatedBy, type RefillCopy } from "./OpenCopy.ts"
 import { makeOutageRetry, type OutageRetry, type Refused } from "./OutageRetry.ts"
@@ -179,7 +178,6 @@ class FollowingCopy<E> {
   readonly #options: ClusterStorageOptions<E>
   readonly #parts: CopyParts
   readonly #mirror: Mirror
-  readonly #records: EarlierRecords
   readonly #webhooks: CopiedTables
   readonly #onFlushed: ((durationMs: number) => void) | undefined
   /** The end of the copy; once this server is the owner, the position from which it appends. */
@@ -197,7 +195,7 @@ class FollowingCopy<E> {
   #webhooksState: string | undefined
 
   constructor(options: ClusterStorageOptions<E>, parts: CopyParts) {
-    const { journal, lineage, opened, sessions } = parts
+    const { opened, sessions } = parts
     const { partition } = options
     const files = opened.storage
     this.#options = options
@@ -206,12 +204,6 @@ class FollowingCopy<E> {
     this.#end = opened.position()
     this.#seen = this.#end.lastSequence
     this.#mirror = new Mirror(files, this.#end.lastSequence)
-    this.#records = new EarlierRecords({
-      files: { firstSequence: files.firstSequence, readRecords: this.#mirror.readRecords },
-      journal,
-      lineage,
-      partition,
-    })
     this.#webhooks = new CopiedTables(
       { ...files, writeEntries: this.#writeFiles },
       new PgTables(sessions.others, partition),
@@ -253,8 +245,7 @@ class FollowingCopy<E> {
         return lastSequence()
       },
       append: this.#append,
-      firstSequence: this.#records.firstSequence,
-      readRecords: this.#records.readRecords,
+      readRecords: this.#mirror.readRecords,
       readRecord: this.#mirror.readRecord,
       writeEntries: (entries) =>
         Effect.andThen(
@@ -306,7 +297,6 @@ class FollowingCopy<E> {
       const covered = yield* coveredThrough(journal, yield* archives)
       const below = Math.min(sequence, covered + 1)
       if (below <= 1) return
-      this.#records.loses(below)
       yield* journal.prune(below)
     }).pipe(Effect.ignore)
   }
@@ -379,7 +369,6 @@ class FollowingCopy<E> {
       if (why !== undefined || remote === undefined)
         return yield* new Outdated({ words: why ?? "" })
       this.#seen = remote.lastSequence
-      this.#records.begins(remote.firstSequence)
       yield* this.#takeThrough(this.#seen, fold)
       yield* this.#lookAtWebhooks
     })

@@ -97,9 +97,7 @@ export class Mirror {
   })
 
   /** Implements `Storage.readRecords` for the files and the batches in memory. */
-  readonly readRecords = (
-    sequence: number,
-  ): Stream.Stream<ReadonlyArray<StoredRecord>, StorageError> =>
+  readonly readRecords = (sequence: number): Stream.Stream<ReadonlyArray<StoredRecord>, Broken> =>
     Stream.suspend(() => {
       const written = this.#written
       const rest = this.#waiting

@@ -101,11 +101,6 @@ const confirmText = "UPDATE laurel_partition SET owner = owner WHERE id = $1"
 
 const previousText = "SELECT previous FROM laurel_journal WHERE partition = $1 AND first = $2"
 
-const startText = `SELECT p.lineage, j.first, j.previous FROM laurel_partition p LEFT JOIN LATERAL (
-  SELECT first, previous FROM laurel_journal
-  WHERE partition = p.id AND first <= $2 ORDER BY first DESC LIMIT 1
-) j ON true WHERE p.id = $1`
-
 const pruneText = `DELETE FROM laurel_journal WHERE partition = $1 AND first = ANY (ARRAY(
   SELECT first FROM laurel_journal WHERE partition = $1 AND first + count <= $2
   ORDER BY first LIMIT $3
@@ -311,29 +306,6 @@ export class PgJournal {
       }),
       ([row]) => (row === undefined ? undefined : Number(row.previous)),
     )
-
-  /**
-   * The journal's lineage, and the end of the batch before the batch with record `sequence`.
-   * `after` is `undefined` if no batch has the record. The result is `undefined` if there is no
-   * such partition.
-   */
-  readonly startOf = (
-    sequence: number,
-  ): Effect.Effect<
-    { readonly lineage: string; readonly after: JournalPosition | undefined } | undefined,
-    StorageError
-  > =>
-    this.#options.sessions.others
-      .run({ text: startText, values: [this.#options.partition, sequence] })
-      .pipe(
-        Effect.mapError((failure) => toStorageError("read", failure)),
-        Effect.map(([row]) => {
-          if (row === undefined) return undefined
-          const { first, lineage, previous } = row
-          const after = { lastSequence: Number(first) - 1, checksum: Number(previous) }
-          return { lineage: String(lineage), after: first === null ? undefined : after }
-        }),
-      )
 
   /**
    * Removes batches that hold only records below `sequence`. Does nothing if this server is not the

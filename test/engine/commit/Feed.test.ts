@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Scope, Stream } from "effect"
-import { TestClock } from "effect/testing"
+import { Effect, Exit, Fiber, Scope } from "effect"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import {
   Feed,
@@ -13,7 +12,7 @@ import { encodeRecord } from "../../../src/engine/records/Codec.ts"
 import { limits } from "../../../src/Limits.ts"
 import { batchOf } from "../../../src/storage/Frames.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { type Broken, Unavailable } from "../../../src/storage/Storage.ts"
+import type { Broken } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import * as FaultyStorage from "../../storage/FaultyStorage.ts"
 import { event, reward, rule, sandbox, startInMemory } from "../fixture.ts"
@@ -273,38 +272,6 @@ describe("The feed", () => {
         while (broken.length === 0) yield* yieldToEventLoop
         expect(never.pollUnsafe()).toBeUndefined()
       }),
-  )
-
-  it.effect("waits for a store that does not answer, and lets other followers read meanwhile", () =>
-    Effect.gen(function* () {
-      const { append, broken, storage } = open()
-      yield* append(10)
-      let isAway = true
-      const feed = new Feed({
-        storage: {
-          ...storage,
-          readRecords: (sequence) =>
-            isAway && sequence < 6
-              ? Stream.fail(
-                  new Unavailable({ operation: "read", reason: "database_away", detail: "away" }),
-                )
-              : storage.readRecords(sequence),
-        },
-        commit: { durableSequence: 10, written: Effect.void },
-        onBroken: (cause) => broken.push(cause),
-      })
-      const waiting = yield* Effect.forEach(upTo(1, limits.feedReadersMax + 1), () =>
-        Effect.forkChild(feed.find([3, 9]), { startImmediately: true }),
-      )
-      yield* yieldToEventLoop
-      expect([...(yield* feed.find([7])).keys()]).toEqual([7])
-      isAway = false
-      yield* TestClock.adjust(limits.feedRetryMs - 1)
-      expect(waiting.map((one) => one.pollUnsafe())).toEqual(waiting.map(() => undefined))
-      yield* TestClock.adjust(1)
-      for (const one of waiting) expect([...(yield* Fiber.join(one)).keys()]).toEqual([3, 9])
-      expect(broken).toEqual([])
-    }),
   )
 
   it.effect("finds single records: at the head without the journal, close ones in one read", () =>

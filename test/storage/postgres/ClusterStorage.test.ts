@@ -18,13 +18,12 @@ import { damageName } from "../../../src/storage/postgres/Mirror.ts"
 import type { Outdated, Refill, RefillCopy } from "../../../src/storage/postgres/OpenCopy.ts"
 import type { Refused } from "../../../src/storage/postgres/OutageRetry.ts"
 import { encodeValue } from "../../../src/storage/SealedValue.ts"
-import { isOutage, type StorageError } from "../../../src/storage/Storage.ts"
+import type { StorageError } from "../../../src/storage/Storage.ts"
 import { storageContract } from "../contract.ts"
-import { appendAll, expectRecords, numbered, recordsFrom } from "../records.ts"
+import { appendAll, expectRecords, numbered } from "../records.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 import { open } from "./owned.ts"
 import { Postgres } from "./Postgres.ts"
-import { TcpProxy } from "./TcpProxy.ts"
 
 let server: Postgres
 let schemas = 0
@@ -716,80 +715,6 @@ describe("PostgreSQL", () => {
       expect(yield* pruned(6, 1, 2, 4)).toBe(3)
       expect(yield* pruned(5, 4, 5, 6)).toBe(5)
       expect(yield* pruned(1, 4, 5, 6)).toBe(5)
-    }),
-  )
-
-  it.live("has the records before the local journal, and readers find them", () =>
-    Effect.gen(function* () {
-      const url = yield* cluster
-      const directory = yield* temporaryFolder
-      const padding = "x".repeat(9_000)
-      const proxy = yield* Effect.acquireRelease(
-        Effect.promise(() => TcpProxy.before(server.port)),
-        (one) => Effect.promise(() => one.close()),
-      )
-      let ends: ReadonlyArray<{ readonly lastSequence: number; readonly checksum: number }> = []
-      const { position, storage } = yield* opened(
-        url.replace(`:${server.port}/`, `:${proxy.port}/`),
-        directory,
-        { segmentBytes: 100_000, archives: Effect.sync(() => ends) },
-      )
-      yield* appendAll(storage, Array(20).fill(2), padding)
-      yield* storage.writeEntries([])
-      const places = [position()]
-      yield* storage.append(numbered(41, 2, padding))
-      yield* storage.writeEntries([])
-      places.push(position())
-      yield* storage.append(numbered(43, 2, padding))
-      yield* storage.writeEntries([])
-      // PostgreSQL keeps all, since there is no archive.
-      yield* storage.prune(30)
-      const local = yield* Effect.promise(() => readdir(path.join(directory, "journal")))
-      expect(local.some((name) => Number.parseInt(name, 10) === 1)).toBe(false)
-      expect(yield* storage.firstSequence).toBe(1)
-      for (const from of [1, 2, 19, 30, 44]) yield* expectRecords(storage, from, 44, padding)
-
-      // An outage: the same read succeeds later. What the local journal has is read meanwhile.
-      proxy.down()
-      const away = yield* Effect.flip(recordsFrom(storage, 1))
-      expect(isOutage(away)).toBe(true)
-      yield* expectRecords(storage, 30, 44, padding)
-      proxy.up()
-      yield* expectRecords(storage, 1, 44, padding)
-
-      // Pruned there, too: the readers are told where the journal begins.
-      ends = places
-      yield* storage.prune(7, 0, 6)
-      const [row] = yield* query(url, "SELECT min(first) AS first FROM laurel_journal")
-      expect([Number(row?.first), yield* storage.firstSequence]).toEqual([7, 7])
-      yield* expectRecords(storage, 7, 44, padding)
-    }),
-  )
-
-  it.effect("with a damaged or replaced journal is not read for earlier records", () =>
-    Effect.gen(function* () {
-      const [url, directory] = [yield* cluster, yield* temporaryFolder]
-      const padding = "x".repeat(9_000)
-      const { storage } = yield* opened(url, directory, { segmentBytes: 100_000 })
-      yield* appendAll(storage, Array(40).fill(1), padding)
-      yield* storage.writeEntries([])
-      yield* storage.prune(30)
-      yield* query(url, "UPDATE laurel_partition SET lineage = 'other'")
-      expect(isOutage(yield* Effect.flip(recordsFrom(storage, 1)))).toBe(true)
-      expect(yield* storage.firstSequence).toBe(1)
-      const lineage = yield* Effect.promise(() =>
-        readFile(path.join(directory, lineageName), "utf8"),
-      )
-      yield* query(
-        url,
-        `UPDATE laurel_partition SET lineage = '${JSON.parse(lineage).lineage}';
-        UPDATE laurel_journal SET frames = set_byte(frames, 12, 0) WHERE first = 3`,
-      )
-      expect(yield* Effect.flip(recordsFrom(storage, 1))).toMatchObject({ _tag: "Broken" })
-      // From then on the journal begins where the local files do.
-      const first = yield* storage.firstSequence
-      expect(first).toBeGreaterThan(10)
-      yield* expectRecords(storage, first, 40, padding)
     }),
   )
 
