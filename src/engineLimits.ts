@@ -410,8 +410,6 @@ export const engineLimits = {
   workerExitMs: 10_000,
   /** A process that scans databases ends after this time without a scan. */
   scanIdleMs: 1_000,
-  /** Deadline of the scan that checks the database after a signal has ended the server. */
-  crashScanMs: 10 * 60_000,
 
   // Archives in a bucket
   /** A file of an archive is sent in pieces of this size. */

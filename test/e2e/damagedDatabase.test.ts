@@ -110,7 +110,10 @@ const copyOf = async (folder: string) => {
   return { copy, data: join(copy, "live", "data.mdb") }
 }
 
-/** Starts a server on the directory; what it serves is all there, or it has said what is wrong. */
+/**
+ * Starts a server on the directory; what it serves is all there, or it has said what is wrong, or
+ * the next start does where LMDB has ended it.
+ */
 const servesOrTells = async (folder: string, key: string) => {
   const server = new Server(folder, allowed)
   const ready = await server.stderr.waitFor(/"message":"Ready".*\n/).catch(() => undefined)
@@ -133,9 +136,9 @@ const servesOrTells = async (folder: string, key: string) => {
   if (found.length === users) await server.stop()
   else {
     await server.ended
-    expect(server.stderr.text).toMatch(
-      /The database is damaged|The server has ended\. The database/,
-    )
+    const next = words.test(server.stderr.text) ? server : new Server(folder, allowed)
+    await next.ended
+    expect(next.stderr.text).toMatch(words)
     return "told"
   }
   expect(found).toEqual(found.map(() => 1))
@@ -261,7 +264,7 @@ describe("A server whose database is damaged", () => {
     )
   })
 
-  it("tells so after it has died of it, when it is found only then", async () => {
+  it("tells so at the next start, when it has died of it", async () => {
     const { copy, data } = await copyOf(folder)
     const server = await Server.start(copy, allowed)
     const handle = await open(data, "r+")
@@ -274,7 +277,6 @@ describe("A server whose database is damaged", () => {
     await server.request(key, "GET", "/v1/users/u1").catch(() => undefined)
     server.process.kill("SIGKILL")
     await server.ended
-    expect(server.stderr.text).toMatch(/laurel: The server has ended\. The database/)
     expect(await servesOrTells(copy, key)).toBe("told")
   })
 })

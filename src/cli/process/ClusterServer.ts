@@ -379,9 +379,8 @@ export const makeSharedParts = Effect.fnUntraced(function* (
   config: Config,
   url: string,
 ): Effect.fn.Return<SharedParts, never, Scope.Scope> {
-  const directories = partitionNumbers().map((number) => ofPartition(config, number).dataDirectory)
   return {
-    hosts: yield* openHosts(config, directories),
+    hosts: yield* openHosts(config),
     bounds: new SharedBounds({ stateBytesMax: config.stateBytesMax }),
     delivery: yield* makeSharedDelivery({ allowed: config.webhookAllowedRanges }),
     sessions: yield* openSessions({ url }),

@@ -153,7 +153,7 @@ const refillCopy =
     Effect.scoped(
       Effect.gen(function* () {
         yield* holdDirectory(config.dataDirectory)
-        const hosts = shared ?? (yield* openHosts(config, []))
+        const hosts = shared ?? (yield* openHosts(config))
         const folder = path.resolve(archivesIn(config))
         const here = yield* Effect.mapError(listArchives(nodeDisk, folder), diskFailure)
         const failures: Array<string> = []

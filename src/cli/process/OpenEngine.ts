@@ -57,16 +57,12 @@ export interface Hosts {
   readonly shipments: WorkerHost | undefined
 }
 
-/**
- * Started before a server has state, and ended with the scope. `directories`: the open data
- * directories.
- */
+/** Started before a server has state, and ended with the scope. */
 export const openHosts = Effect.fnUntraced(function* (
   config: Config,
-  directories: ReadonlyArray<string>,
 ): Effect.fn.Return<Hosts, never, Scope.Scope> {
   return {
-    data: yield* makeWorkerHost({ background: true, directories }),
+    data: yield* makeWorkerHost({ background: true }),
     shipments:
       bucketOf(config) === undefined ? undefined : yield* makeWorkerHost({ background: true }),
   }

@@ -54,7 +54,7 @@ export const prepareServices = Effect.fnUntraced(function* (
     "directory" | "hasLock" | "onClaimed" | "onDamaged" | "onFenced" | "shared"
   > = {},
 ) {
-  const hosts = owning.shared?.hosts ?? (yield* openHosts(config, [config.dataDirectory]))
+  const hosts = owning.shared?.hosts ?? (yield* openHosts(config))
   const { data: host, shipments } = hosts
   const place = bucketOf(config)
   const shipping =

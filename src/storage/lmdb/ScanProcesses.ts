@@ -8,32 +8,40 @@
  * since their input ends.
  */
 import { spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { ProcessChannel } from "../Channel.ts"
-import {
-  type FromScan,
-  type ScanArguments,
-  ScanListener,
-  type ScanOutcome,
-  scanArguments,
-} from "./ScanOutcome.ts"
-import type { ScanOptions } from "./scan.ts"
+import { keyName } from "../SealedValue.ts"
+import { dataFile } from "./environment.ts"
+import type { FromScan, Scanned, ScanOptions, ScanPosition } from "./scan.ts"
 
 export type OnScanning = (done: number, total: number) => void
 
-type Scanner = ProcessChannel<ScanArguments, FromScan>
+/**
+ * `fault`: the damage, as a sentence. `failed`: the scan could not run, so the state of the
+ * database is unknown.
+ */
+type ScanOutcome = Scanned | { readonly fault: string } | { readonly failed: string }
+
+type Scanner = ProcessChannel<ScanOptions, FromScan>
 
 const waiting = new Set<Scanner>()
+
+const program = fileURLToPath(new URL("scanProcess.ts", import.meta.url))
 
 const take = (): Scanner => {
   for (const scanner of waiting) {
     waiting.delete(scanner)
     if (scanner.isOpen) return scanner
   }
-  const node = scanArguments({ folders: [], whole: true })
-  return new ProcessChannel(spawn(process.execPath, node, { stdio: ["pipe", "pipe", "ignore"] }))
+  return new ProcessChannel(
+    spawn(process.execPath, [program], { stdio: ["pipe", "pipe", "ignore"] }),
+  )
 }
+
+/** Signals that can end a process when it reads a damaged or missing page. */
+const signalsOfDamage = ["SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGTRAP"]
 
 /** Scans an existing database in a child process. */
 export const runScan = (
@@ -42,7 +50,7 @@ export const runScan = (
 ): Effect.Effect<ScanOutcome> =>
   Effect.callback((resume) => {
     const scanner = take()
-    const scan = new ScanListener(options.folder)
+    let at: ScanPosition = { table: "", done: 0, total: 0 }
     const end = (outcome: ScanOutcome): void => {
       if ("fault" in outcome || "failed" in outcome) void scanner.end()
       else {
@@ -52,18 +60,30 @@ export const runScan = (
       }
       resume(Effect.succeed(outcome))
     }
-    scanner.listen(
-      {
-        heard: (message) => {
-          const at = scan.hear(message)
-          if (at !== undefined) onScanning(at.done, at.total)
-          else end(scan.ended(null, null))
-        },
-        ended: (code, signal, error) =>
-          end(error === undefined ? scan.ended(code, signal) : { failed: error.message }),
-      },
-      limits.workerSilenceMs,
-    )
-    scanner.tell({ folders: [options.folder], whole: options.whole })
+    const damaged = (words: string) =>
+      end({ fault: `The database ${dataFile(options.folder)} is damaged: ${words}` })
+    const heard = (message: FromScan): void => {
+      if ("at" in message) {
+        at = message.at
+        onScanning(at.done, at.total)
+      } else if ("scanned" in message) end(message.scanned)
+      else if ("fault" in message) damaged(message.fault)
+      else if ("thrown" in message) damaged(`${reading(at)} failed: ${message.thrown}`)
+      else end(message)
+    }
+    const ended = (code: number | null, signal: string | null, error?: Error): void => {
+      if (error !== undefined) end({ failed: error.message })
+      else if (signal !== null && signalsOfDamage.includes(signal)) {
+        damaged(`${reading(at)} ended the process that checks it by ${signal}`)
+      } else end({ failed: `The process that checks the database ended with ${signal ?? code}` })
+    }
+    scanner.listen({ heard, ended }, limits.workerSilenceMs)
+    scanner.tell(options)
     return Effect.promise(() => scanner.end())
   })
+
+const reading = ({ after, table }: ScanPosition): string => {
+  if (table === "") return "opening it"
+  const where = after === undefined ? "" : `, after key ${keyName(Buffer.from(after, "hex"))},`
+  return `reading table ${table}${where}`
+}

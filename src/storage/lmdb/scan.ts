@@ -70,6 +70,17 @@ export interface Scanned {
   readonly found: Sums
 }
 
+/** What the process prints of a scan, each as a line of JSON. */
+export type FromScan =
+  | { readonly at: ScanPosition }
+  | { readonly scanned: Scanned }
+  /** The damage, as a sentence. */
+  | { readonly fault: string }
+  /** The error of LMDB at the position of the last `at`. */
+  | { readonly thrown: string }
+  /** The error of the operating system. */
+  | { readonly failed: string }
+
 /** Above every composite key. */
 const lastKey = Buffer.alloc(keyBytesMax, 0xff)
 

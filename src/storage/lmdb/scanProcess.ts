@@ -1,14 +1,13 @@
 /**
- * The process that scans. It takes options from an argument, then from the lines of its input until
- * the input ends. It prints the progress and the result of one database after another as lines
- * (`ScanOutcome`). A damaged database may end the process by a signal.
+ * The process that scans (`ScanProcesses.ts`). It takes options from the lines of its input until
+ * the input ends. It prints the progress and the result of one database after another as lines. A
+ * damaged database may end the process by a signal.
  */
 import { writeSync } from "node:fs"
 import { flushCompileCache } from "node:module"
 import { createInterface } from "node:readline"
 import { DamagedDatabase } from "./PageCheck.ts"
-import type { FromScan, ScanArguments } from "./ScanOutcome.ts"
-import { scan } from "./scan.ts"
+import { type FromScan, type ScanOptions, scan } from "./scan.ts"
 
 const say = (message: FromScan): void => {
   writeSync(1, `${JSON.stringify(message)}\n`)
@@ -17,27 +16,19 @@ const say = (message: FromScan): void => {
 /** Whether `code` is one of LMDB's own codes; all others are codes of the system. */
 const isLmdb = (code: unknown): boolean => typeof code === "number" && code < 0
 
-/**
- * Scans several folders: a separate child for each would cost more than the scan of a small
- * database.
- */
-const scanAll = async (options: string): Promise<void> => {
-  const { folders, whole } = JSON.parse(options) as ScanArguments
-  for (const folder of folders) {
-    try {
-      say({ scanned: await scan({ folder, whole }, (at) => say({ at })) })
-    } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException
-      if (error instanceof DamagedDatabase) say({ fault: message })
-      else if (isLmdb(code) || code === undefined) say({ thrown: message })
-      else say({ failed: message })
-    }
+const report = async (options: ScanOptions): Promise<void> => {
+  try {
+    say({ scanned: await scan(options, (at) => say({ at })) })
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (error instanceof DamagedDatabase) say({ fault: message })
+    else if (isLmdb(code) || code === undefined) say({ thrown: message })
+    else say({ failed: message })
   }
 }
 
-await scanAll(process.argv[2]!)
 flushCompileCache()
-for await (const line of createInterface({ input: process.stdin })) await scanAll(line)
+for await (const line of createInterface({ input: process.stdin })) await report(JSON.parse(line))
 // Ends by a signal, since a regular exit of Node has hung forever while it joined one of its
 // threads. All output is written by now.
 process.kill(process.pid, "SIGKILL")

@@ -6,8 +6,7 @@
  * shell starts the processes.
  *
  * The shell leads its own process group, so the terminal's Ctrl-C does not reach it. When the host
- * ends or dies, the pipe to its jobs closes, which ends them. After the death of its host the shell
- * runs `crashReport`, then ends.
+ * ends or dies, the pipe to its jobs closes, which ends them, and then the shell ends.
  */
 import { spawn } from "node:child_process"
 import os from "node:os"
@@ -45,15 +44,9 @@ export interface WorkerHost {
 export interface WorkerHostOptions {
   /** Run jobs with low priority. */
   readonly background: boolean
-  /**
-   * The host's open data directories: if the host dies of damage in one, the shell reports the
-   * damage.
-   */
-  readonly directories?: ReadonlyArray<string>
 }
 
 const worker = fileURLToPath(new URL("../worker.ts", import.meta.url))
-const crashReport = fileURLToPath(new URL("../crashReport.ts", import.meta.url))
 const shell = "/bin/sh"
 /**
  * Answers use pipe 3: Node makes its standard input non-blocking and, if killed, leaves it so,
@@ -64,8 +57,7 @@ trap '' PIPE
 while IFS= read -r job; do
   "$0" "$1" "$job" </dev/null
   printf '{"ended":%d}\\n' "$?" 2>/dev/null
-done
-if [ -n "$3" ]; then "$0" "$2" "$3" </dev/null >/dev/null 3<&-; fi`
+done`
 const answersPipe = 3
 const signalBase = 128
 
@@ -97,9 +89,8 @@ type ToWorker =
 
 type Shell = ProcessChannel<ToWorker, FromWorker>
 
-const start = ({ background, directories }: WorkerHostOptions): Shell => {
-  const reported = directories === undefined ? "" : JSON.stringify(directories)
-  const child = spawn(shell, ["-c", loop, process.execPath, worker, crashReport, reported], {
+const start = ({ background }: WorkerHostOptions): Shell => {
+  const child = spawn(shell, ["-c", loop, process.execPath, worker], {
     stdio: ["pipe", "pipe", "inherit", "pipe"],
     detached: true,
   })
