@@ -387,8 +387,9 @@ export const engineLimits = {
   archiveIntervalMs: 3_600_000,
   /** Delay after a failed archive. */
   archiveRetryMs: 10 * 60_000,
-  /** Copy beside a server: bytes between flushes, speed, the time beyond which it goes faster. */
+  /** Of jobs that write a database: bytes of a transaction. */
   archiveFlushBytes: 4 * mebibyte,
+  /** Copy beside a server: speed, the time beyond which it goes faster. */
   archiveCopyBytesPerSecond: 64 * mebibyte,
   archiveCopyMs: 60_000,
   /** Time within which hourly archives read each shared file again. */

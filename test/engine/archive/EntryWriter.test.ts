@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { expect, it } from "vitest"
-import { EntryWriter, transactionBounds } from "../../../src/engine/archive/jobs/EntryWriter.ts"
+import { EntryWriter, transactionEntriesMax } from "../../../src/engine/archive/jobs/EntryWriter.ts"
+import { limits } from "../../../src/Limits.ts"
 import type { Entry } from "../../../src/storage/Storage.ts"
 
 const entry = (bytes: number): Entry => ({
@@ -16,7 +17,8 @@ const transactionsOf = async (entries: ReadonlyArray<Entry>) => {
   return written
 }
 
-const { bytes, entries: most } = transactionBounds
+const most = transactionEntriesMax
+const bytes = limits.archiveFlushBytes
 
 it("A transaction ends with the entry that reaches the bound of entries", async () => {
   const small = (count: number) => Array.from({ length: count }, () => entry(1))

@@ -1,11 +1,15 @@
 /** Writes the entries of a job in transactions of bounded size. */
 import { Effect } from "effect"
+import { limits } from "../../../Limits.ts"
 import type { Entry, StorageError } from "../../../storage/Storage.ts"
 
 export type WriteEntries = (entries: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>
 
-/** A transaction is due at either bound; the entry that reaches it is in the transaction. */
-export const transactionBounds = { entries: 5_000, bytes: 4 * 1_048_576 }
+/**
+ * A transaction is due with so many entries, or with `archiveFlushBytes`; the entry that reaches a
+ * bound is in the transaction.
+ */
+export const transactionEntriesMax = 5_000
 
 export class EntryWriter {
   readonly #write: WriteEntries
@@ -23,8 +27,7 @@ export class EntryWriter {
 
   /** Whether a transaction is due: then call `flush` before the next entry. */
   get isDue(): boolean {
-    const { bytes, entries } = transactionBounds
-    return this.#waiting.length >= entries || this.#bytes >= bytes
+    return this.#waiting.length >= transactionEntriesMax || this.#bytes >= limits.archiveFlushBytes
   }
 
   /** Writes the entries that were added since the last flush. */

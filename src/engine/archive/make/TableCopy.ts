@@ -10,15 +10,16 @@
  *   a copy that would take longer than `archiveCopyMs` speeds up accordingly.
  */
 import path from "node:path"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { limits } from "../../../Limits.ts"
 import { nodeDisk } from "../../../storage/disk/NodeDisk.ts"
 import { asBuffer, rangeOf } from "../../../storage/Keys.ts"
-import { newDatabase } from "../../../storage/lmdb/DatabaseWriter.ts"
-import type { LmdbReader } from "../../../storage/lmdb/LmdbReader.ts"
-import { differenceOf } from "../../../storage/lmdb/Sums.ts"
+import { type LmdbReader, openReader } from "../../../storage/lmdb/LmdbReader.ts"
+import { openLmdbStore } from "../../../storage/lmdb/LmdbStore.ts"
+import { differenceOf, type Sums } from "../../../storage/lmdb/Sums.ts"
 import { hasChecksum, valueFault } from "../../../storage/SealedValue.ts"
-import { tables } from "../../../storage/tables.ts"
+import { type Entry, tables } from "../../../storage/tables.ts"
+import { EntryWriter } from "../jobs/EntryWriter.ts"
 import { damaged } from "../jobs/Jobs.ts"
 
 export interface TableCopyOptions {
@@ -46,32 +47,49 @@ export const copyTables = Effect.fnUntraced(function* (
   reader: LmdbReader,
   bytes: number,
   { draft, progress, rest }: TableCopyOptions,
-): Effect.fn.Return<void, unknown, Scope.Scope> {
+): Effect.fn.Return<void, unknown> {
   const startedAt = performance.now()
-  let done = 0
   const stored = reader.sums()
   if (typeof stored === "string")
     return yield* damaged(`The value of the database's sums ${stored}`)
   const folder = path.join(draft, "live")
   yield* nodeDisk.makeFolder(folder)
-  const writer = yield* Effect.acquireRelease(newDatabase(folder), (opened) =>
-    Effect.promise(() => opened.close()),
-  )
-  for (const table of tables) {
-    for (const [key, value] of reader.entries({ table, ...everything })) {
-      if (!hasChecksum(asBuffer(value))) return yield* damaged(valueFault(table, key, "is damaged"))
-      writer.add(table, key, value)
-      if (writer.waitingBytes < limits.archiveFlushBytes) continue
-      done = Math.min(bytes, done + writer.waitingBytes)
-      yield* writer.flush
-      progress(done, bytes)
-      yield* rest(done, bytes, performance.now() - startedAt)
-    }
+  let done = 0
+  const copying = Effect.gen(function* () {
+    const { writeEntries } = yield* openLmdbStore({ folder })
+    const writer = new EntryWriter((piece) =>
+      Effect.andThen(
+        writeEntries(piece),
+        Effect.suspend(() => {
+          for (const { key, value } of piece) done += key.length + value!.length
+          done = Math.min(bytes, done)
+          progress(done, bytes)
+          return rest(done, bytes, performance.now() - startedAt)
+        }),
+      ),
+    )
+    yield* writer.writeAll(entriesOf(reader))
+  })
+  yield* Effect.scoped(copying)
+  // The files beside an open database are no part of a copy.
+  for (const name of yield* nodeDisk.list(folder)) {
+    if (name !== "data.mdb") yield* nodeDisk.remove(path.join(folder, name))
   }
-  yield* writer.flush
-  for (const table of stored === undefined ? [] : tables) {
-    const written = writer.sums[table] ?? { count: 0, sum: 0 }
-    const difference = differenceOf(table, stored![table], written)
+  if (stored === undefined) return
+  const written = yield* Effect.scoped(Effect.map(openReader(folder), (copy) => copy.sums()))
+  for (const table of tables) {
+    const sum = (written as Sums)[table] ?? { count: 0, sum: 0 }
+    const difference = differenceOf(table, stored[table], sum)
     if (difference !== undefined) return yield* damaged(`The database is damaged: ${difference}`)
   }
 })
+
+/** All entries, of which none is stored yet. Throws if a value is damaged. */
+function* entriesOf(reader: LmdbReader): Generator<Entry> {
+  for (const table of tables) {
+    for (const [key, value] of reader.entries({ table, ...everything })) {
+      if (!hasChecksum(asBuffer(value))) throw damaged(valueFault(table, key, "is damaged"))
+      yield { table, key, value, replaces: null }
+    }
+  }
+}
