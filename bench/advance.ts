@@ -171,13 +171,18 @@ const loadLines = (
     { subject: { name: "Laurel" }, rounds: beside },
     { subject: { name: "without an advance" }, rounds: quiet },
   ]
-  const line = (question: string, unit: string, pick: (round: OpenLoadReport) => number) =>
-    lineOf(`${benchOf(users)}: ${question}`, unit, measured, pick)
+  const line = (
+    question: string,
+    unit: string,
+    pick: (round: OpenLoadReport) => number,
+    more: { readonly goal?: string } = {},
+  ) => lineOf(`${benchOf(users)}: ${question}`, unit, measured, pick, more)
   return [
     line(
       `99 % of another project's ${perSecond} events/s within`,
       "ms",
       ({ whole }) => whole.p99Ms,
+      { goal: "≤ 2×" },
     ),
     line("the longest of them", "ms", ({ whole }) => whole.maxMs),
     line("their share refused or not sent", "%", (r) => (1 - r.accepted / r.offered) * 100),

@@ -127,7 +127,7 @@ const archivesBesideLoad = ({ quick = false }: BenchOptions): Promise<ReadonlyAr
         ratio: archiveMs / copyMs,
       },
       {
-        question: `archives: size of ${count} users`,
+        question: `archives: size of ${count} users, without the journal's files`,
         value: bytes / 2 ** 20,
         unit: "MiB",
         reference: { name: "the snapshot", value: size / 2 ** 20, unit: "MiB" },

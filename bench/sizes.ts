@@ -101,7 +101,7 @@ export const sizes = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyArr
         unit: "GiB",
       },
       {
-        question: "sizes: an archive, of the database",
+        question: "sizes: an archive without the journal's files, of the database",
         value: (100 * archiveBytes) / all.database,
         unit: "%",
       },
