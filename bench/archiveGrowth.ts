@@ -5,12 +5,13 @@
 import { fill } from "./fill.ts"
 import { type BenchLine, comparing } from "./Line.ts"
 import { type Laurel, startLaurel } from "./laurel.ts"
-import { deviceBytes } from "./load/deviceWrites.ts"
+import { bytesAtRest, deviceBytes } from "./load/deviceWrites.ts"
 import { processorUs } from "./load/processorTime.ts"
 import { makeArchive } from "./makeArchive.ts"
 import { withTemporaryFolder } from "./millionUsers.ts"
 import type { BenchOptions } from "./options.ts"
 
+const restSeconds = 3
 const settings = { LAUREL_ARCHIVE_INTERVAL: "off" }
 
 interface Cost {
@@ -18,15 +19,19 @@ interface Cost {
   readonly processorMs: number
   /** By the device, of all processes of the machine. */
   readonly writtenBytes: number
+  /** What the device writes in as long a time while the server is suspended. */
+  readonly restBytes: number
 }
 
 /** Makes an archive of a server that does nothing else. */
 const measured = async (directory: string, laurel: Laurel): Promise<Cost> => {
+  const restPerSecond = await bytesAtRest([laurel], directory, restSeconds)
   const writtenBefore = await deviceBytes(directory)
   const timeBefore = processorUs([laurel.pid])
   const { durationMs } = await makeArchive(directory)
   const processorMs = (processorUs([laurel.pid]) - timeBefore) / 1_000
-  return { durationMs, processorMs, writtenBytes: (await deviceBytes(directory)) - writtenBefore }
+  const writtenBytes = (await deviceBytes(directory)) - writtenBefore
+  return { durationMs, processorMs, writtenBytes, restBytes: (restPerSecond * durationMs) / 1_000 }
 }
 
 /** Measures all lines; about fifteen minutes, 15 GB of temporary disk. */
@@ -66,13 +71,28 @@ export const archivesAsHistoryGrows = ({
     return [
       line(next, "ms", long!.next.durationMs, short!.next.durationMs, "≤ 1.2×"),
       line(`${next}: processor time`, "ms", long!.next.processorMs, short!.next.processorMs),
-      line(`${next}: written to the device`, "MiB", mebibytes(long!.next), mebibytes(short!.next)),
+      line(
+        `${next}: written to the device`,
+        "MiB",
+        mebibytes(long!.next.writtenBytes),
+        mebibytes(short!.next.writtenBytes),
+      ),
+      line(
+        `${next}: written in that time while the server is suspended`,
+        "MiB",
+        mebibytes(long!.next.restBytes),
+        mebibytes(short!.next.restBytes),
+      ),
       { question: first, value: short!.first.durationMs, unit: "ms" },
-      { question: `${first}: written to the device`, value: mebibytes(short!.first), unit: "MiB" },
+      {
+        question: `${first}: written to the device`,
+        value: mebibytes(short!.first.writtenBytes),
+        unit: "MiB",
+      },
     ]
   })
 
-const mebibytes = ({ writtenBytes }: Cost): number => writtenBytes / 2 ** 20
+const mebibytes = (bytes: number): number => bytes / 2 ** 20
 
 if (import.meta.main) {
   const { formatLine } = await import("./Line.ts")

@@ -9,10 +9,9 @@
  */
 import { mkdirSync } from "node:fs"
 import path from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
 import { fill } from "./fill.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
-import { deviceBytes } from "./load/deviceWrites.ts"
+import { bytesAtRest, deviceBytes } from "./load/deviceWrites.ts"
 import { anonymousBytes, processorUs } from "./load/processorTime.ts"
 import { closedLoop, openLoop, snapshotCycleSeconds } from "./loads.ts"
 import { type LongestTurn, longestTurn, longestTurnSettings } from "./longestTurn.ts"
@@ -52,22 +51,6 @@ const start = async (variant: Variant, folder: string): Promise<Server> => {
     folder,
   )
   return { ...subject, folder }
-}
-
-/** Bytes a second that the device of a folder writes while all servers are suspended. */
-const bytesAtRest = async (
-  servers: ReadonlyArray<Server>,
-  folder: string,
-  seconds: number,
-): Promise<number> => {
-  for (const { pause } of servers) pause()
-  try {
-    const before = await deviceBytes(folder)
-    await sleep(seconds * 1_000)
-    return ((await deviceBytes(folder)) - before) / seconds
-  } finally {
-    for (const { resume } of servers) resume()
-  }
 }
 
 /** Measures all lines; about ten minutes for each server. */

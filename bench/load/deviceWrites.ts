@@ -9,6 +9,7 @@
 import { execFile } from "node:child_process"
 import { readFileSync, statSync } from "node:fs"
 import path from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 
 const sectorBytes = 512
@@ -49,4 +50,20 @@ export const deviceBytes = async (folder: string): Promise<number> => {
   if (Number.isNaN(readDeviceBytes(folder))) return Number.NaN
   await writePages(folder)
   return readDeviceBytes(folder)
+}
+
+/** Bytes a second that the device of a folder writes while the servers are suspended. */
+export const bytesAtRest = async (
+  servers: ReadonlyArray<{ readonly pause: () => void; readonly resume: () => void }>,
+  folder: string,
+  seconds: number,
+): Promise<number> => {
+  for (const { pause } of servers) pause()
+  try {
+    const before = await deviceBytes(folder)
+    await sleep(seconds * 1_000)
+    return ((await deviceBytes(folder)) - before) / seconds
+  } finally {
+    for (const { resume } of servers) resume()
+  }
 }
