@@ -10,6 +10,7 @@
  */
 import { Effect, Semaphore, Stream } from "effect"
 import type { UserState } from "../../domain/user/User.ts"
+import { countWhile } from "../../domain/values/countUpTo.ts"
 import { compareCodePoints } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import {
@@ -173,16 +174,8 @@ function* distinct(sorted: ReadonlyArray<string>, start: number): Generator<stri
 }
 
 /** The index of the first of the sorted ids that comes after `after`. */
-const placeAfter = (sorted: ReadonlyArray<string>, after: string): number => {
-  let low = 0
-  let high = sorted.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (compareCodePoints(sorted[middle]!, after) <= 0) low = middle + 1
-    else high = middle
-  }
-  return low
-}
+const placeAfter = (sorted: ReadonlyArray<string>, after: string): number =>
+  countWhile(sorted.length, (index) => compareCodePoints(sorted[index]!, after) <= 0)
 
 /** How many items are handled between two readings of the clock. */
 const clockEvery = 64

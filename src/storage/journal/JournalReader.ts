@@ -285,7 +285,7 @@ const readPlain = Effect.fnUntraced(function* (
   const file = yield* Effect.acquireRelease(disk.open(segment.path, "read"), (opened) =>
     Effect.ignore(opened.close),
   )
-  const reader = new SegmentReader(file, segment.positionBefore(from), end)
+  const reader = new SegmentReader(file, segment.rangeOf(from).start, end)
   let expected: number | undefined
   const next = Effect.gen(function* () {
     const batches = yield* reader.next

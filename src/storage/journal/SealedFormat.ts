@@ -29,6 +29,7 @@
  */
 import path from "node:path"
 import { constants, crc32, zstdCompressSync } from "node:zlib"
+import { countWhile } from "../../domain/values/countUpTo.ts"
 import { dataFormat } from "../format.ts"
 import { readSequence, writeSequence } from "./SegmentFormat.ts"
 
@@ -195,14 +196,8 @@ export class BlockIndex {
 
   /** The number of the block that has record `sequence` of the segment. */
   blockOf(sequence: number): number {
-    let low = 0
-    let high = this.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (this.firstSequenceOf(middle) <= sequence) low = middle + 1
-      else high = middle
-    }
-    return Math.max(0, low - 1)
+    const begun = countWhile(this.length, (block) => this.firstSequenceOf(block) <= sequence)
+    return Math.max(0, begun - 1)
   }
 }
 

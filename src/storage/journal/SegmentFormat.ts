@@ -20,6 +20,7 @@
 
 import path from "node:path"
 import { crc32 } from "node:zlib"
+import { countUpTo } from "../../domain/values/countUpTo.ts"
 import { limits } from "../../Limits.ts"
 import { dataFormat } from "../format.ts"
 import type { JournalBatch } from "../Storage.ts"
@@ -189,30 +190,10 @@ export class Segment {
     this.end += size
   }
 
-  /**
-   * Where to start reading for `sequence`: the position of the last indexed batch that does not
-   * begin after that record.
-   */
-  positionBefore(sequence: number): number {
-    return this.#positions[this.#indexAfter(sequence) - 1] ?? segmentHeaderBytes
-  }
-
   /** The bytes in which the batch with record `sequence` is. */
   rangeOf(sequence: number): { readonly start: number; readonly end: number } {
-    const after = this.#indexAfter(sequence)
+    const after = countUpTo(this.#sequences, sequence)
     const start = this.#positions[after - 1] ?? segmentHeaderBytes
     return { start, end: this.#positions[after] ?? this.end }
-  }
-
-  /** How many indexed batches do not begin after record `sequence`. */
-  #indexAfter(sequence: number): number {
-    let low = 0
-    let high = this.#sequences.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (this.#sequences[middle]! <= sequence) low = middle + 1
-      else high = middle
-    }
-    return low
   }
 }

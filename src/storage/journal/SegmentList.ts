@@ -3,6 +3,8 @@
  * plain until it is sealed; the newest segment is plain, unless it was sealed when the journal was
  * opened.
  */
+
+import { countWhile } from "../../domain/values/countUpTo.ts"
 import type { Extent } from "./JournalReader.ts"
 import { SealedSegment } from "./SealedFile.ts"
 import type { Segment } from "./SegmentFormat.ts"
@@ -62,16 +64,11 @@ export class SegmentList {
    * The segment with record `sequence`, and its end; `lastSequence` is the journal's last record.
    */
   extentOf(sequence: number, lastSequence: number): Extent | undefined {
-    let low = 0
-    let high = this.#all.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (this.#all[middle]!.firstSequence <= sequence) low = middle + 1
-      else high = middle
-    }
-    const segment = this.#all[low - 1]
+    const all = this.#all
+    const begun = countWhile(all.length, (index) => all[index]!.firstSequence <= sequence)
+    const segment = all[begun - 1]
     if (segment === undefined || segment instanceof SealedSegment) return segment
-    const next = this.#all[low]?.firstSequence ?? lastSequence + 1
+    const next = all[begun]?.firstSequence ?? lastSequence + 1
     return { segment, end: segment.end, lastSequence: next - 1 }
   }
 }
