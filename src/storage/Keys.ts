@@ -162,6 +162,9 @@ export const rangeOf = (prefix: Uint8Array): KeyRange => ({
   until: successor(prefix),
 })
 
+/** The range of all composite keys. */
+export const everyKey: KeyRange = { from: new Uint8Array(), until: Uint8Array.of(0xff) }
+
 /** The first key after all keys that begin with `prefix`. */
 export const successor = (prefix: Uint8Array): Uint8Array => {
   let length = prefix.length

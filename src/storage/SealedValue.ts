@@ -87,6 +87,9 @@ export const openValue = (value: Uint8Array): Uint8Array | string => {
   return form === dataFormat ? wholeBody(bytes) : otherFormat(form)
 }
 
+/** The content of a body that is JSON. */
+export const jsonOf = <A>(body: Uint8Array): A => JSON.parse(asBuffer(body).toString("utf8"))
+
 /** A fault of a value as a sentence, without the full stop. */
 export const valueFault = (table: string, key: Uint8Array, words: string): string =>
   `The value ${keyName(key)} of table ${table} ${words}`

@@ -1,7 +1,18 @@
-/** Decodes stored values (`SealedValue.ts`) as effects: a damaged value fails the operation. */
-import { Effect } from "effect"
+/**
+ * Reads and decodes stored values (`SealedValue.ts`) as effects: a damaged value fails the
+ * operation.
+ */
+import { Effect, Stream } from "effect"
+import { asBuffer } from "./Keys.ts"
 import { openValue, valueFault } from "./SealedValue.ts"
-import { Broken, Damaged, type Table } from "./Storage.ts"
+import {
+  Broken,
+  Damaged,
+  type Range,
+  type Storage,
+  type StoredEntry,
+  type Table,
+} from "./Storage.ts"
 
 export * from "./SealedValue.ts"
 
@@ -26,5 +37,29 @@ export const brokenValue = (place: Place, words: string): Effect.Effect<never, B
     new Broken({
       operation: "read",
       cause: new DamagedValue(valueFault(place.table, place.key, words)),
+    }),
+  )
+
+type Entries = Pick<Storage["Service"], "readEntries">
+
+/** The entries of a range that has few. */
+export const collectEntries = (
+  storage: Entries,
+  range: Range,
+): Effect.Effect<ReadonlyArray<StoredEntry>, Broken> =>
+  Effect.map(Stream.runCollect(storage.readEntries(range)), (chunks) => chunks.flat())
+
+/** Calls `use` with the key and the body of each entry of a range, in order. */
+export const eachBody = (
+  storage: Entries,
+  range: Range,
+  use: (key: Uint8Array, body: Buffer) => void,
+): Effect.Effect<void, Broken> =>
+  Stream.runForEach(
+    storage.readEntries(range),
+    Effect.fnUntraced(function* (entries) {
+      for (const [key, value] of entries) {
+        use(key, asBuffer(yield* decodeValue(value, { table: range.table, key })))
+      }
     }),
   )

@@ -13,13 +13,13 @@
  * changed.
  */
 
-import { Effect, Stream } from "effect"
+import type { Effect } from "effect"
 import { isMatched } from "../../domain/message/UserReply.ts"
 import { decidedAt, type Fact, type JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
-import { decodeValue, encodeValue } from "../../storage/Values.ts"
+import { eachBody, encodeValue, jsonOf } from "../../storage/Values.ts"
 import { ErasedUsers, type StoredErased } from "./ErasedUsers.ts"
 
 /*
@@ -262,7 +262,7 @@ export class Counts implements EnvironmentCounts {
 
   /** Loads the counts that the snapshot has. */
   load(body: Uint8Array): void {
-    const stored: Stored = JSON.parse(Buffer.from(body).toString("utf8"))
+    const stored: Stored = jsonOf(body)
     // An export may lack counts of events if there are none.
     const { actions = [], erased, minutes = [], others = [0, 0], quests, users } = stored
     this.users = users
@@ -311,16 +311,7 @@ export const loadCounts = (
   storage: Storage["Service"],
   countsOf: (environment: string) => Counts,
 ): Effect.Effect<void, Broken> =>
-  Stream.runForEach(
-    storage.readEntries({ table: "meta", ...rangeOf(compositeKey(countsPrefix)) }),
-    (entries) =>
-      Effect.forEach(
-        entries,
-        ([key, value]) =>
-          Effect.map(decodeValue(value, { table: "meta", key }), (body) => {
-            const [, environment] = keyParts(key) as [string, string]
-            countsOf(environment).load(body)
-          }),
-        { discard: true },
-      ),
-  )
+  eachBody(storage, { table: "meta", ...rangeOf(compositeKey(countsPrefix)) }, (key, body) => {
+    const [, environment] = keyParts(key) as [string, string]
+    countsOf(environment).load(body)
+  })

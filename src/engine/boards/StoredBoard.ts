@@ -20,13 +20,13 @@
  * Cost: to find a user reads a bucket and a page. The index has hashes, not ids, which would take
  * as much space as the rows.
  */
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import { Gaps } from "../../domain/board/Gaps.ts"
 import { halfSipHash } from "../../domain/board/halfSipHash.ts"
 import type { WindowKind } from "../../domain/values/Calendar.ts"
 import { asBuffer, compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Range, Storage, StoredEntry } from "../../storage/Storage.ts"
-import { decodeValue, encodeValue } from "../../storage/Values.ts"
+import { collectEntries, decodeValue, encodeValue, jsonOf } from "../../storage/Values.ts"
 import { type BoardRow, type BoardSource, ranksByFind } from "./BoardSource.ts"
 
 type Store = Storage["Service"]
@@ -68,9 +68,7 @@ const entry = (key: Uint8Array, body: Uint8Array | string): Entry => ({
 })
 
 const readRange = (storage: Store, range: Omit<Range, "table">) =>
-  Effect.map(Stream.runCollect(storage.readEntries({ table: "boards", ...range })), (chunks) =>
-    chunks.flat(),
-  )
+  collectEntries(storage, { table: "boards", ...range })
 
 const bodyOf = ([key, value]: StoredEntry): Effect.Effect<Buffer, Broken> =>
   Effect.map(decodeValue(value, { table: "boards", key }), asBuffer)
@@ -96,7 +94,7 @@ export const readWindows = Effect.fnUntraced(function* (storage: Store) {
   for (const found of yield* readRange(storage, rangeOf(compositeKey("w")))) {
     const [, environment, kind, index] = keyParts(found[0]) as [string, string, WindowKind, number]
     const place = { environment, kind, index }
-    const window: StoredWindow = JSON.parse((yield* bodyOf(found)).toString())
+    const window: StoredWindow = jsonOf(yield* bodyOf(found))
     const gaps = yield* readRange(storage, rangeOf(boardKey("g", place)))
     windows.push({ place, window, gaps: new Gaps(gaps.map(([key]) => keyParts(key)[4] as number)) })
   }

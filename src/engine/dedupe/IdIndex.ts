@@ -28,11 +28,13 @@
 import { Effect, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import type { EntryBlock } from "../../storage/EntryBlock.ts"
-import { rangeOf } from "../../storage/Keys.ts"
+import { everyKey } from "../../storage/Keys.ts"
 import { Broken, type Entry, type Storage, type StorageError } from "../../storage/Storage.ts"
 import {
   brokenValue,
+  collectEntries,
   decodeValue,
+  eachBody,
   encodeValue,
   firstDamaged,
   valueBodyAt,
@@ -138,8 +140,6 @@ export const idSeed = (environment: string, userId: string): number =>
 
 type Store = Storage["Service"]
 
-const everything = rangeOf(new Uint8Array())
-
 /**
  * The number of bits by which `count` ids fall into 2^bits parts of at most `most` ids on average.
  */
@@ -170,10 +170,10 @@ export class IdIndex {
     storage: Store,
   ): Effect.fn.Return<IdIndex, Broken> {
     const runs = new Map<string, ReadonlyArray<IdRun>>()
-    let { until } = everything
+    let { until } = everyKey
     while (true) {
-      const last = { table, from: everything.from, until, reverse: true, limit: 1 } as const
-      const found = (yield* Stream.runCollect(storage.readEntries(last))).flat()[0]
+      const last = { table, from: everyKey.from, until, reverse: true, limit: 1 } as const
+      const [found] = yield* collectEntries(storage, last)
       if (found === undefined) return new IdIndex(storage, runs)
       const { environment, run: number } = yield* Effect.try({
         try: () => idPlaceOf(found[0]),
@@ -191,7 +191,7 @@ export class IdIndex {
   /** Adds every id to `filter`, then marks it as complete. */
   fill(filter: BloomFilter): Effect.Effect<void, Broken> {
     const { readBlocks } = this.#storage
-    return Stream.runForEach(readBlocks({ table, ...everything }), (block) => {
+    return Stream.runForEach(readBlocks({ table, ...everyKey }), (block) => {
       const damaged = firstDamaged(block)
       if (damaged >= 0) {
         const key = Uint8Array.from(block.key(damaged))
@@ -342,16 +342,10 @@ export class IdIndex {
     const from = bucketKey(environment, older.number, first)
     const until = bucketKey(environment, older.number, end)
     const isUsedUp = (part + 1) * scale === end
-    yield* Stream.runForEach(
-      this.#storage.readEntries({ table, from, until }),
-      Effect.fnUntraced(function* (entries) {
-        for (const [key, value] of entries) {
-          const ids = yield* decodeValue(value, { table, key })
-          eachId(ids, add)
-          if (isUsedUp) gone.push({ table, key, value: null })
-        }
-      }),
-    )
+    yield* eachBody(this.#storage, { table, from, until }, (key, ids) => {
+      eachId(ids, add)
+      if (isUsedUp) gone.push({ table, key, value: null })
+    })
     return gone
   })
 

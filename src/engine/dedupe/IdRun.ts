@@ -12,7 +12,7 @@
  */
 import { asBuffer, compositeKey, dataViewOf, keyParts } from "../../storage/Keys.ts"
 import type { Entry } from "../../storage/Storage.ts"
-import { encodeValue, sealValue, valueBodyAt, valueFor } from "../../storage/Values.ts"
+import { encodeValue, jsonOf, sealValue, valueBodyAt, valueFor } from "../../storage/Values.ts"
 
 /** Ids of callers on their way into the index: hashes and sequences in two typed arrays. */
 export class IdList {
@@ -127,8 +127,7 @@ export const headEntry = (environment: string, { bits, ids, number, through }: I
 }
 
 /** Throws if the body is no head. */
-export const decodeRunHead = (body: Uint8Array): RunHead =>
-  JSON.parse(asBuffer(body).toString("utf8"))
+export const decodeRunHead = (body: Uint8Array): RunHead => jsonOf(body)
 
 /** Whether a body is that of a head, not of a bucket: the text begins with the first member. */
 export const isRunHead = (body: Uint8Array): boolean =>

@@ -12,12 +12,12 @@
  *
  * Cost: one or two pieces for most answers; the answer to a large batch takes tens.
  */
-import { Effect, Schedule, Stream } from "effect"
+import { Effect, Schedule } from "effect"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
-import type { Broken, Entry, Storage, StorageError, StoredEntry } from "../../storage/Storage.ts"
-import { decodeValue, encodeValue } from "../../storage/Values.ts"
+import type { Entry, Storage, StorageError, StoredEntry } from "../../storage/Storage.ts"
+import { collectEntries, decodeValue, encodeValue } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import { decodeRecord, encodeRecord } from "../records/Codec.ts"
 
@@ -64,22 +64,6 @@ export const isErasure = (
 ): record is JournalRecord & { readonly subject: Extract<Subject, { readonly actor: "user" }> } =>
   record.cause.kind === "erasure" && record.subject.actor === "user"
 
-/** The pieces that are stored under a key. */
-const readPieces = (
-  storage: Store,
-  environment: string,
-  key: string,
-): Effect.Effect<ReadonlyArray<StoredEntry>, Broken> =>
-  Effect.map(
-    Stream.runCollect(
-      storage.readEntries({
-        table: "idempotency",
-        ...rangeOf(compositeKey(environment, key)),
-      }),
-    ),
-    (chunks) => chunks.flat(),
-  )
-
 /** The record in the bodies of pieces. */
 export const joinPieces = (bodies: ReadonlyArray<Uint8Array>): JournalRecord =>
   joined(bodies).record
@@ -110,7 +94,8 @@ export const readKept = Effect.fnUntraced(function* (
   environment: string,
   key: string,
 ) {
-  const pieces = yield* readPieces(storage, environment, key)
+  const range = { table: "idempotency", ...rangeOf(compositeKey(environment, key)) } as const
+  const pieces = yield* collectEntries(storage, range)
   return pieces.length === 0 ? undefined : { ...(yield* joinEntries(pieces)), pieces }
 })
 
@@ -196,8 +181,8 @@ export class AnswerExpiry {
     const at = now()
     const range = { from: compositeKey(0), until: compositeKey(at + 1) }
     const limit = limits.expirySliceAnswersMax
-    const due = yield* Stream.runCollect(storage.readEntries({ table: "expiry", ...range, limit }))
-    const keys = due.flat().map(([key]) => key)
+    const due = yield* collectEntries(storage, { table: "expiry", ...range, limit })
+    const keys = due.map(([key]) => key)
     const entries: Array<Entry> = []
     let looked = 0
     for (const dueKey of keys) {

@@ -14,13 +14,13 @@
  * the last day.
  */
 
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
-import { asBuffer, compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
+import { compositeKey, everyKey, keyParts } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
-import { decodeValue, encodeValue } from "../../storage/Values.ts"
+import { eachBody, encodeValue, jsonOf } from "../../storage/Values.ts"
 
 export interface Erasure {
   readonly environment: string
@@ -71,23 +71,15 @@ export class Erasures {
   readonly #jobs = new Map<number, Job>()
 
   /** The erasures of a storage whose jobs are not carried out. */
-  static readonly open = Effect.fnUntraced(function* (
-    storage: Storage["Service"],
-  ): Effect.fn.Return<Erasures, Broken> {
+  static open(storage: Storage["Service"]): Effect.Effect<Erasures, Broken> {
     const erasures = new Erasures()
-    const range = { table, ...rangeOf(new Uint8Array()) } as const
-    yield* Stream.runForEach(storage.readEntries(range), (entries) =>
-      Effect.gen(function* () {
-        for (const [key, value] of entries) {
-          const body = yield* decodeValue(value, { table, key })
-          const [environment, userId, sequence] = keyParts(key) as [string, string, number]
-          const { at } = JSON.parse(asBuffer(body).toString("utf8"))
-          erasures.#add({ environment, userId, sequence, at, stored: true })
-        }
-      }),
-    )
-    return erasures
-  })
+    const loaded = eachBody(storage, { table, ...everyKey }, (key, body) => {
+      const [environment, userId, sequence] = keyParts(key) as [string, string, number]
+      const { at } = jsonOf<Pick<Erasure, "at">>(body)
+      erasures.#add({ environment, userId, sequence, at, stored: true })
+    })
+    return Effect.as(loaded, erasures)
+  }
 
   #add(job: Job): void {
     this.#jobs.set(job.sequence, job)

@@ -12,7 +12,7 @@
 import { limits } from "../../Limits.ts"
 import { compositeKey } from "../../storage/Keys.ts"
 import type { Entry } from "../../storage/Storage.ts"
-import { encodeValue } from "../../storage/Values.ts"
+import { encodeValue, jsonOf } from "../../storage/Values.ts"
 
 /** The first part of the keys in the table `meta`; then the environment and the first number. */
 export const namesPrefix = "names"
@@ -75,7 +75,7 @@ export class Names {
 
   /** Loads the body of a stored value, whose first name has the number `from`. */
   load(from: number, body: Uint8Array): void {
-    const names: ReadonlyArray<string> = JSON.parse(Buffer.from(body).toString("utf8"))
+    const names: ReadonlyArray<string> = jsonOf(body)
     for (const [index, name] of names.entries()) {
       const number = from + index
       if (number === inlineName) continue

@@ -40,12 +40,13 @@ import { ListedTwice } from "../../domain/board/ScoreOrder.ts"
 import { duplicateKey, type JournalRecord, type Subject } from "../../domain/record/Record.ts"
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
-import { asBuffer, compositeKey, hasPrefix, keyParts, rangeOf } from "../../storage/Keys.ts"
+import { compositeKey, everyKey, hasPrefix, keyParts, rangeOf } from "../../storage/Keys.ts"
 import { Broken, Damaged, type StoredRecord } from "../../storage/Storage.ts"
 import {
   checksumOf,
   DamagedValue,
   decodeValue,
+  eachBody,
   firstDamaged,
   wholeBody,
 } from "../../storage/Values.ts"
@@ -299,20 +300,14 @@ const outOfSequence = (found: number, expected: number): Effect.Effect<never, Br
 }
 
 /** Loads the directory and the project actors. */
-const loadActors = Effect.fnUntraced(function* ({ directory, environments, storage }: EngineState) {
+const loadActors = ({ directory, environments, storage }: EngineState) => {
   directory.load(directory.kind.empty)
-  const range = { table: "actors", ...rangeOf(new Uint8Array()) } as const
-  yield* Stream.runForEach(storage.readEntries(range), (entries) =>
-    Effect.gen(function* () {
-      for (const [key, value] of entries) {
-        const body = yield* decodeValue(value, { table: "actors", key })
-        const [kind, id] = keyParts(key) as [string, string]
-        const actor: AnyActor = kind === "directory" ? directory : environments.of(id).project
-        actor.load(actor.kind.stored!.decode(body))
-      }
-    }),
-  )
-})
+  return eachBody(storage, { table: "actors", ...everyKey }, (key, body) => {
+    const [kind, id] = keyParts(key) as [string, string]
+    const actor: AnyActor = kind === "directory" ? directory : environments.of(id).project
+    actor.load(actor.kind.stored!.decode(body))
+  })
+}
 
 /**
  * Checksums of values do not show this: two places in a damaged page can lead to the same value.
@@ -323,16 +318,10 @@ const damagedTable = (words: string): Broken =>
 /** Loads the secrets of hashes and the names of all environments. */
 const loadNames = Effect.fnUntraced(function* ({ environments, storage }: EngineState) {
   const load = (prefix: string, add: (environment: Environment, body: Buffer, n: number) => void) =>
-    Stream.runForEach(
-      storage.readEntries({ table: "meta", ...rangeOf(compositeKey(prefix)) }),
-      Effect.fnUntraced(function* (entries) {
-        for (const [key, value] of entries) {
-          const body = asBuffer(yield* decodeValue(value, { table: "meta", key }))
-          const [, environment, from] = keyParts(key)
-          add(environments.of(environment as string), body, from as number)
-        }
-      }),
-    )
+    eachBody(storage, { table: "meta", ...rangeOf(compositeKey(prefix)) }, (key, body) => {
+      const [, environment, from] = keyParts(key)
+      add(environments.of(environment as string), body, from as number)
+    })
   yield* load(secretPrefix, ({ states }, body) => states.open(body))
   yield* load(namesPrefix, ({ states }, body, from) => states.names.load(from, body))
 })
@@ -355,8 +344,7 @@ const loadUsers = Effect.fnUntraced(function* (
     }
     loader.add(key, wholeBody(value), checksumOf(value))
   }
-  const range = { table: "buckets", ...rangeOf(new Uint8Array()) } as const
-  yield* Stream.runForEach(storage.readBlocks(range), (block) => {
+  yield* Stream.runForEach(storage.readBlocks({ table: "buckets", ...everyKey }), (block) => {
     const damaged = firstDamaged(block)
     if (damaged >= 0) {
       return decodeValue(block.value(damaged), { table: "buckets", key: block.key(damaged) })

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { compositeKey } from "../../storage/Keys.ts"
 import { Broken, Damaged, type Storage } from "../../storage/Storage.ts"
-import { decodeValue } from "../../storage/Values.ts"
+import { decodeValue, jsonOf } from "../../storage/Values.ts"
 
 /** The mark, stored under `snapshotKey` in the table `meta`. */
 export interface SnapshotMark {
@@ -20,9 +20,7 @@ export const readMark = Effect.fnUntraced(function* (storage: Storage["Service"]
   const place = { table: "meta", key: snapshotKey } as const
   const value = yield* storage.readEntry(place.table, place.key)
   if (value === undefined) return noSnapshot
-  const mark: SnapshotMark = JSON.parse(
-    Buffer.from(yield* decodeValue(value, place)).toString("utf8"),
-  )
+  const mark: SnapshotMark = jsonOf(yield* decodeValue(value, place))
   if (storage.lastSequence < mark.watermark) {
     const words =
       `The snapshot goes up to record ${mark.watermark}, but the journal ends at ` +

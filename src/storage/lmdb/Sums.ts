@@ -5,7 +5,7 @@
  * (`SealedValue`), so the old checksum is enough to subtract an entry. The sums reveal a lost,
  * doubled, renamed or stale entry, except for one case in 2^32.
  */
-import { checksumOf, encodeValue, openValue } from "../SealedValue.ts"
+import { checksumOf, encodeValue, jsonOf, openValue } from "../SealedValue.ts"
 import type { Entry, Table } from "../tables.ts"
 import { insistRoom, type LmdbRoot, type LmdbTable, lookUp, stateOf } from "./environment.ts"
 
@@ -26,7 +26,7 @@ export const encodeSums = (sums: Sums): Uint8Array => encodeValue(JSON.stringify
 /** The sums of a stored value, or its fault. */
 export const decodeSums = (value: Uint8Array): Sums | string => {
   const body = openValue(value)
-  return typeof body === "string" ? body : JSON.parse(Buffer.from(body).toString("utf8"))
+  return typeof body === "string" ? body : jsonOf(body)
 }
 
 /** Adds (`by` 1) or subtracts (`by` -1) an entry. */

@@ -14,9 +14,9 @@
  * - A directory that left the cluster has no mark (`forgetMark`).
  */
 import { Effect, Fiber, Semaphore, Stream } from "effect"
-import { asBuffer, compositeKey, rangeOf } from "../Keys.ts"
+import { asBuffer, compositeKey, everyKey } from "../Keys.ts"
 import { type Entry, type Storage, type StorageError, webhookTables } from "../Storage.ts"
-import { decodeValue, encodeValue } from "../Values.ts"
+import { decodeValue, encodeValue, jsonOf } from "../Values.ts"
 import type { PgFailure, Run } from "./PgConnection.ts"
 import {
   allChanges,
@@ -28,7 +28,6 @@ import {
 
 type Files = Pick<Storage["Service"], "readEntry" | "readEntries" | "writeEntries">
 
-const everything = rangeOf(new Uint8Array())
 const markKey = compositeKey("copy")
 const removedMark: Entry = { table: "outbox", key: markKey, value: null }
 
@@ -129,7 +128,7 @@ export class CopiedTables {
     const value = yield* this.#files.readEntry("outbox", markKey)
     if (value === undefined) return undefined
     const body = yield* decodeValue(value, { table: "outbox", key: markKey })
-    return JSON.parse(asBuffer(body).toString("utf8")) as CopyMark
+    return jsonOf<CopyMark>(body)
   })
 
   /** Removes all entries, the mark first. */
@@ -150,7 +149,7 @@ export class CopiedTables {
     table: Entry["table"],
     use: (entries: ReadonlyArray<Entry>) => Effect.Effect<void, PgFailure | StorageError>,
   ): Effect.Effect<void, PgFailure | StorageError> {
-    return Stream.runForEach(this.#files.readEntries({ table, ...everything }), (found) => {
+    return Stream.runForEach(this.#files.readEntries({ table, ...everyKey }), (found) => {
       const entries = found
         .map(([key, value]): Entry => ({ table, key, value }))
         .filter((entry) => !isMark(entry))

@@ -12,7 +12,7 @@ import * as DurableStorage from "../durable/DurableStorage.ts"
 import { writeLineage } from "../durable/LineageFile.ts"
 import { scanJournal } from "../journal/JournalScan.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
-import { rangeOf } from "../Keys.ts"
+import { everyKey } from "../Keys.ts"
 import { Broken, Damaged, isDamagedHere, type Storage, type StorageError } from "../Storage.ts"
 import { forgetMark } from "./CopiedTables.ts"
 import { decideLineage } from "./Lineage.ts"
@@ -152,10 +152,7 @@ const replacementOf = Effect.fnUntraced(function* (
 
 /** Whether the snapshot was never written. */
 const isUnused = (storage: Storage["Service"]): Effect.Effect<boolean, StorageError> =>
-  Effect.map(
-    Stream.runHead(storage.readEntries({ table: "meta", ...rangeOf(new Uint8Array()) })),
-    Option.isNone,
-  )
+  Effect.map(Stream.runHead(storage.readEntries({ table: "meta", ...everyKey })), Option.isNone)
 
 /** Removes an empty copy. */
 const removeCopy = (directory: string): Effect.Effect<void, Broken> =>

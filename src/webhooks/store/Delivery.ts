@@ -3,12 +3,14 @@
  * the message's place in the journal, so expanding a record again makes the same delivery. The
  * store does not have the message, which is read from the journal.
  */
+
 import { hash } from "node:crypto"
 import { factId, factNameOf, type MessageName, messageId } from "../../domain/message/Message.ts"
 import type { MessageKind } from "../../domain/message/MessageKind.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { FeedEntry } from "../../engine/commit/Feed.ts"
-import { asBuffer, compositeKey } from "../../storage/Keys.ts"
+import { compositeKey } from "../../storage/Keys.ts"
+import { jsonOf } from "../../storage/SealedValue.ts"
 
 export const deliveryStatuses = ["pending", "succeeded", "failed", "dropped"] as const
 export type DeliveryStatus = (typeof deliveryStatuses)[number]
@@ -190,7 +192,7 @@ export const decodeDelivery = (
   body: Uint8Array,
   place: Pick<DeliveryName, "endpoint" | "sequence" | "index">,
 ): Delivery => {
-  const stored: Stored = JSON.parse(asBuffer(body).toString("utf8"))
+  const stored: Stored = jsonOf(body)
   const { dueAt, status } = stored
   const delivery = new Delivery({ ...place, at: stored.at }, stored.kind, stored.user)
   delivery.status = status

@@ -10,10 +10,16 @@
  *     attempts    endpoint, record, fact, number            an attempt that was not the last
  */
 
-import { Effect, Stream } from "effect"
-import { asBuffer, compositeKey, keyParts, rangeOf, successor } from "../../storage/Keys.ts"
+import { Effect } from "effect"
+import { compositeKey, everyKey, keyParts, rangeOf, successor } from "../../storage/Keys.ts"
 import type { Broken, Entry, Range, Storage, StoredEntry, Table } from "../../storage/Storage.ts"
-import { brokenValue, decodeValue, openValue } from "../../storage/Values.ts"
+import {
+  brokenValue,
+  collectEntries,
+  decodeValue,
+  jsonOf,
+  openValue,
+} from "../../storage/Values.ts"
 import {
   type AttemptResult,
   attemptKey,
@@ -117,7 +123,7 @@ export class DeliveryStore {
 
   /** All endpoints that have counts. */
   readonly endpoints: Effect.Effect<ReadonlyArray<number>, Broken> = Effect.suspend(() =>
-    Effect.map(this.#entries({ table: "endpoints", ...rangeOf(new Uint8Array()) }), (entries) =>
+    Effect.map(this.#entries({ table: "endpoints", ...everyKey }), (entries) =>
       entries.map(([key]) => keyParts(key)[0] as number),
     ),
   )
@@ -362,9 +368,7 @@ export class DeliveryStore {
   }
 
   #entries(range: Range): Effect.Effect<ReadonlyArray<StoredEntry>, Broken> {
-    return Effect.map(Stream.runCollect(this.#storage.readEntries(range)), (chunks) =>
-      chunks.flat(),
-    )
+    return collectEntries(this.#storage, range)
   }
 
   #delivery(entry: StoredEntry): Effect.Effect<Delivery, Broken> {
@@ -410,7 +414,4 @@ const removalOf = (deliveries: ReadonlyArray<Delivery>): Removal => ({
 })
 
 const parsed = <A>(table: Table, key: Uint8Array, value: Uint8Array): Effect.Effect<A, Broken> =>
-  Effect.map(
-    decodeValue(value, { table, key }),
-    (body): A => JSON.parse(asBuffer(body).toString("utf8")),
-  )
+  Effect.map(decodeValue(value, { table, key }), jsonOf<A>)

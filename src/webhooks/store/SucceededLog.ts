@@ -10,12 +10,12 @@
  * deliveries, under the key of the first. No delivery is in two blocks, so two blocks never have
  * the same key.
  */
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import type { MessageKind } from "../../domain/message/MessageKind.ts"
 import { limits } from "../../Limits.ts"
-import { asBuffer, keyParts, successor } from "../../storage/Keys.ts"
+import { keyParts, successor } from "../../storage/Keys.ts"
 import type { Broken, Entry, Range, Storage, StoredEntry } from "../../storage/Storage.ts"
-import { decodeValue, encodeValue } from "../../storage/Values.ts"
+import { collectEntries, decodeValue, encodeValue, jsonOf } from "../../storage/Values.ts"
 import { Delivery, deliveryKey, type LogPlace, placeName } from "./Delivery.ts"
 
 /** A delivery in a block. */
@@ -253,13 +253,12 @@ export class SucceededLog {
     const blocks: Array<Block> = []
     for (const [key, value] of yield* this.#entries({ from, until })) {
       const body = yield* decodeValue(value, { table: "deliveries", key })
-      blocks.push({ key, rows: JSON.parse(asBuffer(body).toString("utf8")) })
+      blocks.push({ key, rows: jsonOf(body) })
     }
     return blocks
   })
 
   #entries(range: Omit<Range, "table">): Effect.Effect<ReadonlyArray<StoredEntry>, Broken> {
-    const entries = this.#storage.readEntries({ table: "deliveries", ...range })
-    return Effect.map(Stream.runCollect(entries), (chunks) => chunks.flat())
+    return collectEntries(this.#storage, { table: "deliveries", ...range })
   }
 }

@@ -30,7 +30,7 @@ import {
   scanJournal,
   segmentsIn,
 } from "../../../storage/journal/JournalScan.ts"
-import { compositeKey, keyParts, rangeOf } from "../../../storage/Keys.ts"
+import { compositeKey, everyKey, keyParts, rangeOf } from "../../../storage/Keys.ts"
 import { findDamage } from "../../../storage/lmdb/DatabaseCheck.ts"
 import { type LmdbReader, openReader } from "../../../storage/lmdb/LmdbReader.ts"
 import type { OnScanning } from "../../../storage/lmdb/ScanProcesses.ts"
@@ -40,7 +40,7 @@ import {
   type Table,
   tables,
 } from "../../../storage/Storage.ts"
-import { keyName, openValue, valueFault } from "../../../storage/Values.ts"
+import { jsonOf, keyName, openValue, valueFault } from "../../../storage/Values.ts"
 import { joinPieces } from "../../dedupe/KeptAnswers.ts"
 import { decodeDirectory, decodeProject } from "../../records/Codec.ts"
 import { type SnapshotMark, snapshotKey } from "../../state/SnapshotMark.ts"
@@ -108,8 +108,6 @@ export const watermarkOf = (reader: LmdbReader): Effect.Effect<number, JobFailed
     const { watermark } = new SavedState(reader, "", (words) => faults.push(words)).withMark()
     return faults.length === 0 ? Effect.succeed(watermark) : damaged(faults[0]!)
   })
-
-const everything = rangeOf(new Uint8Array())
 
 export class SavedState {
   readonly #reader: LmdbReader
@@ -180,10 +178,7 @@ export class SavedState {
   withMark(): this {
     const value = this.#reader.get("meta", snapshotKey)
     const mark: SnapshotMark | undefined =
-      value &&
-      this.#decoded("meta", snapshotKey, value, (body) =>
-        JSON.parse(Buffer.from(body).toString("utf8")),
-      )
+      value && this.#decoded("meta", snapshotKey, value, jsonOf<SnapshotMark>)
     this.watermark = mark?.watermark ?? 0
     this.markedAt = mark?.at ?? 0
     return this
@@ -319,7 +314,7 @@ export class SavedState {
 
   /** All entries of a table as they are stored. */
   entries(table: Table): Generator<StoredEntry> {
-    return this.#reader.entries({ table, ...everything })
+    return this.#reader.entries({ table, ...everyKey })
   }
 
   get(table: Table, key: Uint8Array): Uint8Array | undefined {

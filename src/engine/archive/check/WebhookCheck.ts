@@ -13,7 +13,7 @@
 import type { Webhook } from "../../../domain/project/Project.ts"
 import { compositeKey, keyParts } from "../../../storage/Keys.ts"
 import type { StoredEntry, Table } from "../../../storage/Storage.ts"
-import { keyName, openValue, valueFault } from "../../../storage/Values.ts"
+import { jsonOf, keyName, openValue, valueFault } from "../../../storage/Values.ts"
 import type { Fault } from "./JournalTail.ts"
 
 /** The tables to check. */
@@ -167,7 +167,7 @@ export class WebhookCheck {
     // `Verification` reports wrong checksums.
     if (typeof body === "string") return undefined
     try {
-      return JSON.parse(Buffer.from(body).toString("utf8"))
+      return jsonOf(body)
     } catch {
       this.#fault(valueFault(table, key, "cannot be decoded"))
       return undefined

@@ -25,6 +25,7 @@
 import { Result, Schema, SchemaIssue } from "effect"
 import type { UserState } from "../../../domain/user/User.ts"
 import { asBuffer, compositeKey } from "../../../storage/Keys.ts"
+import { jsonOf } from "../../../storage/SealedValue.ts"
 import { tables } from "../../../storage/Storage.ts"
 import { idPairs, idsBody, isRunHead } from "../../dedupe/IdRun.ts"
 import { Names } from "../../records/Names.ts"
@@ -195,10 +196,10 @@ export const valueForm = (table: ExportedTable, body: Uint8Array): Value => {
 const readable = (table: ExportedTable, body: Uint8Array): Value => {
   switch (table) {
     case "eventIds":
-      if (isRunHead(body)) return { json: JSON.parse(asBuffer(body).toString("utf8")) }
+      if (isRunHead(body)) return { json: jsonOf(body) }
       return { ids: idPairs(body) }
     default:
-      return { json: JSON.parse(asBuffer(body).toString("utf8")) }
+      return { json: jsonOf(body) }
   }
 }
 

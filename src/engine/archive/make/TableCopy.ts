@@ -13,7 +13,7 @@ import path from "node:path"
 import { Effect } from "effect"
 import { limits } from "../../../Limits.ts"
 import { nodeDisk } from "../../../storage/disk/NodeDisk.ts"
-import { asBuffer, rangeOf } from "../../../storage/Keys.ts"
+import { asBuffer, everyKey } from "../../../storage/Keys.ts"
 import { type LmdbReader, openReader } from "../../../storage/lmdb/LmdbReader.ts"
 import { openLmdbStore } from "../../../storage/lmdb/LmdbStore.ts"
 import { differenceOf, type Sums } from "../../../storage/lmdb/Sums.ts"
@@ -39,8 +39,6 @@ export const copyRestMs = (done: number, total: number, tookMs: number): number 
   const bytesPerMs = Math.max(archiveCopyBytesPerSecond / 1_000, total / archiveCopyMs)
   return Math.max(0, done / bytesPerMs - tookMs)
 }
-
-const everything = rangeOf(new Uint8Array())
 
 /** Copies what `reader` reads, `bytes` in size, durably. */
 export const copyTables = Effect.fnUntraced(function* (
@@ -87,7 +85,7 @@ export const copyTables = Effect.fnUntraced(function* (
 /** All entries, of which none is stored yet. Throws if a value is damaged. */
 function* entriesOf(reader: LmdbReader): Generator<Entry> {
   for (const table of tables) {
-    for (const [key, value] of reader.entries({ table, ...everything })) {
+    for (const [key, value] of reader.entries({ table, ...everyKey })) {
       if (!hasChecksum(asBuffer(value))) throw damaged(valueFault(table, key, "is damaged"))
       yield { table, key, value, replaces: null }
     }

@@ -63,7 +63,7 @@ import {
   Unavailable,
   webhookTables,
 } from "../../../storage/Storage.ts"
-import { encodeValue, openValue } from "../../../storage/Values.ts"
+import { encodeValue, jsonOf, openValue } from "../../../storage/Values.ts"
 import { decodeRecord, encodeDirectory, encodeProject, encodeRecord } from "../../records/Codec.ts"
 import { type SnapshotMark, snapshotKey } from "../../state/SnapshotMark.ts"
 import type { Fault } from "../check/JournalTail.ts"
@@ -186,11 +186,11 @@ const pendingIn = Effect.fnUntraced(function* ({
   let unfinished = 0
   for (const [key, value] of saved.entries("outbox")) {
     if (keyParts(key)[0] !== "job") continue
-    const { endpoint, kind } = jsonOf(value) as { kind: string; endpoint?: number }
+    const { endpoint, kind } = contentOf(value) as { kind: string; endpoint?: number }
     if (kind === "erase" || (kind === "recover" && isKept(endpoint))) unfinished++
   }
   const cursor = saved.get("outbox", compositeKey("cursor"))
-  const from = Math.max(Number(cursor === undefined ? 0 : jsonOf(cursor)), oldestOf(numbers)) + 1
+  const from = Math.max(Number(cursor === undefined ? 0 : contentOf(cursor)), oldestOf(numbers)) + 1
   const until = saved.lastSequence
   const isUnmade = (record: JournalRecord): boolean =>
     record.subject.actor !== "directory" &&
@@ -219,9 +219,9 @@ const pendingIn = Effect.fnUntraced(function* ({
 
 const oldestOf = (numbers: ReadonlyMap<number, number>): number => Math.min(...numbers.keys())
 
-const jsonOf = (value: Uint8Array): unknown => {
+const contentOf = (value: Uint8Array): unknown => {
   const body = openValue(value)
-  if (typeof body !== "string") return JSON.parse(Buffer.from(body).toString("utf8"))
+  if (typeof body !== "string") return jsonOf(body)
   throw new JobFailed({ kind: "damaged", detail: `A value of table outbox ${body}` })
 }
 

@@ -7,11 +7,11 @@
 import path from "node:path"
 import { Effect, type Scope, Stream } from "effect"
 import { environmentId, environmentNames } from "../../../domain/project/Directory.ts"
-import { keyParts, rangeOf } from "../../../storage/Keys.ts"
+import { everyKey, keyParts } from "../../../storage/Keys.ts"
 import { type LmdbReader, openReader } from "../../../storage/lmdb/LmdbReader.ts"
 import { openLmdbStore } from "../../../storage/lmdb/LmdbStore.ts"
 import { type Entry, type Table, webhookTables as tables } from "../../../storage/Storage.ts"
-import { encodeValue, openValue, valueFault } from "../../../storage/Values.ts"
+import { encodeValue, jsonOf, openValue, valueFault } from "../../../storage/Values.ts"
 import { SavedState } from "../check/SavedState.ts"
 import { EntryWriter } from "../jobs/EntryWriter.ts"
 import type { ProjectGoesBack } from "../jobs/Jobs.ts"
@@ -20,8 +20,6 @@ import { JobFailed } from "../jobs/Jobs.ts"
 const storedStatuses = ["pending", "succeeded", "failed", "dropped"]
 /** Index of the record among a key's parts. */
 const recordAt: Partial<Record<Table, number>> = { deliveries: 2, due: 2, attempts: 1 }
-const everything = rangeOf(new Uint8Array())
-
 /**
  * Replaces the tables of `draft` by those of the data directory `from`, without the project's lost
  * records.
@@ -35,7 +33,7 @@ export const keepWebhooks = Effect.fnUntraced(function* (
   const reader = yield* openReader(path.join(from, "live"))
   const store = yield* openLmdbStore({ folder: path.join(draft, "live") })
   for (const table of tables) {
-    yield* Stream.runForEach(store.readEntries({ table, ...everything }), (entries) =>
+    yield* Stream.runForEach(store.readEntries({ table, ...everyKey }), (entries) =>
       store.writeEntries(entries.map(([key]) => ({ table, key, value: null }))),
     )
   }
@@ -57,14 +55,14 @@ function* entriesOf(reader: LmdbReader, own: ReadonlySet<number>, after: number)
   /** By endpoint, the number of removed deliveries of each status. */
   const gone = new Map<number, Array<number>>()
   for (const table of tables) {
-    for (const [key, value] of reader.entries({ table, ...everything })) {
+    for (const [key, value] of reader.entries({ table, ...everyKey })) {
       const body = openValue(value)
       if (typeof body === "string") {
         throw new JobFailed({ kind: "damaged", detail: valueFault(table, key, body) })
       }
       const parts = keyParts(key)
       if (table === "outbox") {
-        const isGone = parts[0] === "job" && isUndone(readJson(body) as Job, own, after)
+        const isGone = parts[0] === "job" && isUndone(jsonOf(body) as Job, own, after)
         if (!isGone) yield { table, key, value }
         continue
       }
@@ -88,8 +86,6 @@ function* entriesOf(reader: LmdbReader, own: ReadonlySet<number>, after: number)
   }
 }
 
-const readJson = (body: Uint8Array): unknown => JSON.parse(Buffer.from(body).toString("utf8"))
-
 interface Job {
   readonly kind: string
   readonly record: number
@@ -112,7 +108,7 @@ const remainsOf = (
   record: number,
   after: number,
 ): { readonly gone: number; readonly left?: Uint8Array } => {
-  const stored = readJson(body)
+  const stored = jsonOf(body)
   if (!Array.isArray(stored)) return { gone: record > after ? 1 : 0 }
   const rows: ReadonlyArray<readonly [sequence: number]> = stored
   const left = rows.filter(([sequence]) => sequence <= after)
@@ -122,7 +118,7 @@ const remainsOf = (
 
 /** The counts of an endpoint, without the removed deliveries. */
 const lessened = (body: Uint8Array, gone: ReadonlyArray<number>): Uint8Array => {
-  const stats = readJson(body) as { readonly stored: Record<string, number> }
+  const stats = jsonOf(body) as { readonly stored: Record<string, number> }
   const stored = { ...stats.stored }
   for (const [index, status] of storedStatuses.entries()) {
     stored[status] = Math.max(0, (stored[status] ?? 0) - gone[index]!)
