@@ -54,17 +54,20 @@ const draftName = "restore.draft"
 export const draftIn = (directory: string): string => path.join(directory, draftName)
 
 /**
- * Deletes the draft folder, and creates it with empty folders for the database and the journal.
+ * Creates the draft folder anew, with empty folders for the database and the journal, and fills it.
+ * A draft whose filling fails is removed.
  */
-export const makeDraftIn = Effect.fnUntraced(function* (
+export const inDraft = <A, E, R>(
   disk: Disk,
   directory: string,
-): Effect.fn.Return<string, DiskError> {
-  const draft = draftIn(directory)
-  yield* removeTree(disk, draft)
-  for (const name of ["journal", "live"]) yield* disk.makeFolder(path.join(draft, name))
-  return draft
-})
+  fill: (draft: string) => Effect.Effect<A, E, R>,
+): Effect.Effect<A, DiskError | E, R> =>
+  Effect.gen(function* () {
+    const draft = draftIn(directory)
+    yield* removeTree(disk, draft)
+    for (const name of ["journal", "live"]) yield* disk.makeFolder(path.join(draft, name))
+    return yield* Effect.onError(fill(draft), () => Effect.ignore(removeTree(disk, draft)))
+  })
 
 /** The folders of replaced data in `directory`, oldest first. */
 export const replacedIn = (disk: Disk, directory: string): OnDisk<ReadonlyArray<string>> =>

@@ -87,6 +87,17 @@ export const verify = Effect.fnUntraced(function* (
   return { faults, findings, saved }
 })
 
+/** `verify` for a draft of a data directory, which it leaves as it was. */
+export const verifyDraft = (
+  draft: string,
+  context: JobContext,
+): Effect.Effect<Verified, DiskError | JobFailed> =>
+  Effect.ensuring(Effect.scoped(verify({ folder: draft }, context)), withoutLock(draft))
+
+/** Removes the lock that LMDB leaves beside an opened database. */
+export const withoutLock = (folder: string): Effect.Effect<void> =>
+  Effect.ignore(removeTree(nodeDisk, path.join(folder, "live", "lock.mdb")))
+
 class Check {
   readonly #saved: SavedState
   readonly #faults: FaultList
@@ -314,10 +325,7 @@ export const verifyArchive: JobCode<"verifyArchive"> = Effect.fnUntraced(functio
   )
   // LMDB does not survive foreign pages.
   if (faults.count > 0) return unread(faults)
-  // LMDB leaves it beside an opened database.
-  yield* Effect.addFinalizer(() =>
-    Effect.ignore(removeTree(nodeDisk, path.join(folder, "live", "lock.mdb"))),
-  )
+  yield* Effect.addFinalizer(() => withoutLock(folder))
   const { findings, saved } = yield* verify({ folder }, context, faults)
   if (saved.lastSequence !== sequence || saved.tail.end.checksum !== checksum) {
     faults.add(`The journal ends with record ${saved.lastSequence}, the manifest says ${sequence}`)

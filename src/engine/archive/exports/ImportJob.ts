@@ -8,15 +8,15 @@ import { createHash, type Hash } from "node:crypto"
 import path from "node:path"
 import { Effect, Result, type Scope } from "effect"
 import { limits } from "../../../Limits.ts"
-import { makeDraftIn } from "../../../storage/archive/ArchiveSwap.ts"
-import { type DiskFile, removeTree, withFile } from "../../../storage/disk/Disk.ts"
+import { inDraft } from "../../../storage/archive/ArchiveSwap.ts"
+import { type DiskFile, withFile } from "../../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../../storage/disk/NodeDisk.ts"
 import { compositeKey } from "../../../storage/Keys.ts"
 import { type LmdbStore, openLmdbStore } from "../../../storage/lmdb/LmdbStore.ts"
 import type { Table } from "../../../storage/Storage.ts"
 import { encodeValue } from "../../../storage/Values.ts"
 import { NewUsers } from "../check/SavedUsers.ts"
-import { verify } from "../check/Verification.ts"
+import { verifyDraft } from "../check/Verification.ts"
 import { EntryWriter } from "../jobs/EntryWriter.ts"
 import { FaultList, type Findings } from "../jobs/Findings.ts"
 import { type JobCode, type JobContext, JobFailed } from "../jobs/Jobs.ts"
@@ -36,12 +36,8 @@ import { RecordWriter } from "./RecordWriter.ts"
 const pieceBytes = 1_048_576
 const newline = 10
 
-export const importLines: JobCode<"import"> = Effect.fnUntraced(function* (input, context) {
-  const draft = yield* makeDraftIn(nodeDisk, input.directory)
-  return yield* Effect.onError(fill(input.file, draft, context), () =>
-    Effect.ignore(removeTree(nodeDisk, draft)),
-  )
-})
+export const importLines: JobCode<"import"> = ({ directory, file }, context) =>
+  inDraft(nodeDisk, directory, (draft) => fill(file, draft, context))
 
 const fill = Effect.fnUntraced(function* (
   file: string,
@@ -58,10 +54,8 @@ const fill = Effect.fnUntraced(function* (
       return reading.header!
     }),
   )
-  yield* removeTree(nodeDisk, path.join(live, "lock.mdb"))
   for (const folder of [live, journal, draft]) yield* nodeDisk.syncFolder(folder)
-  const { faults, findings } = yield* Effect.scoped(verify({ folder: draft }, context))
-  yield* removeTree(nodeDisk, path.join(live, "lock.mdb"))
+  const { faults, findings } = yield* verifyDraft(draft, context)
   if (faults.count > 0) {
     return yield* refused(faults.shown.map((words) => `The whole does not add up: ${words}`))
   }

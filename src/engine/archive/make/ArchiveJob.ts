@@ -40,7 +40,7 @@ import { openReader } from "../../../storage/lmdb/LmdbReader.ts"
 import { Unavailable } from "../../../storage/Storage.ts"
 import { openBase } from "../check/Base.ts"
 import { insistWhole } from "../check/SavedState.ts"
-import { type Verified, verify } from "../check/Verification.ts"
+import { type Verified, verify, withoutLock } from "../check/Verification.ts"
 import {
   damaged,
   type Input,
@@ -157,8 +157,7 @@ const describe = Effect.fnUntraced(function* (
   { segments, verified: { findings, saved } }: Contents,
   { progress }: JobContext,
 ): Effect.fn.Return<Manifest, DiskError> {
-  // LMDB leaves it beside an opened database.
-  yield* removeTree(nodeDisk, path.join(draft, "live", "lock.mdb"))
+  yield* withoutLock(draft)
   const shared = segments.flatMap((each) => each.files)
   const known = new Set(shared.map((file) => file.path))
   const paths = yield* pathsIn(draft, yield* archivedFolders(draft))

@@ -31,7 +31,7 @@ import type { ProjectState } from "../../../domain/project/Project.ts"
 import { applyDirectory } from "../../../domain/record/applyDirectory.ts"
 import type { JournalRecord } from "../../../domain/record/Record.ts"
 import { roomFor } from "../../../storage/archive/ArchiveCatalog.ts"
-import { makeDraftIn } from "../../../storage/archive/ArchiveSwap.ts"
+import { inDraft } from "../../../storage/archive/ArchiveSwap.ts"
 import { copyFile, linkFile, segmentFilesIn } from "../../../storage/archive/Files.ts"
 import {
   type Description,
@@ -41,11 +41,10 @@ import {
   gatheredName,
   readDescription,
 } from "../../../storage/archive/GatheredJournals.ts"
-import { type DiskError, removeTree, replaceFile, withFile } from "../../../storage/disk/Disk.ts"
+import { type DiskError, replaceFile, withFile } from "../../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../../storage/disk/NodeDisk.ts"
-import { batchOf, batchRecords } from "../../../storage/Frames.ts"
+import { batchOf } from "../../../storage/Frames.ts"
 import { recoverJournal } from "../../../storage/journal/JournalRecovery.ts"
-import { scanJournal } from "../../../storage/journal/JournalScan.ts"
 import { segmentWorkOn } from "../../../storage/journal/Seal.ts"
 import type { SealedFault } from "../../../storage/journal/SealedFile.ts"
 import { draftPath, sealedPath } from "../../../storage/journal/SealedFormat.ts"
@@ -64,11 +63,11 @@ import {
   webhookTables,
 } from "../../../storage/Storage.ts"
 import { encodeValue, jsonOf, openValue } from "../../../storage/Values.ts"
-import { decodeRecord, encodeDirectory, encodeProject, encodeRecord } from "../../records/Codec.ts"
+import { encodeDirectory, encodeProject, encodeRecord } from "../../records/Codec.ts"
 import { type SnapshotMark, snapshotKey } from "../../state/SnapshotMark.ts"
 import type { Fault } from "../check/JournalTail.ts"
 import { SavedState } from "../check/SavedState.ts"
-import { verify } from "../check/Verification.ts"
+import { verifyDraft } from "../check/Verification.ts"
 import { EntryWriter } from "../jobs/EntryWriter.ts"
 import { FaultList } from "../jobs/Findings.ts"
 import { damaged, type JobCode, type JobContext, JobFailed, type ResultOf } from "../jobs/Jobs.ts"
@@ -175,7 +174,6 @@ const openGathered = Effect.fnUntraced(function* (
  * unfinished: a server does that soon.
  */
 const pendingIn = Effect.fnUntraced(function* ({
-  folder,
   notified,
   number,
   numbers,
@@ -191,23 +189,15 @@ const pendingIn = Effect.fnUntraced(function* ({
   }
   const cursor = saved.get("outbox", compositeKey("cursor"))
   const from = Math.max(Number(cursor === undefined ? 0 : contentOf(cursor)), oldestOf(numbers)) + 1
-  const until = saved.lastSequence
   const isUnmade = (record: JournalRecord): boolean =>
     record.subject.actor !== "directory" &&
     notified.has(record.subject.environment) &&
     record.facts.some((_, index) => messageKindAt(record, index) !== undefined)
-  if (from <= until) {
-    const journal = { disk: nodeDisk, folder: path.join(folder, "journal"), from, until }
-    yield* scanJournal(journal, (batches) =>
-      Effect.sync(() => {
-        for (const batch of batches) {
-          for (const { body } of batchRecords(batch, from) ?? []) {
-            if (body.length > 0 && isUnmade(decodeRecord(body))) unfinished++
-          }
-        }
-      }),
-    )
-  }
+  yield* saved.eachRecord(from, {
+    record: ({ record }) => {
+      if (isUnmade(record)) unfinished++
+    },
+  })
   if (unfinished > 0) {
     const detail = `The webhooks of partition ${number} have ${unfinished} records to take yet. Start the servers, and stop them in order`
     return yield* new JobFailed({ kind: "refused", detail })
@@ -225,12 +215,8 @@ const contentOf = (value: Uint8Array): unknown => {
   throw new JobFailed({ kind: "damaged", detail: `A value of table outbox ${body}` })
 }
 
-export const gatherPartitions: JobCode<"gather"> = Effect.fnUntraced(function* (input, context) {
-  const draft = yield* makeDraftIn(nodeDisk, input.directory)
-  return yield* Effect.onError(fill(input, draft, context), () =>
-    Effect.ignore(removeTree(nodeDisk, draft)),
-  )
-})
+export const gatherPartitions: JobCode<"gather"> = (input, context) =>
+  inDraft(nodeDisk, input.directory, (draft) => fill(input, draft, context))
 
 type Gathering = Parameters<JobCode<"gather">>[0]
 
@@ -287,9 +273,7 @@ const fill = Effect.fnUntraced(function* (
   yield* writeJournal(path.join(draft, "journal"), record)
   yield* gatherJournals(draft, all)
   for (const name of ["live", "journal", "."]) yield* nodeDisk.syncFolder(path.join(draft, name))
-  const { faults: found, findings } = yield* Effect.scoped(verify({ folder: draft }, context))
-  // LMDB leaves it beside an opened database.
-  yield* removeTree(nodeDisk, path.join(draft, "live", "lock.mdb"))
+  const { faults: found, findings } = yield* verifyDraft(draft, context)
   if (found.count > 0) {
     return yield* damaged(`The gathered data would fail its check: ${found.summary}`)
   }

@@ -25,10 +25,10 @@ import {
   manifestBytesMax,
   manifestName,
 } from "../../../storage/archive/ArchiveManifest.ts"
-import { makeDraftIn } from "../../../storage/archive/ArchiveSwap.ts"
+import { inDraft } from "../../../storage/archive/ArchiveSwap.ts"
 import { copyFile, linkFile, pathsIn, segmentFilesIn } from "../../../storage/archive/Files.ts"
 import { gatheredIn, gatheredName } from "../../../storage/archive/GatheredJournals.ts"
-import { type DiskError, readSmallFile, removeTree } from "../../../storage/disk/Disk.ts"
+import { type DiskError, readSmallFile } from "../../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../../storage/disk/NodeDisk.ts"
 import { batchOfRecords, batchRecords } from "../../../storage/Frames.ts"
 import { faultText, type JournalEnd, scanJournal } from "../../../storage/journal/JournalScan.ts"
@@ -40,7 +40,7 @@ import { type JournalBatch, type StoredRecord, Unavailable } from "../../../stor
 import { encodeValue } from "../../../storage/Values.ts"
 import { foldRecords } from "../../recovery/Fold.ts"
 import { readWatermark } from "../check/SavedState.ts"
-import { verify } from "../check/Verification.ts"
+import { verifyDraft } from "../check/Verification.ts"
 import type { Findings } from "../jobs/Findings.ts"
 import {
   damaged,
@@ -98,12 +98,8 @@ export const foldJournal = Effect.fnUntraced(function* ({
 
 type RestoreInput = Input<"restore">
 
-export const restoreDraft: JobCode<"restore"> = Effect.fnUntraced(function* (input, context) {
-  const draft = yield* makeDraftIn(nodeDisk, input.directory)
-  return yield* Effect.onError(fill(input, draft, context), () =>
-    Effect.ignore(removeTree(nodeDisk, draft)),
-  )
-})
+export const restoreDraft: JobCode<"restore"> = (input, context) =>
+  inDraft(nodeDisk, input.directory, (draft) => fill(input, draft, context))
 
 const fill = Effect.fnUntraced(function* (
   input: RestoreInput,
@@ -127,15 +123,13 @@ const fill = Effect.fnUntraced(function* (
   for (const folder of ["live", "journal"]) yield* nodeDisk.syncFolder(path.join(draft, folder))
   yield* nodeDisk.syncFolder(draft)
   yield* context.ask("journal")
-  const { faults, findings, saved } = yield* Effect.scoped(verify({ folder: draft }, context))
+  const { faults, findings, saved } = yield* verifyDraft(draft, context)
   if (saved.lastSequence !== until) {
     faults.add(`It ends with record ${saved.lastSequence}, not ${until}`)
   }
   if (faults.count > 0) {
     return yield* damaged(`The restored data would fail its check: ${faults.summary}`)
   }
-  // LMDB leaves it beside an opened database.
-  yield* removeTree(nodeDisk, path.join(draft, "live", "lock.mdb"))
   yield* context.ask("verified")
   return findings
 })
