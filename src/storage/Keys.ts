@@ -24,7 +24,7 @@ export const keyBytesMax = 1_978
 const stringTag = 1
 const numberTag = 2
 /** Size of a number in a key. */
-export const numberBytes = 9
+const numberBytes = 9
 const wordValues = 0x1_0000_0000
 const signBit = 0x8000_0000
 
@@ -101,9 +101,6 @@ const unescaped = (text: string): string =>
   text.includes("\u0001")
     ? text.replaceAll("\u0001\u0001", "\0").replaceAll("\u0001\u0002", "\u0001")
     : text
-
-/** Whether the part of a key that begins at `at` is a number. */
-export const isNumberAt = (key: Uint8Array, at: number): boolean => key[at] === numberTag
 
 /** `bytes` as a Buffer over the same memory. */
 export const asBuffer = (bytes: Uint8Array): Buffer =>

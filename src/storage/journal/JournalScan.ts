@@ -18,6 +18,7 @@
  * Cost: one read of the files; memory for a few pieces of `journalReadBytes`.
  */
 import { Effect } from "effect"
+import { countUpTo } from "../../domain/values/countUpTo.ts"
 import { limits } from "../../Limits.ts"
 import { type Disk, DiskError, type DiskFile, isMissing, withFile } from "../disk/Disk.ts"
 import { batchFault } from "../Frames.ts"
@@ -30,7 +31,7 @@ import {
   SealedReader,
   type SealedSegment,
 } from "./SealedFile.ts"
-import { sealedName, sequenceOfSealed } from "./SealedFormat.ts"
+import { sequenceOfSealed } from "./SealedFormat.ts"
 import {
   batchHeaderBytes,
   batchMagic,
@@ -129,8 +130,6 @@ export const damageOf = ({ fault }: JournalEnd): JournalFault | undefined =>
 export interface JournalEnd extends JournalPosition {
   /** The first record that was read; `undefined` if no record was read. */
   readonly firstSequence: number | undefined
-  /** The position that the first batch read follows. */
-  readonly before: JournalPosition
   /**
    * Why the scan ended early; `undefined` if it reached the end of the journal or of the requested
    * range.
@@ -183,32 +182,6 @@ export const segmentsIn = (
     }),
   )
 
-/** The name of the file of a segment of the folder, plain or sealed. */
-export const segmentFileIn = (
-  disk: Disk,
-  folder: string,
-  firstSequence: number,
-): Effect.Effect<string, DiskError> =>
-  Effect.map(disk.list(folder), (names) => {
-    const plain = segmentName(firstSequence)
-    return names.includes(plain) ? plain : sealedName(firstSequence)
-  })
-
-/** `segmentsIn`, from the segment that has the record `from`. */
-export const segmentsFrom = (
-  disk: Disk,
-  folder: string,
-  from: number,
-): Effect.Effect<ReadonlyArray<number>, DiskError> =>
-  Effect.map(segmentsIn(disk, folder), (firsts) =>
-    firsts.slice(
-      Math.max(
-        0,
-        firsts.findLastIndex((first) => first <= from),
-      ),
-    ),
-  )
-
 class Scan<E> {
   readonly #options: ScanOptions
   readonly #visit: (batches: ReadonlyArray<SegmentBatch>) => Effect.Effect<void, E>
@@ -224,7 +197,6 @@ class Scan<E> {
   #path: string
   #position = 0
   #firstSequence: number | undefined
-  #before: JournalPosition = { lastSequence: 0, checksum: 0 }
   #lastSequence = 0
   #checksum = 0
 
@@ -242,7 +214,8 @@ class Scan<E> {
     this: Scan<E>,
   ): Effect.fn.Return<JournalEnd, DiskError | E> {
     const { disk, folder, from = 1 } = this.#options
-    const firsts = yield* segmentsFrom(disk, folder, from)
+    const all = yield* segmentsIn(disk, folder)
+    const firsts = all.slice(Math.max(0, countUpTo(all, from) - 1))
     this.#mark = yield* Effect.catchIf(
       readCleanMark(disk, folder),
       isMissing,
@@ -275,7 +248,6 @@ class Scan<E> {
   #end(fault: JournalFault | undefined): JournalEnd {
     return {
       firstSequence: this.#firstSequence,
-      before: this.#before,
       lastSequence: this.#lastSequence,
       checksum: this.#checksum,
       fault,
@@ -342,7 +314,6 @@ class Scan<E> {
   /** The fault of a segment that does not follow the one before it; `oldest`: it is the first. */
   #follow({ firstSequence, previous }: SegmentHeader, oldest: boolean): JournalFault | undefined {
     if (oldest) {
-      this.#before = { lastSequence: firstSequence - 1, checksum: previous }
       this.#lastSequence = firstSequence - 1
       this.#checksum = previous
       return undefined

@@ -73,11 +73,8 @@ describe("A scan of a journal", () => {
             expect(end.fault).toBeUndefined()
           }
         }
-        const { end, records } = yield* scan(disk, { from: 40 })
+        const { records } = yield* scan(disk, { from: 40 })
         expect(records.length).toBeLessThan(total)
-        const until = end.firstSequence! - 1
-        const before = (yield* scan(disk, { until })).end
-        expect(end.before).toEqual({ lastSequence: until, checksum: before.checksum })
       }),
   )
 
