@@ -17,7 +17,7 @@ import { Backfills } from "./badges/Backfills.ts"
 import { AnswerExpiry } from "./dedupe/KeptAnswers.ts"
 import type { EngineOptions } from "./Engine.ts"
 import { ErasureRuns } from "./ErasureRuns.ts"
-import { endsWhenBroken } from "./endsWhenBroken.ts"
+import { atIntervals, endsWhenBroken } from "./endsWhenBroken.ts"
 import { JournalUpkeep } from "./JournalUpkeep.ts"
 import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
 import { type Heartbeat, Snapshotter } from "./snapshot/Snapshotter.ts"
@@ -88,9 +88,9 @@ export const startUpkeep = Effect.fnUntraced(function* (
   for (const work of [
     deduplicator.fill,
     snapshotter.run(snapshotIntervalMs, heartbeatMs, (over) => writer.heartbeat(over)),
-    journalUpkeep.run(options.journalUpkeepMs ?? limits.journalUpkeepMs),
-    expiry.run(snapshotIntervalMs),
-    erasureRuns.run(options.erasureCheckMs ?? limits.erasureCheckMs),
+    atIntervals(options.journalUpkeepMs ?? limits.journalUpkeepMs, journalUpkeep.keep),
+    atIntervals(snapshotIntervalMs, expiry.sweep),
+    atIntervals(options.erasureCheckMs ?? limits.erasureCheckMs, erasureRuns.run),
   ]) {
     yield* Effect.forkScoped(endsWhenBroken(options.onBroken, work))
   }

@@ -25,7 +25,7 @@
  * `erasureBytesPerDay`, or faster where a run would take longer than `erasureRunMs`. Both bound the
  * date that is promised for an erasure (`erasureMsOf`).
  */
-import { Effect, Schedule } from "effect"
+import { Effect } from "effect"
 import { duplicateKey, type JournalRecord } from "../domain/record/Record.ts"
 import { limits } from "../Limits.ts"
 import { type Broken, Damaged, isDamagedRecord, type StorageError } from "../storage/Storage.ts"
@@ -99,13 +99,10 @@ export class ErasureRuns {
     this.#options = options
   }
 
-  /** Looks for due jobs every `intervalMs`. Never ends. Without space the next interval retries. */
-  readonly run = (intervalMs: number): Effect.Effect<void, StorageError> =>
-    Effect.sleep(intervalMs).pipe(
-      Effect.andThen(Effect.catchTag(this.carryOut, "Unavailable", () => Effect.void)),
-      Effect.catchIf(isDamagedRecord, (error) => this.#damaged(error)),
-      Effect.repeat(Schedule.forever),
-    )
+  /** `carryOut`, unless a segment turns out to be damaged. */
+  readonly run: Effect.Effect<void, StorageError> = Effect.suspend(() =>
+    Effect.catchIf(this.carryOut, isDamagedRecord, (error) => this.#damaged(error)),
+  )
 
   /** A segment is damaged: the jobs stay, and the server goes on. */
   #damaged(error: Broken): Effect.Effect<void> {

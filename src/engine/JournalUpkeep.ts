@@ -13,7 +13,7 @@
  *
  * Cost: a read of one record for each segment that is pruned or ended, and one at each start.
  */
-import { Effect, Schedule } from "effect"
+import { Effect } from "effect"
 import { limits } from "../Limits.ts"
 import { markTurn } from "../metrics/LongTurns.ts"
 import type { Storage, StorageError } from "../storage/Storage.ts"
@@ -38,13 +38,6 @@ export class JournalUpkeep {
   constructor(options: JournalUpkeepOptions) {
     this.#options = options
   }
-
-  /** Never ends. After a full disk the next interval tries again. */
-  readonly run = (intervalMs: number): Effect.Effect<void, StorageError> =>
-    Effect.sleep(intervalMs).pipe(
-      Effect.andThen(Effect.catchTag(this.keep, "Unavailable", () => Effect.void)),
-      Effect.repeat(Schedule.forever),
-    )
 
   readonly keep: Effect.Effect<void, StorageError> = Effect.gen({ self: this }, function* () {
     markTurn("prune")

@@ -1,4 +1,4 @@
-import { Cause, Effect } from "effect"
+import { Cause, Effect, Schedule } from "effect"
 import { type Broken, brokenBy, type StorageError } from "../storage/Storage.ts"
 
 /** Runs background work and reports its failure or defect, which ends the process. */
@@ -10,4 +10,14 @@ export const endsWhenBroken = (
     Effect.sync(() => {
       if (!Cause.hasInterruptsOnly(cause)) onBroken(brokenBy("run the engine", cause))
     }),
+  )
+
+/** Runs `work` every `intervalMs`. Never ends. Without space the next interval tries again. */
+export const atIntervals = (
+  intervalMs: number,
+  work: Effect.Effect<void, StorageError>,
+): Effect.Effect<void, StorageError> =>
+  Effect.sleep(intervalMs).pipe(
+    Effect.andThen(Effect.catchTag(work, "Unavailable", () => Effect.void)),
+    Effect.repeat(Schedule.forever),
   )

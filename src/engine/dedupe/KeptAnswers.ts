@@ -12,7 +12,7 @@
  *
  * Cost: one or two pieces for most answers; the answer to a large batch takes tens.
  */
-import { Effect, Schedule } from "effect"
+import { Effect } from "effect"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
@@ -156,16 +156,6 @@ export class AnswerExpiry {
   constructor(options: AnswerExpiryOptions) {
     this.#options = options
   }
-
-  /**
-   * Every `intervalMs`, deletes all answers that are due. Never ends. Without space the next
-   * interval retries.
-   */
-  readonly run = (intervalMs: number): Effect.Effect<void, StorageError> =>
-    Effect.sleep(intervalMs).pipe(
-      Effect.andThen(Effect.catchTag(this.sweep, "Unavailable", () => Effect.void)),
-      Effect.repeat(Schedule.forever),
-    )
 
   /** Deletes all answers that are due. */
   readonly sweep: Effect.Effect<void, StorageError> = Effect.suspend(() => {
