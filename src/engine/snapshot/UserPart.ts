@@ -159,7 +159,7 @@ export class UserPart {
     for (const entry of states.unstored(id)) slices.add(entry)
     this.#written.push({ environment, prefix: bucket.prefix, gone: bucket.gone })
     states.table.written(bucket)
-    for (const entry of bucketEntries(id, bucket, changed.lastDurable)) slices.add(entry)
+    for (const entry of bucketEntries(id, bucket)) slices.add(entry)
     this.#done++
   }
 

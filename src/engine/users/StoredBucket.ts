@@ -1,14 +1,11 @@
 /**
  * The table `buckets`: the states of users as they are stored.
  *
- * - Key: environment, prefix (a number). Body: depth, uint8; sequence, float64; number of users,
- *   uint32; bytes of their entries, uint32; the entries (`Bucket.ts`); zeros, so that the value has
- *   n × 4,096 − 24 bytes. LMDB then reuses whole runs of pages.
+ * - Key: environment, prefix (a number). Body: depth, uint8; number of users, uint32; bytes of
+ *   their entries, uint32; the entries (`Bucket.ts`); zeros, so that the value has n × 4,096 − 24
+ *   bytes. LMDB then reuses whole runs of pages.
  * - Key: environment, user (a text), of a state above `stateInlineBytesMax`. Body: both halves of
  *   the hash, uint32; the state.
- *
- * `sequence` is that of the last durable record when the bucket was copied. The states include all
- * records of their users up to this one, and no later ones.
  */
 
 import { limits } from "../../Limits.ts"
@@ -19,7 +16,7 @@ import { BadState } from "../records/StateBytes.ts"
 import { Bucket, entryHeadBytes } from "./Bucket.ts"
 import type { BucketTable, Hashed } from "./BucketTable.ts"
 
-const headBytes = 17
+const headBytes = 9
 const pageBytes = 4_096
 /** What LMDB needs of the first page of a run. */
 const pageHeadBytes = 24
@@ -38,12 +35,10 @@ export const storedBytes = (used: number): number => {
 export const bucketEntries = (
   environment: string,
   bucket: Bucket<unknown>,
-  asOf: number,
 ): ReadonlyArray<Entry> => {
   const { bytes, checksum, count, depth, gone, large, prefix, used } = bucket
   const value = valueFor(storedBytes(used) - sealBytes)
   let at = value.writeUInt8(depth, valueBodyAt)
-  at = value.writeDoubleLE(asOf, at)
   at = value.writeUInt32LE(count, at)
   at = value.writeUInt32LE(used, at)
   bytes.copy(value, at, 0, used)
@@ -115,8 +110,8 @@ const bucketFrom = <A>(prefix: number, body: Buffer, checksum: number): Bucket<A
   const bad = (why: string) => new BadState(`the bucket ${prefix} ${why}`)
   if (body.length < headBytes) throw bad("ends early")
   const depth = body.readUInt8(0)
-  const count = body.readUInt32LE(9)
-  const used = body.readUInt32LE(13)
+  const count = body.readUInt32LE(1)
+  const used = body.readUInt32LE(5)
   if (depth > limits.bucketDepthMax) throw bad(`is ${depth} deep`)
   if (headBytes + used > body.length || count * entryHeadBytes > used) throw bad("ends early")
   const bucket = new Bucket<A>(prefix, depth, used, count)

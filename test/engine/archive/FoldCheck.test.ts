@@ -78,7 +78,7 @@ const change = (
         if (Buffer.from(key).indexOf(names) === 0) gone.push({ table: "meta", key, value: null })
       }
       yield* store.writeEntries(gone)
-      yield* store.writeEntries(users.entries(0))
+      yield* store.writeEntries(users.entries())
     }),
   )
 

@@ -127,7 +127,7 @@ export class SavedUsers {
 const byName = ([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number =>
   Buffer.compare(compositeKey(one), compositeKey(other))
 
-/** Users that are read from elsewhere, and their entries as of the record `asOf`. */
+/** Users that are read from elsewhere, and their entries. */
 export class NewUsers {
   readonly #states = new Map<string, UserStates<Hashed>>()
 
@@ -140,14 +140,14 @@ export class NewUsers {
     states.put(user, due)
   }
 
-  *entries(asOf: number): Generator<Entry> {
+  *entries(): Generator<Entry> {
     const value = encodeValue(new Uint8Array())
     for (const [environment, states] of this.#states) {
       const { table } = states
       yield* states.unstored(environment)
       for (let bucket = table.dirtyBelow(prefixesEnd); bucket !== undefined; ) {
         table.written(bucket)
-        yield* bucketEntries(environment, bucket, asOf)
+        yield* bucketEntries(environment, bucket)
         for (const userId of bucket.ids()) {
           yield { table: "userIds", key: compositeKey(environment, userId), value }
         }

@@ -122,7 +122,7 @@ class Import {
     }
     if (this.#faults.count === 0) this.#complete(carriedBytes)
     if (this.#faults.count > 0) return yield* refused(this.#faults.shown)
-    for (const entry of this.#users.entries(this.header!.watermark)) {
+    for (const entry of this.#users.entries()) {
       this.#entries.add(entry)
       if (this.#entries.isDue) yield* this.#entries.flush
     }
