@@ -11,15 +11,13 @@
  *
  * Cost: one view per record without a copy; the check reads the head of each frame.
  */
+import { dataViewOf } from "./Keys.ts"
 import type { JournalBatch, StoredRecord } from "./Storage.ts"
 
 /** The bytes before the body of a frame. */
 export const frameHeadBytes = 10
 const previousAt = 4
 const wordValues = 0x1_0000_0000
-
-const viewOf = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
-  new DataView(buffer, byteOffset, byteLength)
 
 /**
  * Writes the head of the frame at `at`, whose body has `bodyBytes`; returns where the body begins.
@@ -51,7 +49,7 @@ export const batchRecords = (
   from: number,
 ): Array<StoredRecord> | undefined => {
   const { frames, firstSequence, count } = batch
-  const view = viewOf(frames)
+  const view = dataViewOf(frames)
   const records: Array<StoredRecord> = []
   let at = 0
   for (let index = 0; index < count; index++) {
@@ -73,7 +71,7 @@ export const batchRecords = (
 export const recordIn = (batch: JournalBatch, sequence: number): StoredRecord | undefined => {
   const { frames, firstSequence, count } = batch
   if (sequence < firstSequence || sequence >= firstSequence + count) return undefined
-  const view = viewOf(frames)
+  const view = dataViewOf(frames)
   let at = 0
   for (let skip = sequence - firstSequence; skip > 0; skip--) {
     at += frameHeadBytes + view.getUint32(at, true)
@@ -128,7 +126,7 @@ const framesFault = ({ count, firstSequence, frames }: JournalBatch): string =>
 
 /** Whether the frames are exactly `count` records, each after its previous one. */
 const holdsRecords = ({ count, firstSequence, frames }: JournalBatch): boolean => {
-  const view = viewOf(frames)
+  const view = dataViewOf(frames)
   let at = 0
   for (let index = 0; index < count; index++) {
     if (at + frameHeadBytes > frames.length) return false

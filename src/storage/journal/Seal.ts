@@ -32,15 +32,16 @@ import {
   draftPath,
   encodeBlock,
   encodeIndex,
-  encodeSealedHeader,
   encodeTrailer,
-  type SealedHeader,
+  sealedMagic,
 } from "./SealedFormat.ts"
 import {
   decodeSegmentHeader,
+  encodeSegmentHeader,
   type JournalPosition,
   Segment,
   type SegmentBatch,
+  type SegmentHeader,
   segmentHeaderBytes,
 } from "./SegmentFormat.ts"
 import { SegmentReader } from "./SegmentReader.ts"
@@ -68,11 +69,11 @@ class SealedWriter {
   #ends: Array<BatchEnd> = []
   #frames: Array<Uint8Array> = []
 
-  constructor(file: DiskFile, header: SealedHeader) {
+  constructor(file: DiskFile, header: SegmentHeader) {
     this.#file = file
     this.#firstSequence = header.firstSequence
     this.#next = header.firstSequence
-    this.#put(encodeSealedHeader(header))
+    this.#put(encodeSegmentHeader(header, sealedMagic))
   }
 
   /** Adds the next batch of a plain segment. */
@@ -211,7 +212,7 @@ const plainFault = (path: string, position: number): SealedFault =>
 const withPlain = <A>(
   disk: Disk,
   segment: FullSegment,
-  use: (batches: PlainBatches, header: SealedHeader) => Effect.Effect<A, Fault>,
+  use: (batches: PlainBatches, header: SegmentHeader) => Effect.Effect<A, Fault>,
 ): Effect.Effect<A, Fault> =>
   withFile(disk, new Segment(segment.folder, segment.firstSequence).path, "read", (file) =>
     Effect.gen(function* () {
@@ -282,7 +283,7 @@ const isSame = (own: SegmentBatch, other: SegmentBatch, erased: ReadonlySet<numb
 const draftOf = Effect.fnUntraced(function* (
   disk: Disk,
   folder: string,
-  header: SealedHeader,
+  header: SegmentHeader,
   fill: (writer: SealedWriter) => Effect.Effect<JournalPosition, Fault>,
 ): Effect.fn.Return<SealedSegment, Fault> {
   const path = draftPath(folder, header.firstSequence)

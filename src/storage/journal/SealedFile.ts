@@ -17,17 +17,22 @@ import {
   BlockIndex,
   blockHeadBytes,
   decodeBlock,
-  decodeSealedHeader,
   decodeTrailer,
   indexEntryBytes,
   openBlock,
-  type SealedHeader,
-  sealedHeaderBytes,
+  sealedMagic,
   sealedPath,
   type Trailer,
   trailerBytes,
 } from "./SealedFormat.ts"
-import { batchChecksum, type JournalPosition, type SegmentBatch } from "./SegmentFormat.ts"
+import {
+  batchChecksum,
+  decodeSegmentHeader,
+  type JournalPosition,
+  type SegmentBatch,
+  type SegmentHeader,
+  segmentHeaderBytes,
+} from "./SegmentFormat.ts"
 
 /** A sealed segment cannot be read at a position. */
 export class SealedFault extends Data.TaggedError("SealedFault")<{
@@ -52,7 +57,7 @@ export class SealedSegment {
   readonly checksum: number
   readonly trailer: Trailer
 
-  constructor(path: string, { firstSequence, previous }: SealedHeader, trailer: Trailer) {
+  constructor(path: string, { firstSequence, previous }: SegmentHeader, trailer: Trailer) {
     this.path = path
     this.firstSequence = firstSequence
     this.previous = previous
@@ -92,9 +97,9 @@ export const openSealedAt = (
     new SealedFault({ path, position, words, isOther })
   return withFile(disk, path, "read", (file) =>
     Effect.gen(function* () {
-      const head = Buffer.alloc(sealedHeaderBytes)
+      const head = Buffer.alloc(segmentHeaderBytes)
       yield* file.read(0, head)
-      const header = decodeSealedHeader(head)
+      const header = decodeSegmentHeader(head, sealedMagic)
       if (typeof header === "number") return yield* fault(0, otherFormat(header), true)
       if (header === "damaged") return yield* fault(0, "its header is damaged")
       if (header.firstSequence !== firstSequence) {

@@ -2,8 +2,7 @@
  * The format of a sealed segment: a full segment, compressed by block. All numbers are
  * little-endian. The name of the file is the first sequence in 20 digits:
  *
- *     header   8 magic · 4 format (`../format.ts`) · 8 first sequence
- *              · 4 checksum of the batch before · 4 checksum of this
+ *     header   that of a plain segment (`SegmentFormat.ts`) with another magic
  *     blocks   4 checksum of the rest · 4 bytes of the body · 4 bytes when unpacked · 4 records
  *              · 8 first sequence · body: zstd of the ends of batches, and of frames (`../Frames.ts`)
  *     ends     4 number of ends · each: 4 records of the block up to the end, with the highest bit if
@@ -30,15 +29,13 @@
 import path from "node:path"
 import { constants, crc32, zstdCompressSync } from "node:zlib"
 import { countWhile } from "../../domain/values/countUpTo.ts"
-import { dataFormat } from "../format.ts"
 import { readSequence, writeSequence } from "./SegmentFormat.ts"
 
-export const sealedHeaderBytes = 28
 export const blockHeadBytes = 24
 export const indexEntryBytes = 8
 export const trailerBytes = 40
 
-const sealedMagic = Buffer.from([0x89, 0x4c, 0x53, 0x45, 0x41, 0x4c, 0x45, 0x0a])
+export const sealedMagic = Buffer.from([0x89, 0x4c, 0x53, 0x45, 0x41, 0x4c, 0x45, 0x0a])
 const trailerMagic = Buffer.from([0x89, 0x4c, 0x45, 0x4e, 0x44, 0x53, 0x45, 0x0a])
 const erasedBit = 0x8000_0000
 /** zstd's level 1 packs records of events as well as level 3, for less work than any other. */
@@ -58,32 +55,6 @@ export const draftPath = (folder: string, firstSequence: number): string =>
 /** The first sequence in a file's name; `undefined` for other files. */
 export const sequenceOfSealed = (name: string): number | undefined =>
   /^\d{20}\.sealed$/.test(name) ? Number(name.slice(0, 20)) : undefined
-
-export interface SealedHeader {
-  readonly firstSequence: number
-  /** The checksum of the batch before; 0 if there is none. */
-  readonly previous: number
-}
-
-export const encodeSealedHeader = ({ firstSequence, previous }: SealedHeader): Buffer => {
-  const bytes = Buffer.alloc(sealedHeaderBytes)
-  sealedMagic.copy(bytes)
-  bytes.writeUInt32LE(dataFormat, 8)
-  writeSequence(bytes, firstSequence, 12)
-  bytes.writeUInt32LE(previous, 20)
-  bytes.writeUInt32LE(crc32(bytes.subarray(0, 24)), 24)
-  return bytes
-}
-
-/** A number: the format of a segment of another format. */
-export const decodeSealedHeader = (bytes: Buffer): SealedHeader | number | "damaged" => {
-  if (bytes.length < sealedHeaderBytes) return "damaged"
-  if (!bytes.subarray(0, sealedMagic.length).equals(sealedMagic)) return "damaged"
-  if (bytes.readUInt32LE(24) !== crc32(bytes.subarray(0, 24))) return "damaged"
-  const format = bytes.readUInt32LE(8)
-  if (format !== dataFormat) return format
-  return { firstSequence: readSequence(bytes, 12), previous: bytes.readUInt32LE(20) }
-}
 
 /** The end of a batch in a block. */
 export interface BatchEnd {

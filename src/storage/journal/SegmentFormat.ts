@@ -2,8 +2,8 @@
  * The format of the journal. All numbers are little-endian. Checksums are the CRC-32 of
  * `node:zlib`: native, no dependency, and as good as CRC-32C at finding damage.
  *
- * The name of a segment file is its first sequence in 20 digits. The file has a header of 32 bytes,
- * batches without gaps, and zeros that were allocated in advance:
+ * The name of a segment file is its first sequence in 20 digits. The file has a header, batches
+ * without gaps, and zeros that were allocated in advance:
  *
  *     header   8 magic · 4 format (`../format.ts`) · 8 first sequence · 4 checksum of the batch before · 4 checksum of this
  *     batch    4 magic · 4 checksum of the rest · 4 bytes of frames · 4 records · 8 first sequence
@@ -25,7 +25,7 @@ import { limits } from "../../Limits.ts"
 import { dataFormat } from "../format.ts"
 import type { JournalBatch } from "../Storage.ts"
 
-export const segmentHeaderBytes = 32
+export const segmentHeaderBytes = 28
 export const batchHeaderBytes = 28
 
 const segmentMagic = Buffer.from([0x89, 0x4c, 0x41, 0x55, 0x52, 0x45, 0x4c, 0x0a])
@@ -60,15 +60,16 @@ export interface JournalPosition {
   readonly checksum: number
 }
 
+/** The header of a segment, plain or sealed: the two differ in the magic. */
 export interface SegmentHeader {
   readonly firstSequence: number
   /** The checksum of the batch before the first batch of this segment; 0 if there is none. */
   readonly previous: number
 }
 
-export const encodeSegmentHeader = (header: SegmentHeader): Buffer => {
+export const encodeSegmentHeader = (header: SegmentHeader, magic = segmentMagic): Buffer => {
   const bytes = Buffer.alloc(segmentHeaderBytes)
-  segmentMagic.copy(bytes)
+  magic.copy(bytes)
   bytes.writeUInt32LE(dataFormat, 8)
   writeSequence(bytes, header.firstSequence, 12)
   bytes.writeUInt32LE(header.previous, 20)
@@ -77,9 +78,12 @@ export const encodeSegmentHeader = (header: SegmentHeader): Buffer => {
 }
 
 /** A number: the format of a segment of another format. */
-export const decodeSegmentHeader = (bytes: Buffer): SegmentHeader | number | "damaged" => {
+export const decodeSegmentHeader = (
+  bytes: Buffer,
+  magic = segmentMagic,
+): SegmentHeader | number | "damaged" => {
   if (bytes.length < segmentHeaderBytes) return "damaged"
-  if (!bytes.subarray(0, segmentMagic.length).equals(segmentMagic)) return "damaged"
+  if (!bytes.subarray(0, magic.length).equals(magic)) return "damaged"
   if (bytes.readUInt32LE(24) !== crc32(bytes.subarray(0, 24))) return "damaged"
   const format = bytes.readUInt32LE(8)
   if (format !== dataFormat) return format

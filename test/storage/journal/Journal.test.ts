@@ -64,7 +64,7 @@ describe("segments", () => {
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
       const journal = yield* journalOn(disk)
-      const overhead = 32 + 28 + numbered(1, 1).frames.length
+      const overhead = 28 + 28 + numbered(1, 1).frames.length
       yield* journal.append(numbered(1, 1, "x".repeat(4_096 - overhead)))
       const error = yield* Effect.flip(journal.append(numbered(2, 1, "x".repeat(4_097 - overhead))))
       expect(String(error)).toContain("Broken")
